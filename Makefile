@@ -1,0 +1,68 @@
+# make book · make test · make serve · make notebooks · make address · make colab-check · make clean
+# The first of them makes .venv and installs everything into it; after that no network is needed.
+
+PYTHON ?= python3
+WORKERS ?= 2
+PORT ?= 8000
+
+VENV := .venv
+PY := $(VENV)/bin/python
+REQUIREMENTS := requirements.txt constraints.txt pyproject.toml
+# The stamp's name holds a checksum of the requirements and of this folder's place: a change of either installs anew.
+KEY := $(shell { pwd; cat $(REQUIREMENTS); } | cksum | cut -d ' ' -f 1)
+STAMP := $(VENV)/.installed-$(KEY)
+PIP := $(PY) -m pip --disable-pip-version-check --quiet
+BOOK := $(PY) -c 'from jupyter_book.cli.main import main; main()'
+PAGES := _build/html
+
+.PHONY: help book html test serve notebooks address colab-check clean
+.NOTPARALLEL:
+
+help:
+	@sed -n '1,2s/^# //p' Makefile
+
+book: html
+	@echo "The book is ready. Open this file in a browser (or run: make serve):"
+	@echo "  $(CURDIR)/$(PAGES)/index.html"
+
+$(STAMP):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Python 3.11 or newer is needed; name one like this: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; }
+	@$(PIP) --version >/dev/null 2>&1 || { echo "Making $(VENV) ..."; $(PYTHON) -m venv --clear $(VENV); }
+	@echo "Installing the requirements into $(VENV) (only this once; some minutes, torch is large) ..."
+	@$(PIP) install --constraint constraints.txt "$$(sed -n 's/^\(torch==[^ ]*\).*/\1/p' requirements.txt)"
+	@$(PIP) install --constraint constraints.txt --requirement requirements.txt
+	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@$(PY) -c "import matplotlib.font_manager" 2>/dev/null
+	@rm -f $(VENV)/.installed-*
+	@touch $@
+
+# From nothing each time: a page that is not read again would keep its warnings to itself.
+html: $(STAMP)
+	@echo "Building the book ..."
+	@rm -rf _build/html _build/.doctrees
+	@$(BOOK) build . -W --keep-going --quiet >/dev/null
+	@test -f $(PAGES)/index.html || { echo "The build wrote no pages."; exit 1; }
+
+test: html
+	@echo "Checking the style of the code ..."
+	@$(PY) -m ruff check --quiet .
+	@echo "Running the tests and every cell of the book, $(WORKERS) at a time ..."
+	@$(PY) -m pytest --nbval tests book -n $(WORKERS) --dist loadfile --quiet
+
+serve: $(STAMP)
+	@test -f $(PAGES)/index.html || $(MAKE) --no-print-directory html
+	@echo "Open http://127.0.0.1:$(PORT)/ in a browser; stop with Ctrl-C."
+	@$(PY) -m http.server --bind 127.0.0.1 --directory $(PAGES) $(PORT)
+
+notebooks: $(STAMP)
+	@$(PY) tools/notebooks.py execute
+
+address: $(STAMP)
+	@$(PY) tools/address.py
+
+colab-check: $(STAMP)
+	@$(PY) tools/colab_check.py
+
+clean:
+	rm -rf _build dist .pytest_cache .ruff_cache .hypothesis

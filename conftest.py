@@ -1,0 +1,71 @@
+"""For every test run: the notebooks' environment, and which tests this machine can run.
+
+Tests that need real text or a browser are taken out (deselected), and the summary says how many.
+"""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from environment import find_chromium, prepare, warm_up
+
+prepare()
+
+CHOSEN = pytest.StashKey[dict]()
+REASONS = {
+    "real_data": "SPANBERT_TUTORIAL_REAL_DATA is not set",
+    "browser": "no Chromium was found",
+}
+
+
+def usable(marker: str) -> bool:
+    """Whether this machine has what tests with the marker need."""
+    if marker == "real_data":
+        return bool(os.environ.get("SPANBERT_TUTORIAL_REAL_DATA"))
+    return os.environ.get("SPANBERT_TUTORIAL_BROWSER") == "required" or find_chromium() is not None
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Counters of this run; fonts are listed once, before two notebooks would do it at the same time."""
+    config.stash[CHOSEN] = {"deselected": {}, "real_data_passed": 0}
+    if config.getoption("nbval", False) and not hasattr(config, "workerinput"):
+        warm_up()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Take out the tests that cannot run here."""
+    for marker in REASONS:
+        if usable(marker):
+            continue
+        out = [item for item in items if item.get_closest_marker(marker)]
+        items[:] = [item for item in items if not item.get_closest_marker(marker)]
+        config.hook.pytest_deselected(items=out)
+        config.stash[CHOSEN]["deselected"][marker] = len(out)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A worker of pytest-xdist hands its counts to the main process."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["deselected"] = session.config.stash[CHOSEN]["deselected"]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node, error) -> None:
+    """Each worker takes out the same tests, so one worker's counts are the run's."""
+    node.config.stash[CHOSEN]["deselected"].update(getattr(node, "workeroutput", {}).get("deselected", {}))
+
+
+def pytest_terminal_summary(terminalreporter, config: pytest.Config) -> None:
+    """Say what was taken out; leave the number of real-data tests for whoever asks by environment variable."""
+    for marker, count in config.stash[CHOSEN]["deselected"].items():
+        if count:
+            terminalreporter.write_line(f"deselected: {count} {marker} tests ({REASONS[marker]})")
+    passed = [report for report in terminalreporter.stats.get("passed", []) if report.when == "call"]
+    real = sum("real_data" in report.keywords for report in passed)
+    if os.environ.get("SPANBERT_TUTORIAL_REAL_DATA"):
+        terminalreporter.write_line(f"real-data tests passed: {real}")
+    place = os.environ.get("SPANBERT_TUTORIAL_COUNTS")
+    if place:
+        Path(place).write_text(json.dumps({"passed": len(passed), "real_data_passed": real}), encoding="utf-8")

@@ -1,0 +1,136 @@
+"""The command line: `python -m spanbert_tutorial pretrain`, `almanac`, `ablate`. Bad input: one sentence, exit code 2."""
+
+import argparse
+import sys
+import tempfile
+import time
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from spanbert_tutorial.errors import InputError
+
+
+def parser() -> argparse.ArgumentParser:
+    """Options of all commands; the defaults of `pretrain` depend on `--config` and are filled in later."""
+    top = argparse.ArgumentParser(prog="python -m spanbert_tutorial", description=__doc__.split(".")[0] + ".")
+    commands = top.add_subparsers(dest="command", required=True, metavar="command")
+    train = commands.add_parser("pretrain", help="pre-train a model; without options a tiny SpanBERT on the almanac")
+    train.add_argument("--corpus", default="almanac", help="a .txt or .jsonl file (also .xz, .gz) or a folder of them")
+    train.add_argument("--output", help="folder of the checkpoint (default: runs/OBJECTIVE-CONFIG-seedN)")
+    train.add_argument("--objective", default="span+sbo", help="mlm, mlm+nsp, span or span+sbo (default)")
+    train.add_argument("--config", default="tiny", help="tiny (default), mini, small, base or large")
+    train.add_argument("--vocabulary", help="a vocab.txt or tokenizer.json (default: learned from the corpus)")
+    train.add_argument("--vocab-size", type=int, default=8_000, help="pieces of a learned vocabulary (default: 8000)")
+    train.add_argument("--steps", type=int, help="number of batches")
+    train.add_argument("--length", type=int, help="longest input, with [CLS] and [SEP]")
+    train.add_argument("--batch-size", type=int, help="blocks in a batch")
+    train.add_argument("--learning-rate", type=float, help="peak learning rate")
+    train.add_argument("--seed", type=int, default=0)
+    world = commands.add_parser("almanac", help="write the almanac again from its seed")
+    world.add_argument("--output", required=True, help="folder to write documents and vocabulary to")
+    ablate = commands.add_parser("ablate", help="token against span masking, with and without SBO, over several seeds")
+    ablate.add_argument("--output", required=True, help="JSON file of the results")
+    ablate.add_argument("--seeds", type=int, default=5)
+    return top
+
+
+def settings(options: argparse.Namespace):
+    """The `Run` that the options ask for."""
+    from spanbert_tutorial.pretraining import Objective
+    from spanbert_tutorial.runs import RUNS
+
+    if options.config not in RUNS:
+        raise InputError(f'the config "{options.config}" is unknown: use one of {", ".join(RUNS)}.')
+    Objective.named(options.objective)
+    given = {"steps": options.steps, "length": options.length, "batch_size": options.batch_size}
+    given |= {"peak_learning_rate": options.learning_rate}
+    for name, value in given.items():
+        if value is not None and value <= 0:
+            raise InputError(f"--{name.replace('_', '-')} is {value}: give a number above 0.")
+    given = {name: value for name, value in given.items() if value is not None}
+    return replace(RUNS[options.config], objective=options.objective, seed=options.seed, **given)
+
+
+def pretrain_command(options: argparse.Namespace) -> None:
+    """Text → vocabulary → blocks → training → held-out figures → checkpoint."""
+    run = settings(options)  # before the slow imports: a wrong option answers at once
+    from spanbert_tutorial import runs
+    from spanbert_tutorial.checkpoints import check_output, save_checkpoint
+
+    output = check_output(options.output or f"runs/{run.objective.replace('+', '-')}-{run.size}-seed{run.seed}")
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as scratch:
+        text = runs.open_text(options.corpus, Path(scratch), options.vocabulary, options.vocab_size)
+        print(f"Text: {options.corpus}, {len(text.train.document_ends):,} documents, {len(text.train.ids):,} pieces of "
+              f"{len(text.wordpiece):,} kinds; {len(text.held_out.document_ends):,} documents held out.")
+        print(f"Unigram entropy: {text.unigram_entropy:.2f} nats. A model that knows only frequencies has this loss.")
+        model, history = runs.pretrain(run, text)
+        figures = runs.held_out(model, run, text)
+        seconds = time.monotonic() - began
+        save_checkpoint(output, model, text.wordpiece, run.objective, card(run, options.corpus, text, figures, seconds))
+        report(model, text, figures)
+    print(f"Checkpoint after {seconds:.0f} s: {output}\n"
+          f'Open its encoder with transformers: BertModel.from_pretrained("{output}")')
+
+
+def report(model, text, figures: dict) -> None:
+    """Held-out losses, and a masked span of a held-out document filled by each head."""
+    from spanbert_tutorial.pretraining import fill
+
+    for way, values in figures.items():
+        losses = ", ".join(f"{name} {value:.2f}" for name, value in values.items() if name in ("mlm", "sbo"))
+        print(f"Held out, {way} masking: {losses} nats (unigram {text.unigram_entropy:.2f}); "
+              f"{values['accuracy']:.0%} of the masked pieces named by the MLM head.")
+    start, end = 0, int(text.held_out.sentence_ends[0])
+    ids = text.held_out.ids[start:end][:60].copy()
+    first = len(ids) // 2
+    hidden, ids[first : first + 2] = text.wordpiece.tokens(ids[first : first + 2]), text.wordpiece.mask_id
+    words = text.wordpiece.decode(ids)
+    print(f"A held-out sentence: {words}\n  hidden: {' '.join(hidden)}")
+    for span in fill(model, text.wordpiece, words, top=1):
+        for head in ("mlm", "sbo"):
+            pieces = " ".join(f"{best[0][0]} ({best[0][1]:.0%})" for best in getattr(span, head))
+            print(f"  {head.upper()}:    {pieces or 'no prediction'}")
+
+
+def card(run, corpus: str, text, figures: dict, seconds: float) -> str:
+    """README.md of a checkpoint."""
+    rows = "\n".join(f"| {name} | {value} |" for name, value in asdict(run).items())
+    scores = "\n".join(f"- {way} masking: " + ", ".join(f"{n} {v:.3f}" for n, v in values.items())
+                       for way, values in figures.items())
+    return (f"# A {run.size} model pre-trained by `python -m spanbert_tutorial pretrain`\n\n"
+            f"Text: {corpus}; {len(text.train.ids):,} pieces, cased vocabulary of {len(text.wordpiece):,}; "
+            f"unigram entropy {text.unigram_entropy:.3f} nats. Trained in {seconds:.0f} s.\n\n"
+            f"| setting | value |\n|---|---|\n{rows}\n\nHeld-out losses in nats:\n\n{scores}\n")
+
+
+def almanac_command(options: argparse.Namespace) -> None:
+    from spanbert_tutorial import almanac
+
+    almanac.write(options.output)
+    print(f"The almanac is in {options.output}.")
+
+
+def ablate_command(options: argparse.Namespace) -> None:
+    from spanbert_tutorial import ablation
+
+    ablation.run_all(options.output, options.seeds)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs a command; returns the exit code."""
+    options = parser().parse_args(arguments)
+    commands = {"pretrain": pretrain_command, "almanac": almanac_command, "ablate": ablate_command}
+    try:
+        commands[options.command](options)
+    except InputError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("Stopped. Nothing was written.", file=sys.stderr)
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

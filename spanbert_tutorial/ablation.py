@@ -1,0 +1,112 @@
+"""The same run under several objectives and seeds, kept as a file of results. Chapter:
+`book/spanbert/pretraining_spanbert`.
+
+Seeds are paired: with the same seed all objectives start from the same encoder weights and see blocks in the same order.
+The budget is equal: the same steps, blocks and share of masked pieces.
+"""
+
+import json
+import os
+import platform
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from importlib.metadata import version
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import torch
+from scipy import stats
+
+from spanbert_tutorial import runs
+from spanbert_tutorial.checkpoints import check_output
+from spanbert_tutorial.errors import InputError
+
+OBJECTIVES = ("mlm", "span", "span+sbo")
+CURVE_EVERY = 25  # steps between the points of a kept loss curve
+
+
+def paired_interval(first: Sequence[float], second: Sequence[float]) -> tuple[float, float]:
+    """Mean of first − second over paired seeds and half the width of its 95 % t-interval."""
+    difference = np.subtract(first, second)
+    if len(difference) < 2:
+        raise InputError("an interval needs at least two seeds: give more.")
+    error = stats.sem(difference)
+    return float(difference.mean()), float(error * stats.t.ppf(0.975, len(difference) - 1))
+
+
+def one(run: runs.Run, text: runs.Text) -> dict:
+    """Trains and measures one run; a plain dict ready for JSON."""
+    began = time.monotonic()
+    model, history = runs.pretrain(run, text)
+    means = {
+        name: [round(float(np.mean(values[i : i + CURVE_EVERY])), 4) for i in range(0, len(values), CURVE_EVERY)]
+        for name, values in history.losses.items()
+    }
+    held_out = runs.held_out(model, run, text)
+    rounded = {way: {name: round(value, 4) for name, value in values.items()} for way, values in held_out.items()}
+    return {"run": asdict(run), "held_out": rounded, "curve": means, "seconds": round(time.monotonic() - began)}
+
+
+def surroundings() -> dict[str, str | int]:
+    """Versions and device, to keep beside the figures."""
+    packages = {name: version(name) for name in ("torch", "numpy", "tokenizers")}
+    device = torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU"
+    return {"python": platform.python_version(), **packages, "device": device, "threads": torch.get_num_threads()}
+
+
+def run_all(output: str | Path, seeds: int, run: runs.Run | None = None) -> None:
+    """Every objective with every seed on the almanac; `output` is rewritten after each run, so a stopped command goes
+    on where it was. Raises InputError when `output` holds results of other settings."""
+    run = run or runs.RUNS["tiny"]
+    output = Path(output)
+    kept = read_kept(output, run) if output.exists() else []
+    if not kept:
+        check_output(output)
+    done = {(row["run"]["objective"], row["run"]["seed"]) for row in kept}
+    with TemporaryDirectory() as scratch:
+        text = runs.open_text("almanac", scratch)
+        for seed in range(seeds):
+            for objective in OBJECTIVES:
+                if (objective, seed) in done:
+                    continue
+                kept.append(one(replace(run, objective=objective, seed=seed), text))
+                print(f"seed {seed}, {objective}: {kept[-1]['held_out']}", flush=True)
+                write_whole(output, results(kept, text, seeds))
+
+
+def results(kept: list[dict], text: runs.Text, seeds: int) -> dict:
+    """The content of a results file."""
+    command = f"python -m spanbert_tutorial ablate --output FILE --seeds {seeds}"
+    return {
+        "command": command,
+        "surroundings": surroundings(),
+        "unigram_entropy": round(text.unigram_entropy, 4),
+        "pieces": len(text.train.ids),
+        "vocabulary": len(text.wordpiece),
+        "rows": kept,
+    }
+
+
+def read_kept(output: Path, run: runs.Run) -> list[dict]:
+    """Rows of an earlier, stopped command with the same settings."""
+    rows = json.loads(output.read_text(encoding="utf-8"))["rows"]
+    for row in rows:
+        same = runs.Run(**row["run"]) == replace(run, objective=row["run"]["objective"], seed=row["run"]["seed"])
+        if not same:
+            raise InputError(f"{output} holds results of other settings: give another --output.")
+    return rows
+
+
+def write_whole(output: Path, content: dict) -> None:
+    """Writes JSON beside the target and then renames it, so that no reader meets half a file."""
+    part = output.with_suffix(".part")
+    part.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    os.replace(part, output)
+
+
+def column(content: dict, objective: str, way: str, name: str) -> list[float]:
+    """One figure of every seed, in the order of the seeds. content: a results file."""
+    rows = [row for row in content["rows"] if row["run"]["objective"] == objective]
+    return [row["held_out"][way][name] for row in sorted(rows, key=lambda row: row["run"]["seed"])]

@@ -1,0 +1,252 @@
+"""The almanac: documents about a small fictional world, with exact entity labels. Chapter: `book/welcome`.
+
+`World(seed)` holds the facts (`almanac_world`). Sentence patterns stand in `data/almanac/patterns.txt`, the plan of
+each kind of document in `data/almanac/kinds.json`. A pattern names its slots; filling them (`almanac_text`) gives the
+sentence, its mentions and the facts that it states, so labels and later questions are exact by construction.
+"""
+
+import json
+import lzma
+import os
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from spanbert_tutorial.almanac_text import Sentence, Writer, parse, patterns
+from spanbert_tutorial.almanac_world import Entity, World
+from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.errors import InputError
+
+SEED, DOCUMENTS, POPULARITY = 7, 13_000, 1.6
+
+
+@dataclass
+class Document:
+    """An article of one kind. `text` joins the sentences by one space."""
+
+    id: str
+    kind: str
+    title: str
+    split: str
+    sentences: list[Sentence] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        return " ".join(sentence.text for sentence in self.sentences)
+
+    def record(self) -> dict:
+        """The line of `documents.jsonl`: entities are labelled names with character offsets into the text."""
+        entities, offset = [], 0
+        for sentence in self.sentences:
+            named = (m for m in sentence.mentions if m.label and m.form in ("name", "short"))
+            entities += [[m.start + offset, m.end + offset, m.label, m.entity] for m in named]
+            offset += len(sentence.text) + 1
+        head = {"id": self.id, "kind": self.kind, "title": self.title, "split": self.split}
+        return head | {"text": self.text, "entities": entities}
+
+
+# --- documents --------------------------------------------------------------------------------------------------------
+
+
+class Author:
+    """Plans and writes documents of every kind from the world's facts."""
+
+    def __init__(self, world: World, rng: np.random.Generator):
+        self.world, self.rng, self.sections = world, rng, patterns()
+        self.plans = json.loads(data_path("almanac", "kinds.json").read_text(encoding="ascii"))
+        self.runs = self.plans.pop("runs")
+
+    def pick(self, things: list):
+        """One of the things; the first are met more often than the last, as in a real encyclopaedia."""
+        return things[int(len(things) * self.rng.random() ** POPULARITY)]
+
+    def write(self, kind: str) -> tuple[str, list[Sentence]]:
+        """Title and sentences of a new document of a kind."""
+        plan = self.plans[kind]
+        topics = [e for e in self.world.all(self.pick(plan["topic"])) if self._suits(e, plan)]
+        topic = self.pick(topics)
+        bindings = {"self": topic} | {
+            name: self.pick([e for e in self.world.all(what["kind"]) if self._suits(e, what)])
+            for name, what in plan.get("bind", {}).items()
+        }
+        writer, length = Writer(self.rng, topic), int(self.rng.integers(6, 16))
+        sentences = self._beat(writer, self._own(plan["open"], topic), bindings, topic, 1)
+        queue = [item for stage in plan["body"] for item in self._shuffled(stage)]
+        skipped = [item for item in queue if self.rng.random() < plan.get("skip", 0.25)]
+        closing = plan.get("close") and self.rng.random() < 0.6
+        for item in [item for item in queue if item not in skipped] + skipped:
+            room = length - len(sentences) - bool(closing)
+            if room > 0 and (item not in skipped or len(sentences) < length):
+                sentences += self._beat(writer, item, bindings, topic, room)
+        if closing:
+            sentences += self._beat(writer, self._own(plan["close"], topic), bindings, topic, 1)
+        title = Writer(self.rng, topic).sentence([("title", parse(self.pick(plan["title"])))], bindings)
+        return title.text, sentences
+
+    def _own(self, section: str, topic: Entity) -> str:
+        return section.replace("*", topic.kind)
+
+    def _suits(self, entity: Entity, plan: dict) -> bool:
+        values = entity.values
+        if any(key not in values for key in plan.get("has", [])) or any(key in values for key in plan.get("not", [])):
+            return False
+        pointers = sum(len(self.world.inverse[entity.id, relation]) for relation in plan.get("pointed", []))
+        return pointers >= plan.get("at_least", 0)
+
+    def _shuffled(self, things: list) -> list:
+        return [things[i] for i in self.rng.permutation(len(things))]
+
+    def _beat(self, writer: Writer, item: str, bindings: dict, topic: Entity, room: int) -> list[Sentence]:
+        """Sentences for one item of a plan: a section about the topic, or a run about something related to it:
+        `run<relation` (something whose relation is the topic), `run>relation` (the topic's own value)."""
+        if not re.search("[<>]", item):
+            sentence = writer.sentence(self.sections.get(self._own(item, topic), []), bindings)
+            return [sentence] if sentence else []
+        name, arrow, relation = re.split("([<>])", item)
+        run = self.runs[name]
+        if arrow == "<":
+            things = self.world.pointing_at(topic, relation, run["kind"])
+        else:
+            things = [topic.values[relation]] if relation in topic.values else []
+        things = [t for t in things if t.kind == run["kind"] and t.id not in writer.used and self._suits(t, run)]
+        if not things:
+            return []
+        thing = self.pick(things)
+        writer.used.add(thing.id)
+        fact = (thing.id, relation, topic.id) if arrow == "<" else (topic.id, relation, thing.id)
+        most = min(room, int(self.rng.integers(1, run["most"] + 1)))
+        return self._run(writer, run, bindings, bindings | {"self": thing}, fact, most)
+
+    def _run(self, writer: Writer, run: dict, outside: dict, inside: dict, fact: tuple, most: int) -> list[Sentence]:
+        """One to `most` sentences about a thing; the first states `fact`, how the thing belongs to the topic,
+        unless that has been said. `outside` and `inside` bind `self` to the topic and to the thing."""
+        written = []
+        if "first" in run:
+            written.append(writer.sentence(self.sections[run["first"]], inside))
+        elif fact not in writer.told:
+            bindings = inside if fact[0] == inside["self"].id else outside
+            own = [name for name in self.sections if name.startswith(f"{outside['self'].kind}.")]
+            names = dict.fromkeys(run["sections"] if bindings is inside else own)
+            linking = [pattern for name in names for pattern in self.sections[name]]
+            written.append(writer.sentence(linking, bindings, fact))
+        if written == [None]:
+            return []
+        for section in self._shuffled(run["sections"]):
+            sentence = len(written) < most and writer.sentence(self.sections[section], inside)
+            written += [sentence] if sentence else []
+        return written
+
+
+def generate(seed: int = SEED, documents: int = DOCUMENTS) -> Iterator[Document]:
+    """The documents of the almanac, each with its sentences, mentions and facts. The same seed gives the same text."""
+    world, rng = World(seed), np.random.default_rng([seed, 1])
+    author = Author(world, rng)
+    kinds = list(author.plans)
+    weights = np.array([author.plans[kind]["weight"] for kind in kinds], float)
+    seen: set[str] = set()
+    while len(seen) < documents:
+        kind = kinds[int(rng.choice(len(kinds), p=weights / weights.sum()))]
+        title, sentences = author.write(kind)
+        text = " ".join(sentence.text for sentence in sentences)
+        if len(sentences) < 6 or text in seen:
+            continue
+        split = ("train", "validation", "test")[int(np.searchsorted([0.94, 0.97], rng.random()))]
+        yield Document(f"almanac-{len(seen):05d}", kind, title, split, sentences)
+        seen.add(text)
+
+
+def write(folder: str | Path, seed: int = SEED, documents: int = DOCUMENTS) -> Path:
+    """Write `documents.jsonl.xz` into the folder, whole or not at all; returns its path.
+
+    Raises InputError when the folder cannot be written.
+    """
+    path = Path(folder) / "documents.jsonl.xz"
+    part = path.with_name(path.name + ".part")
+    records = (document.record() for document in generate(seed, documents))
+    lines = (json.dumps(record, separators=(",", ":")) + "\n" for record in records)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part.touch()
+        part.write_bytes(lzma.compress("".join(lines).encode("ascii"), preset=6))
+        os.replace(part, path)
+    except OSError as error:
+        raise InputError(f"Cannot write {path} ({error.strerror}): choose a folder that can be written.") from error
+    return path
+
+
+def read(split: str | None = None) -> Iterator[dict]:
+    """The shipped documents, all or those of one split (train, validation, test)."""
+    with lzma.open(data_path("almanac", "documents.jsonl.xz"), "rt", encoding="ascii") as lines:
+        for line in lines:
+            document = json.loads(line)
+            if split is None or document["split"] == split:
+                yield document
+
+
+# --- can a masked name be inferred? -----------------------------------------------------------------------------------
+
+
+def split_sentences(text: str) -> list[str]:
+    """Sentences of an almanac text: exact, since a full stop stands nowhere else."""
+    return [f"{sentence}." for sentence in text.removesuffix(".").split(". ")]
+
+
+def sentence_entities(document: dict) -> list[list[tuple[str, str]]]:
+    """For each sentence of a document its labelled (label, entity id), in order."""
+    ends = np.cumsum([len(sentence) + 1 for sentence in split_sentences(document["text"])])
+    found = [[] for _ in ends]
+    for start, _, label, entity in document["entities"]:
+        found[int(np.searchsorted(ends, start, side="right"))].append((label, entity))
+    return found
+
+
+def name_inference(train: Iterable[dict], test: Iterable[dict], label: str) -> dict:
+    """Count-based control: how often is a masked name guessed, from frequency and from context?
+
+    Each mention of the label in `test` is masked in turn. `frequency` guesses the name most frequent in `train`.
+    `sentence` and `document` guess the name that most often shared a training document with the other entities of the
+    masked sentence or document (each count divided by the documents that hold that entity). The masked name's other
+    mentions are never context. Keys with `unseen_` count only names that stand nowhere else in their document.
+    """
+    together, known, frequency = defaultdict(Counter), Counter(), Counter()
+    for document in train:
+        entities = {tuple(entity[2:]) for entity in document["entities"]}
+        names = [entity for kind, entity in entities if kind == label]
+        known.update(entity for _, entity in entities)
+        frequency.update(entity[3] for entity in document["entities"] if entity[2] == label)
+        for _, companion in entities:
+            together[companion].update(name for name in names if name != companion)
+    most_frequent = frequency.most_common(1)[0][0]
+
+    def guess(context: set[str]) -> str:
+        scores = Counter()
+        for companion in sorted(context):
+            for name, count in together[companion].items():
+                scores[name] += count / known[companion]
+        return max(scores, key=lambda name: (scores[name], name)) if scores else most_frequent
+
+    hits = Counter()
+    for document in test:
+        sentences = sentence_entities(document)
+        mentions = Counter(entity for sentence in sentences for _, entity in sentence)
+        for sentence in sentences:
+            for _, name in [pair for pair in sentence if pair[0] == label]:
+                near = {entity for _, entity in sentence} - {name}
+                right = {
+                    "mentions": 1,
+                    "frequency": name == most_frequent,
+                    "sentence": name == guess(near),
+                    "document": name == guess(set(mentions) - {name}),
+                }
+                hits.update(right)
+                hits.update({f"unseen_{key}": value for key, value in right.items() if mentions[name] == 1})
+    total = {"": hits["mentions"], "unseen_": hits["unseen_mentions"]}
+    return {
+        prefix + key: hits[prefix + key] if key == "mentions" else hits[prefix + key] / max(total[prefix], 1)
+        for prefix in total
+        for key in ("mentions", "frequency", "sentence", "document")
+    }

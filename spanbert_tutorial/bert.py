@@ -1,0 +1,300 @@
+"""BERT's encoder, written to be read: config, embeddings, self-attention, layers, two heads.
+
+Chapter: `book/bert/bert.ipynb`. The same weights give the same numbers as `transformers.BertModel` (tested).
+Files and names: `weights`. Shapes: B batch, n sequence, H hidden, A heads, V vocabulary.
+"""
+
+import functools
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Self
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from .errors import InputError
+from .weights import (
+    check_weights,
+    checkpoint_folder,
+    encoder_settings,
+    from_huggingface_names,
+    read_config,
+    read_weights,
+    to_huggingface_names,
+)
+
+# Layers, width, heads. BERT §3 gives base and large; the small ones keep 64 numbers per head, as BERT does.
+PRESETS = {"tiny": (2, 128, 2), "mini": (4, 256, 4), "small": (4, 512, 8), "base": (12, 768, 12),
+           "large": (24, 1024, 16)}
+
+
+@dataclass(frozen=True)
+class EncoderConfig:
+    """Sizes of an encoder, named as in transformers' `BertConfig`. Raises InputError when they do not fit."""
+
+    vocab_size: int = 28_996  # BERT's cased vocabulary, which SpanBERT uses too
+    hidden_size: int = 768
+    num_hidden_layers: int = 12
+    num_attention_heads: int = 12
+    intermediate_size: int = 3_072
+    max_position_embeddings: int = 512
+    type_vocab_size: int = 2
+    hidden_dropout_prob: float = 0.1
+    attention_probs_dropout_prob: float = 0.1
+    layer_norm_eps: float = 1e-12
+    initializer_range: float = 0.02
+    pad_token_id: int = 0
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value, least = getattr(self, field.name), 0 if field.name == "pad_token_id" else 1
+            if field.type is int and (type(value) is not int or value < least):
+                raise InputError(f"{field.name} is {value!r}: give a whole number of at least {least}.")
+            if field.type is float and not (isinstance(value, int | float) and 0 <= value < 1):
+                raise InputError(f"{field.name} is {value!r}: give a number from 0 up to, not including, 1.")
+        if self.hidden_size % self.num_attention_heads:
+            raise InputError(f"hidden_size {self.hidden_size} cannot be shared evenly among "
+                             f"{self.num_attention_heads} heads: make num_attention_heads a divisor of it.")
+
+    @classmethod
+    def preset(cls, name: str, **changes: float) -> Self:
+        """One of the named sizes of PRESETS (feed-forward width 4H), with `changes` to any field."""
+        if name not in PRESETS:
+            raise InputError(f"There is no size {name!r}: choose one of {', '.join(PRESETS)}.")
+        layers, width, heads = PRESETS[name]
+        cls._refuse_unknown(changes)
+        sizes = {"num_hidden_layers": layers, "hidden_size": width, "num_attention_heads": heads}
+        return cls(**{"intermediate_size": 4 * changes.get("hidden_size", width), **sizes, **changes})
+
+    tiny = functools.partialmethod(preset, "tiny")
+    mini = functools.partialmethod(preset, "mini")
+    small = functools.partialmethod(preset, "small")
+    base = functools.partialmethod(preset, "base")
+    large = functools.partialmethod(preset, "large")
+
+    @classmethod
+    def from_dict(cls, mapping: Mapping) -> Self:
+        """Config from the content of a BERT `config.json`. A missing size, an unknown key and a setting that
+        asks for another computation than this module's raise InputError."""
+        sizes = encoder_settings(mapping)
+        cls._refuse_unknown(sizes)
+        for field in fields(cls)[:5]:  # the sizes; the other fields have the defaults of transformers
+            if field.name not in sizes:
+                raise InputError(f"The config lacks {field.name}: add it to config.json.")
+        return cls(**sizes)
+
+    @classmethod
+    def _refuse_unknown(cls, mapping: Mapping) -> None:
+        known = [field.name for field in fields(cls)]
+        for key in mapping:
+            if key not in known:
+                raise InputError(f"{key!r} is not a field of EncoderConfig: use {', '.join(known)}.")
+
+
+class Embeddings(nn.Module):
+    """Word + segment + position vectors, added, then LayerNorm and dropout. BERT §3, figure 2."""
+
+    def __init__(self, config: EncoderConfig) -> None:
+        super().__init__()
+        self.words = nn.Embedding(config.vocab_size, config.hidden_size)
+        self.positions = nn.Embedding(config.max_position_embeddings, config.hidden_size)
+        self.segments = nn.Embedding(config.type_vocab_size, config.hidden_size)
+        self.layer_norm = nn.LayerNorm(config.hidden_size, config.layer_norm_eps)
+        self.dropout = nn.Dropout(config.hidden_dropout_prob)
+
+    def forward(self, ids: Tensor, segments: Tensor | None) -> Tensor:
+        segment = self.segments.weight[0] if segments is None else self.segments(segments)
+        position = self.positions.weight[: ids.shape[1]]  # [n,H], the same for every row
+        return self.dropout(self.layer_norm(self.words(ids) + segment + position))  # [B,n,H]
+
+
+class SelfAttention(nn.Module):
+    """Every position mixes the values of all positions, in A heads side by side. Transformer §3.2."""
+
+    def __init__(self, config: EncoderConfig) -> None:
+        super().__init__()
+        self.heads, self.dropout_prob = config.num_attention_heads, config.attention_probs_dropout_prob
+        self.query, self.key, self.value, self.output = (
+            nn.Linear(config.hidden_size, config.hidden_size) for _ in range(4))
+
+    def split(self, vectors: Tensor) -> Tensor:
+        return vectors.unflatten(-1, (self.heads, -1)).transpose(1, 2)  # [B,n,H] -> [B,A,n,H/A]
+
+    def forward(self, hidden: Tensor, mask: Tensor | None) -> Tensor:
+        query, key, value = (self.split(part(hidden)) for part in (self.query, self.key, self.value))
+        # PyTorch's fused kernel: the numbers of `maps() @ value`, but the [B,A,n,n] maps are never stored.
+        mixed = functional.scaled_dot_product_attention(
+            query, key, value, attn_mask=mask, dropout_p=self.dropout_prob if self.training else 0.0)
+        return self.output(mixed.transpose(1, 2).flatten(2))  # [B,n,H]
+
+    def maps(self, hidden: Tensor, mask: Tensor | None) -> Tensor:
+        """The weights of the mixture, [B,A,n,n]: row i says how much position i takes from each position."""
+        query, key = self.split(self.query(hidden)), self.split(self.key(hidden))
+        scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
+        return (scores if mask is None else scores.masked_fill(~mask, -math.inf)).softmax(-1)
+
+
+class Layer(nn.Module):
+    """Attention, then two linear layers with GELU between. After each: add the input, then LayerNorm
+    (post-LayerNorm). Transformer §3.1."""
+
+    def __init__(self, config: EncoderConfig) -> None:
+        super().__init__()
+        self.attention = SelfAttention(config)
+        self.attention_norm = nn.LayerNorm(config.hidden_size, config.layer_norm_eps)
+        self.expand = nn.Linear(config.hidden_size, config.intermediate_size)
+        self.contract = nn.Linear(config.intermediate_size, config.hidden_size)
+        self.feed_forward_norm = nn.LayerNorm(config.hidden_size, config.layer_norm_eps)
+        self.dropout = nn.Dropout(config.hidden_dropout_prob)
+
+    def forward(self, hidden: Tensor, mask: Tensor | None) -> Tensor:
+        hidden = self.attention_norm(hidden + self.dropout(self.attention(hidden, mask)))
+        changed = self.contract(functional.gelu(self.expand(hidden)))  # the exact GELU, by erf
+        return self.feed_forward_norm(hidden + self.dropout(changed))
+
+
+class BertEncoder(nn.Module):
+    """Embeddings and a stack of layers: ids [B,n] -> hidden states [B,n,H]. BERT §3."""
+
+    def __init__(self, config: EncoderConfig, generator: torch.Generator | None = None) -> None:
+        super().__init__()
+        self.config = config
+        self.embeddings = Embeddings(config)
+        self.layers = nn.ModuleList(Layer(config) for _ in range(config.num_hidden_layers))
+        initialise(self, config.initializer_range, generator)
+
+    def forward(
+        self, ids: Tensor, segments: Tensor | None = None, attention_mask: Tensor | None = None
+    ) -> Tensor:
+        """`segments` [B,n]: 0 or 1, all 0 by default. `attention_mask` [B,n]: 1 at real tokens, 0 at padding,
+        where the states mean nothing. Raises InputError for ids, lengths and masks that do not fit."""
+        mask = self._check(ids, segments, attention_mask)
+        hidden = self.embeddings(ids, segments)
+        for layer in self.layers:
+            hidden = layer(hidden, mask)
+        return hidden
+
+    @torch.no_grad()
+    def attention_maps(
+        self, ids: Tensor, segments: Tensor | None = None, attention_mask: Tensor | None = None
+    ) -> list[Tensor]:
+        """One tensor [B,A,n,n] a layer: the attention weights that `forward` uses (call `.eval()` first)."""
+        mask, maps = self._check(ids, segments, attention_mask), []
+        hidden = self.embeddings(ids, segments)
+        for layer in self.layers:
+            maps.append(layer.attention.maps(hidden, mask))
+            hidden = layer(hidden, mask)
+        return maps
+
+    def _check(self, ids: Tensor, segments: Tensor | None, attention_mask: Tensor | None) -> Tensor | None:
+        """The attention mask as true/false [B,1,1,n] (None stays None), once everything fits together."""
+        longest = self.config.max_position_embeddings
+        if ids.dim() != 2 or 0 in ids.shape:
+            raise InputError(f"ids have the shape {tuple(ids.shape)}: give a batch [B,n], a row a sequence.")
+        if ids.shape[1] > longest:
+            raise InputError(f"A sequence of {ids.shape[1]} tokens is longer than {longest} "
+                             "(max_position_embeddings): cut it, or split it into several.")
+        _check_values("ids", ids, ids.shape, self.config.vocab_size)
+        _check_values("segments", segments, ids.shape, self.config.type_vocab_size)
+        _check_values("attention_mask", attention_mask, ids.shape, 2)
+        if attention_mask is None:
+            return None
+        mask = attention_mask.bool()
+        if _may_look(mask) and not mask.any(dim=1).all():
+            raise InputError("A row of attention_mask is all 0: leave out sequences without a single token.")
+        return mask[:, None, None, :]
+
+    @classmethod
+    def from_huggingface(cls, model_or_path: nn.Module | str | Path) -> Self:
+        """An encoder with the weights of a transformers BERT model, of a folder (`config.json` beside
+        `model.safetensors` or `pytorch_model.bin`) or of a hub name, in float32 and `.eval()` mode. A warning
+        names the heads left out. A missing, unknown or wrongly shaped weight raises InputError."""
+        if isinstance(model_or_path, nn.Module):
+            config, state, source = model_or_path.config.to_dict(), model_or_path.state_dict(), "the model"
+        else:
+            folder = checkpoint_folder(model_or_path)
+            config, state, source = read_config(folder), read_weights(folder), str(folder)
+        with torch.device("meta"):  # no memory, no random numbers: the weights below take these places
+            encoder = cls(EncoderConfig.from_dict(config))
+        ours, others = from_huggingface_names(state)
+        check_weights(encoder.state_dict(), ours, others, source)
+        copies = {name: tensor.to(torch.float32, copy=True) for name, tensor in ours.items()}
+        encoder.load_state_dict(copies, assign=True)
+        return encoder.eval()
+
+    def to_huggingface(self) -> nn.Module:
+        """A `transformers.BertModel` without pooler, same numbers, same float type, in `.eval()` mode."""
+        from transformers import BertConfig, BertModel  # here, because importing it takes seconds
+
+        model = BertModel(BertConfig(**asdict(self.config)), add_pooling_layer=False)
+        model = model.to(self.embeddings.words.weight)  # its device and float type
+        model.load_state_dict(to_huggingface_names(self.state_dict()))
+        return model.eval()
+
+
+def initialise(
+    module: nn.Module, deviation: float = 0.02, generator: torch.Generator | None = None
+) -> None:
+    """BERT's start, in place: linear and embedding weights N(0, deviation²), biases 0, LayerNorm 1 and 0."""
+    for part in module.modules():
+        if isinstance(part, nn.Linear | nn.Embedding):
+            nn.init.normal_(part.weight, std=deviation, generator=generator)
+        if isinstance(part, nn.Linear):
+            nn.init.zeros_(part.bias)
+        if isinstance(part, nn.LayerNorm):
+            part.reset_parameters()
+
+
+def _may_look(tensor: Tensor) -> bool:
+    """Looking at values would stall a GPU (the host waits for it) and break a compiled graph: so CPU only."""
+    return tensor.device.type == "cpu" and not torch.compiler.is_compiling()
+
+
+def _check_values(name: str, tensor: Tensor | None, shape: torch.Size, size: int) -> None:
+    """Raise InputError unless the tensor has that shape and holds whole numbers below `size`."""
+    if tensor is None:
+        return
+    if name != "attention_mask" and tensor.dtype not in (torch.int64, torch.int32):
+        raise InputError(f"{name} have the type {tensor.dtype}: give whole numbers (torch.long).")
+    if tensor.shape != shape:
+        raise InputError(f"{name}: shape {tuple(tensor.shape)}, ids {tuple(shape)}; they must be equal.")
+    if _may_look(tensor):
+        remedy = "take the vocabulary of this model" if name == "ids" else "use only these values"
+        for value in (tensor.min().item(), tensor.max().item()):
+            if not 0 <= value < size:
+                raise InputError(f"{name}: the value {value} is outside 0 to {size - 1}; {remedy}.")
+
+
+class MaskedLanguageModelHead(nn.Module):
+    """States [...,H] -> logits [...,V]: dense, GELU, LayerNorm, then the word embeddings once more (the same
+    tensor) as decoder, with a bias of its own. BERT §3.1; chapter `masking`."""
+
+    def __init__(
+        self, hidden_size: int, embedding_weight: nn.Parameter, layer_norm_eps: float = 1e-12
+    ) -> None:
+        super().__init__()
+        self.dense = nn.Linear(hidden_size, hidden_size)
+        self.layer_norm = nn.LayerNorm(hidden_size, layer_norm_eps)
+        self.embedding_weight = embedding_weight  # [V,H], tied: training moves it here and in the embeddings
+        self.bias = nn.Parameter(torch.zeros(len(embedding_weight)))
+        initialise(self)
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        transformed = self.layer_norm(functional.gelu(self.dense(hidden)))
+        return functional.linear(transformed, self.embedding_weight, self.bias)
+
+
+class NextSentenceHead(nn.Module):
+    """Two logits [B,2] from the state of [CLS]: 0 = IsNext, 1 = NotNext, as in transformers. BERT §3.1."""
+
+    def __init__(self, hidden_size: int) -> None:
+        super().__init__()
+        self.pooler = nn.Linear(hidden_size, hidden_size)
+        self.classifier = nn.Linear(hidden_size, 2)
+        initialise(self)
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        return self.classifier(torch.tanh(self.pooler(hidden[:, 0])))

@@ -1,0 +1,141 @@
+"""The span boundary objective: predict each token of a span from its two neighbours outside.
+Chapter: `book/spanbert/boundary`.
+
+Source: SpanBERT §3.2 and the released code, whose edge rules are kept: a span at a block's edge has no row,
+touching spans are one, and tokens after the `max_targets`-th of a span get no target.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.span_masking import spans_of
+
+NO_TARGET = -100
+
+
+@dataclass(frozen=True)
+class BoundaryTargets:
+    """One row a span. batch: int64 [k], the block it stands in. pairs: int64 [k,2], the left and the right
+    boundary token as indices into the model's input, [CLS] in front. targets: int64 [k,max_targets], original
+    ids, −100 where there is none."""
+
+    batch: Tensor
+    pairs: Tensor
+    targets: Tensor
+
+    def to(self, device: torch.device | str) -> "BoundaryTargets":
+        return BoundaryTargets(self.batch.to(device), self.pairs.to(device), self.targets.to(device))
+
+
+def boundary_targets(
+    selected: np.ndarray, ids: np.ndarray, lengths: np.ndarray, max_targets: int = 15
+) -> BoundaryTargets:
+    """Rows of the span boundary objective for a batch of blocks (without [CLS] and [SEP]).
+
+    selected: bool [B,n]; ids: int [B,n], the original ids, also where the input keeps or replaces the token;
+    lengths: int [B], real lengths. A span that touches its block's first or last token gives no row.
+    Raises InputError for shapes that do not fit together, lengths beyond n, or max_targets below 1.
+    """
+    selected, ids, lengths = np.asarray(selected, dtype=bool), np.asarray(ids), np.asarray(lengths)
+    _check(selected, ids, lengths, max_targets)
+    n = selected.shape[1]
+    # blocks one after the other, a free place behind each, so that no run crosses into the next block
+    real = np.pad(selected & (np.arange(n) < lengths[:, None]), ((0, 0), (0, 1)))  # [B, n + 1]
+    spans = spans_of(real.ravel())  # [k, 2]
+    batch, (first, last) = spans[:, 0] // (n + 1), spans.T % (n + 1)  # [k] each
+    inner = (first > 0) & (last < lengths[batch] - 1)
+    batch, first, last = batch[inner], first[inner], last[inner]
+    places = first[:, None] + np.arange(max_targets)  # [k, max_targets]
+    originals = ids[batch[:, None], np.minimum(places, last[:, None])].astype(np.int64)  # for −100
+    targets = np.where(places <= last[:, None], originals, NO_TARGET)
+    pairs = np.stack([first - 1, last + 1], axis=1) + 1  # the neighbours outside, then + 1 for [CLS]
+    return BoundaryTargets(*(torch.from_numpy(part.astype(np.int64)) for part in (batch, pairs, targets)))
+
+
+def _check(selected: np.ndarray, ids: np.ndarray, lengths: np.ndarray, max_targets: int) -> None:
+    if selected.ndim != 2 or ids.shape != selected.shape or lengths.shape != selected.shape[:1]:
+        raise InputError(
+            f"selected has shape {selected.shape}, ids {ids.shape} and lengths {lengths.shape}: "
+            "give [B,n], [B,n] and [B]."
+        )
+    if ((lengths < 0) | (lengths > selected.shape[1])).any():
+        raise InputError(f"lengths {lengths.tolist()} must lie between 0 and {selected.shape[1]}.")
+    if max_targets < 1:
+        raise InputError(f"max_targets is {max_targets}: give a whole number of at least 1, such as 15.")
+
+
+class SpanBoundaryObjective(nn.Module):
+    """y_i = f(x_{s−1}, x_{e+1}, p_{i−s+1}): twice linear, GELU, LayerNorm; then the tied vocabulary layer.
+
+    The paper's positions p count from 1; row j of `positions` is p_{j+1}. The decoder's weight is
+    `embedding_weight` itself ([V,H], shared with the input embedding); its bias is the head's own.
+    SpanBERT §3.2; biases and the 200-dimensional positions as in the released code.
+    """
+
+    def __init__(
+        self,
+        hidden_size: int,
+        embedding_weight: nn.Parameter,
+        max_targets: int = 15,
+        position_dim: int = 200,
+    ) -> None:
+        super().__init__()
+        if embedding_weight.ndim != 2 or embedding_weight.shape[1] != hidden_size:
+            raise InputError(
+                f"the embedding weight has shape {tuple(embedding_weight.shape)}: "
+                f"its second size must be hidden_size {hidden_size}."
+            )
+        self.positions = nn.Embedding(max_targets, position_dim)
+        self.linear1 = nn.Linear(2 * hidden_size + position_dim, hidden_size)
+        self.norm1 = nn.LayerNorm(hidden_size, eps=1e-12)
+        self.linear2 = nn.Linear(hidden_size, hidden_size)
+        self.norm2 = nn.LayerNorm(hidden_size, eps=1e-12)
+        self.embedding_weight = embedding_weight
+        self.bias = nn.Parameter(torch.zeros(embedding_weight.shape[0]))
+        for linear in (self.linear1, self.linear2):
+            nn.init.normal_(linear.weight, std=0.02)
+            nn.init.zeros_(linear.bias)
+        nn.init.normal_(self.positions.weight, std=0.02)
+
+    def represent(self, hidden: Tensor, targets: BoundaryTargets) -> Tensor:
+        """The vectors y [t,H] of the t real targets, row by row. hidden: [B,n,H], [CLS] at place 0.
+
+        Raises InputError when the targets have more columns than the head has positions.
+        """
+        columns, known = targets.targets.shape[1], self.positions.num_embeddings
+        if columns > known:
+            raise InputError(
+                f"the targets have {columns} columns, but the head knows {known} positions: "
+                "give both the same max_targets."
+            )
+        row, offset = (targets.targets != NO_TARGET).nonzero(as_tuple=True)  # [t], [t]; offset j is p_{j+1}
+        ends = hidden[targets.batch[row, None], targets.pairs[row]].flatten(1)  # [t, 2H], left then right
+        together = torch.cat([ends, self.positions(offset)], dim=1)  # [t, 2H + position_dim]
+        inner = self.norm1(F.gelu(self.linear1(together)))
+        return self.norm2(F.gelu(self.linear2(inner)))
+
+    def forward(self, hidden: Tensor, targets: BoundaryTargets) -> Tensor:
+        """Logits [t,V] of the t real targets, row by row. hidden: [B,n,H], the encoder's output."""
+        return F.linear(self.represent(hidden, targets), self.embedding_weight, self.bias)
+
+
+def boundary_loss(
+    logits: Tensor, targets: BoundaryTargets, masked_tokens: int, normalisation: str = "paper"
+) -> Tensor:
+    """Cross-entropy of the span boundary objective in nats, a scalar; 0 when there is no target.
+
+    "paper": the sum over targets divided by the number of masked tokens, so that together with the mean
+    masked language model loss each masked token counts once in each part (SpanBERT §3.2, its loss summed per
+    token). "released": divided by the number of targets plus one, as the released code does.
+    Raises InputError for another normalisation.
+    """
+    if normalisation not in ("paper", "released"):
+        raise InputError(f'normalisation "{normalisation}" is unknown: use "paper" or "released".')
+    real = targets.targets[targets.targets != NO_TARGET]  # [t]
+    total = F.cross_entropy(logits.float(), real, reduction="sum")
+    return total / (max(masked_tokens, 1) if normalisation == "paper" else len(real) + 1)

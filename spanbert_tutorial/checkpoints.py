@@ -1,0 +1,134 @@
+"""A trained model as a folder that this project and `transformers` both open. Chapter:
+`book/spanbert/pretraining_spanbert`.
+
+`config.json`, `model.safetensors` (the names of `transformers.BertForMaskedLM`, plus `boundary.*` and, with next
+sentence prediction, `bert.pooler.*` and `cls.seq_relationship.*`), `tokenizer.json`, `tokenizer_config.json`,
+`README.md`.
+"""
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import save_file
+from torch import Tensor
+
+from spanbert_tutorial.bert import EncoderConfig
+from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.pretraining import Objective, PretrainingModel
+from spanbert_tutorial.weights import from_huggingface_names, read_config, read_weights, to_huggingface_names
+from spanbert_tutorial.wordpiece import WordPiece
+
+# (here, in transformers) for the heads; the boundary head exists only here and keeps its names.
+HEAD_NAMES = (
+    ("masked_language_model.dense.", "cls.predictions.transform.dense."),
+    ("masked_language_model.layer_norm.", "cls.predictions.transform.LayerNorm."),
+    ("masked_language_model.bias", "cls.predictions.bias"),
+    ("next_sentence.pooler.", "bert.pooler.dense."),
+    ("next_sentence.classifier.", "cls.seq_relationship."),
+    ("boundary.", "boundary."),
+)
+TIED = "embedding_weight"  # the heads' second name of the word embeddings: stored once, with the embeddings
+
+
+def rename(state: Mapping[str, Tensor], pairs: list[tuple[str, str]]) -> dict[str, Tensor]:
+    """The weights whose names begin with the first of a pair, under the second."""
+    return {
+        new + name.removeprefix(old): weight
+        for name, weight in state.items()
+        for old, new in pairs
+        if name.startswith(old)
+    }
+
+
+def model_state(model: PretrainingModel) -> dict[str, Tensor]:
+    """All weights of a model under transformers' names."""
+    state = {name: w.detach().cpu().contiguous() for name, w in model.state_dict().items() if not name.endswith(TIED)}
+    encoder = rename(state, [("encoder.", "")])
+    return to_huggingface_names(encoder, prefix="bert.") | rename(state, list(HEAD_NAMES))
+
+
+def check_output(folder: str | Path) -> Path:
+    """The folder to write to, before hours of work. Raises InputError if it exists already or cannot be made."""
+    folder = Path(folder)
+    if folder.exists() or folder.is_symlink():
+        raise InputError(f"the output {folder} exists already: give another --output, or remove it first.")
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent):
+            pass
+    except OSError as error:
+        raise InputError(f"the output {folder} cannot be written ({error.strerror}): give another --output.") from None
+    return folder
+
+
+def save_checkpoint(
+    folder: str | Path, model: PretrainingModel, wordpiece: WordPiece, objective: str, card: str
+) -> None:
+    """Writes a checkpoint folder whole or not at all. card: the text of its README.md.
+
+    Raises InputError if the folder exists, cannot be written, or the objective is unknown.
+    """
+    Objective.named(objective)
+    folder = check_output(folder)
+    config = model.encoder.config
+    settings = {"model_type": "bert", "architectures": ["BertForMaskedLM"], "hidden_act": "gelu", **asdict(config)}
+    settings["spanbert_tutorial"] = {"objective": objective}
+    try:
+        with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
+            made = Path(scratch, folder.name)
+            made.mkdir()
+            (made / "config.json").write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
+            save_file(model_state(model), made / "model.safetensors", metadata={"format": "pt"})
+            wordpiece.save(made)
+            (made / "README.md").write_text(card, encoding="utf-8")
+            os.replace(made, folder)
+    except (OSError, SafetensorError) as error:
+        raise InputError(f"the checkpoint {folder} cannot be written ({error}): make room, or give another.") from error
+
+
+def load_checkpoint(folder: str | Path) -> tuple[PretrainingModel, WordPiece]:
+    """The model with all its heads, in evaluation mode and float32, and its vocabulary.
+
+    Raises InputError for a folder that `save_checkpoint` did not write, naming weights that are missing, surplus or of
+    another shape than the config asks for.
+    """
+    folder = Path(folder)
+    settings = read_config(folder)
+    ours = settings.get("spanbert_tutorial")
+    if not isinstance(ours, dict) or "objective" not in ours:
+        raise InputError(f"{folder} has no heads of this project: open it with BertEncoder.from_huggingface instead.")
+    model = PretrainingModel(EncoderConfig.from_dict(settings), Objective.named(ours["objective"]))
+    weights = read_weights(folder)
+    check_names_and_shapes(folder, weights, model_state(model))
+    encoder, others = from_huggingface_names(weights)
+    state = {f"encoder.{name}": weight for name, weight in encoder.items()}
+    state |= rename(others, [(there, here) for here, there in HEAD_NAMES])
+    model.load_state_dict({name: weight.to(torch.float32) for name, weight in state.items()}, strict=False)
+    wordpiece = WordPiece.from_file(folder / "tokenizer.json")
+    if len(wordpiece) > model.encoder.config.vocab_size:
+        raise InputError(f"{folder} has {len(wordpiece):,} pieces in its tokenizer.json but a vocab_size of "
+                         f"{model.encoder.config.vocab_size:,} in its config.json: copy the checkpoint again.")
+    return model.eval(), wordpiece
+
+
+def check_names_and_shapes(folder: Path, found: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> None:
+    """Raises InputError naming the first few weights that are missing, surplus or of another shape."""
+    wrong = [f"{name} is missing" for name in wanted if name not in found]
+    wrong += [f"{name} is surplus" for name in found if name not in wanted]
+    wrong += [
+        f"{name} has shape {tuple(found[name].shape)} instead of {tuple(wanted[name].shape)}"
+        for name in wanted
+        if name in found and found[name].shape != wanted[name].shape
+    ]
+    if wrong:
+        more = f", and {len(wrong) - 3} more" if len(wrong) > 3 else ""
+        reasons = ", ".join(wrong[:3])
+        raise InputError(f"the weights of {folder} do not fit its config ({reasons}{more}): copy the checkpoint again.")
+
+

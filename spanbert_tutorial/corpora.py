@@ -1,0 +1,181 @@
+"""Documents from files, encoded once and memory-mapped. Chapter: `book/spanbert/single_sequence`.
+
+A document is a list of sentences. Files may be `.txt` (a blank line ends a document, as in BERT's and SpanBERT's data),
+`.jsonl` (one document a line, under the key `text`), either of these packed as `.xz` or `.gz`, or a folder of them.
+"""
+
+import gzip
+import json
+import lzma
+import re
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from spanbert_tutorial.errors import InputError
+
+Document = list[str]
+
+# . ! or ? with closing quotes and brackets, then space, then (perhaps after an opening one) a capital or digit
+SENTENCE_END = re.compile(r"""([.!?]["')\]”’]*)\s+(?=["'(\[“‘]?[A-Z0-9])""")
+OPENERS = {"": open, ".xz": lzma.open, ".gz": gzip.open}
+FORMS = (".txt", ".jsonl")
+
+
+def split_sentences(text: str) -> Document:
+    """Sentences of a text: a line end always divides; so does . ! or ? before a space and a capital or digit."""
+    return [sentence.strip() for sentence in SENTENCE_END.sub(r"\1\n", text).split("\n") if sentence.strip()]
+
+
+def form_and_packing(path: Path) -> tuple[str, str]:
+    """(`.txt` or `.jsonl`, packing or ""), or ("", "") for a file of another kind."""
+    packing = path.suffix if path.suffix in OPENERS else ""
+    form = Path(path.stem).suffix if packing else path.suffix
+    return (form, packing) if form in FORMS else ("", "")
+
+
+def corpus_files(path: str | Path) -> list[Path]:
+    """The readable files at a path, in the order of their names. Raises InputError when there is none."""
+    path = Path(path)
+    if not path.exists():
+        raise InputError(f"the corpus {path} does not exist: give a .txt or .jsonl file (also .xz, .gz) or a folder.")
+    files = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
+    files = [file for file in files if form_and_packing(file)[0]]
+    if not files:
+        raise InputError(f"the corpus {path} holds no .txt or .jsonl file (also .xz, .gz): give one that does.")
+    return files
+
+
+def text_documents(lines: Iterable[str]) -> Iterator[str]:
+    """Texts between blank lines."""
+    kept: list[str] = []
+    for line in lines:
+        if line.strip():
+            kept.append(line)
+        elif kept:
+            yield "".join(kept)
+            kept = []
+    if kept:
+        yield "".join(kept)
+
+
+def jsonl_documents(lines: Iterable[str], path: Path) -> Iterator[str]:
+    """The value of `text` on each line."""
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            text = json.loads(line)["text"]
+            text.encode()  # JSON can spell half a character (\ud83d alone), which no vocabulary can read
+        except (ValueError, KeyError, TypeError, AttributeError):
+            wrong = f'{path}, line {number}: not a JSON object with a string under "text"; mend that line.'
+            raise InputError(wrong) from None
+        yield text
+
+
+def read_file(path: Path) -> Iterator[str]:
+    """Texts of the documents of one file."""
+    form, packing = form_and_packing(path)
+    opener: Callable[..., IO[str]] = OPENERS[packing]
+    try:
+        with opener(path, "rt", encoding="utf-8-sig") as lines:  # -sig: some editors put a mark in front
+            yield from text_documents(lines) if form == ".txt" else jsonl_documents(lines, path)
+    except UnicodeDecodeError:
+        place = first_bad_byte(opener(path, "rb"))
+        raise InputError(f"{path} is not UTF-8 at byte {place:,}: convert it to UTF-8.") from None
+    except (lzma.LZMAError, gzip.BadGzipFile, zlib.error, EOFError):
+        raise InputError(f"{path} is not a whole {packing} file: pack or copy it again.") from None
+    except PermissionError:
+        raise InputError(f"{path} may not be read: change its permissions.") from None
+
+
+def first_bad_byte(file: IO[bytes]) -> int:
+    """Place of the first byte that is not UTF-8, counted from 0 in the unpacked file. Closes the file."""
+    place = 0
+    with file:
+        for line in file:  # a line end is one byte in UTF-8 and never part of a character
+            try:
+                line.decode()
+            except UnicodeDecodeError as error:
+                return place + error.start
+            place += len(line)
+    return place
+
+
+def documents(path: str | Path) -> Iterator[Document]:
+    """Every document of a file or folder as its sentences. Raises InputError naming the file and what to do."""
+    found = False
+    for file in corpus_files(path):
+        for text in read_file(file):
+            if sentences := split_sentences(text):
+                found = True
+                yield sentences
+    if not found:
+        raise InputError(f"the corpus {path} holds no text: give a file with at least one sentence.")
+
+
+@dataclass(frozen=True)
+class EncodedCorpus:
+    """Pieces of all documents one after another. Arrays on disk are memory-mapped, so a large corpus costs no memory.
+
+    ids: [N] pieces, uint16 where the vocabulary allows. sentence_ends: [S] and document_ends: [D], positions in `ids`
+    just after each sentence and document; every document end is also a sentence end.
+    """
+
+    ids: np.ndarray
+    sentence_ends: np.ndarray
+    document_ends: np.ndarray
+
+    @classmethod
+    def load(cls, folder: str | Path) -> "EncodedCorpus":
+        """Opens the arrays that `encode_corpus` wrote. Raises InputError when one is missing or cut off."""
+        try:
+            return cls(*(np.load(Path(folder) / f"{name}.npy", mmap_mode="r") for name in cls.__annotations__))
+        except (OSError, ValueError, EOFError):
+            raise InputError(f"{folder} holds no whole encoded corpus: encode the text again.") from None
+
+
+def encode_corpus(documents: Iterable[Document], encode_many, vocabulary: int, folder: str | Path) -> EncodedCorpus:
+    """Encodes documents once into `folder` (created) and opens the result.
+
+    encode_many: list of sentences → list of lists of ids, e.g. `WordPiece.encode_many`. vocabulary: V, sets the width
+    of the integers. Sentences that encode to nothing are left out. Raises InputError when nothing is left.
+    """
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    kind = np.uint16 if vocabulary <= 2**16 else np.int32
+    sentence_lengths, document_lengths = [], []
+    stream = iter(documents)
+    with (folder / "ids.bin").open("wb") as raw:
+        while chunk := list(islice(stream, 500)):
+            encoded = iter(encode_many([sentence for document in chunk for sentence in document]))
+            for document in chunk:
+                lists = [ids for ids in islice(encoded, len(document)) if ids]
+                sentence_lengths += [len(ids) for ids in lists]
+                document_lengths += [sum(map(len, lists))] if lists else []
+                raw.write(np.array([i for ids in lists for i in ids], dtype=kind).tobytes())
+    save_raw(folder / "ids.bin", kind, folder / "ids.npy")
+    np.save(folder / "sentence_ends.npy", np.cumsum(sentence_lengths, dtype=np.int64))
+    np.save(folder / "document_ends.npy", np.cumsum(document_lengths, dtype=np.int64))
+    return EncodedCorpus.load(folder)
+
+
+def save_raw(raw: Path, kind: type, target: Path) -> None:
+    """Turns a raw file of integers into an `.npy` file without reading it whole into memory."""
+    count = raw.stat().st_size // np.dtype(kind).itemsize
+    if count == 0:
+        raw.unlink()
+        raise InputError("the corpus holds no text after encoding: give a file with at least one sentence.")
+    source = np.memmap(raw, dtype=kind, mode="r")
+    array = np.lib.format.open_memmap(target, mode="w+", dtype=kind, shape=(count,))
+    step = 2**24
+    for start in range(0, count, step):
+        array[start : start + step] = source[start : start + step]
+    array.flush()
+    del source  # Windows removes no file that is still mapped
+    raw.unlink()

@@ -1,0 +1,70 @@
+"""Check for the exercise of `book/bert/bert.ipynb`: attention of one head, with padding, by hand."""
+
+import math
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+Attention = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
+
+
+def _solution(query: Tensor, key: Tensor, value: Tensor, real: Tensor) -> Tensor:
+    scores = query @ key.T / math.sqrt(query.shape[-1])
+    return scores.masked_fill(~real, -math.inf).softmax(-1) @ value
+
+
+def _variant(scale: float = 0.5, axis: int = -1, key_first: bool = False, hide: str = "before") -> Attention:
+    """The solution with one part changed: what a likely mistake computes."""
+
+    def attention(query: Tensor, key: Tensor, value: Tensor, real: Tensor) -> Tensor:
+        scores = (key @ query.T if key_first else query @ key.T) / query.shape[-1] ** scale
+        hidden = {"before": ~real, "turned round": real, "rows": ~real[:, None]}.get(hide)
+        if hidden is not None:
+            scores = scores.masked_fill(hidden, -math.inf)
+        weights = scores.softmax(axis)
+        return (weights * real if hide == "after" else weights) @ value
+
+    return attention
+
+
+# What a mistake computes, and what to say to the person who made it.
+MISTAKES = (
+    (_variant(scale=0), "the scores are not divided by √d, so the weights are too sharp: d is query.shape[-1]."),
+    (_variant(scale=1), "the scores are divided by d. Divide by its square root."),
+    (_variant(axis=0), "softmax runs over the wrong axis: the weights of one query, a row, must sum to 1."),
+    (_variant(key_first=True), "the scores are transposed: row i, column j is query i times key j."),
+    (_variant(hide="after"), "padding is hidden after softmax, so the other weights do not sum to 1 any more: "
+                             "set its scores to -inf before softmax."),
+    (_variant(hide="no"), "padding is not hidden: its tokens still get weight."),
+    (_variant(hide="turned round"), "the mask is turned round: `real` is True at the tokens that stay."),
+    (_variant(hide="rows"), "the mask hides queries (rows). Hide keys: the columns of the scores."),
+)
+
+
+def check_attention(attempt: Attention) -> None:
+    """Prints whether `attempt(query [n,d], key [n,d], value [n,d], real bool[n]) -> [n,d]` is attention."""
+    print(diagnose_attention(attempt))
+
+
+def diagnose_attention(attempt: Attention) -> str:
+    """One sentence: correct, or the likely mistake."""
+    generator = torch.Generator().manual_seed(0)
+    query, key, value = torch.randn(3, 5, 4, dtype=torch.float64, generator=generator)
+    real = torch.tensor([True, True, True, True, False])
+    wanted = _solution(query, key, value, real)
+    try:
+        got = attempt(query.clone(), key.clone(), value.clone(), real.clone())
+    except Exception as error:  # whatever the reader's code raises is the reader's message
+        return f"Not yet: the function stopped with {type(error).__name__}: {error}"
+    if got is None:
+        return "Not yet: the function returns nothing. End it with `return`."
+    if not isinstance(got, Tensor) or got.shape != wanted.shape:
+        shape = tuple(got.shape) if isinstance(got, Tensor) else type(got).__name__
+        return f"Not yet: the result is {shape}, and not a tensor of the shape [n,d] = {tuple(wanted.shape)}."
+    if torch.allclose(got.to(wanted.dtype), wanted, atol=1e-5):
+        return "Correct: scaled, hidden before softmax, one distribution for each query."
+    for mistake, sentence in MISTAKES:
+        if torch.allclose(got.to(wanted.dtype), mistake(query, key, value, real), atol=1e-5, equal_nan=True):
+            return f"Not yet: {sentence}"
+    return "Not yet: take the steps one by one: scores, divide by √d, hide padding, softmax, mix the values."

@@ -1,0 +1,73 @@
+"""Checks for the exercise of `book/bert/masking`."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+MASK_ID, TOKENS = 4, 60_000
+RANDOM_IDS = np.arange(5, 100)  # never an original id, so each token shows what happened to it
+WANTED = (0.8, 0.1, 0.1)
+
+INDEPENDENT = (
+    "unchanged and random were drawn independently, one after the other. "
+    "Draw once for each token and cut that one number at 0.8 and 0.9"
+)
+TENTH_OF_REST = "a second draw cut the remaining 20 % at 0.1. Random and kept get half of it each"
+
+# (masked, random, kept) as common mistakes give them, and what to say.
+MISTAKES = {
+    (0.81, 0.10, 0.09): INDEPENDENT,
+    (0.81, 0.09, 0.10): INDEPENDENT,
+    (0.80, 0.02, 0.18): TENTH_OF_REST,
+    (0.80, 0.18, 0.02): TENTH_OF_REST,
+    (0.80, 0.16, 0.04): "a second draw cut the remaining 20 % at 0.8. Random and kept get half of it each",
+    (1.00, 0.00, 0.00): "every chosen token became [MASK]. One in ten gets a random token, one in ten stays",
+    (0.80, 0.20, 0.00): "no chosen token kept its id. One in ten stays as it was",
+    (0.80, 0.00, 0.20): "no chosen token was replaced by a random one",
+    (0.90, 0.00, 0.10): "no chosen token was replaced by a random one",
+    (0.10, 0.10, 0.80): "the shares of [MASK] and of kept tokens are the wrong way round",
+    (0.10, 0.80, 0.10): "the shares of [MASK] and of random tokens are the wrong way round",
+}
+
+
+def check_corrupt(attempt: Callable[..., np.ndarray]) -> None:
+    """Prints whether `attempt(ids, selected, rng, mask_id, random_ids)` does 80/10/10 token by token."""
+    print(diagnose_corrupt(attempt))
+
+
+def diagnose_corrupt(attempt: Callable[..., np.ndarray]) -> str:
+    """One sentence: correct, or the likely mistake."""
+    ids = np.arange(100, 100 + 2 * TOKENS)
+    selected = np.arange(2 * TOKENS) % 2 == 0
+    given = ids.copy()
+    corrupted = attempt(given, selected, np.random.default_rng(0), MASK_ID, RANDOM_IDS)
+    if corrupted is None:
+        return "Not yet: the function returns nothing. End it with `return`."
+    corrupted = np.asarray(corrupted)
+    if (given != ids).any():
+        return (
+            "Not yet: the original ids were changed in place, and they are the answers. Work on `ids.copy()`."
+        )
+    if corrupted.shape != ids.shape:
+        return f"Not yet: {len(ids)} ids went in and shape {corrupted.shape} came out. Return all tokens of the block."
+    if (corrupted != ids)[~selected].any():
+        return "Not yet: tokens that were not chosen have changed."
+    seen = corrupted[selected]
+    masked, kept = (seen == MASK_ID).mean(), (seen == ids[selected]).mean()
+    return _judge_shares((masked, 1 - masked - kept, kept), seen[(seen != MASK_ID) & (seen != ids[selected])])
+
+
+def _judge_shares(shares: tuple[float, float, float], random_tokens: np.ndarray) -> str:
+    """Compares (masked, random, kept) with what is wanted and with common mistakes."""
+    said = "/".join(f"{100 * share:.1f}" for share in shares)
+    distance = {pattern: np.abs(np.subtract(shares, pattern)).max() for pattern in [WANTED, *MISTAKES]}
+    nearest = min(distance, key=distance.get)
+    if distance[nearest] > 0.005:
+        return f"Not yet: your shares are {said}, wanted are 80/10/10 for [MASK], random, kept."
+    if nearest != WANTED:
+        return f"Not yet: your shares are {said}: {MISTAKES[nearest]}."
+    if not np.isin(random_tokens, RANDOM_IDS).all():
+        return "Not yet: the random tokens do not come from `random_ids`."
+    if len(np.unique(random_tokens)) == 1:
+        return "Not yet: all random tokens are the same one. Each token needs its own draw."
+    return f"Correct: {said} for [MASK], random and kept."

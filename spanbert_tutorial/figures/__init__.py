@@ -1,0 +1,1 @@
+"""Figures of the chapters: token strips, explorers, attention maps, loss curves."""

@@ -1,0 +1,153 @@
+"""Switch among results that Python computed. Chapter: `book/spanbert/span_masking`.
+
+In a built page it is plain HTML with a few lines of script that swap prepared panels; no network, no kernel. With a
+live kernel it is made of ipywidgets, and a reader may type a text of their own.
+"""
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from html import escape
+from importlib.util import find_spec
+from itertools import product
+from math import prod
+from typing import Any
+
+from spanbert_tutorial.errors import InputError
+
+LARGEST = 150_000  # bytes of HTML that one explorer may add to a notebook
+
+# Works for any number of explorers on a page: each is found once and carries its own panels.
+SCRIPT = """
+document.querySelectorAll('[data-explorer]:not([data-ready])').forEach(function (root) {
+  root.setAttribute('data-ready', '');
+  var panels = JSON.parse(root.querySelector('script[type="application/json"]').textContent);
+  var selects = root.querySelectorAll('select'), view = root.querySelector('[data-view]');
+  function show() {
+    var index = 0;
+    selects.forEach(function (select) { index = index * select.options.length + select.selectedIndex; });
+    view.innerHTML = panels[index];
+  }
+  selects.forEach(function (select) { select.addEventListener('change', show); });
+  root.querySelector('[data-controls]').hidden = false;
+  show();
+});
+"""
+FRAME = (
+    "color:var(--pst-color-text-base,currentColor);border:1px solid var(--pst-color-border,#8888);"
+    "border-radius:.4em;padding:.6em .8em;max-width:100%;box-sizing:border-box"
+)
+CHOICE = "font:inherit;color:inherit;background:var(--pst-color-background,Canvas);max-width:100%"
+
+
+class Explorer:
+    """One panel for every combination of options, all computed when the explorer is made.
+
+    controls: name → options, each shown as its text. panel: called with one option of each control by name, returns
+    an object with `_repr_html_` and a readable `repr`. free_text: the control for which a reader with a live kernel
+    may type a text instead of an option. Raises InputError for empty or repeated options, and when the panels
+    together are over 150,000 bytes.
+    """
+
+    def __init__(
+        self,
+        controls: Mapping[str, Sequence[Any]],
+        panel: Callable[..., Any],
+        *,
+        free_text: str | None = None,
+    ) -> None:
+        self.controls = {name: list(options) for name, options in controls.items()}
+        self.panel, self.free_text = panel, free_text
+        for name, options in self.controls.items():
+            if not options or len({str(option) for option in options}) < len(options):
+                raise InputError(f'the control "{name}" has {options}: give options, each with its own text.')
+        if not self.controls or (free_text is not None and free_text not in self.controls):
+            raise InputError(
+                f"no control {free_text!r} among {list(self.controls)}: name the control to type in."
+            )
+        self.panels = [panel(**self._options(values)) for values in product(*self.controls.values())]
+        size = len(self._repr_html_().encode())
+        if size > LARGEST:
+            raise InputError(
+                f"the panels make {size:,} bytes, over {LARGEST:,}: give fewer or shorter options."
+            )
+
+    def _options(self, values: Sequence[Any]) -> dict[str, Any]:
+        return dict(zip(self.controls, values, strict=True))
+
+    @property
+    def text(self) -> str:
+        """What there is to choose, and the first panel, in plain characters."""
+        sizes = " × ".join(f"{name} ({len(options)})" for name, options in self.controls.items())
+        count = prod(len(options) for options in self.controls.values())
+        first = "; ".join(f"{name}: {options[0]}" for name, options in self.controls.items())
+        return f"{count} panels, {sizes}. The first one, {first}:\n{self.panels[0]!r}"
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        """Controls, the first panel, and the others as data. Without script only the first panel is there."""
+        controls = "".join(_select(name, options) for name, options in self.controls.items())
+        panels = [panel._repr_html_() for panel in self.panels]
+        # "<" followed by "/" or "!" would end the script element or hide its end.
+        data = json.dumps(panels, ensure_ascii=False).replace("</", "<\\/").replace("<!", "\\u003c!")
+        return (
+            f'<div data-explorer style="{FRAME}"><div data-controls hidden>{controls}</div>'
+            f'<div data-view aria-live="polite">{panels[0]}</div>'
+            f'<script type="application/json">{data}</script><script>{SCRIPT}</script></div>'
+        )
+
+    def _ipython_display_(self) -> None:
+        """Widgets for a reader at a live kernel, else the static page."""
+        from IPython.display import display
+
+        if kernel_is_live():
+            display(self.live())
+        else:
+            display({"text/plain": repr(self), "text/html": self._repr_html_()}, raw=True)
+
+    def live(self) -> Any:
+        """The same with ipywidgets, computed as the reader chooses or types. Returns a VBox."""
+        import ipywidgets as widgets
+
+        boxes = {
+            name: widgets.Dropdown(options=[(str(option), option) for option in options], description=name)
+            for name, options in self.controls.items()
+        }
+        own = widgets.Text(description="your own", placeholder=f"type a {self.free_text}, then Enter")
+        own.continuous_update = False
+        view = widgets.HTML()
+
+        def show(_: object = None) -> None:
+            options = {name: box.value for name, box in boxes.items()}
+            if self.free_text is not None and own.value.strip():
+                options[self.free_text] = own.value.strip()
+            try:
+                view.value = self.panel(**options)._repr_html_()
+            except InputError as problem:  # a reader's text may not suit the panel: say so in place
+                view.value = f"<p>{escape(str(problem))}</p>"
+
+        typed = [own] if self.free_text is not None else []
+        for box in [*boxes.values(), *typed]:
+            box.observe(show, names="value")
+        show()
+        return widgets.VBox([*boxes.values(), *typed, view])
+
+
+def _select(name: str, options: Sequence[Any]) -> str:
+    """A labelled choice; the label encloses it, so no id is needed."""
+    choices = "".join(f"<option>{escape(str(option))}</option>" for option in options)
+    return (
+        f'<label style="display:inline-block;margin:0 1em .5em 0;max-width:100%">{escape(name)} '
+        f'<select style="{CHOICE}">{choices}</select></label>'
+    )
+
+
+def kernel_is_live() -> bool:
+    """Whether a reader's kernel runs this with ipywidgets at hand. Tests and stored outputs set the variable."""
+    if os.environ.get("SPANBERT_TUTORIAL_STATIC", "0") not in ("", "0") or find_spec("ipywidgets") is None:
+        return False
+    from IPython import get_ipython
+
+    return hasattr(get_ipython(), "kernel")

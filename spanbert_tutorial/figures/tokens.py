@@ -1,0 +1,94 @@
+"""Strips of tokens, marked by colour and by letter. Chapters: `book/bert/masking`, `book/spanbert/span_masking`."""
+
+from collections.abc import Mapping, Sequence
+from html import escape
+
+from spanbert_tutorial.errors import InputError
+
+# A mark's letter and its colour; the background is the colour at a quarter strength, so it suits light and dark.
+STYLES = {
+    "masked": ("M", "31,119,180"),
+    "random": ("R", "214,39,40"),
+    "kept": ("K", "44,140,60"),
+    "boundary": ("B", "200,120,0"),
+}
+OTHER_COLOURS = ("148,103,189", "0,140,150", "190,90,160", "120,120,120")
+COLUMN = "display:inline-block;text-align:center;vertical-align:top;margin-right:.5em"
+NOTE = "font-size:.75em;opacity:.75;display:block;line-height:1.2"
+
+
+class TokenStrip:
+    """A row of tokens in which some carry a mark; it wraps on a narrow page and reads as text everywhere.
+
+    tokens: the texts [n]. marks: a mark's name or "" for each [n]. legend: mark → what it says below the strip; its
+    order gives further marks their colours, and its first letter theirs. notes: a small text under each token [n],
+    e.g. positions. caption: a line below. Raises InputError when the lengths differ.
+    All text is escaped, so any text may be given. `text`, also what `print` shows, is the same in plain characters.
+    """
+
+    def __init__(
+        self,
+        tokens: Sequence[str],
+        marks: Sequence[str],
+        legend: Mapping[str, str] | None = None,
+        *,
+        notes: Sequence[str] | None = None,
+        caption: str = "",
+    ) -> None:
+        self.tokens, self.marks = [str(token) for token in tokens], [str(mark or "") for mark in marks]
+        self.notes, self.caption = [str(note) for note in (() if notes is None else notes)], caption
+        if len(self.marks) != len(self.tokens) or (self.notes and len(self.notes) != len(self.tokens)):
+            raise InputError(
+                f"{len(self.tokens)} tokens, {len(self.marks)} marks and {len(self.notes)} notes: "
+                'give one mark for each token, "" for none, and as many notes or none at all.'
+            )
+        used = dict.fromkeys(mark for mark in self.marks if mark)
+        self.legend = dict(legend) if legend is not None else {mark: mark for mark in used}
+        self.styles = self._styles([*self.legend, *used])
+
+    @staticmethod
+    def _styles(names: Sequence[str]) -> dict[str, tuple[str, str]]:
+        """Letter and colour of each mark."""
+        others = [name for name in dict.fromkeys(names) if name not in STYLES]
+        made = {
+            name: (name[0].upper(), OTHER_COLOURS[i % len(OTHER_COLOURS)]) for i, name in enumerate(others)
+        }
+        return {**STYLES, **made}
+
+    @property
+    def text(self) -> str:
+        """The strip in plain characters: `an/M` is the token "an" with the mark of letter M; notes in brackets."""
+        notes = [f"({note})" if note else "" for note in self.notes] or [""] * len(self.tokens)
+        letters = [f"/{self.styles[mark][0]}" if mark else "" for mark in self.marks]
+        lines = [" ".join(map("".join, zip(self.tokens, letters, notes, strict=True)))]
+        if self.legend:
+            lines.append("; ".join(f"{self.styles[mark][0]} = {says}" for mark, says in self.legend.items()))
+        return "\n".join([*lines, *([self.caption] if self.caption else [])])
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _marked(self, content: str, mark: str, title: str) -> str:
+        letter, colour = self.styles[mark]
+        style = f"background:rgba({colour},.25);border-bottom:3px solid rgb({colour});padding:0 .2em"
+        return f'<span title="{escape(title)}" style="{style}">{escape(content)}<sup>{escape(letter)}</sup></span>'
+
+    def _token(self, position: int) -> str:
+        token, mark = self.tokens[position], self.marks[position]
+        drawn = self._marked(token, mark, self.legend.get(mark, mark)) if mark else escape(token)
+        if not self.notes:
+            return drawn
+        return (
+            f'<span style="{COLUMN}">{drawn}<span style="{NOTE}">{escape(self.notes[position])}</span></span>'
+        )
+
+    def _repr_html_(self) -> str:
+        strip = " ".join(self._token(position) for position in range(len(self.tokens)))
+        keys = "; ".join(
+            self._marked("", mark, says) + " " + escape(says) for mark, says in self.legend.items()
+        )
+        below = [f'<div style="font-size:.9em">{line}</div>' for line in (keys, escape(self.caption)) if line]
+        return (
+            '<div style="color:var(--pst-color-text-base,currentColor);line-height:2.1;overflow-wrap:anywhere">'
+            f"<div>{strip}</div>{''.join(below)}</div>"
+        )

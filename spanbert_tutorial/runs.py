@@ -1,0 +1,141 @@
+"""One pre-training run, from text to a trained model, with settings that leave the plateau. Chapter:
+`book/spanbert/pretraining_spanbert`.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from spanbert_tutorial import almanac
+from spanbert_tutorial.bert import EncoderConfig
+from spanbert_tutorial.corpora import Document, EncodedCorpus, documents, encode_corpus, split_sentences
+from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.masking import TokenMasking
+from spanbert_tutorial.pretraining import (
+    Objective,
+    PretrainingData,
+    PretrainingModel,
+    measure,
+    start_positions_from_sinusoids,
+    unigram_entropy,
+)
+from spanbert_tutorial.span_masking import SpanMasking
+from spanbert_tutorial.training import History, Recipe, train
+from spanbert_tutorial.wordpiece import WordPiece
+
+HELD_OUT_EVERY = 50  # of the documents of a user's corpus, one in fifty is kept for measuring
+VOCABULARY_SENTENCES = 1_000_000  # enough to learn a vocabulary from, and they fit into memory
+
+
+@dataclass(frozen=True)
+class Run:
+    """Settings of a run. length: n with [CLS] and [SEP]; batch_size in blocks."""
+
+    objective: str = "span+sbo"
+    size: str = "tiny"
+    steps: int = 800
+    length: int = 64
+    batch_size: int = 64
+    peak_learning_rate: float = 3e-3
+    seed: int = 0
+
+
+# What each size starts from; the command's options change single values.
+RUNS = {
+    "tiny": Run(),
+    "mini": Run(size="mini", steps=5_000, length=128, peak_learning_rate=1.5e-3),
+    "small": Run(size="small", steps=50_000, length=128, peak_learning_rate=5e-4),
+    "base": Run(size="base", steps=1_000_000, length=512, batch_size=256, peak_learning_rate=1e-4),
+    "large": Run(size="large", steps=2_400_000, length=512, batch_size=256, peak_learning_rate=1e-4),
+}
+
+
+@dataclass(frozen=True)
+class Text:
+    """Encoded text to train on and to measure on, with the vocabulary that encoded it."""
+
+    train: EncodedCorpus
+    held_out: EncodedCorpus
+    wordpiece: WordPiece
+
+    @property
+    def unigram_entropy(self) -> float:
+        """In nats, of the training text's pieces."""
+        return unigram_entropy(self.train.ids, len(self.wordpiece))
+
+
+def parts(source: str, held_out: bool) -> Iterator[Document]:
+    """The training or the held-out documents of the almanac or of a path."""
+    if source == "almanac":
+        for document in almanac.read("validation" if held_out else "train"):
+            yield split_sentences(document["text"])
+    else:
+        for number, document in enumerate(documents(source)):
+            if (number % HELD_OUT_EVERY == HELD_OUT_EVERY - 1) == held_out:
+                yield document
+
+
+def open_text(source: str, folder: str | Path, vocabulary: str | Path | None = None, vocab_size: int = 8_000) -> Text:
+    """Encodes the shipped almanac (`source="almanac"`) or the corpus at a path into `folder`, once.
+
+    vocabulary: a vocab.txt or tokenizer.json; None means the almanac's own, or for a path a new one of `vocab_size`.
+    """
+    if vocabulary is None and source == "almanac":
+        vocabulary = data_path("almanac", "vocab.txt")
+    if vocabulary is not None:
+        wordpiece = WordPiece.from_file(vocabulary)
+    else:
+        sentences = (sentence for document in parts(source, held_out=False) for sentence in document)
+        wordpiece = WordPiece.train(list(islice(sentences, VOCABULARY_SENTENCES)), vocab_size)
+    try:
+        encoded = [
+            encode_corpus(parts(source, held_out), wordpiece.encode_many, len(wordpiece), Path(folder, str(held_out)))
+            for held_out in (False, True)
+        ]
+    except InputError as error:
+        hint = f" A corpus needs at least {HELD_OUT_EVERY} documents: one in {HELD_OUT_EVERY} is kept for measuring."
+        raise InputError(f"{source}: {error}{hint if source != 'almanac' else ''}") from None
+    return Text(*encoded, wordpiece)
+
+
+def new_model(run: Run, text: Text) -> PretrainingModel:
+    """An untrained model of the run's size, the same for the same seed."""
+    # No dropout: these runs see each block few times, so there is little to over-fit.
+    changes = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+    config = EncoderConfig.preset(run.size, vocab_size=len(text.wordpiece), **changes)
+    if run.length > config.max_position_embeddings:
+        raise InputError(f"a length of {run.length} is over {config.max_position_embeddings} positions: give less.")
+    with torch.random.fork_rng():
+        torch.manual_seed(run.seed)
+        model = PretrainingModel(config, Objective.named(run.objective))
+    if run.size in ("tiny", "mini"):
+        start_positions_from_sinusoids(model.encoder)
+    return model
+
+
+def pretrain(run: Run, text: Text) -> tuple[PretrainingModel, History]:
+    """Trains a new model. The same run on the same text gives the same batches."""
+    model = new_model(run, text)
+    data = PretrainingData(text.train, text.wordpiece, Objective.named(run.objective), run.length, run.batch_size)
+    recipe = Recipe(run.steps, run.peak_learning_rate, warmup_steps=max(1, run.steps // 10))
+    batches = data.batches(np.random.default_rng(run.seed))
+    return model, train(model, batches, recipe, reference=text.unigram_entropy)
+
+
+def held_out(model: PretrainingModel, run: Run, text: Text) -> dict[str, dict[str, float]]:
+    """Held-out losses and accuracy under both ways of choosing, each chosen token replaced by [MASK].
+
+    The same blocks and the same masks for every model, so that runs can be compared pair by pair.
+    """
+    ways = {"token": TokenMasking(), "span": SpanMasking()}
+    results = {}
+    for name, masking in ways.items():
+        objective = replace(Objective.named(run.objective), masking=masking, next_sentence=False)
+        data = PretrainingData(text.held_out, text.wordpiece, objective, run.length, run.batch_size, keep_none=True)
+        results[name] = measure(model, data, np.random.default_rng(12345))
+    return results

@@ -1,0 +1,66 @@
+"""One segment of whole sentences from one document (DOC-SENTENCES). Chapter: `book/spanbert/single_sequence`.
+
+Source: SpanBERT §3.3; the released code packs the same way (and drops over-long sentences, which are split here).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from spanbert_tutorial.corpora import EncodedCorpus
+from spanbert_tutorial.errors import InputError
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Blocks as ranges of `EncodedCorpus.ids`. ranges: int64 [B, 2] (start, end). Nothing of the corpus is left out.
+
+    split_sentences: how many sentences were longer than a block and had to be divided.
+    """
+
+    ranges: np.ndarray
+    split_sentences: int
+
+    @property
+    def report(self) -> str:
+        lengths = np.diff(self.ranges, axis=1)
+        return (
+            f"{len(self.ranges):,} blocks, {lengths.sum():,} pieces, mean length {lengths.mean():.1f}; "
+            f"{self.split_sentences:,} over-long sentences divided, 0 pieces dropped"
+        )
+
+
+def single_sequence_blocks(corpus: EncodedCorpus, word_starts: np.ndarray, max_pieces: int) -> Blocks:
+    """Packs whole sentences of one document greedily into blocks of at most `max_pieces` (without [CLS], [SEP]).
+
+    word_starts: bool [V], whether a piece begins a word (`WordPiece.starts`): a sentence longer than a block is divided
+    at the last word start that fits. Blocks never cross documents; the last one of a document may be short.
+    """
+    if max_pieces < 1:
+        raise InputError(f"blocks of {max_pieces} pieces hold nothing: give at least 1 (3 with [CLS] and [SEP]).")
+    ranges, split, document, start, end = [], 0, 0, 0, 0
+    for sentence_end in corpus.sentence_ends.tolist():
+        if sentence_end - start > max_pieces and end > start:
+            ranges.append((start, end))
+            start = end
+        if sentence_end - start > max_pieces:
+            cuts = cut_sentence(corpus.ids[start:sentence_end], word_starts, max_pieces)
+            ranges += [(start + a, start + b) for a, b in cuts[:-1]]
+            start, split = start + cuts[-1][0], split + 1
+        end = sentence_end
+        if end == corpus.document_ends[document]:
+            ranges.append((start, end))
+            start, document = end, document + 1
+    return Blocks(np.array(ranges, dtype=np.int64).reshape(-1, 2), split)
+
+
+def cut_sentence(ids: np.ndarray, word_starts: np.ndarray, max_pieces: int) -> list[tuple[int, int]]:
+    """Ranges of at most `max_pieces` that cover the sentence and begin at word starts wherever a word fits."""
+    starts = np.flatnonzero(word_starts[ids])
+    cuts, begin = [], 0
+    while len(ids) - begin > max_pieces:
+        fitting = starts[(starts > begin) & (starts <= begin + max_pieces)]
+        end = int(fitting[-1]) if len(fitting) else begin + max_pieces
+        cuts.append((begin, end))
+        begin = end
+    return [*cuts, (begin, len(ids))]

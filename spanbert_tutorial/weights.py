@@ -1,0 +1,180 @@
+"""BERT's checkpoints: the files of a folder, and the names of the weights here and in transformers.
+
+Chapter: `book/bert/bert.ipynb`. One table of name pairs serves both directions.
+"""
+
+import json
+import pickle
+import re
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from .errors import InputError
+
+# (here, in transformers); {} stands for the number of the layer.
+NAME_PAIRS = (
+    ("embeddings.words", "embeddings.word_embeddings"),
+    ("embeddings.positions", "embeddings.position_embeddings"),
+    ("embeddings.segments", "embeddings.token_type_embeddings"),
+    ("embeddings.layer_norm", "embeddings.LayerNorm"),
+    ("layers.{}.attention.query", "encoder.layer.{}.attention.self.query"),
+    ("layers.{}.attention.key", "encoder.layer.{}.attention.self.key"),
+    ("layers.{}.attention.value", "encoder.layer.{}.attention.self.value"),
+    ("layers.{}.attention.output", "encoder.layer.{}.attention.output.dense"),
+    ("layers.{}.attention_norm", "encoder.layer.{}.attention.output.LayerNorm"),
+    ("layers.{}.expand", "encoder.layer.{}.intermediate.dense"),
+    ("layers.{}.contract", "encoder.layer.{}.output.dense"),
+    ("layers.{}.feed_forward_norm", "encoder.layer.{}.output.LayerNorm"),
+)
+OLD_NAMES = {"gamma": "weight", "beta": "bias"}  # LayerNorm's parameters in the first released checkpoints
+
+# What stands beside the encoder in known checkpoints. `position_ids` are only the numbers 0, 1, 2, ...
+KNOWN_HEADS = ("pooler", "cls", "qa_outputs", "classifier", "boundary", "embeddings.position_ids")
+
+# What a BERT config.json may carry beside the sizes: keys that leave the encoder's numbers as they are ...
+NO_EFFECT = frozenset("""
+    _name_or_path architectures bos_token_id chunk_size_feed_forward classifier_dropout directionality dtype
+    eos_token_id finetuning_task gradient_checkpointing id2label is_encoder_decoder label2id num_labels
+    output_attentions output_hidden_states output_past pooler_fc_size pooler_num_attention_heads
+    pooler_num_fc_layers pooler_size_per_head pooler_type problem_type return_dict sep_token_id
+    spanbert_tutorial tie_word_embeddings tokenizer_class torch_dtype torchscript transformers_version
+    use_bfloat16 use_cache""".split())
+# ... and keys that would change the numbers, unless they say this.
+ONLY_VALUE = {"model_type": "bert", "hidden_act": "gelu", "position_embedding_type": "absolute",
+              "is_decoder": False, "add_cross_attention": False, "pruned_heads": {}}
+
+HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
+
+
+def to_huggingface_names(state: Mapping[str, Tensor], prefix: str = "") -> dict[str, Tensor]:
+    """The encoder's state dict under transformers' names, `prefix` in front of each ("bert." beside heads).
+
+    Raises InputError for a name that is not in the table.
+    """
+    table, renamed = dict(NAME_PAIRS), {}
+    for name, tensor in state.items():
+        other = _translate(name, table)
+        if other is None:
+            raise InputError(f"{name!r} is not a weight of BertEncoder: take the encoder's own state_dict().")
+        renamed[prefix + other] = tensor
+    return renamed
+
+
+def from_huggingface_names(state: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """Two dicts: the encoder's weights under this package's names; all others under the names they came with.
+
+    The encoder's names may carry the prefix `bert.`, and its LayerNorms the old names `gamma` and `beta`.
+    """
+    table, ours, others = {there: here for here, there in NAME_PAIRS}, {}, {}
+    for name, tensor in state.items():
+        renamed = _translate(name.removeprefix("bert."), table)
+        if renamed is None:
+            others[name] = tensor
+        else:
+            ours[renamed] = tensor
+    return ours, others
+
+
+def _translate(name: str, table: Mapping[str, str]) -> str | None:
+    module, _, parameter = name.rpartition(".")
+    number = re.search(r"\.(\d+)\.", module)
+    pattern = table.get(re.sub(r"\.\d+\.", ".{}.", module, count=1))
+    if pattern is None:
+        return None
+    return f"{pattern.format(number[1] if number else '')}.{OLD_NAMES.get(parameter, parameter)}"
+
+
+def check_weights(wanted: Mapping[str, Tensor], ours: Mapping, others: Mapping, source: str) -> None:
+    """Compare the weights read with the `wanted` ones. A missing, unknown or wrongly shaped weight raises
+    InputError under transformers' name; known heads are named in one warning."""
+    for name, tensor in wanted.items():
+        there = next(iter(to_huggingface_names({name: tensor})))
+        if name not in ours:
+            raise InputError(f"{source} lacks the weight {there}: take a complete BERT checkpoint.")
+        if ours[name].shape != tensor.shape:
+            raise InputError(f"{source} has {there} as {tuple(ours[name].shape)}, its config asks "
+                             f"for {tuple(tensor.shape)}: use the config.json that belongs to the weights.")
+    surplus = [*to_huggingface_names({name: ours[name] for name in ours if name not in wanted})]
+    heads = set()
+    for name in others:
+        bare = name.removeprefix("bert.")
+        head = next((head for head in KNOWN_HEADS if bare == head or bare.startswith(head + ".")), None)
+        heads.add(head)
+        if head is None:
+            surplus.append(name)
+    if surplus:
+        raise InputError(f"{source} has weights that this encoder lacks: {', '.join(surplus[:5])}"
+                         f"{' ...' if len(surplus) > 5 else ''}; take a BERT checkpoint of this size.")
+    if heads:
+        warnings.warn(f"Only the encoder was loaded; left out of {source}: {', '.join(sorted(heads))}.",
+                      stacklevel=3)
+
+
+def checkpoint_folder(path_or_name: str | Path) -> Path:
+    """The folder itself, or a download of the hub's model of that name. Raises InputError without either."""
+    path = Path(path_or_name)
+    if path.is_dir():
+        return path
+    if path.is_file():
+        raise InputError(f"{path} is a file: give the folder that holds config.json and the weights.")
+    if isinstance(path_or_name, Path) or not HUB_NAME.fullmatch(path_or_name):
+        raise InputError(f"There is no folder {path_or_name}: give a checkpoint's folder or a hub name.")
+    from huggingface_hub import snapshot_download  # here, because a folder does not need it
+
+    try:  # one of the two weight files is enough
+        for weights in ("model.safetensors", "pytorch_model.bin"):
+            folder = Path(snapshot_download(path_or_name, allow_patterns=["config.json", weights]))
+            if (folder / weights).exists():
+                break
+    except Exception as error:  # the hub's client raises many kinds: network, name, access
+        raise InputError(f"{path_or_name} is no folder here and cannot be had from the hub "
+                         f"({type(error).__name__}): check the name and the network.") from error
+    return folder
+
+
+def encoder_settings(config: Mapping) -> dict:
+    """The part of a BERT config that decides the encoder's sizes and numbers. Raises InputError for a setting
+    that asks for another computation, such as relative positions."""
+    for key, only in ONLY_VALUE.items():
+        if config.get(key) not in (only, None):
+            raise InputError(f"{key} is {config[key]!r}: this encoder computes only {key} = {only!r}.")
+    return {key: value for key, value in config.items() if key not in NO_EFFECT and key not in ONLY_VALUE}
+
+
+def read_config(folder: Path) -> dict:
+    """Content of the folder's `config.json`. Raises InputError when it is missing or not a JSON object."""
+    file = folder / "config.json"
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise InputError(f"{file} is missing: put the model's config.json beside its weights.") from error
+    except (OSError, ValueError) as error:
+        raise InputError(f"{file} cannot be read as JSON: take the file of the original model.") from error
+    if not isinstance(content, dict):
+        raise InputError(f"{file} does not hold a JSON object: take the file of the original model.")
+    return content
+
+
+def read_weights(folder: Path) -> dict[str, Tensor]:
+    """Weights of `model.safetensors`, else of `pytorch_model.bin` (tensors only, never code).
+
+    Raises InputError when there is no such file or it cannot be read.
+    """
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    new, old = folder / "model.safetensors", folder / "pytorch_model.bin"
+    file = new if new.exists() else old
+    try:
+        state = load_file(new) if file is new else torch.load(old, map_location="cpu", weights_only=True)
+    except FileNotFoundError as error:
+        raise InputError(f"{folder} has neither {new.name} nor {old.name}: put one of them there.") from error
+    except (SafetensorError, pickle.UnpicklingError, RuntimeError, EOFError, OSError) as error:
+        raise InputError(f"{file} cannot be read as weights: download it again.") from error
+    if not isinstance(state, dict) or not all(isinstance(tensor, Tensor) for tensor in state.values()):
+        raise InputError(f"{file} does not hold a dict of tensors: save the model's state_dict() there.")
+    return dict(state)

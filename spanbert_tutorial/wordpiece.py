@@ -1,0 +1,243 @@
+"""WordPiece: words become pieces. Chapter: `book/bert/wordpiece`.
+
+The module reads in the order of the chapter: split text into words, split a word into pieces, learn which pieces to
+keep, and then the same on the `tokenizers` library, which is what real corpora need. Source: BERT §3, and the
+WordPiece papers named in the chapter. Text is cased everywhere unless you ask for lower case.
+"""
+
+import json
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+
+from spanbert_tutorial.errors import InputError
+
+SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+CHINESE_BLOCKS = [(0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x2CEAF), (0x2F800, 0x2FA1F)]
+
+
+# --- by hand: words, pieces, merges -----------------------------------------------------------------------------------
+
+
+def is_punctuation(character: str) -> bool:
+    """True for every ASCII sign that is neither letter, digit nor space, and for Unicode's P categories."""
+    ascii_sign = character.isascii() and character.isprintable() and not character.isalnum() and character != " "
+    return ascii_sign or unicodedata.category(character).startswith("P")
+
+
+def split_words(text: str) -> list[str]:
+    """Words of a text as BERT sees them: split at spaces; every punctuation mark and Chinese character is a word."""
+    spaced = []
+    for character in text:
+        kind = unicodedata.category(character)
+        if character in "\t\n\r" or kind.startswith("Z"):
+            spaced.append(" ")
+        elif character == "\ufffd" or kind in ("Cc", "Cf", "Co"):
+            continue  # control characters and the mark of a broken encoding carry no text
+        elif is_punctuation(character) or any(low <= ord(character) <= high for low, high in CHINESE_BLOCKS):
+            spaced.append(f" {character} ")
+        else:
+            spaced.append(character)
+    return "".join(spaced).split()
+
+
+def split_word(word: str, vocabulary: set[str], longest: int = 100) -> list[str]:
+    """Pieces of one word, longest match first from the left; pieces that do not begin the word carry `##`.
+
+    A word with any stretch that no piece covers, or with more than `longest` characters, becomes `["[UNK]"]`.
+    """
+    pieces, start = [], 0
+    while start < len(word) <= longest:
+        prefix = "##" if start else ""
+        ends = range(len(word), start, -1)
+        end = next((end for end in ends if prefix + word[start:end] in vocabulary), None)
+        if end is None:
+            return ["[UNK]"]
+        pieces.append(prefix + word[start:end])
+        start = end
+    return pieces or ["[UNK]"]
+
+
+def pair_scores(words: dict[tuple[str, ...], int], by: str = "likelihood") -> dict[tuple[str, str], float]:
+    """Score of merging each neighbouring pair of pieces, over words (as tuples of pieces) with their counts.
+
+    `by="frequency"` (BPE): how often the pair stands together. `by="likelihood"` (WordPiece): that count divided by the
+    product of the counts of its two parts, which favours pairs whose parts rarely stand apart.
+    """
+    pieces, pairs = Counter(), Counter()
+    for word, count in words.items():
+        for piece in word:
+            pieces[piece] += count
+        for pair in zip(word, word[1:], strict=False):
+            pairs[pair] += count
+    if by == "frequency":
+        return dict(pairs)
+    return {(left, right): count / (pieces[left] * pieces[right]) for (left, right), count in pairs.items()}
+
+
+def merge_pair(word: tuple[str, ...], pair: tuple[str, str]) -> tuple[str, ...]:
+    """The word with every occurrence of the pair joined into one piece."""
+    merged = []
+    for piece in word:
+        if merged and (merged[-1], piece) == pair:
+            merged[-1] = merged[-1] + piece.removeprefix("##")
+        else:
+            merged.append(piece)
+    return tuple(merged)
+
+
+def learn_merges(word_counts: dict[str, int], merges: int, by: str = "likelihood") -> list[tuple[str, str]]:
+    """The first `merges` merges, best score first (ties: the pair that sorts first). For small examples."""
+    words = {(word[0], *("##" + c for c in word[1:])): count for word, count in word_counts.items()}
+    learned = []
+    while len(learned) < merges and (scores := pair_scores(words, by)):
+        best = min(scores, key=lambda pair: (-scores[pair], pair))
+        words = {merge_pair(word, best): count for word, count in words.items()}
+        learned.append(best)
+    return learned
+
+
+# --- on the library: the tokenizer that the rest of the project uses -----------------------------------------------
+
+
+def bert_tokenizer(vocabulary: dict[str, int], lowercase: bool = False) -> Tokenizer:
+    """A `tokenizers.Tokenizer` with BERT's rules over a vocabulary piece → id."""
+    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]", max_input_chars_per_word=100))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lowercase, strip_accents=lowercase)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.decoder = decoders.WordPiece(prefix="##")
+    tokenizer.add_special_tokens(SPECIALS)
+    return tokenizer
+
+
+def common_characters(texts: Sequence[str]) -> list[str]:
+    """The commonest 1,000 characters that are not space (ties: the lower code first)."""
+    counts = Counter()
+    for text in texts:
+        counts.update(text)
+    return sorted(filter(split_words, counts), key=lambda character: (-counts[character], character))[:1_000]
+
+
+def learn_pieces(texts: Sequence[str], first: list[str], characters: list[str], vocab_size: int) -> dict[str, int]:
+    """Piece → id by the library's trainer: `first` in front, then the characters, then merges."""
+    tokenizer = bert_tokenizer({special: i for i, special in enumerate(SPECIALS)})
+    settings = {"vocab_size": vocab_size, "special_tokens": first, "show_progress": False}
+    settings |= {"initial_alphabet": characters, "limit_alphabet": len(characters)}
+    tokenizer.train_from_iterator(texts, trainers.WordPieceTrainer(**settings))
+    return tokenizer.get_vocab()
+
+
+class WordPiece:
+    """A vocabulary and its encoder. `pieces[i]` is the piece with id i; `starts[i]` says whether it begins a word.
+
+    Special tokens and [UNK] count as word starts, as in the released SpanBERT code.
+    """
+
+    def __init__(self, vocabulary: dict[str, int], lowercase: bool = False):
+        missing = [special for special in SPECIALS if special not in vocabulary]
+        if missing:
+            raise InputError(f"the vocabulary has no {', '.join(missing)}: add each on a line of its own.")
+        if sorted(vocabulary.values()) != list(range(len(vocabulary))):
+            raise InputError("the ids of the vocabulary are not 0, 1, 2, … without a gap: take a whole vocab.txt.")
+        self.lowercase = lowercase
+        self.library = bert_tokenizer(vocabulary, lowercase)
+        self.pieces = [piece for piece, _ in sorted(vocabulary.items(), key=lambda item: item[1])]
+        self.starts = np.array([not piece.startswith("##") for piece in self.pieces])
+        self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id = (vocabulary[s] for s in SPECIALS)
+
+    @classmethod
+    def from_file(cls, path: str | Path, lowercase: bool = False) -> "WordPiece":
+        """Reads BERT's `vocab.txt` (one piece a line, the line number is the id) or a checkpoint's `tokenizer.json`."""
+        path = Path(path)
+        try:
+            text = path.read_text(encoding="utf-8").removeprefix("\ufeff")  # a mark that some editors put in front
+        except FileNotFoundError:
+            raise InputError(f"the vocabulary {path} does not exist: give a vocab.txt or a tokenizer.json.") from None
+        except UnicodeDecodeError as error:
+            wrong = f"the vocabulary {path} is not UTF-8 at byte {error.start:,}"
+            raise InputError(f"{wrong}: convert it to UTF-8.") from None
+        except OSError as error:
+            raise InputError(f"the vocabulary {path} cannot be read ({error.strerror}): give a vocab.txt.") from None
+        if path.suffix == ".json":
+            return cls.from_tokenizer_json(path, text)
+        pieces = text.split("\n")[: -1 if text.endswith("\n") else None]
+        vocabulary = {piece.rstrip("\r"): i for i, piece in enumerate(pieces)}
+        if len(vocabulary) < len(pieces):
+            raise InputError(f"the vocabulary {path} has {len(pieces) - len(vocabulary)} repeated lines: remove them.")
+        return cls.named(path, vocabulary, lowercase)
+
+    @classmethod
+    def from_tokenizer_json(cls, path: Path, text: str) -> "WordPiece":
+        try:
+            settings = json.loads(text)
+            vocabulary = settings["model"]["vocab"]
+            if settings["model"].get("type") != "WordPiece" or not isinstance(vocabulary, dict):
+                raise KeyError("WordPiece")
+        except (ValueError, KeyError, TypeError):
+            raise InputError(f"{path} is not a tokenizer.json of a WordPiece vocabulary: give a vocab.txt.") from None
+        return cls.named(path, vocabulary, bool((settings.get("normalizer") or {}).get("lowercase")))
+
+    @classmethod
+    def named(cls, path: Path, vocabulary: dict[str, int], lowercase: bool) -> "WordPiece":
+        try:
+            return cls(vocabulary, lowercase)
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from None
+
+    @classmethod
+    def train(cls, texts: Iterable[str], vocab_size: int) -> "WordPiece":
+        """A cased vocabulary of at most `vocab_size` pieces; the same texts give the same vocabulary.
+
+        The library's trainer merges by *frequency*, as BPE does, not by likelihood; only the result is used as
+        WordPiece. Raises InputError when not even the single characters fit.
+        """
+        # Of characters equally common the trainer keeps any; it numbers pieces such as ##a in the order in which it
+        # happens to meet them, and breaks ties by these numbers. So the characters are chosen here, a first pass
+        # collects their pieces, and the second is told the numbers.
+        texts = list(texts)
+        characters = common_characters(texts)
+        singles = learn_pieces(texts, SPECIALS, characters, 0)
+        first = SPECIALS + sorted(piece for piece in singles if piece.startswith("##") and len(piece) == 3)
+        if vocab_size < len(singles):
+            raise InputError(f"{vocab_size} pieces cannot hold {len(singles)} characters: give a larger vocabulary.")
+        return cls(learn_pieces(texts, first, characters, vocab_size))
+
+    def __len__(self) -> int:
+        return len(self.pieces)
+
+    def encode(self, text: str) -> np.ndarray:
+        """Ids of a text, int64 [n], without [CLS] and [SEP]."""
+        return np.array(self.library.encode(text, add_special_tokens=False).ids, dtype=np.int64)
+
+    def encode_many(self, texts: list[str]) -> list[list[int]]:
+        """Ids of many texts at once, on all cores."""
+        return [encoding.ids for encoding in self.library.encode_batch_fast(texts, add_special_tokens=False)]
+
+    def word_starts(self, ids: np.ndarray) -> np.ndarray:
+        """bool, same shape as `ids`: True where a piece begins a word."""
+        return self.starts[ids]
+
+    def tokens(self, ids: Iterable[int]) -> list[str]:
+        """The pieces with these ids."""
+        return [self.pieces[i] for i in ids]
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """Readable text: pieces joined to words, no space before closing punctuation."""
+        return self.library.decode([int(i) for i in ids], skip_special_tokens=False)
+
+    def save(self, folder: str | Path) -> None:
+        """Writes `tokenizer.json` and `tokenizer_config.json`, which `transformers.AutoTokenizer` opens."""
+        folder = Path(folder)
+        self.library.save(str(folder / "tokenizer.json"))
+        names = dict(zip(["pad_token", "unk_token", "cls_token", "sep_token", "mask_token"], SPECIALS, strict=True))
+        settings = {"tokenizer_class": "BertTokenizer", "do_lower_case": self.lowercase, "model_max_length": 512}
+        settings |= names
+        (folder / "tokenizer_config.json").write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
+
+    def save_vocabulary(self, path: str | Path) -> None:
+        """Writes BERT's `vocab.txt`."""
+        Path(path).write_text("\n".join(self.pieces) + "\n", encoding="utf-8")

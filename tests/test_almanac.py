@@ -1,0 +1,198 @@
+"""The almanac: rebuilt exactly, labels exact, true to its world, varied, and a name can be inferred from its context."""
+
+import hashlib
+import json
+import lzma
+import re
+from collections import Counter, defaultdict
+
+import pytest
+
+from spanbert_tutorial import almanac
+from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def documents():
+    return list(almanac.generate())
+
+
+@pytest.fixture(scope="module")
+def records(documents):
+    return [document.record() for document in documents]
+
+
+@pytest.fixture(scope="module")
+def sentences(documents):
+    return [sentence for document in documents for sentence in document.sentences]
+
+
+@pytest.fixture(scope="module")
+def world():
+    return almanac.World(almanac.SEED)
+
+
+def test_the_shipped_file_is_rebuilt_byte_for_byte(records):
+    packed = data_path("almanac", "documents.jsonl.xz").read_bytes()
+    content = "".join(json.dumps(record, separators=(",", ":")) + "\n" for record in records).encode("ascii")
+    assert lzma.decompress(packed) == content
+    readme = data_path("almanac", "README.md").read_text()
+    assert hashlib.sha256(content).hexdigest() in readme
+
+
+def test_write_packs_the_same_content_each_time(tmp_path):
+    first, second = almanac.write(tmp_path / "a", documents=20), almanac.write(tmp_path / "b", documents=20)
+    assert first.read_bytes() == second.read_bytes()
+    assert [path.name for path in first.parent.iterdir()] == ["documents.jsonl.xz"]
+    other = almanac.write(tmp_path / "c", seed=1, documents=20)
+    assert other.read_bytes() != first.read_bytes()
+
+
+def test_write_names_a_folder_that_cannot_be_written(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(InputError, match="file"):
+        almanac.write(tmp_path / "file", documents=1)
+
+
+def test_entity_slices_are_exact(records, world):
+    for record in records:
+        for start, end, label, key in record["entities"]:
+            entity = world.entities[key]
+            assert record["text"][start:end] in (entity.name, entity.short)
+            assert label == entity.label != ""
+
+
+def test_every_mention_is_an_exact_slice_of_its_sentence(sentences, world):
+    for sentence in sentences:
+        for mention in sentence.mentions:
+            text = sentence.text[mention.start : mention.end]
+            if mention.form == "value":
+                assert text.lower() == mention.entity.lower()
+            elif mention.form in ("name", "short"):
+                assert text in (world.entities[mention.entity].name, world.entities[mention.entity].short)
+            elif mention.form == "nominal":
+                assert text.lower() == world.entities[mention.entity].nominal
+
+
+def test_every_stated_fact_holds_in_the_world(sentences, world):
+    assert {fact for sentence in sentences for fact in sentence.facts} <= world.facts
+
+
+@pytest.mark.parametrize(
+    ("pattern", "relation"),
+    [
+        (r"^(?P<a>[A-Z][A-Za-z ]+?)(?:, an? \w+,)? founded (?P<b>[A-Z][A-Za-z ]+?) in \d{4}\.$", "founder"),
+        (r"^(?P<b>[A-Z][A-Za-z ]+?) (?:was|were) founded in (?P<a>\d{4})", "founded"),
+        (r"^(?P<b>[A-Z][A-Za-z ]+?) was born in (?:[A-Z][A-Za-z ]+ in )?(?P<a>\d{4})\.$", "born"),
+        (r"^(?P<a>[A-Z][A-Za-z ]+?)(?: from [A-Z]\w+)? is mayor of (?P<b>[A-Z][A-Za-z ]+)\.$", "mayor"),
+        (r"^The colours of (?P<b>[A-Z][A-Za-z ]+) are (?P<a>[a-z ]+)\.$", "colours"),
+    ],
+)
+def test_the_texts_read_from_outside_agree_with_the_world(records, world, pattern, relation):
+    values = {
+        entity.name: value.name if hasattr(value := entity.values[relation], "name") else value
+        for entity in world.entities.values()
+        if relation in entity.values
+    }
+    seen = 0
+    for record in records:
+        for sentence in almanac.split_sentences(record["text"]):
+            found = re.match(pattern, sentence)
+            if found and found["b"] in values and (relation in ("founded", "born", "colours") or found["a"].count(" ")):
+                expected = values[found["b"]]
+                assert expected == found["a"] or expected in sentence, sentence
+                seen += 1
+    assert seen >= 10
+
+
+def test_no_pattern_makes_up_more_than_three_percent(sentences):
+    counts = Counter(sentence.pattern for sentence in sentences)
+    assert max(counts.values()) / len(sentences) <= 0.03
+    assert len(counts) >= 250
+
+
+def test_sizes_kinds_and_splits(records):
+    words = Counter()
+    for record in records:
+        words[record["split"]] += len(record["text"].split())
+    assert 1_400_000 <= words["train"] <= 1_600_000
+    assert set(words) == {"train", "validation", "test"}
+    assert all(0.02 <= words[split] / sum(words.values()) <= 0.04 for split in ("validation", "test"))
+    assert len({record["kind"] for record in records}) >= 10
+    assert len({record["id"] for record in records}) == len({record["text"] for record in records}) == len(records)
+
+
+def test_text_is_ascii_and_splits_exactly_into_sentences(documents):
+    for document in documents:
+        assert document.text.isascii() and "  " not in document.text
+        assert almanac.split_sentences(document.text) == [sentence.text for sentence in document.sentences]
+        assert 6 <= len(document.sentences) <= 15
+        assert all(re.fullmatch(r"[A-Z0-9][^.{}\[\]|<>]*\w\.", s.text) for s in document.sentences)
+
+
+def test_articles_fit_the_next_word(records):
+    for record in records:
+        assert not re.search(r"\b[Aa] [aeiou]|\b[Aa]n [^aeioh]|\bthe the\b|\bThe the\b", record["text"]), record["text"]
+
+
+def test_each_relation_is_worded_in_several_ways_kinds_and_directions(documents):
+    wordings, kinds, directions = defaultdict(set), defaultdict(set), defaultdict(set)
+    for document in documents:
+        for sentence in document.sentences:
+            for subject, relation, value in sentence.facts:
+                key = subject.rsplit("_", 1)[0], relation
+                wordings[key].add(sentence.pattern)
+                kinds[key].add(document.kind)
+                starts = [[m.start for m in sentence.mentions if m.entity == e] for e in (subject, value)]
+                if all(starts):
+                    directions[key].add(starts[0][0] < starts[1][0])
+    assert len(wordings) >= 60
+    assert min(map(len, wordings.values())) >= 4
+    assert min(map(len, kinds.values())) >= 2
+    assert {key for key in wordings if directions[key] != {True, False}} == set()
+
+
+def test_name_parts_are_shared_and_go_together(world):
+    people = [person.name.split() for person in world.all("person")]
+    assert len({p[0] for p in people}) < 60 and len({p[-1] for p in people}) < 60
+    assert len({club.name.split()[-1] for club in world.all("club")}) <= 12
+    homes = defaultdict(set)
+    for person in world.all("person"):
+        homes[person.name.split()[-1]].add(person.name.split()[0])
+    assert max(map(len, homes.values())) < 35  # no last name goes with every first name
+
+
+@pytest.mark.parametrize(
+    ("label", "margin"), [("PERSON", 0.15), ("TOWN", 0.25), ("CLUB", 0.4), ("RIVER", 0.4), ("COMPANY", 0.4)]
+)
+def test_a_masked_name_is_inferred_better_from_context_than_from_frequency(records, label, margin):
+    train = [record for record in records if record["split"] == "train"]
+    test = [record for record in records if record["split"] == "test"]
+    result = almanac.name_inference(train, test, label)
+    assert result["document"] - result["frequency"] > margin
+    assert result["sentence"] - result["frequency"] > margin
+    assert result["unseen_sentence"] - result["unseen_frequency"] > 0.15
+
+
+def test_name_inference_on_three_documents_by_hand():
+    def document(*entities):
+        text, found = "", []
+        for label, name in entities:
+            found.append([len(text), len(text) + len(name), label, name])
+            text += name + " "
+        return {"text": text.strip() + ".", "entities": found}
+
+    train = [
+        document(("TOWN", "Elm"), ("RIVER", "Ash")),
+        document(("TOWN", "Elm"), ("RIVER", "Ash")),
+        document(("TOWN", "Oak"), ("RIVER", "Tarn")),
+    ]
+    test = [document(("TOWN", "Oak"), ("RIVER", "Tarn"))]
+    result = almanac.name_inference(train, test, "TOWN")
+    assert (result["mentions"], result["frequency"], result["sentence"], result["document"]) == (1, 0, 1, 1)
+
+
+def test_read_gives_the_splits(records):
+    assert list(almanac.read("test")) == [record for record in records if record["split"] == "test"]
+    assert sum(1 for _ in almanac.read()) == len(records)

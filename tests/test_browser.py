@@ -1,0 +1,150 @@
+"""The built pages in a real browser, opened from the disk, with nothing to be had from the network."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from environment import ROOT, find_chromium
+from pages import PAGES
+
+pytestmark = pytest.mark.browser
+
+NAMES = re.findall(r"(?m)^[\s-]*(?:root|file):\s*(\S+)", (ROOT / "_toc.yml").read_text(encoding="utf-8"))
+NARROW = {"width": 360, "height": 740}
+WIDE = {"width": 1280, "height": 800}
+# From the disk the search page may not read the pages found, so it shows their titles without an excerpt.
+HARMLESS_IN_SEARCH = ("blocked by CORS policy", "net::ERR_FAILED", "Failed to fetch", "cannot load file:")
+LEAST_CONTRAST = 4.5  # of body text, WCAG 2.1 AA
+
+# Text and background of an element as the reader sees them; a transparent background shows the one behind it.
+COLOURS = """
+(element) => {
+  const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
+  const rgba = (colour) => {
+    canvas.clearRect(0, 0, 1, 1);
+    canvas.fillStyle = colour;
+    canvas.fillRect(0, 0, 1, 1);
+    return Array.from(canvas.getImageData(0, 0, 1, 1).data);
+  };
+  let behind = element;
+  while (behind && rgba(getComputedStyle(behind).backgroundColor)[3] < 255) behind = behind.parentElement;
+  const ground = behind ? rgba(getComputedStyle(behind).backgroundColor) : [255, 255, 255, 255];
+  return [rgba(getComputedStyle(element).color), ground];
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator:
+    """The system's Chromium, started once."""
+    if not (PAGES / "index.html").is_file():
+        pytest.fail("There are no built pages to look at: run `make book` first.")
+    chromium = find_chromium()
+    if chromium is None:
+        pytest.fail("No Chromium was found, and SPANBERT_TUTORIAL_BROWSER asks for one: install `chromium`.")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        yield started
+        started.close()
+
+
+def visit(browser, address: str):
+    """Open a page from the disk. `page.complaints` collects errors and every try to reach the network."""
+    page = browser.new_context(viewport=WIDE, color_scheme="light", offline=True).new_page()
+    page.complaints = []
+
+    def note_request(request) -> None:
+        if not request.url.startswith(("file:", "data:", "blob:")):
+            page.complaints.append(f"asks the network for {request.url}")
+
+    page.on("request", note_request)
+    page.on("requestfailed", lambda request: page.complaints.append(f"cannot load {request.url}"))
+    page.on("console", lambda message: page.complaints.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: page.complaints.append(str(error)))
+    page.goto(f"{PAGES.as_uri()}/{address}")
+    page.wait_for_load_state("load")
+    page.evaluate("async () => { if (window.MathJax) await window.MathJax.startup.promise; }")
+    return page
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def page(request, browser) -> Iterator:
+    """Each page of the book in turn, opened once; every test puts it into the state that it needs."""
+    opened = visit(browser, f"{request.param}.html")
+    yield opened
+    opened.context.close()
+
+
+def contrast(page, selector: str) -> float:
+    """Contrast ratio of an element's text to what is behind it, from 1 to 21 (WCAG 2.1)."""
+
+    def luminance(colour: list[int]) -> float:
+        shares = [value / 255 for value in colour[:3]]
+        linear = [value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in shares]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    light, dark = sorted(map(luminance, page.locator(selector).first.evaluate(COLOURS)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def test_a_page_opens_without_a_complaint(page):
+    assert page.complaints == []
+    assert page.locator(".bd-article h1").count() == 1
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_text_can_be_read(theme, page):
+    page.emulate_media(color_scheme=theme)
+    page.wait_for_function(f"document.documentElement.dataset.theme == '{theme}'", timeout=5_000)
+    for selector in (".bd-article h1", ".bd-article p", ".bd-article pre", ".bd-article a", ".bd-sidebar-primary a"):
+        if page.locator(selector).count():
+            assert contrast(page, selector) >= LEAST_CONTRAST, selector
+    page.emulate_media(color_scheme="light")
+
+
+def test_formulas_are_drawn(page):
+    drawn = page.locator(".bd-article mjx-container svg").count()
+    assert drawn >= page.locator(".bd-article .math").count()
+    assert page.locator("mjx-merror, [data-mjx-error]").count() == 0
+
+
+def test_a_page_does_not_scroll_sideways_on_a_phone(page):
+    page.set_viewport_size(NARROW)
+    width = page.evaluate("document.documentElement.scrollWidth")
+    page.set_viewport_size(WIDE)
+    assert width <= NARROW["width"]
+
+
+def test_pictures_have_a_text_alternative(page):
+    alternatives = page.locator(".bd-article img").evaluate_all("all => all.map(one => one.alt)")
+    assert all(text.strip() and ".png" not in text for text in alternatives)
+
+
+def test_explorers_switch_their_panels(page):
+    for explorer in page.locator("[data-explorer]").all():
+        view = explorer.locator("[data-view]")
+        for select in explorer.locator("select").all():
+            assert select.is_visible()
+            before = view.inner_html()
+            select.select_option(index=select.locator("option").count() - 1)
+            assert view.inner_html() != before
+            select.select_option(index=0)
+            assert view.inner_html() == before
+    assert page.complaints == []
+
+
+def test_the_search_page_finds_a_page(browser):
+    page = visit(browser, "search.html?q=SpanBERT")
+    page.wait_for_selector("#search-results li a", timeout=10_000)
+    told = [one for one in page.complaints if not any(known in one for known in HARMLESS_IN_SEARCH)]
+    assert told == []
+    page.context.close()
+
+
+def test_the_first_file_leads_to_the_welcome_page(browser):
+    page = visit(browser, "index.html")
+    page.wait_for_url("**/book/welcome.html", timeout=10_000)
+    page.context.close()

@@ -1,0 +1,192 @@
+"""The truth contract holds for the real book, and each of its guards bites on a bad sample."""
+
+import subprocess
+import sys
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
+from sample_book import REFERENCES, build, executed, good_notebook, make_book, printed
+
+import contract
+import notebooks
+import pages
+
+PICTURE = new_output("display_data", data={"image/png": "iVBORw0KGgo=", "text/plain": "<Figure>"})
+
+
+def problems_with(*cells, **metadata) -> str:
+    """The contract's problems of the good sample with some cells added."""
+    notebook = good_notebook()
+    notebook.cells += list(cells)
+    notebook.metadata.update(metadata)
+    return "\n".join(contract.notebook_problems(notebook, REFERENCES))
+
+
+# The real book.
+
+
+def test_the_book_keeps_the_contract():
+    assert contract.book_problems() == []
+
+
+def test_the_built_pages_keep_the_contract():
+    if not (pages.PAGES / "index.html").is_file():
+        pytest.fail("There are no built pages to check: run `make book` first.")
+    assert pages.page_problems() == []
+
+
+# The guards over notebooks.
+
+
+def test_a_good_notebook_passes():
+    assert problems_with() == ""
+
+
+@pytest.mark.parametrize(
+    ("complaint", "cell"),
+    [
+        ("was never executed", new_code_cell("x = 1")),
+        ("ignores its output", executed("train()", 3, tags=["nbval-ignore-output"])),
+        ("ignores its output", executed("# NBVAL_IGNORE_OUTPUT\ntrain()", 3)),
+        ("is skipped", executed("x = 1", 3, tags=["nbval-skip"])),
+        ("wrote to stderr", executed("warn()", 3, [printed("UserWarning", "stderr")])),
+        ("stores an error", executed("1/0", 3, [new_output("error", ename="E", evalue="", traceback=[])])),
+        ("stores a widget view", executed(
+            "w", 3, [new_output("display_data", data={"application/vnd.jupyter.widget-view+json": {}})])),
+        ("shows a picture without", executed("plt.show()", 3, [PICTURE])),
+        ("machine path", executed("print(__file__)", 3, [printed("/home/someone/book.py\n")])),
+        ("machine path", executed("open('/tmp/x')", 3)),
+        ("machine path", new_markdown_cell("Look into `C:\\Users\\me`.")),
+        ("machine path", new_markdown_cell("It lies in /root/book.")),
+        ("MyST syntax", new_markdown_cell("```{note}\nRead this.\n```")),
+        ("MyST syntax", new_markdown_cell(":::{tip}\nRead this.\n:::")),
+        ("MyST syntax", new_markdown_cell("See {ref}`here`.")),
+        ("MyST syntax", new_markdown_cell("(a-label)=\n# Title")),
+        ("arXiv 1810.04805 is cited without", new_markdown_cell("[BERT](https://arxiv.org/pdf/1810.04805)")),
+        ("ACL N19-1423 is cited without", new_markdown_cell("[BERT](https://aclanthology.org/N19-1423/)")),
+    ],
+)
+def test_a_guard_bites(complaint, cell):
+    assert complaint in problems_with(cell)
+
+
+def test_an_assert_within_two_code_cells_satisfies_an_ignored_cell():
+    ignored = executed("train()", 3, tags=["nbval-ignore-output"])
+    assert problems_with(ignored, executed("x = 1", 4), executed("assert x", 5)) == ""
+    far = [executed("x = 1", 4), executed("y = 1", 5), executed("assert x", 6)]
+    assert "no assert follows" in problems_with(ignored, *far)
+
+
+def test_more_than_sixty_cells_are_refused():
+    assert "60 is the limit" in problems_with(*[new_markdown_cell("text")] * 57)
+    assert problems_with(*[new_markdown_cell("text")] * 56) == ""
+
+
+def test_widget_state_is_refused():
+    assert "widget state" in problems_with(widgets={"application/vnd.jupyter.widget-state+json": {}})
+
+
+def test_a_missing_colab_cell_is_refused():
+    notebook = good_notebook()
+    del notebook.cells[1]
+    assert "not the Colab setup" in "\n".join(contract.notebook_problems(notebook, REFERENCES))
+
+
+def test_a_picture_with_alt_text_passes():
+    cell = executed("plt.show()", 3, [PICTURE])
+    cell.metadata = nbformat.from_dict({"mystnb": {"image": {"alt": "a line that rises"}}})
+    assert problems_with(cell) == ""
+
+
+def test_a_notebook_out_of_its_normal_form_is_refused(tmp_path):
+    chapter = make_book(tmp_path)
+    assert contract.book_problems(tmp_path) == []
+    notebook = notebooks.read(chapter)
+    notebook.metadata["colab"] = {"provenance": []}
+    nbformat.write(notebook, chapter)
+    assert "not in the normal form" in "\n".join(contract.book_problems(tmp_path))
+
+
+def test_markdown_pages_are_guarded_too(tmp_path):
+    make_book(tmp_path)
+    (tmp_path / "book" / "welcome.md").write_text("/home/me and <https://arxiv.org/abs/1810.04805>\n")
+    found = "\n".join(contract.book_problems(tmp_path))
+    assert "welcome.md: machine path" in found and "arXiv 1810.04805 is cited" in found
+
+
+# A stale output.
+
+
+def nbval(path) -> subprocess.CompletedProcess:
+    """Run `pytest --nbval` on one notebook."""
+    command = [sys.executable, "-m", "pytest", "--nbval", "--nbval-current-env", "-q", "-p", "no:cacheprovider"]
+    return subprocess.run([*command, path.name], cwd=path.parent, capture_output=True, text=True)
+
+
+def test_a_stale_output_fails(tmp_path):
+    chapter = make_book(tmp_path)
+    good = nbval(chapter)
+    assert good.returncode == 0, good.stdout
+    chapter.write_text(chapter.read_text().replace('"2\\n"', '"3\\n"'))
+    stale = nbval(chapter)
+    assert stale.returncode == 1 and "1 failed" in stale.stdout
+
+
+# The build and the built pages.
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """The pages of the good sample."""
+    root = tmp_path_factory.mktemp("good")
+    make_book(root)
+    result = build(root)
+    assert result.returncode == 0, result.stderr
+    return root
+
+
+def test_good_pages_pass(built):
+    assert pages.page_problems(built / "_build" / "html", built) == []
+
+
+def test_a_warning_fails_the_build(tmp_path):
+    make_book(tmp_path)
+    (tmp_path / "book" / "welcome.md").write_text("# Welcome\n\nTo a [page](nowhere.md).\n")
+    result = build(tmp_path)
+    assert result.returncode != 0 and "nowhere.md" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("guard", "complaint", "html"),
+    [
+        (pages.dead_links, "nowhere.html leads nowhere", '<a href="nowhere.html">x</a>'),
+        (pages.dead_links, "gone.png leads nowhere", '<img src="gone.png">'),
+        (pages.dead_links, "no anchor 'gone'", '<a href="#gone">x</a>'),
+        (pages.dead_links, "no anchor 'gone'", '<a href="book/welcome.html#gone">x</a>'),
+        (pages.network_loads, "loads https://cdn.example/x.js", '<script src="https://cdn.example/x.js"></script>'),
+        (pages.network_loads, "loads //cdn.example/x.css", '<link rel="stylesheet" href="//cdn.example/x.css">'),
+        (pages.network_loads, "loads http://example/x.png", '<img srcset="http://example/x.png 2x">'),
+        (pages.network_loads, "a style loads", "<style>@import 'https://cdn.example/x.css';</style>"),
+        (pages.network_loads, "a style loads", '<p style="background: url(https://cdn.example/x.png)">x</p>'),
+        (pages.network_loads, "a script loads", "<script>fetch('https://example/data.json')</script>"),
+        (pages.page_paths, "machine path", "<p>/home/someone/book</p>"),
+    ],
+)
+def test_a_page_guard_bites(guard, complaint, html, built):
+    folder = built / "_build" / "html"
+    extra = folder / "extra.html"
+    try:
+        extra.write_text(f"<html><body>{html}</body></html>")
+        assert complaint in "\n".join(guard(folder))
+    finally:
+        extra.unlink()
+
+
+def test_a_link_for_the_reader_is_not_a_load(built):
+    page = pages.Page('<a href="https://arxiv.org/abs/1907.10529">SpanBERT</a><a href="mailto:a@b.c">us</a>')
+    assert page.loads == [] and len(page.links) == 2
+
+
+def test_a_page_that_was_not_built_is_noticed(built, tmp_path):
+    assert "book/welcome.html was not built" in "\n".join(pages.missing_pages(tmp_path, built))

@@ -1,0 +1,105 @@
+"""The command line as a newcomer uses it: good runs, and one sentence with exit code 2 for bad input."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from spanbert_tutorial.__main__ import main
+
+SUBJECTS = ["The miller", "A teacher", "The old captain", "Her brother", "The baker"]
+VERBS = ["sold", "found", "carried", "painted", "mended"]
+OBJECTS = ["the boat", "a lamp", "the green door", "two chairs", "the letter"]
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory) -> Path:
+    """120 documents of six short sentences."""
+    path = tmp_path_factory.mktemp("corpus") / "texts.txt"
+    sentence = "{} {} {}.".format
+    texts = [
+        "\n".join(sentence(SUBJECTS[(i + j) % 5], VERBS[(i * j) % 5], OBJECTS[(i + 2 * j) % 5]) for j in range(6))
+        for i in range(120)
+    ]
+    path.write_text("\n\n".join(texts) + "\n", encoding="utf-8")
+    return path
+
+
+def run(capsys, *arguments) -> tuple[int, str, str]:
+    code = main([str(a) for a in arguments])
+    printed = capsys.readouterr()
+    return code, printed.out, printed.err
+
+
+SMALL = ["--steps", 6, "--batch-size", 8, "--vocab-size", 80, "--length", 24]
+
+
+@pytest.mark.parametrize("objective", ["mlm", "mlm+nsp", "span", "span+sbo"])
+def test_pretrain_writes_a_checkpoint_that_transformers_opens(capsys, monkeypatch, corpus, tmp_path, objective):
+    monkeypatch.setenv("SPANBERT_TUTORIAL_STATIC", "1")
+    output = tmp_path / "made"
+    code, out, err = run(capsys, "pretrain", "--corpus", corpus, "--output", output, "--objective", objective, *SMALL)
+    assert (code, err) == (0, "")
+    assert "Unigram entropy" in out and "Held out, span masking" in out and str(output) in out
+    names = {path.name for path in output.iterdir()}
+    assert names == {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "README.md"}
+    from transformers import AutoTokenizer, BertModel
+
+    assert BertModel.from_pretrained(output).config.hidden_size == 128
+    assert AutoTokenizer.from_pretrained(output).tokenize("The Miller")[0] != "the"
+    assert list(tmp_path.iterdir()) == [output]  # no scratch left
+
+
+def test_the_same_seed_gives_the_same_weights(capsys, monkeypatch, corpus, tmp_path):
+    monkeypatch.setenv("SPANBERT_TUTORIAL_STATIC", "1")
+    made = []
+    for name, seed in [("a", 1), ("b", 1), ("c", 2)]:
+        assert run(capsys, "pretrain", "--corpus", corpus, "--output", tmp_path / name, "--seed", seed, *SMALL)[0] == 0
+        made.append((tmp_path / name / "model.safetensors").read_bytes())
+    assert made[0] == made[1] != made[2]
+
+
+def test_no_refused_command_writes_anything(capsys, corpus, tmp_path):
+    """Each bad input: exit code 2, one sentence that names it, and an untouched folder."""
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "empty.txt").write_text("")
+    (tmp_path / "latin.txt").write_bytes("Ein schöner Satz.".encode("latin-1"))
+    (tmp_path / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\nthe\n")
+    (tmp_path / "short.txt").write_text("One sentence only.\n")
+    before = sorted(tmp_path.rglob("*"))
+    new = tmp_path / "new"
+    cases = [
+        (["--corpus", tmp_path / "nowhere.txt", "--output", new], "nowhere.txt does not exist"),
+        (["--corpus", tmp_path / "empty.txt", "--output", new], "empty.txt"),
+        (["--corpus", tmp_path / "latin.txt", "--output", new], "latin.txt is not UTF-8"),
+        (["--corpus", tmp_path / "short.txt", "--output", new], "at least 50 documents"),
+        (["--corpus", corpus, "--vocabulary", tmp_path / "vocab.txt", "--output", new], "[MASK]"),
+        (["--corpus", corpus, "--output", tmp_path / "taken"], "exists already"),
+        (["--corpus", corpus, "--output", tmp_path / "file" / "below"], "cannot be written"),
+        (["--corpus", corpus, "--output", new, "--config", "huge"], 'config "huge" is unknown'),
+        (["--corpus", corpus, "--output", new, "--objective", "sbo"], 'objective "sbo" is unknown'),
+        (["--corpus", corpus, "--output", new, "--steps", 0], "--steps is 0"),
+        (["--corpus", corpus, "--output", new, "--length", 600, "--vocab-size", 80], "600"),
+    ]
+    for arguments, expected in cases:
+        code, _, err = run(capsys, "pretrain", *arguments)
+        assert code == 2 and expected in err, (arguments, err)
+        assert err.startswith("error: ") and err.count("\n") == 1, err
+        assert sorted(tmp_path.rglob("*")) == before, arguments
+
+
+def test_python_dash_m_works_from_a_shell(tmp_path):
+    made = subprocess.run(
+        [sys.executable, "-m", "spanbert_tutorial", "pretrain", "--corpus", "nowhere"], capture_output=True, text=True
+    )
+    assert made.returncode == 2 and "nowhere does not exist" in made.stderr and "Traceback" not in made.stderr
+
+
+def test_the_config_is_written_as_transformers_reads_it(capsys, monkeypatch, corpus, tmp_path):
+    monkeypatch.setenv("SPANBERT_TUTORIAL_STATIC", "1")
+    run(capsys, "pretrain", "--corpus", corpus, "--output", tmp_path / "made", *SMALL)
+    config = json.loads((tmp_path / "made" / "config.json").read_text())
+    assert config["model_type"] == "bert" and config["spanbert_tutorial"] == {"objective": "span+sbo"}

@@ -1,0 +1,298 @@
+"""Token and whole-word masking, and the 80/10/10 replacement."""
+
+import math
+import re
+from collections import Counter
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.exercises.masking import check_corrupt
+from spanbert_tutorial.masking import TokenMasking, WholeWordMasking, corrupt, word_sizes
+from spanbert_tutorial.span_masking import SpanMasking, spans_of
+
+MASK = 4
+
+
+def released(ratio: float) -> SpanMasking:
+    return SpanMasking(ratio, complete_words=False)
+
+
+SCHEMES = [TokenMasking, WholeWordMasking, SpanMasking, released]
+blocks = st.lists(st.booleans(), max_size=80).map(lambda starts: np.array(starts, dtype=bool))
+ratios = st.integers(0, 100).map(lambda percent: percent / 100)
+seeds = st.integers(0, 2**32 - 1)
+
+
+def generator(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+@given(st.integers(0, 2048), st.integers(0, 1000))
+def test_budget_is_the_ceiling_of_the_decimal_ratio(pieces, thousandths):
+    assert TokenMasking(thousandths / 1000).budget(pieces) == -(-thousandths * pieces // 1000)
+
+
+def test_budget_has_no_floating_point_surprise():
+    assert math.ceil(0.1 * 3 * 10) == 4  # what plain floats would give
+    assert TokenMasking(0.3).budget(10) == 3
+    assert TokenMasking(0.07).budget(100) == 7
+    assert [TokenMasking().budget(n) for n in (0, 1, 6, 7, 20, 100, 128, 510)] == [0, 1, 1, 2, 3, 15, 20, 77]
+
+
+@settings(deadline=None)
+@pytest.mark.parametrize("scheme", SCHEMES)
+@given(block=blocks, ratio=ratios, seed=seeds)
+def test_every_scheme_keeps_shape_type_and_budget(scheme, block, ratio, seed):
+    before = block.copy()
+    selected = scheme(ratio).select(block, generator(seed))
+    assert selected.dtype == bool and selected.shape == block.shape
+    assert selected.sum() <= math.ceil(Fraction(str(ratio)) * len(block))
+    assert (block == before).all()
+
+
+@settings(deadline=None)
+@given(block=blocks, ratio=ratios, seed=seeds)
+def test_token_masking_meets_the_budget_exactly(block, ratio, seed):
+    scheme = TokenMasking(ratio)
+    assert scheme.select(block, generator(seed)).sum() == scheme.budget(len(block))
+
+
+def words_of(block: np.ndarray, selected: np.ndarray) -> list[np.ndarray]:
+    return np.split(selected, np.flatnonzero(block[1:]) + 1) if len(block) else []
+
+
+@settings(deadline=None)
+@given(block=blocks, ratio=ratios, seed=seeds)
+def test_whole_words_are_never_broken_and_what_fits_is_taken(block, ratio, seed):
+    scheme = WholeWordMasking(ratio)
+    selected = scheme.select(block, generator(seed))
+    words = words_of(block, selected)
+    assert all(word.all() or not word.any() for word in words)
+    left = scheme.budget(len(block)) - selected.sum()
+    assert all(len(word) > left for word in words if not word.any())
+
+
+@settings(deadline=None)
+@pytest.mark.parametrize("scheme", SCHEMES)
+@given(rows=st.lists(blocks, max_size=5), seed=seeds)
+def test_a_batch_equals_its_rows_and_padding_is_never_chosen(scheme, rows, seed):
+    lengths = np.array([len(row) for row in rows], dtype=int)
+    word_starts = np.ones((len(rows), max(lengths, default=0) + 3), dtype=bool)  # padding looks like words
+    for row, block in enumerate(rows):
+        word_starts[row, : len(block)] = block
+    selected = scheme(0.3).select_batch(word_starts, lengths, generator(seed))
+    assert selected.shape == word_starts.shape and selected.dtype == bool
+    rng = generator(seed)
+    for row, block in enumerate(rows):
+        assert (selected[row, : len(block)] == scheme(0.3).select(block, rng)).all()
+        assert not selected[row, len(block) :].any()
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_the_same_seed_gives_the_same_choice(scheme):
+    block = generator().random(200) < 0.7
+    first, again = (scheme(0.15).select(block, generator(5)) for _ in range(2))
+    assert (first == again).all()
+    assert any((scheme(0.15).select(block, generator(seed)) != first).any() for seed in range(6, 10))
+
+
+def test_word_sizes_count_a_beginning_inside_a_word():
+    assert word_sizes(np.array([False, False, True, False, True])).tolist() == [2, 2, 1]
+    assert word_sizes(np.array([True])).tolist() == [1]
+    assert word_sizes(np.array([])).tolist() == []
+
+
+def test_whole_word_passes_over_a_word_that_is_too_long():
+    block = np.array([True, False, False, False] + [True] * 6)  # budget 2, the first word has 4 pieces
+    draws = [WholeWordMasking().select(block, generator(seed)) for seed in range(200)]
+    assert all(draw.sum() == 2 and not draw[:4].any() for draw in draws)
+    assert np.mean(draws, axis=0)[4:] == pytest.approx([1 / 3] * 6, abs=0.1)
+    assert not WholeWordMasking().select(block[:4], generator()).any()  # budget 1
+
+
+@pytest.mark.parametrize("scheme", [TokenMasking, WholeWordMasking])
+def test_every_position_is_equally_likely(scheme):
+    block, draws = np.ones(100, dtype=bool), 4000
+    counts = sum(scheme().select(block, rng) for rng in [generator(1)] for _ in range(draws))
+    error = math.sqrt(0.15 * 0.85 / draws)
+    assert np.abs(counts / draws - 0.15).max() < 4.5 * error  # the largest of 100 positions
+
+
+@pytest.mark.parametrize("ratio", [-0.1, 1.01, 15, float("nan")])
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_ratio_out_of_range_is_named(scheme, ratio):
+    with pytest.raises(InputError, match="mask_ratio is .*try 0.15"):
+        scheme(ratio)
+
+
+def test_wrong_shapes_are_named():
+    with pytest.raises(InputError, match="select_batch"):
+        TokenMasking().select(np.ones((2, 3), dtype=bool), generator())
+    with pytest.raises(InputError, match="booleans.*int64"):
+        WholeWordMasking().select(np.array([7, 8, 9]), generator())  # token ids by mistake
+    with pytest.raises(InputError, match=r"give \[B,n\] and \[B\]"):
+        TokenMasking().select_batch(np.ones((2, 3), dtype=bool), np.array([3]), generator())
+    with pytest.raises(InputError, match="between 0 and 3"):
+        TokenMasking().select_batch(np.ones((2, 3), dtype=bool), np.array([3, 4]), generator())
+
+
+# --- corrupt ---
+
+
+def pieces(count: int) -> np.ndarray:
+    """Original ids 100, 101, …; random tokens come from 5 … 99, so each token shows what happened to it."""
+    return np.arange(100, 100 + count)
+
+
+RANDOM_IDS = np.arange(5, 100)
+
+
+def modes(ids: np.ndarray, corrupted: np.ndarray) -> np.ndarray:
+    return np.where(corrupted == MASK, "mask", np.where(corrupted == ids, "keep", "random"))
+
+
+@settings(deadline=None)
+@pytest.mark.parametrize("unit", ["token", "span"])
+@given(selected=blocks, seed=seeds)
+def test_only_chosen_tokens_change_and_a_new_array_comes_back(unit, selected, seed):
+    ids = pieces(len(selected)).astype(np.int32)
+    corrupted = corrupt(ids, selected, generator(seed), mask_id=MASK, random_ids=RANDOM_IDS, unit=unit)
+    assert corrupted.dtype == ids.dtype and corrupted is not ids
+    assert (ids == pieces(len(selected))).all()
+    assert (corrupted[~selected] == ids[~selected]).all()
+    assert np.isin(corrupted[selected & (corrupted != ids)], [MASK, *RANDOM_IDS]).all()
+
+
+@settings(deadline=None)
+@given(
+    selected=st.lists(st.lists(st.booleans(), min_size=40, max_size=40), min_size=1, max_size=6), seed=seeds
+)
+def test_a_run_has_one_mode_and_runs_do_not_cross_rows(selected, seed):
+    selected = np.array(selected)
+    ids = pieces(selected.size).reshape(selected.shape)
+    found = modes(ids, corrupt(ids, selected, generator(seed), mask_id=MASK, random_ids=RANDOM_IDS))
+    for row in range(len(ids)):
+        for first, last in spans_of(selected[row]):
+            assert len(set(found[row, first : last + 1])) == 1
+
+
+def test_rows_draw_apart_even_where_runs_meet_at_the_edge():
+    ids, selected = pieces(4000).reshape(2000, 2), np.ones((2000, 2), dtype=bool)
+    found = modes(ids, corrupt(ids, selected, generator(), mask_id=MASK, random_ids=RANDOM_IDS))
+    assert (found[:, 0] == found[:, 1]).all()
+    assert any(one != two for one, two in pairwise(found[:, 0]))
+
+
+@pytest.mark.parametrize("unit", ["token", "span"])
+def test_shares_are_80_10_10(unit):
+    """Isolated tokens, so that a span is a token: binomial bounds of 4 standard errors."""
+    draws = 20_000
+    selected = np.arange(2 * draws) % 2 == 0
+    ids = pieces(2 * draws)
+    corrupted = corrupt(ids, selected, generator(2), mask_id=MASK, random_ids=RANDOM_IDS, unit=unit)
+    counts = Counter(modes(ids, corrupted)[selected].tolist())
+    for mode, share in {"mask": 0.8, "random": 0.1, "keep": 0.1}.items():
+        assert counts[mode] / draws == pytest.approx(share, abs=4 * math.sqrt(share * (1 - share) / draws))
+
+
+def test_shares_per_token_inside_runs_and_per_run():
+    runs, length = 8000, 5
+    selected = np.tile([True] * length + [False], runs)
+    ids = pieces(len(selected))
+    for unit, mixed in {"token": 1 - 0.8**5 - 2 * 0.1**5, "span": 0}.items():
+        corrupted = corrupt(ids, selected, generator(3), mask_id=MASK, random_ids=RANDOM_IDS, unit=unit)
+        found = modes(ids, corrupted)[selected].reshape(runs, length)
+        assert (found != found[:, :1]).any(axis=1).mean() == pytest.approx(mixed, abs=0.025)
+        assert (found[:, 0] == "mask").mean() == pytest.approx(0.8, abs=4 * math.sqrt(0.16 / runs))
+
+
+def test_random_tokens_follow_the_given_frequencies_each_token_by_itself():
+    runs = 20_000
+    ids, selected = np.full((runs, 3), 50), np.tile([True, True, False], (runs, 1))
+    random_ids = np.repeat([7, 8, 9], [6, 3, 1])
+    corrupted = corrupt(ids, selected, generator(4), mask_id=MASK, random_ids=random_ids)
+    drawn = corrupted[:, :2][np.isin(corrupted[:, 0], [7, 8, 9])]
+    for token, share in {7: 0.6, 8: 0.3, 9: 0.1}.items():
+        error = math.sqrt(share * (1 - share) / drawn.size)
+        assert (drawn == token).mean() == pytest.approx(share, abs=4 * error)
+    assert (drawn[:, 0] != drawn[:, 1]).mean() == pytest.approx(1 - 0.36 - 0.09 - 0.01, abs=0.05)
+
+
+def test_a_random_token_may_equal_the_original():
+    ids, selected = np.full(50, 6), np.ones(50, dtype=bool)
+    corrupted = corrupt(ids, selected, generator(), mask_id=MASK, random_ids=np.array([6]), unit="token")
+    assert set(corrupted.tolist()) == {MASK, 6}
+
+
+def test_nothing_chosen_and_nothing_there():
+    for ids in (pieces(3), pieces(0), pieces(0).reshape(0, 4), pieces(0).reshape(2, 0)):
+        selected = np.zeros(ids.shape, dtype=bool)
+        assert (corrupt(ids, selected, generator(), mask_id=MASK, random_ids=RANDOM_IDS) == ids).all()
+
+
+def test_bad_input_is_named():
+    ids, selected = pieces(3), np.ones(3, dtype=bool)
+    with pytest.raises(InputError, match='unit is "word": use "span" or "token"'):
+        corrupt(ids, selected, generator(), mask_id=MASK, random_ids=RANDOM_IDS, unit="word")
+    with pytest.raises(InputError, match="must be the same"):
+        corrupt(ids, selected[:2], generator(), mask_id=MASK, random_ids=RANDOM_IDS)
+    with pytest.raises(InputError, match="not empty"):
+        corrupt(ids, selected, generator(), mask_id=MASK, random_ids=np.array([], dtype=int))
+
+
+# --- the chapter's exercise ---
+
+
+def by_shares(masked: float, random: float, *, in_place=False, everywhere=False, one_token=False):
+    """An attempt with other shares, or with one of the mistakes."""
+
+    def attempt(ids, selected, rng, mask_id, random_ids):
+        made, draw = ids if in_place else ids.copy(), rng.random(len(ids))
+        where = np.ones(len(ids), dtype=bool) if everywhere else selected
+        replaced = where & (draw >= masked) & (draw < masked + random)
+        made[where & (draw < masked)] = mask_id
+        made[replaced] = random_ids[0] if one_token else rng.choice(random_ids, replaced.sum())
+        return made
+
+    return attempt
+
+
+def drawn_independently(ids, selected, rng, mask_id, random_ids):
+    unchanged = rng.random(len(ids)) < 0.1
+    random = rng.random(len(ids)) < 0.1
+    made = np.where(random, rng.choice(random_ids, len(ids)), np.where(unchanged, ids, mask_id))
+    return np.where(selected, made, ids)
+
+
+@pytest.mark.parametrize(
+    "attempt, says",
+    [
+        (by_shares(0.8, 0.1), "Correct: 8"),
+        (drawn_independently, "drawn independently"),
+        (by_shares(1, 0), r"every chosen token became \[MASK\]"),
+        (by_shares(0.8, 0.2), "no chosen token kept"),
+        (by_shares(0.8, 0), "no chosen token was replaced"),
+        (by_shares(0.8, 0.02), "cut the remaining 20 % at 0.1"),
+        (by_shares(0.1, 0.1), "the wrong way round"),
+        (by_shares(0.5, 0.25), "wanted are 80/10/10"),
+        (by_shares(0.8, 0.1, in_place=True), "changed in place"),
+        (by_shares(0.8, 0.1, everywhere=True), "not chosen have changed"),
+        (by_shares(0.8, 0.1, one_token=True), "the same one"),
+        (lambda *given: None, "returns nothing"),
+        (lambda ids, *given: ids[:5], r"shape \(5,\) came out"),
+        (
+            lambda ids, s, rng, mask, _: by_shares(0.8, 0.1)(ids, s, rng, mask, np.arange(200, 210)),
+            "do not come from",
+        ),
+    ],
+)
+def test_the_check_names_the_mistake(attempt, says, capsys):
+    check_corrupt(attempt)
+    printed = capsys.readouterr().out
+    assert re.search(says, printed) and printed.count("\n") == 1

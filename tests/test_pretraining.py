@@ -1,0 +1,182 @@
+"""The objectives put together: what a batch holds, what the losses are, what the heads fill in."""
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from spanbert_tutorial.bert import EncoderConfig
+from spanbert_tutorial.boundary import NO_TARGET
+from spanbert_tutorial.corpora import EncodedCorpus
+from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.pretraining import (
+    OBJECTIVES,
+    Objective,
+    PretrainingData,
+    PretrainingModel,
+    fill,
+    measure,
+    start_positions_from_sinusoids,
+    unigram_entropy,
+)
+from spanbert_tutorial.wordpiece import SPECIALS, WordPiece
+
+WORDS = [f"word{i}" for i in range(30)] + [f"##piece{i}" for i in range(10)]
+WORDPIECE = WordPiece({piece: i for i, piece in enumerate(SPECIALS + WORDS)})
+V = len(WORDPIECE)
+SIZES = {"vocab_size": V, "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+
+
+@pytest.fixture(scope="module")
+def corpus() -> EncodedCorpus:
+    """40 documents of 8 sentences of 10 pieces."""
+    ids = np.random.default_rng(0).integers(5, V, 40 * 8 * 10).astype(np.uint16)
+    ids[::10] = 5  # a sentence begins with a word start
+    sentence_ends = np.arange(10, len(ids) + 1, 10)
+    return EncodedCorpus(ids, sentence_ends, sentence_ends[7::8])
+
+
+def data(corpus, name, **changes) -> PretrainingData:
+    return PretrainingData(corpus, WORDPIECE, Objective.named(name), **{"length": 40, "batch_size": 8, **changes})
+
+
+def model(name, seed=0) -> PretrainingModel:
+    torch.manual_seed(seed)
+    return PretrainingModel(EncoderConfig.tiny(**SIZES), Objective.named(name)).eval()
+
+
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_a_batch_restores_to_the_corpus(corpus, name):
+    """Putting the originals back at the chosen places gives [CLS] text [SEP] exactly; specials are never chosen."""
+    made = data(corpus, name)
+    batch = made.batch(np.arange(8), np.random.default_rng(1))
+    restored = batch["ids"].clone()
+    restored[batch["masked_batch"], batch["masked_position"]] = batch["masked_ids"]
+    for row in range(8):
+        expected = [WORDPIECE.cls_id]
+        for segment in made.segments:
+            start, end = segment[row]
+            expected += [*corpus.ids[start:end].tolist(), WORDPIECE.sep_id]
+        real = batch["attention_mask"][row]
+        assert restored[row][real].tolist() == expected
+        assert (restored[row][~real] == WORDPIECE.pad_id).all()
+    assert (batch["masked_ids"] >= 5).all()
+
+
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_the_budget_is_fifteen_percent_of_each_segment(corpus, name):
+    made = data(corpus, name)
+    batch = made.batch(np.arange(8), np.random.default_rng(1))
+    lengths = [np.diff(segment[:8], axis=1)[:, 0] for segment in made.segments]
+    budget = sum(np.ceil(0.15 * part).sum() for part in lengths)
+    assert 0.8 * budget <= len(batch["masked_ids"]) <= budget
+
+
+def test_pairs_carry_segments_and_labels(corpus):
+    batch = data(corpus, "mlm+nsp").batch(np.arange(8), np.random.default_rng(0))
+    for ids, segments, real in zip(batch["ids"], batch["segments"], batch["attention_mask"], strict=True):
+        middle = (ids == WORDPIECE.sep_id).nonzero()[0, 0]
+        assert segments[: middle + 1].sum() == 0
+        assert segments[middle + 1 :][real[middle + 1 :]].all()
+    assert set(batch["next_sentence"].tolist()) <= {0, 1}
+
+
+def test_boundary_rows_point_at_unmasked_neighbours(corpus):
+    made = data(corpus, "span+sbo")
+    batch = made.batch(np.arange(8), np.random.default_rng(0))
+    chosen = torch.zeros_like(batch["ids"], dtype=torch.bool)
+    chosen[batch["masked_batch"], batch["masked_position"]] = True
+    assert len(batch["boundary_batch"]) > 5
+    for row, (left, right) in zip(batch["boundary_batch"], batch["boundary_pairs"], strict=True):
+        assert not chosen[row, left] and not chosen[row, right] and chosen[row, left + 1 : right].all()
+        assert left >= 1 and batch["ids"][row, right] != WORDPIECE.sep_id
+
+
+def test_masks_are_drawn_anew_each_epoch(corpus):
+    made, rng = data(corpus, "span", batch_size=10_000), np.random.default_rng(0)
+    first, second = next(made.epoch(rng)), next(made.epoch(rng))
+    assert first["masked_ids"].tolist() != second["masked_ids"].tolist()
+
+
+def test_measuring_replaces_every_chosen_token_by_mask(corpus):
+    batch = data(corpus, "span", keep_none=True).batch(np.arange(8), np.random.default_rng(0))
+    assert (batch["ids"][batch["masked_batch"], batch["masked_position"]] == WORDPIECE.mask_id).all()
+
+
+def test_the_loss_is_the_sum_over_masked_tokens(corpus):
+    """Paper: −log P by MLM plus −log P by SBO, divided by the number of masked tokens; here computed token by token."""
+    batch, net = data(corpus, "span+sbo").batch(np.arange(8), np.random.default_rng(0)), model("span+sbo")
+    losses = net(batch)
+    hidden = net.encoder(batch["ids"], batch["segments"], batch["attention_mask"])
+    every = net.masked_language_model(hidden).log_softmax(-1)
+    places = zip(batch["masked_batch"], batch["masked_position"], batch["masked_ids"], strict=True)
+    mlm = -sum(every[b, i, token] for b, i, token in places) / len(batch["masked_ids"])
+    assert torch.allclose(losses["mlm"], mlm, atol=1e-5)
+    sbo = 0.0
+    head = net.boundary
+    for row, (left, right), targets in zip(
+        batch["boundary_batch"], batch["boundary_pairs"], batch["boundary_targets"], strict=True
+    ):
+        for j, token in enumerate(targets[targets != NO_TARGET]):
+            together = torch.cat([hidden[row, left], hidden[row, right], head.positions.weight[j]])
+            y = head.norm2(F.gelu(head.linear2(head.norm1(F.gelu(head.linear1(together))))))
+            sbo -= (net.encoder.embeddings.words.weight @ y + head.bias).log_softmax(-1)[token]
+    assert torch.allclose(losses["sbo"], sbo / len(batch["masked_ids"]), atol=1e-5)
+    assert torch.allclose(losses["loss"], losses["mlm"] + losses["sbo"])
+
+
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_every_parameter_learns(corpus, name):
+    batch, net = data(corpus, name).batch(np.arange(8), np.random.default_rng(0)), model(name)
+    net(batch)["loss"].backward()
+    silent = [n for n, p in net.named_parameters() if p.grad is None or not p.grad.abs().sum()]
+    # the key bias cancels in the softmax, so its gradient is zero up to rounding: not an error
+    assert [n for n in silent if "key.bias" not in n] == []
+
+
+def test_parts_that_an_objective_lacks_are_not_built():
+    assert model("mlm").boundary is None and model("mlm").next_sentence is None
+    assert model("span").boundary is None and model("span+sbo").boundary is not None
+    assert model("mlm+nsp").next_sentence is not None
+
+
+def test_unknown_objective_is_named():
+    with pytest.raises(InputError, match='"spans" is unknown: use one of mlm, mlm\\+nsp, span, span\\+sbo'):
+        Objective.named("spans")
+
+
+def test_too_short_a_length_is_refused(corpus):
+    with pytest.raises(InputError, match="a length of 3"):
+        data(corpus, "mlm", length=3)
+
+
+def test_unigram_entropy_by_hand():
+    assert np.isclose(unigram_entropy(np.array([0, 0, 1, 2]), 10), 0.5 * np.log(2) + 2 * 0.25 * np.log(4))
+
+
+def test_fill_reports_each_span_once_and_no_boundary_at_the_edge():
+    net = model("span+sbo")
+    at_edge, inside = fill(net, WORDPIECE, "[MASK] word1 [MASK] [MASK] word2")
+    assert (at_edge.first, at_edge.last, at_edge.sbo) == (0, 0, [])
+    assert (inside.first, inside.last) == (2, 3) and len(inside.mlm) == len(inside.sbo) == 2
+    assert all(0 <= p <= 1 for row in inside.mlm + inside.sbo for _, p in row)
+    with pytest.raises(InputError, match="no \\[MASK\\]"):
+        fill(net, WORDPIECE, "word1 word2")
+
+
+def test_measure_equals_one_big_batch(corpus):
+    """Means are weighted by masked tokens, so the batch size does not matter."""
+    net = model("span+sbo")
+    small = measure(net, data(corpus, "span+sbo", batch_size=200, keep_none=True), np.random.default_rng(3))
+    again = measure(net, data(corpus, "span+sbo", batch_size=200, keep_none=True), np.random.default_rng(3))
+    assert small == again and set(small) == {"loss", "mlm", "sbo", "accuracy"}
+    assert abs(small["mlm"] - np.log(V)) < 0.5
+
+
+def test_sinusoidal_start_has_the_given_deviation_and_smooth_neighbours():
+    net = model("mlm")
+    start_positions_from_sinusoids(net.encoder, scale=0.05)
+    table = net.encoder.embeddings.positions.weight
+    assert abs(table.std().item() - 0.05) < 1e-4
+    similar = F.cosine_similarity(table[10], table[11], dim=0)
+    assert similar > 0.9 > F.cosine_similarity(table[10], table[40], dim=0)

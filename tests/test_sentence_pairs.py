@@ -1,0 +1,161 @@
+"""Pairs for next sentence prediction: labels, neighbours, other documents, shares, lengths, nothing lost uncounted."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spanbert_tutorial.corpora import EncodedCorpus
+from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.sentence_pairs import IS_NEXT, NOT_NEXT, Pairs, document_sentences, fit, sentence_pairs
+
+documents_strategy = st.lists(
+    st.lists(st.integers(1, 6) | st.integers(1, 60), min_size=1, max_size=12), min_size=2, max_size=6
+)
+
+
+def corpus_of(documents: list[list[int]]) -> EncodedCorpus:
+    """A corpus in memory from the lengths of each document's sentences; its ids are its positions."""
+    lengths = [length for document in documents for length in document]
+    return EncodedCorpus(np.arange(sum(lengths)), np.cumsum(lengths), np.cumsum([sum(d) for d in documents]))
+
+
+def document_of(corpus: EncodedCorpus, ranges: np.ndarray) -> np.ndarray:
+    """Number of the document of each range; fails if one crosses documents."""
+    first = np.searchsorted(corpus.document_ends, ranges[:, 0], side="right")
+    last = np.searchsorted(corpus.document_ends, ranges[:, 1] - 1, side="right")
+    assert np.array_equal(first, last)
+    return first
+
+
+def many_documents(count: int, seed: int = 0) -> EncodedCorpus:
+    """Documents of 60 to 80 sentences of 3 to 12 pieces each."""
+    rng = np.random.default_rng(seed)
+    return corpus_of([rng.integers(3, 13, rng.integers(60, 81)).tolist() for _ in range(count)])
+
+
+def test_the_label_convention_is_that_of_transformers():
+    assert (IS_NEXT, NOT_NEXT) == (0, 1)
+
+
+@given(documents_strategy, st.integers(2, 40), st.integers(0, 9))
+def test_the_promises(documents, max_pieces, seed):
+    corpus = corpus_of(documents)
+    pairs = sentence_pairs(corpus, max_pieces, np.random.default_rng(seed))
+    lengths = np.diff(pairs.first)[:, 0], np.diff(pairs.second)[:, 0]
+    assert min(lengths[0].min(), lengths[1].min()) >= 1 and (lengths[0] + lengths[1]).max() <= max_pieces
+    assert set(pairs.labels.tolist()) <= {IS_NEXT, NOT_NEXT}
+    # a true next segment comes from the same document, any other from another one
+    same = document_of(corpus, pairs.first) == document_of(corpus, pairs.second)
+    assert np.array_equal(same, pairs.labels == IS_NEXT)
+    # it follows the first directly, but for pieces cut away so that the pair fits
+    gaps = (pairs.second[:, 0] - pairs.first[:, 1])[same]
+    assert (gaps >= 0).all() and gaps.sum() <= pairs.truncated
+
+
+@given(documents_strategy, st.integers(2, 40), st.integers(0, 9))
+def test_nothing_is_lost_but_what_is_counted(documents, max_pieces, seed):
+    corpus = corpus_of(documents)
+    pairs = sentence_pairs(corpus, max_pieces, np.random.default_rng(seed))
+    kept = [*pairs.first.tolist(), *pairs.second[pairs.labels == IS_NEXT].tolist()]
+    times = np.zeros(len(corpus.ids), dtype=int)
+    for start, end in kept:
+        times[start:end] += 1
+    assert times.max() == 1  # no piece is used twice in these places
+    assert (times == 0).sum() <= pairs.truncated
+
+
+def test_without_truncation_neighbours_touch_and_nothing_is_lost():
+    # one piece a sentence: a chunk fits exactly, so nothing needs cutting
+    corpus = corpus_of([[1] * 500 for _ in range(20)])
+    pairs = sentence_pairs(corpus, 10, np.random.default_rng(0))
+    next_ones = pairs.labels == IS_NEXT
+    assert pairs.truncated == 0 and next_ones.any()
+    assert np.array_equal(pairs.second[next_ones, 0], pairs.first[next_ones, 1])
+    covered = np.concatenate([np.arange(*r) for r in [*pairs.first, *pairs.second[next_ones]]])
+    assert np.array_equal(np.sort(covered), corpus.ids)
+
+
+def test_segments_begin_and_end_with_sentences_when_nothing_is_cut():
+    corpus = corpus_of([[2] * 400 for _ in range(10)])
+    pairs = sentence_pairs(corpus, 12, np.random.default_rng(1))
+    assert pairs.truncated == 0
+    assert (pairs.first % 2 == 0).all() and (pairs.second % 2 == 0).all()
+
+
+def test_about_half_are_not_next_and_from_all_other_documents():
+    corpus = many_documents(60)
+    pairs = sentence_pairs(corpus, 64, np.random.default_rng(0))
+    n, documents = len(pairs.labels), len(corpus.document_ends)
+    share, deviation = (pairs.labels == NOT_NEXT).mean(), 0.5 / np.sqrt(n)
+    # at most once a document a last sentence is left alone, and has no true next one
+    assert 0.5 - 5 * deviation < share < 0.5 + 5 * deviation + documents / n
+    counts = np.bincount(document_of(corpus, pairs.second[pairs.labels == NOT_NEXT]), minlength=documents)
+    expected = counts.mean()  # every document alike: chi-square with 59 degrees of freedom
+    assert expected > 5 and ((counts - expected) ** 2 / expected).sum() < 59 + 5 * np.sqrt(2 * 59)
+
+
+def test_half_in_the_binomial_sense_where_no_sentence_is_alone():
+    # two long documents: a sentence is alone twice at most
+    corpus = corpus_of([[1] * 40_000, [1] * 40_000])
+    labels = sentence_pairs(corpus, 8, np.random.default_rng(3)).labels
+    assert abs((labels == NOT_NEXT).mean() - 0.5) < 4 * 0.5 / np.sqrt(len(labels)) and len(labels) > 10_000
+
+
+def test_documents_of_one_sentence_are_always_not_next():
+    corpus = corpus_of([[5], [7], [3]])
+    pairs = sentence_pairs(corpus, 20, np.random.default_rng(0))
+    assert pairs.labels.tolist() == [NOT_NEXT] * 3
+    assert pairs.first.tolist() == [[0, 5], [5, 12], [12, 15]] and pairs.truncated == 0
+
+
+def test_an_over_long_sentence_is_cut_and_counted():
+    pairs = sentence_pairs(corpus_of([[100], [4]]), 10, np.random.default_rng(0))
+    lengths = np.diff(pairs.first)[:, 0] + np.diff(pairs.second)[:, 0]
+    # 100 pieces beside 4, and 4 beside up to 100: both fill the pair, and all else is counted
+    assert lengths.tolist() == [10, 10] and pairs.truncated == 2 * 104 - 20
+
+
+def test_determinism_by_seed():
+    corpus = many_documents(20)
+    one, same, other = (sentence_pairs(corpus, 64, np.random.default_rng(seed)) for seed in (1, 1, 2))
+    for name in ("first", "second", "labels"):
+        assert np.array_equal(getattr(one, name), getattr(same, name))
+    assert one.truncated == same.truncated
+    assert len(one.labels) != len(other.labels) or not np.array_equal(one.labels, other.labels)
+
+
+def test_types_and_report():
+    pairs = sentence_pairs(corpus_of([[5], [7], [3]]), 20, np.random.default_rng(0))
+    assert isinstance(pairs, Pairs)
+    assert pairs.first.shape == pairs.second.shape == (3, 2) and pairs.labels.shape == (3,)
+    assert {pairs.first.dtype, pairs.second.dtype, pairs.labels.dtype} == {np.dtype(np.int64)}
+    total = (np.diff(pairs.first) + np.diff(pairs.second)).sum()
+    size = f"3 pairs, {total} pieces, mean length {total / 3:.1f}"
+    assert pairs.report == f"{size}, 100.0% NotNext; 0 pieces cut away to fit"
+
+
+def test_document_sentences():
+    bounds = document_sentences(corpus_of([[2, 3], [4], [1, 1, 1]]))
+    assert [b.tolist() for b in bounds] == [[0, 2, 5], [5, 9], [9, 10, 11, 12]]
+
+
+@given(st.integers(1, 50), st.integers(1, 50), st.integers(2, 30))
+def test_fit_cuts_the_longer_one_at_its_ends(m, n, max_pieces):
+    first, second, cut = fit((100, 100 + m), (0, n), max_pieces, np.random.default_rng(0))
+    assert 100 <= first[0] < first[1] <= 100 + m and 0 <= second[0] < second[1] <= n
+    left = (first[1] - first[0]) + (second[1] - second[0])
+    assert left == min(m + n, max_pieces) and cut == m + n - left
+    if cut and min(m, n) > max_pieces // 2:
+        assert abs((first[1] - first[0]) - (second[1] - second[0])) <= 1
+
+
+def test_one_document_is_not_enough():
+    with pytest.raises(InputError, match="at least two documents"):
+        sentence_pairs(corpus_of([[3, 4]]), 10, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("max_pieces", [1, 0, -3])
+def test_pairs_without_room(max_pieces):
+    with pytest.raises(InputError, match=f"a pair of {max_pieces} pieces"):
+        sentence_pairs(corpus_of([[3], [4]]), max_pieces, np.random.default_rng(0))

@@ -1,0 +1,223 @@
+"""The tools that hold the book together: address, execution, environment, requirements."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from sample_book import build, executed, good_notebook, make_book, set_address
+
+import address
+import colab_check
+import environment
+import notebooks
+import pages
+from environment import ROOT
+
+URL = "https://github.com/someone/spanbert-book"
+
+
+# The public address.
+
+
+def sources(path) -> str:
+    return "\n".join(cell.source for cell in notebooks.read(path).cells)
+
+
+def test_the_address_appears_and_disappears(tmp_path):
+    chapter = make_book(tmp_path)
+    before = {path: path.read_text() for path in (chapter, tmp_path / "_config.yml")}
+    assert "http" not in sources(chapter).replace("https://arxiv.org", "")
+
+    set_address(tmp_path, URL + ".git")
+    assert address.apply(tmp_path) == ["_config.yml", "book/bert/chapter.ipynb"]
+    badge, setup = notebooks.read(chapter).cells[1:3]
+    assert f'%pip install -q "spanbert-tutorial @ git+{URL}@main"' in setup.source
+    assert "colab.research.google.com/github/someone/spanbert-book/blob/main/book/bert/chapter.ipynb" in badge.source
+    assert "remove-cell" in badge.metadata.tags and "hide-input" in setup.metadata.tags
+    assert address.apply(tmp_path) == []  # a second time changes nothing
+
+    set_address(tmp_path, "")
+    address.apply(tmp_path)
+    assert {path: path.read_text() for path in before} == before
+
+
+def test_buttons_come_and_go_with_the_address(tmp_path):
+    make_book(tmp_path)
+    page = tmp_path / "_build" / "html" / "book" / "bert" / "chapter.html"
+    for url in ("", URL):
+        set_address(tmp_path, url)
+        address.apply(tmp_path)
+        result = build(tmp_path)
+        assert result.returncode == 0, result.stderr
+        assert ("colab.research.google.com" in page.read_text()) is bool(url)
+        assert ("github.com" in page.read_text()) is bool(url)
+        assert "colab-badge" not in page.read_text()  # the badge is for readers on GitHub
+        assert pages.page_problems(page.parents[2], tmp_path) == []
+
+
+@pytest.mark.parametrize("url", ["github.com/a/b", "https://example.org/a/b", "https://github.com/a"])
+def test_an_address_that_colab_cannot_open_is_refused(url, tmp_path):
+    make_book(tmp_path)
+    set_address(tmp_path, url)
+    with pytest.raises(address.AddressError, match="https://github.com/OWNER/NAME"):
+        address.apply(tmp_path)
+
+
+def test_the_setup_cell_does_nothing_outside_colab(capsys):
+    for url in ("", URL):
+        source = address.setup_source(url).replace("    %pip", "    raise AssertionError  # %pip")
+        exec(source, {})
+    assert capsys.readouterr().out == ""
+
+
+def test_the_real_book_is_in_line_with_its_address():
+    url = address.read_address(ROOT / "_config.yml")
+    text = (ROOT / "_config.yml").read_text(encoding="utf-8")
+    assert address.write_buttons(text, url) == text
+
+
+# Execution and the normal form.
+
+
+def test_execution_stores_outputs_in_the_normal_form(tmp_path):
+    cells = [new_markdown_cell("# T"), new_code_cell("print('a')\nprint('b')"), new_code_cell("1 + 1")]
+    chapter = make_book(tmp_path, new_notebook(cells=cells, metadata={"colab": {}, "widgets": {}}))
+    assert notebooks.check(chapter, tmp_path) != []
+    notebooks.execute(chapter, tmp_path)
+    assert notebooks.check(chapter, tmp_path) == []
+    notebook = json.loads(chapter.read_text())
+    setup, two, three = (cell for cell in notebook["cells"] if cell["cell_type"] == "code")
+    assert [cell["execution_count"] for cell in (setup, two, three)] == [1, 2, 3]
+    assert two["outputs"] == [{"name": "stdout", "output_type": "stream", "text": ["a\n", "b\n"]}]
+    assert set(notebook["metadata"]) == {"kernelspec", "language_info"}
+    stored = chapter.read_text()
+    notebooks.execute(chapter, tmp_path)
+    assert chapter.read_text() == stored  # the same bytes every time
+
+
+def test_a_failing_cell_is_named_and_the_file_left_alone(tmp_path):
+    bad = good_notebook()
+    bad.cells.append(new_code_cell("x = {}\nx['missing']"))
+    chapter = make_book(tmp_path, bad)
+    before = chapter.read_text()
+    with pytest.raises(notebooks.NotebookError, match=r"code cell 3 \(`x = \{\}`\): KeyError: 'missing'"):
+        notebooks.execute(chapter, tmp_path)
+    assert chapter.read_text() == before
+    assert [path.name for path in chapter.parent.iterdir()] == ["chapter.ipynb"]
+
+
+def test_ids_follow_the_source_and_are_unique():
+    cells = [new_markdown_cell("same"), new_markdown_cell("same"), new_code_cell("same")]
+    notebooks.name_cells(cells)
+    first = [cell.id for cell in cells]
+    notebooks.name_cells(cells[::-1])
+    assert len(set(first)) == 3 and first[1].startswith(first[0])
+    assert cells[2].id == first[2]
+
+
+def test_neighbouring_streams_are_joined():
+    cell = executed("x", 1)
+    pieces = [{"output_type": "stream", "name": name, "text": text} for name, text in ("oa", "ob", "ec", "od")]
+    cell.outputs = [notebooks.nbformat.from_dict(piece) for piece in pieces]
+    assert [output.text for output in notebooks.merge_streams(cell.outputs)] == ["ab", "c", "d"]
+
+
+def test_colab_check_notices_a_package_that_is_not_the_wheels(tmp_path):
+    chapter = make_book(tmp_path)
+    with pytest.raises(notebooks.NotebookError, match=r"chapter.ipynb, code cell 1 .*(AssertionError|ModuleNotFound)"):
+        colab_check.run_alone(chapter, tmp_path / "target")
+
+
+# The environment of the test run.
+
+
+def test_kernels_run_in_the_book_s_environment():
+    wanted = environment.kernel_environment()
+    assert {name: os.environ.get(name) for name in wanted} == wanted
+    assert "MPLBACKEND" not in os.environ
+
+
+PROBE = """
+import pytest
+@pytest.mark.real_data
+def test_real(): pass
+@pytest.mark.browser
+def test_browser(): pass
+def test_plain(): pass
+"""
+
+
+def probe(tmp_path, *options, **variables):
+    """Run three small tests under the book's conftest, with these variables only."""
+    (tmp_path / "test_probe.py").write_text(PROBE)
+    (tmp_path / "conftest.py").write_text((ROOT / "conftest.py").read_text())
+    (tmp_path / "pytest.ini").write_text(
+        f"[pytest]\npythonpath = {ROOT / 'tools'}\nmarkers =\n  real_data: x\n  browser: x\n"
+    )
+    names = ("SPANBERT_TUTORIAL_REAL_DATA", "SPANBERT_TUTORIAL_BROWSER", "SPANBERT_TUTORIAL_COUNTS", "PATH")
+    kept = {name: value for name, value in os.environ.items() if name not in names and "PYTEST" not in name}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
+    return subprocess.run(command, cwd=tmp_path, env=kept | variables, capture_output=True, text=True).stdout
+
+
+@pytest.mark.parametrize("options", [(), ("-n", "1")])
+def test_what_cannot_run_here_is_deselected_and_counted(options, tmp_path, monkeypatch):
+    out = probe(tmp_path, *options, PATH="")
+    assert "1 passed" in out and "skipped" not in out
+    assert "deselected: 1 real_data tests (SPANBERT_TUTORIAL_REAL_DATA is not set)" in out
+    counts = tmp_path / "counts.json"
+    required = {"SPANBERT_TUTORIAL_REAL_DATA": "x", "SPANBERT_TUTORIAL_BROWSER": "required"}
+    out = probe(tmp_path, *options, PATH="", SPANBERT_TUTORIAL_COUNTS=str(counts), **required)
+    assert "3 passed" in out and "deselected" not in out
+    assert json.loads(counts.read_text()) == {"passed": 3, "real_data_passed": 1}
+
+
+# Requirements.
+
+COMMANDS = {"jupyterlab": "README.md", "jupyter-book": "Makefile", "ruff": "Makefile", "pytest-xdist": "Makefile",
+            "nbval": "Makefile", "hatchling": "pyproject.toml", "accelerate": "pyproject.toml"}
+MODULES = {"pyyaml": "yaml"}
+
+
+def requirements() -> dict[str, str]:
+    """Direct requirements: name → exact version."""
+    lines = (ROOT / "requirements.txt").read_text().splitlines()
+    pins = [line.split("#")[0].strip() for line in lines if line.split("#")[0].strip()]
+    return dict(pin.split("==") for pin in pins)
+
+
+def test_every_requirement_is_pinned_with_a_reason_and_constrained_to_the_same_version():
+    lines = [line for line in (ROOT / "requirements.txt").read_text().splitlines() if "==" in line]
+    assert all(re.fullmatch(r"[\w-]+==[\w.]+ +# \S.*", line) for line in lines)
+    tested = {
+        name.lower().replace("_", "-"): version
+        for name, version in re.findall(r"(?m)^([\w.-]+)==(\S+)$", (ROOT / "constraints.txt").read_text())
+    }
+    assert {name.lower(): version for name, version in requirements().items()}.items() <= tested.items()
+    assert all("+" not in version for version in tested.values())
+
+
+def test_no_requirement_is_idle():
+    python = [path for folder in ("spanbert_tutorial", "tools", "tests") for path in (ROOT / folder).rglob("*.py")]
+    code = "\n".join(path.read_text(encoding="utf-8") for path in python)
+    idle = []
+    for name in requirements():
+        module = MODULES.get(name.lower(), name.replace("-", "_"))
+        if re.search(rf"(?m)^\s*(?:import|from) {module}\b", code):
+            continue
+        named_in = COMMANDS.get(name)
+        if not named_in or name.split("-")[0] not in (ROOT / named_in).read_text(encoding="utf-8"):
+            idle.append(name)
+    assert idle == []
+
+
+def test_the_package_asks_only_for_what_the_requirements_pin():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    names = {re.match(r"[\w-]+", dependency).group() for dependency in project["dependencies"]}
+    assert names <= set(requirements())
+    assert all(">=" in dependency and "==" not in dependency for dependency in project["dependencies"])

@@ -1,0 +1,215 @@
+"""The loop against a plain torch loop; its schedule, weight decay, errors and progress bar."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from spanbert_tutorial import training
+from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.training import History, Recipe, parameter_groups, progress_bar, train
+
+
+class Toy(nn.Module):
+    """Two-layer regression that speaks the loop's language: a batch in, losses out."""
+
+    def __init__(self, seed: int = 0):
+        super().__init__()
+        generator = torch.Generator().manual_seed(seed)
+        self.first, self.norm, self.second = nn.Linear(4, 8), nn.LayerNorm(8), nn.Linear(8, 1)
+        with torch.no_grad():
+            for weight in self.parameters():
+                weight.copy_(torch.randn(weight.shape, generator=generator) * 0.5)
+
+    def forward(self, batch: dict) -> dict:
+        guess = self.second(torch.tanh(self.norm(self.first(batch["x"]))))[:, 0]
+        main, size = (guess - batch["y"]).square().mean(), guess.square().mean()
+        return {"loss": main + 0.1 * size, "main": main, "size": size}
+
+
+def toy_batches(count: int, seed: int = 1) -> list[dict]:
+    generator = torch.Generator().manual_seed(seed)
+    inputs = [torch.randn(16, 4, generator=generator) for _ in range(count)]
+    return [{"x": x, "y": x[:, 0] - 2 * x[:, 1]} for x in inputs]
+
+
+RECIPE = Recipe(steps=60, peak_learning_rate=0.02, warmup_steps=6, weight_decay=0.1)
+
+
+def plain_loop(model: nn.Module, batches: list[dict], recipe: Recipe) -> list[float]:
+    """The same training in plain torch, with the schedule written out."""
+    matrices = [weight for weight in model.parameters() if weight.dim() > 1]
+    vectors = [weight for weight in model.parameters() if weight.dim() <= 1]
+    groups = [{"params": matrices, "weight_decay": recipe.weight_decay}, {"params": vectors, "weight_decay": 0.0}]
+    optimizer = torch.optim.AdamW(groups, betas=recipe.betas, eps=recipe.epsilon)
+    losses = []
+    for step, batch in enumerate(batches):
+        rising = step / recipe.warmup_steps if recipe.warmup_steps else 1.0
+        falling = (recipe.steps - step) / (recipe.steps - recipe.warmup_steps)
+        for group in optimizer.param_groups:
+            group["lr"] = recipe.peak_learning_rate * min(rising, falling)
+        optimizer.zero_grad()
+        loss = model(batch)["loss"]
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), recipe.clip_norm)
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+@pytest.fixture(autouse=True)
+def on_the_processor(monkeypatch):
+    """Accelerate takes a graphics card where there is one; these sums are compared on the CPU."""
+    monkeypatch.setenv("ACCELERATE_USE_CPU", "true")
+    monkeypatch.setenv("SPANBERT_TUTORIAL_STATIC", "1")
+
+
+@pytest.mark.parametrize("warmup", [0, 6])
+def test_the_loop_equals_a_plain_torch_loop(warmup):
+    recipe = Recipe(60, 0.02, warmup, weight_decay=0.1)
+    batches, here, there = toy_batches(60), Toy(), Toy()
+    history, losses = train(here, batches, recipe), plain_loop(there, batches, recipe)
+    assert max(abs(a - b) for a, b in zip(history.losses["loss"], losses, strict=True)) < 1e-6
+    for name, weight in here.state_dict().items():
+        assert (weight - there.state_dict()[name]).abs().max() < 1e-6, name
+
+
+def test_the_loss_falls_and_the_history_is_whole():
+    model = Toy()
+    history = train(model, iter(toy_batches(60)), RECIPE)
+    assert history.steps == list(range(1, 61))
+    assert list(history.losses) == ["loss", "main", "size"] and all(len(v) == 60 for v in history.losses.values())
+    assert history.mean("main", 10) < 0.3 * sum(history.losses["main"][:10]) / 10
+    for total, main, size in zip(*history.losses.values(), strict=True):
+        assert total == pytest.approx(main + 0.1 * size, rel=1e-5)
+    assert not model.training
+
+
+def test_the_batches_are_taken_one_a_step_and_no_more():
+    taken = []
+
+    def stream():
+        for number, batch in enumerate(toy_batches(10)):
+            taken.append(number)
+            yield batch
+
+    train(Toy(), stream(), Recipe(4, 0.01, 1))
+    assert taken == [0, 1, 2, 3]
+
+
+def test_the_model_trains_in_training_mode():
+    class Watched(Toy):
+        modes = []
+
+        def forward(self, batch):
+            self.modes.append(self.training)
+            return super().forward(batch)
+
+    model = Watched().eval()
+    train(model, toy_batches(3), Recipe(3, 0.01, 1))
+    assert model.modes == [True] * 3 and not model.training
+
+
+def test_the_schedule(monkeypatch):
+    rates = []
+    step = torch.optim.AdamW.step
+
+    def recording(self, *args, **options):
+        rates.append([group["lr"] for group in self.param_groups])
+        return step(self, *args, **options)
+
+    monkeypatch.setattr(torch.optim.AdamW, "step", recording)
+    train(Toy(), toy_batches(10), Recipe(steps=10, peak_learning_rate=0.5, warmup_steps=4))
+    # 0 to the peak in 4 steps, then down by a sixth of it a step; a step 11 would have 0
+    expected = [0, 1 / 4, 2 / 4, 3 / 4, 1, 5 / 6, 4 / 6, 3 / 6, 2 / 6, 1 / 6]
+    assert [rate for rate, _ in rates] == pytest.approx([0.5 * share for share in expected])
+    assert all(one == other for one, other in rates)
+
+
+def test_weight_decay_is_for_matrices_only():
+    model = Toy()
+    model.second.bias.requires_grad_(False)
+    decayed, free = parameter_groups(model, 0.3)
+    assert (decayed["weight_decay"], free["weight_decay"]) == (0.3, 0.0)
+    assert {id(weight) for weight in decayed["params"]} == {id(model.first.weight), id(model.second.weight)}
+    expected = [model.first.bias, model.norm.weight, model.norm.bias]  # a frozen weight is in neither group
+    assert {id(weight) for weight in free["params"]} == {id(weight) for weight in expected}
+
+
+def test_a_tied_weight_is_trained_once():
+    model = nn.Module()
+    model.words = nn.Embedding(5, 3)
+    model.head = nn.Module()
+    model.head.embedding_weight = model.words.weight
+    assert len(parameter_groups(model, 0.1)[0]["params"]) == 1
+
+
+def test_gradients_are_clipped():
+    wild = [{"x": batch["x"], "y": 1e6 * batch["y"]} for batch in toy_batches(5)]
+    clipped, free = (Recipe(5, 0.01, 0, clip_norm=norm, epsilon=1.0) for norm in (1e-3, 1e9))
+    moved = []
+    for recipe in (clipped, free):
+        model = Toy()
+        train(model, wild, recipe)
+        moved.append((model.first.weight - Toy().first.weight).abs().max().item())
+    # with so large an epsilon AdamW's steps shrink with the gradient (weight decay moves the weights a little)
+    assert moved[0] < 0.1 * moved[1]
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_a_loss_that_is_no_number_names_the_step(bad):
+    batches = toy_batches(5)
+    batches[2]["y"] = torch.full((16,), bad)
+    with pytest.raises(FloatingPointError, match="at step 3: lower the peak learning rate"):
+        train(Toy(), batches, Recipe(5, 0.01, 1))
+
+
+def test_batches_that_end_early():
+    with pytest.raises(InputError, match="ended at step 3 of 10: give more text or fewer steps"):
+        train(Toy(), toy_batches(3), Recipe(10, 0.01, 1))
+    with pytest.raises(InputError, match="ended at step 0 of 10"):
+        train(Toy(), [], Recipe(10, 0.01, 1))
+
+
+def test_history_mean_of_the_last_values():
+    history = History()
+    for step, value in enumerate([4.0, 2.0, 1.0], start=1):
+        history.add(step, {"mlm": value})
+    assert history.mean("mlm", 2) == 1.5 and history.mean("mlm", 20) == pytest.approx(7 / 3)
+    assert math.isclose(history.mean("mlm", 1), 1.0)
+
+
+# --- progress -----------------------------------------------------------------------------------------------------
+
+
+def test_silent_where_outputs_are_kept(capfd):
+    train(Toy(), toy_batches(3), Recipe(3, 0.01, 1), reference=6.5)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_the_bar_shows_losses_and_the_reference(capsys, monkeypatch):
+    monkeypatch.delenv("SPANBERT_TUTORIAL_STATIC")
+    train(Toy(), toy_batches(30), Recipe(30, 0.01, 1), reference=6.543)
+    out, err = capsys.readouterr()
+    assert "30/30" in out and "main=" in out and "unigram=6.54" in out and err == ""
+    train(Toy(), toy_batches(3), Recipe(3, 0.01, 1))
+    assert "unigram" not in capsys.readouterr().out
+
+
+def test_the_bar_shows_the_mean_of_the_last_twenty(monkeypatch):
+    monkeypatch.delenv("SPANBERT_TUTORIAL_STATIC")
+    shown = []
+    monkeypatch.setattr(training.tqdm, "set_postfix", lambda self, values, **options: shown.append(values))
+    history = train(Toy(), toy_batches(30), Recipe(30, 0.01, 1))
+    assert len(shown) == 30 and shown[-1]["main"] == f"{sum(history.losses['main'][-20:]) / 20:.2f}"
+    assert "loss" not in shown[-1]  # its parts are shown instead
+
+
+@pytest.mark.parametrize(("value", "silent"), [("1", True), ("0", False), (None, False)])
+def test_what_silences_the_bar(monkeypatch, value, silent):
+    monkeypatch.delenv("SPANBERT_TUTORIAL_STATIC")
+    if value is not None:
+        monkeypatch.setenv("SPANBERT_TUTORIAL_STATIC", value)
+    with progress_bar(3) as bar:
+        assert bar.disable == silent

@@ -1,0 +1,161 @@
+"""The truth contract's guards over the book's sources: notebooks and Markdown. (`pages.py` guards the built pages.)
+
+Each guard returns the problems it found, one sentence each; `make test` runs them through `tests/test_contract.py`.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+import nbformat
+
+from address import has_tag
+from environment import ROOT
+from notebooks import book_notebooks, check, describe, read
+
+MOST_CELLS = 60
+MACHINE_PATH = re.compile(r"/home/|/root/|/tmp/|/work/|/Users/|site-packages/|\b[A-Za-z]:\\\\?(?:Users|Windows)")
+DIRECTIVE = re.compile(r"^\s*(?:(?:`{3,}|~{3,}|:{3,})\s*\{[\w:.-]+\}|\.\. [\w-]+::)", re.MULTILINE)
+ROLE = re.compile(r"\{[a-z][\w:.-]*\}`[^`]+`")
+LABEL = re.compile(r"^\([\w-]+\)=\s*$", re.MULTILINE)
+CODE = re.compile(r"^(`{3,}|~{3,}).*?^\1|`[^`\n]+`", re.MULTILINE | re.DOTALL)
+ASSERT = re.compile(r"^\s*assert\b", re.MULTILINE)
+ARXIV = re.compile(r"arxiv\.org/(?:abs|pdf|html)/(\d{4}\.\d{4,5})")
+ACL = re.compile(r"aclanthology\.org/([\w.-]+?)(?:\.pdf)?(?=[/\s)>\]\"']|$)")
+
+
+def code_cells(notebook: nbformat.NotebookNode) -> list:
+    """The notebook's code cells."""
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def never_executed(notebook: nbformat.NotebookNode) -> list[str]:
+    """Code cells without a stored execution: nbval would pass them whatever they print."""
+    return [
+        f"{describe(cell, notebook.cells)} was never executed."
+        for cell in code_cells(notebook)
+        if cell.execution_count is None
+    ]
+
+
+def unasserted(notebook: nbformat.NotebookNode) -> list[str]:
+    """Cells whose output is ignored, with no `assert` in them or in one of the next two code cells."""
+    cells, problems = code_cells(notebook), []
+    for place, cell in enumerate(cells):
+        ignored = has_tag(cell, "nbval-ignore-output") or "NBVAL_IGNORE_OUTPUT" in cell.source
+        near = cells[place : place + 3]
+        if ignored and not has_tag(cell, "colab-setup") and not any(ASSERT.search(other.source) for other in near):
+            problems.append(f"{describe(cell, notebook.cells)} ignores its output and no assert follows it.")
+    return problems
+
+
+def skipped(notebook: nbformat.NotebookNode) -> list[str]:
+    """Cells that the tests would not run at all."""
+    return [
+        f"{describe(cell, notebook.cells)} is skipped by the tests; every cell must run."
+        for cell in code_cells(notebook)
+        if has_tag(cell, "nbval-skip") or "NBVAL_SKIP" in cell.source
+    ]
+
+
+def bad_outputs(notebook: nbformat.NotebookNode) -> list[str]:
+    """Stored outputs that a reader should not see: warnings and errors."""
+    problems = []
+    for cell in code_cells(notebook):
+        where = describe(cell, notebook.cells)
+        if any(output.output_type == "stream" and output.name == "stderr" for output in cell.outputs):
+            problems.append(f"{where} wrote to stderr.")
+        if any(output.output_type == "error" for output in cell.outputs):
+            problems.append(f"{where} stores an error.")
+    return problems
+
+
+def widget_state(notebook: nbformat.NotebookNode) -> list[str]:
+    """State or views of widgets: they show nothing in a page and break notebooks on GitHub."""
+    problems = ["the notebook holds widget state."] if "widgets" in notebook.metadata else []
+    for cell in code_cells(notebook):
+        if any("widget-view" in mime for output in cell.outputs for mime in output.get("data", {})):
+            problems.append(f"{describe(cell, notebook.cells)} stores a widget view.")
+    return problems
+
+
+def missing_alt_text(notebook: nbformat.NotebookNode) -> list[str]:
+    """Pictures without a text alternative."""
+    problems = []
+    for cell in code_cells(notebook):
+        picture = any(mime.startswith("image/") for output in cell.outputs for mime in output.get("data", {}))
+        alt = cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "")
+        if picture and not alt.strip():
+            problems.append(f"{describe(cell, notebook.cells)} shows a picture without mystnb.image.alt.")
+    return problems
+
+
+def directives(text: str) -> list[str]:
+    """MyST directives, roles and labels, which Colab and GitHub would show as raw text."""
+    outside = CODE.sub(lambda match: "" if not DIRECTIVE.match(match.group()) else match.group(), text)
+    found = [match.group().strip() for match in DIRECTIVE.finditer(outside)]
+    found += [match.group() for match in ROLE.finditer(text)]
+    found += [match.group().strip() for match in LABEL.finditer(outside)]
+    return [f"MyST syntax `{item}` reads as raw text on Colab and GitHub." for item in found]
+
+
+def machine_paths(text: str) -> list[str]:
+    """Paths of somebody's machine."""
+    return [f"machine path near `{text[m.start() : m.start() + 40]!r}`." for m in MACHINE_PATH.finditer(text)]
+
+
+def cited(text: str) -> set[str]:
+    """Papers that the text links to, e.g. "arXiv 1907.10529"; versions and forms of one paper count once."""
+    return {f"arXiv {key}" for key in ARXIV.findall(text)} | {f"ACL {key.rstrip('.')}" for key in ACL.findall(text)}
+
+
+def uncited(text: str, references: str) -> list[str]:
+    """Links to papers without an entry in the references."""
+    return [f"{paper} is cited without an entry in references.md." for paper in sorted(cited(text) - cited(references))]
+
+
+def all_text(notebook: nbformat.NotebookNode) -> str:
+    """Everything a reader can see of the notebook: sources and textual outputs."""
+    parts = []
+    for cell in notebook.cells:
+        parts.append(cell.source)
+        for output in cell.get("outputs", []):
+            parts.append(output.get("text", ""))
+            parts += [data for mime, data in output.get("data", {}).items() if mime.startswith("text/")]
+    return "\n".join(parts)
+
+
+def setup_first(notebook: nbformat.NotebookNode) -> list[str]:
+    """The first code cell is the one that Colab needs."""
+    cells = code_cells(notebook)
+    return [] if cells and has_tag(cells[0], "colab-setup") else ["the first code cell is not the Colab setup."]
+
+
+def notebook_problems(notebook: nbformat.NotebookNode, references: str) -> list[str]:
+    """All that the contract refuses in one notebook."""
+    problems = []
+    for guard in (never_executed, unasserted, skipped, bad_outputs, widget_state, missing_alt_text, setup_first):
+        problems += guard(notebook)
+    if len(notebook.cells) > MOST_CELLS:
+        problems.append(f"the notebook has {len(notebook.cells)} cells; {MOST_CELLS} is the limit.")
+    markdown = "\n\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    return problems + directives(markdown) + uncited(markdown, references) + machine_paths(all_text(notebook))
+
+
+def book_problems(root: Path = ROOT) -> list[str]:
+    """All that the contract refuses in the book's sources."""
+    references = (root / "book" / "references.md").read_text(encoding="utf-8")
+    problems = []
+    for path in book_notebooks(root):
+        problems += [f"{path.name}: {problem}" for problem in notebook_problems(read(path), references)]
+        problems += check(path, root)
+    for path in [root / "README.md", *sorted((root / "book").rglob("*.md"))]:
+        text = path.read_text(encoding="utf-8") if path.exists() else ""
+        problems += [f"{path.name}: {problem}" for problem in machine_paths(text) + uncited(text, references)]
+    return problems
+
+
+if __name__ == "__main__":
+    found = book_problems()
+    print("\n".join(found) or "The book keeps the contract.")
+    sys.exit(1 if found else 0)

@@ -1,0 +1,50 @@
+"""The environment in which every notebook of the book runs: in the tests, when it is executed anew, on a check."""
+
+import os
+import shutil
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+CHROMIUM_PLACES = (
+    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+    "/Applications/Chromium.app/Contents/MacOS/Chromium",
+    "C:/Program Files/Google/Chrome/Application/chrome.exe",
+)
+
+
+def kernel_environment(import_from: Path = ROOT) -> dict[str, str]:
+    """The variables that make a notebook's outputs the same on every machine.
+
+    `import_from` is the folder that `spanbert_tutorial` is imported from.
+    """
+    return {
+        "PYTHONPATH": str(import_from),
+        "OMP_NUM_THREADS": "1",  # sums in one order, and two notebooks at a time on two cores
+        "CUDA_VISIBLE_DEVICES": "",  # the stored outputs are those of a CPU
+        "SPANBERT_TUTORIAL_STATIC": "1",  # figures without a live kernel behind them
+        "TOKENIZERS_PARALLELISM": "false",
+        "HF_HUB_OFFLINE": "1",
+        "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+        "HF_HUB_DISABLE_TELEMETRY": "1",
+        "DISABLE_SAFETENSORS_CONVERSION": "1",
+    }
+
+
+def prepare(import_from: Path = ROOT) -> None:
+    """Put this process, and so every kernel that it starts, into `kernel_environment`."""
+    os.environ.update(kernel_environment(import_from))
+    os.environ.pop("MPLBACKEND", None)  # a backend set by the user would keep figures out of the notebook
+
+
+def warm_up() -> None:
+    """Let matplotlib list the machine's fonts now: on a fresh machine it would say so inside the first notebook."""
+    import matplotlib.font_manager  # noqa: F401
+
+
+def find_chromium() -> str | None:
+    """Path of a Chromium or Chrome on this machine, None where there is none."""
+    found = [shutil.which(name) for name in CHROMIUM_NAMES]
+    found += [place for place in CHROMIUM_PLACES if Path(place).exists()]
+    return next((path for path in found if path), None)

@@ -1,0 +1,204 @@
+"""Execute the book's notebooks, store them in one normal form, and check that form.
+
+    python tools/notebooks.py execute [PATHS]     run in a fresh kernel and store outputs (all chapters without PATHS)
+    python tools/notebooks.py normalise [PATHS]   only bring metadata, ids and the Colab cell into the normal form
+    python tools/notebooks.py check [PATHS]       say what is not in the normal form
+"""
+
+import argparse
+import hashlib
+import os
+import re
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import nbformat
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+
+from address import read_address, write_cells
+from environment import ROOT, prepare, warm_up
+
+CELL_TIMEOUT = 300  # seconds, the same as in pyproject.toml
+COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+CELL_METADATA = ("cellView", "mystnb", "tags")  # what the book uses; everything else is an editor's own
+NOTEBOOK_METADATA = {
+    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "language_info": {"name": "python", "pygments_lexer": "ipython3"},
+}
+
+
+class NotebookError(RuntimeError):
+    """A notebook could not be executed."""
+
+
+def book_notebooks(root: Path = ROOT) -> list[Path]:
+    """Every notebook of the book, in alphabetical order."""
+    return sorted(path for path in (root / "book").rglob("*.ipynb") if ".ipynb_checkpoints" not in path.parts)
+
+
+def read(path: Path) -> nbformat.NotebookNode:
+    """The notebook, in the newest version of the format."""
+    return nbformat.read(path, as_version=4)
+
+
+def serialise(notebook: nbformat.NotebookNode) -> str:
+    """The text of a notebook's file."""
+    return nbformat.writes(notebook, version=4) + "\n"
+
+
+def write(notebook: nbformat.NotebookNode, path: Path) -> None:
+    """Write in one step, so that no reader ever finds half a notebook."""
+    beside = path.with_name(f".{path.name}.new")
+    beside.write_text(serialise(notebook), encoding="utf-8", newline="\n")
+    os.replace(beside, path)
+
+
+def merge_streams(outputs: list) -> list:
+    """Join neighbouring pieces of one stream: how the kernel cuts them depends on timing."""
+    merged: list = []
+    for output in outputs:
+        last = merged[-1] if merged else None
+        if last and output.output_type == "stream" == last.output_type and output.name == last.name:
+            last.text += output.text
+        else:
+            merged.append(output)
+    return merged
+
+
+def name_cells(cells: list) -> None:
+    """Give each cell an id made from its source: the same in every run, kept when a cell moves."""
+    seen: dict[str, int] = {}
+    for cell in cells:
+        digest = hashlib.sha256(f"{cell.cell_type}\n{cell.source}".encode()).hexdigest()[:10]
+        seen[digest] = seen.get(digest, 0) + 1
+        cell.id = digest if seen[digest] == 1 else f"{digest}-{seen[digest]}"
+
+
+def normalise(notebook: nbformat.NotebookNode, path: Path, root: Path = ROOT) -> nbformat.NotebookNode:
+    """The notebook in the book's normal form: nothing of an editor, of a machine or of a moment in it."""
+    notebook = nbformat.from_dict(notebook)
+    place = path.resolve().relative_to(root.resolve()).as_posix()
+    write_cells(notebook, read_address(root / "_config.yml"), place)
+    notebook.metadata = nbformat.from_dict(NOTEBOOK_METADATA)
+    notebook.nbformat, notebook.nbformat_minor = 4, 5
+    for cell in notebook.cells:
+        cell.metadata = nbformat.from_dict({k: cell.metadata[k] for k in CELL_METADATA if k in cell.metadata})
+        cell.pop("attachments", None)
+        if cell.cell_type == "code":
+            cell.outputs = merge_streams(cell.outputs)
+            for output in cell.outputs:
+                if output.output_type == "execute_result":
+                    output.execution_count = cell.execution_count
+    name_cells(notebook.cells)
+    return notebook
+
+
+def describe(cell: nbformat.NotebookNode, cells: list) -> str:
+    """"code cell 7 (`x = …`)": the cell's number among the code cells, from 1, and its first line."""
+    number = [other.id for other in cells if other.cell_type == "code"].index(cell.id) + 1
+    first = next((line for line in cell.source.splitlines() if line.strip()), "")
+    return f"code cell {number} (`{first[:60]}`)"
+
+
+def run_cells(notebook: nbformat.NotebookNode, folder: Path, name: str) -> None:
+    """Run all cells in a fresh kernel whose working folder is `folder`; the outputs go into `notebook`.
+
+    Raises NotebookError that names the cell when one fails, takes too long or loses its kernel.
+    """
+    started: list[nbformat.NotebookNode] = []
+    client = NotebookClient(
+        notebook,
+        timeout=CELL_TIMEOUT,
+        kernel_name="python3",
+        record_timing=False,
+        resources={"metadata": {"path": str(folder)}},
+        on_cell_start=lambda cell, cell_index: started.append(cell),
+    )
+    try:
+        client.execute(stderr=subprocess.DEVNULL)
+    except CellExecutionError as error:
+        where = describe(started[-1], notebook.cells)
+        trace = COLOURS.sub("", error.traceback)
+        raise NotebookError(f"{name}, {where}: {error.ename}: {error.evalue}\n{trace}") from None
+    except (CellTimeoutError, DeadKernelError) as error:
+        where = describe(started[-1], notebook.cells)
+        raise NotebookError(f"{name}, {where}: {type(error).__name__}: {error}") from None
+
+
+def execute(path: Path, root: Path = ROOT) -> float:
+    """Execute one notebook in its own folder and store it in the normal form; seconds taken.
+
+    The file changes only when every cell ran: a failing cell raises NotebookError and leaves it as it was.
+    """
+    start = time.perf_counter()
+    notebook = normalise(read(path), path, root)
+    run_cells(notebook, path.parent, path.name)
+    write(normalise(notebook, path, root), path)
+    return time.perf_counter() - start
+
+
+def execute_all(paths: list[Path]) -> int:
+    """Execute notebooks two at a time, say seconds and failures; the exit code."""
+    prepare()
+    warm_up()
+    failed = 0
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        runs = {path: pool.submit(execute, path) for path in paths}
+        for path, run in runs.items():
+            try:
+                print(f"{path.name}: {run.result():.0f} s", flush=True)
+            except NotebookError as problem:
+                failed += 1
+                print(f"FAILED, file left as it was: {problem}", file=sys.stderr, flush=True)
+    return 1 if failed else 0
+
+
+def normalise_all(paths: list[Path]) -> int:
+    """Rewrite the notebooks that are not in the normal form; the exit code."""
+    for path in paths:
+        notebook = normalise(read(path), path)
+        if serialise(notebook) != path.read_text(encoding="utf-8"):
+            write(notebook, path)
+            print(f"{path.name}: rewritten")
+    return 0
+
+
+def check(path: Path, root: Path = ROOT) -> list[str]:
+    """What keeps the stored notebook from the normal form, one sentence each."""
+    notebook = read(path)
+    problems = []
+    if serialise(normalise(notebook, path, root)) != path.read_text(encoding="utf-8"):
+        problems.append(f"{path.name}: not in the normal form; run `tools/notebooks.py normalise` on it.")
+    counts = [cell.execution_count for cell in notebook.cells if cell.cell_type == "code"]
+    if counts != list(range(1, len(counts) + 1)):
+        problems.append(f"{path.name}: execution counts are not 1 to {len(counts)}; execute it anew.")
+    return problems
+
+
+def check_all(paths: list[Path]) -> int:
+    """Print what is not in the normal form; the exit code."""
+    problems = [problem for path in paths for problem in check(path)]
+    print("\n".join(problems) or f"{len(paths)} notebooks are in the normal form.")
+    return 1 if problems else 0
+
+
+def main() -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(description="Execute, normalise or check the book's notebooks.")
+    parser.add_argument("command", choices=["execute", "normalise", "check"])
+    parser.add_argument("paths", nargs="*", type=Path, help="notebooks; all of the book when none is given")
+    arguments = parser.parse_args()
+    paths = [path.resolve() for path in arguments.paths] or book_notebooks()
+    missing = [str(path) for path in paths if not path.is_file()]
+    if missing:
+        print(f"No such notebook: {', '.join(missing)}.", file=sys.stderr)
+        return 2
+    return {"execute": execute_all, "normalise": normalise_all, "check": check_all}[arguments.command](paths)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
