@@ -15,7 +15,7 @@ PIP := $(PY) -m pip --disable-pip-version-check --quiet
 BOOK := $(PY) -c 'from jupyter_book.cli.main import main; main()'
 PAGES := _build/html
 
-.PHONY: help book html test serve notebooks address colab-check clean
+.PHONY: help book html style test serve notebooks address colab-check clean
 .NOTPARALLEL:
 
 help:
@@ -44,9 +44,11 @@ html: $(STAMP)
 	@$(BOOK) build . -W --keep-going --quiet >/dev/null
 	@test -f $(PAGES)/index.html || { echo "The build wrote no pages."; exit 1; }
 
-test: html
+style: $(STAMP)
 	@echo "Checking the style of the code ..."
-	@$(PY) -m ruff check --quiet .
+	@$(PY) -m ruff check --quiet --output-format concise .
+
+test: style html
 	@echo "Running the tests and every cell of the book, $(WORKERS) at a time ..."
 	@$(PY) -m pytest --nbval tests book -n $(WORKERS) --dist loadfile --quiet
 
@@ -57,6 +59,7 @@ serve: $(STAMP)
 
 notebooks: $(STAMP)
 	@$(PY) tools/notebooks.py execute
+	@$(PY) tools/picture.py
 
 address: $(STAMP)
 	@$(PY) tools/address.py

@@ -1,8 +1,9 @@
 """SpanBERT, from the ground up: the code that the book's chapters build and import.
 
 One chapter, one module, the same name. A module imports only from smaller floors:
-0 `errors` `data_files` · 1 `corpora` `almanac` `wordpiece` `masking` `bert` · 2 `span_masking` `sentence_pairs`
-`single_sequence` `boundary` · 3 `training` · 4 `pretraining` · 5 `ablation` `figures` `exercises` `__main__`.
+0 `errors` `data_files` `weights` `almanac_world` `almanac_text` · 1 `corpora` `almanac` `wordpiece` `masking` `bert` ·
+2 `span_masking` `sentence_pairs` `single_sequence` `boundary` · 3 `training` · 4 `pretraining` ·
+5 `checkpoints` `runs` · 6 `ablation` `figures` `exercises` `__main__`.
 """
 
 __version__ = "0.1.0"

@@ -1,4 +1,7 @@
-"""The command line: `python -m spanbert_tutorial pretrain`, `almanac`, `ablate`. Bad input: one sentence, exit code 2."""
+"""The command line: `python -m spanbert_tutorial pretrain`, `almanac` or `ablate`.
+
+Bad input gives one sentence and exit code 2. Chapter: `book/spanbert/pretraining_spanbert`.
+"""
 
 import argparse
 import sys
@@ -12,7 +15,8 @@ from spanbert_tutorial.errors import InputError
 
 def parser() -> argparse.ArgumentParser:
     """Options of all commands; the defaults of `pretrain` depend on `--config` and are filled in later."""
-    top = argparse.ArgumentParser(prog="python -m spanbert_tutorial", description=__doc__.split(".")[0] + ".")
+    purpose = "Pre-train BERT and SpanBERT; make the data of the book again."
+    top = argparse.ArgumentParser(prog="python -m spanbert_tutorial", description=purpose)
     commands = top.add_subparsers(dest="command", required=True, metavar="command")
     train = commands.add_parser("pretrain", help="pre-train a model; without options a tiny SpanBERT on the almanac")
     train.add_argument("--corpus", default="almanac", help="a .txt or .jsonl file (also .xz, .gz) or a folder of them")
@@ -31,6 +35,7 @@ def parser() -> argparse.ArgumentParser:
     ablate = commands.add_parser("ablate", help="token against span masking, with and without SBO, over several seeds")
     ablate.add_argument("--output", required=True, help="JSON file of the results")
     ablate.add_argument("--seeds", type=int, default=5)
+    ablate.add_argument("--steps", type=int, help="batches of each run")
     return top
 
 
@@ -105,16 +110,19 @@ def card(run, corpus: str, text, figures: dict, seconds: float) -> str:
 
 
 def almanac_command(options: argparse.Namespace) -> None:
-    from spanbert_tutorial import almanac
+    """Documents and vocabulary, the same as the shipped ones."""
+    from spanbert_tutorial import runs
 
-    almanac.write(options.output)
+    runs.write_almanac(options.output)
     print(f"The almanac is in {options.output}.")
 
 
 def ablate_command(options: argparse.Namespace) -> None:
     from spanbert_tutorial import ablation
+    from spanbert_tutorial.runs import RUNS
 
-    ablation.run_all(options.output, options.seeds)
+    run = replace(RUNS["tiny"], steps=options.steps) if options.steps else RUNS["tiny"]
+    ablation.run_all(options.output, options.seeds, run)
 
 
 def main(arguments: list[str] | None = None) -> int:

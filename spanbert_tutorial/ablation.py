@@ -1,7 +1,7 @@
 """The same run under several objectives and seeds, kept as a file of results. Chapter:
 `book/spanbert/pretraining_spanbert`.
 
-Seeds are paired: with the same seed all objectives start from the same encoder weights and see blocks in the same order.
+Seeds are paired: with the same seed all objectives start from the same encoder weights and see the same blocks first.
 The budget is equal: the same steps, blocks and share of masked pieces.
 """
 
@@ -22,6 +22,7 @@ from scipy import stats
 from spanbert_tutorial import runs
 from spanbert_tutorial.checkpoints import check_output
 from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.training import precision
 
 OBJECTIVES = ("mlm", "span", "span+sbo")
 CURVE_EVERY = 25  # steps between the points of a kept loss curve
@@ -53,13 +54,13 @@ def surroundings() -> dict[str, str | int]:
     """Versions and device, to keep beside the figures."""
     packages = {name: version(name) for name in ("torch", "numpy", "tokenizers")}
     device = torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU"
-    return {"python": platform.python_version(), **packages, "device": device, "threads": torch.get_num_threads()}
+    machine = {"device": device, "threads": torch.get_num_threads(), "arithmetic": precision()}
+    return {"python": platform.python_version(), **packages, **machine}
 
 
-def run_all(output: str | Path, seeds: int, run: runs.Run | None = None) -> None:
+def run_all(output: str | Path, seeds: int, run: runs.Run) -> None:
     """Every objective with every seed on the almanac; `output` is rewritten after each run, so a stopped command goes
     on where it was. Raises InputError when `output` holds results of other settings."""
-    run = run or runs.RUNS["tiny"]
     output = Path(output)
     kept = read_kept(output, run) if output.exists() else []
     if not kept:
@@ -73,12 +74,12 @@ def run_all(output: str | Path, seeds: int, run: runs.Run | None = None) -> None
                     continue
                 kept.append(one(replace(run, objective=objective, seed=seed), text))
                 print(f"seed {seed}, {objective}: {kept[-1]['held_out']}", flush=True)
-                write_whole(output, results(kept, text, seeds))
+                write_whole(output, results(kept, text, seeds, run.steps))
 
 
-def results(kept: list[dict], text: runs.Text, seeds: int) -> dict:
+def results(kept: list[dict], text: runs.Text, seeds: int, steps: int) -> dict:
     """The content of a results file."""
-    command = f"python -m spanbert_tutorial ablate --output FILE --seeds {seeds}"
+    command = f"python -m spanbert_tutorial ablate --output FILE --seeds {seeds} --steps {steps}"
     return {
         "command": command,
         "surroundings": surroundings(),

@@ -59,6 +59,14 @@ class Author:
         self.world, self.rng, self.sections = world, rng, patterns()
         self.plans = json.loads(data_path("almanac", "kinds.json").read_text(encoding="ascii"))
         self.runs = self.plans.pop("runs")
+        self.topics = {
+            kind: {what: [e for e in world.all(what) if self._suits(e, plan)] for what in plan["topic"]}
+            for kind, plan in self.plans.items()
+        }
+        self.bound = {
+            kind: {name: [e for e in world.all(what["kind"]) if self._suits(e, what)] for name, what in bind.items()}
+            for kind, bind in ((kind, plan.get("bind", {})) for kind, plan in self.plans.items())
+        }
 
     def pick(self, things: list):
         """One of the things; the first are met more often than the last, as in a real encyclopaedia."""
@@ -67,12 +75,8 @@ class Author:
     def write(self, kind: str) -> tuple[str, list[Sentence]]:
         """Title and sentences of a new document of a kind."""
         plan = self.plans[kind]
-        topics = [e for e in self.world.all(self.pick(plan["topic"])) if self._suits(e, plan)]
-        topic = self.pick(topics)
-        bindings = {"self": topic} | {
-            name: self.pick([e for e in self.world.all(what["kind"]) if self._suits(e, what)])
-            for name, what in plan.get("bind", {}).items()
-        }
+        topic = self.pick(self.topics[kind][self.pick(plan["topic"])])
+        bindings = {"self": topic} | {name: self.pick(things) for name, things in self.bound[kind].items()}
         writer, length = Writer(self.rng, topic), int(self.rng.integers(6, 16))
         sentences = self._beat(writer, self._own(plan["open"], topic), bindings, topic, 1)
         queue = [item for stage in plan["body"] for item in self._shuffled(stage)]
@@ -84,7 +88,7 @@ class Author:
                 sentences += self._beat(writer, item, bindings, topic, room)
         if closing:
             sentences += self._beat(writer, self._own(plan["close"], topic), bindings, topic, 1)
-        title = Writer(self.rng, topic).sentence([("title", parse(self.pick(plan["title"])))], bindings)
+        title = Writer(self.rng, topic).sentence([("title", parse(self.pick(plan["title"])), set())], bindings)
         return title.text, sentences
 
     def _own(self, section: str, topic: Entity) -> str:

@@ -62,15 +62,27 @@ def parse(pattern: str) -> list:
     return stack[0][0] + [pattern[position:]]
 
 
-def patterns() -> dict[str, list[tuple[str, list]]]:
-    """All patterns by section: section name to a list of (pattern name, parsed pattern)."""
+def relations(nodes: list) -> set[str]:
+    """All relations that a pattern may state."""
+    found = set()
+    for node in nodes:
+        if node and node[0] == "slot":
+            found.update(node[1])
+        elif node and node[0] == "choice":
+            found.update(*map(relations, node[1]))
+    return found
+
+
+def patterns() -> dict[str, list[tuple[str, list, set[str]]]]:
+    """All patterns by section: section name to a list of (pattern name, parsed pattern, its relations)."""
     sections, section = {}, ""
     for line in data_path("almanac", "patterns.txt").read_text(encoding="ascii").splitlines():
         if line.startswith("=="):
             section = line.strip("= ")
             sections[section] = []
         elif line and not line.startswith("#"):
-            sections[section].append((f"{section}.{len(sections[section])}", parse(line)))
+            pattern = parse(line)
+            sections[section].append((f"{section}.{len(sections[section])}", pattern, relations(pattern)))
     return sections
 
 
@@ -93,8 +105,8 @@ class Writer:
         """A sentence from the first pattern of the shuffled section that fits, tells enough that is new, and states
         the fact `must` if one is given; None when there is none."""
         for number in self.rng.permutation(len(section)):
-            name, pattern = section[number]
-            if name in self.used:
+            name, pattern, stated = section[number]
+            if name in self.used or (must and must[1] not in stated):
                 continue
             self.text, self.mentions, self.facts, self.here, self.many = "", [], [], [], {}
             try:

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from .errors import InputError
-from .weights import (
+from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.weights import (
     check_weights,
     checkpoint_folder,
     encoder_settings,
@@ -210,7 +210,7 @@ class BertEncoder(nn.Module):
     @classmethod
     def from_huggingface(cls, model_or_path: nn.Module | str | Path) -> Self:
         """An encoder with the weights of a transformers BERT model, of a folder (`config.json` beside
-        `model.safetensors` or `pytorch_model.bin`) or of a hub name, in float32 and `.eval()` mode. A warning
+        `model.safetensors` or `pytorch_model.bin`) or of a hub name, in float32 or better, in `.eval()`. A warning
         names the heads left out. A missing, unknown or wrongly shaped weight raises InputError."""
         if isinstance(model_or_path, nn.Module):
             config, state, source = model_or_path.config.to_dict(), model_or_path.state_dict(), "the model"
@@ -221,7 +221,7 @@ class BertEncoder(nn.Module):
             encoder = cls(EncoderConfig.from_dict(config))
         ours, others = from_huggingface_names(state)
         check_weights(encoder.state_dict(), ours, others, source)
-        copies = {name: tensor.to(torch.float32, copy=True) for name, tensor in ours.items()}
+        copies = {name: w.to(torch.promote_types(w.dtype, torch.float32), copy=True) for name, w in ours.items()}
         encoder.load_state_dict(copies, assign=True)
         return encoder.eval()
 

@@ -1,8 +1,8 @@
 """The objectives put together: `mlm`, `mlm+nsp`, `span`, `span+sbo`. Chapter: `book/spanbert/pretraining_spanbert`
 (the first two also in `book/bert/pretraining`).
 
-Sources: BERT §3.1, SpanBERT §3. The loss of a masked token is its masked language model loss plus, with the span boundary
-objective, its boundary loss; sums are divided by the number of masked tokens.
+Sources: BERT §3.1, SpanBERT §3. The loss of a masked token is its masked language model loss plus, with the span
+boundary objective, its boundary loss; sums are divided by the number of masked tokens.
 """
 
 from collections.abc import Iterator
@@ -13,8 +13,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from spanbert_tutorial.bert import BertEncoder, EncoderConfig, MaskedLanguageModelHead, NextSentenceHead
-from spanbert_tutorial.boundary import NO_TARGET, BoundaryTargets, SpanBoundaryObjective, boundary_loss, boundary_targets
+from spanbert_tutorial.bert import BertEncoder, EncoderConfig, MaskedLanguageModelHead, NextSentenceHead, initialise
+from spanbert_tutorial.boundary import (
+    NO_TARGET,
+    BoundaryTargets,
+    SpanBoundaryObjective,
+    boundary_loss,
+    boundary_targets,
+)
 from spanbert_tutorial.corpora import EncodedCorpus
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.masking import TokenMasking, corrupt
@@ -48,7 +54,7 @@ OBJECTIVES = {
 }
 
 
-# --- from encoded text to batches ------------------------------------------------------------------------------------
+# --- from encoded text to batches ---------------------------------------------------------------------------
 
 
 def unigram_entropy(ids: np.ndarray, vocabulary: int) -> float:
@@ -165,7 +171,7 @@ def assemble(segments: list[tuple], wordpiece: WordPiece) -> dict[str, Tensor]:
     return {name: torch.from_numpy(value) for name, value in arrays.items()}
 
 
-# --- the model and its losses ------------------------------------------------------------------------------------------
+# --- the model and its losses -------------------------------------------------------------------------------
 
 
 class PretrainingModel(nn.Module):
@@ -175,9 +181,12 @@ class PretrainingModel(nn.Module):
         super().__init__()
         self.encoder = BertEncoder(config)
         embedding = self.encoder.embeddings.words.weight
-        self.masked_language_model = MaskedLanguageModelHead(config.hidden_size, embedding)
+        self.masked_language_model = MaskedLanguageModelHead(config.hidden_size, embedding, config.layer_norm_eps)
         self.boundary = SpanBoundaryObjective(config.hidden_size, embedding) if objective.boundary else None
         self.next_sentence = NextSentenceHead(config.hidden_size) if objective.next_sentence else None
+        for head in (self.masked_language_model, self.boundary, self.next_sentence):
+            if head is not None:  # the encoder, made first, keeps its start: the same for every objective
+                initialise(head, config.initializer_range)
 
     def forward(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
         """{"loss": the sum, "mlm": …, and "sbo" or "nsp" where model and batch have them}, each a scalar."""
@@ -195,7 +204,7 @@ class PretrainingModel(nn.Module):
 
 
 def start_positions_from_sinusoids(encoder: BertEncoder, scale: float = 0.05) -> None:
-    """Fills the learned position table with the original Transformer's sinusoids, in place, with standard deviation `scale`.
+    """Fills the learned position table with the original Transformer's sinusoids, in place; `scale`: their deviation.
 
     Not in BERT or SpanBERT. A small model leaves the plateau sooner, because neighbouring positions start out similar.
     """
@@ -207,7 +216,7 @@ def start_positions_from_sinusoids(encoder: BertEncoder, scale: float = 0.05) ->
         table.copy_(waves * (scale / waves.std()))
 
 
-# --- using a trained model ---------------------------------------------------------------------------------------------
+# --- using a trained model ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -229,12 +238,13 @@ def fill(model: PretrainingModel, wordpiece: WordPiece, text: str, top: int = 3)
     if not selected.any():
         raise InputError("the text has no [MASK]: write one [MASK] for each hidden piece.")
     model.eval()
+    embedding = model.encoder.embeddings.words.weight
     framed = np.concatenate([[wordpiece.cls_id], ids, [wordpiece.sep_id]])
-    hidden = model.encoder(torch.from_numpy(framed)[None])  # [1, n + 2, H]
+    hidden = model.encoder(torch.from_numpy(framed).to(embedding.device)[None])  # [1, n + 2, H]
     mlm = best(model.masked_language_model(hidden[0, 1:-1]), wordpiece, top)
     sbo: dict[int, list] = {}
     if model.boundary is not None:
-        rows = boundary_targets(selected[None], ids[None], [len(ids)])
+        rows = boundary_targets(selected[None], ids[None], [len(ids)]).to(embedding.device)
         predictions = iter(best(model.boundary(hidden, rows), wordpiece, top))
         for (left, _), targets in zip(rows.pairs.tolist(), rows.targets, strict=True):
             sbo[left] = [next(predictions) for _ in range(int((targets != NO_TARGET).sum()))]
@@ -245,13 +255,16 @@ def fill(model: PretrainingModel, wordpiece: WordPiece, text: str, top: int = 3)
 def best(logits: Tensor, wordpiece: WordPiece, top: int) -> list[list[tuple[str, float]]]:
     """For each row of logits [t, V] the `top` pieces with their probabilities."""
     values, ids = logits.softmax(-1).topk(top)
-    return [list(zip(wordpiece.tokens(row), p, strict=True)) for row, p in zip(ids.tolist(), values.tolist(), strict=True)]
+    rows = zip(ids.tolist(), values.tolist(), strict=True)
+    return [list(zip(wordpiece.tokens(row), p, strict=True)) for row, p in rows]
 
 
 @torch.no_grad()
 def measure(model: PretrainingModel, data: PretrainingData, rng: np.random.Generator) -> dict[str, float]:
-    """Means over one pass of held-out data: every loss in nats, and `accuracy`, the share of chosen tokens whose likeliest
-    prediction by the masked language model head is the original."""
+    """Means over one pass of held-out data: every loss in nats, and `accuracy`.
+
+    accuracy: the share of chosen tokens whose likeliest prediction by the masked language model head is the original.
+    """
     model.eval()
     device = next(model.parameters()).device
     sums: dict[str, float] = {}

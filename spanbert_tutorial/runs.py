@@ -2,6 +2,8 @@
 `book/spanbert/pretraining_spanbert`.
 """
 
+import json
+import lzma
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -29,6 +31,8 @@ from spanbert_tutorial.training import History, Recipe, train
 from spanbert_tutorial.wordpiece import WordPiece
 
 HELD_OUT_EVERY = 50  # of the documents of a user's corpus, one in fifty is kept for measuring
+SMALL_SIZES = ("tiny", "mini")  # these start differently, so that they leave the plateau within minutes
+ALMANAC_PIECES = 2_000  # vocabulary of the almanac
 VOCABULARY_SENTENCES = 1_000_000  # enough to learn a vocabulary from, and they fit into memory
 
 
@@ -38,9 +42,9 @@ class Run:
 
     objective: str = "span+sbo"
     size: str = "tiny"
-    steps: int = 800
+    steps: int = 1_000
     length: int = 64
-    batch_size: int = 64
+    batch_size: int = 32
     peak_learning_rate: float = 3e-3
     seed: int = 0
 
@@ -48,8 +52,8 @@ class Run:
 # What each size starts from; the command's options change single values.
 RUNS = {
     "tiny": Run(),
-    "mini": Run(size="mini", steps=5_000, length=128, peak_learning_rate=1.5e-3),
-    "small": Run(size="small", steps=50_000, length=128, peak_learning_rate=5e-4),
+    "mini": Run(size="mini", steps=5_000, length=128, batch_size=64, peak_learning_rate=1.5e-3),
+    "small": Run(size="small", steps=50_000, length=128, batch_size=64, peak_learning_rate=5e-4),
     "base": Run(size="base", steps=1_000_000, length=512, batch_size=256, peak_learning_rate=1e-4),
     "large": Run(size="large", steps=2_400_000, length=512, batch_size=256, peak_learning_rate=1e-4),
 }
@@ -103,17 +107,28 @@ def open_text(source: str, folder: str | Path, vocabulary: str | Path | None = N
     return Text(*encoded, wordpiece)
 
 
+def write_almanac(folder: str | Path) -> None:
+    """Writes the almanac and its vocabulary from the seed. Raises InputError when the folder cannot be written."""
+    path = almanac.write(folder)
+    with lzma.open(path, "rt", encoding="utf-8") as lines:
+        written = [json.loads(line) for line in lines]
+    sentences = [s for d in written if d["split"] == "train" for s in split_sentences(d["text"])]
+    WordPiece.train(sentences, ALMANAC_PIECES).save_vocabulary(Path(folder) / "vocab.txt")
+
+
 def new_model(run: Run, text: Text) -> PretrainingModel:
     """An untrained model of the run's size, the same for the same seed."""
     # No dropout: these runs see each block few times, so there is little to over-fit.
     changes = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+    if run.size in SMALL_SIZES:
+        changes["initializer_range"] = 0.06  # BERT's 0.02 suits a width of 768; narrow layers start too flat with it
     config = EncoderConfig.preset(run.size, vocab_size=len(text.wordpiece), **changes)
     if run.length > config.max_position_embeddings:
         raise InputError(f"a length of {run.length} is over {config.max_position_embeddings} positions: give less.")
     with torch.random.fork_rng():
         torch.manual_seed(run.seed)
         model = PretrainingModel(config, Objective.named(run.objective))
-    if run.size in ("tiny", "mini"):
+    if run.size in SMALL_SIZES:
         start_positions_from_sinusoids(model.encoder)
     return model
 

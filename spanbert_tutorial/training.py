@@ -60,6 +60,18 @@ def parameter_groups(model: nn.Module, weight_decay: float) -> list[dict]:
     return [{"params": matrices, "weight_decay": weight_decay}, {"params": vectors, "weight_decay": 0.0}]
 
 
+def precision() -> str:
+    """Accelerate's name of the arithmetic: "bf16" where the machine computes in it natively, else "no" (float32).
+
+    Asks for the capability itself: `torch.cuda.is_bf16_supported()` is also true where bfloat16 is only emulated.
+    """
+    if torch.cuda.is_available():
+        native = torch.cuda.get_device_capability() >= (8, 0)
+    else:
+        native = torch.cpu._is_avx512_bf16_supported()
+    return "bf16" if native else "no"
+
+
 def progress_bar(steps: int) -> tqdm:
     """A bar on the terminal or in a live notebook; silent where outputs are kept (SPANBERT_TUTORIAL_STATIC=1)."""
     silent = os.environ.get("SPANBERT_TUTORIAL_STATIC") == "1"
@@ -72,7 +84,7 @@ def train(model: nn.Module, batches: Iterable[dict], recipe: Recipe, reference: 
     reference: a loss to show beside the current one, e.g. the unigram entropy. Raises InputError when the batches end
     early, and FloatingPointError naming the step when the loss is not a number.
     """
-    accelerator = Accelerator()
+    accelerator = Accelerator(mixed_precision=precision())
     groups = parameter_groups(model, recipe.weight_decay)
     optimizer = torch.optim.AdamW(groups, lr=recipe.peak_learning_rate, betas=recipe.betas, eps=recipe.epsilon)
     schedule = get_linear_schedule_with_warmup(optimizer, recipe.warmup_steps, recipe.steps)
@@ -96,6 +108,7 @@ def train(model: nn.Module, batches: Iterable[dict], recipe: Recipe, reference: 
             optimizer.zero_grad()
             history.add(step, values)
             show(bar, history, reference)
+    accelerator.unwrap_model(prepared, keep_fp32_wrapper=False)  # from here on the model computes in float32 again
     model.eval()
     return history
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from .errors import InputError
+from spanbert_tutorial.errors import InputError
 
 # (here, in transformers); {} stands for the number of the layer.
 NAME_PAIRS = (

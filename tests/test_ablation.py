@@ -48,9 +48,9 @@ def test_a_stopped_command_goes_on_where_it_was(tmp_path, monkeypatch):
     monkeypatch.setattr(ablation, "one", fake)
     monkeypatch.setattr(runs, "open_text", lambda source, folder: Text)
     output = tmp_path / "results.json"
-    ablation.run_all(output, seeds=1)
+    ablation.run_all(output, seeds=1, run=runs.RUNS["tiny"])
     assert trained == [(name, 0) for name in ablation.OBJECTIVES]
-    ablation.run_all(output, seeds=2)
+    ablation.run_all(output, seeds=2, run=runs.RUNS["tiny"])
     assert trained[3:] == [(name, 1) for name in ablation.OBJECTIVES]
     content = json.loads(output.read_text())
     assert len(content["rows"]) == 6 and ablation.column(content, "span", "token", "mlm") == [1.0, 2.0]

@@ -16,6 +16,7 @@ import colab_check
 import environment
 import notebooks
 import pages
+import picture
 from environment import ROOT
 
 URL = "https://github.com/someone/spanbert-book"
@@ -179,8 +180,15 @@ def test_what_cannot_run_here_is_deselected_and_counted(options, tmp_path, monke
 
 # Requirements.
 
-COMMANDS = {"jupyterlab": "README.md", "jupyter-book": "Makefile", "ruff": "Makefile", "pytest-xdist": "Makefile",
-            "nbval": "Makefile", "hatchling": "pyproject.toml", "accelerate": "pyproject.toml"}
+# Requirements that no module imports: the file that uses them, and by which words.
+COMMANDS = {
+    "jupyterlab": ("README.md", "jupyter lab"),
+    "jupyter-book": ("Makefile", "jupyter_book"),
+    "ruff": ("Makefile", "-m ruff"),
+    "pytest-xdist": ("Makefile", "--dist loadfile"),
+    "nbval": ("Makefile", "--nbval"),
+    "hatchling": ("pyproject.toml", "hatchling.build"),
+}
 MODULES = {"pyyaml": "yaml"}
 
 
@@ -205,15 +213,13 @@ def test_every_requirement_is_pinned_with_a_reason_and_constrained_to_the_same_v
 def test_no_requirement_is_idle():
     python = [path for folder in ("spanbert_tutorial", "tools", "tests") for path in (ROOT / folder).rglob("*.py")]
     code = "\n".join(path.read_text(encoding="utf-8") for path in python)
-    idle = []
     for name in requirements():
-        module = MODULES.get(name.lower(), name.replace("-", "_"))
-        if re.search(rf"(?m)^\s*(?:import|from) {module}\b", code):
-            continue
-        named_in = COMMANDS.get(name)
-        if not named_in or name.split("-")[0] not in (ROOT / named_in).read_text(encoding="utf-8"):
-            idle.append(name)
-    assert idle == []
+        if name in COMMANDS:
+            file, words = COMMANDS[name]
+            assert words in (ROOT / file).read_text(encoding="utf-8"), f"{name}: {file} does not say {words!r}"
+        else:
+            module = MODULES.get(name.lower(), name.replace("-", "_"))
+            assert re.search(rf"(?m)^\s*(?:import|from) {module}\b", code), f"{name} is not used anywhere"
 
 
 def test_the_package_asks_only_for_what_the_requirements_pin():
@@ -221,3 +227,8 @@ def test_the_package_asks_only_for_what_the_requirements_pin():
     names = {re.match(r"[\w-]+", dependency).group() for dependency in project["dependencies"]}
     assert names <= set(requirements())
     assert all(">=" in dependency and "==" not in dependency for dependency in project["dependencies"])
+
+
+def test_the_readmes_picture_is_the_chapters():
+    """`python tools/picture.py` after the chapter was executed again."""
+    assert picture.PICTURE.read_bytes() == picture.stored_picture()

@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from accelerate.state import AcceleratorState
 from torch import nn
 
 from spanbert_tutorial import training
@@ -34,9 +35,6 @@ def toy_batches(count: int, seed: int = 1) -> list[dict]:
     return [{"x": x, "y": x[:, 0] - 2 * x[:, 1]} for x in inputs]
 
 
-RECIPE = Recipe(steps=60, peak_learning_rate=0.02, warmup_steps=6, weight_decay=0.1)
-
-
 def plain_loop(model: nn.Module, batches: list[dict], recipe: Recipe) -> list[float]:
     """The same training in plain torch, with the schedule written out."""
     matrices = [weight for weight in model.parameters() if weight.dim() > 1]
@@ -60,9 +58,31 @@ def plain_loop(model: nn.Module, batches: list[dict], recipe: Recipe) -> list[fl
 
 @pytest.fixture(autouse=True)
 def on_the_processor(monkeypatch):
-    """Accelerate takes a graphics card where there is one; these sums are compared on the CPU."""
+    """Accelerate takes a graphics card where there is one; these sums are compared on the CPU in float32."""
+    AcceleratorState._reset_state(reset_partial_state=True)
+    monkeypatch.setattr(training, "precision", lambda: "no")
     monkeypatch.setenv("ACCELERATE_USE_CPU", "true")
     monkeypatch.setenv("SPANBERT_TUTORIAL_STATIC", "1")
+    yield
+    AcceleratorState._reset_state(reset_partial_state=True)
+
+
+def test_after_training_the_model_computes_in_float32(monkeypatch):
+    """Mixed precision is for training only: measuring and filling use float32."""
+    monkeypatch.setattr(training, "precision", lambda: "bf16")
+    model = Toy()
+    train(model, toy_batches(2), Recipe(2, 0.02, 0))
+    assert model(toy_batches(1)[0])["loss"].dtype == torch.float32
+    assert model.forward.__func__ is Toy.forward  # no wrapper left
+
+
+@pytest.mark.parametrize("capability, expected", [((7, 5), "no"), ((8, 0), "bf16"), ((9, 0), "bf16")])
+def test_precision_asks_for_the_capability(monkeypatch, capability, expected):
+    """A T4 (7.5) only emulates bfloat16, although `is_bf16_supported()` says yes."""
+    monkeypatch.undo()
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: capability)
+    assert training.precision() == expected
 
 
 @pytest.mark.parametrize("warmup", [0, 6])
@@ -77,10 +97,10 @@ def test_the_loop_equals_a_plain_torch_loop(warmup):
 
 def test_the_loss_falls_and_the_history_is_whole():
     model = Toy()
-    history = train(model, iter(toy_batches(60)), RECIPE)
-    assert history.steps == list(range(1, 61))
-    assert list(history.losses) == ["loss", "main", "size"] and all(len(v) == 60 for v in history.losses.values())
-    assert history.mean("main", 10) < 0.3 * sum(history.losses["main"][:10]) / 10
+    history = train(model, iter(toy_batches(200)), Recipe(200, 0.05, 10))
+    assert history.steps == list(range(1, 201))
+    assert list(history.losses) == ["loss", "main", "size"] and all(len(v) == 200 for v in history.losses.values())
+    assert history.mean("main", 10) < 0.2 * sum(history.losses["main"][:10]) / 10
     for total, main, size in zip(*history.losses.values(), strict=True):
         assert total == pytest.approx(main + 0.1 * size, rel=1e-5)
     assert not model.training

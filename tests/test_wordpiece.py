@@ -83,6 +83,7 @@ def disagreements(wordpiece: WordPiece, texts: list[str]) -> list[str]:
         ("a\x0bb\x85c", ["abc"]),  # control characters for Unicode, though Python calls them space
         ("a\tb\nc\rd\u00a0e", ["a", "b", "c", "d", "e"]),
         ("\u20ac5 $5", ["\u20ac5", "$", "5"]),  # of the currency signs only the ASCII one counts as punctuation
+        ("a\u0378b", ["a\u0378b"]),  # a code that stands for no character stays
         ("", []),
     ],
 )
@@ -251,7 +252,7 @@ def test_agreement_on_wikipedia_with_the_cased_vocabulary(tmp_path):
     lines = wikipedia_lines()
     assert len(lines) > 5_000 and disagreements(wordpiece, lines + ODD) == []
     vocabulary = set(wordpiece.pieces)
-    some = lines[::2]  # the hand version is readable, not fast
+    some = lines[::4]  # the hand version is readable, not fast
     for line, encoding in zip(some, wordpiece.encode_many(some), strict=True):
         pieces = [piece for word in split_words(line) for piece in split_word(word, vocabulary)]
         assert pieces == wordpiece.tokens(encoding)
@@ -310,7 +311,7 @@ def test_training_is_deterministic_cased_and_within_size():
 
 def test_training_is_deterministic_with_more_characters_than_it_keeps():
     # 1,500 characters equally common, of which 1,000 are kept: always the same ones
-    texts = [chr(0x4E00 + i) + " a" for i in range(1_500)] + ["the river"] * 5
+    texts = [chr(0x4E00 + i) + " a" for i in reversed(range(1_500))] + ["the river"] * 5
     vocabularies = {tuple(WordPiece.train(texts, 1_050).pieces) for _ in range(3)}
     assert len(vocabularies) == 1
     assert chr(0x4E00) in next(iter(vocabularies)) and chr(0x4E00 + 1_499) not in next(iter(vocabularies))

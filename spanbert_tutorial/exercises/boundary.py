@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from itertools import product
+from textwrap import fill
 
 import numpy as np
 
@@ -24,40 +25,18 @@ CASES = [
 MISTAKES = {
     ("shift", 0): "the indices are places in the block. The model's input has [CLS] in front, so add 1",
     ("shift", 2): "every index is 1 too high. Add 1 for [CLS] once",
-    (
-        "outside",
-        0,
-    ): "left and right lie inside the span, and these tokens are masked. Take the neighbours outside",
-    (
-        "position",
-        0,
-    ): "positions count from 0. The span's first token has p1; only the table's rows count from 0",
-    (
-        "fused",
-        False,
-    ): "touching or overlapping spans have rows of their own. Fuse them first: they are one span",
-    (
-        "left_edge",
-        True,
-    ): "a span that starts the block has a row, and [CLS] is its left boundary. Leave it out",
-    (
-        "right_edge",
-        True,
-    ): "a span that ends the block has a row, and [SEP] is its right boundary. Leave it out",
+    ("outside", 0): "left and right lie inside the span, and these are masked. Take the neighbours outside",
+    ("position", 0): "positions count from 0. The first token has p1; only the table's rows count from 0",
+    ("fused", False): "touching or overlapping spans have rows of their own. Fuse them: they are one span",
+    ("left_edge", True): "a span at the block's start has a row, with [CLS] as left boundary. Leave it out",
+    ("right_edge", True): "a span at the block's end has a row, with [SEP] as right boundary. Leave it out",
 }
-RIGHT = {
-    "shift": 1,
-    "outside": 1,
-    "position": 1,
-    "fused": True,
-    "left_edge": False,
-    "right_edge": False,
-}
+RIGHT = {"shift": 1, "outside": 1, "position": 1, "fused": True, "left_edge": False, "right_edge": False}
 
 
 def check_boundary_rows(attempt: Callable[[list, int], list[Row]]) -> None:
     """Prints whether `attempt(spans, n)` gives (left, right, positions) of each span, from left to right."""
-    print(diagnose_boundary_rows(attempt))
+    print(fill(diagnose_boundary_rows(attempt), width=68))
 
 
 def diagnose_boundary_rows(attempt: Callable[[list, int], list[Row]]) -> str:
@@ -70,9 +49,7 @@ def diagnose_boundary_rows(attempt: Callable[[list, int], list[Row]]) -> str:
         try:
             answers.append(sorted((int(left), int(right), list(map(int, p))) for left, right, p in answer))
         except (TypeError, ValueError):
-            return (
-                f"Not yet: {answer} is no list of (left, right, positions), such as [(4, 9, [1, 2, 3, 4])]."
-            )
+            return f"Not yet: {answer} is no list of (left, right, positions) like [(4, 9, [1, 2, 3, 4])]."
     wrong = _fewest_mistakes(answers)
     if wrong:
         return f"Not yet: {'; and '.join(MISTAKES[mistake] for mistake in wrong)}."
@@ -106,7 +83,7 @@ def boundary_rows_with(
     left_edge: bool,
     right_edge: bool,
 ) -> list[Row]:
-    """The exercise's answer, right or with mistakes. spans: (first, last) as drawn, places of a block of n."""
+    """The exercise's answer, right or with mistakes. spans: (first, last) as drawn, in a block of n."""
     if fused:
         selected = np.zeros(n, dtype=bool)
         for first, last in spans:

@@ -1,6 +1,7 @@
 """Checks for the exercise of `book/bert/masking`."""
 
 from collections.abc import Callable
+from textwrap import fill
 
 import numpy as np
 
@@ -32,7 +33,7 @@ MISTAKES = {
 
 def check_corrupt(attempt: Callable[..., np.ndarray]) -> None:
     """Prints whether `attempt(ids, selected, rng, mask_id, random_ids)` does 80/10/10 token by token."""
-    print(diagnose_corrupt(attempt))
+    print(fill(diagnose_corrupt(attempt), 72))
 
 
 def diagnose_corrupt(attempt: Callable[..., np.ndarray]) -> str:

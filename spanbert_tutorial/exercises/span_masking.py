@@ -1,6 +1,7 @@
 """Checks for the exercises of `book/spanbert/span_masking`."""
 
 from collections.abc import Callable
+from textwrap import fill
 
 import numpy as np
 
@@ -11,7 +12,7 @@ LAWS = [(0.2, 10), (0.4, 10), (0.1, 5), (1.0, 3)]
 
 def check_length_law(attempt: Callable[[float, int], np.ndarray]) -> None:
     """Prints whether `attempt(p, max_words)` gives the probabilities of lengths 1 … max_words."""
-    print(diagnose_length_law(attempt))
+    print(fill(diagnose_length_law(attempt), 72))
 
 
 def diagnose_length_law(attempt: Callable[[float, int], np.ndarray]) -> str:
@@ -57,7 +58,7 @@ def _mean(law: np.ndarray) -> float:
 
 def check_cut(attempt: Callable[[list[int], int], int]) -> None:
     """Prints whether `attempt(sizes, left)` says how many words of a span fit the budget that is left."""
-    print(diagnose_cut(attempt))
+    print(fill(diagnose_cut(attempt), 72))
 
 
 def diagnose_cut(attempt: Callable[[list[int], int], int]) -> str:

@@ -34,7 +34,8 @@ document.querySelectorAll('[data-explorer]:not([data-ready])').forEach(function 
 });
 """
 FRAME = (
-    "color:var(--pst-color-text-base,currentColor);border:1px solid var(--pst-color-border,#8888);"
+    "color:var(--pst-color-text-base,currentColor);background:var(--pst-color-background,transparent);"
+    "border:1px solid var(--pst-color-border,#8888);"
     "border-radius:.4em;padding:.6em .8em;max-width:100%;box-sizing:border-box"
 )
 CHOICE = "font:inherit;color:inherit;background:var(--pst-color-background,Canvas);max-width:100%"

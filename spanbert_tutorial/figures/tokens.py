@@ -13,6 +13,11 @@ STYLES = {
     "boundary": ("B", "200,120,0"),
 }
 OTHER_COLOURS = ("148,103,189", "0,140,150", "190,90,160", "120,120,120")
+# A page's dark theme may put outputs on a light ground, so text and ground are set together.
+STRIP = (
+    "color:var(--pst-color-text-base,currentColor);background:var(--pst-color-background,transparent);"
+    "padding:.2em .4em;line-height:2.1;overflow-wrap:anywhere"
+)
 COLUMN = "display:inline-block;text-align:center;vertical-align:top;margin-right:.5em"
 NOTE = "font-size:.75em;opacity:.75;display:block;line-height:1.2"
 
@@ -88,7 +93,4 @@ class TokenStrip:
             self._marked("", mark, says) + " " + escape(says) for mark, says in self.legend.items()
         )
         below = [f'<div style="font-size:.9em">{line}</div>' for line in (keys, escape(self.caption)) if line]
-        return (
-            '<div style="color:var(--pst-color-text-base,currentColor);line-height:2.1;overflow-wrap:anywhere">'
-            f"<div>{strip}</div>{''.join(below)}</div>"
-        )
+        return f'<div style="{STRIP}"><div>{strip}</div>{"".join(below)}</div>'

@@ -1,0 +1,42 @@
+"""Loss curves beside the landmarks that they are read against. Chapter: `book/spanbert/pretraining_spanbert`."""
+
+from collections.abc import Mapping, Sequence
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.figure import Figure
+
+STYLES = ("-", "--", ":", "-.")  # curves differ by line as well as by colour
+
+
+def smoothed(values: Sequence[float], window: int) -> np.ndarray:
+    """Means of each full window of `window` neighbouring values: single batches are noisy."""
+    return np.convolve(values, np.ones(window) / window, mode="valid")
+
+
+def draw_curves(
+    curves: Mapping[str, tuple[Sequence[float], Sequence[float]]], landmarks: Mapping[str, float], across: str
+) -> Figure:
+    """Losses in nats. curves: name → (places, values); landmarks: name → a loss drawn as a level line."""
+    figure, axis = plt.subplots(figsize=(7, 4), layout="constrained")
+    for number, (name, (places, values)) in enumerate(curves.items()):
+        axis.plot(places, values, STYLES[number % len(STYLES)], linewidth=2, label=name)
+    for name, value in landmarks.items():
+        axis.axhline(value, color="0.5", linewidth=1)
+        axis.annotate(f"{name} {value:.2f}", (1, value), xycoords=("axes fraction", "data"), ha="right", va="bottom")
+    axis.set_xlabel(across)
+    axis.set_ylabel("loss (nats)")
+    axis.legend()
+    return figure
+
+
+def draw_intervals(rows: Mapping[str, tuple[float, float]], across: str) -> Figure:
+    """Means with the half widths of their intervals, one row each, and a line at 0. rows: name → (mean, half width)."""
+    figure, axis = plt.subplots(figsize=(7, 0.6 * len(rows) + 1.2), layout="constrained")
+    for height, (mean, half) in enumerate(reversed(rows.values())):
+        axis.errorbar(mean, height, xerr=half, fmt="o", capsize=4, color="C0")
+    axis.axvline(0, color="0.5", linewidth=1)
+    axis.set_yticks(range(len(rows)), list(reversed(rows)))
+    axis.set_ylim(-0.6, len(rows) - 0.4)
+    axis.set_xlabel(across)
+    return figure

@@ -1,0 +1,302 @@
+"""Checkpoints: whole or not at all; the same losses after loading; open in transformers; damage named."""
+
+import json
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+from transformers import AutoTokenizer, BertConfig, BertForMaskedLM, BertForPreTraining, BertModel
+
+from spanbert_tutorial import checkpoints
+from spanbert_tutorial.bert import BertEncoder, EncoderConfig
+from spanbert_tutorial.checkpoints import check_output, load_checkpoint, model_state, save_checkpoint
+from spanbert_tutorial.corpora import EncodedCorpus
+from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.pretraining import OBJECTIVES, Objective, PretrainingData, PretrainingModel
+from spanbert_tutorial.wordpiece import SPECIALS, WordPiece
+
+PIECES = [*SPECIALS, *"abcdefghijklmnopqrst", *("##" + letter for letter in "abcdefghijklmnopqrst"), "A"]
+FILES = ["README.md", "config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"]
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+
+
+@pytest.fixture(scope="module")
+def wordpiece() -> WordPiece:
+    return WordPiece({piece: i for i, piece in enumerate(PIECES)})
+
+
+def model_of(objective: str, seed: int = 0) -> PretrainingModel:
+    """A small model with every weight random, biases and LayerNorm too: two names swapped would show."""
+    sizes = {"vocab_size": len(PIECES), "hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 24}
+    config = EncoderConfig(num_hidden_layers=2, max_position_embeddings=40, hidden_dropout_prob=0.0, **sizes)
+    model = PretrainingModel(config, Objective.named(objective))
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.copy_(torch.randn(weight.shape, generator=generator) * 0.3)
+    return model.eval()
+
+
+def batch_of(objective: str, wordpiece: WordPiece) -> dict[str, Tensor]:
+    """One batch with every tensor the objective needs."""
+    rng = np.random.default_rng(0)
+    lengths = rng.integers(3, 9, 40)
+    ids = rng.integers(5, len(PIECES), lengths.sum())
+    corpus = EncodedCorpus(ids, np.cumsum(lengths), np.cumsum(lengths)[3::4])
+    data = PretrainingData(corpus, wordpiece, Objective.named(objective), length=24, batch_size=8)
+    return next(data.epoch(rng))
+
+
+def saved(folder: Path, wordpiece: WordPiece, objective: str = "span+sbo") -> Path:
+    save_checkpoint(folder / "model", model_of(objective), wordpiece, objective, "# Card\n")
+    return folder / "model"
+
+
+def edit_weights(folder: Path, change) -> None:
+    weights = load_file(folder / "model.safetensors")
+    change(weights)
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+
+
+def edit_config(folder: Path, **changes) -> None:
+    settings = json.loads((folder / "config.json").read_text(encoding="utf-8")) | changes
+    (folder / "config.json").write_text(json.dumps(settings), encoding="utf-8")
+
+
+# --- there and back -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_loading_gives_identical_losses(tmp_path, wordpiece, objective):
+    model, batch = model_of(objective), batch_of(objective, wordpiece)
+    save_checkpoint(tmp_path / "new" / "model", model, wordpiece, objective, "# Card\n")
+    loaded, vocabulary = load_checkpoint(str(tmp_path / "new" / "model"))
+    with torch.no_grad():
+        before, after = model(batch), loaded(batch)
+    assert before.keys() == after.keys() and len(before) == 2 + ("+" in objective)
+    assert all(torch.equal(before[name], after[name]) for name in before)
+    assert not loaded.training and vocabulary.pieces == wordpiece.pieces and not vocabulary.lowercase
+    assert loaded.encoder.config == model.encoder.config
+    words = loaded.encoder.embeddings.words.weight  # still one tensor with the heads'
+    assert loaded.masked_language_model.embedding_weight is words
+    assert loaded.boundary is None or loaded.boundary.embedding_weight is words
+
+
+def test_the_files_and_the_card(tmp_path, wordpiece):
+    folder = saved(tmp_path, wordpiece)
+    assert sorted(file.name for file in folder.iterdir()) == FILES
+    assert (folder / "README.md").read_text(encoding="utf-8") == "# Card\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]  # no scratch is left
+    assert folder.stat().st_mode & 0o777 == 0o777 & ~current_umask()
+
+
+def current_umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def test_saving_leaves_the_model_as_it_was(tmp_path, wordpiece):
+    model = model_of("span+sbo").train()
+    before = {name: weight.clone() for name, weight in model.state_dict().items()}
+    save_checkpoint(tmp_path / "model", model, wordpiece, "span+sbo", "")
+    assert model.training and all(torch.equal(before[name], weight) for name, weight in model.state_dict().items())
+
+
+def test_half_precision_on_disk_is_loaded_as_float32(tmp_path, wordpiece):
+    folder = saved(tmp_path, wordpiece)
+    edit_weights(folder, lambda weights: weights.update({name: w.half() for name, w in weights.items()}))
+    model, _ = load_checkpoint(folder)
+    assert {weight.dtype for weight in model.parameters()} == {torch.float32}
+
+
+def test_names_are_those_of_transformers(wordpiece):
+    sizes = {"vocab_size": len(PIECES), "hidden_size": 16, "intermediate_size": 24}
+    config = BertConfig(num_hidden_layers=2, num_attention_heads=2, **sizes)
+    known = set(BertForPreTraining(config).state_dict())
+    tied = {"cls.predictions.decoder.weight", "cls.predictions.decoder.bias"}
+    assert set(model_state(model_of("mlm+nsp"))) == known - tied
+    extra = set(model_state(model_of("span+sbo"))) - known
+    assert extra and all(name.startswith("boundary.") for name in extra)
+
+
+# --- in transformers ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_transformers_opens_the_folder(tmp_path, wordpiece, objective):
+    folder, model, batch = saved(tmp_path, wordpiece, objective), model_of(objective), batch_of(objective, wordpiece)
+    inputs = {"input_ids": batch["ids"], "token_type_ids": batch["segments"], "attention_mask": batch["attention_mask"]}
+    inputs["attention_mask"] = inputs["attention_mask"].long()
+    real = batch["attention_mask"]
+    with torch.no_grad():
+        hidden = model.encoder(batch["ids"], batch["segments"], batch["attention_mask"])
+        there = BertModel.from_pretrained(folder).eval()(**inputs).last_hidden_state
+        assert (hidden - there)[real].abs().max() < 1e-5
+        logits = BertForMaskedLM.from_pretrained(folder).eval()(**inputs).logits
+        assert (model.masked_language_model(hidden) - logits)[real].abs().max() < 1e-5
+        if objective == "mlm+nsp":
+            labels = BertForPreTraining.from_pretrained(folder).eval()(**inputs).seq_relationship_logits
+            assert (model.next_sentence(hidden) - labels).abs().max() < 1e-5
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    text = "Abc [MASK] a bad A."
+    assert tokenizer(text)["input_ids"] == [2, *wordpiece.encode(text).tolist(), 3]
+
+
+def test_the_encoder_here_opens_the_folder_too(tmp_path, wordpiece):
+    folder, model, batch = saved(tmp_path, wordpiece), model_of("span+sbo"), batch_of("span+sbo", wordpiece)
+    with pytest.warns(UserWarning, match="Only the encoder was loaded"):
+        encoder = BertEncoder.from_huggingface(folder).eval()
+    with torch.no_grad():
+        assert torch.equal(encoder(batch["ids"]), model.encoder(batch["ids"]))
+
+
+# --- writing: whole or not at all -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["empty folder", "file", "checkpoint", "broken link"])
+def test_what_exists_is_never_overwritten(tmp_path, wordpiece, kind):
+    target = tmp_path / "model"
+    if kind == "empty folder":
+        target.mkdir()
+    elif kind == "file":
+        target.write_text("mine", encoding="utf-8")
+    elif kind == "checkpoint":
+        saved(tmp_path, wordpiece, "mlm")
+    else:
+        target.symlink_to(tmp_path / "nowhere")
+    for attempt in (check_output, lambda path: save_checkpoint(path, model_of("span"), wordpiece, "span", "")):
+        with pytest.raises(InputError, match=re.escape(f"{target} exists already: give another")):
+            attempt(target)
+    if kind == "checkpoint":
+        assert load_checkpoint(target)[0].boundary is None  # the old one, untouched
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+def test_a_place_that_cannot_be_written(tmp_path, wordpiece):
+    (tmp_path / "file").write_text("mine", encoding="utf-8")
+    for target in (tmp_path / "file" / "model", tmp_path / "file" / "deep" / "model"):
+        with pytest.raises(InputError, match=re.escape(f"the output {target} cannot be written")):
+            check_output(target)
+    assert (tmp_path / "file").read_text(encoding="utf-8") == "mine"
+
+
+def test_check_output_leaves_nothing_but_the_parent(tmp_path):
+    assert check_output(str(tmp_path / "runs" / "model")) == tmp_path / "runs" / "model"
+    assert list((tmp_path / "runs").iterdir()) == []
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt(), MemoryError()])
+@pytest.mark.parametrize("at", ["save_file", "os.replace", "WordPiece.save"])
+def test_nothing_half_written_when_saving_fails(tmp_path, wordpiece, monkeypatch, error, at):
+    def fail(*args, **options):
+        raise error
+
+    holder, _, name = at.rpartition(".")
+    monkeypatch.setattr(getattr(checkpoints, holder) if holder else checkpoints, name, fail)
+    expected = InputError if isinstance(error, OSError) else type(error)
+    with pytest.raises(expected) as caught:
+        saved(tmp_path, wordpiece)
+    if expected is InputError:
+        assert "cannot be written" in str(caught.value) and "No space left" in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_unknown_objective_is_refused_before_writing(tmp_path, wordpiece):
+    with pytest.raises(InputError, match='"spam" is unknown'):
+        save_checkpoint(tmp_path / "model", model_of("span"), wordpiece, "spam", "")
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- damage ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda w: w.pop("boundary.bias"), "boundary.bias is missing"),
+        (lambda w: w.pop("bert.embeddings.LayerNorm.bias"), "bert.embeddings.LayerNorm.bias is missing"),
+        (lambda w: w.pop("cls.predictions.bias"), "cls.predictions.bias is missing"),
+        (lambda w: w.update({"qa_outputs.bias": torch.zeros(2)}), "qa_outputs.bias is surplus"),
+        (lambda w: w.update({"bert.pooler.dense.bias": torch.zeros(16)}), "bert.pooler.dense.bias is surplus"),
+        (lambda w: w.update({"bert.encoder.layer.2.output.dense.bias": torch.zeros(16)}),
+         "bert.encoder.layer.2.output.dense.bias is surplus"),
+        (lambda w: w.update({"cls.predictions.bias": torch.zeros(3)}),
+         r"cls.predictions.bias has shape \(3,\) instead of \(46,\)"),
+        (dict.clear, "is missing, .* is missing, .* is missing, and [0-9]+ more"),
+    ],
+)  # fmt: skip
+def test_weights_missing_surplus_or_of_another_shape_are_named(tmp_path, wordpiece, change, message):
+    folder = saved(tmp_path, wordpiece)
+    edit_weights(folder, change)
+    with pytest.raises(InputError, match=message) as caught:
+        load_checkpoint(folder)
+    assert str(folder) in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_a_config_that_does_not_fit_the_weights(tmp_path, wordpiece):
+    folder = saved(tmp_path, wordpiece)
+    edit_config(folder, intermediate_size=32)
+    with pytest.raises(InputError, match=r"intermediate.dense.weight has shape \(24, 16\) instead of \(32, 16\)"):
+        load_checkpoint(folder)
+    edit_config(folder, intermediate_size=24, spanbert_tutorial={"objective": "mlm"})
+    with pytest.raises(InputError, match=r"boundary\.\S+ is surplus"):
+        load_checkpoint(folder)
+    edit_config(folder, spanbert_tutorial={"objective": "mlm+nsp"})
+    with pytest.raises(InputError, match=r"bert.pooler.dense.weight is missing"):
+        load_checkpoint(folder)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"hidden_sise": 16}, "'hidden_sise' is not a field"),
+        ({"spanbert_tutorial": {"objective": "spam"}}, '"spam" is unknown'),
+        ({"spanbert_tutorial": None}, "has no heads of this project"),
+        ({"spanbert_tutorial": {}}, "has no heads of this project"),
+        ({"hidden_act": "relu"}, "hidden_act"),
+        ({"num_attention_heads": 3}, "cannot be shared evenly"),
+    ],
+)
+def test_a_tampered_config(tmp_path, wordpiece, changes, message):
+    folder = saved(tmp_path, wordpiece)
+    edit_config(folder, **changes)
+    with pytest.raises(InputError, match=message):
+        load_checkpoint(folder)
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors", "tokenizer.json"])
+def test_files_that_are_missing_or_cut_off(tmp_path, wordpiece, name):
+    folder = saved(tmp_path, wordpiece)
+    file = folder / name
+    whole = file.read_bytes()
+    file.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(InputError, match=re.escape(name)):
+        load_checkpoint(folder)
+    file.unlink()
+    with pytest.raises(InputError, match=re.escape(name)):
+        load_checkpoint(folder)
+
+
+def test_a_folder_that_is_not_there(tmp_path):
+    with pytest.raises(InputError, match=re.escape(str(tmp_path / "none"))):
+        load_checkpoint(tmp_path / "none")
+
+
+def test_a_vocabulary_larger_than_the_model(tmp_path, wordpiece):
+    folder = saved(tmp_path, wordpiece)
+    larger = WordPiece({piece: i for i, piece in enumerate([*PIECES, "B"])})
+    larger.save(folder)
+    with pytest.raises(InputError, match="47 pieces in its tokenizer.json but a vocab_size of 46"):
+        load_checkpoint(folder)

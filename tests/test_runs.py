@@ -1,0 +1,95 @@
+"""A run from text to model: which text is held out, what the seed fixes, the almanac's vocabulary."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from spanbert_tutorial import almanac, runs
+from spanbert_tutorial.corpora import EncodedCorpus
+from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.wordpiece import WordPiece
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory) -> runs.Text:
+    return runs.open_text("almanac", tmp_path_factory.mktemp("almanac"))
+
+
+def sentences(split: str) -> list[str]:
+    return [sentence for d in almanac.read(split) for sentence in almanac.split_sentences(d["text"])]
+
+
+def test_the_shipped_vocabulary_is_learned_from_the_training_documents():
+    learned = WordPiece.train(sentences("train"), runs.ALMANAC_PIECES)
+    assert learned.pieces == data_path("almanac", "vocab.txt").read_text(encoding="utf-8").split()
+
+
+def test_the_almanac_is_encoded_whole_and_validation_is_held_out(text):
+    """Joined to words again, the encoded pieces are the documents."""
+    for corpus, split in [(text.train, "train"), (text.held_out, "validation")]:
+        assert len(corpus.document_ends) == sum(1 for _ in almanac.read(split))
+    first = next(almanac.read("validation"))
+    ids = text.held_out.ids[: text.held_out.document_ends[0]]
+    assert text.wordpiece.decode(ids).replace(" ", "") == first["text"].replace(" ", "")
+    assert (text.train.ids != text.wordpiece.unk_id).all()
+
+
+def test_unigram_entropy_is_that_of_the_training_pieces(text):
+    p = np.bincount(text.train.ids)
+    p = p[p > 0] / p.sum()
+    assert np.isclose(text.unigram_entropy, -(p * np.log(p)).sum())
+
+
+def test_one_document_in_fifty_of_a_path_is_held_out(tmp_path):
+    path = tmp_path / "corpus.txt"
+    path.write_text("\n\n".join(f"Document {i} stands here." for i in range(120)), encoding="utf-8")
+    train, held_out = list(runs.parts(str(path), held_out=False)), list(runs.parts(str(path), held_out=True))
+    assert [d[0] for d in held_out] == ["Document 49 stands here.", "Document 99 stands here."]
+    assert len(train) == 118 and not {d[0] for d in train} & {d[0] for d in held_out}
+
+
+def test_every_objective_starts_from_the_same_encoder(text):
+    """So that seeds can be paired; another seed starts elsewhere."""
+    states = [runs.new_model(runs.Run(objective=name), text).encoder.state_dict() for name in ("mlm", "span+sbo")]
+    other = runs.new_model(runs.Run(seed=1), text).encoder.state_dict()
+    assert all(torch.equal(states[0][name], states[1][name]) for name in states[0])
+    assert not torch.equal(states[0]["embeddings.words.weight"], other["embeddings.words.weight"])
+
+
+def test_making_a_model_leaves_torchs_own_randomness_alone(text):
+    torch.manual_seed(5)
+    before = torch.random.get_rng_state()
+    runs.new_model(runs.Run(), text)
+    assert torch.equal(before, torch.random.get_rng_state())
+
+
+def test_too_long_a_length_is_refused(text):
+    with pytest.raises(InputError, match="a length of 513"):
+        runs.new_model(replace(runs.Run(), length=513), text)
+
+
+def test_a_short_run_falls_to_the_unigram_entropy(text, monkeypatch):
+    """The frequencies are learned within a hundred steps; held-out figures come under both ways of choosing."""
+    monkeypatch.setenv("SPANBERT_TUTORIAL_STATIC", "1")
+    small = runs.Text(text.train, first_documents(text.held_out, 20), text.wordpiece)
+    run = runs.Run(steps=100)
+    model, history = runs.pretrain(run, small)
+    assert history.losses["mlm"][0] > 7 and abs(history.mean("mlm", 20) - text.unigram_entropy) < 0.4
+    figures = runs.held_out(model, run, small)
+    assert set(figures) == {"token", "span"} and set(figures["span"]) == {"loss", "mlm", "sbo", "accuracy"}
+
+
+def first_documents(corpus: EncodedCorpus, count: int) -> EncodedCorpus:
+    end = corpus.document_ends[count - 1]
+    sentence_ends = corpus.sentence_ends[corpus.sentence_ends <= end]
+    return EncodedCorpus(corpus.ids[:end], sentence_ends, corpus.document_ends[:count])
+
+
+def test_write_almanac_writes_documents_and_vocabulary(tmp_path, monkeypatch):
+    monkeypatch.setattr(almanac, "write", lambda folder, write=almanac.write: write(folder, documents=60))
+    runs.write_almanac(tmp_path / "made")
+    assert {path.name for path in Path(tmp_path, "made").iterdir()} == {"documents.jsonl.xz", "vocab.txt"}
