@@ -36,6 +36,7 @@ def parser() -> argparse.ArgumentParser:
     ablate.add_argument("--output", required=True, help="JSON file of the results")
     ablate.add_argument("--seeds", type=int, default=5)
     ablate.add_argument("--steps", type=int, help="batches of each run")
+    ablate.add_argument("--objectives", nargs="+", help="which to compare (default: mlm, span and span+sbo)")
     return top
 
 
@@ -122,7 +123,7 @@ def ablate_command(options: argparse.Namespace) -> None:
     from spanbert_tutorial.runs import RUNS
 
     run = replace(RUNS["tiny"], steps=options.steps) if options.steps else RUNS["tiny"]
-    ablation.run_all(options.output, options.seeds, run)
+    ablation.run_all(options.output, options.seeds, run, options.objectives or ablation.OBJECTIVES)
 
 
 def main(arguments: list[str] | None = None) -> int:

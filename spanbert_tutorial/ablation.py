@@ -25,7 +25,8 @@ from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.training import precision
 
 OBJECTIVES = ("mlm", "span", "span+sbo")
-CURVE_EVERY = 25  # steps between the points of a kept loss curve
+CURVE_EVERY = 25  # steps whose mean is one point of a kept loss curve
+CURVE_TOLERANCE = 0.1  # nats by which a point may differ on another machine; bf16 and float32 differ by 0.02
 
 
 def paired_interval(first: Sequence[float], second: Sequence[float]) -> tuple[float, float]:
@@ -58,8 +59,8 @@ def surroundings() -> dict[str, str | int]:
     return {"python": platform.python_version(), **packages, **machine}
 
 
-def run_all(output: str | Path, seeds: int, run: runs.Run) -> None:
-    """Every objective with every seed on the almanac; `output` is rewritten after each run, so a stopped command goes
+def run_all(output: str | Path, seeds: int, run: runs.Run, objectives: Sequence[str] = OBJECTIVES) -> None:
+    """Each objective with every seed on the almanac; `output` is rewritten after each run, so a stopped command goes
     on where it was. Raises InputError when `output` holds results of other settings."""
     output = Path(output)
     kept = read_kept(output, run) if output.exists() else []
@@ -69,23 +70,26 @@ def run_all(output: str | Path, seeds: int, run: runs.Run) -> None:
     with TemporaryDirectory() as scratch:
         text = runs.open_text("almanac", scratch)
         for seed in range(seeds):
-            for objective in OBJECTIVES:
+            for objective in objectives:
                 if (objective, seed) in done:
                     continue
                 kept.append(one(replace(run, objective=objective, seed=seed), text))
                 print(f"seed {seed}, {objective}: {kept[-1]['held_out']}", flush=True)
-                write_whole(output, results(kept, text, seeds, run.steps))
+                write_whole(output, results(kept, text, seeds, run.steps, objectives))
 
 
-def results(kept: list[dict], text: runs.Text, seeds: int, steps: int) -> dict:
+def results(kept: list[dict], text: runs.Text, seeds: int, steps: int, objectives: Sequence[str]) -> dict:
     """The content of a results file."""
-    command = f"python -m spanbert_tutorial ablate --output FILE --seeds {seeds} --steps {steps}"
+    chosen = " ".join(objectives)
+    command = f"python -m spanbert_tutorial ablate --output FILE --seeds {seeds} --steps {steps} --objectives {chosen}"
     return {
         "command": command,
         "surroundings": surroundings(),
         "unigram_entropy": round(text.unigram_entropy, 4),
         "pieces": len(text.train.ids),
         "vocabulary": len(text.wordpiece),
+        "curve_every": CURVE_EVERY,
+        "curve_tolerance": CURVE_TOLERANCE,
         "rows": kept,
     }
 

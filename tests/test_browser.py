@@ -149,3 +149,10 @@ def test_the_first_file_leads_to_the_welcome_page(browser):
     page.goto(f"{PAGES.as_uri()}/index.html", wait_until="commit")
     page.wait_for_url("**/book/welcome.html", timeout=10_000)
     page.close()
+
+
+def test_the_span_masking_page_has_its_explorer(browser):
+    """The switching is tested on every explorer there is; this one has to be there."""
+    page = visit(browser, "book/spanbert/span_masking.html")
+    assert page.locator("[data-explorer] select").count() == 3
+    page.context.close()

@@ -174,6 +174,8 @@ def test_the_live_version_follows_the_choice_and_the_typed_text():
     assert view.value == "<p>only ASCII can be &lt;kept&gt;: choose another mark.</p>"
     own.value = " "
     assert view.value == panel("three", "kept")._repr_html_()
+    own.value, sentence.value = "mine", "one two"  # a new choice wins over the typed text
+    assert own.value == "" and view.value == panel("one two", "kept")._repr_html_()
 
 
 class Kernel:

@@ -12,7 +12,7 @@ LAWS = [(0.2, 10), (0.4, 10), (0.1, 5), (1.0, 3)]
 
 def check_length_law(attempt: Callable[[float, int], np.ndarray]) -> None:
     """Prints whether `attempt(p, max_words)` gives the probabilities of lengths 1 … max_words."""
-    print(fill(diagnose_length_law(attempt), 72))
+    print(fill(diagnose_length_law(attempt), 68))
 
 
 def diagnose_length_law(attempt: Callable[[float, int], np.ndarray]) -> str:
@@ -58,7 +58,7 @@ def _mean(law: np.ndarray) -> float:
 
 def check_cut(attempt: Callable[[list[int], int], int]) -> None:
     """Prints whether `attempt(sizes, left)` says how many words of a span fit the budget that is left."""
-    print(fill(diagnose_cut(attempt), 72))
+    print(fill(diagnose_cut(attempt), 68))
 
 
 def diagnose_cut(attempt: Callable[[list[int], int], int]) -> str:
@@ -69,7 +69,7 @@ def diagnose_cut(attempt: Callable[[list[int], int], int]) -> str:
         wanted = int((pieces <= left).sum())
         if answer == wanted:
             continue
-        said = f"Not yet: of words with {sizes} pieces, {wanted} fit a budget of {left}, and you say {answer}"
+        said = f"Not yet: of words with {sizes} pieces, a budget of {left} holds {wanted}, and you say {answer}"
         taken = _fitting_with_gaps(sizes, left)
         if answer is None:
             return "Not yet: the function returns nothing. End it with `return`."

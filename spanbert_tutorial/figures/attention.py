@@ -12,22 +12,25 @@ def draw_heads(maps: Tensor, tokens: Sequence[str], names: Sequence[str] = ()) -
     """One heat map for each of the A heads in `maps` [A,n,n]: a row is a token that looks, a column a token that
     is looked at; the darker the cell, the larger the weight. All heads share one scale, from 0 to 1.
     """
-    rows = math.ceil(len(maps) / 2)  # two beside each other: a page shrinks a wider picture until it is unreadable
-    side = max(2.6, 0.3 * len(tokens))  # inches: enough for a label of each token
+    rows = math.ceil(len(maps) / 2)  # two beside each other, and few inches: letters stay readable on a phone
+    side = max(1.9, 0.24 * len(tokens))
     figure, axes = plt.subplots(
-        rows, 2, figsize=(2 * side + 1, rows * (side + 0.7)), squeeze=False, layout="constrained"
+        rows, 2, figsize=(2 * side + 0.9, rows * (side + 0.6) + 0.6), squeeze=False, layout="constrained"
     )
+    turn = {"rotation": 60, "ha": "right", "rotation_mode": "anchor"} if max(map(len, tokens)) > 1 else {}
     for head, axis in enumerate(axes.flat):
         if head >= len(maps):
             axis.set_visible(False)
             continue
         image = axis.imshow(maps[head].detach().cpu().numpy(), vmin=0, vmax=1, cmap="Blues")
-        axis.set_title(names[head] if names else f"head {head + 1}", fontsize=11)
-        axis.set_xticks(range(len(tokens)), tokens, rotation=60, ha="right", rotation_mode="anchor")
-        axis.set_yticks(range(len(tokens)), tokens)
-        axis.set_xlabel("looked at")
-        axis.set_ylabel("looks")
-    figure.colorbar(image, ax=axes, label="weight", shrink=0.8)
+        axis.set_title(names[head] if names else f"head {head + 1}", fontsize=10)
+        axis.set_xticks(range(len(tokens)), tokens, fontsize=9, **turn)
+        axis.set_yticks(range(len(tokens)), [""] * len(tokens) if head % 2 else tokens, fontsize=9)
+        axis.set_xlabel("looked at", fontsize=9)
+        axis.set_ylabel("" if head % 2 else "looks", fontsize=9)
+    scale = figure.colorbar(image, ax=axes, location="bottom", shrink=0.6, aspect=30)
+    scale.set_label("weight", fontsize=9)
+    scale.ax.tick_params(labelsize=9)
     return figure
 
 

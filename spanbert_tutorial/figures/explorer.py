@@ -129,7 +129,12 @@ class Explorer:
             except InputError as problem:  # a reader's text may not suit the panel: say so in place
                 view.value = f"<p>{escape(str(problem))}</p>"
 
+        def forget(_: object) -> None:
+            own.value = ""
+
         typed = [own] if self.free_text is not None else []
+        if typed:  # who chooses another text wants to see it, not the typed one
+            boxes[self.free_text].observe(forget, names="value")
         for box in [*boxes.values(), *typed]:
             box.observe(show, names="value")
         show()
