@@ -104,10 +104,15 @@ def card(run, corpus: str, text, figures: dict, seconds: float) -> str:
     rows = "\n".join(f"| {name} | {value} |" for name, value in asdict(run).items())
     scores = "\n".join(f"- {way} masking: " + ", ".join(f"{n} {v:.3f}" for n, v in values.items())
                        for way, values in figures.items())
+    licence = "CC BY 4.0, as the almanac's" if corpus == "almanac" else "the licence of the text applies"
+    measured = (
+        "Held-out losses in nats, every chosen piece replaced by [MASK]; `accuracy` is the share named by the MLM head"
+    )
     return (f"# A {run.size} model pre-trained by `python -m spanbert_tutorial pretrain`\n\n"
             f"Text: {corpus}; {len(text.train.ids):,} pieces, cased vocabulary of {len(text.wordpiece):,}; "
             f"unigram entropy {text.unigram_entropy:.3f} nats. Trained in {seconds:.0f} s.\n\n"
-            f"| setting | value |\n|---|---|\n{rows}\n\nHeld-out losses in nats:\n\n{scores}\n")
+            f"| setting | value |\n|---|---|\n{rows}\n\n{measured}:\n\n{scores}\n\n"
+            f"Licence of the weights: {licence}.\n")
 
 
 def almanac_command(options: argparse.Namespace) -> None:

@@ -1,5 +1,6 @@
 """A run from text to model: which text is held out, what the seed fixes, the almanac's vocabulary."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 import torch
 
 from spanbert_tutorial import almanac, runs
+from spanbert_tutorial.checkpoints import load_checkpoint
 from spanbert_tutorial.corpora import EncodedCorpus
 from spanbert_tutorial.data_files import data_path
 from spanbert_tutorial.errors import InputError
@@ -93,3 +95,16 @@ def test_write_almanac_writes_documents_and_vocabulary(tmp_path, monkeypatch):
     monkeypatch.setattr(almanac, "write", lambda folder, write=almanac.write: write(folder, documents=60))
     runs.write_almanac(tmp_path / "made")
     assert {path.name for path in Path(tmp_path, "made").iterdir()} == {"documents.jsonl.xz", "vocab.txt"}
+
+
+def test_the_card_of_the_shipped_checkpoint_is_true(text):
+    """Its held-out figures, measured again; both heads are there."""
+    folder = data_path("checkpoints", "spanbert-tiny")
+    model, wordpiece = load_checkpoint(folder)
+    assert wordpiece.pieces == text.wordpiece.pieces and model.boundary is not None
+    figures = runs.held_out(model, runs.Run(), text)
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    for way, values in figures.items():
+        (line,) = re.findall(rf"^- {way} masking: (.*)$", card, flags=re.MULTILINE)
+        stated = {name: float(value) for name, value in (part.split() for part in line.split(", "))}
+        assert stated == pytest.approx(values, abs=0.003)

@@ -23,7 +23,9 @@ def draw_curves(
         axis.plot(places, values, STYLES[number % len(STYLES)], linewidth=2, label=name)
     for name, value in landmarks.items():
         axis.axhline(value, color="0.5", linewidth=1)
-        axis.annotate(f"{name} {value:.2f}", (1, value), xycoords=("axes fraction", "data"), ha="right", va="bottom")
+        place = {"xycoords": ("axes fraction", "data"), "ha": "right", "va": "bottom"}
+        ground = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1}  # readable across a curve
+        axis.annotate(f"{name} {value:.2f}", (0.995, value), bbox=ground, **place)
     axis.set_xlabel(across)
     axis.set_ylabel("loss (nats)")
     axis.legend()
