@@ -65,6 +65,7 @@ def pretrain_command(options: argparse.Namespace) -> None:
 
     output = check_output(options.output or f"runs/{run.objective.replace('+', '-')}-{run.size}-seed{run.seed}")
     began = time.monotonic()
+    print(f"Reading and encoding {options.corpus} ...", flush=True)
     with tempfile.TemporaryDirectory() as scratch:
         text = runs.open_text(options.corpus, Path(scratch), options.vocabulary, options.vocab_size)
         print(f"Text: {options.corpus}, {len(text.train.document_ends):,} documents, {len(text.train.ids):,} pieces of "
@@ -85,7 +86,7 @@ def report(model, text, figures: dict) -> None:
 
     for way, values in figures.items():
         losses = ", ".join(f"{name} {value:.2f}" for name, value in values.items() if name in ("mlm", "sbo"))
-        print(f"Held out, {way} masking: {losses} nats (unigram {text.unigram_entropy:.2f}); "
+        print(f"Held out, {way} masking: {losses} nats a masked piece (unigram {text.unigram_entropy:.2f}); "
               f"{values['accuracy']:.0%} of the masked pieces named by the MLM head.")
     start, end = 0, int(text.held_out.sentence_ends[0])
     ids = text.held_out.ids[start:end][:60].copy()
