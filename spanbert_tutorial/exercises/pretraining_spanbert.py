@@ -14,7 +14,7 @@ CASES = [
 
 
 def paper_loss(mlm: list[float], sbo: list[float | None]) -> float:
-    """The mean over chosen tokens of both parts; a token without a boundary row has only the first (SpanBERT §3.4)."""
+    """The mean over chosen tokens of both parts; a token without a boundary row has only the first (SpanBERT §3.2)."""
     return (sum(mlm) + sum(part for part in sbo if part is not None)) / len(mlm)
 
 
