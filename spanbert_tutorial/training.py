@@ -68,7 +68,8 @@ def precision() -> str:
     if torch.cuda.is_available():
         native = torch.cuda.get_device_capability() >= (8, 0)
     else:
-        native = torch.cpu._is_avx512_bf16_supported()
+        # not a public name: where a release of torch lacks it, float32 is always right
+        native = getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)()
     return "bf16" if native else "no"
 
 

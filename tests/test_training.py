@@ -85,6 +85,13 @@ def test_precision_asks_for_the_capability(monkeypatch, capability, expected):
     assert training.precision() == expected
 
 
+def test_precision_is_float32_where_torch_cannot_say(monkeypatch):
+    monkeypatch.undo()
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.delattr(torch.cpu, "_is_avx512_bf16_supported", raising=False)
+    assert training.precision() == "no"
+
+
 @pytest.mark.parametrize("warmup", [0, 6])
 def test_the_loop_equals_a_plain_torch_loop(warmup):
     recipe = Recipe(60, 0.02, warmup, weight_decay=0.1)
