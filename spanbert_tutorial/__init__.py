@@ -1,7 +1,8 @@
 """SpanBERT, from the ground up: the code that the book's chapters build and import.
 
 One chapter, one module, the same name. A module imports only from smaller floors:
-0 `errors` `data_files` `weights` `almanac_world` `almanac_text` · 1 `corpora` `almanac` `wordpiece` `masking` `bert` ·
+0 `errors` `data_files` `weights` `config` `almanac_world` `almanac_text` ·
+1 `corpora` `almanac` `wordpiece` `masking` `inputs` `bert` ·
 2 `span_masking` `sentence_pairs` `single_sequence` `boundary` · 3 `training` · 4 `pretraining` ·
 5 `checkpoints` `runs` · 6 `ablation` `figures` `exercises` `__main__`.
 """

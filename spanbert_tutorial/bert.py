@@ -1,13 +1,11 @@
-"""BERT's encoder, written to be read: config, embeddings, self-attention, layers, two heads.
+"""BERT's encoder, written to be read: self-attention, layers, two heads. Sizes: `config`; embeddings: `inputs`.
 
 Chapter: `book/bert/bert.ipynb`. The same weights give the same numbers as `transformers.BertModel` (tested).
 Files and names: `weights`. Shapes: B batch, n sequence, H hidden, A heads, V vocabulary.
 """
 
-import functools
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict
 from pathlib import Path
 from typing import Self
 
@@ -15,100 +13,19 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from spanbert_tutorial.config import PRESETS, EncoderConfig
 from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.inputs import Embeddings
 from spanbert_tutorial.weights import (
     check_weights,
     checkpoint_folder,
-    encoder_settings,
     from_huggingface_names,
     read_config,
     read_weights,
     to_huggingface_names,
 )
 
-# Layers, width, heads. BERT §3 gives base and large; the small ones keep 64 numbers per head, as BERT does.
-PRESETS = {"tiny": (2, 128, 2), "mini": (4, 256, 4), "small": (4, 512, 8), "base": (12, 768, 12),
-           "large": (24, 1024, 16)}
-
-
-@dataclass(frozen=True)
-class EncoderConfig:
-    """Sizes of an encoder, named as in transformers' `BertConfig`. Raises InputError when they do not fit."""
-
-    vocab_size: int = 28_996  # BERT's cased vocabulary, which SpanBERT uses too
-    hidden_size: int = 768
-    num_hidden_layers: int = 12
-    num_attention_heads: int = 12
-    intermediate_size: int = 3_072
-    max_position_embeddings: int = 512
-    type_vocab_size: int = 2
-    hidden_dropout_prob: float = 0.1
-    attention_probs_dropout_prob: float = 0.1
-    layer_norm_eps: float = 1e-12
-    initializer_range: float = 0.02
-    pad_token_id: int = 0
-
-    def __post_init__(self) -> None:
-        for field in fields(self):
-            value, least = getattr(self, field.name), 0 if field.name == "pad_token_id" else 1
-            if field.type is int and (type(value) is not int or value < least):
-                raise InputError(f"{field.name} is {value!r}: give a whole number of at least {least}.")
-            if field.type is float and not (isinstance(value, int | float) and 0 <= value < 1):
-                raise InputError(f"{field.name} is {value!r}: give a number from 0 up to, not including, 1.")
-        if self.hidden_size % self.num_attention_heads:
-            raise InputError(f"hidden_size {self.hidden_size} cannot be shared evenly among "
-                             f"{self.num_attention_heads} heads: make num_attention_heads a divisor of it.")
-
-    @classmethod
-    def preset(cls, name: str, **changes: float) -> Self:
-        """One of the named sizes of PRESETS (feed-forward width 4H), with `changes` to any field."""
-        if name not in PRESETS:
-            raise InputError(f"There is no size {name!r}: choose one of {', '.join(PRESETS)}.")
-        layers, width, heads = PRESETS[name]
-        cls._refuse_unknown(changes)
-        sizes = {"num_hidden_layers": layers, "hidden_size": width, "num_attention_heads": heads}
-        return cls(**{"intermediate_size": 4 * changes.get("hidden_size", width), **sizes, **changes})
-
-    tiny = functools.partialmethod(preset, "tiny")
-    mini = functools.partialmethod(preset, "mini")
-    small = functools.partialmethod(preset, "small")
-    base = functools.partialmethod(preset, "base")
-    large = functools.partialmethod(preset, "large")
-
-    @classmethod
-    def from_dict(cls, mapping: Mapping) -> Self:
-        """Config from the content of a BERT `config.json`. A missing size, an unknown key and a setting that
-        asks for another computation than this module's raise InputError."""
-        sizes = encoder_settings(mapping)
-        cls._refuse_unknown(sizes)
-        for field in fields(cls)[:5]:  # the sizes; the other fields have the defaults of transformers
-            if field.name not in sizes:
-                raise InputError(f"The config lacks {field.name}: add it to config.json.")
-        return cls(**sizes)
-
-    @classmethod
-    def _refuse_unknown(cls, mapping: Mapping) -> None:
-        known = [field.name for field in fields(cls)]
-        for key in mapping:
-            if key not in known:
-                raise InputError(f"{key!r} is not a field of EncoderConfig: use {', '.join(known)}.")
-
-
-class Embeddings(nn.Module):
-    """Word + segment + position vectors, added, then LayerNorm and dropout. BERT §3, figure 2."""
-
-    def __init__(self, config: EncoderConfig) -> None:
-        super().__init__()
-        self.words = nn.Embedding(config.vocab_size, config.hidden_size)
-        self.positions = nn.Embedding(config.max_position_embeddings, config.hidden_size)
-        self.segments = nn.Embedding(config.type_vocab_size, config.hidden_size)
-        self.layer_norm = nn.LayerNorm(config.hidden_size, config.layer_norm_eps)
-        self.dropout = nn.Dropout(config.hidden_dropout_prob)
-
-    def forward(self, ids: Tensor, segments: Tensor | None) -> Tensor:
-        segment = self.segments.weight[0] if segments is None else self.segments(segments)
-        position = self.positions.weight[: ids.shape[1]]  # [n,H], the same for every row
-        return self.dropout(self.layer_norm(self.words(ids) + segment + position))  # [B,n,H]
+__all__ = ["PRESETS", "BertEncoder", "EncoderConfig", "MaskedLanguageModelHead", "NextSentenceHead", "initialise"]
 
 
 class SelfAttention(nn.Module):
@@ -170,7 +87,8 @@ class BertEncoder(nn.Module):
         self, ids: Tensor, segments: Tensor | None = None, attention_mask: Tensor | None = None
     ) -> Tensor:
         """`segments` [B,n]: 0 or 1, all 0 by default. `attention_mask` [B,n]: 1 at real tokens, 0 at padding,
-        where the states mean nothing. Raises InputError for ids, lengths and masks that do not fit."""
+        where the states mean nothing; or [B,n,n]: 1 where the position of the row may look at the position of the
+        column. Raises InputError for ids, lengths and masks that do not fit."""
         mask = self._check(ids, segments, attention_mask)
         hidden = self.embeddings(ids, segments)
         for layer in self.layers:
@@ -190,7 +108,7 @@ class BertEncoder(nn.Module):
         return maps
 
     def _check(self, ids: Tensor, segments: Tensor | None, attention_mask: Tensor | None) -> Tensor | None:
-        """The attention mask as true/false [B,1,1,n] (None stays None), once everything fits together."""
+        """The attention mask as true/false [B,1,1 or n,n] (None stays None), once everything fits together."""
         longest = self.config.max_position_embeddings
         if ids.dim() != 2 or 0 in ids.shape:
             raise InputError(f"ids have the shape {tuple(ids.shape)}: give a batch [B,n], a row a sequence.")
@@ -199,13 +117,14 @@ class BertEncoder(nn.Module):
                              "(max_position_embeddings): cut it, or split it into several.")
         _check_values("ids", ids, ids.shape, self.config.vocab_size)
         _check_values("segments", segments, ids.shape, self.config.type_vocab_size)
-        _check_values("attention_mask", attention_mask, ids.shape, 2)
         if attention_mask is None:
             return None
+        shape = ids.shape if attention_mask.dim() < 3 else (*ids.shape, ids.shape[1])
+        _check_values("attention_mask", attention_mask, torch.Size(shape), 2)
         mask = attention_mask.bool()
-        if _may_look(mask) and not mask.any(dim=1).all():
-            raise InputError("A row of attention_mask is all 0: leave out sequences without a single token.")
-        return mask[:, None, None, :]
+        if _may_look(mask) and not mask.any(dim=-1).all():
+            raise InputError("A row of attention_mask is all 0: every row needs a token to look at.")
+        return mask[:, None] if mask.dim() == 3 else mask[:, None, None, :]
 
     @classmethod
     def from_huggingface(cls, model_or_path: nn.Module | str | Path) -> Self:
@@ -260,7 +179,7 @@ def _check_values(name: str, tensor: Tensor | None, shape: torch.Size, size: int
     if name != "attention_mask" and tensor.dtype not in (torch.int64, torch.int32):
         raise InputError(f"{name} have the type {tensor.dtype}: give whole numbers (torch.long).")
     if tensor.shape != shape:
-        raise InputError(f"{name}: shape {tuple(tensor.shape)}, ids {tuple(shape)}; they must be equal.")
+        raise InputError(f"{name}: shape {tuple(tensor.shape)}, wanted {tuple(shape)}: they must be equal.")
     if _may_look(tensor):
         remedy = "take the vocabulary of this model" if name == "ids" else "use only these values"
         for value in (tensor.min().item(), tensor.max().item()):

@@ -13,9 +13,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.inputs import NO_TARGET
 from spanbert_tutorial.span_masking import spans_of
-
-NO_TARGET = -100
 
 
 @dataclass(frozen=True)

@@ -14,15 +14,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from spanbert_tutorial.bert import BertEncoder, EncoderConfig, MaskedLanguageModelHead, NextSentenceHead, initialise
-from spanbert_tutorial.boundary import (
-    NO_TARGET,
-    BoundaryTargets,
-    SpanBoundaryObjective,
-    boundary_loss,
-    boundary_targets,
-)
+from spanbert_tutorial.boundary import BoundaryTargets, SpanBoundaryObjective, boundary_loss, boundary_targets
 from spanbert_tutorial.corpora import EncodedCorpus
 from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.inputs import NO_TARGET, assemble
 from spanbert_tutorial.masking import TokenMasking, corrupt
 from spanbert_tutorial.sentence_pairs import sentence_pairs
 from spanbert_tutorial.single_sequence import single_sequence_blocks
@@ -138,37 +133,6 @@ class PretrainingData:
         if self.labels is not None:
             batch["next_sentence"] = torch.from_numpy(self.labels[rows])
         return batch
-
-
-def assemble(segments: list[tuple], wordpiece: WordPiece) -> dict[str, Tensor]:
-    """[CLS] first segment [SEP] (second segment [SEP]), padded; with the places and originals of the chosen tokens.
-
-    Returns ids, segments int64 [B, n], attention_mask bool [B, n], masked_batch, masked_position, masked_ids int64 [t].
-    """
-    lengths = sum(part[3] for part in segments) + 1 + len(segments)  # [B]
-    shape = (len(lengths), int(lengths.max()))
-    ids, kinds = np.full(shape, wordpiece.pad_id, dtype=np.int64), np.zeros(shape, dtype=np.int64)
-    originals = np.full(shape, NO_TARGET, dtype=np.int64)
-    ids[:, 0] = wordpiece.cls_id
-    for row in range(len(lengths)):
-        at = 1
-        for kind, (original, corrupted, selected, real) in enumerate(segments):
-            n = real[row]
-            ids[row, at : at + n] = corrupted[row, :n]
-            originals[row, at : at + n] = np.where(selected[row, :n], original[row, :n], NO_TARGET)
-            ids[row, at + n] = wordpiece.sep_id
-            kinds[row, at : at + n + 1] = kind
-            at += n + 1
-    masked_batch, masked_position = np.nonzero(originals != NO_TARGET)
-    arrays = {
-        "ids": ids,
-        "segments": kinds,
-        "attention_mask": np.arange(shape[1]) < lengths[:, None],
-        "masked_batch": masked_batch,
-        "masked_position": masked_position,
-        "masked_ids": originals[masked_batch, masked_position],
-    }
-    return {name: torch.from_numpy(value) for name, value in arrays.items()}
 
 
 # --- the model and its losses -------------------------------------------------------------------------------

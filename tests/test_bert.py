@@ -369,7 +369,7 @@ def test_configs_with_unknown_names():
     ({"ids": torch.zeros(3, 33, dtype=torch.long)}, "33 tokens is longer than 32"),
     ({"segments": torch.full((3, 16), 2)}, "segments: the value 2 is outside 0 to 1"),
     ({"segments": torch.zeros(3, 16)}, "segments have the type"),
-    ({"segments": torch.zeros(1, 16, dtype=torch.long)}, r"segments: shape \(1, 16\), ids \(3, 16\)"),
+    ({"segments": torch.zeros(1, 16, dtype=torch.long)}, r"segments: shape \(1, 16\), wanted \(3, 16\)"),
     ({"attention_mask": torch.ones(3, 15)}, r"attention_mask: shape \(3, 15\)"),
     ({"attention_mask": torch.full((3, 16), -1e4)}, "attention_mask: the value -10000.0 is outside 0 to 1"),
     ({"attention_mask": torch.zeros(3, 16)}, "A row of attention_mask is all 0"),
@@ -424,3 +424,23 @@ def test_one_graph_for_the_compiler():
     encoder, inputs = random_encoder(config()), batch()
     compiled = torch.compile(encoder, fullgraph=True, backend="eager")
     assert difference(compiled(**inputs), encoder(**inputs)) < 1e-5
+
+
+def test_a_square_mask_says_who_may_look_at_whom():
+    encoder = BertEncoder(EncoderConfig.tiny(vocab_size=50), torch.Generator().manual_seed(0)).eval()
+    ids = torch.arange(1, 9).expand(2, -1).clone()
+    left_to_right = torch.ones(2, 8, 8).tril()
+    before = encoder(ids, attention_mask=left_to_right)
+    ids[:, 5] = 40
+    after = encoder(ids, attention_mask=left_to_right)
+    assert torch.equal(before[:, :5], after[:, :5])  # what comes later does not reach the earlier positions
+    assert not torch.allclose(before[:, 5:], after[:, 5:])
+    for maps in encoder.attention_maps(ids, attention_mask=left_to_right):
+        assert (maps.triu(1) == 0).all()
+    same = torch.ones(2, 8, 8)
+    same[:, :, 6:] = 0
+    assert torch.allclose(encoder(ids, attention_mask=same), encoder(ids, attention_mask=same[:, 0]), atol=1e-6)
+    with pytest.raises(InputError, match="every row needs a token"):
+        encoder(ids, attention_mask=torch.ones(2, 8, 8).tril(-1))
+    with pytest.raises(InputError, match=r"wanted \(2, 8, 8\)"):
+        encoder(ids, attention_mask=torch.ones(2, 7, 8))

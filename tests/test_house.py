@@ -14,8 +14,10 @@ MOST_LINES = 300
 FLOORS = [
     {"errors", "data_files"},
     {"weights", "almanac_world"},
-    {"almanac_text"},
-    {"corpora", "almanac", "wordpiece", "masking", "bert"},
+    {"almanac_text", "config"},
+    {"corpora", "almanac", "wordpiece", "masking"},
+    {"inputs"},
+    {"bert"},
     {"span_masking", "sentence_pairs", "single_sequence"},
     {"boundary"},
     {"training"},

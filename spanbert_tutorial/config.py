@@ -1,0 +1,76 @@
+"""Sizes of an encoder. Chapter: `book/bert/bert`."""
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Self
+
+from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.weights import encoder_settings
+
+# Layers, width, heads. BERT §3 gives base and large; the small ones keep 64 numbers per head, as BERT does.
+PRESETS = {"tiny": (2, 128, 2), "mini": (4, 256, 4), "small": (4, 512, 8), "base": (12, 768, 12),
+           "large": (24, 1024, 16)}
+
+
+@dataclass(frozen=True)
+class EncoderConfig:
+    """Sizes of an encoder, named as in transformers' `BertConfig`. Raises InputError when they do not fit."""
+
+    vocab_size: int = 28_996  # BERT's cased vocabulary, which SpanBERT uses too
+    hidden_size: int = 768
+    num_hidden_layers: int = 12
+    num_attention_heads: int = 12
+    intermediate_size: int = 3_072
+    max_position_embeddings: int = 512
+    type_vocab_size: int = 2
+    hidden_dropout_prob: float = 0.1
+    attention_probs_dropout_prob: float = 0.1
+    layer_norm_eps: float = 1e-12
+    initializer_range: float = 0.02
+    pad_token_id: int = 0
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value, least = getattr(self, field.name), 0 if field.name == "pad_token_id" else 1
+            if field.type is int and (type(value) is not int or value < least):
+                raise InputError(f"{field.name} is {value!r}: give a whole number of at least {least}.")
+            if field.type is float and not (isinstance(value, int | float) and 0 <= value < 1):
+                raise InputError(f"{field.name} is {value!r}: give a number from 0 up to, not including, 1.")
+        if self.hidden_size % self.num_attention_heads:
+            raise InputError(f"hidden_size {self.hidden_size} cannot be shared evenly among "
+                             f"{self.num_attention_heads} heads: make num_attention_heads a divisor of it.")
+
+    @classmethod
+    def preset(cls, name: str, **changes: float) -> Self:
+        """One of the named sizes of PRESETS (feed-forward width 4H), with `changes` to any field."""
+        if name not in PRESETS:
+            raise InputError(f"There is no size {name!r}: choose one of {', '.join(PRESETS)}.")
+        layers, width, heads = PRESETS[name]
+        cls._refuse_unknown(changes)
+        sizes = {"num_hidden_layers": layers, "hidden_size": width, "num_attention_heads": heads}
+        return cls(**{"intermediate_size": 4 * changes.get("hidden_size", width), **sizes, **changes})
+
+    tiny = functools.partialmethod(preset, "tiny")
+    mini = functools.partialmethod(preset, "mini")
+    small = functools.partialmethod(preset, "small")
+    base = functools.partialmethod(preset, "base")
+    large = functools.partialmethod(preset, "large")
+
+    @classmethod
+    def from_dict(cls, mapping: Mapping) -> Self:
+        """Config from the content of a BERT `config.json`. A missing size, an unknown key and a setting that
+        asks for another computation than this module's raise InputError."""
+        sizes = encoder_settings(mapping)
+        cls._refuse_unknown(sizes)
+        for field in fields(cls)[:5]:  # the sizes; the other fields have the defaults of transformers
+            if field.name not in sizes:
+                raise InputError(f"The config lacks {field.name}: add it to config.json.")
+        return cls(**sizes)
+
+    @classmethod
+    def _refuse_unknown(cls, mapping: Mapping) -> None:
+        known = [field.name for field in fields(cls)]
+        for key in mapping:
+            if key not in known:
+                raise InputError(f"{key!r} is not a field of EncoderConfig: use {', '.join(known)}.")
