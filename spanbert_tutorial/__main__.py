@@ -4,8 +4,8 @@ Bad input gives one sentence and exit code 2. Chapter: `book/spanbert/pretrainin
 """
 
 import argparse
+import shutil
 import sys
-import tempfile
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -30,6 +30,9 @@ def parser() -> argparse.ArgumentParser:
     train.add_argument("--batch-size", type=int, help="blocks in a batch")
     train.add_argument("--learning-rate", type=float, help="peak learning rate")
     train.add_argument("--seed", type=int, default=0)
+    train.add_argument("--init-from", help="start from this checkpoint (folder or hub name) instead of random weights")
+    train.add_argument("--leave-out", help="text file of titles, one a line: these documents of a .jsonl are not read")
+    train.add_argument("--resume", action="store_true", help="go on with a stopped run of the same options")
     world = commands.add_parser("almanac", help="write the almanac again from its seed")
     world.add_argument("--output", required=True, help="folder to write documents and vocabulary to")
     ablate = commands.add_parser("ablate", help="token against span masking, with and without SBO, over several seeds")
@@ -64,20 +67,85 @@ def pretrain_command(options: argparse.Namespace) -> None:
     from spanbert_tutorial.checkpoints import check_output, save_checkpoint
 
     output = check_output(options.output or f"runs/{run.objective.replace('+', '-')}-{run.size}-seed{run.seed}")
+    state = output.with_name(f"{output.name}.training")  # encoded text and snapshots, until the checkpoint is whole
+    check_state(state, options.resume)
     began = time.monotonic()
-    print(f"Reading and encoding {options.corpus} ...", flush=True)
-    with tempfile.TemporaryDirectory() as scratch:
-        text = runs.open_text(options.corpus, Path(scratch), options.vocabulary, options.vocab_size)
+    try:
+        text = options_text(options, state / "text")
         print(f"Text: {options.corpus}, {len(text.train.document_ends):,} documents, {len(text.train.ids):,} pieces of "
               f"{len(text.wordpiece):,} kinds; {len(text.held_out.document_ends):,} documents held out.")
         print(f"Unigram entropy: {text.unigram_entropy:.2f} nats. A model that knows only frequencies has this loss.")
-        model, history = runs.pretrain(run, text)
-        figures = runs.held_out(model, run, text)
-        seconds = time.monotonic() - began
-        save_checkpoint(output, model, text.wordpiece, run.objective, card(run, options.corpus, text, figures, seconds))
-        report(model, text, figures)
+        model, history = runs.pretrain(run, text, start(options, run, text), snapshots(options, run, state))
+    except BaseException:
+        if not any(state.glob("snapshots/step-*")):
+            shutil.rmtree(state, ignore_errors=True)  # nothing to go on with
+        raise
+    figures = runs.held_out(model, run, text)
+    seconds = time.monotonic() - began
+    save_checkpoint(output, model, text.wordpiece, run.objective, card(run, options, text, figures, seconds))
+    report(model, text, figures)
+    shutil.rmtree(state)
     print(f"Checkpoint after {seconds:.0f} s: {output}\n"
           f'Open its encoder with transformers: BertModel.from_pretrained("{output}")')
+
+
+def check_state(state: Path, resume: bool) -> None:
+    """A stopped run is neither overwritten nor silently continued, and --resume needs one."""
+    if resume and not state.exists():
+        raise InputError(f"there is no stopped run in {state}: leave out --resume, or give the --output of then.")
+    if not resume and state.exists():
+        raise InputError(f"{state} holds a stopped run: go on with --resume, or remove that folder to start anew.")
+
+
+def options_text(options: argparse.Namespace, folder: Path):
+    """The encoded text of a run: of its earlier part, or read anew."""
+    from spanbert_tutorial import runs
+    from spanbert_tutorial.checkpoints import vocabulary_file
+
+    if options.resume:
+        return runs.reopen_text(folder)
+    print(f"Reading and encoding {options.corpus} ...", flush=True)
+    vocabulary = options.vocabulary
+    if options.init_from and vocabulary is None:
+        vocabulary = vocabulary_file(options.init_from)
+    return runs.open_text(options.corpus, folder, vocabulary, options.vocab_size, read_titles(options.leave_out))
+
+
+def read_titles(path: str | None) -> frozenset[str]:
+    """The titles in a file, one a line."""
+    if path is None:
+        return frozenset()
+    try:
+        return frozenset(Path(path).read_text(encoding="utf-8").splitlines())
+    except (OSError, UnicodeDecodeError) as error:
+        wrong = f"the titles in {path} cannot be read ({error})"
+        raise InputError(f"{wrong}: give a text file, one title a line.") from None
+
+
+def start(options: argparse.Namespace, run, text):
+    """The model to begin with: None for a new one, or that of --init-from."""
+    if not options.init_from:
+        return None
+    from spanbert_tutorial.checkpoints import continue_from
+
+    model, new = continue_from(options.init_from, run.objective, run.seed)
+    config = model.encoder.config
+    if config.vocab_size < len(text.wordpiece) or config.max_position_embeddings < run.length:
+        raise InputError(f"{options.init_from} has {config.vocab_size:,} pieces and {config.max_position_embeddings} "
+                         f"positions, the run {len(text.wordpiece):,} and {run.length}: give the checkpoint's own "
+                         "--vocabulary and a shorter --length.")
+    print(f"Weights: {options.init_from}; new heads: {', '.join(new) or 'none'}.")
+    return model
+
+
+def snapshots(options: argparse.Namespace, run, state: Path):
+    """Where the run keeps its state, and what must not change when it goes on."""
+    from spanbert_tutorial.snapshots import Snapshots, checksum
+    from spanbert_tutorial.training import precision
+
+    text = {name: checksum(state / "text" / name) for name in ("train/ids.npy", "tokenizer.json")}
+    facts = asdict(run) | {"init_from": options.init_from or "nothing", "arithmetic": precision()}
+    return Snapshots(state / "snapshots", facts | text)
 
 
 def report(model, text, figures: dict) -> None:
@@ -100,18 +168,19 @@ def report(model, text, figures: dict) -> None:
             print(f"  {head.upper()}:    {pieces or 'no prediction'}")
 
 
-def card(run, corpus: str, text, figures: dict, seconds: float) -> str:
+def card(run, options: argparse.Namespace, text, figures: dict, seconds: float) -> str:
     """README.md of a checkpoint."""
     rows = "\n".join(f"| {name} | {value} |" for name, value in asdict(run).items())
     scores = "\n".join(f"- {way} masking: " + ", ".join(f"{n} {v:.3f}" for n, v in values.items())
                        for way, values in figures.items())
+    corpus, source = options.corpus, f"; started from {options.init_from}" if options.init_from else ""
     licence = "CC BY 4.0, as the almanac's" if corpus == "almanac" else "the licence of the text applies"
     measured = (
         "Held-out losses in nats, every chosen piece replaced by [MASK]; `accuracy` is the share named by the MLM head"
     )
     return (f"# A {run.size} model pre-trained by `python -m spanbert_tutorial pretrain`\n\n"
             f"Text: {corpus}; {len(text.train.ids):,} pieces, cased vocabulary of {len(text.wordpiece):,}; "
-            f"unigram entropy {text.unigram_entropy:.3f} nats. Trained in {seconds:.0f} s.\n\n"
+            f"unigram entropy {text.unigram_entropy:.3f} nats{source}. Trained in {seconds:.0f} s.\n\n"
             f"| setting | value |\n|---|---|\n{rows}\n\n{measured}:\n\n{scores}\n\n"
             f"Licence of the weights: {licence}.\n")
 
@@ -141,8 +210,9 @@ def main(arguments: list[str] | None = None) -> int:
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
-        print("Stopped. Nothing was written.", file=sys.stderr)
+    except KeyboardInterrupt as stop:
+        kept = f"{stop}: go on with the same command and --resume." if str(stop) else "Stopped. Nothing was written."
+        print(kept, file=sys.stderr)
         return 130
     return 0
 

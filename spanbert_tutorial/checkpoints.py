@@ -9,8 +9,9 @@ sentence prediction, `bert.pooler.*` and `cls.seq_relationship.*`), `tokenizer.j
 import json
 import os
 import tempfile
+import warnings
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import torch
@@ -18,10 +19,16 @@ from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor
 
-from spanbert_tutorial.bert import EncoderConfig
+from spanbert_tutorial.bert import BertEncoder, EncoderConfig
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.pretraining import Objective, PretrainingModel
-from spanbert_tutorial.weights import from_huggingface_names, read_config, read_weights, to_huggingface_names
+from spanbert_tutorial.weights import (
+    checkpoint_folder,
+    from_huggingface_names,
+    read_config,
+    read_weights,
+    to_huggingface_names,
+)
 from spanbert_tutorial.wordpiece import WordPiece
 
 # (here, in transformers) for the heads; the boundary head exists only here and keeps its names.
@@ -115,6 +122,38 @@ def load_checkpoint(folder: str | Path) -> tuple[PretrainingModel, WordPiece]:
         raise InputError(f"{folder} has {len(wordpiece):,} pieces in its tokenizer.json but a vocab_size of "
                          f"{model.encoder.config.vocab_size:,} in its config.json: copy the checkpoint again.")
     return model.eval(), wordpiece
+
+
+def vocabulary_file(source: str | Path) -> Path:
+    """The vocabulary that lies in a checkpoint's folder. Raises InputError when there is none, as with SpanBERT's."""
+    folder = checkpoint_folder(source)
+    for name in ("tokenizer.json", "vocab.txt"):
+        if (folder / name).is_file():
+            return folder / name
+    raise InputError(f"{source} has no tokenizer.json or vocab.txt: give the vocabulary it was trained with by "
+                     "--vocabulary (for the released SpanBERT: that of bert-base-cased).")
+
+
+def continue_from(source: str | Path, objective: str, seed: int = 0) -> tuple[PretrainingModel, list[str]]:
+    """A model of `objective` with the weights of any checkpoint in BERT's layout: a folder or a hub name, of this
+    project, of BERT, of SpanBERT. Returns it with the names of the heads that are not in the checkpoint and start anew.
+
+    Raises InputError for weights that do not fit, naming them.
+    """
+    with warnings.catch_warnings(action="ignore", category=UserWarning):  # about heads; they are taken below
+        encoder = BertEncoder.from_huggingface(source)
+    config = replace(encoder.config, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)  # for the heads that start anew
+        model = PretrainingModel(config, Objective.named(objective))
+    model.encoder.load_state_dict(encoder.state_dict())
+    _, others = from_huggingface_names(read_weights(checkpoint_folder(source)))
+    heads, own = rename(others, [(there, here) for here, there in HEAD_NAMES]), model.state_dict()
+    fitting = {name: weight for name, weight in heads.items() if name in own and weight.shape == own[name].shape}
+    model.load_state_dict(fitting, strict=False)
+    heads_of_objective = ("masked_language_model", "boundary", "next_sentence")
+    wanted = {name: {n for n in own if n.startswith(name) and not n.endswith(TIED)} for name in heads_of_objective}
+    return model, [name for name, weights in wanted.items() if weights - fitting.keys()]
 
 
 def check_names_and_shapes(folder: Path, found: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> None:

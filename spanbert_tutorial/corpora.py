@@ -9,7 +9,7 @@ import json
 import lzma
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -64,27 +64,29 @@ def text_documents(lines: Iterable[str]) -> Iterator[str]:
         yield "".join(kept)
 
 
-def jsonl_documents(lines: Iterable[str], path: Path) -> Iterator[str]:
-    """The value of `text` on each line."""
+def jsonl_documents(lines: Iterable[str], path: Path, leave_out: Collection[str] = ()) -> Iterator[str]:
+    """The value of `text` on each line, without the documents whose `title` is to be left out."""
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         try:
-            text = json.loads(line)["text"]
+            document = json.loads(line)
+            text = document["text"]
             text.encode()  # JSON can spell half a character (\ud83d alone), which no vocabulary can read
         except (ValueError, KeyError, TypeError, AttributeError):
             wrong = f'{path}, line {number}: not a JSON object with a string under "text"; mend that line.'
             raise InputError(wrong) from None
-        yield text
+        if document.get("title") not in leave_out:
+            yield text
 
 
-def read_file(path: Path) -> Iterator[str]:
+def read_file(path: Path, leave_out: Collection[str] = ()) -> Iterator[str]:
     """Texts of the documents of one file."""
     form, packing = form_and_packing(path)
     opener: Callable[..., IO[str]] = OPENERS[packing]
     try:
         with opener(path, "rt", encoding="utf-8-sig") as lines:  # -sig: some editors put a mark in front
-            yield from text_documents(lines) if form == ".txt" else jsonl_documents(lines, path)
+            yield from text_documents(lines) if form == ".txt" else jsonl_documents(lines, path, leave_out)
     except UnicodeDecodeError:
         place = first_bad_byte(opener(path, "rb"))
         raise InputError(f"{path} is not UTF-8 at byte {place:,}: convert it to UTF-8.") from None
@@ -107,11 +109,14 @@ def first_bad_byte(file: IO[bytes]) -> int:
     return place
 
 
-def documents(path: str | Path) -> Iterator[Document]:
-    """Every document of a file or folder as its sentences. Raises InputError naming the file and what to do."""
+def documents(path: str | Path, leave_out: Collection[str] = ()) -> Iterator[Document]:
+    """Every document of a file or folder as its sentences; of `.jsonl` files not those whose `title` is in `leave_out`.
+
+    Raises InputError naming the file and what to do.
+    """
     found = False
     for file in corpus_files(path):
-        for text in read_file(file):
+        for text in read_file(file, leave_out):
             if sentences := split_sentences(text):
                 found = True
                 yield sentences

@@ -5,6 +5,7 @@ Sources: BERT §3.1, SpanBERT §3. The loss of a masked token is its masked lang
 boundary objective, its boundary loss; sums are divided by the number of masked tokens.
 """
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -104,10 +105,9 @@ class PretrainingData:
         for start in range(0, len(self), self.batch_size):
             yield self.batch(order[start : start + self.batch_size], rng)
 
-    def batches(self, rng: np.random.Generator) -> Iterator[dict[str, Tensor]]:
-        """Epochs without end."""
-        while True:
-            yield from self.epoch(rng)
+    def batches(self, rng: np.random.Generator) -> "Batches":
+        """Epochs without end, which can be stopped and continued."""
+        return Batches(self, rng)
 
     def masked_segment(self, ranges: np.ndarray, rng: np.random.Generator):
         """One segment of each row: original ids, corrupted ids, selected (all [B, n]) and lengths [B]."""
@@ -133,6 +133,38 @@ class PretrainingData:
         if self.labels is not None:
             batch["next_sentence"] = torch.from_numpy(self.labels[rows])
         return batch
+
+
+class Batches:
+    """Batches without end, epoch after epoch, that know their place: `state_dict` says it, `load_state_dict` goes there
+    and draws the same batches from there on."""
+
+    def __init__(self, data: PretrainingData, rng: np.random.Generator):
+        self.data, self.rng = data, rng
+        self.new_epoch()
+
+    def new_epoch(self) -> None:
+        self.before_epoch = self.rng.bit_generator.state  # enough to draw the same order again
+        self.order, self.at = self.rng.permutation(len(self.data)), 0
+
+    def __iter__(self) -> "Batches":
+        return self
+
+    def __next__(self) -> dict[str, Tensor]:
+        if self.at >= len(self.order):
+            self.new_epoch()
+        rows = self.order[self.at : self.at + self.data.batch_size]
+        self.at += self.data.batch_size
+        return self.data.batch(rows, self.rng)
+
+    def state_dict(self) -> dict[str, str | int]:
+        states = {"before_epoch": self.before_epoch, "rng": self.rng.bit_generator.state}
+        return {"at": self.at, **{name: json.dumps(state) for name, state in states.items()}}
+
+    def load_state_dict(self, state: dict[str, str | int]) -> None:
+        self.rng.bit_generator.state = json.loads(state["before_epoch"])
+        self.new_epoch()
+        self.rng.bit_generator.state, self.at = json.loads(state["rng"]), state["at"]
 
 
 # --- the model and its losses -------------------------------------------------------------------------------

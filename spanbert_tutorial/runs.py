@@ -4,7 +4,7 @@
 
 import json
 import lzma
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -26,10 +26,12 @@ from spanbert_tutorial.pretraining import (
     start_positions_from_sinusoids,
     unigram_entropy,
 )
+from spanbert_tutorial.snapshots import Snapshots
 from spanbert_tutorial.span_masking import SpanMasking
 from spanbert_tutorial.training import History, Recipe, train
 from spanbert_tutorial.wordpiece import WordPiece
 
+PARTS = {"train": False, "held_out": True}  # folder → whether its documents are held out
 HELD_OUT_EVERY = 50  # of the documents of a user's corpus, one in fifty is kept for measuring
 ALMANAC_PIECES = 2_000  # vocabulary of the almanac
 VOCABULARY_SENTENCES = 1_000_000  # enough to learn a vocabulary from, and they fit into memory
@@ -81,38 +83,54 @@ class Text:
         return unigram_entropy(self.train.ids, len(self.wordpiece))
 
 
-def parts(source: str, held_out: bool) -> Iterator[Document]:
-    """The training or the held-out documents of the almanac or of a path."""
+def parts(source: str, held_out: bool, leave_out: Collection[str] = ()) -> Iterator[Document]:
+    """The training or the held-out documents of the almanac or of a path, without those with a title in `leave_out`."""
     if source == "almanac":
         for document in almanac.read("validation" if held_out else "train"):
             yield split_sentences(document["text"])
     else:
-        for number, document in enumerate(documents(source)):
+        for number, document in enumerate(documents(source, leave_out)):
             if (number % HELD_OUT_EVERY == HELD_OUT_EVERY - 1) == held_out:
                 yield document
 
 
-def open_text(source: str, folder: str | Path, vocabulary: str | Path | None = None, vocab_size: int = 8_000) -> Text:
+def open_text(
+    source: str,
+    folder: str | Path,
+    vocabulary: str | Path | None = None,
+    vocab_size: int = 8_000,
+    leave_out: Collection[str] = (),
+) -> Text:
     """Encodes the shipped almanac (`source="almanac"`) or the corpus at a path into `folder`, once.
 
     vocabulary: a vocab.txt or tokenizer.json; None means the almanac's own, or for a path a new one of `vocab_size`.
+    leave_out: titles of documents that are neither trained nor measured on (for `.jsonl` files).
     """
     if vocabulary is None and source == "almanac":
         vocabulary = data_path("almanac", "vocab.txt")
     if vocabulary is not None:
         wordpiece = WordPiece.from_file(vocabulary)
     else:
-        sentences = (sentence for document in parts(source, held_out=False) for sentence in document)
+        sentences = (sentence for document in parts(source, False, leave_out) for sentence in document)
         wordpiece = WordPiece.train(list(islice(sentences, VOCABULARY_SENTENCES)), vocab_size)
     try:
         encoded = [
-            encode_corpus(parts(source, held_out), wordpiece.encode_many, len(wordpiece), Path(folder, str(held_out)))
-            for held_out in (False, True)
+            encode_corpus(parts(source, held_out, leave_out), wordpiece.encode_many, len(wordpiece), Path(folder, name))
+            for name, held_out in PARTS.items()
         ]
     except InputError as error:
         hint = f" A corpus needs at least {HELD_OUT_EVERY} documents: one in {HELD_OUT_EVERY} is kept for measuring."
         raise InputError(f"{source}: {error}{hint if source != 'almanac' else ''}") from None
+    wordpiece.save(folder)  # last: the sign that the text is whole
     return Text(*encoded, wordpiece)
+
+
+def reopen_text(folder: str | Path) -> Text:
+    """The text that `open_text` encoded into `folder`, without the files that it came from."""
+    if not Path(folder, "tokenizer.json").is_file():
+        raise InputError(f"{folder} holds no whole encoded text: start the run anew without --resume.")
+    wordpiece = WordPiece.from_file(Path(folder, "tokenizer.json"))
+    return Text(*(EncodedCorpus.load(Path(folder, name)) for name in PARTS), wordpiece)
 
 
 def write_almanac(folder: str | Path) -> None:
@@ -140,13 +158,15 @@ def new_model(run: Run, text: Text) -> PretrainingModel:
     return model
 
 
-def pretrain(run: Run, text: Text) -> tuple[PretrainingModel, History]:
-    """Trains a new model. The same run on the same text gives the same batches."""
-    model = new_model(run, text)
+def pretrain(
+    run: Run, text: Text, model: PretrainingModel | None = None, snapshots: Snapshots | None = None
+) -> tuple[PretrainingModel, History]:
+    """Trains a new model, or goes on with `model`. The same run on the same text gives the same batches."""
+    model = model or new_model(run, text)
     data = PretrainingData(text.train, text.wordpiece, Objective.named(run.objective), run.length, run.batch_size)
     recipe = Recipe(run.steps, run.peak_learning_rate, warmup_steps=max(1, run.steps // 10))
     batches = data.batches(np.random.default_rng(run.seed))
-    return model, train(model, batches, recipe, reference=text.unigram_entropy)
+    return model, train(model, batches, recipe, text.unigram_entropy, snapshots)
 
 
 def held_out(model: PretrainingModel, run: Run, text: Text) -> dict[str, dict[str, float]]:

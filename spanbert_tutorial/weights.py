@@ -127,7 +127,8 @@ def checkpoint_folder(path_or_name: str | Path) -> Path:
 
     try:  # one of the two weight files is enough
         for weights in ("model.safetensors", "pytorch_model.bin"):
-            folder = Path(snapshot_download(path_or_name, allow_patterns=["config.json", weights]))
+            wanted = ["config.json", "vocab.txt", "tokenizer.json", weights]
+            folder = Path(snapshot_download(path_or_name, allow_patterns=wanted))
             if (folder / weights).exists():
                 break
     except Exception as error:  # the hub's client raises many kinds: network, name, access

@@ -15,7 +15,14 @@ from transformers import AutoTokenizer, BertConfig, BertForMaskedLM, BertForPreT
 
 from spanbert_tutorial import checkpoints
 from spanbert_tutorial.bert import BertEncoder, EncoderConfig
-from spanbert_tutorial.checkpoints import check_output, load_checkpoint, model_state, save_checkpoint
+from spanbert_tutorial.checkpoints import (
+    check_output,
+    continue_from,
+    load_checkpoint,
+    model_state,
+    save_checkpoint,
+    vocabulary_file,
+)
 from spanbert_tutorial.corpora import EncodedCorpus
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.pretraining import OBJECTIVES, Objective, PretrainingData, PretrainingModel
@@ -300,3 +307,44 @@ def test_a_vocabulary_larger_than_the_model(tmp_path, wordpiece):
     larger.save(folder)
     with pytest.raises(InputError, match="47 pieces in its tokenizer.json but a vocab_size of 46"):
         load_checkpoint(folder)
+
+
+@pytest.mark.parametrize("objective, new", [
+    ("span+sbo", []),
+    ("span", []),
+    ("mlm+nsp", ["next_sentence"]),
+])
+def test_continuing_takes_every_head_that_is_there_and_names_the_others(tmp_path, wordpiece, objective, new):
+    first = model_of("span+sbo")
+    save_checkpoint(tmp_path / "a", first, wordpiece, "span+sbo", "card")
+    second, started_anew = continue_from(tmp_path / "a", objective, seed=4)
+    assert started_anew == new
+    before, after = model_state(first), model_state(second)
+    assert all(torch.equal(weight, after[name]) for name, weight in before.items() if name in after)
+    assert {name for name in after if name not in before} == {name for name in after if "relationship" in name or
+                                                             "pooler" in name}
+    again, _ = continue_from(tmp_path / "a", objective, seed=4)
+    assert all(torch.equal(weight, model_state(again)[name]) for name, weight in after.items())
+
+
+@pytest.mark.parametrize("kind, new", [
+    (BertModel, ["masked_language_model", "boundary"]),  # as the released SpanBERT: an encoder without heads
+    (BertForMaskedLM, ["boundary"]),
+    (BertForPreTraining, ["boundary"]),
+])
+def test_continuing_from_a_transformers_folder(tmp_path, wordpiece, kind, new):
+    config = BertConfig(vocab_size=len(wordpiece), hidden_size=32, num_hidden_layers=2, num_attention_heads=2,
+                        intermediate_size=64, max_position_embeddings=32)
+    theirs = kind(config).eval()
+    theirs.save_pretrained(tmp_path / "a")
+    with pytest.raises(InputError, match="no tokenizer.json or vocab.txt: give the vocabulary"):
+        vocabulary_file(tmp_path / "a")
+    wordpiece.save_vocabulary(tmp_path / "a" / "vocab.txt")
+    assert vocabulary_file(tmp_path / "a") == tmp_path / "a" / "vocab.txt"
+    model, started_anew = continue_from(tmp_path / "a", "span+sbo")
+    assert started_anew == new
+    ids = torch.arange(5, 15)[None]
+    encoder = theirs if kind is BertModel else theirs.bert
+    assert torch.allclose(model.eval().encoder(ids), encoder(ids).last_hidden_state, atol=1e-5)
+    if kind is BertForMaskedLM:
+        assert torch.allclose(model.masked_language_model(model.encoder(ids)), theirs(ids).logits, atol=1e-5)

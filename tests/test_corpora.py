@@ -242,3 +242,12 @@ def test_loading_what_is_not_there_or_cut_off(tmp_path):
     ids.write_bytes(ids.read_bytes()[:-4])
     with pytest.raises(InputError, match="encode the text again"):
         EncodedCorpus.load(tmp_path)
+
+
+def test_titles_to_leave_out(tmp_path):
+    path = tmp_path / "corpus.jsonl"
+    rows = [{"title": "Oxygen", "text": "A gas."}, {"title": "Oxygen mask", "text": "A mask."}, {"text": "No title."}]
+    path.write_text("\n".join(json.dumps(row) for row in rows), encoding="utf-8")
+    assert list(documents(path, leave_out={"Oxygen"})) == [["A mask."], ["No title."]]
+    with pytest.raises(InputError, match="holds no text"):
+        list(documents(path, leave_out={"Oxygen", "Oxygen mask", None}))

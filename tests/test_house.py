@@ -20,6 +20,7 @@ FLOORS = [
     {"bert"},
     {"span_masking", "sentence_pairs", "single_sequence"},
     {"boundary"},
+    {"snapshots"},
     {"training"},
     {"pretraining"},
     {"checkpoints"},

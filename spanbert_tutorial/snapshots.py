@@ -1,0 +1,138 @@
+"""Snapshots of a run, so that a stopped one goes on bit for bit. Chapter: `book/spanbert/pretraining_spanbert`.
+
+A snapshot is written into a folder of its own, forced to the disk, and renamed as the last step: a reader, or a run
+that comes after a power cut, meets a whole snapshot or none. Only then is the one before it removed.
+"""
+
+import hashlib
+import json
+import logging
+import os
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch
+from accelerate import Accelerator
+
+from spanbert_tutorial.errors import InputError
+
+UNLIKELY_SEED = 7_240_531_866
+LIST = "snapshot.json"  # what the snapshot holds, with sizes and checksums
+
+
+def checksum(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def whole(path: Path, wanted: str) -> bool:
+    """Whether a file is there with the checksum of then."""
+    return path.is_file() and checksum(path) == wanted
+
+
+def force_to_disk(path: Path) -> None:
+    """A file or folder survives a power cut after this."""
+    if os.name == "nt" and path.is_dir():
+        return  # Windows opens no folders
+    handle = os.open(path, os.O_RDONLY if os.name != "nt" else os.O_RDWR)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def without_note_on_shared_weights() -> Iterator[None]:
+    """The heads share the word embeddings, which are stored once, as they should be; accelerate warns each time."""
+    logger = logging.getLogger("accelerate.utils.other")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+
+
+class Snapshots:
+    """The snapshots of one run in `folder`. facts: what must not change between parts of a run (settings, text).
+
+    every: seconds between two snapshots.
+    """
+
+    def __init__(self, folder: str | Path, facts: Mapping[str, str | int | float | bool], every: float = 120.0):
+        self.folder, self.facts, self.every = Path(folder), dict(facts), every
+        self.written = time.monotonic()
+
+    def due(self) -> bool:
+        return time.monotonic() - self.written >= self.every
+
+    def newest(self) -> Path | None:
+        """The last whole snapshot; what a stopped writer left is passed over."""
+        return max(self.folder.glob("step-*[0-9]"), default=None)
+
+    def save(self, accelerator: Accelerator, step: int) -> None:
+        """Writes a snapshot of everything that the accelerator knows. Raises InputError when there is no room."""
+        before, target = self.newest(), self.folder / f"step-{step:09d}"
+        part = target.with_suffix(".part")
+        self.written = time.monotonic()
+        if target == before:
+            return
+        try:
+            if accelerator.is_main_process:
+                shutil.rmtree(part, ignore_errors=True)
+                part.mkdir(parents=True)
+            accelerator.wait_for_everyone()
+            with without_note_on_shared_weights():
+                accelerator.save_state(str(part))
+            accelerator.wait_for_everyone()
+            if accelerator.is_main_process:
+                self._finish(part, target)
+                if before is not None:
+                    shutil.rmtree(before)
+        except (OSError, RuntimeError) as error:  # torch reports a full disk as a RuntimeError
+            kept = f"the last whole snapshot is {before.name}" if before else "there is no whole snapshot yet"
+            raise InputError(f"no snapshot of step {step} can be written to {self.folder} ({error}): make room and "
+                             f"go on with --resume; {kept}.") from error
+        accelerator.wait_for_everyone()
+
+    def _finish(self, part: Path, target: Path) -> None:
+        files = sorted(path for path in part.iterdir())
+        listed = {path.name: {"bytes": path.stat().st_size, "sha256": checksum(path)} for path in files}
+        (part / LIST).write_text(json.dumps({"facts": self.facts, "files": listed}, indent=1), encoding="utf-8")
+        for path in [*files, part / LIST, part]:
+            force_to_disk(path)
+        os.replace(part, target)
+        force_to_disk(self.folder)
+
+    def load(self, accelerator: Accelerator) -> bool:
+        """Brings everything that the accelerator knows to the newest snapshot; False when there is none.
+
+        Raises InputError for a snapshot of other settings or another text, and for one that was changed or cut off.
+        """
+        newest = self.newest()
+        if newest is None:
+            return False
+        self._check(newest)
+        marker = torch.manual_seed(UNLIKELY_SEED).get_state()
+        accelerator.load_state(str(newest))
+        if torch.equal(torch.get_rng_state(), marker):  # accelerate only logs it when random states do not load
+            raise InputError(f"{newest} holds no random states that load here: go on with the versions of then.")
+        return True
+
+    def _check(self, snapshot: Path) -> None:
+        try:
+            listed = json.loads((snapshot / LIST).read_text(encoding="utf-8"))
+            was, files = dict(listed["facts"]), {name: file["sha256"] for name, file in listed["files"].items()}
+        except (OSError, ValueError, KeyError, AttributeError, TypeError):
+            was, files = {}, {LIST: ""}
+        broken = [name for name, wanted in files.items() if not whole(snapshot / name, wanted)]
+        if broken:
+            raise InputError(f"{snapshot} is not as it was written ({', '.join(broken)}): restore it from a copy, or "
+                             "remove the run's folder and start anew.")
+        changed = [name for name, value in self.facts.items() if was.get(name) != value]
+        if changed:
+            how = ", ".join(f"{name} was {was.get(name)} and is {self.facts[name]}" for name in changed)
+            raise InputError(f"the run in {self.folder} began otherwise ({how}): give the same, or another --output.")

@@ -1,0 +1,200 @@
+"""A stopped run goes on bit for bit; what cannot be continued truthfully is refused."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from accelerate.state import AcceleratorState
+
+from spanbert_tutorial import training
+from spanbert_tutorial.bert import EncoderConfig
+from spanbert_tutorial.corpora import EncodedCorpus
+from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.pretraining import Objective, PretrainingData, PretrainingModel
+from spanbert_tutorial.snapshots import Snapshots
+from spanbert_tutorial.training import Recipe, train
+from spanbert_tutorial.wordpiece import WordPiece
+
+STEPS = 8
+
+
+@pytest.fixture(autouse=True)
+def on_the_processor(monkeypatch):
+    AcceleratorState._reset_state(reset_partial_state=True)
+    monkeypatch.setattr(training, "precision", lambda: "no")
+    monkeypatch.setenv("ACCELERATE_USE_CPU", "true")
+    monkeypatch.setenv("SPANBERT_TUTORIAL_STATIC", "1")
+    yield
+    AcceleratorState._reset_state(reset_partial_state=True)
+
+
+@pytest.fixture(scope="module")
+def data() -> PretrainingData:
+    """Twenty documents of four sentences: an epoch is five batches, so eight steps cross into the second."""
+    ids = np.random.default_rng(0).integers(5, 2_000, 20 * 40).astype(np.uint16)
+    corpus = EncodedCorpus(ids, np.arange(10, 801, 10), np.arange(40, 801, 40))
+    wordpiece = WordPiece.from_file(data_path("almanac", "vocab.txt"))
+    return PretrainingData(corpus, wordpiece, Objective.named("span+sbo"), 48, batch_size=4)
+
+
+def part(data, folder, stop_after=None, facts=None, every=0.0):
+    """One part of a run with dropout. Returns model, history and the snapshots; with `stop_after` it breaks off."""
+    torch.manual_seed(3)
+    config = EncoderConfig.tiny(vocab_size=2_000, num_hidden_layers=1, hidden_size=64, num_attention_heads=2)
+    model = PretrainingModel(config, data.objective)
+    batches = data.batches(np.random.default_rng(1))
+    if stop_after is not None:
+        batches = Breaking(batches, stop_after)
+    snapshots = Snapshots(folder, facts or {"seed": 1}, every) if folder else None
+    return model, train(model, batches, Recipe(STEPS, 1e-2, 2), snapshots=snapshots)
+
+
+class Breaking:
+    """The batches of a run that breaks off where a batch is drawn."""
+
+    def __init__(self, batches, after: int):
+        self.batches, self.left = batches, after
+        self.state_dict, self.load_state_dict = batches.state_dict, batches.load_state_dict
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self.left == 0:
+            raise ConnectionError("the machine went away")
+        self.left -= 1
+        return next(self.batches)
+
+
+def equal(first: PretrainingModel, second: PretrainingModel) -> bool:
+    pairs = zip(first.state_dict().values(), second.state_dict().values(), strict=True)
+    return all(torch.equal(a, b) for a, b in pairs)
+
+
+@pytest.mark.parametrize("stop", [1, 4, 5, 7])
+def test_a_stopped_run_ends_with_the_same_weights_and_history(data, tmp_path, stop):
+    whole, history = part(data, None)
+    with pytest.raises(ConnectionError):
+        part(data, tmp_path, stop_after=stop)
+    assert [path.name for path in tmp_path.iterdir()] == [f"step-{stop:09d}"]  # the earlier ones are gone
+    torch.rand(17)  # whatever else the process draws
+    resumed, continued = part(data, tmp_path)
+    assert equal(whole, resumed) and history == continued
+
+
+def test_a_finished_run_trains_no_further(data, tmp_path):
+    first, _ = part(data, tmp_path)
+    second, history = part(data, tmp_path)
+    assert equal(first, second) and history.steps == list(range(1, STEPS + 1))
+
+
+def test_without_dropping_out_of_it_a_run_with_snapshots_is_the_run_without(data, tmp_path):
+    assert equal(part(data, None)[0], part(data, tmp_path)[0])
+
+
+def test_another_setting_is_refused(data, tmp_path):
+    with pytest.raises(ConnectionError):
+        part(data, tmp_path, stop_after=2)
+    with pytest.raises(InputError, match=r"began otherwise \(seed was 1 and is 2\)"):
+        part(data, tmp_path, facts={"seed": 2})
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "optimizer.bin", "custom_checkpoint_1.pkl", "snapshot.json"])
+@pytest.mark.parametrize("harm", ["cut", "change", "remove"])
+def test_a_snapshot_that_is_not_whole_is_refused(data, tmp_path, name, harm):
+    with pytest.raises(ConnectionError):
+        part(data, tmp_path, stop_after=2)
+    file = tmp_path / "step-000000002" / name
+    content = bytearray(file.read_bytes())
+    if harm == "remove":
+        file.unlink()
+    else:
+        content[len(content) // 2] ^= 1
+        file.write_bytes(content if harm == "change" else content[:-1])
+    if name == "snapshot.json" and harm == "change":
+        file.write_bytes(b"{}")
+    with pytest.raises(InputError, match=f"not as it was written .*{name}"):
+        part(data, tmp_path)
+
+
+def test_a_half_written_snapshot_is_passed_over(data, tmp_path):
+    with pytest.raises(ConnectionError):
+        part(data, tmp_path, stop_after=3)
+    half = tmp_path / "step-000000004.part"
+    half.mkdir()
+    (half / "model.safetensors").write_bytes(b"half")
+    whole, resumed = part(data, None)[0], part(data, tmp_path)[0]
+    assert equal(whole, resumed)
+
+
+def test_no_room_names_the_last_whole_snapshot(data, tmp_path, monkeypatch):
+    with pytest.raises(ConnectionError):
+        part(data, tmp_path, stop_after=3)
+    monkeypatch.setattr(training.Accelerator, "save_state", no_room)
+    with pytest.raises(InputError, match="no snapshot of step 4 .*No space left.*the last whole .* step-000000003"):
+        part(data, tmp_path)
+    monkeypatch.undo()
+    assert (tmp_path / "step-000000003").is_dir()
+
+
+def no_room(self, folder: str) -> None:
+    Path(folder, "model.safetensors").write_bytes(b"half")
+    raise OSError(28, "No space left on device")
+
+
+def test_random_states_that_do_not_load_are_refused(data, tmp_path, monkeypatch):
+    """Accelerate goes on without them; with dropout the run would not be the same."""
+    with pytest.raises(ConnectionError):
+        part(data, tmp_path, stop_after=2)
+    snapshot = tmp_path / "step-000000002"
+    listed = json.loads((snapshot / "snapshot.json").read_text(encoding="utf-8"))
+    (snapshot / "random_states_0.pkl").unlink()
+    del listed["files"]["random_states_0.pkl"]
+    (snapshot / "snapshot.json").write_text(json.dumps(listed), encoding="utf-8")
+    with pytest.raises(InputError, match="no random states"):
+        part(data, tmp_path)
+
+
+COMMAND = [sys.executable, "-m", "spanbert_tutorial", "pretrain", "--batch-size", "2", "--length", "24"]
+
+
+def command(corpus: Path, output: Path, *more: str) -> list[str]:
+    return [*COMMAND, "--corpus", str(corpus), "--vocab-size", "80", "--output", str(output), *more]
+
+
+def test_control_c_keeps_the_state_and_says_how_to_go_on(tmp_path):
+    """The command is stopped while it trains, refuses to start over, and ends like the run that was left alone."""
+    corpus = tmp_path / "corpus.txt"
+    corpus.write_text("\n\n".join(f"The boat {i} left the town.\nIt was {i % 7} years old." for i in range(200)))
+    steps = ["--steps", "300"]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "SPANBERT_TUTORIAL_STATIC": "0"}
+    subprocess.run(command(corpus, tmp_path / "whole", *steps), check=True, capture_output=True, env=environment)
+    stopped = subprocess.Popen(command(corpus, tmp_path / "made", *steps), stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True, env=environment)
+    wait_for_training(stopped)
+    stopped.send_signal(signal.SIGINT)
+    _, complaint = stopped.communicate(timeout=120)
+    assert stopped.returncode == 130 and "--resume" in complaint, complaint
+    assert not (tmp_path / "made").exists()
+    again = subprocess.run(command(corpus, tmp_path / "made", *steps), capture_output=True, text=True, env=environment)
+    assert again.returncode == 2 and "holds a stopped run" in again.stderr
+    subprocess.run(command(corpus, tmp_path / "made", *steps, "--resume"), check=True, env=environment)
+    weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "made")]
+    assert weights[0] == weights[1]
+    assert {path.name for path in tmp_path.iterdir()} == {"corpus.txt", "whole", "made"}  # no state left
+
+
+def wait_for_training(process: subprocess.Popen) -> None:
+    """Until the bar of the training stands on the screen."""
+    seen, end = "", time.monotonic() + 120
+    while "unigram=" not in seen:
+        assert process.poll() is None and time.monotonic() < end, seen
+        seen += process.stdout.read(1)
