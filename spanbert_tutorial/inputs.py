@@ -3,6 +3,8 @@
 Source: BERT §3, figure 2. Shapes: B batch, n sequence, H hidden, t chosen tokens.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -30,25 +32,39 @@ class Embeddings(nn.Module):
         return self.dropout(self.layer_norm(self.words(ids) + segment + position))  # [B,n,H]
 
 
-def assemble(segments: list[tuple], wordpiece: WordPiece) -> dict[str, Tensor]:
-    """[CLS] first segment [SEP] (second segment [SEP]), padded; with the places and originals of the chosen tokens.
+def frame(
+    first: Sequence[int], second: Sequence[int] | None = None, *, cls_id: int, sep_id: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """[CLS] first sentence [SEP] (second sentence [SEP]): ids and segments, both int64 [n]. BERT §3, figure 2.
 
-    Returns ids, segments int64 [B, n], attention_mask bool [B, n], masked_batch, masked_position, masked_ids int64 [t].
+    Each [SEP] belongs to the sentence that it closes, [CLS] to the first.
+    """
+    parts = [[cls_id], first, [sep_id]] + ([] if second is None else [second, [sep_id]])
+    ids = np.concatenate(parts, dtype=np.int64, casting="unsafe")  # an empty list counts as floats
+    segments = np.zeros_like(ids)
+    segments[len(first) + 2 :] = 1
+    return ids, segments
+
+
+def assemble(segments: list[tuple], wordpiece: WordPiece) -> dict[str, Tensor]:
+    """A batch of framed inputs, padded on the right; with the places and originals of the chosen tokens.
+
+    segments: for the first sentences, and for the second ones if there are any, original ids, corrupted ids, selected
+    (all [B, n]) and lengths [B]. Returns ids, segments int64 [B, n], attention_mask bool [B, n], masked_batch,
+    masked_position, masked_ids int64 [t].
     """
     lengths = sum(part[3] for part in segments) + 1 + len(segments)  # [B]
     shape = (len(lengths), int(lengths.max()))
     ids, kinds = np.full(shape, wordpiece.pad_id, dtype=np.int64), np.zeros(shape, dtype=np.int64)
     originals = np.full(shape, NO_TARGET, dtype=np.int64)
-    ids[:, 0] = wordpiece.cls_id
-    for row in range(len(lengths)):
-        at = 1
-        for kind, (original, corrupted, selected, real) in enumerate(segments):
-            n = real[row]
-            ids[row, at : at + n] = corrupted[row, :n]
-            originals[row, at : at + n] = np.where(selected[row, :n], original[row, :n], NO_TARGET)
-            ids[row, at + n] = wordpiece.sep_id
-            kinds[row, at : at + n + 1] = kind
-            at += n + 1
+    for row, n in enumerate(lengths):
+        seen, targets = [], []
+        for original, corrupted, selected, real in segments:
+            here = (row, slice(real[row]))  # without padding
+            seen.append(corrupted[here])
+            targets.append(np.where(selected[here], original[here], NO_TARGET))
+        ids[row, :n], kinds[row, :n] = frame(*seen, cls_id=wordpiece.cls_id, sep_id=wordpiece.sep_id)
+        originals[row, :n], _ = frame(*targets, cls_id=NO_TARGET, sep_id=NO_TARGET)  # never to be predicted
     masked_batch, masked_position = np.nonzero(originals != NO_TARGET)
     arrays = {
         "ids": ids,

@@ -18,7 +18,7 @@ from spanbert_tutorial.bert import BertEncoder, EncoderConfig, MaskedLanguageMod
 from spanbert_tutorial.boundary import BoundaryTargets, SpanBoundaryObjective, boundary_loss, boundary_targets
 from spanbert_tutorial.corpora import EncodedCorpus
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.inputs import NO_TARGET, assemble
+from spanbert_tutorial.inputs import NO_TARGET, assemble, frame
 from spanbert_tutorial.masking import TokenMasking, corrupt
 from spanbert_tutorial.sentence_pairs import sentence_pairs
 from spanbert_tutorial.single_sequence import single_sequence_blocks
@@ -235,7 +235,7 @@ def fill(model: PretrainingModel, wordpiece: WordPiece, text: str, top: int = 3)
         raise InputError("the text has no [MASK]: write one [MASK] for each hidden piece.")
     model.eval()
     embedding = model.encoder.embeddings.words.weight
-    framed = np.concatenate([[wordpiece.cls_id], ids, [wordpiece.sep_id]])
+    framed, _ = frame(ids, cls_id=wordpiece.cls_id, sep_id=wordpiece.sep_id)
     hidden = model.encoder(torch.from_numpy(framed).to(embedding.device)[None])  # [1, n + 2, H]
     mlm = best(model.masked_language_model(hidden[0, 1:-1]), wordpiece, top)
     sbo: dict[int, list] = {}

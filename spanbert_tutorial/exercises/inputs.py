@@ -1,0 +1,151 @@
+"""Check for the exercise of `book/bert/inputs`: a batch of pairs as ids, segments and attention mask."""
+
+from collections.abc import Callable
+from itertools import combinations
+from textwrap import fill
+
+import numpy as np
+
+PAD, CLS, SEP = 0, 101, 102  # as in BERT's cased vocabulary
+Pair = tuple[list[int], list[int]]
+
+# (pairs, longest): rows of different length, pairs to cut (a tie among them), and one that just fits.
+CASES = [
+    ([([11, 12, 13, 14], [21, 22, 23]), ([31, 32], [41]), ([51], [61, 62, 63, 64])], 512),
+    ([([11, 12, 13, 14, 15, 16], [21, 22, 23]), ([31], [41, 42]), ([51, 52], [61, 62, 63, 64, 65, 66, 67, 68])], 9),
+    ([([11, 12, 13, 14], [21, 22, 23, 24]), ([31, 32, 33], [41])], 8),
+    ([([11, 12], [21, 22, 23])], 8),
+]
+
+# A setting of `batch_with` that is wrong, and what to say.
+MISTAKES = {
+    ("cls", "none"): "[CLS] is missing. It opens every input",
+    ("cls", "both"): "[CLS] stands before the second sentence, too. An input has one, at the very start",
+    ("first_sep", False): "there is no [SEP] between the sentences",
+    ("final_sep", False): "the final [SEP] is missing. Each sentence is closed by its own",
+    ("first_sep_segment", 1): "the first [SEP] is in segment 1. It closes the first sentence, so it is in segment 0",
+    ("final_sep_segment", 0): "the final [SEP] is in segment 0. It closes the second sentence, so it is in segment 1",
+    ("pad_segment", 1): "padding is in segment 1. Nobody looks at it, but here it has segment 0",
+    ("first_segment", 1): "segments count from 1. The table has the rows 0 and 1",
+    ("second_segment", 0): "all segments are 0. The second sentence is in segment 1",
+    ("mask", "all"): "the mask is 1 at padding, so the padding would be read as text. It is 1 at real tokens only",
+    ("mask", "turned"): "the mask is turned round. It is 1 at real tokens and 0 at padding",
+    ("mask", "words"): "the mask is 0 at [CLS] or [SEP]. They are real tokens; only padding has 0",
+    ("side", "left"): "padding stands on the left. Put it on the right, so that [CLS] has position 0",
+    ("width", "longest"): "all rows are as long as allowed. Pad only to the longest row of the batch",
+    ("cut", "none"): "a row is longer than allowed. Cut the sentences first, then frame them",
+    ("cut", "framed"): "the row was cut after framing, so a [SEP] is lost. Cut the sentences first, then frame them",
+    ("cut", "second"): "only the second sentence was cut. Take each token from the one that is longer at that moment",
+    ("cut", "first at a tie"): "equally long sentences lost a token of the first. At a tie, cut the second",
+    ("cut", "front"): "tokens were cut at the start of a sentence. Cut at its end",
+    ("specials", 2): "too few tokens were cut: three places are needed beside the words, [CLS] and two [SEP]",
+    ("specials", 0): "too few tokens were cut: three places are needed beside the words, [CLS] and two [SEP]",
+    ("specials", 4): "one token too many was cut. [CLS] and two [SEP] take three places",
+}
+RIGHT = {
+    "cls": "first", "first_sep": True, "final_sep": True, "first_sep_segment": 0, "final_sep_segment": 1,
+    "pad_segment": 0, "first_segment": 0, "second_segment": 1, "mask": "right", "side": "right", "width": "batch",
+    "cut": "longer", "specials": 3,
+}  # fmt: skip
+
+
+def check_batch(attempt: Callable[[list[Pair], int], tuple]) -> None:
+    """Prints whether `attempt(pairs, longest)` gives ids, segments and mask [B,n] of a batch of pairs."""
+    print(fill(diagnose_batch(attempt), width=68))
+
+
+def diagnose_batch(attempt: Callable[[list[Pair], int], tuple]) -> str:
+    """One sentence: correct, or the likely mistakes."""
+    answers = []
+    for pairs, longest in CASES:
+        try:
+            answer = attempt([(list(first), list(second)) for first, second in pairs], longest)
+        except Exception as error:  # whatever the reader's code raises is the reader's message
+            return f"Not yet: the function stopped with {type(error).__name__}: {error}"
+        if answer is None:
+            return "Not yet: the function returns nothing. End it with `return`."
+        problem = _shape_problem(answer, len(pairs))
+        if problem:
+            return f"Not yet: {problem}."
+        answers.append(tuple(np.asarray(array).astype(int) for array in answer))
+    wrong = _fewest_mistakes(answers)
+    if wrong is None:
+        return _first_difference(answers)
+    if wrong:
+        return f"Not yet: {'; and '.join(dict.fromkeys(MISTAKES[mistake] for mistake in wrong))}."
+    return "Correct: one [CLS], two [SEP], each in its own segment; the mask is 1 at real tokens."
+
+
+def _shape_problem(answer: tuple, rows: int) -> str:
+    """What keeps an answer from being three arrays [B,n]; empty when nothing does."""
+    if not isinstance(answer, tuple | list) or len(answer) != 3:
+        return "return three arrays: ids, segments, mask"
+    for name, array in zip(("ids", "segments", "mask"), answer, strict=True):
+        try:
+            shape = np.asarray(array).astype(int).shape
+        except (TypeError, ValueError):
+            return f"the rows of {name} have different lengths. Pad the shorter ones"
+        if len(shape) != 2 or shape[0] != rows or shape != np.shape(np.asarray(answer[0])):
+            return f"{name} has the shape {shape}. All three have [B,n], a row for each of the {rows} pairs"
+    return ""
+
+
+def _fewest_mistakes(answers: list[tuple]) -> tuple | None:
+    """The smallest set of at most three mistakes that explains all answers; () when all are right, None for no set."""
+    for count in range(4):
+        for mistakes in combinations(MISTAKES, count):
+            settings = {**RIGHT, **dict(mistakes)}
+            made = (batch_with(pairs, longest, **settings) for pairs, longest in CASES)
+            if all(all(map(np.array_equal, *both)) for both in zip(made, answers, strict=True)):
+                return mistakes
+    return None
+
+
+def _first_difference(answers: list[tuple]) -> str:
+    """The first row that is not as wanted, for a mistake without a name."""
+    for (pairs, longest), answer in zip(CASES, answers, strict=True):
+        wanted = batch_with(pairs, longest, **RIGHT)
+        for name, here, there in zip(("ids", "segments", "mask"), answer, wanted, strict=True):
+            for pair, got, row in zip(pairs, here.tolist(), there.tolist(), strict=True):
+                if got != row:
+                    said = f"for the pair {pair} and at most {longest} tokens, {name} are {got}"
+                    return f"Not yet: {said}, wanted are {row}."
+    return "Not yet: the arrays differ from the ones wanted."  # cannot happen: then no mistake was made
+
+
+def batch_with(pairs: list[Pair], longest: int, **settings) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The exercise's answer, right or with mistakes; the settings are those of RIGHT."""
+    rows = [framed_with(*shortened(*pair, longest, settings), settings) for pair in pairs]
+    if settings["cut"] == "framed":
+        rows = [row[:longest] for row in rows]
+    width = longest if settings["width"] == "longest" else max(map(len, rows))
+    batch = []
+    for row in rows:
+        space = [(PAD, settings["pad_segment"], settings["mask"] in ("all", "turned"))] * (width - len(row))
+        batch.append(space + row if settings["side"] == "left" else row + space)
+    ids, segments, mask = np.array(batch, dtype=int).transpose(2, 0, 1)
+    return ids, segments, mask
+
+
+def shortened(first: list[int], second: list[int], longest: int, settings: dict) -> tuple[list[int], list[int]]:
+    """The sentences, cut until they fit beside the special tokens."""
+    first, second, cut = list(first), list(second), settings["cut"]
+    while len(first) + len(second) > longest - settings["specials"] and cut not in ("none", "framed"):
+        longer = first if len(first) > len(second) - (cut == "first at a tie") else second
+        longer = second if cut == "second" and len(second) > 1 else longer
+        longer.pop(0 if cut == "front" else -1)
+    return first, second
+
+
+def framed_with(first: list[int], second: list[int], settings: dict) -> list[tuple[int, int, int]]:
+    """(id, segment, mask) of each token of one input."""
+    one, two, mask = settings["first_segment"], settings["second_segment"], settings["mask"]
+    two = two + one  # segments counted from 1 are all one too high
+    of_word, of_special = int(mask != "turned"), int(mask in ("right", "all"))
+    row = [(CLS, one, of_special)] * (settings["cls"] != "none")
+    row += [(token, one, of_word) for token in first]
+    row += [(SEP, one + settings["first_sep_segment"] * (two - one), of_special)] * settings["first_sep"]
+    row += [(CLS, two, of_special)] * (settings["cls"] == "both")
+    row += [(token, two, of_word) for token in second]
+    closing = two if settings["final_sep_segment"] else one
+    return row + [(SEP, closing, of_special)] * settings["final_sep"]
