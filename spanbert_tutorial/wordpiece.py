@@ -6,6 +6,7 @@ WordPiece papers named in the chapter. Text is cased everywhere unless you ask f
 """
 
 import json
+import math
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -62,21 +63,60 @@ def split_word(word: str, vocabulary: set[str], longest: int = 100) -> list[str]
     return pieces or ["[UNK]"]
 
 
-def pair_scores(words: dict[tuple[str, ...], int], by: str = "likelihood") -> dict[tuple[str, str], float]:
-    """Score of merging each neighbouring pair of pieces, over words (as tuples of pieces) with their counts.
+def single_pieces(word: str) -> tuple[str, ...]:
+    """The word as single characters, each a piece: what learning starts from."""
+    return (word[:1], *("##" + character for character in word[1:]))
 
-    `by="frequency"` (BPE): how often the pair stands together. `by="likelihood"` (WordPiece): that count divided by the
-    product of the counts of its two parts, which favours pairs whose parts rarely stand apart.
-    """
+
+def joined(pair: tuple[str, str]) -> str:
+    """The piece that merging a pair makes; its right part has lost its `##`."""
+    return pair[0] + pair[1].removeprefix("##")
+
+
+def count_pieces(words: dict[tuple[str, ...], int]) -> tuple[Counter, Counter]:
+    """How often each piece and each pair of neighbouring pieces stands in words with their counts."""
     pieces, pairs = Counter(), Counter()
     for word, count in words.items():
         for piece in word:
             pieces[piece] += count
         for pair in zip(word, word[1:], strict=False):
             pairs[pair] += count
+    return pieces, pairs
+
+
+def likelihood_gain(pair: tuple[str, str], together: int, pieces: Counter, total: int) -> float:
+    """By how many nats the log-likelihood of the text rises when a pair is merged, each piece drawn by its share.
+
+    pieces: piece → count, `total` in all. Exact when the two pieces differ; in a run of one and the same piece the
+    pairs are counted as if they did not overlap.
+    """
+    change = Counter({joined(pair): together})
+    for piece in pair:
+        change[piece] -= together
+
+    def weighted(count: int) -> float:
+        return count * math.log(count) if count > 0 else 0.0
+
+    rise = sum(weighted(pieces[piece] + more) - weighted(pieces[piece]) for piece, more in change.items())
+    return rise + weighted(total) - weighted(total - together)
+
+
+def pair_scores(words: dict[tuple[str, ...], int], by: str = "likelihood") -> dict[tuple[str, str], float]:
+    """Score of merging each neighbouring pair of pieces, over words (as tuples of pieces) with their counts.
+
+    `by="frequency"` (BPE): how often the pair stands together. `by="likelihood"` (WordPiece, as it is usually told):
+    that count divided by the product of the counts of its two parts, which favours pairs whose parts rarely stand
+    apart. `by="gain"`: `likelihood_gain`, for the whole text at once. Raises InputError for any other `by`.
+    """
+    pieces, pairs = count_pieces(words)
     if by == "frequency":
         return dict(pairs)
-    return {(left, right): count / (pieces[left] * pieces[right]) for (left, right), count in pairs.items()}
+    if by == "likelihood":
+        return {(left, right): count / (pieces[left] * pieces[right]) for (left, right), count in pairs.items()}
+    if by == "gain":
+        total = pieces.total()
+        return {pair: likelihood_gain(pair, count, pieces, total) for pair, count in pairs.items()}
+    raise InputError(f'no criterion "{by}": give "frequency", "likelihood" or "gain".')
 
 
 def merge_pair(word: tuple[str, ...], pair: tuple[str, str]) -> tuple[str, ...]:
@@ -84,7 +124,7 @@ def merge_pair(word: tuple[str, ...], pair: tuple[str, str]) -> tuple[str, ...]:
     merged = []
     for piece in word:
         if merged and (merged[-1], piece) == pair:
-            merged[-1] = merged[-1] + piece.removeprefix("##")
+            merged[-1] = joined(pair)
         else:
             merged.append(piece)
     return tuple(merged)
@@ -92,13 +132,21 @@ def merge_pair(word: tuple[str, ...], pair: tuple[str, str]) -> tuple[str, ...]:
 
 def learn_merges(word_counts: dict[str, int], merges: int, by: str = "likelihood") -> list[tuple[str, str]]:
     """The first `merges` merges, best score first (ties: the pair that sorts first). For small examples."""
-    words = {(word[0], *("##" + c for c in word[1:])): count for word, count in word_counts.items()}
+    words = {single_pieces(word): count for word, count in word_counts.items()}
     learned = []
     while len(learned) < merges and (scores := pair_scores(words, by)):
         best = min(scores, key=lambda pair: (-scores[pair], pair))
         words = {merge_pair(word, best): count for word, count in words.items()}
         learned.append(best)
     return learned
+
+
+def apply_merges(word: str, merges: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    """The pieces of a word after the merges, one after the other: how BPE encodes. WordPiece uses `split_word`."""
+    pieces = single_pieces(word)
+    for pair in merges:
+        pieces = merge_pair(pieces, pair)
+    return pieces
 
 
 # --- on the library: the tokenizer that the rest of the project uses -----------------------------------------------

@@ -2,9 +2,11 @@
 
 import json
 import lzma
+import math
 import os
 import re
 import unicodedata
+from collections import Counter
 from fractions import Fraction
 from pathlib import Path
 
@@ -19,9 +21,11 @@ from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.wordpiece import (
     SPECIALS,
     WordPiece,
+    apply_merges,
     learn_merges,
     merge_pair,
     pair_scores,
+    single_pieces,
     split_word,
     split_words,
 )
@@ -198,6 +202,58 @@ def test_each_learned_merge_has_the_best_score(word_counts):
         assert score(pair) == max(score(two) for two, _ in pairs)
         state = {merge_pair(word, pair): count for word, count in state.items()}
         assert {"".join(p.removeprefix("##") for p in word) for word in state} == set(word_counts)
+
+
+def log_likelihood(words: dict[tuple[str, ...], int]) -> float:
+    """Of all pieces of the words, each piece drawn by its share."""
+    pieces = Counter()
+    for word, count in words.items():
+        pieces.update({piece: count * word.count(piece) for piece in set(word)})
+    return sum(count * math.log(count / pieces.total()) for count in pieces.values())
+
+
+@given(st.dictionaries(st.text(alphabet="abc", min_size=1, max_size=6), st.integers(1, 9), min_size=1, max_size=6))
+@settings(deadline=None)
+def test_the_gain_is_the_rise_of_the_log_likelihood(word_counts):
+    before = {single_pieces(word): count for word, count in word_counts.items()}
+    for pair, gain in pair_scores(before, "gain").items():
+        if pair[0] != pair[1]:  # pairs of one and the same piece may overlap
+            after = {merge_pair(word, pair): count for word, count in before.items()}
+            assert math.isclose(gain, log_likelihood(after) - log_likelihood(before), abs_tol=1e-9)
+
+
+def test_the_gain_counts_a_piece_that_was_there_before():
+    words = {("a", "##bc"): 3, ("ab", "##c"): 4, ("##c",): 1}  # both merges make abc
+    words |= {("abc",): 2}
+    after = {merge_pair(word, ("ab", "##c")): count for word, count in words.items() if word != ("abc",)}
+    after[("abc",)] += 2
+    rise = log_likelihood(after) - log_likelihood(words)
+    assert math.isclose(pair_scores(words, "gain")["ab", "##c"], rise, abs_tol=1e-9)
+
+
+def test_three_criteria_choose_three_first_merges():
+    counts = Counter("the hen she sees the queen then the queen sees the hen".split())
+    firsts = [learn_merges(counts, 1, by)[0] for by in ("frequency", "likelihood", "gain")]
+    assert firsts == [("##h", "##e"), ("q", "##u"), ("t", "##h")]
+    with pytest.raises(InputError, match='no criterion "count": give'):
+        pair_scores({("a", "##b"): 1}, "count")
+
+
+def test_the_library_trains_by_frequency():
+    words = "the hen she sees the queen then the queen sees the hen".split()
+    alphabet = {piece for word in words for piece in single_pieces(word)}
+    size = len(SPECIALS) + len(set("".join(words))) + len({"##" + c for word in words for c in word[1:]})
+    for merges in (1, 2):  # later ones are ties
+        made = set(WordPiece.train([" ".join(words)], size + merges).pieces) - set(WordPiece.train(words, size).pieces)
+        by_hand = learn_merges(Counter(words), merges, "frequency")
+        assert made == {left + right.removeprefix("##") for left, right in by_hand} and not made & alphabet
+
+
+def test_merges_applied_to_a_word():
+    merges = [("##h", "##e"), ("t", "##he"), ("##e", "##n")]
+    assert apply_merges("then", merges) == ("the", "##n") and apply_merges("hen", merges) == ("h", "##en")
+    assert apply_merges("hen", []) == single_pieces("hen") == ("h", "##e", "##n")
+    assert apply_merges("a", merges) == ("a",)
 
 
 # --- agreement with transformers ------------------------------------------------------------------------------------

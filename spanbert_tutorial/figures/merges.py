@@ -1,0 +1,110 @@
+"""Words of a small text after some merges, and the pairs that come next. Chapter: `book/bert/wordpiece`."""
+
+from collections import Counter
+from html import escape
+
+from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.wordpiece import (
+    apply_merges,
+    count_pieces,
+    joined,
+    learn_merges,
+    pair_scores,
+    single_pieces,
+    split_words,
+)
+
+MOST_WORDS, LONGEST_WORD, SHOWN_PAIRS = 40, 20, 4
+COLOURS = ("31,119,180", "200,120,0", "44,140,60", "148,103,189", "214,39,40", "0,140,150", "190,90,160")
+# A page's dark theme may put outputs on a light ground, so text and ground are set together.
+GROUND = (
+    "color:var(--pst-color-text-base,currentColor);background:var(--pst-color-background,transparent);"
+    "line-height:2;overflow-wrap:anywhere"
+)
+RULES = (
+    ".wp-w{display:inline-block;margin-right:1.2em}.wp-w small{opacity:.75}"
+    ".wp-p{border-bottom:3px solid;padding:0 .15em;font-weight:600}"
+)
+
+
+class Merges:
+    """The words of a text after `merges` merges, what was merged, and the best pairs that come next.
+
+    criterion: as in `pair_scores`. A piece that a merge made carries the number of that merge. Raises InputError when
+    the text has no words, more than 40 different ones, or one of more than 20 characters.
+    """
+
+    def __init__(self, text: str, criterion: str, merges: int) -> None:
+        self.counts, self.criterion = Counter(split_words(text)), criterion
+        longest = max(map(len, self.counts), default=0)
+        if not 0 < len(self.counts) <= MOST_WORDS or longest > LONGEST_WORD:
+            raise InputError(
+                f"{len(self.counts)} different words, the longest with {longest} characters: "
+                f"give 1 to {MOST_WORDS} words of at most {LONGEST_WORD} characters."
+            )
+        self.learned = learn_merges(self.counts, merges, criterion)
+        numbered = list(enumerate(map(joined, self.learned), start=1))
+        self.number = {piece: i for i, piece in reversed(numbered)}  # of its first merge
+        self.words = {apply_merges(word, self.learned): count for word, count in self.counts.items()}
+        scores = pair_scores(self.words, criterion)
+        self.next_pairs = sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:SHOWN_PAIRS]
+
+    @property
+    def pieces(self) -> int:
+        """How many pieces the whole text has now."""
+        return sum(len(word) * count for word, count in self.words.items())
+
+    @property
+    def vocabulary(self) -> set[str]:
+        """The single characters of the text and what the merges made."""
+        return {piece for word in self.counts for piece in single_pieces(word)} | set(self.number)
+
+    def reason(self, pair: tuple[str, str], score: float) -> str:
+        """The score of a pair, with the counts that it comes from."""
+        if self.criterion == "frequency":
+            return f"{score:.0f}"
+        if self.criterion == "gain":
+            return f"{score:+.2f} nats"
+        pieces, pairs = count_pieces(self.words)
+        return f"{pairs[pair]} / ({pieces[pair[0]]} · {pieces[pair[1]]}) = {score:.3f}"
+
+    @property
+    def lines(self) -> list[str]:
+        """Below the words: the merges so far, the next pairs, the sizes."""
+        steps = ", ".join(f"{i} {' '.join(pair)}" for i, pair in enumerate(self.learned, start=1))
+        after = "; ".join(f"{' '.join(pair)}: {self.reason(pair, score)}" for pair, score in self.next_pairs)
+        sizes = f"Pieces: {self.pieces} in the text, {len(self.vocabulary)} in the vocabulary."
+        return [
+            f"Merged: {steps or 'nothing yet'}.",
+            f"Best next pairs, {self.criterion}: {after or 'none is left'}.",
+            sizes,
+        ]
+
+    @property
+    def text(self) -> str:
+        """The same in plain characters: `the/2` is the piece that merge 2 made."""
+
+        def marked(piece: str) -> str:
+            return f"{piece}/{self.number[piece]}" if piece in self.number else piece
+
+        words = "  ".join(" ".join(map(marked, word)) + f" ×{count}" for word, count in self.words.items())
+        return "\n".join([words, *self.lines])
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _piece(self, piece: str) -> str:
+        if piece not in self.number:
+            return escape(piece)
+        number = self.number[piece]
+        colour = COLOURS[(number - 1) % len(COLOURS)]
+        style = f"background:rgba({colour},.25);border-color:rgb({colour})"
+        return f'<span class="wp-p" style="{style}">{escape(piece)}<sup>{number}</sup></span>'
+
+    def _repr_html_(self) -> str:
+        words = "".join(
+            f'<span class="wp-w">{" ".join(map(self._piece, word))} <small>×{count}</small></span>'
+            for word, count in self.words.items()
+        )
+        below = "".join(f'<div style="font-size:.9em;line-height:1.5">{escape(line)}</div>' for line in self.lines)
+        return f'<div style="{GROUND}"><style>{RULES}</style><div>{words}</div>{below}</div>'

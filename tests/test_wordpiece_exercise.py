@@ -1,0 +1,151 @@
+"""The checks of the WordPiece exercises: right attempts pass, each likely mistake is named."""
+
+import pytest
+
+from spanbert_tutorial.exercises.wordpiece import check_score, check_split, diagnose_score, diagnose_split
+from spanbert_tutorial.wordpiece import pair_scores, split_word
+
+# --- longest match first ----------------------------------------------------------------------------------------------
+
+
+def right(word, vocabulary):
+    pieces = []
+    while word.removeprefix("##"):
+        end = len(word)
+        while end and word[:end] not in vocabulary:
+            end -= 1
+        if end < 3 and word.startswith("##") or not end:
+            return ["[UNK]"]
+        pieces.append(word[:end])
+        word = "##" + word[end:]
+    return pieces or ["[UNK]"]
+
+
+def greedy(word, vocabulary, *, mark="##", shortest=False, missing=None, first_mark=""):
+    """Longest match first with a choice of mistakes. missing: what to do at a place without a match."""
+    pieces, start = [], 0
+    while start < len(word):
+        ends = range(len(word), start, -1)
+        prefix = mark if start else first_mark
+        found = [end for end in (reversed(ends) if shortest else ends) if prefix + word[start:end] in vocabulary]
+        if not found:
+            return missing(pieces, word[start:]) if missing else ["[UNK]"]
+        pieces.append(prefix + word[start : found[0]])
+        start = found[0]
+    return pieces or ["[UNK]"]
+
+
+def without_marks(word, vocabulary):
+    return [piece.removeprefix("##") for piece in split_word(word, vocabulary)]
+
+
+def inside_without_marks(word, vocabulary):  # looks for a piece with or without ##
+    everything = {piece.removeprefix("##") for piece in vocabulary}
+    pieces = greedy(word, everything, mark="")
+    return pieces[:1] + ["##" + piece for piece in pieces[1:]]
+
+
+def any_division(word, vocabulary):
+    if not word:
+        return ["[UNK]"]
+
+    def rest(start):
+        if start == len(word):
+            return []
+        for end in range(len(word), start, -1):
+            piece = ("##" if start else "") + word[start:end]
+            if piece in vocabulary and (after := rest(end)) is not None:
+                return [piece, *after]
+        return None
+
+    return rest(0) or ["[UNK]"]
+
+
+def crashes_on_empty(word, vocabulary):
+    word[0]
+    return split_word(word, vocabulary)
+
+
+def crashes_without_match(word, vocabulary):
+    start, pieces = 0, []
+    while start < len(word):
+        end = [e for e in range(len(word), start, -1) if ("##" if start else "") + word[start:e] in vocabulary][0]
+        pieces, start = [*pieces, ("##" if start else "") + word[start:end]], end
+    return pieces or ["[UNK]"]
+
+
+@pytest.mark.parametrize("attempt", [right, split_word, greedy, lambda *given: tuple(split_word(*given))])
+def test_right_divisions(attempt, capsys):
+    check_split(attempt)
+    assert capsys.readouterr().out.startswith("Correct")
+
+
+@pytest.mark.parametrize(
+    ("attempt", "sentence"),
+    [
+        (lambda *given: None, "returns nothing"),
+        (without_marks, "those that do not begin the word carry ##"),
+        (lambda *given: greedy(*given, mark=""), "carry ##"),
+        (lambda word, v: ["[UNK]"], "this word has pieces. Look inside the word for pieces with ##"),
+        (lambda *given: greedy(*given, shortest=True), "a shorter match was taken"),
+        (lambda *given: greedy(*given, missing=lambda pieces, rest: pieces), "a word is never divided in part"),
+        (lambda *given: greedy(*given, missing=lambda p, rest: [*p, "[UNK]"]), "pieces before it included"),
+        (lambda *given: greedy(*given, missing=lambda p, rest: [*p, "##" + rest]), "inside a word only pieces with ##"),
+        (inside_without_marks, "so it cannot begin a word"),
+        (lambda word, v: ["s", "##and"] if word == "sand" else split_word(word, v), "inside a word only pieces"),
+        (any_division, "the longest match comes first and is not taken back"),
+        (lambda word, v: split_word(word, v) if word != "able" else ["##able"], "so it cannot begin a word"),
+        (lambda word, v: split_word(word, v)[:1], "do not join to the word"),
+        (crashes_on_empty, "the empty word stops your function with IndexError. It has no pieces"),
+        (lambda word, v: split_word(word, v) if word else [], "the empty word has no pieces, so it is unknown"),
+        (crashes_without_match, '"rowing" stops your function with IndexError. Ask for the case that no piece'),
+        (lambda *given: greedy(*given, first_mark="##"), "stands without ##, all others with it"),
+        (lambda word: [word], '"rowers" stops your function with TypeError. Try it by hand'),
+        (lambda word, v: ["row", "ers"], "ers is not in the vocabulary. With ## and without"),
+    ],
+)
+def test_each_mistake_of_a_division_is_named(attempt, sentence):
+    assert sentence in diagnose_split(attempt) and diagnose_split(attempt).startswith("Not yet: ")
+
+
+# --- the score --------------------------------------------------------------------------------------------------------
+
+
+def count(words, thing):
+    if isinstance(thing, tuple):
+        return sum(n * list(zip(w, w[1:], strict=False)).count(thing) for w, n in words.items())
+    return sum(n * w.count(thing) for w, n in words.items())
+
+
+def in_words(words, piece):
+    return sum(n for w, n in words.items() if piece in w)
+
+
+def score(words, pair):
+    return count(words, pair) / count(words, pair[0]) / count(words, pair[1])
+
+
+@pytest.mark.parametrize("attempt", [score, lambda words, pair: pair_scores(words)[pair]])
+def test_right_scores(attempt, capsys):
+    check_score(attempt)
+    assert capsys.readouterr().out.startswith("Correct")
+
+
+@pytest.mark.parametrize(
+    ("attempt", "sentence"),
+    [
+        (lambda *given: None, "returns nothing"),
+        (count, "that is the frequency"),
+        (lambda w, p: count(w, p) / (count(w, p[0]) + count(w, p[1])), "Take their product"),
+        (lambda w, p: count(w, p) / count(w, p[0]), "by the count of the left piece only"),
+        (lambda w, p: count(w, p) / count(w, p[1]), "by the count of the right piece only"),
+        (lambda w, p: score(dict.fromkeys(w, 1), p), "every word is counted once"),
+        (lambda w, p: count(w, p) / in_words(w, p[0]) / in_words(w, p[1]), "stands twice in a word counts twice"),
+        (lambda w, p: sum(n for x, n in w.items() if p in zip(x, x[1:], strict=False)) / in_words(w, p[0])
+         / in_words(w, p[1]), "stands twice in a word counts twice"),
+        (lambda w, p: 2 * score(w, p), "your score is 0.2857, wanted is 0.1429"),
+        (lambda w, p: 1 / 0, "stops your function with ZeroDivisionError"),
+    ],
+)  # fmt: skip
+def test_each_mistake_of_a_score_is_named(attempt, sentence):
+    assert sentence in diagnose_score(attempt) and diagnose_score(attempt).startswith("Not yet: ")
