@@ -99,8 +99,10 @@ def check_attention(page: str) -> None:
     assert said(page, r"output is \$\(([\d.]+), ([\d.]+)\)\$") == tuple(f"{number:.2f}" for number in mixture)
     for number, column in enumerate(zip(*values, strict=True)):  # the two sums written out
         name = ("first number", "second")[number]
-        terms = " + ".join(f"{row[4]} \\cdot {value:g}" for row, value in zip(rows, column, strict=True))
-        assert re.search(rf"for its {name},\s+\${re.escape(terms)} = {mixture[number]:.2f}\$", page)
+        factors = "{:g}, {:g} and {:g}".format(*column)
+        terms = " + ".join(f"{float(row[4]) * value:.2f}" for row, value in zip(rows, column, strict=True))
+        formula = re.escape(f"${terms} = {mixture[number]:.2f}$")
+        assert re.search(rf"For its {name},\s+multiply the weights by {factors}: {formula}", page)
 
 
 def check_words(page: str) -> None:
@@ -118,7 +120,14 @@ def check_words(page: str) -> None:
     differences = numbers(*said(page, r"five differences ([^$]*?) between two methods"))
     assert f"$({' + '.join(map(str, differences))}) / {len(differences)} = 0.2$" in page
     (factor,) = said(page, r"interval is ([\d.]+) standard errors")
-    half = student.ppf(0.975, len(differences) - 1) * statistics.stdev(differences) / math.sqrt(len(differences))
+    deviation = statistics.stdev(differences)
+    error = deviation / math.sqrt(len(differences))
+    half = student.ppf(0.975, len(differences) - 1) * error
+    squares = f"{deviation**2 * (len(differences) - 1):.2f}"
+    steps = [f"\\sqrt{{{squares} / {len(differences) - 1}}} \\approx {deviation:.4f}"]
+    steps += [f"{deviation:.4f} / \\sqrt{{{len(differences)}}} \\approx {error:.4f}"]
+    steps += [f"{factor} \\cdot {error:.4f} \\approx {half:.3f}"]
+    assert all(f"${step}$" in page for step in steps) and said(page, r"the mean add up to ([\d.]+),") == (squares,)
     assert f"{student.ppf(0.975, len(differences) - 1):.3f}" == factor
     assert said(page, r"\$(0\.\d+) \\pm (0\.\d+)\$") == (f"{statistics.mean(differences):.2f}", f"{half:.2f}")
     vectors = [numbers(part) for part in said(page, r"for \$\(([^)]*)\)\$ and \$\(([^)]*)\)\$ it is")]
@@ -134,8 +143,12 @@ def check_cross_entropy(page: str) -> None:
     frequencies = said(page, r"frequencies ([\d.]+), ([\d.]+) and ([\d.]+)\.")
     assert sum(map(float, frequencies)) == 1
     entropy = sum(-float(p) * math.log(float(p)) for p in frequencies)
-    terms = " - ".join(f"{p} \\cdot \\ln({p})" for p in frequencies)
-    assert f"$-{terms} \\approx {entropy:.2f}$" in page and entropy < math.log(len(frequencies))
+    half, *quarters = map(float, frequencies)
+    assert half == sum(quarters) == 0.5 and len(set(quarters)) == 1  # "the other half"
+    costs = [f"{-math.log(p):.2f}" for p in (half, quarters[0])]
+    steps = [f"-\\ln({p}) \\approx {cost}" for p, cost in zip(frequencies[:2], costs, strict=True)]
+    steps += [" + ".join(f"{half} \\cdot {cost}" for cost in costs) + f" = {entropy:.2f}"]
+    assert all(f"${step}$" in page for step in steps) and entropy < math.log(len(frequencies))
     results = json.loads((ROOT / "data" / "results" / "token_vs_span.json").read_text(encoding="utf-8"))
     unigram = f"{results['unigram_entropy']:.2f}"
     assert said(page, r"frequencies of single pieces, ([\d.]+)\s+nats") == (unigram,)

@@ -101,6 +101,8 @@ def test_right_divisions(attempt, capsys):
         (crashes_without_match, '"rowing" stops your function with IndexError. Ask for the case that no piece'),
         (lambda *given: greedy(*given, first_mark="##"), "stands without ##, all others with it"),
         (lambda word: [word], '"rowers" stops your function with TypeError. Try it by hand'),
+        (lambda word, v: " ".join(split_word(word, v)), "gives 'rower ##s'. Return a list of pieces"),
+        (lambda word, v: 2, '"rowers" gives 2. Return a list of pieces'),
         (lambda word, v: ["row", "ers"], "ers is not in the vocabulary. With ## and without"),
     ],
 )
@@ -121,6 +123,10 @@ def in_words(words, piece):
     return sum(n for w, n in words.items() if piece in w)
 
 
+def in_pairs(words, piece, side):
+    return sum(n * [pair[side] for pair in zip(w, w[1:], strict=False)].count(piece) for w, n in words.items())
+
+
 def score(words, pair):
     return count(words, pair) / count(words, pair[0]) / count(words, pair[1])
 
@@ -139,6 +145,9 @@ def test_right_scores(attempt, capsys):
         (lambda w, p: count(w, p) / (count(w, p[0]) + count(w, p[1])), "Take their product"),
         (lambda w, p: count(w, p) / count(w, p[0]), "by the count of the left piece only"),
         (lambda w, p: count(w, p) / count(w, p[1]), "by the count of the right piece only"),
+        (lambda w, p: count(w, p) / count(w, p[0]) * count(w, p[1]), "Put the product in brackets"),
+        (lambda w, p: count(w, p) / in_pairs(w, p[0], 0) / in_pairs(w, p[1], 1), "not only in pairs"),
+        (lambda w, p: str(score(w, p)), "returns a str. Return one number"),
         (lambda w, p: score(dict.fromkeys(w, 1), p), "every word is counted once"),
         (lambda w, p: count(w, p) / in_words(w, p[0]) / in_words(w, p[1]), "stands twice in a word counts twice"),
         (lambda w, p: sum(n for x, n in w.items() if p in zip(x, x[1:], strict=False)) / in_words(w, p[0])

@@ -31,11 +31,13 @@ MISTAKES = {
     ("mask", "all"): "the mask is 1 at padding, so the padding would be read as text. It is 1 at real tokens only",
     ("mask", "turned"): "the mask is turned round. It is 1 at real tokens and 0 at padding",
     ("mask", "words"): "the mask is 0 at [CLS] or [SEP]. They are real tokens; only padding has 0",
+    ("order", "mask second"): "the mask stands where the segments belong. Return ids, segments, mask in this order",
     ("side", "left"): "padding stands on the left. Put it on the right, so that [CLS] has position 0",
     ("width", "longest"): "all rows are as long as allowed. Pad only to the longest row of the batch",
     ("cut", "none"): "a row is longer than allowed. Cut the sentences first, then frame them",
     ("cut", "framed"): "the row was cut after framing, so a [SEP] is lost. Cut the sentences first, then frame them",
     ("cut", "second"): "only the second sentence was cut. Take each token from the one that is longer at that moment",
+    ("cut", "first"): "only the first sentence was cut. Take each token from the one that is longer at that moment",
     ("cut", "first at a tie"): "equally long sentences lost a token of the first. At a tie, cut the second",
     ("cut", "front"): "tokens were cut at the start of a sentence. Cut at its end",
     ("specials", 2): "too few tokens were cut: three places are needed beside the words, [CLS] and two [SEP]",
@@ -45,7 +47,7 @@ MISTAKES = {
 RIGHT = {
     "cls": "first", "first_sep": True, "final_sep": True, "first_sep_segment": 0, "final_sep_segment": 1,
     "pad_segment": 0, "first_segment": 0, "second_segment": 1, "mask": "right", "side": "right", "width": "batch",
-    "cut": "longer", "specials": 3,
+    "cut": "longer", "specials": 3, "order": "mask last",
 }  # fmt: skip
 
 
@@ -124,7 +126,7 @@ def batch_with(pairs: list[Pair], longest: int, **settings) -> tuple[np.ndarray,
         space = [(PAD, settings["pad_segment"], settings["mask"] in ("all", "turned"))] * (width - len(row))
         batch.append(space + row if settings["side"] == "left" else row + space)
     ids, segments, mask = np.array(batch, dtype=int).transpose(2, 0, 1)
-    return ids, segments, mask
+    return (ids, mask, segments) if settings["order"] == "mask second" else (ids, segments, mask)
 
 
 def shortened(first: list[int], second: list[int], longest: int, settings: dict) -> tuple[list[int], list[int]]:
@@ -133,6 +135,7 @@ def shortened(first: list[int], second: list[int], longest: int, settings: dict)
     while len(first) + len(second) > longest - settings["specials"] and cut not in ("none", "framed"):
         longer = first if len(first) > len(second) - (cut == "first at a tie") else second
         longer = second if cut == "second" and len(second) > 1 else longer
+        longer = first if cut == "first" and first else longer
         longer.pop(0 if cut == "front" else -1)
     return first, second
 

@@ -1,7 +1,8 @@
 """Checks for the exercises of `book/bert/wordpiece`."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from numbers import Real
 from textwrap import fill
 
 from spanbert_tutorial.wordpiece import count_pieces, split_word
@@ -36,6 +37,8 @@ def diagnose_split(attempt: Callable[[str, set[str]], list[str]]) -> str:
             return f"Not yet: {what} stops your function with {type(error).__name__}. {_why_stopped(word, wanted)}"
         if answer is None:
             return "Not yet: the function returns nothing. End it with `return`."
+        if isinstance(answer, str) or not isinstance(answer, Iterable):
+            return f'Not yet: "{word}" gives {answer!r}. Return a list of pieces, such as {wanted}.'
         answer = list(answer)
         if answer != wanted:
             said = f'Not yet: "{word}" becomes {answer}, wanted is {wanted}'
@@ -58,7 +61,8 @@ def _split_mistake(word: str, vocabulary: set[str], answer: list[str], wanted: l
     if answer == [piece.removeprefix("##") for piece in wanted]:
         return "the pieces are right, but those that do not begin the word carry ##"
     if answer == ["[UNK]"]:
-        return "this word has pieces. Look inside the word for pieces with ##, and at its beginning for those without"
+        where = "Look inside the word for pieces with ##, and at its beginning for those without"
+        return f"this word has pieces. {where}. A match may reach to the end of the word, or be a single character"
     if "".join(piece.removeprefix("##") for piece in answer) != word:
         return "the pieces do not join to the word. Go on behind the last match"
     strangers = [piece for piece in answer if piece not in vocabulary]
@@ -106,6 +110,8 @@ def diagnose_score(attempt: Callable[[dict[tuple[str, ...], int], tuple[str, str
             return f"Not yet: the pair {pair} stops your function with {type(error).__name__}."
     if None in answers:
         return "Not yet: the function returns nothing. End it with `return`."
+    if not all(isinstance(answer, Real) for answer in answers):
+        return f"Not yet: the function returns a {type(answers[0]).__name__}. Return one number."
     if _same(answers, _scores(WORDS)):
         return "Correct: how often the two stand together, divided by the product of how often each stands at all."
     for problem, wrong in _wrong_scores():
@@ -133,11 +139,17 @@ def _wrong_scores() -> list[tuple[str, list[float]]]:
     """What common mistakes give for PAIRS, each with a sentence."""
     pieces, pairs = count_pieces(WORDS)
     counts = [(pairs[pair], pieces[pair[0]], pieces[pair[1]]) for pair in PAIRS]
+    lefts, rights = Counter(), Counter()  # how often a piece is the left or the right one of any pair
+    for (left, right), count in pairs.items():
+        lefts[left] += count
+        rights[right] += count
+    sides = [lefts[left] * rights[right] for left, right in PAIRS]
     holding, together = Counter(), Counter()  # how many words a piece or a pair stands in, however often
     for word, count in WORDS.items():
         holding.update(dict.fromkeys(word, count))
         together.update(dict.fromkeys(zip(word, word[1:], strict=False), count))
     products = [holding[left] * holding[right] for left, right in PAIRS]
+    alone = "a piece counts wherever it stands, not only in pairs"
     once = "every word is counted once. Each stands in the text as often as its count says"
     twice = "a piece or a pair that stands twice in a word counts twice"
     return [
@@ -145,6 +157,8 @@ def _wrong_scores() -> list[tuple[str, list[float]]]:
         ("you divide by the sum of the two counts. Take their product", [c / (a + b) for c, a, b in counts]),
         ("you divide by the count of the left piece only", [c / a for c, a, _ in counts]),
         ("you divide by the count of the right piece only", [c / b for c, _, b in counts]),
+        ("you multiply by the right count. Put the product in brackets", [c / a * b for c, a, b in counts]),
+        (alone, [c / side for (c, *_), side in zip(counts, sides, strict=True)]),
         (once, _scores(dict.fromkeys(WORDS, 1))),
         (twice, [together[pair] / product for pair, product in zip(PAIRS, products, strict=True)]),
         (twice, [pairs[pair] / product for pair, product in zip(PAIRS, products, strict=True)]),
