@@ -24,6 +24,7 @@ LIST = "snapshot.json"  # what the snapshot holds, with sizes and checksums
 
 
 def checksum(path: Path) -> str:
+    """SHA-256 of a file, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

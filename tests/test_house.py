@@ -25,11 +25,13 @@ FLOORS = [
     {"pretraining"},
     {"checkpoints"},
     {"runs"},
-    {"ablation", "figures", "exercises"},
+    {"ablation", "figures", "directions"},
+    {"plateau", "experiments"},
+    {"exercises"},
     {"__main__"},
 ]
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path.name != "__init__.py")
-CHAPTERS = sorted((ROOT / "book").glob("*/*.ipynb"))
+CHAPTERS = sorted(path for path in (ROOT / "book").glob("*/*.ipynb") if path.parent.name != "workshop")
 OTHER_NAME = {"pretraining_spanbert": "pretraining"}  # chapter → module, where the names differ
 
 

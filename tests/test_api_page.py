@@ -1,0 +1,64 @@
+"""The API reference: every public module stands on it, every public class and function of a module has a docstring."""
+
+import ast
+import importlib.util
+import re
+
+import pytest
+from test_house import FLOORS, PACKAGE, floor
+
+from environment import ROOT
+
+PAGE = (ROOT / "book" / "workshop" / "api.md").read_text(encoding="utf-8")
+ON_THE_PAGE = re.findall(r"^\.\. automodule:: (\S+)$", PAGE, re.MULTILINE)
+MODULES = {
+    ".".join(path.relative_to(ROOT).with_suffix("").parts): path
+    for path in sorted(PACKAGE.rglob("*.py"))
+    if path.stem not in ("__init__", "__main__")
+}
+
+
+def block(module: str) -> str:
+    """What the page needs for a module."""
+    short = module.removeprefix("spanbert_tutorial.")
+    return f"### {short}\n\nChapter: [NAME](../PART/NAME.ipynb).\n\n```{{eval-rst}}\n.. automodule:: {module}\n```"
+
+
+def test_every_public_module_is_on_the_page():
+    missing = [block(name) for name in MODULES if name not in ON_THE_PAGE]
+    assert not missing, "book/workshop/api.md lacks:\n\n" + "\n\n".join(missing)
+
+
+def test_the_page_names_no_other_module_and_none_twice():
+    assert not set(ON_THE_PAGE) - set(MODULES) and len(set(ON_THE_PAGE)) == len(ON_THE_PAGE)
+
+
+def test_modules_stand_in_the_order_of_the_floors():
+    floors = [floor(name.split(".")[1]) for name in ON_THE_PAGE]
+    assert floors == sorted(floors) and len(FLOORS) > 10
+
+
+def test_links_to_chapters_lead_to_the_ones_that_the_modules_name():
+    for title, rest in re.findall(r"^### (\S+)\n(.*?)(?=^##|\Z)", PAGE, re.MULTILINE | re.DOTALL):
+        docstring = ast.get_docstring(ast.parse(MODULES[f"spanbert_tutorial.{title}"].read_text(encoding="utf-8")))
+        links = set(re.findall(r"\]\(\.\./([\w/]+)\.(?:ipynb|md)\)", rest))
+        assert links <= set(re.findall(r"book/([\w/]+)", docstring)), f"{title} links to {links}"
+        assert links or "book/" not in docstring, f"{title} has no link to its chapter"
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_public_names_have_docstrings(name):
+    """Sphinx leaves out what has none. Of the exercises only the checks are public, of a command its `main` is not."""
+    tree = ast.parse(MODULES[name].read_text(encoding="utf-8"))
+    kinds = (ast.FunctionDef, ast.ClassDef)
+    bare = [node.name for node in tree.body
+            if isinstance(node, kinds) and not node.name.startswith("_") and not ast.get_docstring(node)]
+    public = "check" if ".exercises." in name else ""
+    bare = [each for each in bare if each.startswith(public) and each != "main"]
+    assert not bare, f"{name}: {', '.join(bare)} would not be on the API page: say what it does in one line"
+
+
+def test_the_settings_load_autodoc():
+    settings = (ROOT / "_config.yml").read_text(encoding="utf-8")
+    assert "sphinx.ext.autodoc" in settings and "default_role: code" in settings
+    assert importlib.util.find_spec("sphinx.ext.autodoc")

@@ -1,0 +1,127 @@
+"""The questions of SpanBERT's users: the themes are there, each has an answer to act on, and the runs hold."""
+
+import json
+import re
+
+import pytest
+import torch
+import transformers
+from transformers import AutoModel, BertForMaskedLM, BertModel, BertTokenizerFast
+
+from environment import ROOT
+from spanbert_tutorial.bert import BertEncoder
+from spanbert_tutorial.checkpoints import load_checkpoint
+from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.pretraining import fill
+from spanbert_tutorial.weights import to_huggingface_names
+
+CELLS = json.loads((ROOT / "book" / "workshop" / "faq.ipynb").read_text(encoding="utf-8"))["cells"]
+TEXT = "\n\n".join("".join(cell["source"]) for cell in CELLS if cell["cell_type"] == "markdown")
+SPANBERT = "https://github.com/facebookresearch/SpanBERT/issues/"
+
+
+def section(title: str) -> str:
+    """The text from a heading that holds `title` to the next heading."""
+    found = [part for part in re.split(r"^## ", TEXT, flags=re.MULTILINE) if title in part.split("\n", 1)[0]]
+    assert len(found) == 1, f"{title}: {len(found)} sections"
+    return found[0]
+
+
+@pytest.mark.parametrize(
+    "title, threads",
+    [
+        ("MLM head and the SBO head", [38, 44, 53, 79, 80]),
+        ("fill-mask give nonsense", [29, 38]),
+        ("same token wherever", []),
+        ("Which vocabulary", [16, 54]),
+        ("lower-cased", []),
+        ("loading the `.bin` fail", [26, 40]),
+        ("continue pre-training", [72, 79, 80, 84, 87]),
+        ("NaN in fp16", [36]),
+        ("same answer to everything", []),
+        ("[CLS] and [SEP] still there", [29]),
+        ("validation loss zero", [90]),
+        ("memory", []),
+        ("TACRED", [18, 23, 59]),
+        ("unanswerable", [25]),
+        ("Short answers", [4, 5, 6, 12, 41, 43, 73]),
+    ],
+)
+def test_a_question_is_there_with_its_threads(title, threads):
+    text = section(title)
+    for number in threads:
+        assert f"[{number}]({SPANBERT}{number})" in text
+
+
+def test_most_questions_end_in_something_to_do():
+    questions = [part for part in re.split(r"^## ", TEXT, flags=re.MULTILINE) if "*Thread" in part]
+    without = [part.split("\n", 1)[0] for part in questions if "**What to do.**" not in part]
+    assert len(questions) >= 14 and len(without) <= 1, without
+
+
+def test_the_command_for_continued_pre_training_is_named():
+    command = "python -m spanbert_tutorial pretrain --init-from CHECKPOINT --corpus PATH"
+    assert command in section("continue pre-training")
+
+
+def test_short_answers_name_licence_language_and_chinese_repositories():
+    text = section("Short answers")
+    assert "CC BY-NC 4.0" in text and "uncased" in text and "CLUENER" in text
+
+
+# --- the runs, once more and smaller ---
+
+
+@pytest.fixture(scope="module")
+def released(tmp_path_factory):
+    """The tiny checkpoint in the layout of the released ones: encoder only, no model_type, only a vocab.txt."""
+    transformers.logging.set_verbosity_error()
+    complete, folder = data_path("checkpoints", "spanbert-tiny"), tmp_path_factory.mktemp("released")
+    model, wordpiece = load_checkpoint(complete)
+    torch.save(to_huggingface_names(model.encoder.state_dict(), prefix="bert."), folder / "pytorch_model.bin")
+    settings = json.loads((complete / "config.json").read_text(encoding="utf-8"))
+    for key in ("model_type", "architectures", "spanbert_tutorial"):
+        del settings[key]
+    (folder / "config.json").write_text(json.dumps(settings), encoding="utf-8")
+    wordpiece.save_vocabulary(folder / "vocab.txt")
+    return folder
+
+
+def test_only_the_head_is_missing(released):
+    _, information = BertForMaskedLM.from_pretrained(released, output_loading_info=True)
+    assert information["missing_keys"]
+    assert all(name.startswith("cls.predictions") for name in information["missing_keys"])
+
+
+def test_the_shipped_checkpoint_has_both_heads_and_fills():
+    model, wordpiece = load_checkpoint(data_path("checkpoints", "spanbert-tiny"))
+    span = fill(model, wordpiece, "Alice Mercer was an [MASK] .", top=1)[0]
+    assert span.mlm and span.sbo and span.mlm[0][0][1] > 10 / len(wordpiece)
+
+
+def test_the_default_lower_cases_and_the_option_does_not(released):
+    text = "Alice Mercer was an architect."
+    default = BertTokenizerFast.from_pretrained(released).tokenize(text)
+    told = BertTokenizerFast.from_pretrained(released, do_lower_case=False).tokenize(text)
+    assert "".join(default).islower() and told[0] == "Alice"
+
+
+def test_the_checkpoint_of_this_project_is_cased_for_transformers():
+    tokenizer = transformers.AutoTokenizer.from_pretrained(data_path("checkpoints", "spanbert-tiny"))
+    assert tokenizer.tokenize("Alice")[0] == "Alice"
+
+
+def test_what_opens_the_released_layout(released):
+    for opens, path in ((BertModel, released / "pytorch_model.bin"), (AutoModel, released)):
+        with pytest.raises((OSError, ValueError, KeyError)):
+            opens.from_pretrained(path)
+    theirs = BertModel.from_pretrained(released, add_pooling_layer=False).eval()
+    ours, ids = BertEncoder.from_huggingface(released), torch.tensor([[2, 40, 41, 3]])
+    with torch.no_grad():
+        assert torch.allclose(theirs(ids)[0], ours(ids), atol=1e-5)
+
+
+def test_a_file_in_place_of_a_folder_is_named(released):
+    with pytest.raises(InputError, match="give the folder"):
+        BertEncoder.from_huggingface(released / "pytorch_model.bin")
