@@ -14,7 +14,7 @@ import numpy as np
 
 from spanbert_tutorial.errors import InputError
 
-MASK_SHARE, RANDOM_SHARE = 0.8, 0.1  # the rest, 0.1, keeps the original token
+SHARES = 0.8, 0.1  # of [MASK] and of random tokens; the rest, 0.1, keeps the original token
 
 
 @dataclass(frozen=True)
@@ -121,6 +121,7 @@ def corrupt(
     mask_id: int,
     random_ids: np.ndarray,
     unit: str = "span",
+    shares: tuple[float, float] = SHARES,
 ) -> np.ndarray:
     """What the model sees: [MASK] for 80 % of the units, random tokens for 10 %, the original ones for 10 %.
 
@@ -128,8 +129,9 @@ def corrupt(
     weight, so that a stretch of the corpus gives the corpus's frequencies. unit: "token" draws for each token
     alone (BERT §3.1), "span" once for each maximal run of chosen tokens (SpanBERT §3.1); runs never cross
     rows. In a unit replaced by random tokens each token has its own draw, which may equal the original.
+    shares: of [MASK] and of random tokens, for those who try others than 80/10/10 (BERT appendix C.2).
     Returns a new array of the same dtype.
-    Raises InputError for an unknown unit, shapes that differ, or empty `random_ids`.
+    Raises InputError for an unknown unit, shapes that differ, empty `random_ids`, or shares beyond 1.
     """
     ids, selected, random_ids = np.asarray(ids), np.asarray(selected, dtype=bool), np.asarray(random_ids)
     if unit not in ("span", "token"):
@@ -140,6 +142,9 @@ def corrupt(
         raise InputError(
             f"random_ids has shape {random_ids.shape}: give a flat array of token ids, not empty."
         )
+    mask_share, random_share = shares
+    if min(mask_share, random_share) < 0 or mask_share + random_share > 1 + 1e-9:  # 1e-9: rounding
+        raise InputError(f"shares are {shares}: give those of [MASK] and of random tokens, together at most 1.")
     first_of_unit = selected.copy()
     if unit == "span":
         first_of_unit[..., 1:] &= ~selected[..., :-1]
@@ -147,8 +152,8 @@ def corrupt(
     unit_of_token = np.cumsum(first_of_unit[selected]) - 1  # [selected tokens]
     draw_of_token = draws[unit_of_token]
     seen = ids[selected]
-    seen[draw_of_token < MASK_SHARE] = mask_id
-    random = (draw_of_token >= MASK_SHARE) & (draw_of_token < MASK_SHARE + RANDOM_SHARE)
+    seen[draw_of_token < mask_share] = mask_id
+    random = (draw_of_token >= mask_share) & (draw_of_token < mask_share + random_share)
     seen[random] = random_ids[rng.integers(len(random_ids), size=np.count_nonzero(random))]
     corrupted = ids.copy()
     corrupted[selected] = seen

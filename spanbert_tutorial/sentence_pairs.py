@@ -18,20 +18,25 @@ IS_NEXT, NOT_NEXT = 0, 1
 class Pairs:
     """Pairs as ranges of `EncodedCorpus.ids`. first, second: int64 [B, 2] (start, end); labels: int64 [B].
 
-    truncated: pieces cut away so that pairs fit. Every sentence stands in a first segment or a true next one.
+    Each piece of the corpus stands in one first or true next segment, or is one of the `truncated` pieces that were cut
+    away there so that pairs fit. borrowed_truncated: pieces cut from text of another document; it has its own place.
+    alone: pairs whose chunk is one sentence. It has no second part, so they are NotNext without a draw.
     """
 
     first: np.ndarray
     second: np.ndarray
     labels: np.ndarray
     truncated: int
+    borrowed_truncated: int
+    alone: int
 
     @property
     def report(self) -> str:
         lengths = np.diff(self.first, axis=1) + np.diff(self.second, axis=1)
         return (
             f"{len(self.labels):,} pairs, {lengths.sum():,} pieces, mean length {lengths.mean():.1f}, "
-            f"{(self.labels == NOT_NEXT).mean():.1%} NotNext; {self.truncated:,} pieces cut away to fit"
+            f"{(self.labels == NOT_NEXT).mean():.1%} NotNext ({self.alone:,} without a next sentence); "
+            f"cut away to fit: {self.truncated:,} pieces, and {self.borrowed_truncated:,} of borrowed text"
         )
 
 
@@ -47,24 +52,27 @@ def sentence_pairs(corpus: EncodedCorpus, max_pieces: int, rng: np.random.Genera
     if max_pieces < 2:
         raise InputError(f"a pair of {max_pieces} pieces has no two segments: give at least 2.")
     documents = document_sentences(corpus)
-    rows, truncated = [], 0
+    rows, cut, alone = [], {IS_NEXT: 0, NOT_NEXT: 0}, 0
     for number, bounds in enumerate(documents):
         at = 0
         while at < len(bounds) - 1:
             stop = chunk_end(bounds, at, max_pieces)
             middle = at + int(rng.integers(1, stop - at)) if stop - at > 1 else stop
             first = (bounds[at], bounds[middle])
+            alone += middle == stop
             not_next = middle == stop or rng.random() < 0.5
             if not_next:
-                second = other_text(documents, number, max_pieces - (first[1] - first[0]), rng)
+                second = other_text(documents, number, max_pieces - size(first), rng)
             else:
                 second = (bounds[middle], bounds[stop])
-            first, second, cut = fit(first, second, max_pieces, rng)
-            rows.append((*first, *second, NOT_NEXT if not_next else IS_NEXT))
-            truncated += cut
+            fitted = fit(first, second, max_pieces, rng)
+            label = NOT_NEXT if not_next else IS_NEXT
+            rows.append((*fitted[0], *fitted[1], label))
+            cut[IS_NEXT] += size(first) - size(fitted[0])  # a first segment is always the corpus's running text
+            cut[label] += size(second) - size(fitted[1])
             at = middle if not_next else stop
     table = np.array(rows, dtype=np.int64)
-    return Pairs(table[:, 0:2], table[:, 2:4], table[:, 4], truncated)
+    return Pairs(table[:, 0:2], table[:, 2:4], table[:, 4], int(cut[IS_NEXT]), int(cut[NOT_NEXT]), int(alone))
 
 
 def document_sentences(corpus: EncodedCorpus) -> list[np.ndarray]:
@@ -89,12 +97,15 @@ def other_text(documents: list[np.ndarray], not_this: int, wanted: int, rng: np.
 
 
 def fit(first: tuple[int, int], second: tuple[int, int], max_pieces: int, rng: np.random.Generator):
-    """Cuts single pieces from a random end of the longer segment until both fit. Returns both and the pieces cut."""
+    """Cuts single pieces from a random end of the longer segment until both fit; returns both."""
     segments = [list(first), list(second)]
-    cut = 0
-    while sum(end - start for start, end in segments) > max_pieces:
-        longer = max(segments, key=lambda segment: segment[1] - segment[0])
+    while sum(map(size, segments)) > max_pieces:
+        longer = max(segments, key=size)
         end = int(rng.integers(2))
         longer[end] += 1 if end == 0 else -1
-        cut += 1
-    return tuple(segments[0]), tuple(segments[1]), cut
+    return tuple(segments[0]), tuple(segments[1])
+
+
+def size(segment: tuple[int, int]) -> int:
+    """Pieces of a range (start, end)."""
+    return segment[1] - segment[0]

@@ -170,9 +170,7 @@ def test_only_chosen_tokens_change_and_a_new_array_comes_back(unit, selected, se
 
 
 @settings(deadline=None)
-@given(
-    selected=st.lists(st.lists(st.booleans(), min_size=40, max_size=40), min_size=1, max_size=6), seed=seeds
-)
+@given(selected=st.lists(st.lists(st.booleans(), min_size=40, max_size=40), min_size=1, max_size=6), seed=seeds)
 def test_a_run_has_one_mode_and_runs_do_not_cross_rows(selected, seed):
     selected = np.array(selected)
     ids = pieces(selected.size).reshape(selected.shape)
@@ -199,6 +197,24 @@ def test_shares_are_80_10_10(unit):
     counts = Counter(modes(ids, corrupted)[selected].tolist())
     for mode, share in {"mask": 0.8, "random": 0.1, "keep": 0.1}.items():
         assert counts[mode] / draws == pytest.approx(share, abs=4 * math.sqrt(share * (1 - share) / draws))
+
+
+@pytest.mark.parametrize("shares", [(1, 0), (0, 1), (0, 0), (0.8, 0.2), (0.8, 0), (0.3, 0.7)])
+def test_other_shares_can_be_asked_for(shares):
+    """0.3 + 0.7 and its like must pass, whatever floats make of their sum."""
+    draws = 20_000
+    selected = np.arange(2 * draws) % 2 == 0
+    options = {"mask_id": MASK, "random_ids": RANDOM_IDS, "unit": "token", "shares": shares}
+    counts = Counter(modes(pieces(2 * draws), corrupt(pieces(2 * draws), selected, generator(2), **options))[selected])
+    for mode, share in zip(("mask", "random", "keep"), (*shares, 1 - sum(shares)), strict=True):
+        assert counts[mode] / draws == pytest.approx(share, abs=4 * math.sqrt(abs(share * (1 - share)) / draws))
+
+
+@pytest.mark.parametrize("shares", [(0.9, 0.2), (-0.1, 0.5), (0.5, -0.1)])
+def test_shares_beyond_1_or_below_0_are_refused(shares):
+    options = {"mask_id": MASK, "random_ids": RANDOM_IDS, "shares": shares}
+    with pytest.raises(InputError, match="together at most 1"):
+        corrupt(pieces(3), np.ones(3, dtype=bool), generator(), **options)
 
 
 def test_shares_per_token_inside_runs_and_per_run():

@@ -51,6 +51,7 @@ def test_the_promises(documents, max_pieces, seed):
     # it follows the first directly, but for pieces cut away so that the pair fits
     gaps = (pairs.second[:, 0] - pairs.first[:, 1])[same]
     assert (gaps >= 0).all() and gaps.sum() <= pairs.truncated
+    assert 0 <= pairs.alone <= (pairs.labels == NOT_NEXT).sum()
 
 
 @given(documents_strategy, st.integers(2, 40), st.integers(0, 9))
@@ -62,7 +63,7 @@ def test_nothing_is_lost_but_what_is_counted(documents, max_pieces, seed):
     for start, end in kept:
         times[start:end] += 1
     assert times.max() == 1  # no piece is used twice in these places
-    assert (times == 0).sum() <= pairs.truncated
+    assert (times == 0).sum() == pairs.truncated  # borrowed text is counted apart: it stands elsewhere, too
 
 
 def test_without_truncation_neighbours_touch_and_nothing_is_lost():
@@ -70,7 +71,7 @@ def test_without_truncation_neighbours_touch_and_nothing_is_lost():
     corpus = corpus_of([[1] * 500 for _ in range(20)])
     pairs = sentence_pairs(corpus, 10, np.random.default_rng(0))
     next_ones = pairs.labels == IS_NEXT
-    assert pairs.truncated == 0 and next_ones.any()
+    assert pairs.truncated == pairs.borrowed_truncated == 0 and next_ones.any()
     assert np.array_equal(pairs.second[next_ones, 0], pairs.first[next_ones, 1])
     covered = np.concatenate([np.arange(*r) for r in [*pairs.first, *pairs.second[next_ones]]])
     assert np.array_equal(np.sort(covered), corpus.ids)
@@ -89,7 +90,8 @@ def test_about_half_are_not_next_and_from_all_other_documents():
     n, documents = len(pairs.labels), len(corpus.document_ends)
     share, deviation = (pairs.labels == NOT_NEXT).mean(), 0.5 / np.sqrt(n)
     # at most once a document a last sentence is left alone, and has no true next one
-    assert 0.5 - 5 * deviation < share < 0.5 + 5 * deviation + documents / n
+    assert 0 < pairs.alone <= documents
+    assert abs(share - (1 + pairs.alone / n) / 2) < 5 * deviation
     counts = np.bincount(document_of(corpus, pairs.second[pairs.labels == NOT_NEXT]), minlength=documents)
     expected = counts.mean()  # every document alike: chi-square with 59 degrees of freedom
     assert expected > 5 and ((counts - expected) ** 2 / expected).sum() < 59 + 5 * np.sqrt(2 * 59)
@@ -106,14 +108,15 @@ def test_documents_of_one_sentence_are_always_not_next():
     corpus = corpus_of([[5], [7], [3]])
     pairs = sentence_pairs(corpus, 20, np.random.default_rng(0))
     assert pairs.labels.tolist() == [NOT_NEXT] * 3
-    assert pairs.first.tolist() == [[0, 5], [5, 12], [12, 15]] and pairs.truncated == 0
+    assert pairs.first.tolist() == [[0, 5], [5, 12], [12, 15]] and pairs.truncated == 0 and pairs.alone == 3
 
 
 def test_an_over_long_sentence_is_cut_and_counted():
     pairs = sentence_pairs(corpus_of([[100], [4]]), 10, np.random.default_rng(0))
     lengths = np.diff(pairs.first)[:, 0] + np.diff(pairs.second)[:, 0]
     # 100 pieces beside 4, and 4 beside up to 100: both fill the pair, and all else is counted
-    assert lengths.tolist() == [10, 10] and pairs.truncated == 2 * 104 - 20
+    assert lengths.tolist() == [10, 10] and pairs.truncated + pairs.borrowed_truncated == 2 * 104 - 20
+    assert pairs.truncated == 104 - np.diff(pairs.first).sum()
 
 
 def test_determinism_by_seed():
@@ -121,7 +124,7 @@ def test_determinism_by_seed():
     one, same, other = (sentence_pairs(corpus, 64, np.random.default_rng(seed)) for seed in (1, 1, 2))
     for name in ("first", "second", "labels"):
         assert np.array_equal(getattr(one, name), getattr(same, name))
-    assert one.truncated == same.truncated
+    assert (one.truncated, one.borrowed_truncated, one.alone) == (same.truncated, same.borrowed_truncated, same.alone)
     assert len(one.labels) != len(other.labels) or not np.array_equal(one.labels, other.labels)
 
 
@@ -132,7 +135,8 @@ def test_types_and_report():
     assert {pairs.first.dtype, pairs.second.dtype, pairs.labels.dtype} == {np.dtype(np.int64)}
     total = (np.diff(pairs.first) + np.diff(pairs.second)).sum()
     size = f"3 pairs, {total} pieces, mean length {total / 3:.1f}"
-    assert pairs.report == f"{size}, 100.0% NotNext; 0 pieces cut away to fit"
+    counted = "100.0% NotNext (3 without a next sentence); cut away to fit: 0 pieces, and 0 of borrowed text"
+    assert pairs.report == f"{size}, {counted}"
 
 
 def test_document_sentences():
@@ -142,11 +146,11 @@ def test_document_sentences():
 
 @given(st.integers(1, 50), st.integers(1, 50), st.integers(2, 30))
 def test_fit_cuts_the_longer_one_at_its_ends(m, n, max_pieces):
-    first, second, cut = fit((100, 100 + m), (0, n), max_pieces, np.random.default_rng(0))
+    first, second = fit((100, 100 + m), (0, n), max_pieces, np.random.default_rng(0))
     assert 100 <= first[0] < first[1] <= 100 + m and 0 <= second[0] < second[1] <= n
     left = (first[1] - first[0]) + (second[1] - second[0])
-    assert left == min(m + n, max_pieces) and cut == m + n - left
-    if cut and min(m, n) > max_pieces // 2:
+    assert left == min(m + n, max_pieces)
+    if left < m + n and min(m, n) > max_pieces // 2:
         assert abs((first[1] - first[0]) - (second[1] - second[0])) <= 1
 
 

@@ -1,0 +1,141 @@
+"""Checks for the exercises of `book/bert/pretraining`."""
+
+from collections.abc import Callable, Sequence
+from textwrap import fill
+
+import numpy as np
+
+PAD_ID = 0
+# Blocks of ids, padded on the right with PAD_ID.
+BLOCKS = [
+    [[5, 6, 5, 7], [5, 6, 0, 0]],
+    [[3, 3, 3, 3]],
+    [[4, 9, 4, 4, 8], [9, 4, 0, 0, 0], [4, 0, 0, 0, 0]],
+]
+# peak, warm-up steps, steps of a run
+RECIPES = [(1.0, 4, 20), (3e-3, 100, 1_000), (0.5, 1, 5)]
+
+Entropy = Callable[[np.ndarray, int], float]
+Rate = Callable[[int, float, int, int], float]
+
+
+# --- where the plateau lies ---------------------------------------------------------------------------------
+
+
+def check_plateau(attempt: Entropy) -> None:
+    """Prints whether `attempt(ids, pad_id)` is the unigram entropy in nats of the real pieces in ids [B, n]."""
+    print(fill(diagnose_plateau(attempt), 68))
+
+
+def diagnose_plateau(attempt: Entropy) -> str:
+    """One sentence: correct, or the likely mistake."""
+    answers = [attempt(np.array(ids), PAD_ID) for ids in BLOCKS]
+    if any(answer is None for answer in answers):
+        return "Not yet: the function returns nothing. End it with `return`."
+    for right_or_wrong, meaning in [(entropy, ""), *PLATEAU_MISTAKES]:
+        if np.allclose(answers, [right_or_wrong(np.array(ids), PAD_ID) for ids in BLOCKS]):
+            return f"Not yet: {meaning}." if meaning else "Correct: this is where a model that only counts ends."
+    wanted = [round(entropy(np.array(ids), PAD_ID), 3) for ids in BLOCKS]
+    return f"Not yet: the answers are {[round(float(a), 3) for a in answers]}, wanted are {wanted}."
+
+
+def shares(ids: np.ndarray) -> np.ndarray:
+    """The frequency of each piece that occurs."""
+    return np.unique(ids, return_counts=True)[1] / ids.size
+
+
+def entropy(ids: np.ndarray, pad_id: int) -> float:
+    """−Σ p ln p over the pieces that are not padding."""
+    p = shares(ids[ids != pad_id])
+    return float((p * np.log(1 / p)).sum())
+
+
+def mean_of_blocks(ids: np.ndarray, pad_id: int) -> float:
+    return float(np.mean([entropy(row, pad_id) for row in ids]))
+
+
+PLATEAU_MISTAKES = [
+    (lambda ids, pad: entropy(ids, -1), "padding is counted as a piece. Take the real pieces only"),
+    (lambda ids, pad: entropy(ids, pad) / np.log(2), "this is in bits. A loss in nats needs the natural logarithm"),
+    (lambda ids, pad: -entropy(ids, pad), "the sign is missing. The logarithm of a probability is below zero"),
+    (
+        lambda ids, pad: float(np.log(len(np.unique(ids[ids != pad])))),
+        "this is the logarithm of the number of kinds, where all are equally likely. Weigh each by its frequency",
+    ),
+    (
+        lambda ids, pad: float(-np.log(shares(ids[ids != pad])).mean()),
+        "every kind of piece counts once. Weigh −ln p by p, because a frequent piece is hidden more often",
+    ),
+    (
+        mean_of_blocks,
+        "the frequencies are taken block by block. Count over the whole text, then take the entropy once",
+    ),
+    (
+        lambda ids, pad: float(np.exp(entropy(ids, pad))),
+        "this is the perplexity, the exponential of the loss. Leave the exponential out",
+    ),
+]
+
+
+# --- the learning rate --------------------------------------------------------------------------------------
+
+
+def check_schedule(attempt: Rate) -> None:
+    """Prints whether `attempt(step, peak, warmup, steps)` is the rate that training step 1, 2, … uses."""
+    print(fill(diagnose_schedule(attempt), 68))
+
+
+def diagnose_schedule(attempt: Rate) -> str:
+    """One sentence: correct, or the likely mistake."""
+    for recipe in RECIPES:
+        answers = [attempt(step, *recipe) for step in range(1, recipe[2] + 1)]
+        if any(answer is None for answer in answers):
+            return "Not yet: the function returns nothing. End it with `return`."
+        if not np.allclose(answers, rates(rate, recipe), atol=1e-12):
+            return _schedule_mistake(answers, recipe)
+    return "Correct: up from 0 to the peak, then down in a straight line."
+
+
+def rate(step: int, peak: float, warmup: int, steps: int) -> float:
+    """The rate of step 1, 2, …: `done` updates are made before it, so the first step has 0."""
+    done = step - 1
+    return peak * (done / warmup if done < warmup else (steps - done) / (steps - warmup))
+
+
+def rates(law: Rate, recipe: tuple[float, int, int]) -> list[float]:
+    return [law(step, *recipe) for step in range(1, recipe[2] + 1)]
+
+
+def _schedule_mistake(answers: Sequence[float], recipe: tuple[float, int, int]) -> str:
+    said = f"Not yet: for a peak of {recipe[0]}, {recipe[1]} steps of warm-up and {recipe[2]} steps"
+    for law, meaning in SCHEDULE_MISTAKES:
+        if np.allclose(answers, rates(law, recipe), atol=1e-12):
+            return f"{said}, {meaning}."
+    wanted = rates(rate, recipe)
+    step = int(np.flatnonzero(~np.isclose(answers, wanted, atol=1e-12))[0])
+    return f"{said}, step {step + 1} has {float(answers[step]):.4g}, wanted is {wanted[step]:.4g}."
+
+
+SCHEDULE_MISTAKES = [
+    (
+        lambda step, *recipe: rate(step + 1, *recipe),
+        "you are one step ahead. The schedule counts the updates already made, so the first step has 0",
+    ),
+    (lambda step, *recipe: rate(max(step - 1, 1), *recipe), "you are one step behind"),
+    (
+        lambda step, peak, warmup, steps: peak * min(1, (step - 1) / warmup),
+        "the fall is missing. After the warm-up the rate sinks to 0 in a straight line",
+    ),
+    (
+        lambda step, peak, warmup, steps: peak * (steps - step + 1) / steps,
+        "the warm-up is missing. The first steps climb from 0 to the peak",
+    ),
+    (
+        lambda step, peak, warmup, steps: peak * min((step - 1) / warmup, (steps - step + 1) / steps),
+        "the fall is measured from step 0. Divide by the steps that are left after the warm-up",
+    ),
+    (
+        lambda step, peak, warmup, steps: rate(step, 1.0, warmup, steps),
+        "the peak is missing. Multiply the shape by it",
+    ),
+]

@@ -1,0 +1,101 @@
+"""Check for the exercise of `book/spanbert/single_sequence`."""
+
+from collections.abc import Callable
+from textwrap import fill
+
+# Lengths of the sentences of each document, and the length n of the model's input. No sentence is longer than n − 2.
+CASES = [
+    ([[4, 3, 2], [4, 2, 1, 5]], 9),  # other blocks for each of n, n − 1 and n − 2; both documents leave a rest
+    ([[2, 2], [3, 1], [6]], 12),  # each document fits one block, and two documents would
+    ([[5, 5], [1]], 12),  # a block is filled to its last piece
+    ([[6, 5, 5], [3, 6, 1]], 12),
+    ([[1] * 7], 5),
+]
+
+Documents = list[list[list[int]]]
+Attempt = Callable[[Documents, int], list[list[int]]]
+
+
+def made_documents(lengths: list[list[int]]) -> Documents:
+    """Documents of sentences of pieces; each piece has a number of its own, counted through."""
+    pieces = iter(range(sum(map(sum, lengths))))
+    return [[[next(pieces) for _ in range(length)] for length in document] for document in lengths]
+
+
+def pack(documents: Documents, n: int) -> list[list[int]]:
+    """Whole sentences of one document, greedily, at most n − 2 pieces a block."""
+    blocks = []
+    for document in documents:
+        block: list[int] = []
+        for sentence in document:
+            if block and len(block) + len(sentence) > n - 2:
+                blocks.append(block)
+                block = []
+            block = block + sentence
+        blocks.append(block)
+    return blocks
+
+
+def check_packing(attempt: Attempt) -> None:
+    """Prints whether `attempt(documents, n)` packs blocks for an input of n with [CLS] and [SEP]."""
+    print(fill(diagnose_packing(attempt), 68))
+
+
+def diagnose_packing(attempt: Attempt) -> str:
+    """One sentence: correct, or the likely mistake. documents: lists of sentences, each a list of pieces; a block is a
+    flat list of pieces."""
+    for lengths, n in CASES:
+        documents = made_documents(lengths)
+        answer = attempt(made_documents(lengths), n)
+        if answer is None:
+            return "Not yet: the function returns nothing. End it with `return`."
+        blocks, wanted = [list(block) for block in answer], pack(documents, n)
+        if blocks != wanted:
+            return f"Not yet: with sentences of {lengths} pieces and n = {n}, {mistake(blocks, documents, n)}."
+    return "Correct: whole sentences of one document, as many as fit beside [CLS] and [SEP]."
+
+
+def mistake(blocks: list[list[int]], documents: Documents, n: int) -> str:
+    """What is wrong with blocks that are not the wanted ones."""
+    flat = [[piece for sentence in document for piece in sentence] for document in documents]
+    given = [piece for block in blocks for piece in block]
+    if any(not isinstance(piece, int) for piece in given):
+        return "a block holds lists. Give each block as one flat list of pieces"
+    if [] in blocks:
+        return "a block is empty. Ask whether the block holds anything before you close it"
+    if problem := lost(given, flat):
+        return problem
+    if any(len({number for number, d in enumerate(flat) if set(block) & set(d)}) > 1 for block in blocks):
+        return "a block holds pieces of two documents. Close the block where a document ends"
+    ends = {sentence[-1] for document in documents for sentence in document}
+    if any(block[-1] not in ends for block in blocks):
+        return "a block ends inside a sentence. A sentence that does not fit begins the next block"
+    longest = max(map(len, blocks))
+    if longest > n - 2:
+        return f"a block has {longest} pieces: with [CLS] and [SEP] that makes {longest + 2}, more than n"
+    return not_greedy(blocks, documents, n)
+
+
+def lost(given: list[int], flat: list[list[int]]) -> str:
+    """What is missing, double or out of order; empty when every piece stands once and in order."""
+    every = [piece for document in flat for piece in document]
+    missing = set(every) - set(given)
+    if missing:
+        last_only = all(every[-1] in missing if d is flat[-1] else not set(d) & missing for d in flat)
+        if last_only:
+            return f"the last block of all is lost ({len(missing)} pieces). Close what is left after the loop"
+        if all(d[-1] in missing for d in flat if set(d) & missing):
+            return f"the last block of a document is lost ({len(missing)} pieces). Close it, however short it is"
+        return f"{len(missing)} pieces are lost"
+    return "" if given == every else "pieces stand twice or out of order"
+
+
+def not_greedy(blocks: list[list[int]], documents: Documents, n: int) -> str:
+    """Why whole, ordered, short blocks of one document are still not the wanted ones: room is left over."""
+    if len(blocks) == sum(map(len, documents)):
+        return "every sentence has a block of its own. Fill a block as long as the next sentence fits"
+    if blocks == pack(documents, n - 1):
+        return "a block that would be exactly full is closed too early: n − 2 pieces may stand in it"
+    if blocks == pack(documents, n - 2):
+        return "[CLS] and [SEP] are counted twice: there is room for n − 2 pieces, and you leave two of them empty"
+    return "a block is closed although the next sentence would fit"

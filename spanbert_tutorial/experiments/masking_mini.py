@@ -1,0 +1,107 @@
+"""80/10/10 and two other shares in miniature, and names filled gap by gap. Chapter: `book/bert/masking`.
+
+    python -m spanbert_tutorial.experiments.masking_mini --output FILE
+
+After BERT's appendix C.2 (Table 8), at tiny size: token masking, paired seeds; only the shares of [MASK], of the same
+token and of a random one differ. Measured on held-out text: the loss at chosen places that show [MASK], the same token,
+or a random one, the same places for all; and what becomes of names of two pieces that are both hidden.
+"""
+
+import argparse
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from itertools import chain
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from spanbert_tutorial import almanac, runs
+from spanbert_tutorial.checkpoints import check_output
+from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.experiments import two_gaps
+from spanbert_tutorial.experiments.continued import START, curve, keep, rounded, with_shares
+from spanbert_tutorial.experiments.names import named_blocks
+from spanbert_tutorial.inputs import assemble
+from spanbert_tutorial.masking import SHARES, corrupt
+from spanbert_tutorial.pretraining import Objective, PretrainingData, PretrainingModel, gather
+from spanbert_tutorial.wordpiece import WordPiece
+
+# Named as in BERT's Table 8, percent of [MASK], of the same token, of a random one; the values are those of `corrupt`.
+VARIANTS = {"80/10/10": SHARES, "100/0/0": (1.0, 0.0), "80/20/0": (0.8, 0.0)}
+SHOWN = {"mask": (1.0, 0.0), "same": (0.0, 0.0), "random": (0.0, 1.0)}  # what all chosen places show when we measure
+SEEDS, ROWS, GAPS = 5, 64, 1_000
+SHORT = replace(START, steps=50)
+
+
+@torch.no_grad()
+def by_input(model: PretrainingModel, text: runs.Text, length: int = START.length) -> dict[str, dict[str, float]]:
+    """Mean loss in nats and accuracy at the same chosen tokens of all held-out blocks, for each of `SHOWN`."""
+    data = PretrainingData(text.held_out, text.wordpiece, Objective.named("mlm"), length, ROWS)
+    results = {}
+    for shown, shares in SHOWN.items():
+        choose, draw, losses, right = np.random.default_rng(1), np.random.default_rng(2), [], []
+        for start in range(0, len(data), ROWS):
+            ids, lengths = gather(text.held_out, data.segments[0][start : start + ROWS], text.wordpiece.pad_id)
+            selected = data.objective.masking.select_batch(text.wordpiece.word_starts(ids), lengths, choose)
+            options = {"mask_id": text.wordpiece.mask_id, "random_ids": text.train.ids, "unit": "token"}
+            batch = assemble([(ids, corrupt(ids, selected, draw, **options, shares=shares), selected, lengths)],
+                             text.wordpiece)  # fmt: skip
+            hidden = model.encoder(batch["ids"], batch["segments"], batch["attention_mask"])
+            logits = model.masked_language_model(hidden[batch["masked_batch"], batch["masked_position"]])
+            losses.append(F.cross_entropy(logits, batch["masked_ids"], reduction="none"))
+            right.append((logits.argmax(-1) == batch["masked_ids"]).float())
+        results[shown] = {"loss": torch.cat(losses).mean().item(), "accuracy": torch.cat(right).mean().item()}
+    return results
+
+
+def hidden_names(wordpiece: WordPiece, most: int = GAPS) -> tuple[two_gaps.TwoGaps, torch.Tensor]:
+    """The first `most` held-out names of two pieces, and which pairs are names of the almanac at all, bool [V,V]."""
+    gaps = two_gaps.two_gaps(named_blocks(almanac.read("validation"), wordpiece), wordpiece)
+    every = chain(almanac.read("train"), almanac.read("validation"))
+    return gaps.first_rows(most), two_gaps.known_pairs(every, wordpiece)
+
+
+def by_filling(model: PretrainingModel, gaps: two_gaps.TwoGaps, exists: torch.Tensor) -> dict[str, dict[str, float]]:
+    """Shares of names that exist and that are right, the gaps filled apart and one at a time."""
+    ways = {"apart": two_gaps.apart, "one at a time": two_gaps.one_at_a_time}
+    results = {way: two_gaps.shares(fill(model, gaps), gaps, exists) for way, fill in ways.items()}
+    results["apart"]["mass"] = two_gaps.mass_on_names(model, gaps, exists)
+    return results
+
+
+def run_all(output: Path, seeds: int, train: Callable = with_shares) -> None:
+    """Every variant with every seed; `output` is written whole after each run. train: as `with_shares`."""
+    rows = []
+    with TemporaryDirectory() as scratch:
+        text = runs.open_text("almanac", scratch)
+        gaps, exists = hidden_names(text.wordpiece)
+        again = curve(with_shares(SHORT, text, VARIANTS["100/0/0"])[1])  # a chapter can afford to train this one
+        short = {"variant": "100/0/0", "run": asdict(SHORT), "curve": rounded(again)}
+        for seed in range(seeds):
+            for variant, shares in VARIANTS.items():
+                model, history = train(replace(START, seed=seed), text, shares)
+                row = {"variant": variant, "seed": seed, "shown": by_input(model, text)}
+                rows.append({**row, "names": by_filling(model, gaps, exists), "curve": curve(history)})
+                print(variant, seed, row["shown"], flush=True)
+                keep(output, "masking_mini", seeds, rows, short=short, hidden_names=len(gaps.ids))
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = argparse.ArgumentParser(description="80/10/10 and other shares in miniature.")
+    options.add_argument("--output", type=Path, required=True, help="JSON file of the results")
+    options.add_argument("--seeds", type=int, default=SEEDS)
+    chosen = options.parse_args(arguments)
+    try:
+        run_all(check_output(chosen.output), chosen.seeds)
+    except InputError as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

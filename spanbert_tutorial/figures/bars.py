@@ -1,0 +1,75 @@
+"""Bars that are plain HTML, two rows of them side by side, for explorers. Chapter: `book/spanbert/span_masking`."""
+
+from collections.abc import Mapping, Sequence
+from html import escape
+
+from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.figures.tokens import STRIP
+
+WIDTH, HEIGHT, BELOW = 340, 150, 16  # of the drawing, in its own units; it shrinks with the page
+FILLS = ("rgb(31,119,180)", "rgb(255,160,60)", "rgb(44,140,60)")
+
+
+class Bars:
+    """For each label one bar of every series. series: name → values between 0 and 1, as many as labels.
+
+    top: the value at the upper edge, so that several drawings share a scale. The bars are an image to a screen reader,
+    which hears all numbers instead; `text`, also what `print` shows, is a small table.
+    Raises InputError for no series, other numbers of values, or values out of range.
+    """
+
+    def __init__(
+        self, labels: Sequence[object], series: Mapping[str, Sequence[float]], *, top: float = 1.0, caption: str = ""
+    ) -> None:
+        self.labels, self.top, self.caption = [str(label) for label in labels], top, caption
+        self.series = {name: [float(value) for value in values] for name, values in series.items()}
+        if not self.labels or not self.series:
+            raise InputError("there is nothing to draw: give at least one label and one series.")
+        for name, values in self.series.items():
+            if len(values) != len(self.labels) or not all(0 <= value <= top for value in values):
+                raise InputError(
+                    f'"{name}" has {len(values)} values for {len(self.labels)} labels: '
+                    f"give one for each label, between 0 and {top}."
+                )
+
+    @property
+    def text(self) -> str:
+        wide = max(map(len, self.series))
+        lines = [" " * wide + "".join(f"{label:>7}" for label in self.labels)]
+        for name, values in self.series.items():
+            lines.append(f"{name:{wide}}" + "".join(f"{value:7.3f}" for value in values))
+        return "\n".join([*lines, *([self.caption] if self.caption else [])])
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        keys = " ".join(
+            f'<span style="white-space:nowrap;margin-right:1em"><span style="display:inline-block;width:.8em;'
+            f'height:.8em;background:{colour}"></span> {escape(name)}</span>'
+            for name, colour in zip(self.series, FILLS, strict=False)
+        )
+        under = f"<div>{escape(self.caption)}</div>" if self.caption else ""
+        return f'<div style="{STRIP};line-height:1.5">{keys}{self._drawing()}{under}</div>'
+
+    def _drawing(self) -> str:
+        """The bars as one SVG image."""
+        room = WIDTH / len(self.labels)
+        wide = 0.8 * room / len(self.series)
+        parts = []
+        for number, (values, colour) in enumerate(zip(self.series.values(), FILLS, strict=False)):
+            for place, value in enumerate(values):
+                x, high = place * room + 0.1 * room + number * wide, value / self.top * HEIGHT
+                box = f"x={x:.1f} y={HEIGHT - high:.1f} width={wide:.1f} height={high:.1f}"
+                parts.append(f"<rect {box} fill={colour} />")
+        for place, label in enumerate(self.labels):
+            middle = (place + 0.5) * room
+            parts.append(f"<text x={middle:.1f} y={HEIGHT + 12} text-anchor=middle>{escape(label)}</text>")
+        said = "; ".join(
+            f"{name}: " + ", ".join(f"{label} {value:.3f}" for label, value in zip(self.labels, values, strict=True))
+            for name, values in self.series.items()
+        )
+        return (
+            f'<svg role="img" aria-label="{escape(said)}" viewBox="0 0 {WIDTH} {HEIGHT + BELOW}" fill="currentColor" '
+            f'font-size="10" style="display:block;width:100%;max-width:34em;margin:.4em 0">{"".join(parts)}</svg>'
+        )

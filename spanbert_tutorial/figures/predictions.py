@@ -1,0 +1,103 @@
+"""What both heads put into a hidden span, side by side. Chapter: `book/spanbert/boundary`."""
+
+from collections.abc import Sequence
+from html import escape
+
+from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.figures.tokens import STRIP, TokenStrip
+from spanbert_tutorial.pretraining import PretrainingModel, fill
+from spanbert_tutorial.wordpiece import WordPiece, split_words
+
+Guesses = Sequence[tuple[str, float]]  # likeliest first: a piece and its probability
+LEGEND = {"masked": "hidden", "boundary": "boundary token"}
+CELL = "padding:.15em .6em .15em 0;vertical-align:top;text-align:left;border:0"
+LONGEST = 60  # pieces that the tiny model has learned positions for
+
+
+class Predictions:
+    """A strip of the text above a table with one line for each hidden piece.
+
+    answers: the original pieces [t]; mlm, sbo: for each of them its guesses; sbo is empty where the span has no row. A
+    right guess carries a check mark. Raises InputError when the numbers of lines differ.
+    """
+
+    def __init__(
+        self, strip: TokenStrip, answers: Sequence[str], mlm: Sequence[Guesses], sbo: Sequence[Guesses]
+    ) -> None:
+        if len(mlm) != len(answers) or len(sbo) not in (0, len(answers)):
+            raise InputError(
+                f"{len(answers)} answers, {len(mlm)} lines of the MLM head and {len(sbo)} of the SBO head: "
+                "give as many of each, or none of the SBO head."
+            )
+        self.strip, self.answers = strip, list(answers)
+        self.mlm, self.sbo = list(mlm), list(sbo)
+
+    def right(self, head: str) -> tuple[int, int]:
+        """How many first guesses of the head, "mlm" or "sbo", are right, and how many it made."""
+        guesses = getattr(self, head)
+        hits = sum(guess[0][0] == answer for guess, answer in zip(guesses, self.answers, strict=False))
+        return hits, len(guesses)
+
+    def _lines(self) -> list[tuple[str, list[str], list[str]]]:
+        """(name of the line, guesses of the MLM head, guesses of the SBO head)."""
+        sbo = self.sbo or [()] * len(self.answers)
+        return [
+            (f"p{place} {answer}", _written(by_mlm, answer), _written(by_sbo, answer))
+            for place, (answer, by_mlm, by_sbo) in enumerate(zip(self.answers, self.mlm, sbo, strict=True), start=1)
+        ]
+
+    @property
+    def text(self) -> str:
+        lines = [
+            f"{name}: MLM {', '.join(mlm)}; SBO {', '.join(sbo) or 'no row'}" for name, mlm, sbo in self._lines()
+        ]
+        return "\n".join([self.strip.text, *lines])
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f'<tr><th style="{CELL}">{escape(name)}</th>{_column(mlm)}{_column(sbo or ["no row"])}</tr>'
+            for name, mlm, sbo in self._lines()
+        )
+        head = "".join(f'<th style="{CELL}">{name}</th>' for name in ("hidden", "MLM head", "SBO head"))
+        return (
+            f'{self.strip._repr_html_()}<div style="{STRIP};line-height:1.4;font-size:.9em">'
+            f'<table style="border-collapse:collapse;display:table;width:auto;margin:.3em 0">'
+            f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
+        )
+
+
+def _written(guesses: Guesses, answer: str) -> list[str]:
+    return [f"{piece} {share:.2f}{' ✓' if piece == answer else ''}" for piece, share in guesses]
+
+
+def _column(guesses: list[str]) -> str:
+    return f'<td style="{CELL}">' + "<br>".join(map(escape, guesses)) + "</td>"
+
+
+def hide_and_predict(model: PretrainingModel, wordpiece: WordPiece, text: str, first: int, last: int) -> Predictions:
+    """Hides the words `first` to `last` of a text, counted from 1 (a punctuation mark is a word), and asks both heads.
+
+    Notes: p1, p2, … under the hidden pieces, x1, x2, … under the others. Raises InputError when the text has fewer
+    words than `last` or more than 60 pieces.
+    """
+    words = split_words(text)
+    parts = [wordpiece.tokens(wordpiece.encode(word)) for word in words]
+    pieces = sum(parts, [])
+    if not 1 <= first <= last <= len(words) or len(pieces) > LONGEST:
+        raise InputError(
+            f"the text has {len(words)} words and {len(pieces)} pieces: "
+            f"give at least {last} words and at most {LONGEST} pieces."
+        )
+    start, count = len(sum(parts[: first - 1], [])), len(sum(parts[first - 1 : last], []))
+    hidden = [*words[: first - 1], *["[MASK]"] * count, *words[last:]]
+    (filled,) = fill(model, wordpiece, " ".join(hidden))
+    marks, notes = [""] * len(pieces), [f"x{place}" for place in range(1, len(pieces) + 1)]
+    marks[start : start + count] = ["masked"] * count
+    notes[start : start + count] = [f"p{place}" for place in range(1, count + 1)]
+    if filled.sbo:
+        marks[start - 1] = marks[start + count] = "boundary"
+    strip = TokenStrip(pieces, marks, LEGEND, notes=notes)
+    return Predictions(strip, pieces[start : start + count], filled.mlm, filled.sbo)

@@ -1,0 +1,80 @@
+"""The checks of `book/bert/pretraining` accept right answers, also written differently, and name each mistake."""
+
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+import torch
+from transformers import get_linear_schedule_with_warmup
+
+from spanbert_tutorial.exercises.pretraining import (
+    PLATEAU_MISTAKES,
+    RECIPES,
+    SCHEDULE_MISTAKES,
+    check_plateau,
+    check_schedule,
+    diagnose_plateau,
+    diagnose_schedule,
+    entropy,
+    rate,
+)
+
+
+def counted(ids, pad_id):
+    """The same by another way: a Counter and the sum of c/N · ln(N/c)."""
+    counts = Counter(piece for row in ids.tolist() for piece in row if piece != pad_id)
+    total = sum(counts.values())
+    return sum(c / total * math.log(total / c) for c in counts.values())
+
+
+def bent(step, peak, warmup, steps):
+    """The same by another way: the lower of two straight lines."""
+    return peak * max(0.0, min((step - 1) / warmup, (steps - step + 1) / (steps - warmup)))
+
+
+def test_the_plateau_by_hand():
+    """Three kinds in the shares 1/2, 1/3, 1/6."""
+    shares = [1 / 2, 1 / 3, 1 / 6]
+    expected = -sum(p * math.log(p) for p in shares)
+    assert entropy(np.array([[5, 6, 5, 7], [5, 6, 0, 0]]), 0) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("attempt", [entropy, counted])
+def test_the_right_plateau_is_accepted(attempt):
+    assert diagnose_plateau(attempt).startswith("Correct")
+
+
+@pytest.mark.parametrize("mistake, meaning", PLATEAU_MISTAKES)
+def test_each_mistake_of_the_plateau_is_named(mistake, meaning):
+    assert meaning in diagnose_plateau(mistake)
+
+
+@pytest.mark.parametrize("attempt", [rate, bent])
+def test_the_right_schedule_is_accepted(attempt):
+    assert diagnose_schedule(attempt).startswith("Correct")
+
+
+@pytest.mark.parametrize("mistake, meaning", SCHEDULE_MISTAKES)
+def test_each_mistake_of_the_schedule_is_named(mistake, meaning):
+    assert meaning in diagnose_schedule(mistake)
+
+
+@pytest.mark.parametrize("peak, warmup, steps", RECIPES)
+def test_the_schedule_is_the_one_that_training_uses(peak, warmup, steps):
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=peak)
+    schedule = get_linear_schedule_with_warmup(optimizer, warmup, steps)
+    for step in range(1, steps + 1):
+        assert optimizer.param_groups[0]["lr"] == pytest.approx(rate(step, peak, warmup, steps))
+        optimizer.step()
+        schedule.step()
+
+
+def test_other_answers_are_shown_beside_the_wanted_ones(capsys):
+    assert "wanted are [1.011, 0.0" in diagnose_plateau(lambda ids, pad: 7.0)
+    assert "step 1 has 7, wanted is 0" in diagnose_schedule(lambda *_: 7.0)
+    assert "returns nothing" in diagnose_plateau(lambda *_: None)
+    assert "returns nothing" in diagnose_schedule(lambda *_: None)
+    check_plateau(entropy)
+    check_schedule(rate)
+    assert capsys.readouterr().out.count("Correct") == 2

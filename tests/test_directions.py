@@ -1,0 +1,167 @@
+"""Attention patterns, their reach, language models by pattern, digits, probes."""
+
+import numpy as np
+import pytest
+import torch
+
+from spanbert_tutorial import directions
+from spanbert_tutorial.bert import BertEncoder, EncoderConfig
+from spanbert_tutorial.directions import PATTERNS, attention_pattern, measured_reach, reach
+from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.experiments import frozen_states
+from spanbert_tutorial.inputs import NO_TARGET
+from spanbert_tutorial.wordpiece import WordPiece
+
+REAL = torch.tensor([[True] * 4, [True] * 3 + [False]])
+
+
+def small(layers: int = 2) -> BertEncoder:
+    config = EncoderConfig(vocab_size=12, hidden_size=16, num_hidden_layers=layers, num_attention_heads=2,
+                           intermediate_size=32, max_position_embeddings=8, initializer_range=0.3)  # fmt: skip
+    return BertEncoder(config, torch.Generator().manual_seed(0)).eval()
+
+
+def test_patterns_by_hand():
+    found = {name: attention_pattern(name, REAL).int().tolist() for name in PATTERNS}
+    assert found["left-to-right"][0] == [[1, 0, 0, 0], [1, 1, 0, 0], [1, 1, 1, 0], [1, 1, 1, 1]]
+    assert found["right-to-left"][1] == [[1, 1, 1, 0], [0, 1, 1, 0], [0, 0, 1, 0], [0, 0, 0, 1]]
+    assert found["both ways"][1] == [[1, 1, 1, 0]] * 3 + [[0, 0, 0, 1]]
+    assert found["all but yourself"][1] == [[0, 1, 1, 0], [1, 0, 1, 0], [1, 1, 0, 0], [0, 0, 0, 1]]
+
+
+def test_a_pattern_that_cannot_be():
+    with pytest.raises(InputError, match="use one of left-to-right"):
+        attention_pattern("sideways", REAL)
+    with pytest.raises(InputError, match="nobody else"):
+        attention_pattern("all but yourself", torch.tensor([[True, False]]))
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+@pytest.mark.parametrize("layers", [1, 2])
+def test_measured_reach_is_the_matrix_power(name, layers):
+    allowed, encoder = attention_pattern(name, REAL[:1]), small(layers)
+    found = measured_reach(lambda ids: encoder(ids, None, allowed.expand(len(ids), -1, -1)), torch.arange(4), 11)
+    assert torch.equal(found, reach(allowed[0], layers))
+
+
+def test_reach_of_neighbours_grows_by_one_a_layer():
+    place = torch.arange(7)
+    near = (place[:, None] - place).abs() <= 1
+    for layers in (1, 2, 3):
+        assert torch.equal(reach(near, layers), (place[:, None] - place).abs() <= layers)
+
+
+@pytest.mark.parametrize("layers, leak", [(1, False), (2, True)])
+def test_twins_leak_in_the_second_layer(layers, leak):
+    n, encoder = 4, small(layers)
+    every, others = torch.ones(n, n, dtype=torch.bool), ~torch.eye(n, dtype=torch.bool)
+    found = measured_reach(lambda ids: directions.twin_states(encoder, ids, 10, every, others), torch.arange(n), 11)
+    by_power = reach(directions.twin_mask(every, others), layers)[n:, :n]
+    assert torch.equal(found, by_power) and found.diagonal().all() == leak and found[others].all()
+
+
+def test_batches_and_losses():
+    model = directions.new_language_model("both ways", 12, seed=3)
+    same = directions.new_language_model("left-to-right", 12, seed=3)
+    assert all(torch.equal(a, b) for a, b in zip(model.state_dict().values(), same.state_dict().values(), strict=True))
+    batch = {"ids": torch.tensor([[1, 5, 6, 2], [1, 7, 2, 0]]), "real": REAL}
+    for pattern in ("left-to-right", "right-to-left", "both ways"):
+        model.pattern = pattern
+        loss = model(batch)["loss"]
+        batch["ids"][1, 3] = 9  # padding changes nothing
+        assert torch.equal(model(batch)["loss"], loss)
+        batch["ids"][1, 3] = 0
+
+
+def test_a_left_to_right_loss_by_hand():
+    model = directions.new_language_model("left-to-right", 12, seed=0).eval()
+    ids = torch.tensor([[1, 5, 6, 2]])
+    alone = []
+    for k in range(3):  # the tokens that come later are not even there
+        seen = torch.ones(1, k + 1, k + 1).tril()
+        state = model.encoder(ids[:, : k + 1], None, seen)[0, k]
+        alone.append(model.head(state).log_softmax(-1)[ids[0, k + 1]])
+    loss = model({"ids": ids, "real": torch.ones_like(ids, dtype=torch.bool)})["loss"]
+    assert abs(loss.item() + torch.stack(alone).mean().item()) < 1e-5
+
+
+def test_score_knows_its_views(almanac_text):
+    model = directions.new_language_model("left-to-right", 2_000, seed=0).eval()
+    with pytest.raises(InputError, match="in sight"):
+        directions.score(model, almanac_text, "hidden")
+    sight, closed = (directions.score(model, almanac_text, v, batches=2) for v in ("in sight", "not looked at"))
+    assert sight == closed and 6.5 < sight["loss"] < 9.5
+    batch = next(directions.text_batches(almanac_text, np.random.default_rng(0), length=20, batch_size=3))
+    assert batch["ids"].shape == batch["real"].shape and batch["ids"].shape[1] <= 20
+    assert (batch["ids"][:, 0] == almanac_text.wordpiece.cls_id).all()
+
+
+@pytest.fixture(scope="module")
+def almanac_text(tmp_path_factory):
+    from spanbert_tutorial import runs
+
+    return runs.open_text("almanac", tmp_path_factory.mktemp("almanac"))
+
+
+def test_digits():
+    assert directions.play("all but yourself", seed=0, steps=60) < 1 < 2.2 < directions.play(
+        "all but yourself, twins, 1 layer", seed=0, steps=60
+    )
+    assert set(directions.GAMES) >= set(PATTERNS) - {"right-to-left"}
+
+
+# What the states hold.
+
+NAMES = "[PAD] [UNK] [CLS] [SEP] [MASK] Old Elm Bears play in . Mill Ann".split()
+PIECES = WordPiece({name: number for number, name in enumerate(NAMES)})
+TEXT = "Old Elm Bears play in Elm. Ann play in Old Elm."
+DOCUMENT = {"id": "a", "text": TEXT, "entities": [[0, 13, "CLUB", "c"], [22, 25, "TOWN", "t"], [27, 30, "PERSON", "p"],
+                                                  [39, 46, "TOWN", "u"]]}  # fmt: skip
+
+
+def test_mentions_and_tags():
+    found = frozen_states.town_mentions([DOCUMENT], PIECES)
+    assert [(m.town, m.longer, m.position) for m in found] == [
+        ("Old Elm", True, 2), ("Elm", False, 6), ("Old Elm", False, 5)]  # fmt: skip
+    assert all(PIECES.tokens([m.ids[m.position - 1]]) == ["Elm"] for m in found)
+    rows = frozen_states.tagged_sentences([DOCUMENT], PIECES)
+    assert [[frozen_states.TAGS[t] for t in tags] for _, tags in rows] == [
+        ["CLUB"] * 3 + ["O", "O", "TOWN", "O"], ["PERSON", "O", "O", "TOWN", "TOWN", "O"]]  # fmt: skip
+    batch = frozen_states.tag_batch(rows, PIECES)
+    assert batch["tags"].shape == batch["ids"].shape == (2, 9) and (batch["tags"][:, 0] == NO_TARGET).all()
+    assert int((batch["tags"] != NO_TARGET).sum()) == 13
+    assert frozen_states.most_frequent_tag(rows, rows) > 0.7
+
+
+def test_balanced_and_split():
+    mentions = [frozen_states.Mention(str(i % 9), np.arange(3), 1, "AB"[i % 2], i % 3 == 0) for i in range(90)]
+    for part in (frozen_states.balanced(mentions, np.random.default_rng(0)), *frozen_states.role_split(mentions, 0)):
+        for town in "AB":
+            roles = [m.longer for m in part if m.town == town]
+            assert len(roles) == 2 * sum(roles)
+    first, second = ({m.document for m in part} for part in frozen_states.role_split(mentions, 1))
+    assert not first & second
+
+
+def test_probe():
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(200, 5, generator=generator) * torch.tensor([1, 10, 0.1, 1, 1]) + 3
+    y = (x[:, 1] > 0).long() + (x[:, 1] > 8).long()
+    probe = frozen_states.linear_probe(x, y)
+    assert frozen_states.accuracy(probe, x, y) > 0.9
+    shuffled = y[torch.randperm(200, generator=generator)]
+    assert frozen_states.accuracy(frozen_states.linear_probe(x, shuffled), x, y) < 0.6
+
+
+def test_layer_states_end_in_the_encoder_s_states():
+    encoder, ids = small(), torch.tensor([[1, 2, 3, 4]])
+    states = frozen_states.layer_states(encoder, ids, attention_pattern("both ways", REAL[:1]))
+    assert len(states) == 3 and torch.allclose(states[-1], encoder(ids), atol=1e-6)
+
+
+def test_tuning_changes_the_encoder():
+    encoder, rows = small(), [(np.array([5, 6, 8]), np.array([8, 8, 0])), (np.array([9, 6]), np.array([0, 8]))]
+    frozen = [p.clone() for p in encoder.parameters()]
+    classifier = frozen_states.tune(encoder, rows, PIECES, seed=0, steps=20)
+    assert classifier.out_features == len(frozen_states.TAGS) and not encoder.training
+    assert any(not torch.equal(a, b) for a, b in zip(frozen, encoder.parameters(), strict=True))

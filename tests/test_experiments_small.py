@@ -1,0 +1,233 @@
+"""The experiments behind the chapters on masking and on the boundary objective, on a toy size."""
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from spanbert_tutorial import almanac, runs
+from spanbert_tutorial.bert import EncoderConfig
+from spanbert_tutorial.corpora import encode_corpus
+from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.experiments import boundary_probe, masking_mini, two_gaps
+from spanbert_tutorial.experiments.continued import SharesData, column, go_on, rounded, with_shares
+from spanbert_tutorial.experiments.names import Block, Name, named_blocks, with_specials
+from spanbert_tutorial.pretraining import Objective, PretrainingData, PretrainingModel
+from spanbert_tutorial.wordpiece import WordPiece
+
+RUN = runs.Run(objective="mlm", steps=3, batch_size=4)
+
+
+@pytest.fixture(scope="module")
+def wordpiece():
+    return WordPiece.from_file(data_path("almanac", "vocab.txt"))
+
+
+@pytest.fixture(scope="module")
+def some():
+    return [document for document, _ in zip(almanac.read("validation"), range(30), strict=False)]
+
+
+@pytest.fixture(scope="module")
+def text(wordpiece, some, tmp_path_factory):
+    sentences = [almanac.split_sentences(document["text"]) for document in some]
+    folder = tmp_path_factory.mktemp("text")
+    corpora = [encode_corpus(sentences, wordpiece.encode_many, len(wordpiece), folder / name) for name in "ab"]
+    return runs.Text(*corpora, wordpiece)
+
+
+# --- names in blocks ---
+
+
+def test_the_pieces_of_a_name_are_those_of_its_letters(wordpiece, some):
+    wanted = [d["text"][a:b] for d in some for a, b, *_ in d["entities"]]
+    found = [ids[first : last + 1] for ids, names in named_blocks(some, wordpiece) for first, last, _ in names]
+    assert [wordpiece.encode(name).tolist() for name in wanted] == [piece_ids.tolist() for piece_ids in found]
+
+
+def test_blocks_keep_every_piece_in_order_and_fit(wordpiece, some):
+    blocks = list(named_blocks(some, wordpiece))
+    assert max(len(block.ids) for block in blocks) <= 62
+    every = np.concatenate([wordpiece.encode(document["text"]) for document in some])
+    assert (np.concatenate([block.ids for block in blocks]) == every).all()
+
+
+def test_specials_stand_around_each_row(wordpiece):
+    ids, real = with_specials([np.array([7, 8]), np.array([9])], wordpiece)
+    cls, sep, pad = wordpiece.cls_id, wordpiece.sep_id, wordpiece.pad_id
+    assert ids.tolist() == [[cls, 7, 8, sep], [cls, 9, sep, pad]]
+    assert real.tolist() == [[True] * 4, [True] * 3 + [False]]
+
+
+# --- two gaps ---
+
+
+class Knows(torch.nn.Module):
+    """A model of six pieces that knows the names (4, 5), seldom, and (2, 3). Asked at once, the left gap prefers 4 by
+    a little and the right gap prefers 3; a filled gap decides the other one."""
+
+    def encoder(self, ids, segments, real):
+        return torch.nn.functional.one_hot(ids, 10).float()
+
+    def masked_language_model(self, states):
+        left, right = states.argmax(-1).T
+        scores = torch.zeros(len(states), 2, 10)
+        scores[:, 0, 4], scores[:, 0, 2] = 2.0, 1.9
+        scores[:, 1, 3] = 5.0
+        scores[right == 3, 0, 2] = 9.0
+        scores[right == 5, 0, 4] = 9.0
+        scores[left == 4, 1, 5] = 9.0
+        return scores
+
+
+@pytest.fixture
+def gaps(wordpiece):
+    tools = SimpleNamespace(mask_id=9, cls_id=0, sep_id=1, pad_id=8)
+    blocks = [
+        Block(np.array([6, 2, 3, 7]), [Name(1, 2, "TOWN")]),
+        Block(np.array([4, 5, 4, 7]), [Name(0, 1, "TOWN")]),  # one of its pieces stands elsewhere: left out
+        Block(np.array([4, 5, 7]), [Name(0, 1, "TOWN"), Name(2, 2, "RIVER")]),
+    ]
+    return two_gaps.two_gaps(blocks, tools)
+
+
+def test_both_pieces_of_a_name_that_stands_once_are_hidden(gaps):
+    assert gaps.ids.tolist() == [[0, 6, 9, 9, 7, 1], [0, 9, 9, 7, 1, 8]]
+    assert gaps.first.tolist() == [2, 1] and gaps.names.tolist() == [[2, 3], [4, 5]]
+
+
+def test_apart_gives_a_pair_that_does_not_exist_and_one_at_a_time_repairs_it(gaps):
+    exists = torch.zeros(10, 10, dtype=torch.bool)
+    exists[2, 3] = exists[4, 5] = True
+    model = Knows()
+    assert two_gaps.apart(model, gaps).tolist() == [[4, 3]] * 2
+    assert two_gaps.one_at_a_time(model, gaps).tolist() == [[2, 3]] * 2  # the right gap is the surer one
+    assert two_gaps.shares(two_gaps.apart(model, gaps), gaps, exists) == {"exists": 0, "right": 0}
+    assert two_gaps.shares(two_gaps.one_at_a_time(model, gaps), gaps, exists) == {"exists": 1, "right": 0.5}
+
+
+def test_the_mass_on_names_is_the_sum_over_all_pairs(gaps):
+    exists = torch.rand(10, 10, generator=torch.Generator().manual_seed(0)) < 0.3
+    left, right = two_gaps.gap_probabilities(Knows(), gaps)[0]
+    wanted = sum(left[a] * right[b] for a in range(10) for b in range(10) if exists[a, b])
+    assert two_gaps.mass_on_names(Knows(), gaps, exists) == pytest.approx(wanted.item(), abs=1e-6)
+
+
+def test_known_pairs_are_the_names_of_two_pieces(wordpiece):
+    document = {"text": "Olga Hobart of Foxley", "entities": [[0, 11, "PERSON", "x"], [15, 21, "TOWN", "y"]]}
+    exists = two_gaps.known_pairs([document], wordpiece)
+    assert exists.nonzero().tolist() == [wordpiece.encode("Olga Hobart").tolist()]
+
+
+# --- other shares, going on ---
+
+
+def test_80_10_10_gives_the_batches_of_the_package(text):
+    arguments = (text.train, text.wordpiece, Objective.named("span"), 64, 4)
+    ours = next(SharesData(*arguments).epoch(np.random.default_rng(3)))
+    package = next(PretrainingData(*arguments).epoch(np.random.default_rng(3)))
+    assert all(torch.equal(ours[name], package[name]) for name in package)
+
+
+def test_the_start_is_the_run_of_the_package(text):
+    ours, package = with_shares(RUN, text, (0.8, 0.1))[0], runs.pretrain(RUN, text)[0]
+    assert all(torch.equal(a, b) for a, b in zip(ours.parameters(), package.parameters(), strict=True))
+
+
+def test_mask_only_hides_every_chosen_token(text):
+    data = SharesData(text.train, text.wordpiece, Objective.named("mlm"), 64, 4, shares=(1.0, 0.0))
+    batch = next(data.epoch(np.random.default_rng(0)))
+    assert (batch["ids"][batch["masked_batch"], batch["masked_position"]] == text.wordpiece.mask_id).all()
+
+
+def test_both_arms_go_on_from_the_same_weights_with_the_same_masks(text):
+    start, _ = with_shares(RUN, text, (0.8, 0.1))
+    before = [weight.clone() for weight in start.parameters()]
+    losses = {}
+    for arm in boundary_probe.ARMS:
+        run = runs.Run(objective=arm, steps=1, batch_size=4)
+        losses[arm] = go_on(start, run, text)[1].losses["mlm"][0]
+    assert losses["span"] == pytest.approx(losses["span+sbo"], abs=1e-4)
+    assert all(torch.equal(a, b) for a, b in zip(before, start.parameters(), strict=True))
+
+
+def test_kept_figures_come_back_by_seed():
+    rows = [{"arm": arm, "seed": s, "part": {"x": s + 0.1}} for s in (1, 0) for arm in "ab"]
+    assert column({"rows": rows}, "part", "x", arm="b") == [0.1, 1.1]
+    assert rounded({"a": [0.123456, 2], "b": "c"}) == {"a": [0.1235, 2], "b": "c"}
+
+
+# --- what is measured ---
+
+
+def model_of(text):
+    torch.manual_seed(0)
+    return PretrainingModel(EncoderConfig.tiny(vocab_size=len(text.wordpiece)), Objective.named("mlm")).eval()
+
+
+def test_the_three_inputs_ask_for_the_same_tokens(text, monkeypatch):
+    asked = []
+    original = masking_mini.assemble
+
+    def spy(segments, wordpiece):
+        batch = original(segments, wordpiece)
+        asked.append((batch["masked_ids"], batch["ids"][batch["masked_batch"], batch["masked_position"]]))
+        return batch
+
+    monkeypatch.setattr(masking_mini, "assemble", spy)
+    measured = masking_mini.by_input(model_of(text), text)
+    third = len(asked) // 3
+    parts = [[torch.cat(x) for x in zip(*asked[i * third : (i + 1) * third], strict=True)] for i in range(3)]
+    (answers, mask), (answers_same, same), (answers_random, random) = parts
+    assert torch.equal(answers, answers_same) and torch.equal(answers, answers_random)
+    assert (mask == text.wordpiece.mask_id).all() and torch.equal(same, answers)
+    assert (random != answers).float().mean() > 0.9 and not (random == text.wordpiece.mask_id).any()
+    assert measured["mask"]["loss"] == pytest.approx(np.log(len(text.wordpiece)), abs=1)
+
+
+def test_a_probe_finds_what_is_there_and_nothing_in_shuffled_labels():
+    generator = torch.Generator().manual_seed(0)
+    labels = torch.randint(0, 3, (900,), generator=generator)
+    signal = torch.nn.functional.one_hot(labels, 3) + 0.1 * torch.randn(900, 3, generator=generator)
+    noise = torch.randn(900, 3, generator=generator)
+    assert boundary_probe.probe(signal[:600], labels[:600], signal[600:], labels[600:]) > 0.98
+    assert boundary_probe.probe(noise[:600], labels[:600], noise[600:], labels[600:]) < 0.5
+
+
+def test_the_probe_reads_the_two_neighbours_and_never_the_edge(wordpiece, some):
+    blocks = list(named_blocks(some, wordpiece))
+    kinds = sorted({label for d in some for *_, label, _ in d["entities"]})
+    names = boundary_probe.hidden_names(blocks, wordpiece, kinds, seed=0)
+    first, last = names.spans.T
+    row = torch.arange(len(first))
+    assert (names.ids[row, first] == wordpiece.mask_id).all() and (names.ids[row, last] == wordpiece.mask_id).all()
+    for place in (first - 1, last + 1):  # a neighbour is a visible token of the text
+        neighbour = names.ids[row, place]
+        assert not torch.isin(neighbour, torch.tensor([wordpiece.mask_id, wordpiece.cls_id, wordpiece.sep_id])).any()
+    assert torch.equal((last - first + 1).clamp(max=4) - 1, names.labels["length"])
+
+    def encoder(ids, segments, real):
+        return ids[..., None].float()
+
+    outside = boundary_probe.states(encoder, names)["boundary"]
+    assert torch.equal(outside.long(), torch.stack([names.ids[row, first - 1], names.ids[row, last + 1]], 1))
+
+
+# --- commands and kept results ---
+
+
+@pytest.mark.parametrize("module", [masking_mini, boundary_probe])
+def test_the_command_refuses_an_output_that_exists(module, tmp_path, capsys):
+    there = tmp_path / "there.json"
+    there.write_text("{}")
+    assert module.main(["--output", str(there)]) == 2
+    assert "exists" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["masking_mini", "boundary_probe"])
+def test_kept_results_name_command_versions_and_five_seeds(name):
+    kept = json.loads(data_path("results", f"{name}.json").read_text(encoding="utf-8"))
+    assert name in kept["command"] and {"torch", "device", "threads"} <= set(kept["surroundings"])
+    assert {row["seed"] for row in kept["rows"]} == set(range(5))

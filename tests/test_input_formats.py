@@ -1,0 +1,80 @@
+"""Three formats from the same start: what each reads and predicts, and results that survive a stop."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from spanbert_tutorial import runs
+from spanbert_tutorial.corpora import EncodedCorpus
+from spanbert_tutorial.experiments import input_formats
+from spanbert_tutorial.training import History
+from spanbert_tutorial.wordpiece import WordPiece
+
+RUN = runs.Run(objective="mlm", steps=2, length=24, batch_size=4)
+
+
+@pytest.fixture(scope="module")
+def text():
+    """30 documents of 6 sentences of 7 pieces, and 10 held out, with a vocabulary learned from a few words."""
+    wordpiece = WordPiece.train(["the river runs past the old town and the mill"] * 3, 60)
+    rng = np.random.default_rng(0)
+
+    def corpus(documents: int) -> EncodedCorpus:
+        ends = np.arange(7, documents * 42 + 1, 7)
+        return EncodedCorpus(rng.integers(5, len(wordpiece), documents * 42).astype(np.uint16), ends, ends[5::6])
+
+    return runs.Text(corpus(30), corpus(10), wordpiece)
+
+
+def test_one_segment_is_the_usual_run(text):
+    here, history = input_formats.pretrain("one segment", RUN, text)
+    usual, wanted = runs.pretrain(RUN, text)
+    assert history.losses == wanted.losses
+    assert all(torch.equal(a, b) for a, b in zip(here.parameters(), usual.parameters(), strict=True))
+
+
+def test_pairs_predict_with_or_without_the_label(text):
+    histories = {name: input_formats.pretrain(name, RUN, text)[1] for name in ("pairs", "pairs + NSP")}
+    assert set(histories["pairs"].losses) == {"loss", "mlm"}
+    assert set(histories["pairs + NSP"].losses) == {"loss", "mlm", "nsp"}
+    assert histories["pairs"].losses["mlm"] == histories["pairs"].losses["loss"]
+
+
+def test_all_formats_start_from_the_same_encoder(text):
+    starts = [runs.new_model(replace(RUN, objective=predicts), text) for _, predicts in input_formats.FORMATS.values()]
+    for model in starts[1:]:
+        pairs = zip(starts[0].encoder.parameters(), model.encoder.parameters(), strict=True)
+        assert all(torch.equal(a, b) for a, b in pairs)
+
+
+def test_every_model_is_measured_on_both_formats(text):
+    for name in input_formats.FORMATS:
+        model = runs.new_model(replace(RUN, objective=input_formats.FORMATS[name][1]), text).eval()
+        figures = input_formats.held_out(model, RUN, text)
+        assert set(figures) == {"one segment", "pairs"}
+        assert all(np.isfinite(list(values.values())).all() for values in figures.values())
+        assert ("nsp_accuracy" in figures["pairs"]) == (name == "pairs + NSP")
+
+
+def test_a_stopped_command_goes_on_where_it_was(text, tmp_path, monkeypatch):
+    trained = []
+
+    def fake(name, run, text):
+        trained.append((name, run.seed, run.steps))
+        return None, History()
+
+    monkeypatch.setattr(input_formats, "pretrain", fake)
+    monkeypatch.setattr(input_formats, "held_out", lambda model, run, text: {"pairs": {"mlm": float(run.seed)}})
+    output, steps = tmp_path / "results.json", input_formats.RUN.steps
+    input_formats.run_all(output, text, seeds=2, formats=["pairs"])
+    assert [row for row in trained if row[2] == steps] == [("pairs", 0, steps), ("pairs", 1, steps)]
+    trained.clear()
+    input_formats.run_all(output, text, seeds=2)
+    assert [row[:2] for row in trained if row[2] == steps] == [
+        (name, seed) for seed in range(2) for name in ("one segment", "pairs + NSP")]
+    results = json.loads(output.read_text())
+    assert [row["format"] for row in results["rows"]] == list(input_formats.FORMATS) * 2
+    assert input_formats.column(results, "pairs", "pairs", "mlm") == [0.0, 1.0]

@@ -1,0 +1,147 @@
+"""Looking inside a run, counting neighbours, and an experiment that survives a stop."""
+
+import json
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+import torch
+
+from spanbert_tutorial import ablation, plateau, runs
+from spanbert_tutorial.bert import BertEncoder, EncoderConfig
+from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.pretraining import Objective, PretrainingModel
+
+
+class Pieces:
+    """A vocabulary in which 0 to 3 are special and all others are words."""
+
+    pad_id, cls_id, sep_id, mask_id = 0, 1, 2, 3
+
+
+@pytest.fixture
+def batch():
+    """Two blocks of 9 and 7 real places; hidden: 5 in the first, 1 in the second."""
+    ids = torch.tensor([[1, 10, 11, 12, 13, 3, 15, 16, 2], [1, 3, 21, 22, 23, 24, 2, 0, 0]])
+    return {
+        "ids": ids,
+        "segments": torch.zeros_like(ids),
+        "attention_mask": ids != 0,
+        "masked_batch": torch.tensor([0, 1]),
+        "masked_position": torch.tensor([5, 1]),
+        "masked_ids": torch.tensor([14, 20]),
+    }
+
+
+def test_every_nth_leaves_room_between():
+    rng = np.random.default_rng(0)
+    selected = plateau.EveryNth(8).select_batch(np.ones((50, 40), bool), np.full(50, 33), rng)
+    for row in selected:
+        assert set(np.diff(np.flatnonzero(row))) == {8}
+    assert not selected[:, 33:].any()
+    assert len({np.flatnonzero(row)[0] for row in selected}) == 8
+
+
+def test_hidden_neighbours_by_hand(batch):
+    """Special pieces stay, and so does the input of the function."""
+    near = plateau.hide_at(batch, 1, Pieces)["ids"].tolist()
+    assert near[0] == [1, 10, 11, 12, 3, 3, 3, 16, 2]
+    assert near[1] == [1, 3, 3, 22, 23, 24, 2, 0, 0]
+    far = plateau.hide_at(batch, 3, Pieces)["ids"].tolist()
+    assert far[0] == [1, 10, 3, 12, 13, 3, 15, 16, 2]
+    assert far[1] == [1, 3, 21, 22, 3, 24, 2, 0, 0]
+    assert batch["ids"][0, 4] == 13
+
+
+def test_shuffling_keeps_the_words_and_the_hidden_places(batch):
+    shuffled = plateau.shuffle_visible(batch, Pieces, np.random.default_rng(1))["ids"]
+    assert torch.equal(shuffled.sort(1).values, batch["ids"].sort(1).values)
+    special = batch["ids"] <= 3
+    assert torch.equal(shuffled[special], batch["ids"][special]) and not torch.equal(shuffled, batch["ids"])
+
+
+def test_attention_by_distance_is_the_mean_over_chosen_places(batch):
+    config = EncoderConfig.preset("tiny", vocab_size=30)
+    encoder = BertEncoder(config, torch.Generator().manual_seed(0)).eval()
+    found = plateau.attention_by_distance(encoder, batch, most=2)
+    maps = encoder.attention_maps(batch["ids"], batch["segments"], batch["attention_mask"])
+    assert found.shape == (2, 2, 5)
+    for layer in range(2):
+        after = (maps[layer][0, :, 5, 6] + maps[layer][1, :, 1, 2]) / 2
+        assert np.allclose(found[layer, :, 3], after.numpy())
+        only_first = maps[layer][0, :, 5, 3]  # two before: the second block has no such place
+        assert np.allclose(found[layer, :, 0], only_first.numpy())
+
+
+def test_piece_losses_have_the_models_loss_as_their_mean(batch):
+    config = EncoderConfig.preset("tiny", vocab_size=30)
+    model = PretrainingModel(config, Objective.named("mlm")).eval()
+    losses = plateau.piece_losses(model, [batch, batch])
+    assert losses.shape == (4,) and np.allclose(losses[:2], losses[2:])
+    assert losses[:2].mean() == pytest.approx(model(batch)["mlm"].item(), abs=1e-5)
+
+
+def test_watching_changes_no_batch():
+    seen = []
+    assert list(plateau.watched("abcd", (0, 2), seen.append)) == list("abcd") and seen == [0, 2]
+
+
+def test_neighbours_are_counted():
+    """In 4 5 6 4 5 6 …, 5 always stands between 4 and 6."""
+    counts = plateau.NeighbourCounts(np.tile([4, 5, 6], 200), vocabulary=8)
+    both, left, right = counts.probabilities(4, 6), counts.probabilities(4, None), counts.probabilities(None, 6)
+    for p in (both, left, right):
+        assert p.sum() == pytest.approx(1) and p.argmax() == 5 and (p > 0).all()
+    assert both[5] > left[5] > counts.p[5]
+    assert counts.probabilities(None, None) == pytest.approx(counts.p)
+    assert counts.probabilities(7, 7).sum() == pytest.approx(1)
+
+
+def test_left_after_by_hand():
+    assert plateau.left_after([6.0, 5.1, 4.9, 4.0], 25, entropy=6.0) == 75
+    assert plateau.left_after([6.0, 5.0], 25, entropy=6.0) is None
+
+
+def test_each_setting_changes_one_thing_or_says_so():
+    own = asdict(plateau.setting("as in the book", seed=3))
+    for name, changes in plateau.SETTINGS.items():
+        run = asdict(plateau.setting(name, seed=3))
+        assert {key for key in run if run[key] != own[key]} == set(changes)
+    with pytest.raises(InputError, match='"bigger" is unknown: use one of as in the book, no sinusoids'):
+        plateau.setting("bigger", 0)
+
+
+def test_a_stopped_command_goes_on_where_it_was(tmp_path, monkeypatch, capsys):
+    trained = []
+
+    def fake(run, text):
+        trained.append(run)
+        return {"run": asdict(run), "held_out": {"token": {"mlm": 1.0}}, "curve": {"mlm": [6.0, 3.9]}}
+
+    class Text:
+        unigram_entropy = 5.0
+
+    monkeypatch.setattr(ablation, "one", fake)
+    monkeypatch.setattr(runs, "open_text", lambda source, folder: Text)
+    output = tmp_path / "results.json"
+    assert plateau.main(["--output", str(output), "--seeds", "1"]) == 0
+    assert len(trained) == 1 + len(plateau.SETTINGS) and trained[0] == plateau.LIVE
+    assert plateau.main(["--output", str(output), "--seeds", "2"]) == 0
+    content = json.loads(output.read_text())
+    assert len(trained) == 1 + 2 * len(plateau.SETTINGS) and len(content["rows"]) == 2 * len(plateau.SETTINGS)
+    assert {row["left_after"] for row in content["rows"]} == {50}
+    assert plateau.main(["--output", str(output), "--seeds", "2", "--steps", "7"]) == 2
+    assert "holds runs of other settings" in capsys.readouterr().err
+
+
+def test_the_kept_results_are_whole():
+    """Every setting has the same five seeds, and `left_after` is what the kept curve says."""
+    content = json.loads(data_path("results", "leaving_the_plateau.json").read_text(encoding="utf-8"))
+    assert runs.Run(**content["live"]["run"]) == plateau.LIVE
+    pairs = sorted((row["setting"], row["run"]["seed"]) for row in content["rows"])
+    assert pairs == sorted((name, seed) for name in plateau.SETTINGS for seed in range(5))
+    for row in content["rows"]:
+        assert runs.Run(**row["run"]) == plateau.setting(row["setting"], row["run"]["seed"])
+        left = plateau.left_after(row["curve"]["mlm"], content["curve_every"], content["unigram_entropy"])
+        assert row["left_after"] == left
