@@ -42,8 +42,8 @@ class Run:
     """Settings of a run. length: n with [CLS] and [SEP]; batch_size in blocks.
 
     initializer_range: deviation of the first weights; BERT's 0.02 suits a width of 768, narrow layers start too flat
-    with it. sinusoidal_positions: whether the position table starts from sinusoids. With both, small sizes leave the
-    plateau within minutes (chapter `book/bert/pretraining`).
+    with it and stay on the plateau for longer. sinusoidal_positions: whether the position table starts from sinusoids.
+    Both are measured in the chapter `book/bert/pretraining`.
     """
 
     objective: str = "span+sbo"
