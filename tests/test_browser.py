@@ -151,8 +151,19 @@ def test_the_first_file_leads_to_the_welcome_page(browser):
     page.close()
 
 
-def test_the_span_masking_page_has_its_explorer(browser):
-    """The switching is tested on every explorer there is; this one has to be there."""
-    page = visit(browser, "book/spanbert/span_masking.html")
-    assert page.locator("[data-explorer] select").count() == 3
+# page → for each of its explorers the number of choices
+EXPLORERS = {
+    "bert/wordpiece": [3],
+    "bert/bert": [4],
+    "spanbert/span_masking": [3, 2],
+    "spanbert/boundary": [2],
+}
+
+
+@pytest.mark.parametrize("name", EXPLORERS)
+def test_a_page_has_its_explorers(browser, name):
+    """The switching is tested on every explorer there is; these have to be there."""
+    page = visit(browser, f"book/{name}.html")
+    there = [explorer.locator("select").count() for explorer in page.locator("[data-explorer]").all()]
     page.context.close()
+    assert sorted(there) == sorted(EXPLORERS[name])
