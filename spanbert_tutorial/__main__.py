@@ -211,7 +211,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt as stop:
-        kept = f"{stop}: go on with the same command and --resume." if str(stop) else "Stopped. Nothing was written."
+        kept = f"{stop}: go on with the same command and --resume." if str(stop) else "Stopped."
         print(kept, file=sys.stderr)
         return 130
     return 0

@@ -9,7 +9,6 @@ block, and a linear probe reads two states: those of the boundary tokens, or tho
 piece. Controls: the start itself, untrained weights, and labels shuffled before the probe is fitted.
 """
 
-import argparse
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
@@ -22,9 +21,7 @@ from torch import Tensor
 
 from spanbert_tutorial import almanac, runs
 from spanbert_tutorial.bert import BertEncoder
-from spanbert_tutorial.checkpoints import check_output
-from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.experiments.continued import GO_ON, START, curve, go_on, keep
+from spanbert_tutorial.experiments.continued import GO_ON, START, command, curve, go_on, keep
 from spanbert_tutorial.experiments.names import Block, named_blocks, with_specials
 from spanbert_tutorial.wordpiece import WordPiece
 
@@ -130,16 +127,7 @@ def run_all(output: Path, seeds: int, begin: Callable = runs.pretrain, further: 
 
 
 def main(arguments: list[str] | None = None) -> int:
-    options = argparse.ArgumentParser(description="What boundary states hold, with and without the boundary objective.")
-    options.add_argument("--output", type=Path, required=True, help="JSON file of the results")
-    options.add_argument("--seeds", type=int, default=SEEDS)
-    chosen = options.parse_args(arguments)
-    try:
-        run_all(check_output(chosen.output), chosen.seeds)
-    except InputError as error:
-        print(error, file=sys.stderr)
-        return 2
-    return 0
+    return command("What boundary states hold, with and without the boundary objective.", run_all, SEEDS, arguments)
 
 
 if __name__ == "__main__":

@@ -2,12 +2,17 @@
 `book/bert/masking`, `book/spanbert/boundary`.
 """
 
+import argparse
+import sys
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from spanbert_tutorial import ablation, runs
+from spanbert_tutorial.checkpoints import check_output
+from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.masking import SHARES, corrupt
 from spanbert_tutorial.pretraining import Objective, PretrainingData, PretrainingModel, gather
 from spanbert_tutorial.training import History, Recipe, train
@@ -95,3 +100,17 @@ def column(content: dict, part: str, *names: str, **chosen) -> list[float]:
     for name in names:
         figures = [figure[name] for figure in figures]
     return figures
+
+
+def command(purpose: str, run_all: Callable[[Path, int], None], seeds: int, arguments: list[str] | None) -> int:
+    """The command line of an experiment; returns the exit code."""
+    options = argparse.ArgumentParser(description=purpose)
+    options.add_argument("--output", type=Path, required=True, help="JSON file of the results")
+    options.add_argument("--seeds", type=int, default=seeds)
+    chosen = options.parse_args(arguments)
+    try:
+        run_all(check_output(chosen.output), chosen.seeds)
+    except InputError as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 0

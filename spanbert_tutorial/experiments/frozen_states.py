@@ -1,7 +1,8 @@
 """What the states of an encoder hold, frozen and fine-tuned. Chapter: `book/bert/directions`.
 
-Two tasks on almanac sentences that no model here was pre-trained on. `roles`: is a town's name the town itself, or only
-the beginning of a longer name? `tags`: which kind of name is each piece part of? Sources: BERT §5.3; the almanac.
+Two tasks on almanac documents that no model here was pre-trained on (many of their sentences stand in others, too).
+`roles`: is a town's name the town itself, or only the beginning of a longer name? `tags`: which kind of name is each
+piece part of? Sources: BERT §5.3; the almanac.
 Shapes: B batch, n sequence, H hidden, L layers.
 """
 

@@ -7,7 +7,6 @@ token and of a random one differ. Measured on held-out text: the loss at chosen 
 or a random one, the same places for all; and what becomes of names of two pieces that are both hidden.
 """
 
-import argparse
 import sys
 from collections.abc import Callable
 from dataclasses import asdict, replace
@@ -20,10 +19,8 @@ import torch
 import torch.nn.functional as F
 
 from spanbert_tutorial import almanac, runs
-from spanbert_tutorial.checkpoints import check_output
-from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.experiments import two_gaps
-from spanbert_tutorial.experiments.continued import START, curve, keep, rounded, with_shares
+from spanbert_tutorial.experiments.continued import START, command, curve, keep, rounded, with_shares
 from spanbert_tutorial.experiments.names import named_blocks
 from spanbert_tutorial.inputs import assemble
 from spanbert_tutorial.masking import SHARES, corrupt
@@ -91,16 +88,7 @@ def run_all(output: Path, seeds: int, train: Callable = with_shares) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    options = argparse.ArgumentParser(description="80/10/10 and other shares in miniature.")
-    options.add_argument("--output", type=Path, required=True, help="JSON file of the results")
-    options.add_argument("--seeds", type=int, default=SEEDS)
-    chosen = options.parse_args(arguments)
-    try:
-        run_all(check_output(chosen.output), chosen.seeds)
-    except InputError as error:
-        print(error, file=sys.stderr)
-        return 2
-    return 0
+    return command("80/10/10 and other shares in miniature.", run_all, SEEDS, arguments)
 
 
 if __name__ == "__main__":
