@@ -131,7 +131,7 @@ def piece_losses(model: PretrainingModel, batches: Sequence[dict[str, Tensor]]) 
 
 def attention_by_distance(encoder: BertEncoder, batch: dict[str, Tensor], most: int = 4) -> np.ndarray:
     """float [L, A, 2 · most + 1]: the mean weight that chosen places give to the place at distance −most … most; places
-    outside the block are left out. An even spread gives about 1 / (length of the block) everywhere."""
+    outside the input are left out. An even spread gives about 1 / (length of the input) everywhere."""
     device = encoder.embeddings.words.weight.device
     inputs = [batch[name].to(device) for name in ("ids", "segments", "attention_mask")]
     maps = torch.stack(encoder.attention_maps(*inputs), dim=2).cpu()  # [B, A, L, n, n]

@@ -50,6 +50,22 @@ def test_each_mistake_of_the_plateau_is_named(mistake, meaning):
     assert meaning in diagnose_plateau(mistake)
 
 
+def p_of_all_ids(ids, pad_id):
+    """Shares of every id up to the largest: those that do not occur have 0."""
+    return np.bincount(ids[ids != pad_id]) / (ids != pad_id).sum()
+
+
+@pytest.mark.parametrize("attempt", [lambda ids, pad: np.unique(ids), lambda ids, pad: ([1.0, 2.0], [3.0])])
+def test_more_than_one_number_is_named(attempt):
+    assert "must be one number. Sum over the pieces" in diagnose_plateau(attempt)
+
+
+@pytest.mark.filterwarnings("ignore:divide by zero", "ignore:invalid value")
+def test_nan_is_named():
+    answer = diagnose_plateau(lambda ids, pad: -(p_of_all_ids(ids, pad) * np.log(p_of_all_ids(ids, pad))).sum())
+    assert "Leave out the pieces that do not occur" in answer
+
+
 @pytest.mark.parametrize("attempt", [rate, bent])
 def test_the_right_schedule_is_accepted(attempt):
     assert diagnose_schedule(attempt).startswith("Correct")

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from spanbert_tutorial import directions
+from spanbert_tutorial import almanac, directions
 from spanbert_tutorial.bert import BertEncoder, EncoderConfig
+from spanbert_tutorial.data_files import data_path
 from spanbert_tutorial.directions import PATTERNS, attention_pattern, measured_reach, reach
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.experiments import frozen_states
@@ -104,8 +105,11 @@ def almanac_text(tmp_path_factory):
 
 
 def test_digits():
-    assert directions.play("all but yourself", seed=0, steps=60) < 1 < 2.2 < directions.play(
-        "all but yourself, twins, 1 layer", seed=0, steps=60
+    assert (
+        directions.play("all but yourself", seed=0, steps=60)
+        < 1
+        < 2.2
+        < directions.play("all but yourself, twins, 1 layer", seed=0, steps=60)
     )
     assert set(directions.GAMES) >= set(PATTERNS) - {"right-to-left"}
 
@@ -141,6 +145,21 @@ def test_balanced_and_split():
             assert len(roles) == 2 * sum(roles)
     first, second = ({m.document for m in part} for part in frozen_states.role_split(mentions, 1))
     assert not first & second
+
+
+def test_a_list_of_next_pieces():
+    cases = [(4, True), (4, True), (4, False), (7, False), (8, True)]  # the piece behind the town, its role
+    seen = [frozen_states.Mention("a", np.array([5, piece]), 1, "A", longer) for piece, longer in cases]
+    last = frozen_states.Mention("b", np.array([5]), 1, "A", False)  # nothing behind it
+    assert frozen_states.next_piece_list(seen, seen) == 0.8
+    assert frozen_states.next_piece_list(seen[:4], [seen[4], last]) == 0.5  # what is new counts as the town itself
+
+
+def test_sentences_that_stand_in_the_training_text():
+    pieces = WordPiece.from_file(data_path("almanac", "vocab.txt"))
+    known = almanac.split_sentences(next(iter(almanac.read("train")))["text"])[0]
+    rows = [(pieces.encode(text), None) for text in (known, "This sentence stands nowhere in the almanac.")]
+    assert frozen_states.in_training_text(rows, pieces).tolist() == [True, False]
 
 
 def test_probe():

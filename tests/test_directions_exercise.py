@@ -46,9 +46,9 @@ SQUARE, ITSELF = torch.ones(N, N, dtype=torch.bool), torch.eye(N, dtype=torch.bo
     ("left-to-right", lambda real: SQUARE.tril(), "padding may be looked at. Close"),
     ("right-to-left", lambda real: SQUARE.triu(), "padding may be looked at. Close"),
     ("all but yourself", lambda real: ~ITSELF, "padding may be looked at. Close"),
-    ("left-to-right", lambda real: SQUARE.triu() & real, "rows and columns have changed places: row i"),
-    ("right-to-left", lambda real: SQUARE.tril() & real, "rows and columns have changed places: row i"),
-    ("left-to-right", lambda real: SQUARE.triu(), "changed places, and padding"),
+    ("left-to-right", lambda real: SQUARE.triu() & real, "rows and columns have changed places (row i"),
+    ("right-to-left", lambda real: SQUARE.tril() & real, "or you gave the pattern of the other direction."),
+    ("left-to-right", lambda real: SQUARE.triu(), "of the other direction), and padding"),
     ("left-to-right", lambda real: SQUARE.tril(-1) & real, "the diagonal is missing: a token"),
     ("left-to-right", lambda real: SQUARE.tril(-1), "(a strict triangle), and padding"),
     ("right-to-left", lambda real: SQUARE.triu(1) & real, "the diagonal is missing: a token"),
@@ -71,3 +71,8 @@ SQUARE, ITSELF = torch.ones(N, N, dtype=torch.bool), torch.eye(N, dtype=torch.bo
 def test_each_mistake_is_named(name, answer, sentence):
     said = diagnose_pattern(only(name, answer))
     assert said.startswith(f'Not yet: for "{name}"') and sentence in said
+
+
+def test_an_attempt_that_ignores_the_name_hears_of_the_other_direction():
+    said = diagnose_pattern(lambda name, real: right("left-to-right", real))
+    assert said.startswith('Not yet: for "right-to-left"') and "the pattern of the other direction" in said

@@ -39,6 +39,12 @@ def test_the_height_of_a_bar_is_its_share_of_the_top():
     assert float(box["height"]) == HEIGHT / 2 == HEIGHT - float(box["y"])
 
 
+def test_a_line_and_a_number_at_the_top_and_at_its_half():
+    page = Page(Bars(["x"], {"a": [0.25]}, top=0.5)._repr_html_())
+    assert [attributes["d"][:7] for tag, attributes in page.tags if tag == "path"] == ["M0 75.5", "M0 0.5H"]
+    assert "0.25" in page.text and "0.5" in page.text
+
+
 def test_bars_escape_and_are_the_same_each_time():
     bars = Bars(NASTY, {NASTY[0]: [0.1] * len(NASTY)}, caption=NASTY[4])
     assert not Page(bars._repr_html_()).names() & {"script", "img"}

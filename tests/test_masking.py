@@ -286,10 +286,49 @@ def drawn_independently(ids, selected, rng, mask_id, random_ids):
     return np.where(selected, made, ids)
 
 
+def token_by_token(ids, selected, rng, mask_id, random_ids):
+    made = ids.copy()
+    for place in np.flatnonzero(selected):
+        draw = rng.random()
+        made[place] = mask_id if draw < 0.8 else rng.choice(random_ids) if draw < 0.9 else ids[place]
+    return made
+
+
+def exact_counts(ids, selected, rng, mask_id, random_ids):
+    places, made = rng.permutation(np.flatnonzero(selected)), ids.copy()
+    tenth = len(places) // 10
+    made[places[2 * tenth :]] = mask_id
+    made[places[:tenth]] = rng.choice(random_ids, tenth)
+    return made
+
+
+def one_draw_for_the_block(ids, selected, rng, mask_id, random_ids):
+    draw = rng.random()
+    shown = np.full(len(ids), mask_id) if draw < 0.8 else rng.choice(random_ids, len(ids)) if draw < 0.9 else ids
+    return np.where(selected, shown, ids)
+
+
+def random_over_masks(ids, selected, rng, mask_id, random_ids):
+    draw = rng.random(len(ids))
+    made = np.where(selected & (draw < 0.8), mask_id, ids)
+    return np.where(selected & (draw < 0.9), rng.choice(random_ids, len(ids)), made)
+
+
+def random_by_a_second_draw(ids, selected, rng, mask_id, random_ids):
+    made = np.where(selected & (rng.random(len(ids)) < 0.8), mask_id, ids)
+    return np.where(selected & (rng.random(len(ids)) < 0.1), rng.choice(random_ids, len(ids)), made)
+
+
 @pytest.mark.parametrize(
     "attempt, says",
     [
         (by_shares(0.8, 0.1), "Correct: 8"),
+        (token_by_token, "Correct: 8"),
+        (exact_counts, "Correct: 8"),
+        (one_draw_for_the_block, "one draw decided for all"),
+        (random_over_masks, "took the places"),
+        (random_by_a_second_draw, r"in place of some \[MASK\]s"),
+        (lambda ids, *given: ids.copy(), "nothing was replaced yet"),
         (drawn_independently, "drawn independently"),
         (by_shares(1, 0), r"every chosen token became \[MASK\]"),
         (by_shares(0.8, 0.2), "no chosen token kept"),

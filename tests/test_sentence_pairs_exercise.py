@@ -37,6 +37,39 @@ def test_a_right_attempt_written_differently():
     assert diagnose_pair(other_way).startswith("Correct")
 
 
+def test_a_list_of_four_things_will_do():
+    assert diagnose_pair(lambda *given: list(pair(*given))).startswith("Correct")
+
+
+def forgets_stop(documents, number, at, stop, rng):
+    first, second, label, next_at = pair(documents, number, at, stop, rng)
+    return first, documents[number][at + len(first) :] if label == IS_NEXT else second, label, next_at
+
+
+def borrows(choose):
+    """An attempt whose NotNext text is `choose(documents, number, rng)`."""
+
+    def attempt(documents, number, at, stop, rng):
+        first, second, label, next_at = pair(documents, number, at, stop, rng)
+        return first, choose(documents, number, rng) if label == NOT_NEXT else second, label, next_at
+
+    return attempt
+
+
+def behind_the_end(documents, number, rng):
+    start = int(rng.integers(len(documents[0]) + 1))
+    return documents[(number + 1) % 4][start : start + 2]
+
+
+def next_document(documents, number, rng):
+    start = int(rng.integers(len(documents[0])))
+    return documents[(number + 1) % 4][start : start + 2]
+
+
+def first_sentences(documents, number, rng):
+    return documents[(number + 1 + int(rng.integers(3))) % 4][:2]
+
+
 def from_the_same_document(documents, number, at, stop, rng):
     first, second, label, next_at = pair(documents, number, at, stop, rng)
     return first, [documents[number][0]] if label == NOT_NEXT else second, label, next_at
@@ -76,7 +109,13 @@ def from_two_documents(documents, number, at, stop, rng):
     (lambda *given: None, "returns nothing"),
     (lambda *given: pair(*given)[:3], "return four things"),
     (lambda *given: pair(*given, lowest=0), "Split after the first sentence at the earliest"),
+    (lambda *given: pair(*given, lowest=0), "draw from at + 1"),
     (lambda documents, number, at, stop, rng: (documents[number][at:stop], [], 1, stop), "second segment is empty"),
+    (lambda documents, number, at, stop, rng: (documents[number][at:stop], ["a1"], 1, stop), "is the whole chunk"),
+    (forgets_stop, "End it before sentence `stop`"),
+    (borrows(behind_the_end), "a borrowed segment is empty"),
+    (borrows(next_document), "Draw both"),
+    (borrows(first_sentences), "Draw both"),
     (backwards, "It is the chunk's beginning, in order"),
     (lambda *given: pair(*given, labels=("IsNext", "NotNext")), "Give 0 for IsNext and 1 for NotNext"),
     (lambda *given: pair(*given, labels=(1, 0)), "the labels are reversed"),

@@ -63,10 +63,28 @@ def with_empty_blocks(documents, n):
     return [block for document in documents for block in [[], *pack([document], n)]]
 
 
+def goes_on(documents, n):  # no empty block at the start of a document
+    blocks, block = [], []
+    for document in documents:
+        for sentence in document:
+            if block and len(block) + len(sentence) > n - 2:
+                blocks.append(block)
+                block = []
+            block = block + sentence
+        blocks.append(block)
+    return blocks
+
+
+def framed(documents, n):
+    return [["[CLS]", *block, "[SEP]"] for block in pack(documents, n)]
+
+
 @pytest.mark.parametrize(("attempt", "sentence"), [
     (lambda documents, n: None, "returns nothing"),
     (lambda documents, n: [document for document in documents], "one flat list of pieces"),
+    (framed, "holds [CLS] or [SEP]"),
     (with_empty_blocks, "a block is empty"),
+    (goes_on, "goes on in the next document"),
     (across_documents, "pieces of two documents"),
     (splits, "ends inside a sentence"),
     (without_last_of_document, "the last block of a document is lost"),

@@ -58,24 +58,40 @@ def _mistake(name: str, rows: Tensor) -> str:
     padding = "padding may be looked at. Close the columns where `real` is False."
     slips = [
         (loose, padding),
-        (wanted.T & REAL, "rows and columns have changed places: row i says whom token i looks at."),
-        (loose.T, "rows and columns have changed places, and padding may be looked at."),
+        (
+            wanted.T & REAL,
+            "rows and columns have changed places (row i says whom token i looks at), or you gave the "
+            "pattern of the other direction.",
+        ),
+        (
+            loose.T,
+            "rows and columns have changed places (or you gave the pattern of the other direction), and padding "
+            "may be looked at.",
+        ),
         (itself & REAL, "every token looks at itself only. Here it is the other way round."),
         (~wanted, "true and false have changed places: true means that the row may look."),
         (~loose, "true and false have changed places (and padding is forgotten): true means that the row may look."),
     ]
     if name == "all but yourself":
-        slips += [(everybody & REAL.expand_as(itself), "tokens look at themselves: the diagonal must be closed."),
-                  (everybody.expand_as(itself), "tokens look at themselves, and at padding.")]
+        slips += [
+            (everybody & REAL.expand_as(itself), "tokens look at themselves: the diagonal must be closed."),
+            (everybody.expand_as(itself), "tokens look at themselves, and at padding."),
+        ]
     else:
-        slips += [(wanted & ~itself, "the diagonal is missing: a token may look at itself, and the first would see "
-                                     "nothing at all (a strict triangle)."),
-                  (loose & ~itself, "the diagonal is missing (a strict triangle), and padding may be looked at."),
-                  (wanted.T & ~itself, "you have the strict triangle of the other direction: turn it round and keep "
-                                       "the diagonal."),
-                  (loose.T & ~itself, "you have the strict triangle of the other direction, and padding may be "
-                                      "looked at."),
-                  (everybody & REAL.expand_as(itself), "every token looks at every other one: close one side.")]
+        slips += [
+            (
+                wanted & ~itself,
+                "the diagonal is missing: a token may look at itself, and the first would see "
+                "nothing at all (a strict triangle).",
+            ),
+            (loose & ~itself, "the diagonal is missing (a strict triangle), and padding may be looked at."),
+            (
+                wanted.T & ~itself,
+                "you have the strict triangle of the other direction: turn it round and keep the diagonal.",
+            ),
+            (loose.T & ~itself, "you have the strict triangle of the other direction, and padding may be looked at."),
+            (everybody & REAL.expand_as(itself), "every token looks at every other one: close one side."),
+        ]
     for slip, sentence in slips:
         if torch.equal(rows, slip[REAL]):
             return sentence

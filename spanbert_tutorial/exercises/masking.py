@@ -28,6 +28,12 @@ MISTAKES = {
     (0.90, 0.00, 0.10): "no chosen token was replaced by a random one",
     (0.10, 0.10, 0.80): "the shares of [MASK] and of kept tokens are the wrong way round",
     (0.10, 0.80, 0.10): "the shares of [MASK] and of random tokens are the wrong way round",
+    (0.00, 0.90, 0.10): "random tokens took the places of the [MASK]s, too. Random is for draws from 0.8 to 0.9 only",
+    (0.72, 0.10, 0.18): (
+        "a second draw put random tokens in place of some [MASK]s. "
+        "Draw once for each token and cut that one number at 0.8 and 0.9"
+    ),
+    (0.00, 0.00, 1.00): "nothing was replaced yet",
 }
 
 
@@ -46,16 +52,23 @@ def diagnose_corrupt(attempt: Callable[..., np.ndarray]) -> str:
         return "Not yet: the function returns nothing. End it with `return`."
     corrupted = np.asarray(corrupted)
     if (given != ids).any():
-        return (
-            "Not yet: the original ids were changed in place, and they are the answers. Work on `ids.copy()`."
-        )
+        return "Not yet: the original ids were changed in place, and they are the answers. Work on `ids.copy()`."
     if corrupted.shape != ids.shape:
         return f"Not yet: {len(ids)} ids went in and shape {corrupted.shape} came out. Return all tokens of the block."
     if (corrupted != ids)[~selected].any():
         return "Not yet: tokens that were not chosen have changed."
+    if _one_draw_for_all(attempt):
+        return "Not yet: one draw decided for all chosen tokens. Each token needs its own draw."
     seen = corrupted[selected]
     masked, kept = (seen == MASK_ID).mean(), (seen == ids[selected]).mean()
     return _judge_shares((masked, 1 - masked - kept, kept), seen[(seen != MASK_ID) & (seen != ids[selected])])
+
+
+def _one_draw_for_all(attempt: Callable[..., np.ndarray]) -> bool:
+    """Whether some blocks become all [MASK] and all others have none."""
+    ids, every = np.arange(100, 120), np.ones(20, dtype=bool)
+    blocks = [attempt(ids.copy(), every, np.random.default_rng(seed), MASK_ID, RANDOM_IDS) for seed in range(30)]
+    return {(np.asarray(block) == MASK_ID).mean() for block in blocks} == {0.0, 1.0}
 
 
 def _judge_shares(shares: tuple[float, float, float], random_tokens: np.ndarray) -> str:

@@ -32,6 +32,10 @@ def diagnose_plateau(attempt: Entropy) -> str:
     answers = [attempt(np.array(ids), PAD_ID) for ids in BLOCKS]
     if any(answer is None for answer in answers):
         return "Not yet: the function returns nothing. End it with `return`."
+    if any(isinstance(answer, (tuple, list)) or np.ndim(answer) for answer in answers):
+        return "Not yet: the answer must be one number. Sum over the pieces."
+    if np.isnan(answers).any():
+        return "Not yet: an answer is nan, as 0 · ln 0 is. Leave out the pieces that do not occur."
     for right_or_wrong, meaning in [(entropy, ""), *PLATEAU_MISTAKES]:
         if np.allclose(answers, [right_or_wrong(np.array(ids), PAD_ID) for ids in BLOCKS]):
             return f"Not yet: {meaning}." if meaning else "Correct: this is where a model that only counts ends."
@@ -46,8 +50,12 @@ def shares(ids: np.ndarray) -> np.ndarray:
 
 def entropy(ids: np.ndarray, pad_id: int) -> float:
     """−Σ p ln p over the pieces that are not padding."""
-    p = shares(ids[ids != pad_id])
-    return float((p * np.log(1 / p)).sum())
+    return float(terms(shares(ids[ids != pad_id])).sum())
+
+
+def terms(p: np.ndarray) -> np.ndarray:
+    """−p ln p of each share, what its piece adds to the entropy."""
+    return p * np.log(1 / p)
 
 
 def mean_of_blocks(ids: np.ndarray, pad_id: int) -> float:
@@ -56,6 +64,14 @@ def mean_of_blocks(ids: np.ndarray, pad_id: int) -> float:
 
 PLATEAU_MISTAKES = [
     (lambda ids, pad: entropy(ids, -1), "padding is counted as a piece. Take the real pieces only"),
+    (
+        lambda ids, pad: terms(np.unique(ids[ids != pad], return_counts=True)[1] / ids.size).sum(),
+        "padding is left out of the counts but not of the divisor. Divide by the number of real pieces",
+    ),
+    (
+        lambda ids, pad: terms(shares(ids[ids != pad])).mean(),
+        "this is the mean over the kinds of pieces. Take the sum",
+    ),
     (lambda ids, pad: entropy(ids, pad) / np.log(2), "this is in bits. A loss in nats needs the natural logarithm"),
     (lambda ids, pad: -entropy(ids, pad), "the sign is missing. The logarithm of a probability is below zero"),
     (

@@ -59,10 +59,15 @@ def mistake(blocks: list[list[int]], documents: Documents, n: int) -> str:
     """What is wrong with blocks that are not the wanted ones."""
     flat = [[piece for sentence in document for piece in sentence] for document in documents]
     given = [piece for block in blocks for piece in block]
+    if any(isinstance(piece, str) for piece in given):
+        return "a block holds [CLS] or [SEP]. Leave them out; only their two places are kept free"
     if any(not isinstance(piece, int) for piece in given):
         return "a block holds lists. Give each block as one flat list of pieces"
     if [] in blocks:
         return "a block is empty. Ask whether the block holds anything before you close it"
+    goes_on = any(a == b[: len(a)] for a, b in zip(blocks, blocks[1:], strict=False))
+    if goes_on and set(given) == {piece for document in flat for piece in document}:
+        return "a block goes on in the next document. Begin each document with an empty block"
     if problem := lost(given, flat):
         return problem
     if any(len({number for number, d in enumerate(flat) if set(block) & set(d)}) > 1 for block in blocks):

@@ -21,8 +21,10 @@ from spanbert_tutorial.experiments.frozen_states import (
     Mention,
     accuracy,
     four_ways,
+    in_training_text,
     linear_probe,
     most_frequent_tag,
+    next_piece_list,
     role_split,
     roles_of,
     samples,
@@ -50,6 +52,7 @@ def role_rows(encoders: dict, mentions: list[Mention], pieces: WordPiece, seed: 
     shuffled = labels[torch.from_numpy(np.random.default_rng(seed).permutation(len(labels)))]
     both = [states_at(shipped, m, pieces) for m in (seen, unseen)]
     found["spanbert-tiny, labels shuffled"] = accuracy(linear_probe(both[0], shuffled), both[1], answers)
+    found["a list of next pieces"] = next_piece_list(seen, unseen)
     return found
 
 
@@ -69,10 +72,18 @@ def one_seed(seed: int, text: runs.Text, shipped: BertEncoder) -> dict:
     encoders["spanbert-tiny"] = [(shipped, "both ways")]
     mentions = town_mentions(almanac.read("validation"), pieces)
     rows, tests = samples(pieces, seed)
-    tags = four_ways(shipped, rows, tests, pieces, seed) | {"most frequent tag": most_frequent_tag(rows, tests)}
-    roles = role_rows(encoders, mentions, pieces, seed)
-    rounded = [{name: round(value, 4) for name, value in part.items()} for part in (roles, tags)]
-    return {"seed": seed, "curves": curves, "views": views, "roles": rounded[0], "tags": rounded[1]}
+    known = in_training_text(tests, pieces)
+    parts = {"tags": tests, "tags_new": [row for row, old in zip(tests, known, strict=True) if not old]}
+    figures = {name: tag_rows(shipped, rows, part, pieces, seed) for name, part in parts.items()}
+    figures["roles"] = role_rows(encoders, mentions, pieces, seed)
+    rounded = {name: {k: round(v, 4) for k, v in part.items()} for name, part in figures.items()}
+    return {"seed": seed, "curves": curves, "views": views, "in_training_text": round(known.mean().item(), 4)} | rounded
+
+
+def tag_rows(shipped: BertEncoder, rows: list, tests: list, pieces: WordPiece, seed: int) -> dict[str, float]:
+    """Accuracy of each way to use the encoder, and of the list of most frequent tags."""
+    ways = four_ways(shipped, rows, tests, pieces, seed)
+    return ways | {"most frequent tag": most_frequent_tag(rows, tests)}
 
 
 def main() -> None:

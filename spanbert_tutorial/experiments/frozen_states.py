@@ -1,6 +1,7 @@
 """What the states of an encoder hold, frozen and fine-tuned. Chapter: `book/bert/directions`.
 
-Two tasks on almanac documents that no model here was pre-trained on (many of their sentences stand in others, too).
+Two tasks on almanac documents that no model here was pre-trained on (most of their sentences stand word for word in
+some training document, too: see `in_training_text`).
 `roles`: is a town's name the town itself, or only the beginning of a longer name? `tags`: which kind of name is each
 piece part of? Sources: BERT §5.3; the almanac.
 Shapes: B batch, n sequence, H hidden, L layers.
@@ -188,6 +189,22 @@ def accuracy(probe: nn.Linear, states: Tensor, labels: Tensor) -> float:
     return (probe(states).argmax(dim=-1) == labels).double().mean().item()
 
 
+def next_piece_list(seen: list[Mention], unseen: list[Mention]) -> float:
+    """The control without a model: accuracy of a list that knows, for each piece behind a town, its more frequent role.
+
+    A piece that the list does not know counts as "the town itself"."""
+    counts = defaultdict(Counter)
+    for mention in seen:
+        counts[_behind(mention)][mention.longer] += 1
+    best = {piece: counter.most_common(1)[0][0] for piece, counter in counts.items()}
+    return float(np.mean([best.get(_behind(mention), False) == mention.longer for mention in unseen]))
+
+
+def _behind(mention: Mention) -> tuple[int, ...]:
+    """The piece behind the town; nothing where the sentence ends. `position` counts [CLS], `ids` has none."""
+    return tuple(mention.ids[mention.position : mention.position + 1].tolist())
+
+
 def tag_states(encoder: BertEncoder, rows: list, pieces: WordPiece) -> tuple[Tensor, Tensor]:
     """States below the first layer and after each layer [L + 1,t,H], and tags [t], of all pieces of some sentences."""
     states, tags = [], []
@@ -249,3 +266,10 @@ def samples(pieces: WordPiece, seed: int, to_learn: int = 100, to_test: int = 40
     rows = [pools[0][i] for i in orders[0][:to_learn]]
     known = {ids.tobytes() for ids, _ in rows}
     return rows, [pools[1][i] for i in orders[1] if pools[1][i][0].tobytes() not in known][:to_test]
+
+
+def in_training_text(rows: list, pieces: WordPiece) -> np.ndarray:
+    """Whether each sentence of `rows` stands word for word in some training document of the almanac: bool [rows]."""
+    sentences = {sentence for document in almanac.read("train") for sentence in split_sentences(document["text"])}
+    known = {tuple(ids) for ids in pieces.encode_many(sorted(sentences))}
+    return np.array([tuple(ids.tolist()) in known for ids, _ in rows])

@@ -10,7 +10,8 @@ from spanbert_tutorial.figures.tokens import STRIP
 
 # Each cell says its weight; the colour follows from it. Short names and no quotes: an explorer holds many cells.
 LOOK = (
-    "<style>table.amap{border-collapse:collapse;font-size:clamp(8px,2.2vw,12px);display:table;width:auto;margin:.4em 0}"
+    "<style>table.amap{border-collapse:collapse;display:table;width:auto;margin:.4em 0}"
+    "table.amap{font-size:clamp(10px,2.2vw,12px);white-space:nowrap}"
     ".amap th{font-weight:normal;padding:1px 4px;text-align:right;border:0}"
     ".amap thead th{writing-mode:vertical-rl;transform:rotate(180deg);text-align:left;padding:3px 1px}"
     ".amap td{padding:0;width:2.1em;height:1.9em;text-align:center;border:1px solid #8884;"

@@ -13,8 +13,9 @@ FILLS = ("rgb(31,119,180)", "rgb(255,160,60)", "rgb(44,140,60)")
 class Bars:
     """For each label one bar of every series. series: name → values between 0 and 1, as many as labels.
 
-    top: the value at the upper edge, so that several drawings share a scale. The bars are an image to a screen reader,
-    which hears all numbers instead; `text`, also what `print` shows, is a small table.
+    top: the value at the upper edge, so that several drawings share a scale; a thin line with its number stands there
+    and at half of it. The bars are an image to a screen reader, which hears all numbers instead; `text`, also what
+    `print` shows, is a small table.
     Raises InputError for no series, other numbers of values, or values out of range.
     """
 
@@ -62,6 +63,10 @@ class Bars:
                 x, high = place * room + 0.1 * room + number * wide, value / self.top * HEIGHT
                 box = f"x={x:.1f} y={HEIGHT - high:.1f} width={wide:.1f} height={high:.1f}"
                 parts.append(f"<rect {box} fill={colour} />")
+        for value in (self.top / 2, self.top):  # the scale, in the middle
+            y = HEIGHT * (1 - value / self.top) + 0.5
+            parts.append(f'<path d="M0 {y:.1f}H{WIDTH}" stroke="currentColor" opacity="0.25" />')
+            parts.append(f"<text x={WIDTH / 2:.1f} y={y + 11:.1f} text-anchor=middle>{value:g}</text>")
         for place, label in enumerate(self.labels):
             middle = (place + 0.5) * room
             parts.append(f"<text x={middle:.1f} y={HEIGHT + 12} text-anchor=middle>{escape(label)}</text>")
