@@ -41,17 +41,29 @@ class SelfAttention(nn.Module):
         return vectors.unflatten(-1, (self.heads, -1)).transpose(1, 2)  # [B,n,H] -> [B,A,n,H/A]
 
     def forward(self, hidden: Tensor, mask: Tensor | None) -> Tensor:
-        query, key, value = (self.split(part(hidden)) for part in (self.query, self.key, self.value))
-        # PyTorch's fused kernel: the numbers of `maps() @ value`, but the [B,A,n,n] maps are never stored.
-        mixed = functional.scaled_dot_product_attention(
-            query, key, value, attn_mask=mask, dropout_p=self.dropout_prob if self.training else 0.0)
+        dropout = self.dropout_prob if self.training else 0.0
+        value = self.split(self.value(hidden))
+        if unfused_is_faster(value):
+            mixed = functional.dropout(self.maps(hidden, mask), dropout).to(value.dtype) @ value
+        else:
+            # PyTorch's fused kernel: the numbers of `maps() @ value`, but the [B,A,n,n] maps are never stored.
+            query, key = self.split(self.query(hidden)), self.split(self.key(hidden))
+            mixed = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=dropout)
         return self.output(mixed.transpose(1, 2).flatten(2))  # [B,n,H]
 
     def maps(self, hidden: Tensor, mask: Tensor | None) -> Tensor:
         """The weights of the mixture, [B,A,n,n]: row i says how much position i takes from each position."""
         query, key = self.split(self.query(hidden)), self.split(self.key(hidden))
         scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
-        return (scores if mask is None else scores.masked_fill(~mask, -math.inf)).softmax(-1)
+        scores = scores if mask is None else scores.masked_fill(~mask, -math.inf)
+        return scores.softmax(-1, dtype=torch.promote_types(scores.dtype, torch.float32))  # never in half precision
+
+
+def unfused_is_faster(value: Tensor) -> bool:
+    """On a CPU in bfloat16 the fused kernel's backward pass is slow; storing the maps of up to 256 positions is not
+    (`benchmarks/attention.py`)."""
+    slow = value.device.type == "cpu" and value.dtype == torch.bfloat16 and value.requires_grad
+    return slow and value.shape[2] <= 256
 
 
 class Layer(nn.Module):
@@ -108,7 +120,7 @@ class BertEncoder(nn.Module):
         return maps
 
     def _check(self, ids: Tensor, segments: Tensor | None, attention_mask: Tensor | None) -> Tensor | None:
-        """The attention mask as true/false [B,1,1 or n,n] (None stays None), once everything fits together."""
+        """The attention mask as true/false [B,1,1 or n,n] (None if all may look at all), once everything fits together."""
         longest = self.config.max_position_embeddings
         if ids.dim() != 2 or 0 in ids.shape:
             raise InputError(f"ids have the shape {tuple(ids.shape)}: give a batch [B,n], a row a sequence.")
@@ -124,6 +136,8 @@ class BertEncoder(nn.Module):
         mask = attention_mask.bool()
         if _may_look(mask) and not mask.any(dim=-1).all():
             raise InputError("A row of attention_mask is all 0: every row needs a token to look at.")
+        if _may_look(mask) and mask.all():
+            return None  # nothing is hidden, and no mask is faster
         return mask[:, None] if mask.dim() == 3 else mask[:, None, None, :]
 
     @classmethod

@@ -75,9 +75,9 @@ def check_output(folder: str | Path) -> Path:
 
 
 def save_checkpoint(
-    folder: str | Path, model: PretrainingModel, wordpiece: WordPiece, objective: str, card: str
+    folder: str | Path, model: PretrainingModel, wordpiece: WordPiece, objective: str, texts: Mapping[str, str]
 ) -> None:
-    """Writes a checkpoint folder whole or not at all. card: the text of its README.md.
+    """Writes a checkpoint folder whole or not at all. texts: further files by name, such as its README.md.
 
     Raises InputError if the folder exists, cannot be written, or the objective is unknown.
     """
@@ -93,7 +93,8 @@ def save_checkpoint(
             (made / "config.json").write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
             save_file(model_state(model), made / "model.safetensors", metadata={"format": "pt"})
             wordpiece.save(made)
-            (made / "README.md").write_text(card, encoding="utf-8")
+            for name, text in texts.items():
+                (made / name).write_text(text, encoding="utf-8")
             os.replace(made, folder)
     except (OSError, SafetensorError) as error:
         raise InputError(f"the checkpoint {folder} cannot be written ({error}): make room, or give another.") from error

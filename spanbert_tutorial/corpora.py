@@ -1,7 +1,8 @@
 """Documents from files, encoded once and memory-mapped. Chapter: `book/spanbert/single_sequence`.
 
 A document is a list of sentences. Files may be `.txt` (a blank line ends a document, as in BERT's and SpanBERT's data),
-`.jsonl` (one document a line, under the key `text`), either of these packed as `.xz` or `.gz`, or a folder of them.
+`.jsonl` (one document a line, under the key `text`), either of these packed as `.xz` or `.gz`, or a folder of them. A
+name such as `Salesforce/wikitext:wikitext-103-raw-v1` that is no path is read from the Hugging Face hub.
 """
 
 import gzip
@@ -9,6 +10,7 @@ import json
 import lzma
 import re
 import zlib
+from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -22,6 +24,8 @@ from spanbert_tutorial.errors import InputError
 Document = list[str]
 
 # . ! or ? with closing quotes and brackets, then space, then (perhaps after an opening one) a capital or digit
+# OWNER/NAME or OWNER/NAME:CONFIGURATION
+HUB_NAME = re.compile(r"([\w.-]+/[\w.-]+)(?::([\w.-]+))?")
 SENTENCE_END = re.compile(r"""([.!?]["')\]”’]*)\s+(?=["'(\[“‘]?[A-Z0-9])""")
 OPENERS = {"": open, ".xz": lzma.open, ".gz": gzip.open}
 FORMS = (".txt", ".jsonl")
@@ -43,7 +47,8 @@ def corpus_files(path: str | Path) -> list[Path]:
     """The readable files at a path, in the order of their names. Raises InputError when there is none."""
     path = Path(path)
     if not path.exists():
-        raise InputError(f"the corpus {path} does not exist: give a .txt or .jsonl file (also .xz, .gz) or a folder.")
+        raise InputError(f"the corpus {path} does not exist: give a .txt or .jsonl file (also .xz, .gz), a folder, or "
+                         "OWNER/NAME of the Hugging Face hub.")
     files = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
     files = [file for file in files if form_and_packing(file)[0]]
     if not files:
@@ -115,13 +120,35 @@ def documents(path: str | Path, leave_out: Collection[str] = ()) -> Iterator[Doc
     Raises InputError naming the file and what to do.
     """
     found = False
-    for file in corpus_files(path):
-        for text in read_file(file, leave_out):
-            if sentences := split_sentences(text):
-                found = True
-                yield sentences
+    name = HUB_NAME.fullmatch(str(path))
+    if name and not Path(path).exists() and not form_and_packing(Path(path))[0]:
+        texts = hub_texts(*name.groups(), leave_out)
+    else:
+        texts = (text for file in corpus_files(path) for text in read_file(file, leave_out))
+    for text in texts:
+        if sentences := split_sentences(text):
+            found = True
+            yield sentences
     if not found:
         raise InputError(f"the corpus {path} holds no text: give a file with at least one sentence.")
+
+
+def hub_texts(name: str, configuration: str | None, leave_out: Collection[str] = ()) -> Iterator[str]:
+    """The column `text` of a set's part `train`, read as it arrives, without the titles to leave out."""
+    import datasets  # slow to import, and only this needs it
+
+    datasets.disable_progress_bars()
+    try:
+        rows = datasets.load_dataset(name, configuration, split="train", streaming=True)
+    except (OSError, ValueError) as error:  # no network, no such set, no such part or configuration
+        first_line = (str(error).splitlines() or [type(error).__name__])[0]
+        wrong = f"the set {name} of the Hugging Face hub cannot be read ({first_line})"
+        raise InputError(f"{wrong}: check name and network, or give the path of a file.") from None
+    for row in rows:
+        if not isinstance(row.get("text"), str):
+            raise InputError(f"the set {name} has no column of strings called text: save it as a .jsonl that has one.")
+        if row.get("title") not in leave_out:
+            yield row["text"]
 
 
 @dataclass(frozen=True)
@@ -154,15 +181,15 @@ def encode_corpus(documents: Iterable[Document], encode_many, vocabulary: int, f
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     kind = np.uint16 if vocabulary <= 2**16 else np.int32
-    sentence_lengths, document_lengths = [], []
+    sentence_lengths, document_lengths = array("q"), array("q")  # eight bytes a number
     stream = iter(documents)
     with (folder / "ids.bin").open("wb") as raw:
         while chunk := list(islice(stream, 500)):
             encoded = iter(encode_many([sentence for document in chunk for sentence in document]))
             for document in chunk:
                 lists = [ids for ids in islice(encoded, len(document)) if ids]
-                sentence_lengths += [len(ids) for ids in lists]
-                document_lengths += [sum(map(len, lists))] if lists else []
+                sentence_lengths.extend(len(ids) for ids in lists)
+                document_lengths.extend([sum(map(len, lists))] if lists else [])
                 raw.write(np.array([i for ids in lists for i in ids], dtype=kind).tobytes())
     save_raw(folder / "ids.bin", kind, folder / "ids.npy")
     np.save(folder / "sentence_ends.npy", np.cumsum(sentence_lengths, dtype=np.int64))

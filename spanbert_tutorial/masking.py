@@ -47,7 +47,7 @@ class MaskingScheme:
     def select_batch(
         self, word_starts: np.ndarray, lengths: np.ndarray, rng: np.random.Generator
     ) -> np.ndarray:
-        """`select` row by row. Padding is never chosen.
+        """`select` for each row. Padding is never chosen.
 
         word_starts: bool [B,n]; lengths: int [B], real lengths. Returns bool [B,n].
         Raises InputError when the shapes do not fit together.
@@ -59,6 +59,10 @@ class MaskingScheme:
             )
         if ((lengths < 0) | (lengths > word_starts.shape[1])).any():
             raise InputError(f"lengths {lengths.tolist()} must lie between 0 and {word_starts.shape[1]}.")
+        return self.select_rows(word_starts, lengths, rng)
+
+    def select_rows(self, word_starts: np.ndarray, lengths: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """What `select_batch` does once it has checked; a scheme may know a faster way."""
         selected = np.zeros(word_starts.shape, dtype=bool)
         for row, length in enumerate(lengths.tolist()):
             selected[row, :length] = self.select(word_starts[row, :length], rng)

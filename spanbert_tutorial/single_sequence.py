@@ -3,6 +3,8 @@
 Source: SpanBERT §3.3; the released code packs the same way (and drops over-long sentences, which are split here).
 """
 
+from array import array
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,20 +40,27 @@ def single_sequence_blocks(corpus: EncodedCorpus, word_starts: np.ndarray, max_p
     """
     if max_pieces < 1:
         raise InputError(f"blocks of {max_pieces} pieces hold nothing: give at least 1 (3 with [CLS] and [SEP]).")
-    ranges, split, document, start, end = [], 0, 0, 0, 0
-    for sentence_end in corpus.sentence_ends.tolist():
+    ranges = array("q")  # start, end, start, end, …: eight bytes a number, however long the corpus
+    split, document, start, end = 0, 0, 0, 0
+    for sentence_end in ends(corpus.sentence_ends):
         if sentence_end - start > max_pieces and end > start:
-            ranges.append((start, end))
+            ranges.extend((start, end))
             start = end
         if sentence_end - start > max_pieces:
             cuts = cut_sentence(corpus.ids[start:sentence_end], word_starts, max_pieces)
-            ranges += [(start + a, start + b) for a, b in cuts[:-1]]
+            ranges.extend(start + place for cut in cuts[:-1] for place in cut)
             start, split = start + cuts[-1][0], split + 1
         end = sentence_end
         if end == corpus.document_ends[document]:
-            ranges.append((start, end))
+            ranges.extend((start, end))
             start, document = end, document + 1
     return Blocks(np.array(ranges, dtype=np.int64).reshape(-1, 2), split)
+
+
+def ends(sentence_ends: np.ndarray) -> Iterator[int]:
+    """The numbers as Python's, some at a time, so that a long memory-mapped array stays on the disk."""
+    for start in range(0, len(sentence_ends), 2**16):
+        yield from sentence_ends[start : start + 2**16].tolist()
 
 
 def cut_sentence(ids: np.ndarray, word_starts: np.ndarray, max_pieces: int) -> list[tuple[int, int]]:

@@ -20,6 +20,7 @@ from accelerate import Accelerator
 from spanbert_tutorial.errors import InputError
 
 UNLIKELY_SEED = 7_240_531_866
+EVERY = 120.0  # seconds between two snapshots
 LIST = "snapshot.json"  # what the snapshot holds, with sizes and checksums
 
 
@@ -60,11 +61,13 @@ def without_note_on_shared_weights() -> Iterator[None]:
 class Snapshots:
     """The snapshots of one run in `folder`. facts: what must not change between parts of a run (settings, text).
 
-    every: seconds between two snapshots.
+    every: seconds between two snapshots; None means `EVERY`.
     """
 
-    def __init__(self, folder: str | Path, facts: Mapping[str, str | int | float | bool], every: float = 120.0):
-        self.folder, self.facts, self.every = Path(folder), dict(facts), every
+    def __init__(
+        self, folder: str | Path, facts: Mapping[str, str | int | float | bool], every: float | None = None
+    ):
+        self.folder, self.facts, self.every = Path(folder), dict(facts), EVERY if every is None else every
         self.written = time.monotonic()
 
     def due(self) -> bool:

@@ -17,12 +17,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import torch
-from accelerate import Accelerator
+from accelerate import Accelerator, PartialState
 from torch import nn
 from tqdm import tqdm
 from transformers import get_linear_schedule_with_warmup
 
 from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.metrics import Metrics
 from spanbert_tutorial.snapshots import Snapshots
 
 
@@ -81,16 +82,16 @@ def parameter_groups(model: nn.Module, weight_decay: float) -> list[dict]:
 
 
 def precision() -> str:
-    """Accelerate's name of the arithmetic: "bf16" where the machine computes in it natively, else "no" (float32).
+    """Accelerate's name of the arithmetic: "bf16" where the machine computes in it natively, "fp16" (with a loss
+    scaler) on older graphics cards that have it, such as a T4, else "no" (float32).
 
     Asks for the capability itself: `torch.cuda.is_bf16_supported()` is also true where bfloat16 is only emulated.
     """
     if torch.cuda.is_available():
-        native = torch.cuda.get_device_capability() >= (8, 0)
-    else:
-        # not a public name: where a release of torch lacks it, float32 is always right
-        native = getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)()
-    return "bf16" if native else "no"
+        capability = torch.cuda.get_device_capability()
+        return "bf16" if capability >= (8, 0) else "fp16" if capability >= (7, 0) else "no"
+    # not a public name: where a release of torch lacks it, float32 is always right
+    return "bf16" if getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)() else "no"
 
 
 def progress_bar(steps: int, done: int = 0) -> tqdm:
@@ -98,7 +99,7 @@ def progress_bar(steps: int, done: int = 0) -> tqdm:
 
     done: steps of an earlier part of the run.
     """
-    silent = os.environ.get("SPANBERT_TUTORIAL_STATIC") == "1"
+    silent = os.environ.get("SPANBERT_TUTORIAL_STATIC") == "1" or not PartialState().is_main_process
     form = {"unit": "step", "mininterval": 0.5, "dynamic_ncols": True}
     return tqdm(total=steps, initial=done, disable=silent, file=sys.stdout, **form)
 
@@ -117,41 +118,72 @@ def train(
     `load_state_dict` (`pretraining.Batches` has them). Raises InputError when the batches end early, and
     FloatingPointError naming the step when the loss is not a number.
     """
-    accelerator = Accelerator(mixed_precision=precision())
-    groups = parameter_groups(model, recipe.weight_decay)
-    optimizer = torch.optim.AdamW(groups, lr=recipe.peak_learning_rate, betas=recipe.betas, eps=recipe.epsilon)
-    schedule = get_linear_schedule_with_warmup(optimizer, recipe.warmup_steps, recipe.steps)
-    prepared, optimizer = accelerator.prepare(model, optimizer)
-    history = History()
+    trainer, history = Trainer(model, recipe), History()
+    metrics = None
     if snapshots is not None:
-        accelerator.register_for_checkpointing(schedule, Progress(history, batches))
-        snapshots.load(accelerator)
+        trainer.accelerator.register_for_checkpointing(trainer.schedule, Progress(history, batches))
+        snapshots.load(trainer.accelerator)
+        if trainer.accelerator.is_main_process:
+            metrics = Metrics(snapshots.folder.parent / "metrics.jsonl", len(history.steps) + 1, recipe.steps)
     stream, done = iter(batches), len(history.steps)
-    prepared.train()
+    trainer.model.train()
     with progress_bar(recipe.steps, done) as bar, finishing_the_step(snapshots is not None) as asked_to_stop:
         for step in range(done + 1, recipe.steps + 1):
             batch = next(stream, None)
             if batch is None:
                 ended = f"the batches ended at step {step - 1} of {recipe.steps}"
                 raise InputError(f"{ended}: give more text or fewer steps.")
-            losses = prepared({name: value.to(accelerator.device) for name, value in batch.items()})
-            values = {name: loss.item() for name, loss in losses.items()}
-            if not math.isfinite(values["loss"]):
-                raise FloatingPointError(f"the loss is {values['loss']} at step {step}: lower the peak learning rate.")
-            accelerator.backward(losses["loss"])
-            accelerator.clip_grad_norm_(prepared.parameters(), recipe.clip_norm)
-            optimizer.step()
-            schedule.step()
-            optimizer.zero_grad()
-            history.add(step, values)
-            show(bar, history, reference)
+            history.add(step, trainer.step(batch, step))
+            show(bar, history, reference, trainer.tokens)
+            if metrics is not None:
+                metrics.add(history, trainer.schedule.get_last_lr()[0], trainer.tokens)
             if snapshots is not None and (snapshots.due() or asked_to_stop() or step == recipe.steps):
-                snapshots.save(accelerator, step)
+                snapshots.save(trainer.accelerator, step)
             if asked_to_stop():
                 raise KeyboardInterrupt(f"Stopped after step {step} of {recipe.steps}")
-    accelerator.unwrap_model(prepared, keep_fp32_wrapper=False)  # from here on the model computes in float32 again
+    trainer.accelerator.unwrap_model(trainer.model, keep_fp32_wrapper=False)  # from here on it computes in float32
+    vars(model).pop("_is_accelerate_prepared", None)  # or a second training of the same model would do so, too
     model.eval()
     return history
+
+
+class Trainer:
+    """Model, optimizer and schedule on the device of this process; `tokens` counts what they have seen here."""
+
+    def __init__(self, model: nn.Module, recipe: Recipe):
+        self.accelerator, self.clip_norm, self.tokens = Accelerator(mixed_precision=precision()), recipe.clip_norm, 0
+        groups = parameter_groups(model, recipe.weight_decay)
+        how = {"betas": recipe.betas, "eps": recipe.epsilon, "fused": True}  # one kernel for all weights
+        optimizer = torch.optim.AdamW(groups, lr=recipe.peak_learning_rate, **how)
+        self.schedule = get_linear_schedule_with_warmup(optimizer, recipe.warmup_steps, recipe.steps)
+        self.bare, (self.model, self.optimizer) = model, self.accelerator.prepare(model, optimizer)
+
+    def step(self, batch: dict, number: int) -> dict[str, float]:
+        """One batch; returns its losses, of several processes their means. `number` is for the message on failure."""
+        losses = self.model({name: value.to(self.accelerator.device) for name, value in batch.items()})
+        values = {name: self.accelerator.reduce(loss.detach(), "mean").item() for name, loss in losses.items()}
+        if not math.isfinite(values["loss"]):
+            raise FloatingPointError(what_went_wrong(values, number, batch, self.bare))
+        self.accelerator.backward(losses["loss"])
+        self.accelerator.clip_grad_norm_(self.model.parameters(), self.clip_norm)
+        self.optimizer.step()
+        if not self.accelerator.optimizer_step_was_skipped:  # as the scaler does after an overflow in fp16
+            self.schedule.step()
+        self.optimizer.zero_grad()
+        seen = batch["attention_mask"].sum().item() if "attention_mask" in batch else 0
+        self.tokens += seen * self.accelerator.num_processes
+        return values
+
+
+def what_went_wrong(losses: dict[str, float], step: int, batch: dict, model: nn.Module) -> str:
+    """Step, batch and the likely cause of a loss that is not a number."""
+    where = f"the loss is {losses['loss']} at step {step}"
+    shapes = ", ".join(f"{name} {tuple(value.shape)}" for name, value in batch.items())
+    lost = [name for name, weight in model.named_parameters() if not weight.isfinite().all()]
+    if lost:
+        cause = f"the weights are no numbers any more (first {lost[0]}), because an earlier step was too long"
+        return f"{where} ({shapes}): {cause}. Lower the peak learning rate."
+    return f"{where} ({shapes}): the weights are sound, so this batch overflows. Look at its values, or use float32."
 
 
 @contextmanager
@@ -176,10 +208,12 @@ def finishing_the_step(wanted: bool) -> Iterator[Callable[[], bool]]:
             signal.signal(number, handler)
 
 
-def show(bar: tqdm, history: History, reference: float | None) -> None:
-    """One step on the bar, with smoothed losses and, to compare with, the reference."""
+def show(bar: tqdm, history: History, reference: float | None, tokens: int) -> None:
+    """One step on the bar: smoothed losses, the reference to compare with, tokens a second since the bar began."""
     shown = {name: f"{history.mean(name, 20):.2f}" for name in history.losses if name != "loss"}
     if reference is not None:
         shown["unigram"] = f"{reference:.2f}"
-    bar.set_postfix(shown, refresh=False)
     bar.update()
+    if tokens and (seconds := bar.format_dict["elapsed"]):
+        shown["tokens/s"] = f"{tokens / seconds:,.0f}"
+    bar.set_postfix(shown, refresh=False)

@@ -9,6 +9,7 @@ import torch
 from safetensors.torch import save_file
 from transformers import BertConfig, BertForPreTraining, BertModel
 
+from spanbert_tutorial import bert
 from spanbert_tutorial.bert import (
     PRESETS,
     BertEncoder,
@@ -114,6 +115,37 @@ def test_gradients_equal_transformers():
     worst = max(difference(here[name], there[name]) / there[name].abs().max().item() for name in here)
     print(f"PARITY gradients {worst:.1e}")
     assert worst <= 1e-8
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_the_way_without_the_fused_kernel_gives_its_numbers(monkeypatch, masked):
+    """Output and gradients; in float64, so that no rounding hides a difference."""
+    torch.manual_seed(0)
+    attention = bert.SelfAttention(EncoderConfig.mini(vocab_size=50)).double()
+    hidden = torch.randn(3, 20, 256, dtype=torch.float64)
+    mask = (torch.arange(20) < torch.tensor([20, 7, 1])[:, None])[:, None, None] if masked else None
+    results = []
+    for way in (False, True):
+        monkeypatch.setattr(bert, "unfused_is_faster", lambda value, way=way: way)
+        attention.zero_grad()
+        attention.eval()(hidden, mask).square().sum().backward()
+        results.append([weight.grad.clone() for weight in attention.parameters()])
+    for fused, unfused in zip(*results, strict=True):
+        assert torch.allclose(fused, unfused, rtol=1e-10, atol=1e-8)
+
+
+def test_attention_drops_weights_in_both_ways(monkeypatch):
+    """With a dropout of one half the mean over many draws is the output without dropout."""
+    torch.manual_seed(0)
+    config = EncoderConfig.tiny(vocab_size=50, attention_probs_dropout_prob=0.5)
+    attention, hidden = bert.SelfAttention(config), torch.randn(1, 5, 128)
+    with torch.no_grad():
+        wanted = attention.eval()(hidden, None)
+        for way in (False, True):
+            monkeypatch.setattr(bert, "unfused_is_faster", lambda value, way=way: way)
+            draws = attention.train()(hidden.expand(4_000, -1, -1), None)
+            assert draws.std(0).min() > 0.01
+            assert (draws.mean(0) - wanted).abs().max() < 5 * draws.std(0).max() / 4_000**0.5
 
 
 def test_attention_maps_equal_eager_transformers():

@@ -66,7 +66,7 @@ def batch_of(objective: str, wordpiece: WordPiece) -> dict[str, Tensor]:
 
 
 def saved(folder: Path, wordpiece: WordPiece, objective: str = "span+sbo") -> Path:
-    save_checkpoint(folder / "model", model_of(objective), wordpiece, objective, "# Card\n")
+    save_checkpoint(folder / "model", model_of(objective), wordpiece, objective, {"README.md": "# Card\n"})
     return folder / "model"
 
 
@@ -87,7 +87,7 @@ def edit_config(folder: Path, **changes) -> None:
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_loading_gives_identical_losses(tmp_path, wordpiece, objective):
     model, batch = model_of(objective), batch_of(objective, wordpiece)
-    save_checkpoint(tmp_path / "new" / "model", model, wordpiece, objective, "# Card\n")
+    save_checkpoint(tmp_path / "new" / "model", model, wordpiece, objective, {"README.md": "# Card\n"})
     loaded, vocabulary = load_checkpoint(str(tmp_path / "new" / "model"))
     with torch.no_grad():
         before, after = model(batch), loaded(batch)
@@ -117,7 +117,7 @@ def current_umask() -> int:
 def test_saving_leaves_the_model_as_it_was(tmp_path, wordpiece):
     model = model_of("span+sbo").train()
     before = {name: weight.clone() for name, weight in model.state_dict().items()}
-    save_checkpoint(tmp_path / "model", model, wordpiece, "span+sbo", "")
+    save_checkpoint(tmp_path / "model", model, wordpiece, "span+sbo", {})
     assert model.training and all(torch.equal(before[name], weight) for name, weight in model.state_dict().items())
 
 
@@ -183,7 +183,7 @@ def test_what_exists_is_never_overwritten(tmp_path, wordpiece, kind):
         saved(tmp_path, wordpiece, "mlm")
     else:
         target.symlink_to(tmp_path / "nowhere")
-    for attempt in (check_output, lambda path: save_checkpoint(path, model_of("span"), wordpiece, "span", "")):
+    for attempt in (check_output, lambda path: save_checkpoint(path, model_of("span"), wordpiece, "span", {})):
         with pytest.raises(InputError, match=re.escape(f"{target} exists already: give another")):
             attempt(target)
     if kind == "checkpoint":
@@ -222,7 +222,7 @@ def test_nothing_half_written_when_saving_fails(tmp_path, wordpiece, monkeypatch
 
 def test_an_unknown_objective_is_refused_before_writing(tmp_path, wordpiece):
     with pytest.raises(InputError, match='"spam" is unknown'):
-        save_checkpoint(tmp_path / "model", model_of("span"), wordpiece, "spam", "")
+        save_checkpoint(tmp_path / "model", model_of("span"), wordpiece, "spam", {})
     assert list(tmp_path.iterdir()) == []
 
 
@@ -316,7 +316,7 @@ def test_a_vocabulary_larger_than_the_model(tmp_path, wordpiece):
 ])
 def test_continuing_takes_every_head_that_is_there_and_names_the_others(tmp_path, wordpiece, objective, new):
     first = model_of("span+sbo")
-    save_checkpoint(tmp_path / "a", first, wordpiece, "span+sbo", "card")
+    save_checkpoint(tmp_path / "a", first, wordpiece, "span+sbo", {"README.md": "card"})
     second, started_anew = continue_from(tmp_path / "a", objective, seed=4)
     assert started_anew == new
     before, after = model_state(first), model_state(second)

@@ -7,6 +7,7 @@ import re
 import tempfile
 from pathlib import Path
 
+import datasets
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -251,3 +252,32 @@ def test_titles_to_leave_out(tmp_path):
     assert list(documents(path, leave_out={"Oxygen"})) == [["A mask."], ["No title."]]
     with pytest.raises(InputError, match="holds no text"):
         list(documents(path, leave_out={"Oxygen", "Oxygen mask", None}))
+
+
+def test_a_set_of_the_hub_is_read_as_it_arrives(monkeypatch, tmp_path):
+    asked = []
+
+    def load(name, configuration, split, streaming):
+        asked.append((name, configuration, split, streaming))
+        rows = [{"title": "A", "text": "One. Two."}, {"title": "B", "text": "Three."}, {"title": "C", "text": " "}]
+        return datasets.IterableDataset.from_generator(lambda: iter(rows))
+
+    monkeypatch.setattr(datasets, "load_dataset", load)
+    assert list(documents("owner/name")) == [["One.", "Two."], ["Three."]]
+    assert list(documents("owner/name:part-1", {"A"})) == [["Three."]]
+    assert asked == [("owner/name", None, "train", True), ("owner/name", "part-1", "train", True)]
+    monkeypatch.setattr(datasets, "load_dataset", lambda *_, **__: datasets.IterableDataset.from_generator(
+        lambda: iter([{"sentence": "One."}])))
+    with pytest.raises(InputError, match="owner/name has no column of strings called text"):
+        list(documents("owner/name"))
+    (tmp_path / "owner").mkdir()
+    (tmp_path / "owner" / "name").write_text("")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match="holds no .txt"):  # what is there as a path is a path
+        list(documents("owner/name"))
+
+
+def test_a_set_that_the_hub_does_not_give_is_one_sentence(monkeypatch):
+    monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
+    with pytest.raises(InputError, match=r"owner/no-such-set .* cannot be read .*: check name and network"):
+        list(documents("owner/no-such-set"))

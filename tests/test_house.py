@@ -20,14 +20,15 @@ FLOORS = [
     {"bert"},
     {"span_masking", "sentence_pairs", "single_sequence"},
     {"boundary"},
-    {"snapshots"},
+    {"snapshots", "metrics"},
     {"training"},
+    {"batches"},
     {"pretraining"},
     {"checkpoints"},
     {"runs"},
     {"ablation", "figures", "directions"},
     {"plateau", "experiments"},
-    {"exercises"},
+    {"exercises", "commands"},
     {"__main__"},
 ]
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path.name != "__init__.py")
@@ -101,3 +102,13 @@ def test_every_chapter_of_the_contents_is_there_and_no_other():
         if path.suffix in (".md", ".ipynb")
     }
     assert listed == there
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_the_readme_states_the_seconds_of_the_chapter(path):
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    head = "".join("".join(cell["source"]) for cell in cells[:6] if cell["cell_type"] == "markdown")
+    (seconds,) = re.findall(r"about (\d+)\s+seconds", head)
+    (line,) = [line for line in (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+               if line.startswith("|") and f"/{path.stem}.ipynb)" in line]
+    assert line.endswith(f"| {seconds} |")

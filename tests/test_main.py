@@ -44,7 +44,8 @@ def test_pretrain_writes_a_checkpoint_that_transformers_opens(capsys, monkeypatc
     assert (code, err) == (0, "")
     assert "Unigram entropy" in out and "Held out, span masking" in out and str(output) in out
     names = {path.name for path in output.iterdir()}
-    assert names == {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "README.md"}
+    assert names == {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "README.md",
+                     "metrics.jsonl"}
     from transformers import AutoTokenizer, BertModel
 
     assert BertModel.from_pretrained(output).config.hidden_size == 128

@@ -90,7 +90,9 @@ def test_a_batch_equals_its_rows_and_padding_is_never_chosen(scheme, rows, seed)
     assert selected.shape == word_starts.shape and selected.dtype == bool
     rng = generator(seed)
     for row, block in enumerate(rows):
-        assert (selected[row, : len(block)] == scheme(0.3).select(block, rng)).all()
+        # span masking draws all rows at once: tests/test_span_masking_batch.py
+        if scheme is not SpanMasking:
+            assert (selected[row, : len(block)] == scheme(0.3).select(block, rng)).all()
         assert not selected[row, len(block) :].any()
 
 

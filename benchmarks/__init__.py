@@ -1,0 +1,1 @@
+"""Measurements of the engine, kept in `data/results/`: `python -m benchmarks.NAME OUTPUT.json`."""

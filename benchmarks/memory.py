@@ -1,0 +1,45 @@
+"""Greatest memory of one training step: base, n = 512, batch 8, against `transformers.BertForMaskedLM`.
+
+`python -m benchmarks.memory [OUTPUT.json]`. Each step has a process of its own; what the process took before the model
+was made is subtracted.
+"""
+
+import json
+import resource
+import subprocess
+import sys
+
+from benchmarks.race import keep
+
+
+def measure(whose: str) -> None:
+    """Two steps; prints MiB beyond those before the model."""
+    import numpy as np
+    import torch
+
+    from benchmarks import steps
+    from spanbert_tutorial.bert import EncoderConfig
+
+    batch = next(steps.data("mlm", 29_000, 8, 512).batches(np.random.default_rng(0)))
+    config = EncoderConfig.preset("base", vocab_size=29_000, **steps.NO_DROPOUT)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    make = steps.theirs if whose == "theirs" else lambda *given: steps.ours(given[0], given[1], "mlm", given[2])
+    step = make(config, batch, torch.float32)
+    step()
+    step()
+    print(json.dumps((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024))
+
+
+def run(whose: str) -> float:
+    command = [sys.executable, "-c", f"from benchmarks.memory import measure; measure({whose!r})"]
+    return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+
+def main() -> None:
+    ours, theirs = run("ours"), run("theirs")
+    keep("memory", {"model": "base", "length": 512, "batch": 8, "kind": "float32", "ours_mib": round(ours),
+                    "theirs_mib": round(theirs), "ratio": round(ours / theirs, 3)})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,37 @@
+"""Two ways raced in one run: taken in turns, so that a noisy machine slows both alike."""
+
+import json
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+ROUNDS = 7
+
+
+def race(first: Callable[[], object], second: Callable[[], object], rounds: int = ROUNDS) -> dict:
+    """Median seconds of both, and the median, least and greatest of the ratios second / first, one ratio a round.
+
+    A ratio above 1 says how many times as fast `first` is. Each is called once before, to warm up.
+    """
+    pairs = []
+    for _ in range(rounds + 1):
+        pairs.append((seconds(first), seconds(second)))
+    firsts, seconds_ = zip(*pairs[1:], strict=True)
+    ratios = [b / a for a, b in pairs[1:]]
+    return {"seconds": [round(statistics.median(times), 6) for times in (firsts, seconds_)], "rounds": rounds,
+            "ratio": round(statistics.median(ratios), 3), "ratios": [round(min(ratios), 3), round(max(ratios), 3)]}
+
+
+def seconds(call: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    call()
+    return time.perf_counter() - began
+
+
+def keep(name: str, results: dict) -> None:
+    """Writes results to the path on the command line, or `data/results/NAME.json`."""
+    path = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parents[1] / "data" / "results" / f"{name}.json"
+    print(json.dumps(results, indent=1))
+    path.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")

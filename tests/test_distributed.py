@@ -1,0 +1,97 @@
+"""Two processes with half the batch each are one process with the whole batch."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from spanbert_tutorial.batches import PretrainingData, share
+from spanbert_tutorial.bert import EncoderConfig
+from spanbert_tutorial.corpora import EncodedCorpus
+from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.pretraining import OBJECTIVES, Objective, PretrainingModel
+from spanbert_tutorial.wordpiece import WordPiece
+
+# Trains six steps in float32 and writes, in the first process, losses, step numbers and the sums of all weights.
+SCRIPT = """
+import json, sys
+import numpy as np, torch
+from accelerate import PartialState
+sys.path.insert(0, sys.argv[3])
+PartialState(cpu=True)
+from spanbert_tutorial import training
+from spanbert_tutorial.bert import EncoderConfig
+from spanbert_tutorial.pretraining import Objective, PretrainingModel
+from test_distributed import data_of
+training.precision = lambda: "no"
+objective = Objective.named(sys.argv[1])
+torch.manual_seed(0)
+sizes = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0, "num_hidden_layers": 1}
+model = PretrainingModel(EncoderConfig.tiny(vocab_size=2_000, **sizes), objective)
+batches = data_of(objective).batches(np.random.default_rng(1))
+history = training.train(model, batches, training.Recipe(6, 1e-2, 2))
+if PartialState().is_main_process:
+    weights = {name: weight.double().abs().sum().item() for name, weight in model.named_parameters()}
+    json.dump({"losses": history.losses, "steps": history.steps, "weights": weights}, open(sys.argv[2], "w"))
+"""
+
+
+def data_of(objective: Objective) -> PretrainingData:
+    """Twenty documents of different length."""
+    rng = np.random.default_rng(0)
+    ends = np.cumsum(rng.integers(3, 15, 80))
+    corpus = EncodedCorpus(rng.integers(5, 2_000, ends[-1]).astype(np.uint16), ends, ends[3::4])
+    return PretrainingData(corpus, WordPiece.from_file(data_path("almanac", "vocab.txt")), objective, 48, batch_size=4)
+
+
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_the_shares_of_a_batch_are_the_batch(name):
+    batch = next(data_of(Objective.named(name)).batches(np.random.default_rng(1)))
+    parts = [share(batch, process, 2) for process in (0, 1)]
+    assert torch.equal(torch.cat([part["ids"] for part in parts]), torch.cat([batch["ids"][0::2], batch["ids"][1::2]]))
+    for process, part in enumerate(parts):
+        back = part["masked_batch"] * 2 + process
+        assert torch.equal(part["ids"][part["masked_batch"], part["masked_position"]],
+                           batch["ids"][back, part["masked_position"]])
+        assert part["masked_count"] * 2 == len(batch["masked_ids"]) and part["rows"] * 2 == len(batch["ids"])
+    for field in [name for name in batch if name.startswith(("masked", "boundary"))]:
+        assert sum(len(part[field]) for part in parts) == len(batch[field])
+
+
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_a_process_without_a_row_computes_and_adds_nothing(name):
+    objective = Objective.named(name)
+    data = data_of(objective)
+    batch = data.batch(np.array([0]), np.random.default_rng(0))
+    model = PretrainingModel(EncoderConfig.tiny(vocab_size=2_000, num_hidden_layers=1), objective).eval()
+    model.requires_grad_(False)
+    whole, parts = model(batch), [model(share(batch, process, 2)) for process in (0, 1)]
+    for loss, value in whole.items():
+        assert parts[1][loss] == 0
+        assert (parts[0][loss] + parts[1][loss]) / 2 == pytest.approx(value.item(), abs=1e-5)
+
+
+@pytest.mark.parametrize("name", ["span+sbo", "mlm+nsp"])
+def test_two_processes_train_as_one_does(tmp_path, name):
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT, encoding="utf-8")
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "SPANBERT_TUTORIAL_STATIC": "1", "ACCELERATE_USE_CPU": "true"}
+    results = []
+    for processes in (1, 2):
+        output = tmp_path / f"{processes}.json"
+        launch = [] if processes == 1 else ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+        command = [sys.executable, *launch, str(script), name, str(output), os.path.dirname(__file__)]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stderr
+        results.append(json.loads(output.read_text(encoding="utf-8")))
+    one, two = results
+    assert one["steps"] == two["steps"] == [1, 2, 3, 4, 5, 6]
+    for loss, values in one["losses"].items():
+        assert two["losses"][loss] == pytest.approx(values, abs=1e-5)
+    for weight, value in one["weights"].items():
+        # absolute for the biases of the keys: they change nothing, so they move by rounding alone
+        assert two["weights"][weight] == pytest.approx(value, rel=1e-4, abs=1e-4), weight
