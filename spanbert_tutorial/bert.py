@@ -120,7 +120,7 @@ class BertEncoder(nn.Module):
         return maps
 
     def _check(self, ids: Tensor, segments: Tensor | None, attention_mask: Tensor | None) -> Tensor | None:
-        """The attention mask as true/false [B,1,1 or n,n] (None if all may look at all), once everything fits together."""
+        """The attention mask as true/false [B,1,1 or n,n], None if all may look at all, once all fits together."""
         longest = self.config.max_position_embeddings
         if ids.dim() != 2 or 0 in ids.shape:
             raise InputError(f"ids have the shape {tuple(ids.shape)}: give a batch [B,n], a row a sequence.")
