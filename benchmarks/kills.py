@@ -4,7 +4,6 @@
 moments, also while a snapshot is being written: the run writes one after every step.
 """
 
-import json
 import os
 import random
 import subprocess
@@ -13,6 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from benchmarks.race import keep
 from spanbert_tutorial.snapshots import checksum
 
 # The command as it is, but with a snapshot after every step.
@@ -74,5 +74,4 @@ def kill_again_and_again(folder: Path, kills: int, steps: int, seed: int = 0) ->
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as scratch:
         result = kill_again_and_again(Path(scratch), kills=50, steps=1_000)
-    print(result)
-    Path(sys.argv[1]).write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    keep("kills", result)

@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from spanbert_tutorial.ablation import surroundings
+
 ROUNDS = 7
 
 
@@ -33,5 +35,7 @@ def seconds(call: Callable[[], object]) -> float:
 def keep(name: str, results: dict) -> None:
     """Writes results to the path on the command line, or `data/results/NAME.json`."""
     path = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parents[1] / "data" / "results" / f"{name}.json"
+    command = f"python -m {sys.modules['__main__'].__spec__.name} OUTPUT.json"
+    results = {"command": command, "surroundings": surroundings(), **results}
     print(json.dumps(results, indent=1))
     path.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")

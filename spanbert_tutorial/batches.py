@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import torch
-from accelerate import PartialState
 from torch import Tensor
 
 from spanbert_tutorial.boundary import boundary_targets
@@ -19,6 +18,7 @@ from spanbert_tutorial.masking import TokenMasking, corrupt
 from spanbert_tutorial.sentence_pairs import sentence_pairs
 from spanbert_tutorial.single_sequence import single_sequence_blocks
 from spanbert_tutorial.span_masking import SpanMasking
+from spanbert_tutorial.training import processes
 from spanbert_tutorial.wordpiece import WordPiece
 
 
@@ -143,7 +143,7 @@ class Batches:
 
     def __init__(self, data: PretrainingData, rng: np.random.Generator):
         self.data, self.rng = data, rng
-        state = PartialState()
+        state = processes()
         self.process, self.processes = state.process_index, state.num_processes
         if data.batch_size % self.processes:
             raise InputError(f"{data.batch_size} blocks cannot be shared evenly by {self.processes} processes: give a "

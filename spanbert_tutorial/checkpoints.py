@@ -82,16 +82,29 @@ def save_checkpoint(
     Raises InputError if the folder exists, cannot be written, or the objective is unknown.
     """
     Objective.named(objective)
+    facts = {"spanbert_tutorial": {"objective": objective}}
+    write_folder(folder, model.encoder.config, "BertForMaskedLM", facts, model_state(model), wordpiece, texts)
+
+
+def write_folder(
+    folder: str | Path,
+    config: EncoderConfig,
+    architecture: str,
+    facts: Mapping,
+    state: Mapping[str, Tensor],
+    wordpiece: WordPiece,
+    texts: Mapping[str, str],
+) -> None:
+    """A folder of `transformers`, whole or not at all. architecture: its class there; facts: further entries of
+    config.json. Raises InputError if the folder exists or cannot be written."""
     folder = check_output(folder)
-    config = model.encoder.config
-    settings = {"model_type": "bert", "architectures": ["BertForMaskedLM"], "hidden_act": "gelu", **asdict(config)}
-    settings["spanbert_tutorial"] = {"objective": objective}
+    settings = {"model_type": "bert", "architectures": [architecture], "hidden_act": "gelu", **asdict(config), **facts}
     try:
         with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
             made = Path(scratch, folder.name)
             made.mkdir()
             (made / "config.json").write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
-            save_file(model_state(model), made / "model.safetensors", metadata={"format": "pt"})
+            save_file(dict(state), made / "model.safetensors", metadata={"format": "pt"})
             wordpiece.save(made)
             for name, text in texts.items():
                 (made / name).write_text(text, encoding="utf-8")

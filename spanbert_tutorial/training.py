@@ -94,12 +94,20 @@ def precision() -> str:
     return "bf16" if getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)() else "no"
 
 
+def processes() -> PartialState:
+    """This process among those of the run; on a machine without accelerator they are processes of the CPU."""
+    if PartialState._shared_state:  # the first call decides
+        return PartialState()
+    accelerator = torch.accelerator.is_available() if hasattr(torch, "accelerator") else torch.cuda.is_available()
+    return PartialState(cpu=not accelerator)
+
+
 def progress_bar(steps: int, done: int = 0) -> tqdm:
     """A bar on the terminal or in a live notebook; silent where outputs are kept (SPANBERT_TUTORIAL_STATIC=1).
 
     done: steps of an earlier part of the run.
     """
-    silent = os.environ.get("SPANBERT_TUTORIAL_STATIC") == "1" or not PartialState().is_main_process
+    silent = os.environ.get("SPANBERT_TUTORIAL_STATIC") == "1" or not processes().is_main_process
     form = {"unit": "step", "mininterval": 0.5, "dynamic_ncols": True}
     return tqdm(total=steps, initial=done, disable=silent, file=sys.stdout, **form)
 
@@ -151,6 +159,7 @@ class Trainer:
     """Model, optimizer and schedule on the device of this process; `tokens` counts what they have seen here."""
 
     def __init__(self, model: nn.Module, recipe: Recipe):
+        processes()
         self.accelerator, self.clip_norm, self.tokens = Accelerator(mixed_precision=precision()), recipe.clip_norm, 0
         groups = parameter_groups(model, recipe.weight_decay)
         how = {"betas": recipe.betas, "eps": recipe.epsilon, "fused": True}  # one kernel for all weights

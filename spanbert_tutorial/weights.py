@@ -127,7 +127,7 @@ def checkpoint_folder(path_or_name: str | Path) -> Path:
 
     try:  # one of the two weight files is enough
         for weights in ("model.safetensors", "pytorch_model.bin"):
-            wanted = ["config.json", "vocab.txt", "tokenizer.json", weights]
+            wanted = ["config.json", "vocab.txt", "tokenizer.json", "tokenizer_config.json", weights]
             folder = Path(snapshot_download(path_or_name, allow_patterns=wanted))
             if (folder / weights).exists():
                 break

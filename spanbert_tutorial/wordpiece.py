@@ -261,6 +261,11 @@ class WordPiece:
         """Ids of a text, int64 [n], without [CLS] and [SEP]."""
         return np.array(self.library.encode(text, add_special_tokens=False).ids, dtype=np.int64)
 
+    def encode_with_offsets(self, text: str) -> tuple[np.ndarray, np.ndarray]:
+        """Ids, int64 [n], and where each piece stands in the text, in characters: (begin, end), int64 [n, 2]."""
+        encoding = self.library.encode(text, add_special_tokens=False)
+        return np.array(encoding.ids, dtype=np.int64), np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2)
+
     def encode_many(self, texts: list[str]) -> list[list[int]]:
         """Ids of many texts at once, on all cores."""
         return [encoding.ids for encoding in self.library.encode_batch_fast(texts, add_special_tokens=False)]

@@ -95,3 +95,26 @@ def test_two_processes_train_as_one_does(tmp_path, name):
     for weight, value in one["weights"].items():
         # absolute for the biases of the keys: they change nothing, so they move by rounding alone
         assert two["weights"][weight] == pytest.approx(value, rel=1e-4, abs=1e-4), weight
+
+
+def test_the_command_runs_in_two_processes(tmp_path):
+    """Under torchrun the command trains as in one process, and only the first process writes and speaks."""
+    words = np.array("river boat miller sold mended green door the old".split())
+    sentences = [" ".join(words[row]) + "." for row in np.random.default_rng(0).integers(len(words), size=(600, 6))]
+    text = tmp_path / "text.txt"
+    text.write_text("\n\n".join("\n".join(sentences[i : i + 4]) for i in range(0, 600, 4)), encoding="utf-8")
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "SPANBERT_TUTORIAL_STATIC": "1", "CUDA_VISIBLE_DEVICES": ""}
+    run = ["spanbert_tutorial", "pretrain", "--corpus", str(text), "--vocab-size", "60", "--length", "32"]
+    lines, printed = {}, {}
+    for processes in (1, 2):
+        output = tmp_path / f"made{processes}"
+        launch = [] if processes == 1 else ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+        command = [sys.executable, *launch, "-m", *run, "--batch-size", "8", "--steps", "12", "--output", str(output)]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stderr
+        printed[processes] = done.stdout
+        lines[processes] = json.loads((output / "metrics.jsonl").read_text(encoding="utf-8").splitlines()[-1])
+        assert f"on CPU, {processes} × 1 threads" in (output / "README.md").read_text(encoding="utf-8")
+    assert printed[2].count("Unigram entropy") == printed[2].count("Checkpoint after") == 1
+    assert lines[1]["step"] == lines[2]["step"] == 12
+    assert lines[1]["loss"] == pytest.approx(lines[2]["loss"], abs=0.02)  # bfloat16 rounds other sums

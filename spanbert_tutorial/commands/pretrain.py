@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import shutil
+import tempfile
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -53,12 +54,13 @@ def settings(options: argparse.Namespace):
 def pretrain(options: argparse.Namespace) -> None:
     """Text → vocabulary → blocks → training → held-out figures → checkpoint."""
     run = settings(options)  # before the slow imports: a wrong option answers at once
-    from accelerate import PartialState
-
     from spanbert_tutorial import runs
     from spanbert_tutorial.checkpoints import check_output, save_checkpoint
+    from spanbert_tutorial.training import processes
 
-    main = PartialState().is_main_process  # one of several under `accelerate launch`
+    if options.dry_run:
+        return dry_run(run, options)
+    main = processes().is_main_process  # one of several under `accelerate launch`
     output = Path(options.output or f"runs/{run.objective.replace('+', '-')}-{run.size}-seed{run.seed}")
     state = output.with_name(f"{output.name}.training")  # encoded text and snapshots, until the checkpoint is whole
     if main:
@@ -68,8 +70,6 @@ def pretrain(options: argparse.Namespace) -> None:
         text = options_text(options, state / "text")
         if main:
             describe(options.corpus, text)
-        if options.dry_run:
-            return dry_run(run, text, start(options, run, text))
         model, history = runs.pretrain(run, text, start(options, run, text), snapshots(options, run, state))
     finally:
         if main and not any(state.glob("snapshots/step-*")):
@@ -96,13 +96,11 @@ def check_state(output: Path, state: Path, resume: bool) -> None:
 
 def options_text(options: argparse.Namespace, folder: Path):
     """The encoded text of a run: of its earlier part, or read anew by the first process."""
-    from accelerate import PartialState
-
     from spanbert_tutorial import runs
     from spanbert_tutorial.checkpoints import vocabulary_file
+    from spanbert_tutorial.training import processes
 
-    processes = PartialState()
-    if processes.is_main_process and not folder.exists():
+    if processes().is_main_process and not folder.exists():
         print(f"Reading and encoding {options.corpus} ...", flush=True)
         vocabulary, titles = options.vocabulary, read_titles(options.leave_out)
         if options.init_from and vocabulary is None:
@@ -110,7 +108,7 @@ def options_text(options: argparse.Namespace, folder: Path):
         part = folder.with_suffix(".part")
         runs.open_text(options.corpus, part, vocabulary, options.vocab_size, titles)
         os.replace(part, folder)  # whole from here on, or not there
-    processes.wait_for_everyone()
+    processes().wait_for_everyone()
     return runs.reopen_text(folder)
 
 
@@ -148,16 +146,21 @@ def start(options: argparse.Namespace, run, text):
     return model
 
 
-def dry_run(run, text, model) -> None:
-    """What a run would be: size, memory, steps and hours, from a few steps on this machine. Writes nothing."""
+def dry_run(run, options: argparse.Namespace) -> None:
+    """What a run would be: size, memory, steps and hours, from a few steps on this machine. Keeps nothing."""
     from spanbert_tutorial import runs
 
-    model = model or runs.new_model(run, text)
-    parameters, seconds, tokens = runs.rehearse(run, text, model)
+    with tempfile.TemporaryDirectory() as scratch:
+        text = options_text(options, Path(scratch, "text"))
+        describe(options.corpus, text)
+        model = start(options, run, text) or runs.new_model(run, text)
+        parameters, seconds, tokens = runs.rehearse(run, text, model)
+        pieces = len(text.train.ids)
+        del text  # closes its files, or Windows could not remove them
     print(f"Model: {parameters / 1e6:.1f} M parameters; weights, gradients and optimizer take "
           f"{16 * parameters / 2**30:.2f} GiB in training, activations come on top.\n"
           f"Run: {run.steps:,} steps of {run.batch_size} inputs, {tokens:,.0f} tokens a step, "
-          f"{run.steps * tokens / 1e6:,.1f} M tokens, {run.steps * tokens / len(text.train.ids):.2f} times the text.\n"
+          f"{run.steps * tokens / 1e6:,.1f} M tokens, {run.steps * tokens / pieces:.2f} times the text.\n"
           f"Time: {seconds:.2f} s a step here, {tokens / seconds:,.0f} tokens/s, "
           f"about {run.steps * seconds / 3600:.2f} hours. Nothing was written.")
 
@@ -220,11 +223,10 @@ def card(run, options: argparse.Namespace, text, model, figures: dict, line: dic
 def device() -> str:
     """What the run computes on."""
     import torch
-    from accelerate import PartialState
 
-    from spanbert_tutorial.training import precision
+    from spanbert_tutorial.training import precision, processes
 
     arithmetic = {"no": "float32"}.get(precision(), precision())
     if torch.cuda.is_available():
-        return f"{PartialState().num_processes} × {torch.cuda.get_device_name()}, {arithmetic}"
-    return f"CPU, {PartialState().num_processes} × {torch.get_num_threads()} threads, {arithmetic}"
+        return f"{processes().num_processes} × {torch.cuda.get_device_name()}, {arithmetic}"
+    return f"CPU, {processes().num_processes} × {torch.get_num_threads()} threads, {arithmetic}"

@@ -1,0 +1,296 @@
+"""Extractive question answering: a start vector, an end vector, fine-tuning, answering. Chapter:
+`book/tasks/question_answering`.
+
+Sources: BERT §4.2, §4.3; SpanBERT §4.1 and appendix B. Windows and decoding: `tasks.windows`.
+"""
+
+import json
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from spanbert_tutorial.batches import Batches
+from spanbert_tutorial.bert import BertEncoder, initialise
+from spanbert_tutorial.checkpoints import vocabulary_file, write_folder
+from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.snapshots import Snapshots
+from spanbert_tutorial.tasks.squad import Question
+from spanbert_tutorial.tasks.windows import Candidate, Encoded, Window, decode, encode, windows
+from spanbert_tutorial.training import History, Recipe, train
+from spanbert_tutorial.weights import checkpoint_folder, read_weights, to_huggingface_names
+from spanbert_tutorial.wordpiece import WordPiece
+
+
+class QuestionAnsweringModel(nn.Module):
+    """Two vectors beside the encoder: position i begins the answer with weight exp(S · h_i), ends it with exp(E · h_i).
+
+    `boundaries` holds S and E (and a number each, as in the released code) as one linear layer.
+    """
+
+    def __init__(self, encoder: BertEncoder):
+        super().__init__()
+        self.encoder, self.boundaries = encoder, nn.Linear(encoder.config.hidden_size, 2)
+        initialise(self.boundaries, encoder.config.initializer_range)
+
+    def scores(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+        """S · h and E · h at each position, [B,n] each; minus infinity at padding."""
+        hidden = self.encoder(batch["ids"], batch["segments"], batch["attention_mask"])
+        scores = self.boundaries(hidden).float().masked_fill(~batch["attention_mask"][..., None], -torch.inf)
+        return scores[..., 0], scores[..., 1]
+
+    def forward(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+        """{"loss": mean cross-entropy of the right start and the right end, in nats, "start": …, "end": …}."""
+        starts, ends = self.scores(batch)
+        losses = {"start": F.cross_entropy(starts, batch["start"]), "end": F.cross_entropy(ends, batch["end"])}
+        return {"loss": sum(losses.values()) / 2, **losses}
+
+
+# --- fine-tuning --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class FineTuning:
+    """Settings of a run. length, stride: of the windows, in positions and in context pieces."""
+
+    epochs: float = 2.0
+    batch_size: int = 32
+    peak_learning_rate: float = 5e-4
+    length: int = 256
+    stride: int = 128
+    seed: int = 0
+    dropout: float = 0.1
+
+    def recipe(self, windows: int) -> Recipe:
+        """AdamW, one tenth of the steps to warm up, as in SpanBERT's released code; β₂ = 0.999 as there."""
+        steps = max(1, round(self.epochs * windows / self.batch_size))
+        return Recipe(steps, self.peak_learning_rate, max(1, steps // 10), betas=(0.9, 0.999), epsilon=1e-8)
+
+
+# BERT §4.2, §4.3 and SpanBERT appendix B, for base and large; the small sizes of this book need larger steps.
+PRESETS = {
+    "small sizes": FineTuning(),
+    "BERT, SQuAD 1.1": FineTuning(epochs=3, peak_learning_rate=5e-5, length=384),
+    "BERT, SQuAD 2.0": FineTuning(epochs=2, batch_size=48, peak_learning_rate=5e-5, length=384),
+    "SpanBERT": FineTuning(epochs=4, peak_learning_rate=2e-5, length=512),
+}
+
+
+class QuestionAnsweringData:
+    """Windows of questions with the positions of their first answer, in the form that `batches.Batches` draws from.
+
+    A window that does not hold the whole answer, and one of a question without an answer, point to [CLS], position 0.
+    """
+
+    by_length = True
+
+    def __init__(self, questions: Sequence[Question], wordpiece: WordPiece, settings: FineTuning):
+        self.wordpiece, self.batch_size, self.length = wordpiece, settings.batch_size, settings.length
+        self.windows: list[Window] = []
+        self.targets: list[tuple[int, int]] = []
+        for question in questions:
+            encoded = encode(wordpiece, question.question, question.context)
+            for window in windows(encoded, wordpiece, settings.length, settings.stride):
+                self.windows.append(window)
+                self.targets.append(target(window, answer_pieces(encoded, question)))
+
+    def __len__(self) -> int:
+        return len(self.windows)
+
+    def lengths(self) -> np.ndarray:
+        return np.array([len(window.ids) for window in self.windows])
+
+    def batches(self, rng: np.random.Generator) -> Batches:
+        return Batches(self, rng)
+
+    def batch(self, rows: np.ndarray, rng: np.random.Generator) -> dict[str, Tensor]:
+        """Tensors of these windows; nothing is drawn at random."""
+        start, end = np.array([self.targets[row] for row in rows]).T
+        tensors = stacked([self.windows[row] for row in rows], self.wordpiece.pad_id)
+        return tensors | {"start": torch.from_numpy(start), "end": torch.from_numpy(end)}
+
+
+def answer_pieces(encoded: Encoded, question: Question) -> tuple[int, int] | None:
+    """(first, last) context piece that the question's first answer touches, or None."""
+    if not question.answers:
+        return None
+    begin = question.answers[0].start
+    end = begin + len(question.answers[0].text)
+    touched = np.flatnonzero((encoded.offsets[:, 0] < end) & (encoded.offsets[:, 1] > begin))
+    return (int(touched[0]), int(touched[-1])) if len(touched) else None
+
+
+def target(window: Window, pieces: tuple[int, int] | None) -> tuple[int, int]:
+    """Positions of the answer in a window; (0, 0), that is [CLS], unless it holds the whole answer."""
+    if pieces is None or pieces[0] < window.start or pieces[1] >= window.end:
+        return 0, 0
+    shift = window.first - window.start
+    return pieces[0] + shift, pieces[1] + shift
+
+
+def stacked(some: Sequence[Window], pad_id: int) -> dict[str, Tensor]:
+    """ids, segments int64 [B,n] and attention_mask bool [B,n] of windows, padded on the right."""
+    lengths = np.array([len(window.ids) for window in some])
+    shape = len(some), lengths.max()
+    ids, segments = np.full(shape, pad_id), np.zeros(shape, dtype=np.int64)
+    for row, window in enumerate(some):
+        ids[row, : lengths[row]], segments[row, : lengths[row]] = window.ids, window.segments
+    arrays = {"ids": ids, "segments": segments, "attention_mask": np.arange(shape[1]) < lengths[:, None]}
+    return {name: torch.from_numpy(array) for name, array in arrays.items()}
+
+
+def fine_tune(
+    encoder: BertEncoder,
+    wordpiece: WordPiece,
+    questions: Sequence[Question],
+    settings: FineTuning,
+    snapshots: Snapshots | None = None,
+) -> tuple["QuestionAnswerer", History]:
+    """Trains encoder (in place) and a new head on questions; returns what answers, and the history of the losses."""
+    if settings.length > encoder.config.max_position_embeddings:
+        raise InputError(f"windows of {settings.length} positions are longer than the encoder's "
+                         f"{encoder.config.max_position_embeddings}: give a shorter length.")
+    with torch.random.fork_rng():
+        torch.manual_seed(settings.seed)
+        set_dropout(encoder, settings.dropout)
+        model = QuestionAnsweringModel(encoder)
+        data = QuestionAnsweringData(questions, wordpiece, settings)
+        batches = data.batches(np.random.default_rng(settings.seed))
+        history = train(model, batches, settings.recipe(len(data)), snapshots=snapshots)
+    return QuestionAnswerer(model, wordpiece, settings.length, settings.stride), history
+
+
+def set_dropout(encoder: BertEncoder, probability: float) -> None:
+    """Of hidden states and attention weights, which pre-training of the small sizes goes without."""
+    for part in encoder.modules():
+        if isinstance(part, nn.Dropout):
+            part.p = probability
+        if hasattr(part, "dropout_prob"):
+            part.dropout_prob = probability
+
+
+# --- answering ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Answer:
+    """text = context[start:end], "" when there is no answer. score: S + E of the best span; null_score: of [CLS]."""
+
+    text: str
+    start: int
+    end: int
+    score: float
+    null_score: float
+
+
+class QuestionAnswerer:
+    """Answers questions on contexts of any length. length, stride: of the windows."""
+
+    def __init__(self, model: QuestionAnsweringModel, wordpiece: WordPiece, length: int = 384, stride: int = 128):
+        self.model, self.wordpiece = model.eval(), wordpiece
+        self.length, self.stride = min(length, model.encoder.config.max_position_embeddings), stride
+
+    @classmethod
+    def from_pretrained(cls, source: str | Path, tokenizer: str | Path | None = None) -> "QuestionAnswerer":
+        """A checkpoint of this project, a folder of `transformers` (also an old one: `pytorch_model.bin`, a config
+        without `model_type`), or a hub name. tokenizer: where the vocabulary lies, if not there.
+
+        No code of the checkpoint is run. Raises InputError for a checkpoint without the head of question answering.
+        """
+        folder = checkpoint_folder(source)
+        weights = read_weights(folder)
+        head = {name: weights.get(f"qa_outputs.{name}") for name in ("weight", "bias")}
+        if any(tensor is None for tensor in head.values()):
+            raise InputError(f"{source} has no question answering head (qa_outputs): fine-tune it first with "
+                             "`python -m spanbert_tutorial finetune squad`.")
+        with warnings.catch_warnings(action="ignore", category=UserWarning):  # about the head, which is taken here
+            model = QuestionAnsweringModel(BertEncoder.from_huggingface(folder))
+        if head["weight"].shape != model.boundaries.weight.shape:
+            raise InputError(f"the head of {source} has the shape {tuple(head['weight'].shape)} instead of "
+                             f"{tuple(model.boundaries.weight.shape)}: take a checkpoint with a start and an end "
+                             "vector.")
+        model.boundaries.load_state_dict({name: tensor.float() for name, tensor in head.items()})
+        wordpiece = read_vocabulary(source if tokenizer is None else tokenizer)
+        if len(wordpiece) > model.encoder.config.vocab_size:
+            raise InputError(f"the vocabulary has {len(wordpiece):,} pieces and the model "
+                             f"{model.encoder.config.vocab_size:,}: give the tokenizer that it was trained with.")
+        return cls(model, wordpiece)
+
+    def save(self, folder: str | Path, texts: dict[str, str]) -> None:
+        """Writes a folder, whole or not at all, that `from_pretrained` and `transformers.BertForQuestionAnswering`
+        open. texts: further files by name, such as its README.md. Weights are stored in half precision."""
+        state = to_huggingface_names(self.model.encoder.state_dict(), prefix="bert.")
+        state |= {f"qa_outputs.{name}": weight for name, weight in self.model.boundaries.state_dict().items()}
+        state = {name: weight.detach().cpu().to(torch.float16).contiguous() for name, weight in state.items()}
+        write_folder(folder, self.model.encoder.config, "BertForQuestionAnswering", {}, state, self.wordpiece, texts)
+
+    def answer(self, question: str, context: str, threshold: float = 0.0) -> Answer:
+        """The best answer, an exact slice of `context`; no answer when null_score − score is above `threshold`.
+
+        Raises InputError for an empty question or context.
+        """
+        return next(self.answer_many([(question, context)], threshold))
+
+    def answer_many(
+        self, pairs: Iterable[tuple[str, str]], threshold: float = 0.0, batch_size: int = 32
+    ) -> Iterator[Answer]:
+        """An answer for each (question, context), in order, `batch_size` windows at a time."""
+        for _, context, encoded, found, null in self.candidates(pairs, batch_size):
+            best = found[0] if found else Candidate(0, 0, -np.inf)
+            if not found or null - best.score > threshold:
+                yield Answer("", 0, 0, best.score, null)
+            else:
+                begin, end = int(encoded.offsets[best.first, 0]), int(encoded.offsets[best.last, 1])
+                yield Answer(context[begin:end], begin, end, best.score, null)
+
+    def candidates(self, pairs: Iterable[tuple[str, str]], batch_size: int = 32) -> Iterator[tuple]:
+        """(question, context, Encoded, n-best `Candidate`s, null score) for each pair, in order."""
+        for some in self.together(pairs, 8 * batch_size):
+            scores = self.scores([window for *_, made in some for window in made], batch_size)
+            for question, context, encoded, made in some:
+                found, null = decode(made, islice(scores, len(made)))
+                yield question, context, encoded, found, null
+
+    def together(self, pairs: Iterable[tuple[str, str]], most: int) -> Iterator[list[tuple]]:
+        """Lists of (question, context, Encoded, windows) that have at least `most` windows together, but the last."""
+        some, count = [], 0
+        for question, context in pairs:
+            encoded = encode(self.wordpiece, question, context)
+            some.append((question, context, encoded, windows(encoded, self.wordpiece, self.length, self.stride)))
+            count += len(some[-1][-1])
+            if count >= most:
+                yield some
+                some, count = [], 0
+        if some:
+            yield some
+
+    @torch.no_grad()
+    def scores(self, made: Sequence[Window], batch_size: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """S and E at the positions of each window, float [n] each."""
+        device = next(self.model.parameters()).device
+        for start in range(0, len(made), batch_size):
+            some = made[start : start + batch_size]
+            batch = {name: value.to(device) for name, value in stacked(some, self.wordpiece.pad_id).items()}
+            starts, ends = (scores.cpu().numpy() for scores in self.model.scores(batch))
+            for row, window in enumerate(some):
+                yield starts[row, : len(window.ids)], ends[row, : len(window.ids)]
+
+
+def read_vocabulary(source: str | Path) -> WordPiece:
+    """The vocabulary in a folder, of a hub name, or a file. Cased or not as its `tokenizer_config.json` says; without
+    one, cased if any piece has a capital letter (transformers would lower-case: SpanBERT's folders have none)."""
+    path = Path(source)
+    file = path if path.is_file() else vocabulary_file(source)
+    settings = file.with_name("tokenizer_config.json")
+    wordpiece = WordPiece.from_file(file)
+    if file.suffix == ".json":
+        return wordpiece
+    capital = any(piece != piece.lower() for piece in wordpiece.pieces if not piece.startswith("["))
+    told = json.loads(settings.read_text(encoding="utf-8")) if settings.is_file() else {}
+    return WordPiece.from_file(file, lowercase=bool(told.get("do_lower_case", not capital)))

@@ -1,0 +1,273 @@
+"""Windows, decoding, fine-tuning and answering; parity with transformers; checkpoints of every layout."""
+
+import json
+import tracemalloc
+
+import numpy as np
+import pytest
+import torch
+from transformers import BertConfig, BertForQuestionAnswering, BertTokenizerFast
+
+from spanbert_tutorial.bert import BertEncoder, EncoderConfig
+from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.tasks import question_answering as qa
+from spanbert_tutorial.tasks.squad import Answer, Question, read
+from spanbert_tutorial.tasks.windows import (
+    best_spans,
+    central_windows,
+    decode,
+    encode,
+    window_ranges,
+    windows,
+)
+from spanbert_tutorial.wordpiece import SPECIALS, WordPiece
+
+CONTEXT = (
+    "The Swan Club was founded in Upton in 1873. Its first president was Alice Mercer, an architect from the coast."
+)
+QUESTION = "Who was the first president of the Swan Club?"
+
+
+@pytest.fixture(scope="module")
+def wordpiece() -> WordPiece:
+    return WordPiece.from_file(data_path("almanac", "vocab.txt"))
+
+
+@pytest.fixture(scope="module")
+def answerer(wordpiece) -> qa.QuestionAnswerer:
+    torch.manual_seed(0)
+    encoder = BertEncoder(EncoderConfig.tiny(vocab_size=len(wordpiece), initializer_range=0.3))
+    return qa.QuestionAnswerer(qa.QuestionAnsweringModel(encoder), wordpiece, length=48, stride=16)
+
+
+# --- windows ---
+
+
+@pytest.mark.parametrize("pieces", [1, 7, 20, 21, 39, 40, 41, 200])
+@pytest.mark.parametrize("room, stride", [(20, 5), (20, 20), (20, 30), (7, 3), (1, 1)])
+def test_windows_cover_everything_and_stop_when_they_do(pieces, room, stride):
+    ranges = window_ranges(pieces, room, stride)
+    assert sorted({place for start, end in ranges for place in range(start, end)}) == list(range(pieces))
+    assert all(0 < end - start <= room for start, end in ranges)
+    assert [start for start, _ in ranges] == [number * min(stride, room) for number in range(len(ranges))]
+    assert all(end < pieces for _, end in ranges[:-1]) and ranges[-1][1] == pieces
+
+
+def test_windows_worked_by_hand():
+    assert window_ranges(50, 20, 10) == [(0, 20), (10, 30), (20, 40), (30, 50)]
+    # piece 14 has 5 pieces of context in the first window (to its right), 4 in the second (to its left)
+    winner = central_windows([(0, 20), (10, 30)], 30)
+    assert winner.tolist() == [0] * 15 + [1] * 15
+
+
+def test_the_central_window_shows_the_most_context():
+    ranges = window_ranges(97, 30, 11)
+    winner = central_windows(ranges, 97)
+    for place in range(97):
+        context = [min(place - a, b - 1 - place) + 0.01 * (b - a) if a <= place < b else -1 for a, b in ranges]
+        assert winner[place] == int(np.argmax(context))
+
+
+def test_an_input_is_question_then_context(wordpiece):
+    encoded = encode(wordpiece, QUESTION, CONTEXT)
+    made = windows(encoded, wordpiece, 40, 10)
+    assert len(made) > 1 and sum(int(window.central.sum()) for window in made) == len(encoded.context)
+    for window in made:
+        ids = window.ids.tolist()
+        assert len(ids) <= 40 and ids[0] == wordpiece.cls_id and ids.count(wordpiece.sep_id) == 2
+        assert ids[1 : window.first - 1] == encoded.question.tolist()
+        assert ids[window.first : -1] == encoded.context[window.start : window.end].tolist()
+        assert window.segments.tolist() == [0] * window.first + [1] * (len(ids) - window.first)
+
+
+def test_no_room_and_nothing_to_read_are_one_sentence(wordpiece):
+    with pytest.raises(InputError, match="the question is empty"):
+        encode(wordpiece, " \n", CONTEXT)
+    with pytest.raises(InputError, match="the context is empty"):
+        encode(wordpiece, QUESTION, "\u200b\x00")
+    with pytest.raises(InputError, match="longer length"):
+        windows(encode(wordpiece, QUESTION, CONTEXT), wordpiece, 12, 4)
+
+
+# --- decoding ---
+
+
+def test_decoding_is_the_best_of_all_allowed_spans(wordpiece):
+    rng = np.random.default_rng(0)
+    made = windows(encode(wordpiece, QUESTION, CONTEXT), wordpiece, 34, 7)
+    scores = [(rng.normal(size=len(w.ids)), rng.normal(size=len(w.ids))) for w in made]
+    wanted = sorted(
+        ((float(s[w.first + i - w.start] + e[w.first + j - w.start]), i, j)
+         for w, (s, e) in zip(made, scores, strict=True)
+         for i in range(w.start, w.end) if w.central[i - w.start]
+         for j in range(i, min(i + 5, w.end))), reverse=True)[:8]
+    found, null = decode(made, iter(scores), most=8, longest=5)
+    assert [(span.first, span.last) for span in found] == [(i, j) for _, i, j in wanted]
+    assert [span.score for span in found] == pytest.approx([score for score, _, _ in wanted])
+    assert null == pytest.approx(min(s[0] + e[0] for s, e in scores))  # the least, not the greatest
+
+
+def test_a_span_never_touches_question_or_separators(wordpiece):
+    (window,) = windows(encode(wordpiece, QUESTION, "Alice Mercer"), wordpiece, 60, 20)
+    starts = ends = np.where(np.arange(len(window.ids)) < window.first, 100.0, 0.0)
+    for span in best_spans(window, starts, ends, 50, 30):
+        assert window.start <= span.first <= span.last < window.end and span.score == 0
+
+
+# --- targets ---
+
+
+def test_targets_point_to_the_answer_or_to_cls(wordpiece):
+    context, start = CONTEXT * 3, len(CONTEXT) + CONTEXT.index("Alice Mercer")
+    question = Question("1", QUESTION, context, answers=(Answer("Alice Mercer", start),))
+    settings = qa.FineTuning(length=40, stride=8)
+    data = qa.QuestionAnsweringData([question, Question("2", QUESTION, context)], wordpiece, settings)
+    held = 0
+    for window, (first, last) in zip(data.windows, data.targets, strict=True):
+        if (first, last) != (0, 0):
+            assert wordpiece.decode(window.ids[first : last + 1]) == "Alice Mercer"
+            held += 1
+    assert 1 < held < len(data) / 2 - 1  # windows elsewhere, and the question without an answer, point to [CLS]
+
+
+def test_offsets_inside_a_word_take_the_whole_piece(wordpiece):
+    encoded = encode(wordpiece, QUESTION, "Born in 1873.")
+    first, last = qa.answer_pieces(encoded, Question("1", QUESTION, "Born in 1873.", answers=(Answer("87", 9),)))
+    begin, end = encoded.offsets[first, 0], encoded.offsets[last, 1]
+    assert "87" in "Born in 1873."[begin:end]
+
+
+# --- the model ---
+
+
+def test_the_loss_is_the_mean_of_two_cross_entropies(answerer, wordpiece):
+    question = Question("1", QUESTION, CONTEXT, answers=(Answer("1873", CONTEXT.index("1873")),))
+    data = qa.QuestionAnsweringData([question], wordpiece, qa.FineTuning(length=64))
+    batch = data.batch(np.array([0]), np.random.default_rng(0))
+    with torch.no_grad():
+        losses, (starts, ends) = answerer.model(batch), answerer.model.scores(batch)
+    by_hand = -(starts.log_softmax(-1)[0, batch["start"][0]] + ends.log_softmax(-1)[0, batch["end"][0]]) / 2
+    assert losses["loss"].item() == pytest.approx(by_hand.item(), rel=1e-6)
+
+
+def test_fine_tuning_learns_the_questions_it_is_shown(wordpiece):
+    torch.manual_seed(0)
+    names = ["Alice Mercer", "Ruth Sander", "Victor Darrow", "Clara Penrose"]
+    contexts = [f"The club met in Upton. Its president was {name}, and it rained." for name in names]
+    questions = [Question(str(i), "Who was its president?", context, answers=(Answer(name, context.index(name)),))
+                 for i, (name, context) in enumerate(zip(names, contexts, strict=True))]
+    encoder = BertEncoder(EncoderConfig.tiny(vocab_size=len(wordpiece), initializer_range=0.06))
+    settings = qa.FineTuning(epochs=60, batch_size=4, peak_learning_rate=1e-3, length=64, dropout=0.0)
+    answerer, history = qa.fine_tune(encoder, wordpiece, questions, settings)
+    assert history.losses["loss"][-1] < 0.2 < history.losses["loss"][0]
+    answers = list(answerer.answer_many((q.question, q.context) for q in questions))
+    assert [answer.text for answer in answers] == names
+
+
+# --- answering ---
+
+
+@pytest.mark.parametrize(
+    "context", ["😀 🎉", "مرحبا بالعالم 1873", "A", CONTEXT * 3, "Zoë's café\u00a0— naïve\r\n coöperation"])
+def test_an_answer_is_an_exact_slice(answerer, context):
+    answer = answerer.answer(QUESTION, context, threshold=1e9)
+    assert answer.text and answer.text == context[answer.start : answer.end]
+    none = answerer.answer(QUESTION, context, threshold=-1e9)
+    assert (none.text, none.start, none.end) == ("", 0, 0) and none.score == pytest.approx(answer.score)
+
+
+def test_many_answers_are_the_single_ones(answerer):
+    pairs = [(QUESTION, CONTEXT), ("When?", CONTEXT * 4), ("Where was it?", "In Upton."), (QUESTION, "A")] * 3
+    many = list(answerer.answer_many(pairs, batch_size=3))
+    for (question, context), answer in zip(pairs, many, strict=True):
+        single = answerer.answer(question, context)
+        assert (answer.text, answer.start) == (single.text, single.start)
+        assert answer.score == pytest.approx(single.score, abs=1e-4)
+
+
+def test_a_long_context_needs_little_memory(answerer):
+    context = (CONTEXT + " ") * 900  # 100,000 characters
+    tracemalloc.start()
+    answer = answerer.answer(QUESTION, context, threshold=1e9)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(context) > 95_000 and answer.text == context[answer.start : answer.end]
+    assert peak < 100 * 2**20
+
+
+# --- checkpoints ---
+
+
+def test_a_saved_answerer_is_the_same_and_opens_in_transformers(answerer, wordpiece, tmp_path):
+    answerer.save(tmp_path / "qa", {"README.md": "# Card\n"})
+    again = qa.QuestionAnswerer.from_pretrained(tmp_path / "qa")
+    again.length, again.stride = answerer.length, answerer.stride
+    first, second = (one.answer(QUESTION, CONTEXT, threshold=1e9) for one in (answerer, again))
+    assert second.score == pytest.approx(first.score, abs=0.05)  # stored in half precision
+    theirs = BertForQuestionAnswering.from_pretrained(tmp_path / "qa").float().eval()
+    (window,) = windows(encode(wordpiece, QUESTION, CONTEXT), wordpiece, 100, 50)
+    batch = qa.stacked([window], wordpiece.pad_id)
+    with torch.no_grad():
+        output = theirs(batch["ids"], token_type_ids=batch["segments"], attention_mask=batch["attention_mask"])
+        starts, ends = again.model.scores(batch)
+    assert torch.allclose(output.start_logits, starts, atol=1e-4) and torch.allclose(output.end_logits, ends, atol=1e-4)
+
+
+def old_folder(folder, pieces, config=None):
+    """As the released fine-tuned SpanBERT: a config without model_type, pytorch_model.bin, a vocabulary and no more."""
+    sizes = {"vocab_size": len(pieces), "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2,
+             "intermediate_size": 128, "max_position_embeddings": 64}
+    torch.manual_seed(1)
+    model = BertForQuestionAnswering(BertConfig(**sizes, initializer_range=0.3)).eval()
+    folder.mkdir()
+    torch.save(model.state_dict(), folder / "pytorch_model.bin")
+    settings = {**sizes, "attention_probs_dropout_prob": 0.1, "directionality": "bidi", "hidden_act": "gelu",
+                "hidden_dropout_prob": 0.1, "initializer_range": 0.02, "layer_norm_eps": 1e-12, "type_vocab_size": 2,
+                "pooler_fc_size": 768, "pooler_type": "first_token_transform", **(config or {})}
+    (folder / "config.json").write_text(json.dumps(settings))
+    (folder / "vocab.txt").write_text("\n".join(pieces) + "\n", encoding="utf-8")
+    return model
+
+
+def test_the_old_layout_opens_cased_and_gives_the_scores_of_transformers(tmp_path, wordpiece):
+    model = old_folder(tmp_path / "old", wordpiece.pieces)
+    (tmp_path / "tokenizer").mkdir()
+    (tmp_path / "tokenizer" / "vocab.txt").write_text("\n".join(wordpiece.pieces) + "\n", encoding="utf-8")
+    for tokenizer in (None, tmp_path / "tokenizer"):
+        answerer = qa.QuestionAnswerer.from_pretrained(tmp_path / "old", tokenizer=tokenizer)
+        assert not answerer.wordpiece.lowercase and answerer.length == 64  # no more positions than there are
+    context = "Alice Mercer from Upton"
+    tokenizer = BertTokenizerFast(str(tmp_path / "old" / "vocab.txt"), do_lower_case=False)
+    encoded = tokenizer(QUESTION, context, return_tensors="pt")
+    (window,) = windows(encode(answerer.wordpiece, QUESTION, context), answerer.wordpiece, 64, 16)
+    assert window.ids.tolist() == encoded["input_ids"][0].tolist()
+    with torch.no_grad():
+        output, (starts, ends) = model(**encoded), answerer.model.scores(qa.stacked([window], 0))
+    assert torch.allclose(output.start_logits, starts, atol=1e-5) and torch.allclose(output.end_logits, ends, atol=1e-5)
+    found = answerer.answer(question=QUESTION, context=context, threshold=1e9)
+    assert found.text and context[found.start : found.end] == found.text
+
+
+def test_an_uncased_vocabulary_lowercases(tmp_path):
+    pieces = [*SPECIALS, "who", "?", "alice", "in", "upton"]
+    old_folder(tmp_path / "old", pieces)
+    assert qa.QuestionAnswerer.from_pretrained(tmp_path / "old").wordpiece.lowercase
+    (tmp_path / "old" / "tokenizer_config.json").write_text('{"do_lower_case": false}')
+    assert not qa.QuestionAnswerer.from_pretrained(tmp_path / "old").wordpiece.lowercase
+
+
+def test_wrong_checkpoints_are_named(tmp_path, wordpiece):
+    with pytest.raises(InputError, match=r"no question answering head \(qa_outputs\): fine-tune it first"):
+        qa.QuestionAnswerer.from_pretrained(data_path("checkpoints", "spanbert-tiny"))
+    with pytest.raises(InputError, match="no folder"):
+        qa.QuestionAnswerer.from_pretrained(tmp_path / "nowhere")
+    old_folder(tmp_path / "old", wordpiece.pieces[:500])
+    with pytest.raises(InputError, match="2,000 pieces and the model 500"):
+        qa.QuestionAnswerer.from_pretrained(tmp_path / "old", tokenizer=data_path("almanac", "vocab.txt"))
+
+
+def test_the_readers_questions_fit_into_windows(wordpiece):
+    data = qa.QuestionAnsweringData(read(data_path("reader", "reader.json")), wordpiece, qa.FineTuning())
+    assert len(data) >= 294 and max(data.lengths()) <= 256
+    assert 100 < sum(found != (0, 0) for found in data.targets)
