@@ -6,7 +6,7 @@ One chapter, one module, the same name. A module imports only from smaller floor
 2 `span_masking` `sentence_pairs` `single_sequence` `boundary` · 3 `snapshots` `metrics` `training` ·
 4 `batches` `pretraining` ·
 5 `checkpoints` `runs` ·
-6 `ablation` `figures` `directions` `plateau` `experiments` `exercises` `commands` `__main__`.
+6 `ablation` `figures` `directions` `tasks` `plateau` `experiments` `exercises` `commands` `__main__`.
 """
 
 __version__ = "0.1.0"

@@ -1,4 +1,4 @@
-"""The command line: `python -m spanbert_tutorial pretrain`, `almanac` or `ablate`.
+"""The command line: `python -m spanbert_tutorial pretrain`, `finetune`, `evaluate`, `answer`, `almanac` or `ablate`.
 
 Bad input gives one sentence and exit code 2. Chapter: `book/spanbert/pretraining_spanbert`.
 """
@@ -7,17 +7,23 @@ import argparse
 import sys
 from dataclasses import replace
 
-from spanbert_tutorial.commands import pretrain
+from spanbert_tutorial.commands import pretrain, squad
 from spanbert_tutorial.errors import InputError
 
 
 def parser() -> argparse.ArgumentParser:
     """Options of all commands."""
-    purpose = "Pre-train BERT and SpanBERT; make the data of the book again."
+    purpose = "Pre-train BERT and SpanBERT, fine-tune them, answer questions; make the data of the book again."
     top = argparse.ArgumentParser(prog="python -m spanbert_tutorial", description=purpose)
     commands = top.add_subparsers(dest="command", required=True, metavar="command")
     train = commands.add_parser("pretrain", help="pre-train a model; without options a tiny SpanBERT on the almanac")
     pretrain.add_options(train)
+    tune = commands.add_parser("finetune", help="fine-tune a checkpoint: finetune squad")
+    squad.add_finetune_options(tune)
+    score = commands.add_parser("evaluate", help="score a fine-tuned model: evaluate squad")
+    squad.add_evaluate_options(score)
+    ask = commands.add_parser("answer", help="answer a question on a text file")
+    squad.add_answer_options(ask)
     world = commands.add_parser("almanac", help="write the almanac again from its seed")
     world.add_argument("--output", required=True, help="folder to write documents and vocabulary to")
     ablate = commands.add_parser("ablate", help="token against span masking, with and without SBO, over several seeds")
@@ -29,10 +35,12 @@ def parser() -> argparse.ArgumentParser:
 
 
 def almanac_command(options: argparse.Namespace) -> None:
-    """Documents and vocabulary, the same as the shipped ones."""
+    """Documents, vocabulary and questions, the same as the shipped ones."""
     from spanbert_tutorial import runs
+    from spanbert_tutorial.tasks import almanac_questions
 
     runs.write_almanac(options.output)
+    almanac_questions.write(options.output)
     print(f"The almanac is in {options.output}.")
 
 
@@ -47,7 +55,8 @@ def ablate_command(options: argparse.Namespace) -> None:
 def main(arguments: list[str] | None = None) -> int:
     """Runs a command; returns the exit code."""
     options = parser().parse_args(arguments)
-    commands = {"pretrain": pretrain.pretrain, "almanac": almanac_command, "ablate": ablate_command}
+    commands = {"pretrain": pretrain.pretrain, "finetune": squad.finetune, "evaluate": squad.evaluate,
+                "answer": squad.answer, "almanac": almanac_command, "ablate": ablate_command}
     try:
         commands[options.command](options)
     except InputError as error:

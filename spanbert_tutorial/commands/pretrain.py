@@ -64,7 +64,8 @@ def pretrain(options: argparse.Namespace) -> None:
     output = Path(options.output or f"runs/{run.objective.replace('+', '-')}-{run.size}-seed{run.seed}")
     state = output.with_name(f"{output.name}.training")  # encoded text and snapshots, until the checkpoint is whole
     if main:
-        check_state(check_output(output), state, options.resume)
+        check_output(output)
+        check_state(state, options.resume)
     began = time.monotonic()
     try:
         text = options_text(options, state / "text")
@@ -86,7 +87,7 @@ def pretrain(options: argparse.Namespace) -> None:
           f'Open its encoder with transformers: BertModel.from_pretrained("{output}")')
 
 
-def check_state(output: Path, state: Path, resume: bool) -> None:
+def check_state(state: Path, resume: bool) -> None:
     """A stopped run is neither overwritten nor silently continued, and --resume needs one."""
     if resume and not state.exists():
         raise InputError(f"there is no stopped run in {state}: leave out --resume, or give the --output of then.")

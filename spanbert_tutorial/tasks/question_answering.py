@@ -1,5 +1,5 @@
-"""Extractive question answering: a start vector, an end vector, fine-tuning, answering. Chapter:
-`book/tasks/question_answering`.
+"""Extractive question answering: a start vector, an end vector, fine-tuning, answering. The task:
+`book/tasks/squad`.
 
 Sources: BERT §4.2, §4.3; SpanBERT §4.1 and appendix B. Windows and decoding: `tasks.windows`.
 """
@@ -250,7 +250,7 @@ class QuestionAnswerer:
                 yield Answer(context[begin:end], begin, end, best.score, null)
 
     def candidates(self, pairs: Iterable[tuple[str, str]], batch_size: int = 32) -> Iterator[tuple]:
-        """(question, context, Encoded, n-best `Candidate`s, null score) for each pair, in order."""
+        """(question, context, `Encoded`, the best spans as `Candidate`, null score) for each pair, in order."""
         for some in self.together(pairs, 8 * batch_size):
             scores = self.scores([window for *_, made in some for window in made], batch_size)
             for question, context, encoded, made in some:

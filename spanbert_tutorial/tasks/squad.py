@@ -98,6 +98,7 @@ def article_questions(article: dict) -> Iterator[Question]:
 
 
 def listed(answers: Iterable[Mapping]) -> tuple[Answer, ...]:
+    """The answers of a list in SQuAD format."""
     return tuple(Answer(answer["text"], answer["answer_start"]) for answer in answers)
 
 
@@ -253,6 +254,7 @@ def score(
 
 
 def answerable(questions: Sequence[Question]) -> dict[str, list[Question]]:
+    """Questions with (`HasAns_`) and without answers (`NoAns_`)."""
     return {"HasAns_": [q for q in questions if q.answers], "NoAns_": [q for q in questions if not q.answers]}
 
 

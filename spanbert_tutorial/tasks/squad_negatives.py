@@ -1,4 +1,4 @@
-"""Baselines that learn nothing, and unanswerable questions made without a writer. Chapter: `book/tasks/squad`.
+"""Baselines that learn nothing, and questions without an answer made by program. Chapter: `book/tasks/squad`.
 
 Two ways to make them, after SQuAD 2.0 (Rajpurkar and others, 2018): pick another context for a question by the words
 that both share, or change a word of the question by rule. The rules and the list of opposites are our own.
@@ -23,29 +23,37 @@ SMALL_WORDS = QUESTION_WORDS | frozenset(
     "through about against without is are was were be been being do does did has have had can could will would may "
     "might must should one some many much most more all both each every other another such only also then today later "
     "once because while although".split())
-NUMBER_WORDS = frozenset(
-    "two three four five six seven eight nine ten eleven twelve thirteen fifteen twenty thirty forty fifty sixty "
+COUNTING_WORDS = frozenset(
+    "two three four five six seven eight nine ten eleven twelve thirteen fifteen twenty thirty forty fifty".split())
+NUMBER_WORDS = COUNTING_WORDS | frozenset(
     "hundred hundreds thousand thousands million billion half third quarter fifth century centuries".split())
 WORD = re.compile(r"\w+(?:[-.,'’/]\w+)*")
-OPPOSITES = [pair.split() for pair in (
+NUMBER_ASKED = re.compile(r"\bwhen\b|\bhow (many|much|long|old|far|high|deep)\b|\b(year|century|date|month)\b")
+NAME_ASKED = re.compile(r"\b(who|whom|whose|where)\b|\b(what|which) (company|country|city|river|king|person|team)\b")
+OPPOSITES = tuple(tuple(pair.split()) for pair in (
     "first last", "before after", "begin end", "began ended", "start stop", "started stopped", "open close",
     "opened closed", "largest smallest", "larger smaller", "large small", "big little", "longest shortest",
-    "longer shorter", "taller shorter", "highest lowest", "higher lower", "high low", "most fewest", "more fewer",
-    "oldest youngest", "older younger", "old new", "early late", "earlier later", "north south", "northern southern",
-    "east west", "eastern western", "cold hot", "colder hotter", "warm cool", "white black", "present former",
-    "modern ancient", "above below", "inside outside", "enter leave", "entered left", "lose win", "lost won", "gain lose",
-    "winter summer", "wet dry", "rise fall", "rose fell", "rising falling", "drop increase", "up down", "upright slanted",
-    "famous unknown", "unpleasant pleasant", "thirsty rested", "slow fast", "frozen boiled", "dried fresh", "present past",
-    "bring remove", "discovered forgotten", "built destroyed", "found lost", "help hinder", "helped hindered",
-    "honoured mocked", "damaged repaired", "like dislike", "liked disliked", "with without", "in favour of against",
-    "always never", "not always", "legal illegal", "correct wrong", "adopted rejected", "least most", "same opposite",
-    "closest farthest", "near far", "advantage disadvantage", "strong weak", "native foreign", "saved ruined",
-) if len(pair.split()) == 2]  # fmt: skip
+    "longer shorter", "taller shorter", "highest lowest", "higher lower", "high low", "most least", "more less",
+    "oldest youngest", "older younger", "new old", "early late", "earlier later", "north south", "east west",
+    "northern southern", "eastern western", "cold hot", "colder hotter", "warm cool", "white black",
+    "modern medieval", "present former", "above below", "inside outside", "enter leave", "entered left", "lose win",
+    "lost won", "gain lose", "winter summer", "wet dry", "rise fall", "rose fell", "rising falling",
+    "drop increase", "upright slanted", "famous unknown", "unpleasant pleasant", "thirsty rested", "slow fast",
+    "frozen boiled", "dried fresh", "bring remove", "discovered forgotten", "built destroyed", "found lost",
+    "help hinder", "helped hindered", "honoured mocked", "damaged repaired", "like dislike", "liked disliked",
+    "with without", "always never", "not always", "legal illegal", "correct wrong", "adopted rejected",
+    "same opposite", "near far", "closest farthest", "disadvantage advantage", "strong weak", "native foreign",
+    "ruined saved"))  # fmt: skip
 
 
 def words(text: str) -> list[str]:
-    """The words of a text in lower case, without punctuation around them."""
-    return WORD.findall(text.lower())
+    """The words of a text in lower case, without punctuation around them and without 's."""
+    return [without_s(word) for word in WORD.findall(text.lower())]
+
+
+def without_s(word: str) -> str:
+    """The word without the 's of possession."""
+    return word.removesuffix("'s").removesuffix("’s")
 
 
 @dataclass(frozen=True)
@@ -64,6 +72,7 @@ class WordWeights:
         self.texts_with = Counter(word for text in texts for word in set(words(text)))
 
     def weight(self, word: str) -> float:
+        """idf of one word in lower case."""
         return 0.0 if word in QUESTION_WORDS else math.log((1 + self.count) / (1 + self.texts_with[word]))
 
     def overlap(self, question: str, text: str) -> float:
@@ -87,12 +96,12 @@ def stretches(text: str) -> list[tuple[str, str]]:
     """(stretch, kinds) of the longest runs of names and numbers with single spaces between; kinds as "name number"."""
     found: list[tuple[int, int, set[str]]] = []
     for match in WORD.finditer(text):
-        kind = kind_of(match[0])
+        kind, end = kind_of(match[0]), match.start() + len(without_s(match[0]))
         if kind and found and text[found[-1][1] : match.start()] == " ":
             first, _, kinds = found.pop()
-            found.append((first, match.end(), kinds | {kind}))
+            found.append((first, end, kinds | {kind}))
         elif kind:
-            found.append((match.start(), match.end(), {kind}))
+            found.append((match.start(), end, {kind}))
     return [(text[first:last], " ".join(sorted(kinds))) for first, last, kinds in found]
 
 
@@ -117,14 +126,13 @@ def lexical_guess(question: Question, weights: WordWeights) -> Guess:
 
 def wanted_kind(question: str) -> str:
     """Which kind of stretch the question word asks for: `name`, `number`, or "" for any."""
-    asked = question.lower()
-    if re.search(r"\bwhen\b|\bhow (many|much|long|old|far|high|deep)\b|\b(year|century|date|month)\b", asked):
+    if NUMBER_ASKED.search(question.lower()):
         return "number"
-    return "name" if re.search(r"\b(who|whom|whose|where)\b", asked) else ""
+    return "name" if NAME_ASKED.search(question.lower()) else ""
 
 
 def type_guess(question: Question, weights: WordWeights) -> Guess:
-    """The first new stretch of the kind asked for, from the largest overlap on. Null score: 0 if there is one, else 1."""
+    """The first new stretch of the kind asked for, from the largest overlap on. Null score: 0, or 1 without one."""
     wanted = wanted_kind(question.question)
     for _, sentence in by_overlap(question, weights):
         for text, kinds in new_stretches(question, sentence):
@@ -137,6 +145,7 @@ def type_guess(question: Question, weights: WordWeights) -> Guess:
 
 
 def has_an_answer_in(question: Question, context: str) -> bool:
+    """Whether the text of an answer stands in the context, in any case of letters."""
     return any(answer.text.lower() in context.lower() for answer in question.answers)
 
 
@@ -150,11 +159,13 @@ def picked(questions: Sequence[Question], weights: WordWeights, same_article: bo
                    and context != q.context and not has_an_answer_in(q, context)]
         if q.answers and choices:
             context = max(choices, key=lambda text: weights.overlap(q.question, text))
-            made.append(unanswerable(q, q.question, context, "picked", ()))
+            made.append(unanswerable(q, q.question, context, "picked"))
     return made
 
 
-def unanswerable(source: Question, question: str, context: str, category: str, plausible: tuple[Answer, ...]) -> Question:
+def unanswerable(
+    source: Question, question: str, context: str, category: str, plausible: tuple[Answer, ...] = ()
+) -> Question:
     """A made question; its id names its source."""
     return replace(source, id=f"{source.id}-{category}", question=question, context=context, answers=(),
                    plausible=plausible, category=category)
@@ -176,9 +187,11 @@ def changed(questions: Sequence[Question], rng: np.random.Generator) -> list[Que
 
 
 def names_and_numbers(questions: Sequence[Question]) -> dict[str, list[str]]:
-    """All names of one or two words, and all numbers, in the contexts."""
-    found = [pair for context in dict.fromkeys(q.context for q in questions) for pair in stretches(context)]
-    return {kind: sorted({text for text, kinds in found if kinds == kind and len(text.split()) < 3})
+    """Names and numbers of one or two words in the contexts, but for those at the beginning of a sentence: there any
+    word has a capital."""
+    sentences = {s for context in dict.fromkeys(q.context for q in questions) for s in split_sentences(context)}
+    found = {pair for s in sentences for pair in stretches(s) if not s.startswith(pair[0])}
+    return {kind: sorted(text for text, kinds in found if kinds == kind and len(text.split()) < 3)
             for kind in ("name", "number")}
 
 
@@ -202,16 +215,18 @@ def other_stretch(question: str, kind: str, pool: Mapping[str, list[str]], rng: 
 
 
 def shape(text: str) -> list[str]:
-    """What two stretches must share to be exchanged: digits as 9, other words as x."""
-    return ["".join("9" if c.isdigit() else c for c in word) if kind_of(word) == "number" and word[0].isdigit() else "x"
-            for word in text.split()]
+    """What two stretches must share to be exchanged: 1967 is 9999, two is a counting word, a name is x."""
+    return [re.sub(r"\d", "9", word) if word[0].isdigit() else "two" if word in COUNTING_WORDS else
+            "x" if kind_of(word) == "name" else word for word in text.split()]
 
 
 def other_name(question: str, pool: Mapping[str, list[str]], rng: np.random.Generator) -> str:
+    """The first name, not at the beginning, is exchanged for another name with as many words."""
     return other_stretch(question, "name", pool, rng)
 
 
 def other_number(question: str, pool: Mapping[str, list[str]], rng: np.random.Generator) -> str:
+    """The first number, not at the beginning, is exchanged for another of the same form: 1967 for 1845."""
     return other_stretch(question, "number", pool, rng)
 
 

@@ -1,0 +1,168 @@
+"""`finetune squad`, `evaluate squad`, `answer`: question answering on the command line. Chapter: `book/tasks/squad`."""
+
+import argparse
+import json
+import shutil
+import warnings
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from spanbert_tutorial.commands.pretrain import check_state
+from spanbert_tutorial.errors import InputError
+
+
+def add_finetune_options(parser: argparse.ArgumentParser) -> None:
+    """Options of `finetune squad`; what is left out comes from `question_answering.FineTuning`."""
+    parser.add_argument("task", choices=["squad"])
+    parser.add_argument("--data", nargs="+", required=True, help="SQuAD files (also .xz, .gz) or OWNER/NAME:PART")
+    parser.add_argument("--init-from", required=True, help="pre-trained checkpoint: a folder or a hub name")
+    parser.add_argument("--vocabulary", help="its vocabulary, if it does not lie there")
+    parser.add_argument("--untrained", action="store_true", help="a control: the checkpoint's sizes, new weights")
+    parser.add_argument("--output", required=True, help="folder of the fine-tuned model")
+    parser.add_argument("--epochs", type=float)
+    parser.add_argument("--batch-size", type=int, help="windows in a batch")
+    parser.add_argument("--learning-rate", type=float, help="peak learning rate")
+    parser.add_argument("--length", type=int, help="positions of a window")
+    parser.add_argument("--stride", type=int, help="context pieces from one window to the next")
+    parser.add_argument("--seed", type=int)
+    parser.add_argument("--resume", action="store_true", help="go on with a stopped run of the same options")
+
+
+def add_evaluate_options(parser: argparse.ArgumentParser) -> None:
+    """Options of `evaluate squad`."""
+    parser.add_argument("task", choices=["squad"])
+    parser.add_argument("--model", required=True, help="fine-tuned model: a folder or a hub name")
+    parser.add_argument("--vocabulary", help="its vocabulary, if it does not lie there")
+    parser.add_argument("--data", required=True, help="SQuAD file (.json, also .xz, .gz) or OWNER/NAME:PART")
+    parser.add_argument("--tune-on", help="another SQuAD file: the threshold that is best there is used here")
+    parser.add_argument("--output", required=True, help="new folder for predictions.json, null_odds.json, score.json")
+
+
+def add_answer_options(parser: argparse.ArgumentParser) -> None:
+    """Options of `answer`."""
+    parser.add_argument("--model", required=True, help="fine-tuned model: a folder or a hub name")
+    parser.add_argument("--vocabulary", help="its vocabulary, if it does not lie there")
+    parser.add_argument("--question", required=True)
+    parser.add_argument("--context-file", required=True, help="text file (UTF-8)")
+    parser.add_argument("--threshold", type=float, default=0.0, help="no answer above this null score − score")
+
+
+def finetune(options: argparse.Namespace) -> None:
+    """Questions → windows → training → a folder that `answer` and `evaluate` open."""
+    from spanbert_tutorial.checkpoints import check_output
+    from spanbert_tutorial.snapshots import Snapshots
+    from spanbert_tutorial.tasks import question_answering as qa
+    from spanbert_tutorial.tasks.squad import read
+
+    settings = chosen_settings(options)
+    output = check_output(options.output)
+    questions = [question for source in options.data for question in read(source)]
+    wordpiece = qa.read_vocabulary(options.vocabulary or options.init_from)
+    encoder = starting_encoder(options.init_from, options.untrained, settings.seed)
+    state = output.with_name(f"{output.name}.training")
+    check_state(state, options.resume)
+    facts = asdict(settings) | {"data": " ".join(options.data), "init_from": options.init_from,
+                                "untrained": options.untrained, "questions": len(questions)}
+    print(f"{len(questions):,} questions, {sum(not q.answers for q in questions):,} of them without an answer.")
+    answerer, history = qa.fine_tune(encoder, wordpiece, questions, settings, Snapshots(state / "snapshots", facts))
+    metrics = (state / "metrics.jsonl").read_text(encoding="utf-8")
+    answerer.save(output, {"README.md": card(options, settings, len(questions), metrics), "metrics.jsonl": metrics})
+    shutil.rmtree(state)
+    print(f"Last 50 steps: {history.mean('loss', 50):.2f} nats a boundary. Model: {output}")
+
+
+def chosen_settings(options: argparse.Namespace):
+    """The `FineTuning` that the options ask for."""
+    from spanbert_tutorial.tasks.question_answering import FineTuning
+
+    given = {name: getattr(options, name) for name in ("epochs", "batch_size", "length", "stride", "seed")}
+    given["peak_learning_rate"] = options.learning_rate
+    given = {name: value for name, value in given.items() if value is not None}
+    for name, value in given.items():
+        if name != "seed" and value <= 0:
+            raise InputError(f"{name} is {value}: give a number above 0.")
+    return replace(FineTuning(), **given)
+
+
+def starting_encoder(source: str, untrained: bool, seed: int):
+    """The encoder of a checkpoint, or a new one of its sizes that starts as the small models of this book do."""
+    import torch
+
+    from spanbert_tutorial.bert import BertEncoder
+    from spanbert_tutorial.pretraining import start_positions_from_sinusoids
+
+    with warnings.catch_warnings(action="ignore", category=UserWarning):  # about heads, which are not needed
+        encoder = BertEncoder.from_huggingface(source)
+    if untrained:
+        encoder = BertEncoder(encoder.config, torch.Generator().manual_seed(seed))
+        start_positions_from_sinusoids(encoder)
+    return encoder
+
+
+def card(options: argparse.Namespace, settings, questions: int, metrics: str) -> str:
+    """README.md of a fine-tuned model."""
+    line = json.loads(metrics.splitlines()[-1])
+    start = f"new weights of the sizes of {Path(options.init_from).name}" if options.untrained else \
+        Path(options.init_from).name
+    rows = "\n".join(f"| {name} | {value} |" for name, value in asdict(settings).items())
+    return (f"# Question answering, fine-tuned by `python -m spanbert_tutorial finetune squad`\n\n"
+            f"Started from {start}; {questions:,} questions of {', '.join(Path(one).name for one in options.data)}; "
+            f"{line['step']:,} steps, {line['tokens']:,} tokens, {line['seconds'] / 60:.0f} minutes.\n\n"
+            f"| setting | value |\n|---|---|\n{rows}\n\n"
+            "Licence of the weights: that of the questions and texts applies.\n")
+
+
+def predictions(answerer, questions) -> tuple[dict[str, str], dict[str, float]]:
+    """Best non-empty answer and null score − score of each question, by id, with a progress bar."""
+    from spanbert_tutorial.training import progress_bar
+
+    texts, odds = {}, {}
+    with progress_bar(len(questions)) as bar:
+        answers = answerer.answer_many(((q.question, q.context) for q in questions), threshold=float("inf"))
+        for question, answer in zip(questions, answers, strict=True):
+            texts[question.id], odds[question.id] = answer.text, answer.null_score - answer.score
+            bar.update()
+    return texts, odds
+
+
+def evaluate(options: argparse.Namespace) -> None:
+    """Predictions in the official format, and the score as JSON; with unanswerable questions at a threshold."""
+    from spanbert_tutorial.checkpoints import check_output
+    from spanbert_tutorial.tasks import squad
+    from spanbert_tutorial.tasks.question_answering import QuestionAnswerer
+
+    output, questions = check_output(options.output), squad.read(options.data)
+    answerer = QuestionAnswerer.from_pretrained(options.model, options.vocabulary)
+    texts, odds = predictions(answerer, questions)
+    result: dict = {}
+    if any(not question.answers for question in questions):
+        threshold = 0.0
+        if options.tune_on:
+            other = squad.read(options.tune_on)
+            other_texts, other_odds = predictions(answerer, other)
+            _, threshold = squad.best_threshold(other_texts, other, other_odds)
+        result = {"threshold": threshold, **squad.score(texts, questions, odds, threshold)}
+        best, at = squad.best_threshold(texts, questions, odds)
+        result["tuned_on_the_same_questions"] = {"f1": best, "threshold": at}
+        texts = {number: "" if odds[number] > threshold else text for number, text in texts.items()}
+    else:
+        result = squad.score(texts, questions)
+    output.mkdir()
+    squad.write_predictions(output / "predictions.json", texts)
+    for name, content in {"null_odds": odds, "score": result}.items():
+        (output / f"{name}.json").write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    print(json.dumps(result, indent=1))
+
+
+def answer(options: argparse.Namespace) -> None:
+    """Prints the answer to one question."""
+    from spanbert_tutorial.tasks.question_answering import QuestionAnswerer
+
+    try:
+        context = Path(options.context_file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{options.context_file} cannot be read ({error}): give a text file in UTF-8.") from None
+    answerer = QuestionAnswerer.from_pretrained(options.model, options.vocabulary)
+    found = answerer.answer(options.question, context, options.threshold)
+    print(found.text or "(no answer)")
+    print(f"score {found.score:.2f}, null score {found.null_score:.2f}, characters {found.start} to {found.end}")

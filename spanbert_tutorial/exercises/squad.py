@@ -1,0 +1,133 @@
+"""Checks for the exercises of `book/tasks/squad`."""
+
+import re
+import string
+from collections import Counter
+from collections.abc import Callable
+from textwrap import fill
+
+from spanbert_tutorial.tasks.squad import f1, normalise
+
+Measure = Callable[[str, str], float]
+
+CASES = [
+    ("Denver Broncos", "Denver Broncos"),
+    ("Broncos", "Denver Broncos"),
+    ("the Denver Broncos", "Denver Broncos"),
+    ("denver broncos", "Denver Broncos"),
+    ("Denver Broncos.", "the Denver Broncos"),
+    ("a theatre in another town", "theatre in town"),
+    ("the Denver football team", "Denver Broncos"),
+    ("Broncos Denver", "Denver Broncos"),
+    ("ha ha ha", "ha ha"),
+    ("New York New Jersey", "New York"),
+    ("Carolina Panthers", "Denver Broncos"),
+    ("", "Denver Broncos"),
+    ("Denver Broncos", ""),
+    ("", ""),
+    ("the", ""),
+]
+
+
+def check_f1(attempt: Measure) -> None:
+    """Prints whether `attempt(prediction, gold)` gives the F1 of two texts."""
+    print(fill(diagnose_f1(attempt), 68))
+
+
+def diagnose_f1(attempt: Measure) -> str:
+    """One sentence: correct, or the likely mistake."""
+    answers = []
+    for prediction, gold in CASES:
+        try:
+            answers.append(attempt(prediction, gold))
+        except ZeroDivisionError:
+            return (f'Not yet: with the prediction "{prediction}" and the gold answer "{gold}" you divide by zero. '
+                    "Without a shared word F1 is 0, and two empty sides give 1: ask before you divide.")
+        except Exception as error:
+            return (f'Not yet: with the prediction "{prediction}" and the gold answer "{gold}" the function raises '
+                    f"{type(error).__name__}.")
+        if answers[-1] is None:
+            return "Not yet: the function returns nothing. End it with `return`."
+    if same(answers, f1):
+        return "Correct: each word counts as often as it stands in both, and empty sides are taken care of."
+    named = next((sentence for mistake, sentence in MISTAKES if same(answers, mistake)), "")
+    return f"Not yet: {named or first_difference(answers)}"
+
+
+def same(answers: list[float], measure: Measure) -> bool:
+    """Whether the answers are those that a measure gives to the cases."""
+    return all(abs(answer - measure(*case)) < 1e-6 for answer, case in zip(answers, CASES, strict=True))
+
+
+def first_difference(answers: list[float]) -> str:
+    pairs = zip(CASES, answers, strict=True)
+    case, answer = next((case, answer) for case, answer in pairs if abs(answer - f1(*case)) > 1e-6)
+    return (f'for the prediction "{case[0]}" and the gold answer "{case[1]}" F1 is {f1(*case):.2f}, '
+            f"and you say {float(answer):.2f}.")
+
+
+# --- the likely mistakes, as measures -----------------------------------------------------------------------------
+
+
+def measure(
+    split: Callable[[str], list[str]] = lambda text: normalise(text).split(),
+    join: Callable[[float, float], float] = lambda precision, recall: 2 * precision * recall / (precision + recall),
+    shared: Callable[[list[str], list[str]], int] = lambda one, other: sum((Counter(one) & Counter(other)).values()),
+    both_empty: float = 1.0,
+    one_empty: float = 0.0,
+) -> Measure:
+    """F1 with one step changed."""
+
+    def changed(prediction: str, gold: str) -> float:
+        words, wanted = split(prediction), split(gold)
+        if not words or not wanted:
+            return both_empty if words == wanted else one_empty
+        count = shared(words, wanted)
+        return join(count / len(words), count / len(wanted)) if count else 0.0
+
+    return changed
+
+
+def without(step: str) -> Callable[[str], list[str]]:
+    """Normalising without one of its steps."""
+
+    def split(text: str) -> list[str]:
+        text = text if step == "case" else text.lower()
+        text = text if step == "punctuation" else text.translate(str.maketrans("", "", string.punctuation))
+        articles = r"(a|an|the)" if step == "whole words" else r"\b(a|an|the)\b"
+        return (text if step == "articles" else re.sub(articles, " ", text, flags=re.IGNORECASE)).split()
+
+    return split
+
+
+def with_sets(prediction: str, gold: str) -> float:
+    """Everything with sets: also the lengths."""
+    return measure(split=lambda text: sorted(set(normalise(text).split())))(prediction, gold)
+
+
+AS_SET = ("a word that stands twice counts once with you. The words of an answer are a multiset: use `Counter`, not "
+          "`set`.")
+MISTAKES: list[tuple[Measure, str]] = [
+    (with_sets, AS_SET),
+    (measure(shared=lambda one, other: len(set(one) & set(other))), AS_SET),
+    (measure(shared=lambda one, other: sum(word in other for word in one)),
+     "a word of the prediction counts again and again, though the gold answer has it less often. It counts as often as "
+     "it stands in both."),
+    (measure(without("articles")), "articles still count as words with you. Normalise both sides first."),
+    (measure(lambda text: text.split()), "you compare the texts as they are. Normalise both sides first."),
+    (measure(without("punctuation")), "punctuation still counts with you. Normalise both sides first."),
+    (measure(without("case")), "upper and lower case still differ with you. Normalise both sides first."),
+    (measure(without("whole words")), "you take articles out of the inside of words, too. Only whole words go."),
+    (measure(both_empty=0.0), "two empty sides agree: no answer, and none wanted. There F1 is 1."),
+    (measure(one_empty=1.0), "when only one side is empty, F1 is 0."),
+    (measure(join=lambda precision, recall: (precision + recall) / 2),
+     "you take the mean of precision and recall. F1 is their harmonic mean, 2PR / (P + R)."),
+    (measure(join=lambda precision, recall: precision), "this is the precision alone. F1 needs the recall, too."),
+    (measure(join=lambda precision, recall: recall), "this is the recall alone. F1 needs the precision, too."),
+    (measure(join=lambda precision, recall: precision * recall / (precision + recall)), "the factor 2 is missing."),
+    (measure(shared=lambda one, other: sum(a == b for a, b in zip(one, other, strict=False))),
+     "you compare word by word in order. F1 does not look at the order."),
+    (lambda prediction, gold: float(normalise(prediction) == normalise(gold)),
+     "this is the exact match. F1 counts the words that both share."),
+    (lambda prediction, gold: 100 * f1(prediction, gold), "this is in percent. Give a number from 0 to 1."),
+]

@@ -1,0 +1,166 @@
+"""Questions on the almanac in SQuAD 2.0 format, exact by construction. The task: `book/tasks/squad`.
+
+Every sentence of the almanac knows the facts that it states. A fact makes an answerable question; a fact that the
+document does not state makes one without an answer. Wordings: `data/almanac/questions.json`.
+"""
+
+import json
+import lzma
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from spanbert_tutorial import almanac
+from spanbert_tutorial.almanac_world import Entity, World
+from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.tasks.squad import Answer, Question
+
+CATEGORIES = ("entity_swap", "other_neutral", "negation", "antonym", "impossible_condition")
+MOST = 4  # questions with an answer on one document, and as many without
+
+
+@cache
+def wordings() -> dict[str, dict[str, list[str]]]:
+    """Kind of question → "kind.relation" → its wordings; `{s}` is the subject, `{y}` a year that the text lacks."""
+    return json.loads(data_path("almanac", "questions.json").read_text(encoding="utf-8"))
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A fact that a document states: subject, relation, `thing` (the object's id or text), and every place where the
+    stating sentences name the object."""
+
+    subject: Entity
+    relation: str
+    thing: str
+    answers: tuple[Answer, ...]
+
+    @property
+    def key(self) -> str:
+        return f"{self.subject.kind}.{self.relation}"
+
+
+def stated(document: almanac.Document, world: World) -> dict[tuple[str, str], Fact]:
+    """The facts of a document by (subject's id, relation)."""
+    found: dict[tuple[str, str, str], dict[Answer, None]] = {}
+    offset = 0
+    for sentence in document.sentences:
+        for subject, relation, thing in sentence.facts:
+            places = found.setdefault((subject, relation, thing), {})
+            for mention in sentence.mentions:
+                if mention.entity == thing and mention.form in ("name", "short", "value"):
+                    text = sentence.text[mention.start : mention.end]
+                    places[Answer(text, offset + mention.start)] = None
+        offset += len(sentence.text) + 1
+    return {(subject, relation): Fact(world.entities[subject], relation, thing, tuple(places))
+            for (subject, relation, thing), places in found.items()}
+
+
+def name_in_question(entity: Entity) -> str:
+    """The name with "the" where the almanac's sentences say it so."""
+    return f"the {entity.name}" if entity.article else entity.name
+
+
+class Asker:
+    """Writes the questions of documents. The same seed gives the same questions for the same documents."""
+
+    def __init__(self, world: World, rng: np.random.Generator):
+        self.world, self.rng = world, rng
+        self.things = {thing.kind: world.all(thing.kind) for thing in world.entities.values()}
+
+    def pick(self, things: list):
+        return things[int(self.rng.integers(len(things)))]
+
+    def ask(self, document: almanac.Document) -> list[Question]:
+        """Up to `MOST` questions with an answer and as many without, whose categories take turns."""
+        facts = stated(document, self.world)
+        usable = [fact for fact in facts.values() if fact.answers and fact.key in wordings()["answerable"]]
+        usable = [usable[i] for i in self.rng.permutation(len(usable))[:MOST]]
+        made = [(self.wording("answerable", fact), fact, None) for fact in usable]
+        first = int(self.rng.integers(len(CATEGORIES)))
+        for number, fact in enumerate(usable):
+            turn = (first + number) % len(CATEGORIES)
+            for category in (CATEGORIES[turn], *CATEGORIES[:0:-1], CATEGORIES[0]):  # the last one nearly always fits
+                text = getattr(self, f"_{category}")(fact, facts, document)
+                if text and text not in [other for other, _, _ in made]:
+                    made.append((text, fact, category))
+                    break
+        return [self.question(document, number, *each) for number, each in enumerate(made)]
+
+    def wording(self, kind: str, fact: Fact, subject: Entity | None = None, **more: object) -> str | None:
+        """A question of this kind on the fact, or None where the kind has no wording for it."""
+        options = wordings()[kind].get(fact.key)
+        return options and self.pick(options).format(s=name_in_question(subject or fact.subject), **more)
+
+    def question(
+        self, document: almanac.Document, number: int, text: str, fact: Fact, category: str | None
+    ) -> Question:
+        """The question in the form of `squad`; the fact's places mislead where there is no answer."""
+        answers = {"plausible": fact.answers} if category else {"answers": fact.answers}
+        return Question(f"{document.id}-{number}", text, document.text, document.title, category=category, **answers)
+
+    # Each returns a question that the document does not answer, or None.
+
+    def _entity_swap(self, fact: Fact, facts: dict, document: almanac.Document) -> str | None:
+        """The same question on another thing of its kind, of which the document does not state it."""
+        named = {other.thing for other in facts.values() if other.relation == fact.relation}  # as in "A lies near B"
+        others = [other for other in self.things[fact.subject.kind]
+                  if (other.id, fact.relation) not in facts and other.id not in named
+                  and fact.relation in other.values]
+        return self.wording("answerable", fact, self.pick(others)) if others else None
+
+    def _other_neutral(self, fact: Fact, facts: dict, document: almanac.Document) -> str | None:
+        """Another question on the same thing, on which the document says nothing."""
+        kind, thing = fact.subject.kind, fact.subject
+        asked = [key.split(".")[1] for key in wordings()["answerable"] if key.startswith(f"{kind}.")]
+        silent = [relation for relation in asked if (thing.id, relation) not in facts and relation in thing.values]
+        return self.wording("answerable", Fact(thing, self.pick(silent), "", ())) if silent else None
+
+    def _negation(self, fact: Fact, facts: dict, document: almanac.Document) -> str | None:
+        return self.wording("negation", fact)
+
+    def _antonym(self, fact: Fact, facts: dict, document: almanac.Document) -> str | None:
+        return self.wording("antonym", fact)
+
+    def _impossible_condition(self, fact: Fact, facts: dict, document: almanac.Document) -> str | None:
+        """With a year that stands nowhere in the document."""
+        text = document.text
+        years = [str(year) for year in range(1600, 1950) if str(year) not in text]
+        return self.wording("impossible_condition", fact, y=self.pick(years))
+
+
+def generate(seed: int = 0) -> Iterator[tuple[almanac.Document, list[Question]]]:
+    """Every document of the almanac with its questions, in the almanac's order."""
+    asker = Asker(World(almanac.SEED), np.random.default_rng([seed, 2]))
+    for document in almanac.generate():
+        yield document, asker.ask(document)
+
+
+def squad_format(documents: list[tuple[almanac.Document, list[Question]]]) -> dict:
+    """The content of a SQuAD 2.0 file; each document is an article of one paragraph."""
+    def listed(answers):
+        return [{"text": answer.text, "answer_start": answer.start} for answer in answers]
+
+    def entry(q: Question) -> dict:
+        given = {"id": q.id, "question": q.question, "answers": listed(q.answers), "is_impossible": not q.answers}
+        return given | ({} if q.answers else {"plausible_answers": listed(q.plausible), "category": q.category})
+
+    def article(document: almanac.Document, questions: list[Question]) -> dict:
+        return {"title": document.title, "paragraphs": [{"context": document.text, "qas": list(map(entry, questions))}]}
+
+    return {"version": "almanac-1", "data": [article(*both) for both in documents if both[1]]}
+
+
+def write(folder: str | Path, training_documents: int = 1_200) -> None:
+    """Writes `questions-train.json.xz` (on the first `training_documents`), `-validation` and `-test`."""
+    parts: dict[str, list] = {"train": [], "validation": [], "test": []}
+    for document, questions in generate():
+        part = parts[document.split]
+        if document.split != "train" or len(part) < training_documents:
+            part.append((document, questions))
+    for name, documents in parts.items():
+        with lzma.open(Path(folder, f"questions-{name}.json.xz"), "wt", encoding="utf-8") as file:
+            json.dump(squad_format(documents), file, ensure_ascii=False)

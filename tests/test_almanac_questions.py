@@ -1,0 +1,83 @@
+"""The almanac's questions: the shipped files again from the seed; answers where they say, or none where none may be."""
+
+from collections import Counter
+
+import pytest
+
+from spanbert_tutorial import almanac
+from spanbert_tutorial.almanac_world import World
+from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.tasks import almanac_questions, squad
+
+PARTS = ("train", "validation", "test")
+
+
+@pytest.fixture(scope="module")
+def shipped() -> dict[str, list[squad.Question]]:
+    return {part: squad.read(data_path("almanac", f"questions-{part}.json.xz")) for part in PARTS}
+
+
+def test_the_shipped_files_are_made_from_the_seed(shipped):
+    """The first documents of each part; the whole command takes too long for every run of the tests."""
+    made: dict[str, list] = {part: [] for part in PARTS}
+    for number, (document, questions) in enumerate(almanac_questions.generate()):
+        made[document.split] += questions
+        if number == 600:
+            break
+    for part in PARTS:
+        assert len(made[part]) > 20 and made[part] == shipped[part][: len(made[part])]
+
+
+def test_half_of_the_questions_have_no_answer_for_five_reasons(shipped):
+    for questions in shipped.values():
+        counts = Counter(question.category for question in questions)
+        assert set(counts) == {None, *almanac_questions.CATEGORIES} and min(counts.values()) > 90
+        assert counts[None] * 2 == len(questions)
+        assert all(bool(q.answers) != bool(q.plausible) and (q.category is None) == bool(q.answers) for q in questions)
+    assert len(shipped["train"]) > 9_000
+
+
+def test_what_has_no_answer_is_not_stated():
+    """Wordings are read backwards: which facts could a question ask for? None of them stands in the document."""
+    world = World(almanac.SEED)
+    asked = {}  # the question's text → the facts (subject's id, relation) that would answer it
+    for key, options in almanac_questions.wordings()["answerable"].items():
+        kind, relation = key.split(".")
+        for thing in world.all(kind):
+            for option in options:
+                text = option.format(s=almanac_questions.name_in_question(thing))
+                asked.setdefault(text, set()).add((thing.id, relation))
+    seen = Counter()
+    for number, (document, questions) in enumerate(almanac_questions.generate()):
+        facts = almanac_questions.stated(document, world)
+        for question in questions:
+            if question.category in (None, "entity_swap", "other_neutral"):
+                wanted = asked[question.question] & facts.keys()
+                assert bool(wanted) == (question.category is None), question
+                seen[question.category] += 1
+            if question.category == "impossible_condition":
+                assert question.question[-5:-1] not in document.text
+        if number == 400:
+            break
+    assert min(seen[category] for category in (None, "entity_swap", "other_neutral")) > 200
+
+
+def test_answers_name_the_object_of_the_fact():
+    world = World(almanac.SEED)
+    document = next(almanac.generate())
+    for fact in almanac_questions.stated(document, world).values():
+        for answer in fact.answers:
+            assert document.text[answer.start : answer.start + len(answer.text)] == answer.text
+            thing = world.entities.get(fact.thing)
+            assert answer.text in ((thing.name, thing.short) if thing else (fact.thing,)) or thing is None
+
+
+def test_every_wording_fits_a_relation_of_the_world():
+    world, keys = World(almanac.SEED), set()
+    for thing in world.entities.values():
+        keys |= {f"{thing.kind}.{relation}" for relation in thing.values}
+    for kind, options in almanac_questions.wordings().items():
+        assert options.keys() <= keys, kind
+        assert options.keys() <= almanac_questions.wordings()["answerable"].keys()
+        for text in (text for texts in options.values() for text in texts):
+            assert text.endswith("?") and "{s}" in text and ("{y}" in text) == (kind == "impossible_condition")

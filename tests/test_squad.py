@@ -1,0 +1,573 @@
+"""SQuAD: each rule of the score by hand, a second writing equal to the last digit, bad files named, real files read."""
+
+import gzip
+import json
+import lzma
+import os
+import random
+from functools import cache
+from pathlib import Path
+
+import datasets
+import pytest
+
+from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.tasks.squad import (
+    Answer,
+    Question,
+    best_threshold,
+    exact_match,
+    f1,
+    golds,
+    human_score,
+    normalise,
+    read,
+    read_predictions,
+    score,
+    write_predictions,
+)
+
+PACK = {"": lambda data: data, ".xz": lzma.compress, ".gz": gzip.compress}
+CONTEXT = "The Denver Broncos won Super Bowl 50 in Santa Clara, California."
+
+
+def asked(number: str, *texts: str) -> Question:
+    """A question whose answers are the texts; where they stand does not matter to the score."""
+    return Question(number, "?", " ".join(texts), answers=tuple(Answer(text, 0) for text in texts))
+
+
+# --- the rules, by hand -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("Denver Broncos", "denver broncos"),  # case
+        ("the Denver Broncos.", "denver broncos"),  # article and full stop
+        ("Santa Clara, California", "santa clara california"),
+        ("a man's 3.8-word span", "mans 38word span"),  # punctuation goes without a space
+        ("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~", ""),
+        ("an answer, a question and the end", "answer question and end"),
+        ("Theodore and Anna at another theatre", "theodore and anna at another theatre"),  # whole words only
+        ("the", ""),
+        ("The a AN", ""),
+        ("", ""),
+        ("A.", ""),
+        ("a-b", "ab"),  # punctuation goes first, so this "a" is no word
+        ("the_end", "theend"),
+        ("t.h.e end", "end"),  # … and this is one
+        ("  two \t words\n", "two words"),
+        ("two\u00a0words\u3000here", "two words here"),  # spaces of every alphabet
+        ("Ørsted’s “Étude” – 5 €", "ørsted’s “étude” – 5 €"),  # only ASCII punctuation
+        ("«a» l’a", "« » l’"),  # an article beside punctuation that stays is still a word
+        ("áa", "áa"),  # an accented letter is a letter: no article here
+        ("Straße ΣΑΣ", "straße σας"),  # lower case, no case folding
+    ],
+)
+def test_normalise(text, wanted):
+    assert normalise(text) == wanted
+
+
+@pytest.mark.parametrize(
+    ("prediction", "gold", "exact", "by_words"),
+    [
+        ("Denver Broncos", "the Denver Broncos!", 1, 1),
+        ("Broncos", "Denver Broncos", 0, 2 / 3),  # P = 1, R = 1/2
+        ("the Denver team Broncos", "Denver Broncos", 0, 0.8),  # P = 2/3, R = 1
+        ("Carolina Panthers", "Denver Broncos", 0, 0),
+        ("Broncos Denver", "Denver Broncos", 0, 1),  # the order counts for exact match only
+        ("ha ha ha", "ha ha", 0, 0.8),  # a word counts as often as in both
+        ("ha", "ha ha ha", 0, 0.5),
+        ("ha ha b", "ha b b", 0, 2 / 3),
+        ("", "Denver", 0, 0),
+        ("Denver", "", 0, 0),
+        ("", "", 1, 1),
+        ("the", "", 1, 1),  # empty once normalised
+        ("a", "the", 1, 1),
+        ("3.8", "38", 1, 1),
+    ],
+)
+def test_exact_match_and_f1(prediction, gold, exact, by_words):
+    assert exact_match(prediction, gold) == exact and f1(prediction, gold) == by_words
+    assert f1(gold, prediction) == by_words  # both are symmetric
+
+
+def test_the_best_of_several_answers_counts_for_each_measure_by_itself():
+    questions = [asked("q", "in Santa Clara", "Clara Santa X", "California")]
+    result = score({"q": "Santa Clara"}, questions)
+    assert result == {"exact": 0, "f1": 80, "total": 1}  # 0.8 from both of the first
+    assert score({"q": "the California"}, questions)["exact"] == 100
+
+
+def test_answers_that_are_empty_once_normalised_are_left_out():
+    assert golds(asked("q", "the", "Denver", "...")) == ["Denver"]
+    assert golds(asked("q", "the", "A")) == [""] and golds(asked("q")) == [""]
+    assert score({"q": ""}, [asked("q", "the", "Denver")])["f1"] == 0  # else "" would be right by "the"
+    questions = [asked("q", "the"), asked("no")]  # it has answers, though only an empty text is left to compare with
+    assert score({"q": "", "no": "x"}, questions) == {
+        "exact": 50, "f1": 50, "HasAns_exact": 100, "HasAns_f1": 100, "NoAns_exact": 0, "NoAns_f1": 0, "total": 2,
+    }  # fmt: skip
+
+
+def test_both_kinds_are_scored_apart():
+    questions = [asked("a", "Denver Broncos"), asked("b", "1992"), asked("c"), asked("d"), asked("e")]
+    predictions = {"a": "Broncos", "b": "1992", "c": "", "d": "the", "e": "Denver"}
+    result = score(predictions, questions)
+    by_hand = {"exact": 60, "f1": 100 * (2 / 3 + 3) / 5, "HasAns_exact": 50, "HasAns_f1": 100 * (2 / 3 + 1) / 2,
+               "NoAns_exact": 200 / 3, "NoAns_f1": 200 / 3, "total": 5}  # fmt: skip
+    assert result == pytest.approx(by_hand) and result.keys() == by_hand.keys()
+
+
+@pytest.mark.parametrize("texts", [("Denver",), ()])
+def test_one_kind_only_has_no_parts(texts):
+    assert score({"a": "Denver", "b": ""}, [asked("a", *texts), asked("b", *texts)]) == {
+        "exact": 50, "f1": 50, "total": 2,
+    }  # fmt: skip
+
+
+def test_only_above_the_threshold_there_is_no_answer():
+    questions = [asked("a", "Denver"), asked("b")]
+    predictions, null_scores = {"a": "Denver", "b": "Denver"}, {"a": 1.5, "b": 2.5}
+    at = {threshold: score(predictions, questions, null_scores, threshold)["f1"] for threshold in (1.4, 1.5, 2.4, 2.5)}
+    assert at == {1.4: 50, 1.5: 100, 2.4: 100, 2.5: 50}  # equal to the null score: the prediction stands
+    assert score(predictions, questions) == score(predictions, questions, null_scores, 2.5)
+    assert score({"a": "", "b": ""}, questions, null_scores, 2.5)["f1"] == 50  # "" stays ""
+
+
+def test_best_threshold_by_hand():
+    questions = [asked("a", "Denver"), asked("b"), asked("c", "Broncos"), asked("d")]
+    predictions = {"a": "Denver", "b": "x", "c": "Denver Broncos", "d": "y"}
+    # from 2 (all ""): a +1 → 3, c +2/3 → 3.67, b −1, d −1
+    null_scores = {"a": -3.0, "c": -1.0, "b": 0.5, "d": 2.0}
+    best, threshold = best_threshold(predictions, questions, null_scores)
+    assert (best, threshold) == (pytest.approx(100 * 11 / 3 / 4), -1.0)
+    assert score(predictions, questions, null_scores, threshold)["f1"] == pytest.approx(best)
+    assert best_threshold(predictions, questions, null_scores, "exact") == (75, -3.0)  # c adds nothing: the first stays
+
+
+def test_best_threshold_when_nothing_beats_no_answer_at_all():
+    questions = [asked("a", "Denver"), asked("b")]
+    wrong = {"a": "x", "b": "y"}
+    assert best_threshold(wrong, questions, {"a": 0.1, "b": 0.2}) == (50, 0.0)
+    no_answers = [asked("b"), asked("c")]
+    assert best_threshold({"b": "x", "c": "y"}, no_answers, {"b": 1, "c": 2}) == (100, 0.0)
+    # officially, "" for all "stands at" threshold 0, although these null scores are below it
+    assert best_threshold({"b": "x", "c": "y"}, no_answers, {"b": -2, "c": -1}) == (100, 0.0)
+
+
+def test_best_threshold_when_every_question_has_an_answer():
+    questions = [asked("a", "Denver"), asked("b", "Broncos")]
+    assert best_threshold({"a": "Denver", "b": "Broncos"}, questions, {"a": 1, "b": 5}) == (100, 5)
+    assert best_threshold({"a": "Denver", "b": "x"}, questions, {"a": 1, "b": 5}) == (50, 1)
+    assert best_threshold({"a": "Denver", "b": "x"}, questions, {"a": -7, "b": -9}) == (50, -7)
+
+
+def test_equal_null_scores_are_taken_one_by_one_as_officially():
+    questions = [asked("a", "Denver"), asked("b")]
+    predictions = {"a": "Denver", "b": "x"}
+    assert best_threshold(predictions, questions, {"a": 1, "b": 1}) == (100, 1)  # no threshold reaches it …
+    assert [score(predictions, questions, {"a": 1, "b": 1}, t)["f1"] for t in (0, 1)] == [50, 50]
+    assert best_threshold(predictions, questions, {"b": 1, "a": 1}) == (50, 0)  # … and it hangs on the order
+
+
+def test_a_prediction_of_an_article_alone_counts_in_the_search_as_an_answer():
+    assert score({"a": "the"}, [asked("a")])["exact"] == 100  # officially so, too
+    assert best_threshold({"a": "the", "b": "x"}, [asked("a"), asked("b", "x")], {"a": 1, "b": 2}) == (50, 0)
+
+
+def test_the_human_score_takes_the_second_answer_as_the_prediction():
+    questions = [asked("a", "Denver Broncos", "Broncos", "the Broncos"), asked("b", "1992", "in 1992"), asked("c", "x")]
+    assert human_score(questions) == {"exact": 50, "f1": pytest.approx(100 * (1 + 2 / 3) / 2), "total": 2}
+    with pytest.raises(InputError):
+        human_score(questions[2:])
+
+
+# --- a second writing, to the last digit --------------------------------------------------------------------------
+
+
+@cache
+def plain(text: str) -> tuple[str, ...]:
+    """The words that are compared, by a walk over the characters."""
+    kept, word = [], ""
+    for character in text.lower() + " ":
+        if character.isspace():
+            kept += [word] * (word not in ("", "a", "an", "the"))
+            word = ""
+        elif not (character.isascii() and not character.isalnum() and character.isprintable()):
+            word += character
+    return tuple(kept)
+
+
+def shared_words(one: tuple[str, ...], other: tuple[str, ...]) -> int:
+    """How many words both share, by merging the two sorted lists."""
+    (one, other), i, j, shared = (sorted(one), sorted(other)), 0, 0, 0
+    while i < len(one) and j < len(other):
+        shared += one[i] == other[j]
+        i, j = i + (one[i] <= other[j]), j + (other[j] <= one[i])
+    return shared
+
+
+def second_f1(prediction: tuple[str, ...], gold: tuple[str, ...]) -> float:
+    shared = shared_words(prediction, gold)
+    if shared == 0:
+        return 1.0 if prediction == gold == () else 0.0
+    precision, recall = shared / len(prediction), shared / len(gold)
+    return (2 * precision * recall) / (precision + recall)
+
+
+def second_pair(entry: dict, prediction: str) -> tuple[int, float]:
+    texts = [words for words in (plain(answer["text"]) for answer in entry["answers"]) if words]
+    words = plain(prediction)
+    pairs = [(1 if words == text else 0, second_f1(words, text)) for text in texts or [()]]
+    return sorted(pair[0] for pair in pairs)[-1], sorted(pair[1] for pair in pairs)[-1]
+
+
+def second_score(data: dict, predictions: dict, null_scores: dict, threshold: float) -> dict:
+    found: dict[bool, list] = {True: [], False: []}
+    everything = []
+    for article in data["data"]:
+        for paragraph in article["paragraphs"]:
+            for entry in paragraph["qas"]:
+                kept = "" if null_scores[entry["id"]] > threshold else predictions[entry["id"]]
+                pair = second_pair(entry, kept)
+                found[len(entry["answers"]) > 0].append(pair)
+                everything.append(pair)
+    result = {"total": len(everything)}
+    for prefix, pairs in {"": everything, "HasAns_": found[True], "NoAns_": found[False]}.items():
+        for place, name in enumerate(("exact", "f1")):
+            result[prefix + name] = 100.0 * sum([pair[place] for pair in pairs]) / len(pairs)
+    return result
+
+
+def second_best(data: dict, predictions: dict, null_scores: dict, place: int) -> tuple[float, float]:
+    """The best over all distinct thresholds, each worked out anew; at first, "" for all."""
+    entries = [entry for article in data["data"] for paragraph in article["paragraphs"] for entry in paragraph["qas"]]
+    pairs = {entry["id"]: second_pair(entry, predictions[entry["id"]])[place] for entry in entries}
+    negative = {entry["id"] for entry in entries if not entry["answers"]}
+    best, chosen = len(negative), 0.0
+    for threshold in sorted(set(null_scores.values())):
+        below = sorted((value, number) for number, value in null_scores.items() if value <= threshold)
+        total = len(negative)
+        for _, number in below:
+            total += (-1 if predictions[number] else 0) if number in negative else pairs[number]
+        if total > best:
+            best, chosen = total, threshold
+    return 100.0 * best / len(entries), chosen
+
+
+def perturbed(rng: random.Random, text: str, other: str) -> str:
+    """The text with words dropped or doubled, other case, punctuation, articles; or another text; or nothing."""
+    words = text.split()
+    kind = rng.randrange(9)
+    if kind == 0:
+        return ""
+    if kind == 1:
+        return other
+    if kind == 2 and words:
+        words.pop(rng.randrange(len(words)))
+    if kind == 3 and words:
+        words.append(rng.choice(words))
+    if kind == 4:
+        words = [rng.choice((word.upper(), word.title(), word.lower())) for word in words]
+    if kind == 5:
+        words = [word + rng.choice((".", ",", "!", "’s", "-", "")) for word in words]
+    if kind == 6:
+        words.insert(rng.randrange(len(words) + 1), rng.choice(("a", "An", "the", "The.")))
+    if kind == 7:
+        rng.shuffle(words)
+    return rng.choice((" ", "  ", "\u00a0")).join(words)
+
+
+def test_a_second_writing_agrees_to_the_last_digit_on_300_files_of_predictions(tmp_path):
+    file = data_path("reader", "reader.json")
+    data, questions = json.loads(file.read_text(encoding="utf-8")), read(file)
+    pool = [answer.text for q in questions for answer in (*q.answers, *q.plausible)]
+    seen = set()
+    for seed in range(300):
+        rng = random.Random(seed)
+        predictions = {q.id: perturbed(rng, rng.choice(q.answers or q.plausible).text, rng.choice(pool))
+                       for q in questions}
+        null_scores = {q.id: rng.gauss(0, 3) + rng.choice((0, 4)) * (not q.answers) for q in questions}
+        write_predictions(tmp_path / "p.json", predictions)
+        again = read_predictions(tmp_path / "p.json", questions)
+        threshold = rng.choice((-10.0, 0.0, 2.0, 10.0, null_scores[rng.choice(questions).id]))
+        assert score(again, questions, null_scores, threshold) == second_score(data, again, null_scores, threshold)
+        assert score(again, questions) == second_score(data, again, null_scores, 1e9)
+        if seed % 10 == 0:
+            for place, measure in enumerate(("exact", "f1")):
+                found = best_threshold(again, questions, null_scores, measure)
+                assert found == second_best(data, again, null_scores, place)
+                only = {q.id for q in questions if not q.answers and again[q.id] and not plain(again[q.id])}  # "the"
+                kept = sum(null_scores[number] <= found[1] for number in only)
+                reached = score(again, questions, null_scores, found[1])[measure]
+                assert found[0] == pytest.approx(reached - 100 * kept / len(questions))
+        seen.add(score(again, questions)["f1"])
+    assert len(seen) > 250  # the files differ
+
+
+# --- predictions --------------------------------------------------------------------------------------------------
+
+
+def complaint(call, *arguments) -> str:
+    """The sentence of the InputError: one line that ends in a full stop."""
+    with pytest.raises(InputError) as caught:
+        call(*arguments)
+    assert "\n" not in str(caught.value) and str(caught.value).endswith(".")
+    return str(caught.value)
+
+
+QUESTIONS = [asked("a", "Denver"), asked("b"), asked("c"), asked("d"), asked("e")]
+
+
+def test_missing_and_unknown_ids_are_named():
+    whole = dict.fromkeys("abcde", "")
+    assert "not given: 1 (b)" in complaint(score, {k: v for k, v in whole.items() if k != "b"}, QUESTIONS)
+    assert "not given: 4 (b, c, d, …)" in complaint(score, {"a": ""}, QUESTIONS)
+    assert "unknown: 1 (f)" in complaint(score, whole | {"f": ""}, QUESTIONS)
+    assert "null score" in complaint(score, whole, QUESTIONS, {"a": 0.0}, 0.0)
+    assert "null score" in complaint(best_threshold, whole, QUESTIONS, dict.fromkeys("abcdef", 0.0))
+    assert "no questions" in complaint(score, {}, [])
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("{", "cannot be read"),
+        ('["Denver"]', "not a JSON object"),
+        ('{"a": null, "b": "", "c": "", "d": "", "e": ""}', "not a JSON object of id and text"),
+        ('{"a": "", "b": "", "c": "", "d": "", "e": "", "a": "Denver"}', "the id a stands twice"),
+        ('{"a": ""}', "not given: 4"),
+        ('{"a": "", "b": "", "c": "", "d": "", "e": "", "f": ""}', "unknown: 1 (f)"),
+    ],
+)
+def test_bad_predictions_are_named(tmp_path, text, wanted):
+    (tmp_path / "p.json").write_text(text, encoding="utf-8")
+    assert wanted in complaint(read_predictions, tmp_path / "p.json", QUESTIONS)
+
+
+def test_predictions_that_do_not_exist_are_named(tmp_path):
+    assert "absent.json" in complaint(read_predictions, tmp_path / "absent.json", QUESTIONS)
+
+
+def test_predictions_are_written_in_the_official_format(tmp_path):
+    predictions = {"a": "Ørsted “x”", "b": "", "c": "\n", "d": "😀", "e": "عربي"}
+    write_predictions(tmp_path / "p.json", predictions)
+    assert json.loads((tmp_path / "p.json").read_text(encoding="utf-8")) == predictions
+    assert read_predictions(tmp_path / "p.json", QUESTIONS) == predictions
+
+
+# --- files --------------------------------------------------------------------------------------------------------
+
+
+def made(**changes) -> dict:
+    """A file of one article with one question, and what is to be changed in that question."""
+    entry = {"id": "q1", "question": "Who won?", "is_impossible": False,
+             "answers": [{"text": "Denver Broncos", "answer_start": 4}]}  # fmt: skip
+    entry = {key: value for key, value in (entry | changes).items() if value is not ...}
+    return {"version": "v2.0", "data": [{"title": "Bowl", "paragraphs": [{"context": CONTEXT, "qas": [entry]}]}]}
+
+
+def written(folder: Path, content: object, name: str = "x.json") -> Path:
+    path = folder / name
+    path.write_bytes(PACK["" if path.suffix == ".json" else path.suffix](json.dumps(content).encode()))
+    return path
+
+
+@pytest.mark.parametrize("packing", PACK)
+def test_every_packing_is_read(tmp_path, packing):
+    (question,) = read(written(tmp_path, made(), f"x.json{packing}"))
+    assert question == Question("q1", "Who won?", CONTEXT, "Bowl", (Answer("Denver Broncos", 4),))
+    assert question == read(str(tmp_path / f"x.json{packing}"))[0]
+
+
+def test_what_squad_1_leaves_out_may_be_absent_and_what_squad_2_adds_is_kept(tmp_path):
+    assert len(read(written(tmp_path, made(is_impossible=...)))[0].answers) == 1
+    plausible = [{"text": "Super Bowl 50", "answer_start": 23}]
+    content = made(is_impossible=True, answers=[], plausible_answers=plausible, category="negation")
+    (question,) = read(written(tmp_path, content))
+    assert question.plausible == (Answer("Super Bowl 50", 23),) and question.category == "negation"
+    assert question.answers == ()
+
+
+def start(offset: object, text: object = "Denver Broncos") -> dict:
+    return {"answers": [{"text": text, "answer_start": offset}]}
+
+
+@pytest.mark.parametrize(
+    ("changes", "wanted"),
+    [
+        (start(-1, "."), 'at -1 the context has ""'),  # Python would count from the end, and find it
+        (start(-1), 'at -1 the context has ""'),
+        (start(5), 'at 5 the context has "enver Broncos "'),
+        (start(60), 'at 60 the context has "nia."'),
+        (start(1000), 'at 1000 the context has ""'),
+        (start(4, "Denver broncos"), 'the answer is "Denver broncos"'),
+        (start(0, ""), 'the answer is ""'),
+        (start(1000, ""), 'the answer is ""'),
+        (start("4"), "a value of the wrong kind"),
+        (start(4.0), "a value of the wrong kind"),
+        (start(4, None), "a value of the wrong kind"),
+        ({"answers": [{"text": "Denver"}]}, "no 'answer_start'"),
+        ({"answers": None}, "a value of the wrong kind"),
+        ({"answers": ...}, "no 'answers'"),
+        ({"question": ...}, "no 'question'"),
+        ({"question": None}, "a value of the wrong kind"),
+        ({"is_impossible": True}, "is_impossible is True, but it has 1 answers"),
+        ({"answers": []}, "is_impossible is False, but it has 0 answers"),
+        ({"answers": [], "is_impossible": True, "plausible_answers": [{"text": "X", "answer_start": 0}]}, "at 0"),
+    ],
+)
+def test_bad_questions_are_named_with_article_question_and_reason(tmp_path, changes, wanted):
+    said = complaint(read, written(tmp_path, made(**changes)))
+    assert 'article "Bowl", question q1: ' in said and wanted in said
+
+
+@pytest.mark.parametrize("wrong", [{"id": ...}, {"id": 7}, {"id": ["q1"]}])
+def test_a_question_without_a_proper_id_is_named_by_its_article(tmp_path, wrong):
+    said = complaint(read, written(tmp_path, made(**wrong)))
+    assert 'article "Bowl"' in said and ("no 'id'" in said or "wrong kind" in said)
+
+
+def test_an_id_that_stands_twice_is_named(tmp_path):
+    content = made()
+    content["data"] += made(question="Once more?")["data"]
+    content["data"][1]["title"] = "Second"
+    assert 'article "Second", question q1: the id stands 2 times' in complaint(read, written(tmp_path, content))
+
+
+@pytest.mark.parametrize("paragraphs", [..., 3, [3], ["x"], [{"context": CONTEXT}], [{"qas": [{"id": "q1"}]}],
+                                        [{"context": CONTEXT, "qas": ["x"]}], [{"context": CONTEXT, "qas": 3}]])
+def test_an_article_of_another_form_is_named(tmp_path, paragraphs):
+    article = {"title": "Bowl"} | ({} if paragraphs is ... else {"paragraphs": paragraphs})
+    said = complaint(read, written(tmp_path, {"data": [article]}))
+    assert said.startswith('article "Bowl"') and "not in SQuAD format" in said
+
+
+@pytest.mark.parametrize("article", ["Bowl", None, 3])
+def test_what_is_no_article_is_said(tmp_path, article):
+    assert "not in SQuAD format" in complaint(read, written(tmp_path, {"data": [article]}))
+
+
+@pytest.mark.parametrize("content", [[], {}, {"data": []}, {"data": {}}, "text", None, {"version": "v2.0"}])
+def test_what_is_not_squad_at_all_is_said(tmp_path, content):
+    path = written(tmp_path, content)
+    assert f"{path} is not a SQuAD file" in complaint(read, path)
+
+
+@pytest.mark.parametrize("name", ["x.json", "x.json.xz", "x.json.gz"])
+@pytest.mark.parametrize("damage", [lambda data: data[:-9], lambda data: b"no JSON", lambda data: b"\xff\xfe" + data])
+def test_what_cannot_be_read_is_named(tmp_path, name, damage):
+    path = written(tmp_path, made(), name)
+    path.write_bytes(damage(path.read_bytes()))
+    assert str(path) in (said := complaint(read, path)) and "cannot be read as JSON" in said
+
+
+def test_damage_inside_a_packed_file_is_named(tmp_path):
+    for name in ("x.json.xz", "x.json.gz"):
+        path = written(tmp_path, made(), name)
+        data = bytearray(path.read_bytes())
+        data[len(data) // 2] ^= 255
+        path.write_bytes(bytes(data))
+        assert str(path) in complaint(read, path)
+
+
+def test_a_file_that_does_not_exist_and_a_folder_are_named(tmp_path):
+    assert "does not exist" in complaint(read, tmp_path / "absent.json")
+    assert "does not exist" in complaint(read, "folder/absent.json")  # a path, no name of the hub
+    assert "does not exist" in complaint(read, "folder/absent.json.xz")
+    assert str(tmp_path) in complaint(read, tmp_path)
+
+
+# --- the hub ------------------------------------------------------------------------------------------------------
+
+
+def hub_row(**changes) -> dict:
+    row = {"id": "q1", "title": "Bowl", "context": CONTEXT, "question": "Who won?",
+           "answers": {"text": ["Denver Broncos", "Broncos"], "answer_start": [4, 11]}}  # fmt: skip
+    return {key: value for key, value in (row | changes).items() if value is not ...}
+
+
+def test_a_set_of_the_hub(monkeypatch):
+    calls = []
+    rows = [hub_row(), hub_row(id="q2", answers={"text": [], "answer_start": []})]
+
+    def load(name, split):
+        calls.append((name, split))
+        return datasets.Dataset.from_list(rows, features=datasets.Features({
+            **{key: datasets.Value("string") for key in ("id", "title", "context", "question")},
+            "answers": {"text": datasets.List(datasets.Value("string")),
+                        "answer_start": datasets.List(datasets.Value("int32"))}}))  # fmt: skip
+
+    monkeypatch.setattr(datasets, "load_dataset", load)
+    first, second = read("rajpurkar/squad_v2")
+    assert first.answers == (Answer("Denver Broncos", 4), Answer("Broncos", 11)) and first.title == "Bowl"
+    assert second.answers == () and second.id == "q2"
+    assert len(read("rajpurkar/squad_v2:train")) == 2
+    assert calls == [("rajpurkar/squad_v2", "validation"), ("rajpurkar/squad_v2", "train")]
+
+
+@pytest.mark.parametrize(
+    ("changes", "wanted"),
+    [
+        ({"answers": ...}, "not in SQuAD format"),
+        ({"answers": ["Denver"]}, "not in SQuAD format"),
+        ({"question": ...}, "not in SQuAD format"),
+        ({"id": None}, "not in SQuAD format"),
+        ({"answers": {"text": ["Denver"], "answer_start": [5]}}, 'article "Bowl", question q1: at 5'),
+        ({"answers": {"text": ["Denver"], "answer_start": ["4"]}}, "not in SQuAD format"),
+        ({"answers": {"text": ["Denver"], "answer_start": []}}, "not in SQuAD format"),
+    ],
+)
+def test_a_set_of_the_hub_in_another_format_is_named(monkeypatch, changes, wanted):
+    monkeypatch.setattr(datasets, "load_dataset", lambda name, split: [hub_row(**changes)])
+    assert wanted in complaint(read, "someone/questions")
+
+
+def test_without_the_network_the_set_is_named_and_the_remedy(monkeypatch, tmp_path):
+    monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path)
+    said = complaint(read, "nobody-has/such-a-set")
+    assert "nobody-has/such-a-set" in said and "network" in said and "path of a file" in said
+
+
+# --- the reader and the real files --------------------------------------------------------------------------------
+
+
+def test_the_reader_is_read():
+    questions = read(data_path("reader", "reader.json"))
+    assert len(questions) == 294 and sum(bool(q.answers) for q in questions) == 149
+    assert all(bool(q.answers) == (not q.plausible) == (q.category is None) for q in questions)
+    assert score({q.id: q.answers[0].text if q.answers else "" for q in questions}, questions)["f1"] == 100
+
+
+REAL = Path(os.environ.get("SPANBERT_TUTORIAL_REAL_DATA", "unset")) / "squad"
+
+
+COUNTS = {  # questions, answerable ones
+    "dev-v1.1-half": (5_665, 5_665),
+    "dev-v2.0-half": (5_303, 2_656),
+    "train-v1.1-part": (11_877, 11_877),
+    "train-v2.0-part": (4_719, 4_371),
+    "squadshifts-amazon_reviews": (9_885, 9_885),
+    "squadshifts-reddit": (9_803, 9_803),
+}
+
+
+@pytest.mark.real_data
+def test_no_real_file_is_left_out():
+    assert {path.name.removesuffix(".json.xz") for path in REAL.iterdir()} == set(COUNTS)
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("name", COUNTS)
+def test_the_real_files_are_read_whole(name):
+    questions = read(REAL / f"{name}.json.xz")
+    with_answers = sum(bool(q.answers) for q in questions)
+    assert (len(questions), with_answers) == COUNTS[name]
+    nothing = score({q.id: "" for q in questions}, questions)
+    right = sum(golds(q) == [""] for q in questions)  # in one file, the only answer to a question is "A"
+    assert right - (len(questions) - with_answers) == (name == "squadshifts-reddit")
+    assert nothing["exact"] == nothing["f1"] == pytest.approx(100 * right / len(questions))
+    first = score({q.id: q.answers[0].text if q.answers else "" for q in questions}, questions)
+    assert first["exact"] == first["f1"] == 100

@@ -1,0 +1,197 @@
+"""Baselines that learn nothing, by hand; made questions without an answer differ where they should and nowhere else."""
+
+import math
+
+import numpy as np
+import pytest
+
+from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.tasks.squad import Answer, Question, check, check_ids, read
+from spanbert_tutorial.tasks.squad_negatives import (
+    OPPOSITES,
+    RULES,
+    SMALL_WORDS,
+    Guess,
+    WordWeights,
+    auc,
+    changed,
+    lexical_guess,
+    names_and_numbers,
+    opposite,
+    other_name,
+    other_number,
+    picked,
+    shape,
+    stretches,
+    type_guess,
+    wanted_kind,
+    words,
+)
+
+CONTEXT = "In 1985 two friends founded Brell Works in Lower Tarn. The firm of Ada Brell sold 300 clocks."
+
+
+@pytest.fixture(scope="module")
+def questions():
+    return read(data_path("reader", "reader.json"))
+
+
+@pytest.fixture(scope="module")
+def weights(questions):
+    return WordWeights([*dict.fromkeys(q.context for q in questions)])
+
+
+def rng():
+    return np.random.default_rng(0)
+
+
+def ask(question: str, context: str = CONTEXT) -> Question:
+    return Question("q", question, context)
+
+
+def test_words_are_lower_case_without_punctuation_and_without_the_s_of_a_name():
+    assert words("Braille's A-1, the “Étude” (3.5/2)!") == ["braille", "a-1", "the", "étude", "3.5/2"]
+    assert words("The man’s car; it is.") == ["the", "man", "car", "it", "is"]
+    assert words("") == []
+
+
+def test_weights_by_hand():
+    small = WordWeights(["the river rose", "the river fell", "the team won the cup"])
+    assert small.weight("the") == 0 and small.weight("river") == math.log(4 / 3)
+    assert small.weight("unknown") == math.log(4) and small.weight("who") == 0
+    share = math.log(2) / (math.log(2) + math.log(4 / 3))
+    assert small.overlap("Who won the river?", "The team won") == pytest.approx(share)
+    assert small.overlap("Who?", "who") == 0  # nothing that weighs: no division by zero
+    assert small.overlap("river river rose", "river rose") == pytest.approx(1)
+
+
+def test_stretches_by_hand():
+    assert stretches(CONTEXT) == [
+        ("1985 two", "number"), ("Brell Works", "name"), ("Lower Tarn", "name"), ("Ada Brell", "name"),
+        ("300", "number"),
+    ]  # fmt: skip
+    assert stretches("On 14 March, Ørsted's friend and I saw Halley's Comet.") == [
+        ("14 March", "name number"), ("Ørsted", "name"), ("Halley", "name"), ("Comet", "name"),
+    ]  # fmt: skip
+    assert stretches("") == stretches("no name here") == []
+
+
+def test_the_lexical_guess_by_hand():
+    weights = WordWeights(CONTEXT.split(". "))
+    guess = lexical_guess(ask("Who sold clocks?"), weights)
+    assert guess.text == "Ada Brell" and guess.null_score == -1
+    assert lexical_guess(ask("How many clocks did Ada Brell sell?"), weights).text == "300"  # none that was asked with
+    assert lexical_guess(ask("Who bought a moon?"), weights).null_score == 0
+    share = math.log(3 / 2) / (math.log(3 / 2) + math.log(3))  # "the" is in one sentence of two, "moon" in none
+    assert lexical_guess(ask("Which the moon?"), weights).null_score == pytest.approx(-share)
+    assert lexical_guess(ask("What?", "nothing to see here."), weights) == Guess("", 0)
+
+
+def test_the_type_guess_by_hand():
+    weights = WordWeights(CONTEXT.split(". "))
+    assert type_guess(ask("When was it founded?"), weights) == Guess("1985 two", 0)
+    assert type_guess(ask("Where was it founded?"), weights) == Guess("Brell Works", 0)  # the first name
+    assert type_guess(ask("When?", "No number here, Ada."), weights) == Guess("", 1)
+    assert type_guess(ask("Who is Ada?", "No one but Ada."), weights) == Guess("", 1)
+
+
+@pytest.mark.parametrize(
+    ("question", "kind"),
+    [
+        ("Who won?", "name"), ("To whom?", "name"), ("In which city?", "name"),
+        ("What company was founded in 1992?", "name"),
+        ("When did it end?", "number"), ("How many?", "number"), ("In what year did who win?", "number"),
+        ("Why?", ""), ("What is it?", ""), ("How did it end?", ""), ("Whenever?", ""),
+    ],
+)  # fmt: skip
+def test_which_kind_is_wanted(question, kind):
+    assert wanted_kind(question) == kind
+
+
+def test_guesses_stand_in_the_context(questions, weights):
+    for guess in (lexical_guess, type_guess):
+        found = [(q, guess(q, weights)) for q in questions]
+        assert all(g.text in q.context for q, g in found)
+        assert all(not set(words(g.text)) & set(words(q.question)) for q, g in found)
+
+
+@pytest.mark.parametrize("same_article", [True, False])
+def test_picked_questions_keep_their_words_and_get_the_nearest_context(questions, weights, same_article):
+    made, source = picked(questions, weights, same_article), {q.id: q for q in questions}
+    titles = {q.context: q.title for q in questions}
+    assert len(made) == 149
+    check_ids([*questions, *made])
+    for q in made:
+        old = source[q.id.removesuffix("-picked")]
+        assert q.question == old.question and q.context != old.context and not q.answers
+        assert (titles[q.context] == old.title) == same_article
+        assert not any(answer.text.lower() in q.context.lower() for answer in old.answers)
+        rivals = [c for c, title in titles.items() if (title == old.title) == same_article and c != old.context
+                  and not any(answer.text.lower() in c.lower() for answer in old.answers)]  # fmt: skip
+        best = max(weights.overlap(q.question, c) for c in rivals)
+        assert weights.overlap(q.question, q.context) == best
+
+
+def test_a_question_without_another_context_is_left_out(weights):
+    alone = Question("q", "Who?", CONTEXT, "A", (Answer("Ada Brell", 67),))
+    assert picked([alone], weights, True) == picked([alone], weights, False) == []
+    rival = Question("r", "Who?", "Ada Brell again.", "B")  # an answer stands in it
+    assert picked([alone, rival], weights, False) == []
+
+
+def test_opposites_by_hand():
+    assert opposite("Who was the first to win before 1900?", {}, rng()) == "Who was the last to win before 1900?"
+    assert opposite("What lasted?", {}, rng()) == "What lasted?"  # whole words only
+    assert opposite("Why was the last one first?", {}, rng()) == "Why was the first one first?"
+
+
+def test_the_list_of_opposites_is_clean():
+    assert all(len(pair) == 2 and pair[0] != pair[1] for pair in OPPOSITES)
+    assert len({frozenset(pair) for pair in OPPOSITES}) == len(OPPOSITES)
+
+
+def test_other_names_and_numbers_by_hand():
+    pool = {"name": ["Ada Brell", "Tarn", "Vell"], "number": ["1066", "1985", "12", "three", "two"]}
+    assert other_name("Where did Tarn begin?", pool, rng()) == "Where did Vell begin?"
+    assert other_name("What was Tarn's trade?", pool, rng()) == "What was Vell's trade?"
+    assert other_name("Where did Lower Tarn begin?", pool, rng()) == "Where did Ada Brell begin?"
+    assert other_name("Tarn began where?", pool, rng()) == "Tarn began where?"  # there any word has a capital
+    assert other_name("Where did it begin?", pool, rng()) == "Where did it begin?"
+    assert other_number("What began in 1985?", pool, rng()) == "What began in 1066?"
+    assert other_number("What did two of 12 do?", pool, rng()) == "What did three of 12 do?"
+    assert other_number("What did 12 do?", pool, rng()) == "What did 12 do?"  # no other with two digits
+    assert shape("14 March") == ["99", "x"] and shape("2,850") == ["9,999"] and shape("half") == ["half"]
+
+
+def test_changed_questions_differ_from_their_source_in_one_stretch(questions):
+    made, source = changed(questions, rng()), {q.id: q for q in questions}
+    check_ids([*questions, *made])
+    assert {q.category for q in made} == set(RULES)
+    for q in made:
+        old = source[q.id.removesuffix(f"-{q.category}")]
+        assert q.context == old.context and q.question != old.question and old.answers == q.plausible and not q.answers
+        before, after = old.question.split(), q.question.split()
+        assert len(before) == len(after) and 1 <= sum(a != b for a, b in zip(before, after, strict=True)) <= 2
+        check(q, True)
+
+
+def test_the_same_seed_makes_the_same_questions(questions):
+    assert changed(questions, rng()) == changed(questions, rng())
+    assert changed(questions, rng()) != changed(questions, np.random.default_rng(1))
+
+
+def test_the_pool_of_names_has_no_small_words(questions):
+    pool = names_and_numbers(questions)
+    assert {"Sparta", "Victoria"} <= set(pool["name"]) and "1992" in pool["number"]
+    assert not {name.lower() for name in pool["name"]} & SMALL_WORDS
+    assert all(len(text.split()) < 3 for texts in pool.values() for text in texts)
+
+
+def test_auc_by_hand():
+    assert auc([1, 2], [3, 4]) == 1 and auc([3, 4], [1, 2]) == 0
+    assert auc([1, 3], [2]) == 0.5 and auc([1, 1], [1]) == 0.5
+    assert auc([1, 2, 3], [2, 4]) == (1.5 + 3) / 6
+    for empty in (([], [1]), ([1], [])):
+        with pytest.raises(InputError):
+            auc(*empty)
