@@ -133,17 +133,25 @@ def documents(path: str | Path, leave_out: Collection[str] = ()) -> Iterator[Doc
         raise InputError(f"the corpus {path} holds no text: give a file with at least one sentence.")
 
 
-def hub_texts(name: str, configuration: str | None, leave_out: Collection[str] = ()) -> Iterator[str]:
-    """The column `text` of a set's part `train`, read as it arrives, without the titles to leave out."""
+def hub_rows(name: str, *configuration: str | None, **which: object) -> Iterable[dict]:
+    """The rows of a set of the Hugging Face hub. which: for `datasets.load_dataset`, such as `split`.
+
+    Raises InputError when there is no network, no such set, or no such part of it.
+    """
     import datasets  # slow to import, and only this needs it
 
     datasets.disable_progress_bars()
     try:
-        rows = datasets.load_dataset(name, configuration, split="train", streaming=True)
-    except (OSError, ValueError) as error:  # no network, no such set, no such part or configuration
+        return datasets.load_dataset(name, *configuration, **which)
+    except (OSError, ValueError) as error:
         first_line = (str(error).splitlines() or [type(error).__name__])[0]
         wrong = f"the set {name} of the Hugging Face hub cannot be read ({first_line})"
         raise InputError(f"{wrong}: check name and network, or give the path of a file.") from None
+
+
+def hub_texts(name: str, configuration: str | None, leave_out: Collection[str] = ()) -> Iterator[str]:
+    """The column `text` of a set's part `train`, read as it arrives, without the titles to leave out."""
+    rows = hub_rows(name, configuration, split="train", streaming=True)
     for row in rows:
         if not isinstance(row.get("text"), str):
             raise InputError(f"the set {name} has no column of strings called text: save it as a .jsonl that has one.")

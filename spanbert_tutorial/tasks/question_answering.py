@@ -23,7 +23,7 @@ from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.snapshots import Snapshots
 from spanbert_tutorial.tasks.squad import Question
 from spanbert_tutorial.tasks.windows import Candidate, Encoded, Window, decode, encode, windows
-from spanbert_tutorial.training import History, Recipe, train
+from spanbert_tutorial.training import History, Recipe, processes, train
 from spanbert_tutorial.weights import checkpoint_folder, read_weights, to_huggingface_names
 from spanbert_tutorial.wordpiece import WordPiece
 
@@ -156,6 +156,8 @@ def fine_tune(
     if settings.length > encoder.config.max_position_embeddings:
         raise InputError(f"windows of {settings.length} positions are longer than the encoder's "
                          f"{encoder.config.max_position_embeddings}: give a shorter length.")
+    if processes().num_processes > 1:
+        raise InputError("fine-tuning runs in one process: start it without torchrun or accelerate launch.")
     with torch.random.fork_rng():
         torch.manual_seed(settings.seed)
         set_dropout(encoder, settings.dropout)

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from spanbert_tutorial.corpora import HUB_NAME, OPENERS
+from spanbert_tutorial.corpora import HUB_NAME, OPENERS, hub_rows
 from spanbert_tutorial.errors import InputError
 
 ARTICLES = re.compile(r"\b(a|an|the)\b")
@@ -128,15 +128,7 @@ def check_ids(questions: Sequence[Question]) -> None:
 
 def hub_questions(name: str, part: str) -> Iterator[Question]:
     """The rows of a set in the hub's SQuAD format."""
-    import datasets  # slow to import, and only this needs it
-
-    try:
-        rows = datasets.load_dataset(name, split=part)
-    except (OSError, ValueError) as error:
-        first_line = (str(error).splitlines() or [type(error).__name__])[0]
-        wrong = f"the set {name} of the Hugging Face hub cannot be read ({first_line})"
-        raise InputError(f"{wrong}: check name, part and network, or give the path of a file.") from None
-    for row in rows:
+    for row in hub_rows(name, split=part):
         try:
             answers = zip(row["answers"]["text"], row["answers"]["answer_start"], strict=True)
             question = Question(row["id"], row["question"], row["context"], row.get("title", ""),
