@@ -88,6 +88,8 @@ class Layer(nn.Module):
 class BertEncoder(nn.Module):
     """Embeddings and a stack of layers: ids [B,n] -> hidden states [B,n,H]. BERT §3."""
 
+    config_class = EncoderConfig
+
     def __init__(self, config: EncoderConfig, generator: torch.Generator | None = None) -> None:
         super().__init__()
         self.config = config
@@ -142,7 +144,7 @@ class BertEncoder(nn.Module):
 
     @classmethod
     def from_huggingface(cls, model_or_path: nn.Module | str | Path) -> Self:
-        """An encoder with the weights of a transformers BERT model, of a folder (`config.json` beside
+        """An encoder with the weights of a transformers model of this kind, of a folder (`config.json` beside
         `model.safetensors` or `pytorch_model.bin`) or of a hub name, in float32 or better, in `.eval()`. A warning
         names the heads left out. A missing, unknown or wrongly shaped weight raises InputError."""
         if isinstance(model_or_path, nn.Module):
@@ -151,21 +153,24 @@ class BertEncoder(nn.Module):
             folder = checkpoint_folder(model_or_path)
             config, state, source = read_config(folder), read_weights(folder), str(folder)
         with torch.device("meta"):  # no memory, no random numbers: the weights below take these places
-            encoder = cls(EncoderConfig.from_dict(config))
-        ours, others = from_huggingface_names(state)
-        check_weights(encoder.state_dict(), ours, others, source)
+            encoder = cls(cls.config_class.from_dict(config))
+        layout = cls.config_class.layout
+        ours, others = from_huggingface_names(state, layout)
+        check_weights(encoder.state_dict(), ours, others, source, layout)
         copies = {name: w.to(torch.promote_types(w.dtype, torch.float32), copy=True) for name, w in ours.items()}
         encoder.load_state_dict(copies, assign=True)
         return encoder.eval()
 
     def to_huggingface(self) -> nn.Module:
-        """A `transformers.BertModel` without pooler, same numbers, same float type, in `.eval()` mode."""
+        """The same model in `transformers`, without pooler: same numbers, same float type, in `.eval()` mode."""
+        model = self._empty_huggingface().to(self.embeddings.words.weight)  # its device and float type
+        model.load_state_dict(to_huggingface_names(self.state_dict(), layout=self.config.layout))
+        return model.eval()
+
+    def _empty_huggingface(self) -> nn.Module:
         from transformers import BertConfig, BertModel  # here, because importing it takes seconds
 
-        model = BertModel(BertConfig(**asdict(self.config)), add_pooling_layer=False)
-        model = model.to(self.embeddings.words.weight)  # its device and float type
-        model.load_state_dict(to_huggingface_names(self.state_dict()))
-        return model.eval()
+        return BertModel(BertConfig(**asdict(self.config)), add_pooling_layer=False)
 
 
 def initialise(

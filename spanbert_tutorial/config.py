@@ -3,10 +3,10 @@
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Self
+from typing import ClassVar, Self
 
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.weights import encoder_settings
+from spanbert_tutorial.weights import BERT, Layout, encoder_settings
 
 # Layers, width, heads. BERT §3 gives base and large; the small ones keep 64 numbers per head, as BERT does.
 PRESETS = {"tiny": (2, 128, 2), "mini": (4, 256, 4), "small": (4, 512, 8), "base": (12, 768, 12),
@@ -16,6 +16,8 @@ PRESETS = {"tiny": (2, 128, 2), "mini": (4, 256, 4), "small": (4, 512, 8), "base
 @dataclass(frozen=True)
 class EncoderConfig:
     """Sizes of an encoder, named as in transformers' `BertConfig`. Raises InputError when they do not fit."""
+
+    layout: ClassVar[Layout] = BERT  # how transformers stores it; relatives have their own
 
     vocab_size: int = 28_996  # BERT's cased vocabulary, which SpanBERT uses too
     hidden_size: int = 768
@@ -59,9 +61,9 @@ class EncoderConfig:
 
     @classmethod
     def from_dict(cls, mapping: Mapping) -> Self:
-        """Config from the content of a BERT `config.json`. A missing size, an unknown key and a setting that
+        """Config from the content of a `config.json`. A missing size, an unknown key and a setting that
         asks for another computation than this module's raise InputError."""
-        sizes = encoder_settings(mapping)
+        sizes = encoder_settings(mapping, cls.layout)
         cls._refuse_unknown(sizes)
         for field in fields(cls)[:5]:  # the sizes; the other fields have the defaults of transformers
             if field.name not in sizes:
@@ -73,4 +75,4 @@ class EncoderConfig:
         known = [field.name for field in fields(cls)]
         for key in mapping:
             if key not in known:
-                raise InputError(f"{key!r} is not a field of EncoderConfig: use {', '.join(known)}.")
+                raise InputError(f"{key!r} is not a field of {cls.__name__}: use {', '.join(known)}.")

@@ -1,6 +1,6 @@
-"""BERT's checkpoints: the files of a folder, and the names of the weights here and in transformers.
+"""Checkpoints: the files of a folder, and the names of the weights here and in transformers.
 
-Chapter: `book/bert/bert.ipynb`. One table of name pairs serves both directions.
+Chapter: `book/bert/bert.ipynb`. One table of name pairs serves both directions; BERT's relatives bring their own.
 """
 
 import json
@@ -8,6 +8,7 @@ import pickle
 import re
 import warnings
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
@@ -33,7 +34,7 @@ NAME_PAIRS = (
 OLD_NAMES = {"gamma": "weight", "beta": "bias"}  # LayerNorm's parameters in the first released checkpoints
 
 # What stands beside the encoder in known checkpoints. `position_ids` are only the numbers 0, 1, 2, ...
-KNOWN_HEADS = ("pooler", "cls", "qa_outputs", "classifier", "boundary", "embeddings.position_ids")
+HEADS = ("pooler", "cls", "qa_outputs", "classifier", "boundary", "embeddings.position_ids")
 
 # What a BERT config.json may carry beside the sizes: keys that leave the encoder's numbers as they are ...
 NO_EFFECT = frozenset("""
@@ -44,34 +45,58 @@ NO_EFFECT = frozenset("""
     spanbert_tutorial tie_word_embeddings tokenizer_class torch_dtype torchscript transformers_version
     use_bfloat16 use_cache""".split())
 # ... and keys that would change the numbers, unless they say this.
-ONLY_VALUE = {"model_type": "bert", "hidden_act": "gelu", "position_embedding_type": "absolute",
-              "is_decoder": False, "add_cross_attention": False, "pruned_heads": {}}
+ONLY_VALUE = {"hidden_act": "gelu", "position_embedding_type": "absolute", "is_decoder": False,
+              "add_cross_attention": False, "pruned_heads": {}}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How transformers stores one kind of encoder.
+
+    kind: its `model_type`, and the prefix of the encoder's names beside heads. pairs: (name here, name there).
+    heads: first parts of names that may stand beside the encoder. no_effect, only_value: further keys of a config.json
+    that leave the numbers as they are, and those that may have one value only.
+    """
+
+    kind: str
+    pairs: tuple[tuple[str, str], ...]
+    heads: tuple[str, ...] = HEADS
+    no_effect: frozenset[str] = NO_EFFECT
+    only_value: Mapping[str, object] = field(default_factory=lambda: ONLY_VALUE)
+
+
+BERT = Layout("bert", NAME_PAIRS)
 
 HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 
-def to_huggingface_names(state: Mapping[str, Tensor], prefix: str = "") -> dict[str, Tensor]:
+def to_huggingface_names(
+    state: Mapping[str, Tensor], prefix: str = "", layout: Layout = BERT
+) -> dict[str, Tensor]:
     """The encoder's state dict under transformers' names, `prefix` in front of each ("bert." beside heads).
 
     Raises InputError for a name that is not in the table.
     """
-    table, renamed = dict(NAME_PAIRS), {}
+    table, renamed = dict(layout.pairs), {}
     for name, tensor in state.items():
         other = _translate(name, table)
         if other is None:
-            raise InputError(f"{name!r} is not a weight of BertEncoder: take the encoder's own state_dict().")
+            raise InputError(f"{name!r} is not a weight of this encoder: take the encoder's own state_dict().")
         renamed[prefix + other] = tensor
     return renamed
 
 
-def from_huggingface_names(state: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+def from_huggingface_names(
+    state: Mapping[str, Tensor], layout: Layout = BERT
+) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
     """Two dicts: the encoder's weights under this package's names; all others under the names they came with.
 
-    The encoder's names may carry the prefix `bert.`, and its LayerNorms the old names `gamma` and `beta`.
+    The encoder's names may carry the layout's prefix, such as `bert.`, and its LayerNorms the old names `gamma` and
+    `beta`.
     """
-    table, ours, others = {there: here for here, there in NAME_PAIRS}, {}, {}
+    table, ours, others = {there: here for here, there in layout.pairs}, {}, {}
     for name, tensor in state.items():
-        renamed = _translate(name.removeprefix("bert."), table)
+        renamed = _translate(name.removeprefix(f"{layout.kind}."), table)
         if renamed is None:
             others[name] = tensor
         else:
@@ -88,27 +113,29 @@ def _translate(name: str, table: Mapping[str, str]) -> str | None:
     return f"{pattern.format(number[1] if number else '')}.{OLD_NAMES.get(parameter, parameter)}"
 
 
-def check_weights(wanted: Mapping[str, Tensor], ours: Mapping, others: Mapping, source: str) -> None:
+def check_weights(
+    wanted: Mapping[str, Tensor], ours: Mapping, others: Mapping, source: str, layout: Layout = BERT
+) -> None:
     """Compare the weights read with the `wanted` ones. A missing, unknown or wrongly shaped weight raises
     InputError under transformers' name; known heads are named in one warning."""
     for name, tensor in wanted.items():
-        there = next(iter(to_huggingface_names({name: tensor})))
+        there = next(iter(to_huggingface_names({name: tensor}, layout=layout)))
         if name not in ours:
-            raise InputError(f"{source} lacks the weight {there}: take a complete BERT checkpoint.")
+            raise InputError(f"{source} lacks the weight {there}: take a complete {layout.kind.upper()} checkpoint.")
         if ours[name].shape != tensor.shape:
             raise InputError(f"{source} has {there} as {tuple(ours[name].shape)}, its config asks "
                              f"for {tuple(tensor.shape)}: use the config.json that belongs to the weights.")
-    surplus = [*to_huggingface_names({name: ours[name] for name in ours if name not in wanted})]
+    surplus = [*to_huggingface_names({name: ours[name] for name in ours if name not in wanted}, layout=layout)]
     heads = set()
     for name in others:
-        bare = name.removeprefix("bert.")
-        head = next((head for head in KNOWN_HEADS if bare == head or bare.startswith(head + ".")), None)
+        bare = name.removeprefix(f"{layout.kind}.")
+        head = next((head for head in layout.heads if bare == head or bare.startswith(head + ".")), None)
         heads.add(head)
         if head is None:
             surplus.append(name)
     if surplus:
         raise InputError(f"{source} has weights that this encoder lacks: {', '.join(surplus[:5])}"
-                         f"{' ...' if len(surplus) > 5 else ''}; take a BERT checkpoint of this size.")
+                         f"{' ...' if len(surplus) > 5 else ''}; take a {layout.kind.upper()} checkpoint of this size.")
     if heads:
         warnings.warn(f"Only the encoder was loaded; left out of {source}: {', '.join(sorted(heads))}.",
                       stacklevel=3)
@@ -137,13 +164,14 @@ def checkpoint_folder(path_or_name: str | Path) -> Path:
     return folder
 
 
-def encoder_settings(config: Mapping) -> dict:
-    """The part of a BERT config that decides the encoder's sizes and numbers. Raises InputError for a setting
+def encoder_settings(config: Mapping, layout: Layout = BERT) -> dict:
+    """The part of a config that decides the encoder's sizes and numbers. Raises InputError for a setting
     that asks for another computation, such as relative positions."""
-    for key, only in ONLY_VALUE.items():
+    only_value = {"model_type": layout.kind, **layout.only_value}
+    for key, only in only_value.items():
         if config.get(key) not in (only, None):
             raise InputError(f"{key} is {config[key]!r}: this encoder computes only {key} = {only!r}.")
-    return {key: value for key, value in config.items() if key not in NO_EFFECT and key not in ONLY_VALUE}
+    return {key: value for key, value in config.items() if key not in layout.no_effect and key not in only_value}
 
 
 def read_config(folder: Path) -> dict:

@@ -388,7 +388,7 @@ def test_configs_with_unknown_names():
         EncoderConfig.tiny(layers=3)
     with pytest.raises(InputError, match="The config lacks hidden_size"):
         EncoderConfig.from_dict({"vocab_size": 101})
-    with pytest.raises(InputError, match="'head.bias' is not a weight of BertEncoder"):
+    with pytest.raises(InputError, match="'head.bias' is not a weight of this encoder"):
         to_huggingface_names({"head.bias": torch.zeros(1)})
 
 

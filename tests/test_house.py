@@ -26,7 +26,7 @@ FLOORS = [
     {"pretraining"},
     {"checkpoints"},
     {"runs"},
-    {"ablation", "figures", "directions", "tasks"},
+    {"ablation", "figures", "directions", "tasks", "relatives"},
     {"plateau", "experiments"},
     {"exercises", "commands"},
     {"__main__"},
@@ -84,7 +84,8 @@ def test_a_module_is_short_and_says_what_it_is_for(path):
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 def test_a_chapter_and_its_module_name_each_other(path):
     module = OTHER_NAME.get(path.stem, path.stem)
-    source = PACKAGE / ("tasks" if path.parent.name == "tasks" else "") / f"{module}.py"
+    folder = PACKAGE / path.parent.name  # of the part, where there is one
+    source = (folder if folder.is_dir() else PACKAGE) / f"{module}.py"
     assert source.is_file(), f"the chapter {path.stem} has no module"
     assert f"book/{path.parent.name}/{path.stem}" in ast.get_docstring(ast.parse(source.read_text(encoding="utf-8")))
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]

@@ -1,0 +1,1 @@
+"""BERT's relatives: each a small, visible difference from `bert`. Chapters: `book/relatives/`."""
