@@ -1,0 +1,133 @@
+"""Which questions without an answer are easy to find: written by people, picked by shared words, or made by rule, on
+SQuAD 2.0 itself. Chapter: `book/tasks/squad`.
+
+    python -m spanbert_tutorial.experiments.negatives --data FOLDER --output FILE
+
+Two guessers that learn nothing, on a half of the development set; and the shipped model fine-tuned on SQuAD 2.0, on
+the articles of that half that it was not trained on. Measure: AUC of the null scores against the answerable questions
+of the same texts, with 95 % bootstrap intervals over articles.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from spanbert_tutorial import ablation
+from spanbert_tutorial.checkpoints import check_output
+from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.experiments import squad_real
+from spanbert_tutorial.tasks.answer_figures import predictions, score_windows
+from spanbert_tutorial.tasks.question_answering import QuestionAnswerer
+from spanbert_tutorial.tasks.squad import Question
+from spanbert_tutorial.tasks.squad_negatives import (
+    RULES,
+    WordWeights,
+    auc,
+    changed,
+    lexical_guess,
+    picked,
+    type_guess,
+)
+
+MODEL = "spanbert-mini-squad2"
+DRAWS = 1_000
+NullScores = Callable[[Sequence[Question]], list[float]]
+
+
+def kinds_of(questions: Sequence[Question]) -> dict[str, list[Question]]:
+    """Questions without an answer by kind; the made ones start from the answerable `questions`."""
+    weights = weights_of(questions)
+    made = changed(questions, np.random.default_rng(0))
+    kinds = {"written": [question for question in questions if not question.answers],
+             "picked, other article": picked(questions, weights, False),
+             "picked, same article": picked(questions, weights, True)}
+    kinds |= {rule: [question for question in made if question.category == rule] for rule in RULES}
+    return {kind: group for kind, group in kinds.items() if group}
+
+
+def weights_of(questions: Sequence[Question]) -> WordWeights:
+    return WordWeights(sorted({question.context for question in questions}))
+
+
+def bootstrap(having: dict[str, list[float]], without: dict[str, list[float]]) -> list[float]:
+    """95 % interval of the AUC when articles are drawn with replacement. having, without: null scores by article."""
+    rng, titles = np.random.default_rng(1), sorted(having)
+    values = []
+    for _ in range(DRAWS):
+        drawn = [titles[i] for i in rng.integers(len(titles), size=len(titles))]
+        pair = [[value for title in drawn for value in group.get(title, [])] for group in (having, without)]
+        if all(pair):
+            values.append(fast_auc(*pair))
+    return [round(float(value), 4) for value in np.percentile(values, [2.5, 97.5])]
+
+
+def fast_auc(having: Sequence[float], without: Sequence[float]) -> float:
+    """`squad_negatives.auc` by sorting: the same number, without a table of all pairs."""
+    below, up_to = (np.searchsorted(np.sort(having), without, side=side) for side in ("left", "right"))
+    return float((below + up_to).mean() / 2 / len(having))
+
+
+def by_article(questions: Sequence[Question], scores: Sequence[float]) -> dict[str, list[float]]:
+    groups: dict[str, list[float]] = {}
+    for question, value in zip(questions, scores, strict=True):
+        groups.setdefault(question.title, []).append(value)
+    return groups
+
+
+def compare(questions: Sequence[Question], null_scores: NullScores) -> dict[str, dict]:
+    """AUC and interval of every kind, and `before`: the AUC of the questions that the kind was made from."""
+    answerable = [question for question in questions if question.answers]
+    scores = dict(zip((question.id for question in answerable), null_scores(answerable), strict=True))
+    having, result = by_article(answerable, list(scores.values())), {}
+    for kind, group in kinds_of(questions).items():
+        nulls = null_scores(group)
+        sources = [scores[number] for q in group if (number := q.id.removesuffix(f"-{q.category}")) in scores]
+        result[kind] = {"questions": len(group), "auc": round(auc(list(scores.values()), nulls), 4),
+                        "interval": bootstrap(having, by_article(group, nulls))}
+        if sources:
+            result[kind]["before"] = round(auc(list(scores.values()), sources), 4)
+    return result
+
+
+def run_all(folder: Path, output: Path) -> None:
+    """All three readers; writes the results whole."""
+    check_output(output)
+    questions, unseen = squad_real.read(folder, ["dev-v2.0-half"]), squad_real.by_article(folder)["test"]
+    weights = weights_of(questions)
+    answerer = QuestionAnswerer.from_pretrained(data_path("checkpoints", MODEL))
+
+    def trained(group: Sequence[Question]) -> list[float]:
+        _, odds = predictions(score_windows(answerer, group))
+        return [odds[question.id] for question in group]
+
+    results = {"lexical": compare(questions, lambda group: [lexical_guess(q, weights).null_score for q in group]),
+               "type": compare(questions, lambda group: [type_guess(q, weights).null_score for q in group]),
+               "trained": compare(unseen, trained)}
+    command = "python -m spanbert_tutorial.experiments.negatives --data FOLDER --output FILE"
+    content = {"command": command, "surroundings": ablation.surroundings(), "model": MODEL,
+               "articles": {"lexical": len({q.title for q in questions}), "trained": len({q.title for q in unseen})},
+               "results": results}
+    print(json.dumps(results, indent=1))
+    ablation.write_whole(output, content)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = argparse.ArgumentParser(description="Which questions without an answer are easy to find.")
+    options.add_argument("--data", type=Path, required=True, help="folder of SQuAD files (.json.xz)")
+    options.add_argument("--output", type=Path, required=True, help="JSON file of the results")
+    chosen = options.parse_args(arguments)
+    try:
+        run_all(chosen.data, chosen.output)
+    except InputError as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,167 @@
+"""Question answering on real questions: two pre-trained starts and new weights, several seeds, and baselines that learn
+nothing. Chapters: `book/tasks/question_answering`, `book/tasks/squad`.
+
+    python -m spanbert_tutorial.experiments.squad_real --data FOLDER --models FOLDER --output FILE
+
+SQuAD 1.1: trained on a part of its training set and two further sets, scored on a half of its development set. SQuAD
+2.0: each model of before is trained on, on articles of the 2.0 files, and scored on other articles; the threshold for
+"no answer" is chosen on a third group. A stopped command goes on where it was.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import torch
+
+from spanbert_tutorial import ablation
+from spanbert_tutorial.bert import BertEncoder
+from spanbert_tutorial.checkpoints import continue_from
+from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.pretraining import start_positions_from_sinusoids
+from spanbert_tutorial.tasks import squad
+from spanbert_tutorial.tasks.answer_figures import predictions, score_windows
+from spanbert_tutorial.tasks.question_answering import FineTuning, QuestionAnswerer, fine_tune
+from spanbert_tutorial.tasks.squad import Question
+from spanbert_tutorial.tasks.squad_negatives import Guess, WordWeights, lexical_guess, type_guess
+from spanbert_tutorial.wordpiece import WordPiece
+
+Guessed = tuple[dict[str, str], Sequence[Question], dict[str, float]]  # texts and null scores by id
+STARTS = ("spanbert-mini", "bert-mini", "new weights")
+TRAIN = ("train-v1.1-part", "squadshifts-reddit", "squadshifts-amazon_reviews")
+TEST = "dev-v1.1-half"
+WITH_UNANSWERABLE = ("train-v2.0-part", "dev-v2.0-half")
+SEEDS = 3
+SQUAD1 = FineTuning(epochs=3)
+SQUAD2 = FineTuning(epochs=3, peak_learning_rate=3e-4)
+
+
+def read(folder: Path, names: Sequence[str]) -> list[Question]:
+    """The questions of files NAME.json.xz, each id once (SQuAD 1.1 and 2.0 share some)."""
+    found = [question for name in names for question in squad.read(folder / f"{name}.json.xz")]
+    return list({question.id: question for question in found}.values())
+
+
+def by_article(folder: Path) -> dict[str, list[Question]]:
+    """The questions of the 2.0 files, no article in two groups: `test` every third article of the development part,
+    `tune` every sixth, `train` all others."""
+    train, dev = (read(folder, [name]) for name in WITH_UNANSWERABLE)
+    titles = sorted({question.title for question in dev})
+    group = {title: ("test", "train", "tune", "test", "train", "train")[i % 6] for i, title in enumerate(titles)}
+    parts: dict[str, list[Question]] = {"train": train, "tune": [], "test": []}
+    for question in dev:
+        parts[group[question.title]].append(question)
+    return parts
+
+
+def start(name: str, seed: int) -> tuple[BertEncoder, WordPiece]:
+    """The encoder of a shipped checkpoint, or new weights of the same sizes, and the vocabulary of both."""
+    folder = data_path("checkpoints", STARTS[0] if name == "new weights" else name)
+    encoder = continue_from(folder, "mlm")[0].encoder
+    if name == "new weights":
+        encoder = BertEncoder(replace(encoder.config, initializer_range=0.03), torch.Generator().manual_seed(seed))
+        start_positions_from_sinusoids(encoder)
+    return encoder, WordPiece.from_file(folder / "tokenizer.json")
+
+
+def scored(answerer: QuestionAnswerer, questions: Sequence[Question], tune: Sequence[Question] = ()) -> dict:
+    """Scores in percent; with `tune`, at the threshold that is best there, and beside it the best one on the questions
+    themselves."""
+    test = answered(answerer, questions)
+    return tuned(test, answered(answerer, tune)) if tune else squad.score(*test[:2])
+
+
+def answered(answerer: QuestionAnswerer, questions: Sequence[Question]) -> Guessed:
+    texts, odds = predictions(score_windows(answerer, questions))
+    return texts, questions, odds
+
+
+def tuned(test: Guessed, tune: Guessed) -> dict[str, float]:
+    """Scores at the threshold that is best on `tune`, and `same`: F1 with one tuned on the test questions."""
+    best, threshold = squad.best_threshold(*tune)
+    if best == squad.score(dict.fromkeys(tune[0], ""), tune[1])["f1"]:  # then the official search says 0; we say: never
+        threshold = min(*tune[2].values(), *test[2].values()) - 1
+    same = squad.best_threshold(*test)[0]
+    return {**squad.score(*test, threshold), "threshold": threshold, "same": same}
+
+
+def baselines(data: dict[str, list[Question]]) -> dict[str, dict]:
+    """What needs no training: two guessers, abstaining, and people."""
+    found: dict[str, dict] = {"people": {"squad1": squad.human_score(data["squad1 test"])}}
+    guessers: dict[str, Callable[[Question, WordWeights], Guess]] = {"lexical": lexical_guess, "type": type_guess}
+    for name, guess in guessers.items():
+        found[name] = {"squad1": squad.score(*guessed(guess, data["squad1 test"])[:2])}
+        found[name]["squad2"] = tuned(*(guessed(guess, data[f"squad2 {group}"]) for group in ("test", "tune")))
+    nothing = {question.id: "" for question in data["squad2 test"]}
+    found["always abstain"] = {"squad2": squad.score(nothing, data["squad2 test"])}
+    return found
+
+
+def guessed(guess: Callable, questions: Sequence[Question]) -> Guessed:
+    """What a guesser says that weighs words by the questions' own contexts."""
+    weights = WordWeights(sorted({question.context for question in questions}))
+    guesses = {question.id: guess(question, weights) for question in questions}
+    texts = {number: one.text for number, one in guesses.items()}
+    return texts, questions, {number: one.null_score for number, one in guesses.items()}
+
+
+def all_questions(folder: Path) -> dict[str, list[Question]]:
+    """Every group of questions by its name."""
+    data = {"squad1 train": read(folder, TRAIN), "squad1 test": read(folder, [TEST])}
+    return data | {f"squad2 {name}": group for name, group in by_article(folder).items()}
+
+
+def runs_of(name: str, seed: int, data: dict[str, list[Question]], models: Path) -> list[dict]:
+    """Fine-tunes one start on SQuAD 1.1, then on 2.0; the models of the first seed are kept in `models`."""
+    encoder, wordpiece = start(name, seed)
+    rows = []
+    for task, settings in (("squad1", SQUAD1), ("squad2", SQUAD2)):
+        settings = replace(settings, seed=seed)
+        answerer, history = fine_tune(encoder, wordpiece, data[f"{task} train"], settings)
+        result = scored(answerer, data[f"{task} test"], data.get(f"{task} tune", ()))
+        row = {"start": name, "task": task, "seed": seed, "settings": asdict(settings)}
+        rows.append({**row, "steps": len(history.steps), "loss": history.mean("loss", 100), "score": result})
+        print(name, task, seed, {measure: round(value, 2) for measure, value in result.items()}, flush=True)
+        if seed == 0:
+            answerer.save(models / f"{name.replace(' ', '-')}-{task}", {"row.json": json.dumps(rows[-1], indent=1)})
+    return rows
+
+
+def run_all(folder: Path, models: Path, output: Path, seeds: int) -> None:
+    """Everything that `output` does not hold yet; it is written whole after each start and seed."""
+    data = all_questions(folder)
+    content = json.loads(output.read_text(encoding="utf-8")) if output.exists() else {}
+    if not content:
+        counts = {name: [len(group), sum(not q.answers for q in group)] for name, group in data.items()}
+        command = f"python -m {sys.modules['__main__'].__spec__.name} --data FOLDER --models FOLDER --output FILE"
+        content = {"command": command, "surroundings": ablation.surroundings(), "questions": counts,
+                   "baselines": baselines(data), "rows": []}
+    done = {(row["start"], row["seed"]) for row in content["rows"]}
+    for seed in range(seeds):
+        for name in STARTS:
+            if (name, seed) not in done:
+                content["rows"] += runs_of(name, seed, data, models)
+                ablation.write_whole(output, content)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = argparse.ArgumentParser(description="Question answering on SQuAD, several starts and seeds.")
+    options.add_argument("--data", type=Path, required=True, help="folder of SQuAD files (.json.xz)")
+    options.add_argument("--models", type=Path, required=True, help="folder for the models of the first seed")
+    options.add_argument("--output", type=Path, required=True, help="JSON file of the results")
+    options.add_argument("--seeds", type=int, default=SEEDS)
+    chosen = options.parse_args(arguments)
+    try:
+        run_all(chosen.data, chosen.models, chosen.output, chosen.seeds)
+    except InputError as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,88 @@
+"""The experiments on real questions: groups of articles, thresholds, stopping and going on, AUC."""
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from spanbert_tutorial.experiments import negatives, squad_real
+from spanbert_tutorial.tasks.squad import Answer, Question
+from spanbert_tutorial.tasks.squad_negatives import auc
+
+
+def question(number: str, answer: str = "", title: str = "one") -> Question:
+    context = f"Mara wrote book {number} in Brell. {answer}"
+    marks = (Answer(answer, context.index(answer)),) if answer else ()
+    return Question(number, f"Who wrote book {number}?", context, title, marks)
+
+
+TEST = [question("a", "Mara"), question("b", "Brell"), question("c")]
+TEXTS = {"a": "Mara", "b": "Brell", "c": "Mara"}
+
+
+def test_the_threshold_comes_from_the_other_questions():
+    tune = {"a": "Mara", "c": "Mara"}, [TEST[0], TEST[2]], {"a": -1.0, "c": 2.0}
+    test = TEXTS, TEST, {"a": -3.0, "b": -2.0, "c": -2.5}
+    result = squad_real.tuned(test, tune)
+    assert result["threshold"] == -1.0
+    assert result["f1"] == pytest.approx(200 / 3)  # the unanswerable one is answered
+    assert result["same"] == pytest.approx(200 / 3)
+
+
+def test_where_abstaining_is_best_nothing_is_answered():
+    tune = {"c": "Mara"}, [TEST[2]], {"c": -5.0}
+    result = squad_real.tuned((TEXTS, TEST, {"a": -7.0, "b": 0.0, "c": 1.0}), tune)
+    assert result["threshold"] == -8.0
+    assert result["HasAns_f1"] == 0 and result["NoAns_f1"] == 100
+
+
+def test_a_stopped_run_goes_on_where_it_was(tmp_path, monkeypatch):
+    asked = []
+
+    def runs_of(name, seed, data, models):
+        asked.append((name, seed))
+        if len(asked) == 3:
+            raise KeyboardInterrupt
+        return [{"start": name, "seed": seed, "score": {"f1": 1.0}}]
+
+    monkeypatch.setattr(squad_real, "runs_of", runs_of)
+    monkeypatch.setattr(squad_real, "all_questions", lambda folder: {"squad1 test": TEST})
+    monkeypatch.setattr(squad_real, "baselines", lambda data: {})
+    output = tmp_path / "squad.json"
+    with pytest.raises(KeyboardInterrupt):
+        squad_real.run_all(tmp_path, tmp_path, output, 1)
+    assert len(json.loads(output.read_text())["rows"]) == 2
+    squad_real.run_all(tmp_path, tmp_path, output, 1)
+    rows = json.loads(output.read_text())["rows"]
+    assert [row["start"] for row in rows] == list(squad_real.STARTS)
+    assert asked[2:] == [("new weights", 0)] * 2
+
+
+def test_a_missing_folder_is_named(tmp_path, capsys):
+    options = ["--data", str(tmp_path), "--models", str(tmp_path), "--output", str(tmp_path / "out.json")]
+    assert squad_real.main(options) == 2
+    assert "does not exist" in capsys.readouterr().err
+
+
+def test_the_auc_by_sorting_equals_the_plain_one():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        having, without = rng.integers(0, 6, 13), rng.integers(1, 7, 8)
+        assert negatives.fast_auc(having, without) == pytest.approx(auc(having, without))
+
+
+def test_a_worthless_null_score_finds_no_kind():
+    questions = [question(str(i), "Mara" if i % 2 else "", f"title {i // 4}") for i in range(16)]
+    table = negatives.compare(questions, lambda group: [0.0] * len(group))
+    assert {row["auc"] for row in table.values()} == {0.5} and len(table) >= 3
+    assert table["written"]["interval"] == [0.5, 0.5]
+
+
+@pytest.mark.real_data
+def test_no_article_is_in_two_groups():
+    groups = squad_real.by_article(Path(os.environ["SPANBERT_TUTORIAL_REAL_DATA"], "squad"))
+    titles = {name: {q.title for q in group} for name, group in groups.items()}
+    assert not titles["train"] & titles["test"] and not titles["tune"] & (titles["train"] | titles["test"])
+    assert [len(titles[name]) for name in ("train", "tune", "test")] == [18, 3, 6]
