@@ -75,25 +75,26 @@ class Layer(nn.Module):
         self.attention = SelfAttention(config)
         self.attention_norm = nn.LayerNorm(config.hidden_size, config.layer_norm_eps)
         self.expand = nn.Linear(config.hidden_size, config.intermediate_size)
+        self.gelu = nn.GELU(config.gelu)  # in BERT the exact GELU, by erf
         self.contract = nn.Linear(config.intermediate_size, config.hidden_size)
         self.feed_forward_norm = nn.LayerNorm(config.hidden_size, config.layer_norm_eps)
         self.dropout = nn.Dropout(config.hidden_dropout_prob)
 
     def forward(self, hidden: Tensor, mask: Tensor | None) -> Tensor:
         hidden = self.attention_norm(hidden + self.dropout(self.attention(hidden, mask)))
-        changed = self.contract(functional.gelu(self.expand(hidden)))  # the exact GELU, by erf
+        changed = self.contract(self.gelu(self.expand(hidden)))
         return self.feed_forward_norm(hidden + self.dropout(changed))
 
 
 class BertEncoder(nn.Module):
     """Embeddings and a stack of layers: ids [B,n] -> hidden states [B,n,H]. BERT §3."""
 
-    config_class = EncoderConfig
+    config_class, embeddings_class = EncoderConfig, Embeddings  # relatives have their own
 
     def __init__(self, config: EncoderConfig, generator: torch.Generator | None = None) -> None:
         super().__init__()
         self.config = config
-        self.embeddings = Embeddings(config)
+        self.embeddings = self.embeddings_class(config)
         self.layers = nn.ModuleList(Layer(config) for _ in range(config.num_hidden_layers))
         initialise(self, config.initializer_range, generator)
 
@@ -123,7 +124,7 @@ class BertEncoder(nn.Module):
 
     def _check(self, ids: Tensor, segments: Tensor | None, attention_mask: Tensor | None) -> Tensor | None:
         """The attention mask as true/false [B,1,1 or n,n], None if all may look at all, once all fits together."""
-        longest = self.config.max_position_embeddings
+        longest = self.config.longest
         if ids.dim() != 2 or 0 in ids.shape:
             raise InputError(f"ids have the shape {tuple(ids.shape)}: give a batch [B,n], a row a sequence.")
         if ids.shape[1] > longest:
@@ -147,11 +148,7 @@ class BertEncoder(nn.Module):
         """An encoder with the weights of a transformers model of this kind, of a folder (`config.json` beside
         `model.safetensors` or `pytorch_model.bin`) or of a hub name, in float32 or better, in `.eval()`. A warning
         names the heads left out. A missing, unknown or wrongly shaped weight raises InputError."""
-        if isinstance(model_or_path, nn.Module):
-            config, state, source = model_or_path.config.to_dict(), model_or_path.state_dict(), "the model"
-        else:
-            folder = checkpoint_folder(model_or_path)
-            config, state, source = read_config(folder), read_weights(folder), str(folder)
+        config, state, source = cls._read(model_or_path)
         with torch.device("meta"):  # no memory, no random numbers: the weights below take these places
             encoder = cls(cls.config_class.from_dict(config))
         layout = cls.config_class.layout
@@ -160,6 +157,14 @@ class BertEncoder(nn.Module):
         copies = {name: w.to(torch.promote_types(w.dtype, torch.float32), copy=True) for name, w in ours.items()}
         encoder.load_state_dict(copies, assign=True)
         return encoder.eval()
+
+    @classmethod
+    def _read(cls, model_or_path: nn.Module | str | Path) -> tuple[dict, dict[str, Tensor], str]:
+        """Config, weights under transformers' names, and where they came from; relatives with heads complete them."""
+        if isinstance(model_or_path, nn.Module):
+            return model_or_path.config.to_dict(), model_or_path.state_dict(), "the model"
+        folder = checkpoint_folder(model_or_path)
+        return read_config(folder), read_weights(folder), str(folder)
 
     def to_huggingface(self) -> nn.Module:
         """The same model in `transformers`, without pooler: same numbers, same float type, in `.eval()` mode."""
@@ -208,20 +213,24 @@ def _check_values(name: str, tensor: Tensor | None, shape: torch.Size, size: int
 
 class MaskedLanguageModelHead(nn.Module):
     """States [...,H] -> logits [...,V]: dense, GELU, LayerNorm, then the word embeddings once more (the same
-    tensor) as decoder, with a bias of its own. BERT §3.1; chapter `masking`."""
+    tensor) as decoder, with a bias of its own. BERT §3.1; chapter `masking`.
+
+    Where the embeddings are narrower than H, as in some relatives, dense makes the states as narrow."""
 
     def __init__(
-        self, hidden_size: int, embedding_weight: nn.Parameter, layer_norm_eps: float = 1e-12
+        self, hidden_size: int, embedding_weight: nn.Parameter, layer_norm_eps: float = 1e-12, gelu: str = "none"
     ) -> None:
         super().__init__()
-        self.dense = nn.Linear(hidden_size, hidden_size)
-        self.layer_norm = nn.LayerNorm(hidden_size, layer_norm_eps)
+        width = embedding_weight.shape[1]  # H in BERT
+        self.dense = nn.Linear(hidden_size, width)
+        self.gelu = nn.GELU(gelu)
+        self.layer_norm = nn.LayerNorm(width, layer_norm_eps)
         self.embedding_weight = embedding_weight  # [V,H], tied: training moves it here and in the embeddings
         self.bias = nn.Parameter(torch.zeros(len(embedding_weight)))
         initialise(self)
 
     def forward(self, hidden: Tensor) -> Tensor:
-        transformed = self.layer_norm(functional.gelu(self.dense(hidden)))
+        transformed = self.layer_norm(self.gelu(self.dense(hidden)))
         return functional.linear(transformed, self.embedding_weight, self.bias)
 
 

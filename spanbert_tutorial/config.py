@@ -18,6 +18,7 @@ class EncoderConfig:
     """Sizes of an encoder, named as in transformers' `BertConfig`. Raises InputError when they do not fit."""
 
     layout: ClassVar[Layout] = BERT  # how transformers stores it; relatives have their own
+    gelu: ClassVar[str] = "none"  # how GELU is approximated: not at all, or by "tanh"
 
     vocab_size: int = 28_996  # BERT's cased vocabulary, which SpanBERT uses too
     hidden_size: int = 768
@@ -42,6 +43,11 @@ class EncoderConfig:
         if self.hidden_size % self.num_attention_heads:
             raise InputError(f"hidden_size {self.hidden_size} cannot be shared evenly among "
                              f"{self.num_attention_heads} heads: make num_attention_heads a divisor of it.")
+
+    @property
+    def longest(self) -> int:
+        """Tokens of the longest input. A relative may need some rows of the position table for something else."""
+        return self.max_position_embeddings
 
     @classmethod
     def preset(cls, name: str, **changes: float) -> Self:

@@ -16,14 +16,17 @@ NO_TARGET = -100  # where nothing is to be predicted; PyTorch's cross-entropy pa
 
 
 class Embeddings(nn.Module):
-    """Word + segment + position vectors, added, then LayerNorm and dropout. BERT §3, figure 2."""
+    """Word + segment + position vectors, added, then LayerNorm and dropout. BERT §3, figure 2.
 
-    def __init__(self, config: EncoderConfig) -> None:
+    width: of the vectors; H by default, as in BERT. A relative with narrower ones makes them H wide itself."""
+
+    def __init__(self, config: EncoderConfig, width: int | None = None) -> None:
         super().__init__()
-        self.words = nn.Embedding(config.vocab_size, config.hidden_size)
-        self.positions = nn.Embedding(config.max_position_embeddings, config.hidden_size)
-        self.segments = nn.Embedding(config.type_vocab_size, config.hidden_size)
-        self.layer_norm = nn.LayerNorm(config.hidden_size, config.layer_norm_eps)
+        width = width or config.hidden_size
+        self.words = nn.Embedding(config.vocab_size, width)
+        self.positions = nn.Embedding(config.max_position_embeddings, width)
+        self.segments = nn.Embedding(config.type_vocab_size, width)
+        self.layer_norm = nn.LayerNorm(width, config.layer_norm_eps)
         self.dropout = nn.Dropout(config.hidden_dropout_prob)
 
     def forward(self, ids: Tensor, segments: Tensor | None) -> Tensor:

@@ -29,13 +29,15 @@ __all__ = [
 
 
 class PretrainingModel(nn.Module):
-    """Encoder with the heads of an objective. Called with a batch it returns its losses in nats."""
+    """Encoder with the heads of an objective. Called with a batch it returns its losses in nats.
 
-    def __init__(self, config: EncoderConfig, objective: Objective):
+    encoder: of a relative, with this config; by default BERT's."""
+
+    def __init__(self, config: EncoderConfig, objective: Objective, encoder: BertEncoder | None = None):
         super().__init__()
-        self.encoder = BertEncoder(config)
-        embedding = self.encoder.embeddings.words.weight
-        self.masked_language_model = MaskedLanguageModelHead(config.hidden_size, embedding, config.layer_norm_eps)
+        self.encoder = BertEncoder(config) if encoder is None else encoder
+        width, embedding = config.hidden_size, self.encoder.embeddings.words.weight
+        self.masked_language_model = MaskedLanguageModelHead(width, embedding, config.layer_norm_eps, config.gelu)
         self.boundary = SpanBoundaryObjective(config.hidden_size, embedding) if objective.boundary else None
         self.next_sentence = NextSentenceHead(config.hidden_size) if objective.next_sentence else None
         for head in (self.masked_language_model, self.boundary, self.next_sentence):

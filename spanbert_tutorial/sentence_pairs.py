@@ -1,7 +1,8 @@
-"""Pairs of segments with next sentence prediction labels. Chapter: `book/bert/sentence_pairs`.
+"""Pairs of segments with labels of next sentence prediction or of sentence order prediction. Chapters:
+`book/bert/sentence_pairs`; the order in `book/relatives/albert`.
 
-Source: BERT §3.1 (task 2) and appendix A.2. Label 0 = IsNext, 1 = NotNext, as in `transformers`; other sources write it
-the other way round.
+Sources: BERT §3.1 (task 2) and appendix A.2; ALBERT §3.1. Label 0 = IsNext, 1 = NotNext, as in `transformers`; other
+sources write it the other way round. Of the order: 0 = as in the text, 1 = swapped.
 """
 
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from spanbert_tutorial.corpora import EncodedCorpus
 from spanbert_tutorial.errors import InputError
 
 IS_NEXT, NOT_NEXT = 0, 1
+IN_ORDER, SWAPPED = 0, 1
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,31 @@ def sentence_pairs(corpus: EncodedCorpus, max_pieces: int, rng: np.random.Genera
             at = middle if not_next else stop
     table = np.array(rows, dtype=np.int64)
     return Pairs(table[:, 0:2], table[:, 2:4], table[:, 4], int(cut[IS_NEXT]), int(cut[NOT_NEXT]), int(alone))
+
+
+def sentence_order_pairs(corpus: EncodedCorpus, max_pieces: int, rng: np.random.Generator) -> Pairs:
+    """Two neighbouring segments of one document, with probability 1/2 swapped: for sentence order prediction.
+
+    Chunks, splits and cuts are those of `sentence_pairs`, so only the wrong pairs differ. A chunk of one sentence has
+    no order; it is left out, and `alone` counts it. Raises InputError when that leaves no pair. ALBERT §3.1.
+    """
+    rows, cut, alone = [], 0, 0
+    for bounds in document_sentences(corpus):
+        at = 0
+        while at < len(bounds) - 1:
+            start, at = at, chunk_end(bounds, at, max_pieces)
+            if at - start < 2:
+                alone += 1
+                continue
+            middle = bounds[start + int(rng.integers(1, at - start))]
+            parts = fit((bounds[start], middle), (middle, bounds[at]), max_pieces, rng)
+            label = SWAPPED if rng.random() < 0.5 else IN_ORDER
+            rows.append((*parts[label], *parts[1 - label], label))
+            cut += bounds[at] - bounds[start] - sum(map(size, parts))
+    if not rows:
+        raise InputError("no chunk has two sentences, so none has an order: give longer documents or more max_pieces.")
+    table = np.array(rows, dtype=np.int64)
+    return Pairs(table[:, 0:2], table[:, 2:4], table[:, 4], int(cut), 0, alone)
 
 
 def document_sentences(corpus: EncodedCorpus) -> list[np.ndarray]:

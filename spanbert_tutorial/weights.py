@@ -105,6 +105,8 @@ def from_huggingface_names(
 
 
 def _translate(name: str, table: Mapping[str, str]) -> str | None:
+    if name in table:  # a pair may also name one weight alone
+        return table[name]
     module, _, parameter = name.rpartition(".")
     number = re.search(r"\.(\d+)\.", module)
     pattern = table.get(re.sub(r"\.\d+\.", ".{}.", module, count=1))

@@ -74,7 +74,7 @@ def test_the_auc_by_sorting_equals_the_plain_one():
 
 
 def test_a_worthless_null_score_finds_no_kind():
-    questions = [question(str(i), "Mara" if i % 2 else "", f"title {i // 4}") for i in range(16)]
+    questions = [question(str(i), f"Name{i}" if i % 2 else "", f"title {i // 4}") for i in range(16)]
     table = negatives.compare(questions, lambda group: [0.0] * len(group))
     assert {row["auc"] for row in table.values()} == {0.5} and len(table) >= 3
     assert table["written"]["interval"] == [0.5, 0.5]

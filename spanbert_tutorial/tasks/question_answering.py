@@ -1,5 +1,5 @@
-"""Extractive question answering: a start vector, an end vector, fine-tuning, answering. The task:
-`book/tasks/squad`.
+"""Extractive question answering: a start vector, an end vector, fine-tuning, answering. Chapter:
+`book/tasks/question_answering`.
 
 Sources: BERT §4.2, §4.3; SpanBERT §4.1 and appendix B. Windows and decoding: `tasks.windows`.
 """

@@ -1,5 +1,5 @@
-"""A question and a long context as several inputs, and the answer out of their scores. The task:
-`book/tasks/squad`.
+"""A question and a long context as several inputs, and the answer out of their scores. Chapter:
+`book/tasks/question_answering`.
 
 Sources: BERT §4.2 and §4.3 and its released code (windows, maximum context), SpanBERT's released code (the null score
 is the least over the windows). NumPy only; m context pieces, n positions of an input.
