@@ -4,10 +4,10 @@ import ast
 import importlib.util
 import re
 
-import api_page
 import pytest
 from test_house import FLOORS, PACKAGE, floor
 
+import api_page
 from environment import ROOT
 
 PAGE = (ROOT / "book" / "workshop" / "api.md").read_text(encoding="utf-8")

@@ -51,6 +51,7 @@ def kinds_of(questions: Sequence[Question]) -> dict[str, list[Question]]:
 
 
 def weights_of(questions: Sequence[Question]) -> WordWeights:
+    """Weights of the words in the questions' contexts."""
     return WordWeights(sorted({question.context for question in questions}))
 
 
@@ -73,6 +74,7 @@ def fast_auc(having: Sequence[float], without: Sequence[float]) -> float:
 
 
 def by_article(questions: Sequence[Question], scores: Sequence[float]) -> dict[str, list[float]]:
+    """The scores of each article's questions."""
     groups: dict[str, list[float]] = {}
     for question, value in zip(questions, scores, strict=True):
         groups.setdefault(question.title, []).append(value)

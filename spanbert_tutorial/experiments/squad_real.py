@@ -76,6 +76,7 @@ def scored(answerer: QuestionAnswerer, questions: Sequence[Question], tune: Sequ
 
 
 def answered(answerer: QuestionAnswerer, questions: Sequence[Question]) -> Guessed:
+    """What a model says."""
     texts, odds = predictions(score_windows(answerer, questions))
     return texts, questions, odds
 
