@@ -75,15 +75,24 @@ def check_output(folder: str | Path) -> Path:
 
 
 def save_checkpoint(
-    folder: str | Path, model: PretrainingModel, wordpiece: WordPiece, objective: str, texts: Mapping[str, str]
+    folder: str | Path,
+    model: PretrainingModel,
+    wordpiece: WordPiece,
+    objective: str,
+    texts: Mapping[str, str],
+    half: bool = False,
 ) -> None:
-    """Writes a checkpoint folder whole or not at all. texts: further files by name, such as its README.md.
+    """Writes a checkpoint folder whole or not at all. texts: further files by name, such as its README.md. half: store
+    float16, half the size; everything that opens the folder computes in float32 all the same.
 
     Raises InputError if the folder exists, cannot be written, or the objective is unknown.
     """
     Objective.named(objective)
     facts = {"spanbert_tutorial": {"objective": objective}}
-    write_folder(folder, model.encoder.config, "BertForMaskedLM", facts, model_state(model), wordpiece, texts)
+    state = model_state(model)
+    if half:
+        state = {name: weight.to(torch.float16) for name, weight in state.items()}
+    write_folder(folder, model.encoder.config, "BertForMaskedLM", facts, state, wordpiece, texts)
 
 
 def write_folder(
@@ -99,6 +108,7 @@ def write_folder(
     config.json. Raises InputError if the folder exists or cannot be written."""
     folder = check_output(folder)
     settings = {"model_type": "bert", "architectures": [architecture], "hidden_act": "gelu", **asdict(config), **facts}
+    settings["dtype"] = "float32"  # to compute in, whatever the weights are stored in; transformers reads it
     try:
         with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
             made = Path(scratch, folder.name)

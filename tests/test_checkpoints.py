@@ -128,6 +128,22 @@ def test_half_precision_on_disk_is_loaded_as_float32(tmp_path, wordpiece):
     assert {weight.dtype for weight in model.parameters()} == {torch.float32}
 
 
+def test_half_the_size_and_still_computed_in_float32(tmp_path, wordpiece):
+    model = model_of("span+sbo")
+    for name, half in (("whole", False), ("half", True)):
+        save_checkpoint(tmp_path / name, model, wordpiece, "span+sbo", {}, half=half)
+    stored = load_file(tmp_path / "half" / "model.safetensors")
+    assert {weight.dtype for weight in stored.values()} == {torch.float16}
+    sizes = [(tmp_path / name / "model.safetensors").stat().st_size for name in ("half", "whole")]
+    assert sizes[0] < 0.6 * sizes[1]
+    opened = BertModel.from_pretrained(tmp_path / "half", add_pooling_layer=False)
+    assert opened.dtype == torch.float32
+    ids = torch.arange(5, 20)[None]
+    ours = load_checkpoint(tmp_path / "half")[0].encoder(ids)
+    assert torch.allclose(opened(ids).last_hidden_state, ours, atol=1e-5)
+    assert torch.allclose(ours, model.encoder(ids), atol=0.02)
+
+
 def test_names_are_those_of_transformers(wordpiece):
     sizes = {"vocab_size": len(PIECES), "hidden_size": 16, "intermediate_size": 24}
     config = BertConfig(num_hidden_layers=2, num_attention_heads=2, **sizes)

@@ -30,6 +30,7 @@ def add_options(train: argparse.ArgumentParser) -> None:
     train.add_argument("--seed", type=int, default=0)
     train.add_argument("--init-from", help="start from this checkpoint (folder or hub name) instead of random weights")
     train.add_argument("--leave-out", help="text file of titles, one a line: these documents of a .jsonl are not read")
+    train.add_argument("--half", action="store_true", help="store the checkpoint in half precision, half the size")
     train.add_argument("--dry-run", action="store_true", help="say what the run would cost, and stop")
     train.add_argument("--resume", action="store_true", help="go on with a stopped run of the same options")
 
@@ -80,7 +81,8 @@ def pretrain(options: argparse.Namespace) -> None:
     figures = runs.held_out(model, run, text)
     metrics = (state / "metrics.jsonl").read_text(encoding="utf-8")
     about = card(run, options, text, model, figures, json.loads(metrics.splitlines()[-1]))
-    save_checkpoint(output, model, text.wordpiece, run.objective, {"README.md": about, "metrics.jsonl": metrics})
+    texts = {"README.md": about, "metrics.jsonl": metrics}
+    save_checkpoint(output, model, text.wordpiece, run.objective, texts, half=options.half)
     shutil.rmtree(state)
     report(model, text, figures)
     print(f"Checkpoint after {time.monotonic() - began:.0f} s: {output}\n"
