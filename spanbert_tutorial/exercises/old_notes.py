@@ -1,0 +1,125 @@
+"""Checks for the exercise of `book/tasks/old_notes`."""
+
+import re
+from collections.abc import Callable, Sequence
+from textwrap import fill
+
+from spanbert_tutorial.wordpiece import SPECIALS
+
+Rule = Callable[[Sequence[str], bool | None], bool]
+
+VOCABULARIES = {
+    "small letters only": [*SPECIALS, "the", "##s", "alice", "river"],
+    "small letters without special tokens": ["the", "river"],
+    "capitals in front": [*SPECIALS, "the", "##s", "Alice", "River"],
+    "a capital inside": [*SPECIALS, "the", "eBay", "river"],
+    "a capital after ##": [*SPECIALS, "the", "##Kay", "river"],
+    "a piece in capitals": [*SPECIALS, "the", "NATO", "river"],
+    "a capital with an accent": [*SPECIALS, "the", "Évora", "river"],
+    "a capital in every piece": [*SPECIALS, "The", "River"],
+    "digits and signs": [*SPECIALS, "the", "1873", "?", "[", "]", "中", "river"],
+}
+CASES = [(name, told) for name in VOCABULARIES for told in (None, True, False)]
+
+
+def is_special(piece: str) -> bool:
+    """Whether a piece stands in brackets, such as [CLS] or [unused1]."""
+    return piece.startswith("[") and piece.endswith("]")
+
+
+def lower_case(pieces: Sequence[str], told: bool | None) -> bool:
+    """Whether texts for this vocabulary must be lower-cased. told: what its tokenizer_config.json says, None if
+    nothing."""
+    if told is not None:
+        return told
+    return all(piece == piece.lower() for piece in pieces if not is_special(piece))
+
+
+def check_lower_case(attempt: Rule) -> None:
+    """Prints whether `attempt(pieces, told)` says rightly whether texts must be lower-cased."""
+    print(fill(diagnose_lower_case(attempt), 68))
+
+
+def diagnose_lower_case(attempt: Rule) -> str:
+    """One sentence: correct, or the likely mistake."""
+    answers = []
+    for name, told in CASES:
+        try:
+            answers.append(attempt(list(VOCABULARIES[name]), told))
+        except Exception as error:
+            return (f'Not yet: with the vocabulary "{name}" and told = {told} the function raises '
+                    f"{type(error).__name__}.")
+        if answers[-1] is None:
+            return (f"Not yet: with told = {told} the function returns nothing. End every way through it with "
+                    "`return`.")
+    if same(answers, lower_case):
+        return "Correct: what is told counts first, and a capital in an ordinary piece means a cased vocabulary."
+    named = next((sentence for mistake, sentence in MISTAKES if same(answers, mistake)), "")
+    return f"Not yet: {named or first_difference(answers)}"
+
+
+def same(answers: Sequence[bool], rule: Rule) -> bool:
+    """Whether the answers are those that a rule gives to the cases."""
+    wanted = [rule(VOCABULARIES[name], told) for name, told in CASES]
+    return [bool(answer) for answer in answers] == [bool(value) for value in wanted]
+
+
+def first_difference(answers: Sequence[bool]) -> str:
+    for (name, told), answer in zip(CASES, answers, strict=True):
+        wanted = lower_case(VOCABULARIES[name], told)
+        if bool(answer) != wanted:
+            break
+    return f'with the vocabulary "{name}" and told = {told} the answer is {wanted}, and you say {bool(answer)}.'
+
+
+# --- the likely mistakes, as rules ----------------------------------------------------------------------------------
+
+
+def rule(
+    capital: Callable[[str], bool] = lambda piece: piece != piece.lower(),
+    counts: Callable[[str], bool] = lambda piece: not is_special(piece),
+    enough: Callable = any,
+    silent: Callable[[bool | None], bool] = lambda told: told is None,
+) -> Rule:
+    """The right rule with one step changed. silent: when the vocabulary is asked."""
+
+    def changed(pieces: Sequence[str], told: bool | None) -> bool:
+        if not silent(told):
+            return bool(told)
+        return not enough(capital(piece) for piece in pieces if counts(piece))
+
+    return changed
+
+
+TOLD_FALSE = ("`told = False` is an answer, too: the text stays as it is. Ask `told is not None` instead of `if told`.")
+MISTAKES: list[tuple[Rule, str]] = [
+    (rule(counts=lambda piece: True),
+     "[CLS] and the other special tokens have capitals in every vocabulary. Leave them out."),
+    (rule(silent=lambda told: not told), TOLD_FALSE),
+    (rule(counts=lambda piece: True, silent=lambda told: not told),
+     "[CLS] and the other special tokens have capitals in every vocabulary. Leave them out. And `told = False` is an "
+     "answer, too."),
+    (rule(silent=lambda told: True), "you do not use what is told. It counts before the vocabulary."),
+    (lambda pieces, told: not lower_case(pieces, told),
+     "this is the other way round: you say whether the vocabulary is cased. A cased one must not be lower-cased."),
+    (lambda pieces, told: told if told is not None else not lower_case(pieces, None),
+     "without a word from the config it is the other way round: a capital means that texts must not be lower-cased."),
+    (lambda pieces, told: True if told is None else told,
+     "if nothing is told you lower-case. So does `transformers`, and that is the mistake: look into the vocabulary."),
+    (lambda pieces, told: False if told is None else told,
+     "if nothing is told you never lower-case. A vocabulary in small letters needs it: look into the pieces."),
+    (lambda pieces, told: True, "you always lower-case. Look at `told` and at the pieces."),
+    (lambda pieces, told: False, "you never lower-case. Look at `told` and at the pieces."),
+    (rule(capital=lambda piece: piece[:1].isupper()),
+     "you look at the first character only. A capital may stand later: eBay, ##Kay."),
+    (rule(capital=lambda piece: piece.removeprefix("##")[:1].isupper()),
+     "you look at the first letter only. A capital may stand later: eBay."),
+    (rule(capital=str.isupper), "`isupper` is true only when the whole piece is in capitals. One capital is enough."),
+    (rule(capital=lambda piece: re.search("[A-Z]", piece) is not None),
+     "A to Z are not all capitals: É is one, too. Compare the piece with `piece.lower()`."),
+    (rule(capital=lambda piece: not piece.islower()),
+     "`islower` is false for digits and signs, which have no case at all. Compare the piece with `piece.lower()`."),
+    (rule(counts=lambda piece: not is_special(piece) and not piece.startswith("##")),
+     "you pass over pieces with ##. They may have capitals, too: ##Kay."),
+    (rule(enough=all), "you ask whether all pieces have a capital. One such piece is enough: `any`."),
+]

@@ -1,0 +1,200 @@
+"""Tagging: a label for each word, here the entities of the almanac. Chapter: `book/tasks/question_answering`.
+
+The state of a word's first piece goes through one linear layer and a softmax; neighbouring tags do not see one another
+(no CRF). Sources: BERT §4 and §5.3 (CoNLL-2003); entities out of tags and their F1: the convention of CoNLL's scorer.
+Shapes: B batch, n sequence, w words of a text, T tags.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from spanbert_tutorial.almanac import split_sentences
+from spanbert_tutorial.batches import Batches
+from spanbert_tutorial.bert import BertEncoder, initialise
+from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.inputs import NO_TARGET, frame
+from spanbert_tutorial.tasks.question_answering import FineTuning, set_dropout, stacked
+from spanbert_tutorial.training import History, train
+from spanbert_tutorial.wordpiece import WordPiece, split_words
+
+Entity = tuple[int, int, str]  # (start, end, label): characters start to end of a text name something of this label
+LabelledText = tuple[str, list[Entity]]
+
+
+def labelled_sentences(document: dict) -> list[LabelledText]:
+    """The sentences of a document of the almanac (`almanac.read`) with their entities."""
+    found, begin = [], 0
+    for text in split_sentences(document["text"]):
+        end = begin + len(text)
+        found.append((text, [(e[0] - begin, e[1] - begin, e[2]) for e in document["entities"] if begin <= e[0] < end]))
+        begin = end + 1
+    return found
+
+
+def bio(words: np.ndarray, entities: Iterable[Entity]) -> list[str]:
+    """A tag for each word: B-label where an entity begins, I-label inside it, O elsewhere.
+
+    words: (begin, end) of each in characters, int [w,2]. An entity has every word that it touches; one without a word,
+    and two that share one, raise InputError.
+    """
+    tags = ["O"] * len(words)
+    for start, end, label in entities:
+        touched = np.flatnonzero((words[:, 0] < end) & (words[:, 1] > start))
+        if not len(touched) or any(tags[word] != "O" for word in touched):
+            raise InputError(f"the {label} at {start} to {end} has no word of its own: give entities without overlap.")
+        for number, word in enumerate(touched):
+            tags[word] = f"{'I' if number else 'B'}-{label}"
+    return tags
+
+
+def spans(tags: Sequence[str]) -> set[tuple[int, int, str]]:
+    """Entities (first word, last word, label) of any row of tags, as CoNLL's scorer reads it: an I-label that has no
+    entity of that label right before it begins one. Raises InputError for a tag that is not O, B-label or I-label."""
+    found: list[tuple[int, int, str]] = []
+    for word, tag in enumerate(tags):
+        kind, _, label = tag.partition("-")
+        if kind == "I" and found and found[-1][1:] == (word - 1, label):
+            found[-1] = (found[-1][0], word, label)
+        elif kind in ("B", "I") and label:
+            found.append((word, word, label))
+        elif tag != "O":
+            raise InputError(f'"{tag}" is no tag: use O, B-label or I-label.')
+    return set(found)
+
+
+def entity_scores(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> dict[str, float]:
+    """precision, recall, f1 in percent: an entity counts when both boundaries and the label are right, and a share of
+    nothing is 0. gold, predicted: a row of tags for each text. Rows that do not fit raise InputError."""
+    if [len(row) for row in gold] != [len(row) for row in predicted]:
+        raise InputError("gold and predicted tags differ in length: give one tag for each word of each text.")
+    counts = [(len(spans(a) & spans(b)), len(spans(a)), len(spans(b))) for a, b in zip(gold, predicted, strict=True)]
+    right, wanted, said = np.sum([(0, 0, 0), *counts], axis=0)
+    shares = {"precision": (right, said), "recall": (right, wanted), "f1": (2 * right, wanted + said)}
+    return {name: float(100 * part / max(whole, 1)) for name, (part, whole) in shares.items()}
+
+
+class NameList:
+    """Control: the names of labelled texts, looked up; of several that fit the longest, from left to right."""
+
+    def __init__(self, texts: Iterable[LabelledText]):
+        self.labels = {tuple(split_words(text[start:end])): label
+                       for text, entities in texts for start, end, label in entities}
+
+    def tags(self, text: str) -> list[str]:
+        """A tag for each word of a text."""
+        words, tags = split_words(text), []
+        while len(tags) < len(words):
+            names = (tuple(words[len(tags) : end]) for end in range(len(words), len(tags), -1))
+            name = next((name for name in names if name in self.labels), None)
+            tags += ["O"] if name is None else [f"{'I' if i else 'B'}-{self.labels[name]}" for i in range(len(name))]
+        return tags
+
+
+class Words(NamedTuple):
+    """A text as input, with [CLS] and [SEP]."""
+
+    ids: np.ndarray  # [n]
+    segments: np.ndarray  # [n], all 0
+    places: np.ndarray  # [w], position of each word's first piece
+    offsets: np.ndarray  # [w,2], where each word stands in the text, in characters
+
+    @classmethod
+    def of(cls, text: str, wordpiece: WordPiece) -> "Words":
+        """Raises InputError for a text without a piece."""
+        ids, offsets = wordpiece.encode_with_offsets(text)
+        if not len(ids):
+            raise InputError("the text is empty: write at least one word.")
+        first = np.flatnonzero(wordpiece.word_starts(ids))
+        ends = offsets[np.append(first[1:], len(ids)) - 1, 1]
+        framed = frame(ids, cls_id=wordpiece.cls_id, sep_id=wordpiece.sep_id)
+        return cls(*framed, first + 1, np.stack([offsets[first, 0], ends], axis=1))
+
+
+class TaggingModel(nn.Module):
+    """One linear layer beside the encoder: a score for each tag at each position."""
+
+    def __init__(self, encoder: BertEncoder, tags: int):
+        super().__init__()
+        self.encoder, self.classifier = encoder, nn.Linear(encoder.config.hidden_size, tags)
+        initialise(self.classifier, encoder.config.initializer_range)
+
+    def scores(self, batch: dict[str, Tensor]) -> Tensor:
+        """[B,n,T]."""
+        return self.classifier(self.encoder(batch["ids"], batch["segments"], batch["attention_mask"])).float()
+
+    def forward(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+        """{"loss": mean cross-entropy over the words, in nats}; elsewhere `tags` [B,n] says that nothing is wanted."""
+        return {"loss": F.cross_entropy(self.scores(batch).mT, batch["tags"], ignore_index=NO_TARGET)}
+
+
+class TaggingData:
+    """Labelled texts, each short enough, in the form that `batches.Batches` draws from. tags: those that occur."""
+
+    by_length = True
+
+    def __init__(self, texts: Sequence[LabelledText], wordpiece: WordPiece, settings: FineTuning):
+        self.wordpiece, self.batch_size, self.length = wordpiece, settings.batch_size, settings.length
+        self.inputs = [Words.of(text, wordpiece) for text, _ in texts]
+        if max(self.lengths(), default=0) > self.length:
+            raise InputError(f"a text has more than {self.length} positions: cut it up, or give a longer length.")
+        labels = sorted({label for _, entities in texts for *_, label in entities})
+        self.tags = ["O", *(f"{kind}-{label}" for label in labels for kind in "BI")]
+        self.rows = [np.array([self.tags.index(tag) for tag in bio(words.offsets, entities)])
+                     for words, (_, entities) in zip(self.inputs, texts, strict=True)]
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+    def lengths(self) -> np.ndarray:
+        return np.array([len(words.ids) for words in self.inputs])
+
+    def batch(self, rows: np.ndarray, rng: np.random.Generator) -> dict[str, Tensor]:
+        """Tensors of these texts; nothing is drawn at random."""
+        tensors = stacked([self.inputs[row] for row in rows], self.wordpiece.pad_id)
+        tags = torch.full_like(tensors["ids"], NO_TARGET)
+        for number, row in enumerate(rows):
+            tags[number, self.inputs[row].places] = torch.from_numpy(self.rows[row])
+        return tensors | {"tags": tags}
+
+
+def fine_tune(
+    encoder: BertEncoder, wordpiece: WordPiece, texts: Sequence[LabelledText], settings: FineTuning
+) -> tuple["Tagger", History]:
+    """Trains encoder (in place) and a new head. settings: batches hold about `batch_size` × `length` tokens; `stride`
+    has no meaning here."""
+    data = TaggingData(texts, wordpiece, settings)
+    with torch.random.fork_rng():
+        torch.manual_seed(settings.seed)
+        set_dropout(encoder, settings.dropout)
+        model = TaggingModel(encoder, len(data.tags))
+        history = train(model, Batches(data, np.random.default_rng(settings.seed)), settings.recipe(len(data)))
+    return Tagger(model, wordpiece, data.tags), history
+
+
+class Tagger:
+    """Finds entities. tags: what the model's scores stand for."""
+
+    def __init__(self, model: TaggingModel, wordpiece: WordPiece, tags: Sequence[str]):
+        self.model, self.wordpiece, self.all_tags = model.eval(), wordpiece, list(tags)
+
+    @torch.no_grad()
+    def tags(self, texts: Sequence[str], batch_size: int = 64) -> list[list[str]]:
+        """The likeliest tag of each word of each text. A text that is empty or too long raises InputError."""
+        inputs, device, found = [Words.of(t, self.wordpiece) for t in texts], self.model.classifier.weight.device, []
+        for start in range(0, len(inputs), batch_size):
+            some = inputs[start : start + batch_size]
+            batch = {name: value.to(device) for name, value in stacked(some, self.wordpiece.pad_id).items()}
+            best = self.model.scores(batch).argmax(-1).cpu().numpy()
+            found += [[self.all_tags[tag] for tag in row[words.places]] for row, words in zip(best, some, strict=True)]
+        return found
+
+    def entities(self, text: str) -> list[Entity]:
+        """The entities of a text, in order."""
+        offsets = Words.of(text, self.wordpiece).offsets
+        return [(int(offsets[first, 0]), int(offsets[last, 1]), label)
+                for first, last, label in sorted(spans(*self.tags([text])))]
