@@ -1,0 +1,191 @@
+"""Checks for the exercise of `book/tasks/question_answering`."""
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from itertools import combinations
+from textwrap import fill
+
+import numpy as np
+
+from spanbert_tutorial.tasks.windows import Window, central_windows, window_ranges
+
+Scores = Sequence[tuple[np.ndarray, np.ndarray]]
+Span = tuple[int, int] | None
+Decoder = Callable[[list[Window], Scores, float, int], Span]
+Case = tuple[list[Window], Scores, float, int]
+
+FIRST = 4  # position of the first context piece: [CLS], two pieces of the question, [SEP]
+NULLS = {"least": min, "greatest": max, "mean": np.mean, "first": lambda nulls: nulls[0]}
+NULL = "the null score is the least over the windows: one window that sees an answer is enough"
+
+RIGHT = {"order": True, "place": "context", "central": True, "more": 0, "null": "least", "cls": "S + E", "sign": 1,
+         "limit": "threshold", "reached": False, "unit": "score", "over": "each", "apart": False, "counted": "context"}
+# A setting of `answer_with` that is wrong, and what to say.
+MISTAKES = {
+    ("order", False): "an answer may end before it starts. Look only at pairs with first ≤ last",
+    ("place", "question"): "an answer may lie in the question, or reach from it into the context. Begin at "
+                           "`window.first`",
+    ("central", False): "a span counts in every window that shows it. Take it only where `window.central` says that "
+                        "its first piece has the most context",
+    ("more", 1): "an answer may be one piece too long. From first to last there are last − first + 1 pieces",
+    ("more", -1): "the longest answers are left out. From first to last there are last − first + 1 pieces",
+    ("more", 999): "an answer may be of any length. Keep to `longest` pieces",
+    ("null", "greatest"): f"you take the greatest null score of the windows. {NULL[0].upper()}{NULL[1:]}",
+    ("null", "mean"): f"you take the mean of the null scores. {NULL[0].upper()}{NULL[1:]}",
+    ("null", "first"): f"you take the null score of one window only. {NULL[0].upper()}{NULL[1:]}",
+    ("cls", "S"): "your null score is S of [CLS] alone. Add E of [CLS], as for every span",
+    ("cls", "none"): "null score and threshold change nothing. Return None when null score − best score is above the "
+                     "threshold",
+    ("sign", -1): "the difference is turned round. There is no answer when null score − best score is above the "
+                  "threshold",
+    ("limit", "zero"): "the threshold changes nothing. Compare null score − best score with it, not with 0",
+    ("reached", True): "a difference equal to the threshold counts as no answer. Only above it there is none",
+    ("unit", "share"): "you make probabilities in each window. A softmax divides by what else is in its own window, so "
+                       "they cannot be compared across windows: compare the scores S + E",
+    ("over", "merged"): "an answer may start in one window and end in another. No window has seen it as a whole: "
+                           "keep both ends in one window",
+    ("over", "first"): "you look for the span in one window only. Go through all of them",
+    ("apart", True): "start and end are chosen apart. Choose the pair with the largest sum",
+    ("counted", "input"): "you give positions in the input. Give pieces of the context: + window.start − window.first",
+    ("counted", "window"): "you count from the beginning of the window. Add `window.start`",
+    ("counted", "after"): "your second number is the piece after the last. Give the last piece itself",
+}
+
+
+@cache
+def cases() -> tuple[Case, ...]:
+    """(windows, scores, threshold, longest): contexts of 9 to 12 pieces in windows of 5 to 9, with random scores.
+
+    In every sixth the null score is exactly at the threshold. Scores are multiples of 1/64, so sums are exact.
+    """
+    rng, made = np.random.default_rng(0), []
+    for number in range(36):
+        pieces, room, longest = int(rng.integers(9, 13)), int(rng.integers(5, 10)), int(rng.integers(2, 5))
+        windows = some_windows(pieces, room, int(rng.integers(2, 5)))
+        scores = [tuple(np.round(64 * rng.normal(0, 2, (2, FIRST + w.end - w.start + 1))) / 64) for w in windows]
+        threshold = float(rng.integers(-2, 3))
+        for starts, ends in scores:
+            starts[0], ends[0] = np.round(64 * rng.normal(3.5, 2, 2)) / 64
+        if number % 6 == 0:
+            gap, nulls = best_of(windows, scores, longest) + threshold, [s[0] + e[0] for s, e in scores]
+            for starts, _ in scores:
+                starts[0] += gap - min(nulls)
+        made.append((windows, scores, threshold, longest))
+    return tuple(made)
+
+
+def some_windows(pieces: int, room: int, stride: int) -> list[Window]:
+    """Windows on a context of so many pieces; all ids and segments are 0 here."""
+    ranges = window_ranges(pieces, room, stride)
+    winner, zeros = central_windows(ranges, pieces), [np.zeros(FIRST + end - start + 1, int) for start, end in ranges]
+    return [Window(zeros[number], zeros[number], start, end, FIRST, winner[start:end] == number)
+            for number, (start, end) in enumerate(ranges)]
+
+
+def check_answer(attempt: Decoder) -> None:
+    """Prints whether `attempt(windows, scores, threshold, longest)` gives (first, last) context piece, or None."""
+    print(fill(diagnose_answer(attempt), 68))
+
+
+def diagnose_answer(attempt: Decoder) -> str:
+    """The word Correct and why, or the likely mistake; at most two mistakes are named."""
+    answers: list[Span] = []
+    for case in cases():
+        try:
+            answer = attempt(*case)
+            answers.append(None if answer is None else (int(answer[0]), int(answer[1])))
+        except Exception as error:
+            return f"Not yet: the function raises {type(error).__name__} ({error}), or gives no pair (first, last)."
+    wanted = right_answers()
+    if answers == wanted:
+        return "Correct: one window holds the whole answer, and the least null score decides."
+    if answers == [None] * len(answers):
+        return "Not yet: you never give an answer. End the function with a `return` of the span."
+    wrong = likely_mistakes(answers)
+    if wrong:
+        return f"Not yet: {'; and '.join(MISTAKES[mistake] for mistake in wrong)}."
+    number = next(number for number, answer in enumerate(answers) if answer != wanted[number])
+    return f"Not yet: in case {number} the answer is {wanted[number]}, and you say {answers[number]}."
+
+
+def likely_mistakes(answers: list[Span]) -> tuple:
+    """One mistake, or else two, that explain all answers; empty when none do."""
+    for count in (1, 2):
+        for mistakes in combinations(MISTAKES, count):
+            if len(dict(mistakes)) == count and all(
+                    answer_with(*case, **dict(mistakes)) == answer
+                    for case, answer in zip(cases(), answers, strict=True)):
+                return mistakes
+    return ()
+
+
+@cache
+def right_answers() -> list[Span]:
+    """The answers to the cases."""
+    return [answer_with(*case) for case in cases()]
+
+
+# --- the answer, right or with mistakes -----------------------------------------------------------------------------
+
+
+def answer_with(windows: list[Window], scores: Scores, threshold: float, longest: int, **changed: object) -> Span:
+    """The exercise's answer. changed: settings that differ from `RIGHT`."""
+    rules = RIGHT | changed
+    if rules["unit"] == "share":
+        scores = [(log_share(starts), log_share(ends)) for starts, ends in scores]
+    nulls = [starts[0] + (ends[0] if rules["cls"] == "S + E" else 0) for starts, ends in scores]
+    if rules["over"] == "merged":
+        windows, scores = merged(windows, scores)
+    if rules["over"] == "first":
+        windows, scores = windows[:1], scores[:1]
+    best, first, last, window = max((best_pair(*both, longest, rules) for both in zip(windows, scores, strict=True)),
+                                    key=lambda pair: pair[0])
+    difference = rules["sign"] * (NULLS[rules["null"]](nulls) - best)
+    limit = threshold if rules["limit"] == "threshold" else 0.0
+    if rules["cls"] != "none" and (difference > limit or (rules["reached"] and difference == limit)):
+        return None
+    shift = {"context": window.start - window.first, "after": window.start - window.first, "input": 0,
+             "window": -window.first}[rules["counted"]]
+    return int(first + shift), int(last + shift + (rules["counted"] == "after"))
+
+
+def best_pair(window: Window, both: tuple, longest: int, rules: dict) -> tuple[float, int, int, Window]:
+    """(score, first and last position, window) of the best pair of a window."""
+    starts, ends = both
+    place, after = np.arange(len(starts)), window.first + window.end - window.start
+    inside = (place >= window.first) & (place < after) if rules["place"] == "context" else (place > 0) & (place < after)
+    length = place[None] - place[:, None] + 1
+    allowed = inside[:, None] & inside[None] & (length <= longest + rules["more"])
+    if rules["order"]:
+        allowed &= length >= 1
+    if rules["central"]:
+        central = np.ones(len(starts), dtype=bool)
+        central[window.first : after] = window.central
+        allowed &= central[:, None]
+    if rules["apart"]:
+        context = slice(window.first, after)
+        first, last = window.first + int(np.argmax(starts[context])), window.first + int(np.argmax(ends[context]))
+        return float(starts[first] + ends[last]), first, last, window
+    values = np.where(allowed, starts[:, None] + ends[None], -np.inf)
+    first, last = divmod(int(np.argmax(values)), len(starts))
+    return float(values[first, last]), first, last, window
+
+
+def best_of(windows: list[Window], scores: Scores, longest: int) -> float:
+    """The score of the right span."""
+    return max(best_pair(*both, longest, RIGHT)[0] for both in zip(windows, scores, strict=True))
+
+
+def merged(windows: list[Window], scores: Scores) -> tuple[list[Window], Scores]:
+    """One window for all: each piece with its highest S and its highest E of any window."""
+    pieces = windows[-1].end
+    both = np.full((2, FIRST + pieces + 1), -np.inf)
+    for window, pair in zip(windows, scores, strict=True):
+        here = slice(FIRST + window.start, FIRST + window.end)
+        both[:, here] = np.maximum(both[:, here], np.array(pair)[:, FIRST:-1])
+    return some_windows(pieces, pieces, 1), [(both[0], both[1])]
+
+
+def log_share(scores: np.ndarray) -> np.ndarray:
+    """The logarithm of the softmax over a window."""
+    return scores - np.log(np.exp(scores).sum())

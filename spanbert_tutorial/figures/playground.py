@@ -1,0 +1,123 @@
+"""A question, a context, and the answer marked in it, with what else the model considered. Chapter:
+`book/tasks/question_answering`.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from html import escape
+from typing import Any, Protocol
+
+from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.figures.tokens import STRIP
+
+SHOWN = 5  # candidates in the table
+MARK = "background:rgba(31,119,180,.25);border-bottom:3px solid rgb(31,119,180);color:inherit;padding:0 .1em"
+CELL = "padding:.1em .8em .1em 0;vertical-align:top;text-align:left;border:0"
+
+
+class AnswerPanel:
+    """The context with the best span marked, the decision at a threshold, and the best candidates.
+
+    candidates: (first character, character after the last, S + E), best first, at least one. The answer is the first
+    of them, or none when null_score − its score is above `threshold`. All text is escaped.
+    Raises InputError when there is no candidate.
+    """
+
+    def __init__(
+        self,
+        question: str,
+        context: str,
+        candidates: Sequence[tuple[int, int, float]],
+        null_score: float,
+        threshold: float = 0.0,
+    ) -> None:
+        if not candidates:
+            raise InputError("there is no candidate to show: give at least one.")
+        self.question, self.context = question, context
+        self.candidates, self.null_score, self.threshold = list(candidates), null_score, threshold
+
+    @property
+    def difference(self) -> float:
+        """Null score − score of the best candidate."""
+        return self.null_score - self.candidates[0][2]
+
+    @property
+    def answer(self) -> str:
+        """The text of the answer, "" for none."""
+        begin, end, _ = self.candidates[0]
+        return "" if self.difference > self.threshold else self.context[begin:end]
+
+    def _decision(self) -> str:
+        comparison = "above" if self.difference > self.threshold else "not above"
+        return (f"null score {self.null_score:.2f} − best score {self.candidates[0][2]:.2f} = {self.difference:.2f}, "
+                f"{comparison} the threshold {self.threshold:g}")
+
+    def _lines(self) -> list[tuple[str, str]]:
+        return [(f"{score:.2f}", self.context[begin:end]) for begin, end, score in self.candidates[:SHOWN]]
+
+    @property
+    def text(self) -> str:
+        """The same in plain characters; the marked span stands in double brackets."""
+        begin, end, _ = self.candidates[0]
+        marked = f"{self.context[:begin]}[[{self.context[begin:end]}]]{self.context[end:]}"
+        shown = marked if self.answer else self.context
+        lines = [f"  {score:>6}  {text}" for score, text in self._lines()]
+        return "\n".join([f"Question: {self.question}", shown, f"Answer: {self.answer or '(no answer)'}",
+                          self._decision(), "Candidates:", *lines])
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        begin, end, _ = self.candidates[0]
+        context = escape(self.context)
+        if self.answer:
+            marked = f'<mark style="{MARK}">{escape(self.context[begin:end])}</mark>'
+            context = f"{escape(self.context[:begin])}{marked}{escape(self.context[end:])}"
+        rows = "".join(f'<tr><td style="{CELL}">{score}</td><td style="{CELL}">{escape(text)}</td></tr>'
+                       for score, text in self._lines())
+        heads = "".join(f'<th style="{CELL}">{name}</th>' for name in ("S + E", "candidate"))
+        return (
+            f'<div style="{STRIP};line-height:1.6"><div><b>{escape(self.question)}</b></div><div>{context}</div>'
+            f'<div style="margin-top:.4em"><b>Answer:</b> {escape(self.answer or "(no answer)")}</div>'
+            f'<div style="font-size:.9em">{escape(self._decision())}</div>'
+            '<table style="border-collapse:collapse;display:table;width:auto;margin:.3em 0;font-size:.9em">'
+            f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>"
+        )
+
+
+class Answerer(Protocol):
+    """What this module needs of `tasks.question_answering.QuestionAnswerer`."""
+
+    def candidates(self, pairs: Iterable[tuple[str, str]]) -> Iterator[tuple]:
+        """(question, context, encoded, candidates, null score) for each (question, context)."""
+
+
+def ask(answerer: Answerer, question: str, context: str, threshold: float = 0.0) -> AnswerPanel:
+    """Asks the model. Raises InputError for an empty question or context."""
+    _, _, encoded, found, null = next(answerer.candidates([(question, context)]))
+    offsets = encoded.offsets
+    spans = [(int(offsets[span.first, 0]), int(offsets[span.last, 1]), span.score) for span in found]
+    return AnswerPanel(question, context, spans, null, threshold)
+
+
+def playground(answerer: Answerer, question: str = "", context: str = "") -> Any:
+    """A form for a live kernel: type a question and a context, move the threshold. Returns an ipywidgets VBox."""
+    import ipywidgets as widgets
+
+    wide = widgets.Layout(width="95%")
+    asked = widgets.Text(question, description="question", placeholder="type a question, then Enter", layout=wide)
+    given = widgets.Textarea(context, description="context", placeholder="type or paste a text", layout=wide)
+    threshold = widgets.FloatSlider(0.0, min=-10, max=10, step=0.5, description="threshold")
+    asked.continuous_update = given.continuous_update = threshold.continuous_update = False
+    view = widgets.HTML()
+
+    def show(_: object = None) -> None:
+        try:
+            view.value = ask(answerer, asked.value, given.value, threshold.value)._repr_html_()
+        except InputError as problem:  # nothing typed yet: say so in place
+            view.value = f"<p>{escape(str(problem))}</p>"
+
+    for box in (asked, given, threshold):
+        box.observe(show, names="value")
+    show()
+    return widgets.VBox([asked, given, threshold, view])

@@ -1,0 +1,95 @@
+"""Scores kept window by window give the answers of the answerer; one rule changed at a time; telling words."""
+
+import numpy as np
+import pytest
+import torch
+
+from spanbert_tutorial.bert import BertEncoder, EncoderConfig
+from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.tasks import answer_figures as figures
+from spanbert_tutorial.tasks import question_answering as qa
+from spanbert_tutorial.tasks import squad
+from spanbert_tutorial.tasks.windows import encode, windows
+from spanbert_tutorial.wordpiece import WordPiece
+
+
+@pytest.fixture(scope="module")
+def answerer() -> qa.QuestionAnswerer:
+    wordpiece = WordPiece.from_file(data_path("almanac", "vocab.txt"))
+    torch.manual_seed(0)
+    encoder = BertEncoder(EncoderConfig.tiny(vocab_size=len(wordpiece), initializer_range=0.3))
+    return qa.QuestionAnswerer(qa.QuestionAnsweringModel(encoder), wordpiece, length=64, stride=24)
+
+
+@pytest.fixture(scope="module")
+def questions() -> list[squad.Question]:
+    return squad.read(data_path("almanac", "questions-test.json.xz"))[:24]
+
+
+@pytest.fixture(scope="module")
+def scored(answerer, questions) -> list[figures.Scored]:
+    return figures.score_windows(answerer, questions, batch_size=5)
+
+
+def test_predictions_are_the_answerer_s(answerer, questions, scored):
+    texts, odds = figures.predictions(scored)
+    answers = answerer.answer_many(((q.question, q.context) for q in questions), threshold=np.inf)
+    for question, answer in zip(questions, answers, strict=True):
+        assert texts[question.id] == answer.text
+        assert odds[question.id] == pytest.approx(answer.null_score - answer.score, abs=1e-3)
+    assert [one.question for one in scored] == questions and min(len(one.windows) for one in scored) > 1
+
+
+def test_the_greatest_null_score_never_answers_more(scored):
+    (texts, least), (same, greatest) = (figures.predictions(scored, null) for null in (np.min, np.max))
+    assert texts == same
+    assert all(greatest[number] >= least[number] for number in least)
+    assert any(greatest[number] > least[number] for number in least)
+
+
+def test_an_empty_question_is_one_sentence(answerer):
+    with pytest.raises(InputError, match="the question is empty"):
+        figures.score_windows(answerer, [squad.Question("1", " ", "Upton")])
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "kind"),
+    [
+        (0, 0, "[CLS]"),
+        (0, -2, "[CLS] once"),
+        (-2, 0, "[CLS] once"),
+        (1, -2, "outside the context"),
+        (-3, -1, "outside the context"),
+        (-2, -3, "end before start"),
+        (-3, -2, "span"),
+        (-2, -2, "span"),
+    ],
+)
+def test_separate_arg_maxes_worked_by_hand(answerer, first, last, kind):
+    encoded = encode(answerer.wordpiece, "Who founded Upton?", "Alice Mercer founded Upton")
+    (window,) = windows(encoded, answerer.wordpiece, 64, 24)
+    starts, ends = np.zeros((2, len(window.ids)))
+    starts[first], ends[last] = 1, 1
+    one = figures.Scored(squad.Question("1", "", ""), encoded, [window], [(starts, ends)])
+    assert figures.separate_arg_maxes([one, one]) == {kind: 2}
+
+
+def test_f1_by_category_is_the_score_of_each_group(questions, scored):
+    texts, odds = figures.predictions(scored)
+    found = figures.f1_by_category(texts, odds, questions, 0.0)
+    assert set(found) == {q.category or "answerable" for q in questions}
+    whole = sum(found[q.category or "answerable"] for q in questions) / len(questions)
+    assert whole == pytest.approx(squad.score(texts, questions, odds, 0.0)["f1"])
+    nothing = figures.f1_by_category(texts, dict.fromkeys(odds, 1.0), questions, 0.0)
+    assert nothing.pop("answerable") == 0 and set(nothing.values()) == {100}
+
+
+def test_telling_words_by_hand():
+    answer = (squad.Answer("Ada", 0),)
+    asked = ["Who founded Upton?", "Who did not found Upton?", "Who never lived in Upton?", "Who did not live?"]
+    questions = [squad.Question(str(i), text, "Ada", answers=answer if i == 0 else ()) for i, text in enumerate(asked)]
+    assert figures.telling_words(questions, at_least=2) == {"did", "not"}
+    assert "never" in figures.telling_words(questions, at_least=1)
+    assert figures.words(questions[0]) == {"who", "founded", "upton"}
+    assert not figures.telling_words(questions[:1])

@@ -1,0 +1,148 @@
+"""The question answering panel and form: the decision, text twin, escaping, a live form, and a real browser."""
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+from test_figures_explorer import NASTY, Page
+
+from spanbert_tutorial.bert import BertEncoder, EncoderConfig
+from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.figures.explorer import Explorer
+from spanbert_tutorial.figures.playground import SHOWN, AnswerPanel, ask, playground
+from spanbert_tutorial.tasks.question_answering import QuestionAnswerer, QuestionAnsweringModel
+from spanbert_tutorial.wordpiece import WordPiece
+
+CONTEXT = "Upton was founded by Alice Mercer in 1873."
+SPANS = [(21, 33, 5.0), (21, 26, 3.5), (37, 41, -1.0)]
+WORDS = "Who founded Upton?"
+
+
+@pytest.fixture(scope="module")
+def answerer() -> QuestionAnswerer:
+    wordpiece = WordPiece.from_file(data_path("almanac", "vocab.txt"))
+    torch.manual_seed(0)
+    encoder = BertEncoder(EncoderConfig.tiny(vocab_size=len(wordpiece), initializer_range=0.3))
+    return QuestionAnswerer(QuestionAnsweringModel(encoder), wordpiece, length=48, stride=16)
+
+
+def panel(threshold: float, null_score: float = 6.0) -> AnswerPanel:
+    return AnswerPanel(WORDS, CONTEXT, SPANS, null_score, threshold)
+
+
+@pytest.mark.parametrize(("threshold", "answer"), [(0.5, ""), (1.0, "Alice Mercer"), (2.0, "Alice Mercer")])
+def test_above_the_threshold_there_is_no_answer(threshold, answer):
+    assert panel(threshold).answer == answer
+    assert panel(threshold).difference == 1.0
+
+
+def test_the_text_twin_says_everything():
+    assert repr(panel(2.0)) == (
+        "Question: Who founded Upton?\nUpton was founded by [[Alice Mercer]] in 1873.\nAnswer: Alice Mercer\n"
+        "null score 6.00 − best score 5.00 = 1.00, not above the threshold 2\n"
+        "Candidates:\n    5.00  Alice Mercer\n    3.50  Alice\n   -1.00  1873")
+    assert "[[" not in repr(panel(0.0)) and "Answer: (no answer)" in repr(panel(0.0))
+    assert "above the threshold 0\n" in repr(panel(0.0))
+
+
+def test_the_answer_is_marked_only_where_there_is_one():
+    page = Page(panel(2.0)._repr_html_())
+    assert [tag for tag, _ in page.tags].count("mark") == 1 and "Alice Mercer" in page.text
+    assert "mark" not in Page(panel(0.0)._repr_html_()).names()
+    assert CONTEXT in page.text or "".join(page.text).count(" in 1873.") == 1
+    assert panel(2.0)._repr_html_() == panel(2.0)._repr_html_()
+
+
+def test_all_text_is_escaped():
+    context = " ".join(NASTY)
+    for threshold in (-100, 100):
+        made = AnswerPanel(context, context, [(0, len(NASTY[0]), 1.0), (0, len(context), 0.0)], 1.0, threshold)
+        page = Page(made._repr_html_())
+        assert not page.names() & {"script", "img"} and context in "".join(page.text)
+
+
+def test_few_candidates_are_shown_and_none_is_refused():
+    many = AnswerPanel(WORDS, CONTEXT, SPANS * 5, 0.0)
+    assert Page(many._repr_html_()).names() >= {"table"} and len(many._lines()) == SHOWN
+    with pytest.raises(InputError, match="give at least one"):
+        AnswerPanel(WORDS, CONTEXT, [], 0.0)
+
+
+def test_asking_is_the_answerer_s_answer(answerer):
+    for threshold in (-1e9, 0.0, 1e9):
+        made, answer = ask(answerer, WORDS, CONTEXT, threshold), answerer.answer(WORDS, CONTEXT, threshold)
+        assert made.answer == answer.text and made.null_score == pytest.approx(answer.null_score)
+        assert made.candidates[0][2] == pytest.approx(answer.score)
+    with pytest.raises(InputError, match="the context is empty"):
+        ask(answerer, WORDS, " ")
+
+
+def test_the_form_answers_what_is_typed(answerer):
+    asked, given, threshold, view = playground(answerer).children
+    assert view.value == "<p>the question is empty: write at least one word.</p>"
+    asked.value = WORDS
+    assert view.value == "<p>the context is empty: write at least one word.</p>"
+    given.value = f"<script>alert(1)</script> {CONTEXT}"
+    page = Page(view.value)
+    assert "script" not in page.names() and "<script>alert(1)</script>" in "".join(page.text)
+    threshold.value = 10
+    assert view.value == ask(answerer, WORDS, given.value, 10)._repr_html_()
+    asked.value = NASTY[0]
+    assert view.value == ask(answerer, NASTY[0], given.value, 10)._repr_html_()
+    started = playground(answerer, WORDS, CONTEXT)
+    assert started.children[3].value == ask(answerer, WORDS, CONTEXT)._repr_html_()
+
+
+def explorer() -> Explorer:
+    questions = {WORDS: CONTEXT, "When?": f"{'Longword' * 12} {CONTEXT}"}
+
+    def made(question: str, threshold: float) -> AnswerPanel:
+        begin = questions[question].index("Alice")
+        return AnswerPanel(question, questions[question], [(begin, begin + 12, 5.0)], 6.0, threshold)
+
+    return Explorer({"question": list(questions), "threshold": [0.0, 2.0]}, made)
+
+
+@pytest.fixture
+def browser() -> Iterator:
+    """The system's Chromium."""
+    from playwright.sync_api import sync_playwright
+
+    from environment import find_chromium
+
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=find_chromium(), args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_playground_in_a_browser(tmp_path, browser, scheme):
+    file = tmp_path / "page.html"
+    head = "<!doctype html><meta charset=utf-8><meta name=viewport content='width=device-width'>"
+    style = "<style>:root{color-scheme:light dark}</style>"
+    file.write_text(f"{head}{style}{explorer()._repr_html_()}", encoding="utf-8")
+    page = browser.new_context(viewport={"width": 360, "height": 740}, color_scheme=scheme).new_page()
+    page.goto(file.as_uri())
+    view = page.locator("[data-view]")
+    assert "(no answer)" in view.inner_text() and page.locator("mark").count() == 0
+    page.locator("select").nth(1).focus()
+    page.keyboard.press("ArrowDown")
+    assert page.locator("mark").inner_text() == "Alice Mercer"
+    assert page.locator("mark").evaluate(
+        "one => getComputedStyle(one).color == getComputedStyle(one.parentElement).color")
+    page.locator("select").nth(0).select_option("When?")
+    assert page.locator("mark").inner_text() == "Alice Mercer"
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+@pytest.mark.browser
+def test_the_first_panel_reads_without_script(tmp_path, browser):
+    file = tmp_path / "page.html"
+    file.write_text(f"<!doctype html><meta charset=utf-8>{explorer()._repr_html_()}", encoding="utf-8")
+    page = browser.new_context(java_script_enabled=False).new_page()
+    page.goto(file.as_uri())
+    assert "(no answer)" in page.locator("[data-view]").inner_text()
+    assert not page.locator("[data-controls]").is_visible()
