@@ -3,19 +3,29 @@
 import json
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 EVERY = 10  # steps whose means make a line
+HELD_OUT_LINES = 40  # about so many lines of a long run also have figures of held-out text; a short run has fewer
 
 
 class Metrics:
     """Writes `path`: step, means of the losses over the last steps, learning rate, tokens so far, seconds so far.
 
     steps: of the whole run; the last one writes a line, too. first_step: a run that goes on keeps the lines before it.
+    held_out: gives figures of held-out text by name; asked now and then, and at the last step.
     """
 
-    def __init__(self, path: str | Path, first_step: int, steps: int):
-        self.path, self.steps = Path(path), steps
+    def __init__(
+        self,
+        path: str | Path,
+        first_step: int,
+        steps: int,
+        held_out: Callable[[], dict[str, float]] | None = None,
+    ):
+        self.path, self.steps, self.held_out = Path(path), steps, held_out
+        self.held_out_every = EVERY * max(25, steps // (EVERY * HELD_OUT_LINES))
         lines = self.path.read_text(encoding="utf-8").splitlines(keepends=True) if self.path.exists() else []
         kept = [json.loads(line) for line in lines if line.endswith("\n")]  # a killed run may leave half a line
         kept = [line for line in kept if line["step"] < first_step]
@@ -35,5 +45,7 @@ class Metrics:
         seconds = round(self.before + time.monotonic() - self.began, 1)
         line = {"step": step, **means, "learning_rate": float(f"{learning_rate:.4g}")}
         line |= {"tokens": self.tokens_before + tokens, "seconds": seconds}
+        if self.held_out is not None and (step % self.held_out_every == 0 or step == self.steps):
+            line |= {name: round(value, 4) for name, value in self.held_out().items()}
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")

@@ -6,6 +6,7 @@ boundary objective, its boundary loss; sums are divided by the number of masked 
 """
 
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 import torch
@@ -118,16 +119,19 @@ def best(logits: Tensor, wordpiece: WordPiece, top: int) -> list[list[tuple[str,
 
 
 @torch.no_grad()
-def measure(model: PretrainingModel, data: PretrainingData, rng: np.random.Generator) -> dict[str, float]:
-    """Means over one pass of held-out data: every loss in nats, and `accuracy`.
+def measure(
+    model: PretrainingModel, data: PretrainingData, rng: np.random.Generator, most: int | None = None
+) -> dict[str, float]:
+    """Means over one pass of held-out data, or over its first `most` batches: every loss in nats, and `accuracy`.
 
     accuracy: the share of chosen tokens whose likeliest prediction by the masked language model head is the original.
     """
+    training = model.training
     model.eval()
     device = next(model.parameters()).device
     sums: dict[str, float] = {}
     count = 0
-    for batch in data.epoch(rng):
+    for batch in islice(data.epoch(rng), most):
         batch = {name: value.to(device) for name, value in batch.items()}
         n = len(batch["masked_ids"])
         values = {name: loss.item() * n for name, loss in model(batch).items()}
@@ -136,4 +140,5 @@ def measure(model: PretrainingModel, data: PretrainingData, rng: np.random.Gener
         values["accuracy"] = (guesses == batch["masked_ids"]).sum().item()
         sums = {name: sums.get(name, 0.0) + value for name, value in values.items()}
         count += n
+    model.train(training)
     return {name: value / count for name, value in sums.items()}

@@ -7,6 +7,7 @@ import lzma
 import time
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -35,6 +36,7 @@ from spanbert_tutorial.wordpiece import WordPiece
 PARTS = {"train": False, "held_out": True}  # folder → whether its documents are held out
 HELD_OUT_EVERY = 50  # of the documents of a user's corpus, one in fifty is kept for measuring
 ALMANAC_PIECES = 2_000  # vocabulary of the almanac
+WATCHED_BATCHES = 8  # of held-out text, for the curve of a run
 VOCABULARY_SENTENCES = 1_000_000  # enough to learn a vocabulary from, and they fit into memory
 
 
@@ -177,7 +179,8 @@ def pretrain(
     data = training_data(run, text)
     recipe = Recipe(run.steps, run.peak_learning_rate, warmup_steps=max(1, run.steps // 10))
     batches = data.batches(np.random.default_rng(run.seed))
-    return model, train(model, batches, recipe, text.unigram_entropy, snapshots)
+    watch = partial(held_out_losses, model, run, text)
+    return model, train(model, batches, recipe, text.unigram_entropy, snapshots, watch)
 
 
 def rehearse(run: Run, text: Text, model: PretrainingModel, steps: int = 4) -> tuple[int, float, float]:
@@ -198,15 +201,25 @@ def noting(batches: list[dict], moments: list[float]) -> Iterator[dict]:
         yield batch
 
 
-def held_out(model: PretrainingModel, run: Run, text: Text) -> dict[str, dict[str, float]]:
+def held_out_losses(model: PretrainingModel, run: Run, text: Text) -> dict[str, float]:
+    """The masked language model's losses under both ways of choosing, on a small part of the held-out text: always the
+    same gaps, so that they make a curve."""
+    figures = held_out(model, run, text, WATCHED_BATCHES)
+    return {f"held_out_{way}": values["mlm"] for way, values in figures.items()}
+
+
+def held_out(
+    model: PretrainingModel, run: Run, text: Text, most: int | None = None
+) -> dict[str, dict[str, float]]:
     """Held-out losses and accuracy under both ways of choosing, each chosen token replaced by [MASK].
 
-    The same blocks and the same masks for every model, so that runs can be compared pair by pair.
+    The same blocks and the same masks for every model, so that runs can be compared pair by pair. most: batches, if not
+    all.
     """
     ways = {"token": TokenMasking(), "span": SpanMasking()}
     results = {}
     for name, masking in ways.items():
         objective = replace(Objective.named(run.objective), masking=masking, next_sentence=False)
         data = PretrainingData(text.held_out, text.wordpiece, objective, run.length, run.batch_size, keep_none=True)
-        results[name] = measure(model, data, np.random.default_rng(12345))
+        results[name] = measure(model, data, np.random.default_rng(12345), most)
     return results

@@ -134,12 +134,14 @@ def train(
     recipe: Recipe,
     reference: float | None = None,
     snapshots: Snapshots | None = None,
+    held_out: Callable[[], dict[str, float]] | None = None,
 ) -> History:
     """Trains `model` in place for `recipe.steps` batches and returns the history.
 
     reference: a loss to show beside the current one, e.g. the unigram entropy. snapshots: where to keep the state, from
     which the same call goes on bit for bit after it was stopped; `batches` then needs `state_dict` and
-    `load_state_dict` (`pretraining.Batches` has them). Raises InputError when the batches end early, and
+    `load_state_dict` (`pretraining.Batches` has them). held_out: figures of held-out text, kept now and then beside the
+    losses (with snapshots only). Raises InputError when the batches end early, and
     FloatingPointError naming the step when the loss is not a number.
     """
     trainer, history = Trainer(model, recipe), History()
@@ -148,7 +150,8 @@ def train(
         trainer.accelerator.register_for_checkpointing(trainer.schedule, Progress(history, batches))
         snapshots.load(trainer.accelerator)
         if trainer.accelerator.is_main_process:
-            metrics = Metrics(snapshots.folder.parent / "metrics.jsonl", len(history.steps) + 1, recipe.steps)
+            path = snapshots.folder.parent / "metrics.jsonl"
+            metrics = Metrics(path, len(history.steps) + 1, recipe.steps, held_out)
     stream, done = iter(batches), len(history.steps)
     trainer.model.train()
     with progress_bar(recipe.steps, done) as bar, finishing_the_step(snapshots is not None) as asked_to_stop:

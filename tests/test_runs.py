@@ -1,5 +1,6 @@
 """A run from text to model: which text is held out, what the seed fixes, the almanac's vocabulary."""
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,9 @@ from spanbert_tutorial.checkpoints import load_checkpoint
 from spanbert_tutorial.corpora import EncodedCorpus
 from spanbert_tutorial.data_files import data_path
 from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.metrics import Metrics
+from spanbert_tutorial.snapshots import Snapshots
+from spanbert_tutorial.training import History
 from spanbert_tutorial.wordpiece import WordPiece
 
 
@@ -89,6 +93,39 @@ def first_documents(corpus: EncodedCorpus, count: int) -> EncodedCorpus:
     end = corpus.document_ends[count - 1]
     sentence_ends = corpus.sentence_ends[corpus.sentence_ends <= end]
     return EncodedCorpus(corpus.ids[:end], sentence_ends, corpus.document_ends[:count])
+
+
+def test_the_metrics_hold_a_held_out_curve(text, monkeypatch, tmp_path):
+    """The last line has the losses on the same held-out gaps at any time; looking at them changes no weight."""
+    monkeypatch.setenv("SPANBERT_TUTORIAL_STATIC", "1")
+    monkeypatch.setattr(runs, "WATCHED_BATCHES", 2)
+    small = runs.Text(text.train, first_documents(text.held_out, 20), text.wordpiece)
+    run = runs.Run(objective="mlm+nsp", steps=20, batch_size=4)
+    model, history = runs.pretrain(run, small, snapshots=Snapshots(tmp_path / "snapshots", {}))
+    lines = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
+    watched = {"held_out_token", "held_out_span"}
+    assert [line["step"] for line in lines] == [10, 20]
+    assert not watched & lines[0].keys() and watched < lines[1].keys()  # so short a run is measured at its end
+    again = runs.held_out_losses(model, run, small)
+    assert {name: lines[1][name] for name in watched} == pytest.approx(again, abs=0.02)  # then in bfloat16, now not
+    _, unwatched = runs.pretrain(run, small)
+    assert history.losses == unwatched.losses
+
+
+def test_looking_at_held_out_text_leaves_the_training_mode(text):
+    run = runs.Run(objective="mlm", batch_size=4)
+    model = runs.new_model(run, text).train()
+    runs.held_out(model, run, text, most=1)
+    assert model.training
+
+
+def test_a_long_run_has_about_forty_held_out_figures(tmp_path):
+    history, asked = History(), []
+    lines = Metrics(tmp_path / "metrics.jsonl", 1, 20_000, lambda: asked.append(1) or {"held_out": 1.0})
+    for step in range(1, 20_001):
+        history.steps, history.losses = [step], {"loss": [1.0]}
+        lines.add(history, 0.1, step)
+    assert len(asked) == 40 and lines.held_out_every == 500
 
 
 def test_write_almanac_writes_documents_and_vocabulary(tmp_path, monkeypatch):

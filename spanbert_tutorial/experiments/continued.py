@@ -102,14 +102,22 @@ def column(content: dict, part: str, *names: str, **chosen) -> list[float]:
     return figures
 
 
-def command(purpose: str, run_all: Callable[[Path, int], None], seeds: int, arguments: list[str] | None) -> int:
-    """The command line of an experiment; returns the exit code."""
+def command(
+    purpose: str,
+    run_all: Callable[[Path, int], None],
+    seeds: int,
+    arguments: list[str] | None,
+    goes_on: bool = False,
+) -> int:
+    """The command line of an experiment; returns the exit code. goes_on: whether `run_all` continues an output."""
     options = argparse.ArgumentParser(description=purpose)
     options.add_argument("--output", type=Path, required=True, help="JSON file of the results")
     options.add_argument("--seeds", type=int, default=seeds)
     chosen = options.parse_args(arguments)
     try:
-        run_all(check_output(chosen.output), chosen.seeds)
+        if not (goes_on and chosen.output.exists()):
+            check_output(chosen.output)
+        run_all(chosen.output, chosen.seeds)
     except InputError as error:
         print(error, file=sys.stderr)
         return 2
