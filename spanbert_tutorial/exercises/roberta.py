@@ -1,0 +1,71 @@
+"""Check for the exercise of `book/relatives/roberta`: the rows of the position table."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from spanbert_tutorial.relatives.roberta import position_numbers
+
+Positions = Callable[[Tensor, int], Tensor]
+
+
+def _places(ids: Tensor) -> Tensor:
+    return torch.arange(ids.shape[1]).expand(ids.shape)
+
+
+def _counted(ids: Tensor, pad: int, axis: int = 1) -> Tensor:
+    return (ids != pad).long().cumsum(axis)
+
+
+# What a likely mistake computes, and what to say to the person who made it.
+MISTAKES = (
+    (lambda ids, pad: _places(ids), "these are BERT's positions, from 0. Here the first token has pad_id + 1."),
+    (lambda ids, pad: _places(ids) + pad + 1, "padding is counted like a token. Count only where ids != pad_id."),
+    (lambda ids, pad: torch.where(ids != pad, _places(ids) + pad + 1, pad),
+     "padding has its row, but the tokens behind it have moved on: a token's number is the count of real tokens."),
+    (lambda ids, pad: _counted(ids, pad) * (ids != pad), "the count starts at 1, whatever pad_id is. Add pad_id."),
+    (lambda ids, pad: _counted(ids, pad) * (ids != pad) + pad + 1,
+     "all numbers are 1 too high. cumsum gives 1 to the first token already, so add pad_id and no more."),
+    (lambda ids, pad: torch.where(ids != pad, _counted(ids, pad) - 1 + pad, pad),
+     "the first token has pad_id itself, and that row belongs to padding. It is one further."),
+    (lambda ids, pad: _counted(ids, pad) + pad,
+     "padding has the number of the token before it. Its row is pad_id: multiply the count by ids != pad_id first."),
+    (lambda ids, pad: (_counted(ids, pad) + pad) * (ids != pad),
+     "padding has row 0. Its row is pad_id: multiply first, and add pad_id afterwards."),
+    (lambda ids, pad: _counted(ids, pad, 0) * (ids != pad) + pad,
+     "the count runs down the batch. Along a row is axis 1."),
+    (lambda ids, pad: (ids == pad).long().cumsum(1) * (ids == pad) + pad,
+     "padding is counted and tokens are not. It is the other way round: ids != pad_id."),
+    (lambda ids, pad: _counted(ids, 1) * (ids != 1) + 1, "pad_id is taken to be 1. Use the one that is given."),
+)  # fmt: skip
+
+
+def check_positions(attempt: Positions) -> None:
+    """Prints whether `attempt(ids int64 [B,n], pad_id) -> int64 [B,n]` gives RoBERTa's positions."""
+    print(diagnose_positions(attempt))
+
+
+def diagnose_positions(attempt: Positions) -> str:
+    """One sentence: correct, or the likely mistake."""
+    # no padding, on the right, in the middle, on the left
+    pattern = torch.tensor([[1, 1, 1, 1, 1, 1], [1, 1, 1, 1, 0, 0], [1, 1, 0, 0, 1, 1], [0, 1, 1, 1, 1, 1]]).bool()
+    for pad in (1, 3):
+        ids = torch.where(pattern, torch.arange(24).reshape(4, 6) + 5, pad)
+        try:
+            got = attempt(ids.clone(), pad)
+        except Exception as error:  # whatever the reader's code raises is the reader's message
+            return f"Not yet: the function stopped with {type(error).__name__}: {error}"
+        if got is None:
+            return "Not yet: the function returns nothing. End it with `return`."
+        if not isinstance(got, Tensor) or got.shape != ids.shape:
+            shape = tuple(got.shape) if isinstance(got, Tensor) else type(got).__name__
+            return f"Not yet: the result is {shape}, and not a tensor of the shape [B,n] = {tuple(ids.shape)}."
+        if torch.equal(got.long(), position_numbers(ids, pad)):
+            continue
+        for mistake, sentence in MISTAKES:
+            if torch.equal(got.long(), mistake(ids, pad)):
+                return f"Not yet: {sentence}"
+        row = ids[2].tolist()
+        return f"Not yet: for ids {row} and pad_id {pad} you give {got[2].tolist()}. Take the steps one by one."
+    return "Correct: the real tokens count on from pad_id + 1, and padding has pad_id wherever it stands."

@@ -1,0 +1,220 @@
+"""ELECTRA against masked language modelling in miniature, at equal computation. Chapter: `book/relatives/electra`.
+
+    python -m spanbert_tutorial.experiments.electra_mini --output FILE
+
+Tiny encoders on the almanac, seeds paired: the same first weights of the encoder, the same blocks, the same chosen
+tokens. Twice: from scratch, and going on from a masked language model that has left the plateau (in ELECTRA its encoder
+and embeddings; the generator's layers and both heads start anew). The losses cannot be compared, so every encoder, the
+generator left aside, is measured on the tasks of `frozen_states`. Variant: the likeliest token instead of a sampled
+one. Control: the untrained encoder. A stopped command goes on where it stopped.
+"""
+
+import copy
+import json
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import torch
+from torch import nn
+
+from spanbert_tutorial import ablation, almanac, runs
+from spanbert_tutorial.bert import BertEncoder
+from spanbert_tutorial.checkpoints import load_checkpoint
+from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.experiments import frozen_states as tasks
+from spanbert_tutorial.experiments.continued import command, rounded
+from spanbert_tutorial.pretraining import (
+    Objective,
+    PretrainingData,
+    PretrainingModel,
+    start_positions_from_sinusoids,
+)
+from spanbert_tutorial.relatives.electra import ElectraConfig, ElectraPretraining, most_likely, replace_tokens, sample
+from spanbert_tutorial.relatives.electra_flops import electra_flops, mlm_flops
+from spanbert_tutorial.training import History
+
+# What is trained, and from where: "scratch", or the "start", which is the masked language model from scratch.
+ARMS = (("untrained", "scratch"), ("mlm", "scratch"), ("electra", "scratch"),
+        ("mlm", "start"), ("electra", "start"), ("arg-max", "start"))  # fmt: skip
+PICKS = {"electra": sample, "arg-max": most_likely}
+SEEDS, MLM = 5, runs.Run(objective="mlm", steps=1_000)
+GO_ON = replace(MLM, steps=400, peak_learning_rate=2e-3)
+LIVE = replace(GO_ON, steps=110)  # what the chapter does again, from the shipped model: 99 steps of ELECTRA
+TOLERANCE = {"mlm": 0.1, "rtd": 0.04}  # nats by which a point of a curve may differ on another machine
+
+
+def cost_ratio(run: runs.Run, vocabulary: int) -> float:
+    """Computation of a step of ELECTRA divided by that of a step of the masked language model of the same size."""
+    config = ElectraConfig.preset(run.size, vocab_size=vocabulary)
+    chosen = Objective.named("mlm").masking.budget(run.length - 2)
+    return sum(electra_flops(config, run.length, chosen).values()) / mlm_flops(config, run.length, chosen)
+
+
+def new_model(run: runs.Run, text: runs.Text, **changes) -> ElectraPretraining:
+    """An untrained pair; its discriminator starts from the weights that `runs.new_model` gives an encoder."""
+    off = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+    config = ElectraConfig.preset(run.size, vocab_size=len(text.wordpiece), initializer_range=run.initializer_range,
+                                  **off)  # fmt: skip
+    with torch.random.fork_rng():
+        torch.manual_seed(run.seed)
+        model = ElectraPretraining(config, text.wordpiece.mask_id, run.seed, **changes)
+    if run.sinusoidal_positions:
+        start_positions_from_sinusoids(model.discriminator)
+    return model
+
+
+def same_cost(run: runs.Run, text: runs.Text) -> runs.Run:
+    """As many steps of ELECTRA as cost what the run's steps of the masked language model cost."""
+    return replace(run, steps=round(run.steps / cost_ratio(run, len(text.wordpiece))))
+
+
+def go_on(arm: str, start: BertEncoder, run: runs.Run, text: runs.Text) -> tuple[ElectraPretraining, History]:
+    """A pair whose discriminator and embeddings start as `start`, trained as long as the run says, in steps of its own.
+    arm: of `PICKS`."""
+    pair = new_model(run, text, pick=PICKS[arm])
+    pair.discriminator.load_state_dict(start.state_dict(), strict=False)  # all but the head
+    _, history = runs.pretrain(run, text, pair)
+    return pair.cpu(), history
+
+
+def train(arm: str, begin: str, seed: int, text: runs.Text, start: PretrainingModel | None,
+          scratch: runs.Run = MLM, further: runs.Run = GO_ON) -> tuple[nn.Module, History]:  # fmt: skip
+    """The trained model of one arm and its history. start: for arms that go on."""
+    run = replace(scratch, seed=seed) if begin == "scratch" else replace(further, seed=1_000 + seed)  # other blocks
+    if arm == "untrained":
+        return runs.new_model(run, text).eval(), History()
+    if arm == "mlm":
+        model, history = runs.pretrain(run, text, copy.deepcopy(start) if begin == "start" else None)
+        return model.cpu(), history
+    run = same_cost(run, text)
+    if begin == "start":
+        return go_on(arm, start.encoder, run, text)
+    model, history = runs.pretrain(run, text, new_model(run, text, pick=PICKS[arm]))
+    return model.cpu(), history
+
+
+@torch.no_grad()
+def detection(model: ElectraPretraining, text: runs.Text, length: int = MLM.length) -> dict[str, dict[str, float]]:
+    """On held-out text, replaced in each way of `PICKS`; the same chosen tokens for every model.
+
+    replaced: share of the chosen tokens whose replacement is another token; accuracy: over all tokens; always_original:
+    the accuracy of saying "original" everywhere; found: share of the replaced tokens with a positive logit;
+    false_alarms: the same of the others."""
+    results = {}
+    for name, pick in PICKS.items():
+        data = PretrainingData(text.held_out, text.wordpiece, Objective.named("mlm"), length, 64, keep_none=True)
+        draws, chosen, replaced, said = torch.Generator().manual_seed(0), 0, [], []
+        for batch in data.epoch(np.random.default_rng(12345)):
+            ids, labels = replace_tokens(batch, pick(model.generate(batch), draws))
+            real = batch["attention_mask"].bool()
+            chosen += len(batch["masked_ids"])
+            replaced.append(labels[real])
+            said.append(model.detect(batch, ids)[real] > 0)
+        labels, guesses = torch.cat(replaced), torch.cat(said)
+        results[name] = {
+            "replaced": labels.sum().item() / chosen,
+            "accuracy": (labels == guesses).float().mean().item(),
+            "always_original": 1 - labels.float().mean().item(),
+            "found": guesses[labels].float().mean().item(),
+            "false_alarms": guesses[~labels].float().mean().item(),
+        }
+    return results
+
+
+def measured(encoder: BertEncoder, text: runs.Text, seed: int, mentions: list) -> dict[str, float]:
+    """Accuracy on unseen sentences: tags after fine-tuning, tags and roles read from the frozen last layer."""
+    pieces = text.wordpiece
+    rows, tests = tasks.samples(pieces, seed)
+    seen, unseen = (tasks.tag_states(encoder, part, pieces) for part in (rows, tests))
+    found = {"tags, frozen": tasks.accuracy(tasks.linear_probe(seen[0][-1], seen[1]), unseen[0][-1], unseen[1])}
+    known, asked = tasks.role_split(mentions, seed)
+    probe = tasks.linear_probe(tasks.states_at(encoder, known, pieces), tasks.roles_of(known))
+    found["roles, frozen"] = tasks.accuracy(probe, tasks.states_at(encoder, asked, pieces), tasks.roles_of(asked))
+    tuned = copy.deepcopy(encoder)
+    classifier = tasks.tune(tuned, rows, pieces, seed)
+    states, tags = tasks.tag_states(tuned, tests, pieces)
+    return found | {"tags, fine-tuned": tasks.accuracy(classifier, states[-1], tags)}
+
+
+def row(arm: str, begin: str, seed: int, model: nn.Module, history: History, text: runs.Text, mentions: list) -> dict:
+    """One run as a plain dict ready for JSON."""
+    pair = isinstance(model, ElectraPretraining)
+    figures = {"arm": arm, "from": begin, "seed": seed, "steps": len(history.steps), "curve": curves(history)}
+    figures["tasks"] = measured(model.discriminator if pair else model.encoder, text, seed, mentions)
+    return rounded(figures | {"detection": detection(model, text)} if pair else figures)
+
+
+def curves(history: History) -> dict[str, list[float]]:
+    """Means of each loss over every `ablation.CURVE_EVERY` steps."""
+    every = ablation.CURVE_EVERY
+    return {name: [float(np.mean(values[i : i + every])) for i in range(0, len(values), every)]
+            for name, values in history.losses.items() if name != "loss"}  # fmt: skip
+
+
+def live(text: runs.Text, run: runs.Run = LIVE) -> tuple[ElectraPretraining, dict[str, list[float]]]:
+    """A short run that starts from the shipped tiny model, and its curves."""
+    start, _ = load_checkpoint(data_path("checkpoints", "spanbert-tiny"))
+    pair, history = go_on("electra", start.encoder, same_cost(run, text), text)
+    return pair, curves(history)
+
+
+def run_all(output: Path, text: runs.Text, seeds: int = SEEDS, arms: Sequence = ARMS, scratch: runs.Run = MLM,
+            further: runs.Run = GO_ON, again: runs.Run = LIVE) -> None:  # fmt: skip
+    """Each arm with every seed; `output` is rewritten after each run, and what it holds is not run again."""
+    kept = json.loads(output.read_text(encoding="utf-8")) if output.exists() else {"rows": []}
+    content = {
+        "command": "python -m spanbert_tutorial.experiments.electra_mini --output FILE",
+        "surroundings": ablation.surroundings(),
+        "scratch": asdict(scratch),
+        "go_on": asdict(further),
+        "cost_ratio": round(cost_ratio(scratch, len(text.wordpiece)), 4),
+        "curve_every": ablation.CURVE_EVERY,
+        "live": kept.get("live") or {"run": asdict(again), "curve": rounded(live(text, again)[1])},
+        "live_tolerance": TOLERANCE,
+        "rows": kept["rows"],
+    }
+    ablation.write_whole(output, content)
+    documents = [document for split in ("validation", "test") for document in almanac.read(split)]
+    mentions = tasks.town_mentions(documents, text.wordpiece)
+    for seed in range(seeds):
+        start, done = None, {(row["arm"], row["from"]) for row in content["rows"] if row["seed"] == seed}
+        for arm, begin in arms:
+            if (arm, begin) in done:
+                continue
+            began = time.monotonic()
+            if begin == "start" and start is None:
+                start, _ = train("mlm", "scratch", seed, text, None, scratch)
+            model, history = train(arm, begin, seed, text, start, scratch, further)
+            start = model if (arm, begin) == ("mlm", "scratch") else start
+            content["rows"].append(row(arm, begin, seed, model, history, text, mentions))
+            content["rows"].sort(key=lambda row: (row["seed"], ARMS.index((row["arm"], row["from"]))))
+            ablation.write_whole(output, content)
+            print(f"{time.monotonic() - began:.0f} s, seed {seed}, {arm}, from {begin}", flush=True)
+
+
+def column(results: dict, arm: str, begin: str, *names: str) -> list[float]:
+    """One figure of every seed, in the order of the seeds. results: the content of the file; names: the way to it."""
+    figures = [kept for kept in results["rows"] if (kept["arm"], kept["from"]) == (arm, begin)]
+    for name in names:
+        figures = [figure[name] for figure in figures]
+    return figures
+
+
+def on_the_almanac(output: Path, seeds: int) -> None:
+    """`run_all` with the text that comes with the book."""
+    with TemporaryDirectory() as folder:
+        run_all(output, runs.open_text("almanac", folder), seeds)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    return command("ELECTRA against masked language modelling, at equal computation.", on_the_almanac, SEEDS, arguments,
+                   goes_on=True)  # fmt: skip
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,207 @@
+"""Byte-level BPE: by hand against the `tokenizers` library, on a small vocabulary and on GPT-2's files."""
+
+import json
+import lzma
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tokenizers import ByteLevelBPETokenizer
+from tokenizers.pre_tokenizers import ByteLevel
+
+from spanbert_tutorial import almanac
+from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.relatives.byte_bpe import ByteBPE, byte_characters, chunks, learn_merges, merge_pair, written
+
+REAL = Path(os.environ.get("SPANBERT_TUTORIAL_REAL_DATA", "")) / "vocab"
+POEM = "the heron the thrush she then hen queen 한국어"
+WORDS = [" It was a great day", "It was a great day", "I had a sudden epiphany", "don't we'll I'd they've 'S", "",
+         "é é", "  two  spaces ", "\n\n\ttabs\n", "1,234.56 x²", "🙂", "한국어 안녕하세요", "中文 العربية",
+         "\x00\x7f\xad"]
+# What a character is (letter, number, sign) is asked of two programs, which may know newer characters sooner or later:
+# so only those that Python knows, too. Cn: not assigned, Cs: half of a character, Co: private.
+ANY_TEXT = st.text(st.characters(exclude_categories=["Cn", "Cs", "Co"]), max_size=60)
+
+
+@pytest.fixture(scope="module")
+def texts():
+    return [document["text"] for document, _ in zip(almanac.read("train"), range(150), strict=False)]
+
+
+@pytest.fixture(scope="module")
+def small(texts):
+    return ByteBPE.train([*texts, POEM], 500)
+
+
+@pytest.fixture(scope="module")
+def gpt2():
+    return ByteBPE.from_files(REAL / "gpt2-encoder.json.xz", REAL / "gpt2-vocab.bpe.xz")
+
+
+@pytest.fixture(scope="module")
+def gpt2_library(tmp_path_factory):
+    """The library's tokenizer, read from the same files without this package."""
+    folder = tmp_path_factory.mktemp("gpt2")
+    for packed, name in (("gpt2-encoder.json.xz", "vocab.json"), ("gpt2-vocab.bpe.xz", "merges.txt")):
+        (folder / name).write_bytes(lzma.open(REAL / packed).read())
+    return ByteLevelBPETokenizer(str(folder / "vocab.json"), str(folder / "merges.txt"))
+
+
+# --- bytes, chunks, merges ---
+
+
+def test_every_byte_has_a_printable_character_of_its_own():
+    table = byte_characters()
+    assert sorted(table) == list(range(256)) and len(set(table.values())) == 256
+    assert all(character.isprintable() and not character.isspace() for character in table.values())
+    assert set(table.values()) == set(ByteLevel.alphabet())
+    assert (table[ord("A")], table[ord(" ")], table[ord("\n")]) == ("A", "Ġ", "Ċ")
+    assert written("é ") == "Ã©Ġ"
+
+
+@pytest.mark.parametrize("text", WORDS)
+def test_chunks_are_those_of_the_library(text):
+    theirs = [piece for piece, _ in ByteLevel(add_prefix_space=False).pre_tokenize_str(text)]
+    assert [written(chunk) for chunk in chunks(text)] == theirs
+    assert "".join(chunks(text)) == text
+
+
+@settings(max_examples=150, deadline=None)
+@given(ANY_TEXT)
+def test_chunks_of_any_text(text):
+    theirs = [piece for piece, _ in ByteLevel(add_prefix_space=False).pre_tokenize_str(text)]
+    assert [written(chunk) for chunk in chunks(text)] == theirs
+
+
+def test_pairs_are_merged_from_the_left():
+    assert merge_pair("aaaaa", ("a", "a")) == ("aa", "aa", "a")
+    assert merge_pair(("ab", "a", "b"), ("a", "b")) == ("ab", "ab")
+    assert merge_pair("abc", ("c", "a")) == ("a", "b", "c")
+
+
+def test_merges_by_hand():
+    """`lo` stands 5 times, then ` lo` 3 times (the first word has no space); `ow` and `we` never beat them."""
+    assert learn_merges(["low low low lowe lot"], 2) == [("l", "o"), ("Ġ", "lo")]
+    assert learn_merges(["a"], 5) == [] and learn_merges(["ab ab"], 9) == [("a", "b"), ("Ġ", "ab")]
+
+
+@pytest.mark.parametrize("merges", [1, 40, 150])
+def test_merges_are_those_of_the_library(texts, merges):
+    """The almanac, and a text in which many pairs are equally frequent."""
+    for source in (texts[:60], [POEM], ["abcabdabe xyz", "é한é한"]):
+        learned = learn_merges(source, merges)
+        assert learned == ByteBPE.train(source, 256 + merges).merges
+        assert len(learned) <= merges
+
+
+# --- encoding ---
+
+
+@pytest.mark.parametrize("text", WORDS)
+def test_encoding_is_the_librarys_and_comes_back(small, text):
+    library, ids = small.library(), small.encode(text)
+    assert ids.tolist() == library.encode(text).ids and ids.dtype == np.int64
+    assert small.decode(ids) == text == library.decode(ids.tolist())
+    assert [small.pieces[i] for i in ids] == small.split(text)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.binary(max_size=40))
+def test_any_bytes_come_back(small, data):
+    """Bytes that are no UTF-8 cannot be a text; as pieces they are all there."""
+    ids = [small.vocabulary[byte_characters()[byte]] for byte in data]
+    assert small.decode_bytes(ids) == data
+    assert small.decode(ids) == data.decode("utf-8", "replace") == small.library().decode(ids)
+
+
+@settings(max_examples=150, deadline=None)
+@given(ANY_TEXT)
+def test_any_text_comes_back(small, text):
+    ids = small.encode(text)
+    assert small.decode(ids) == text and ids.tolist() == small.library().encode(text).ids
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_even_characters_that_are_not_assigned_come_back(small, text):
+    assert small.decode(small.encode(text)) == text
+
+
+def test_the_leading_space_makes_another_piece(small):
+    assert small.split(" the")[0] == "Ġthe" and small.split("the")[0] != "Ġthe"
+
+
+def test_the_first_ids_are_the_bytes(small, texts):
+    assert set(small.pieces[:256]) == set(byte_characters().values()) and len(small) == 500
+    assert ["".join(pair) for pair in small.merges] == small.pieces[256:]
+    assert len(ByteBPE.train(texts[:2], 256)) == 256
+
+
+def test_files_are_read_in_both_forms(small, tmp_path):
+    lines = ["#version: 0.2", *map(" ".join, small.merges), ""]
+    (tmp_path / "vocab.json").write_text(json.dumps(small.vocabulary), encoding="utf-8")
+    (tmp_path / "merges.txt").write_text("\n".join(lines), encoding="utf-8")
+    for name in ("vocab.json", "merges.txt"):
+        with lzma.open(tmp_path / f"{name}.xz", "wt", encoding="utf-8") as file:
+            file.write((tmp_path / name).read_text(encoding="utf-8"))
+    for packing in ("", ".xz"):
+        again = ByteBPE.from_files(tmp_path / f"vocab.json{packing}", tmp_path / f"merges.txt{packing}")
+        assert (again.vocabulary, again.merges) == (small.vocabulary, small.merges)
+
+
+def test_bad_input_is_named(small, tmp_path):
+    with pytest.raises(InputError, match=r"half a character \(U\+D83D\)"):
+        small.encode("a\ud83d")
+    with pytest.raises(InputError, match="the id 500 is outside 0 to 499"):
+        small.decode([500])
+    with pytest.raises(InputError, match="255 pieces cannot hold the 256 bytes"):
+        ByteBPE.train(["a"], 255)
+    with pytest.raises(InputError, match="the vocabulary lacks 'qz'"):
+        ByteBPE(small.vocabulary, [*small.merges, ("q", "z")])
+    with pytest.raises(InputError, match="without a gap"):
+        ByteBPE({**small.vocabulary, "qz": 999}, small.merges)
+    for vocabulary, merges in (("{", "a b"), ("[]", "a b"), ("{}", "a b c"), (None, None)):
+        for name, content in (("v", vocabulary), ("m", merges)):
+            (tmp_path / name).unlink(missing_ok=True)
+            if content is not None:
+                (tmp_path / name).write_text(content)
+        with pytest.raises(InputError, match="cannot be read as a byte-level vocabulary"):
+            ByteBPE.from_files(tmp_path / "v", tmp_path / "m")
+
+
+# --- GPT-2's files ---
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("text", [*WORDS, "<|endoftext|>", "We're in Reykjavík; it's -5°C…"])
+def test_gpt2s_pieces(gpt2, gpt2_library, text):
+    ids = gpt2.encode(text)
+    assert ids.tolist() == gpt2_library.encode(text).ids
+    assert gpt2.decode(ids) == text == gpt2_library.decode(ids.tolist())
+
+
+@pytest.mark.real_data
+@settings(max_examples=500, deadline=None)
+@given(ANY_TEXT)
+def test_gpt2s_pieces_of_any_text(gpt2, gpt2_library, text):
+    ids = gpt2.encode(text)
+    assert ids.tolist() == gpt2_library.encode(text).ids and gpt2.decode(ids) == text
+
+
+@pytest.mark.real_data
+@settings(max_examples=300, deadline=None)
+@given(st.binary(max_size=60))
+def test_gpt2_decodes_any_bytes(gpt2, gpt2_library, data):
+    ids = [gpt2.vocabulary[byte_characters()[byte]] for byte in data]
+    assert gpt2.decode_bytes(ids) == data
+    assert gpt2.decode(ids) == data.decode("utf-8", "replace") == gpt2_library.decode(ids)
+
+
+@pytest.mark.real_data
+def test_gpt2s_numbers(gpt2):
+    assert (len(gpt2), len(gpt2.merges)) == (50_257, 50_000)
+    assert gpt2.split(" It was a great day") == ["ĠIt", "Ġwas", "Ġa", "Ġgreat", "Ġday"]
+    assert gpt2.split("It")[0] == "It" != gpt2.split(" It")[0]

@@ -1,0 +1,120 @@
+"""The experiments behind the chapter on RoBERTa, at a toy size; and its kept figures on real files."""
+
+import json
+import os
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from spanbert_tutorial import almanac, runs
+from spanbert_tutorial.corpora import encode_corpus, split_sentences
+from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.experiments import roberta_formats, roberta_masks, roberta_real
+from spanbert_tutorial.relatives.byte_bpe import ByteBPE
+from spanbert_tutorial.relatives.roberta import FORMATS
+from spanbert_tutorial.training import History
+from spanbert_tutorial.wordpiece import WordPiece
+
+REAL = Path(os.environ.get("SPANBERT_TUTORIAL_REAL_DATA", "unset"))
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory):
+    wordpiece, folder = WordPiece.from_file(data_path("almanac", "vocab.txt")), tmp_path_factory.mktemp("text")
+    sentences = [split_sentences(document["text"]) for document in islice(almanac.read("train"), 12)]
+    parts = [encode_corpus(sentences, wordpiece.encode_many, len(wordpiece), folder / name) for name in "ab"]
+    return runs.Text(*parts, wordpiece)
+
+
+def test_the_first_documents(text):
+    part = roberta_masks.first_documents(text.train, 3)
+    assert len(part.document_ends) == 3 and part.document_ends[-1] == part.sentence_ends[-1] == len(part.ids)
+    assert (part.ids == text.train.ids[: len(part.ids)]).all()
+
+
+def test_the_ways_start_alike_and_then_differ(text):
+    run = runs.Run(objective="mlm", steps=5, batch_size=16)  # 40 blocks: an epoch is 3 steps
+    losses = {way: roberta_masks.pretrain(way, run, text)[1].losses["mlm"] for way in roberta_masks.WAYS}
+    assert losses["static"][:3] == losses["ten copies"][:3] == losses["dynamic"][:3]
+    assert len({tuple(values) for values in losses.values()}) == 2  # the second copy is also dynamic's second draw
+    assert losses["static"][3:] != losses["dynamic"][3:]
+
+
+def test_every_model_is_measured_with_the_same_new_masks(text):
+    run = runs.Run(objective="mlm", steps=1, batch_size=16)
+    model = runs.new_model(run, text).eval()
+    figures = roberta_masks.losses(model, run, text)
+    assert figures == roberta_masks.losses(model, run, text)
+    assert figures["held out"] == figures["trained on"]  # here both parts are the same text
+    assert figures["held out"]["loss"] == pytest.approx(np.log(2_000), abs=0.8)
+
+
+def test_a_stopped_command_goes_on_where_it_was(text, tmp_path, monkeypatch):
+    trained = []
+
+    def pretrain(way, run, text):
+        trained.append((way, run.seed))
+        return None, History([1], {"mlm": [1.0]})
+
+    monkeypatch.setattr(roberta_masks, "small", lambda whole: text)
+    monkeypatch.setattr(roberta_masks.runs, "open_text", lambda *given: text)
+    monkeypatch.setattr(roberta_masks, "pretrain", pretrain)
+    monkeypatch.setattr(roberta_masks, "losses", lambda model, run, text: {"held out": {"loss": 2.0}})
+    output = tmp_path / "results.json"
+    for seeds in ("1", "2"):
+        assert roberta_masks.main(["--output", str(output), "--seeds", seeds]) == 0
+    ways = list(roberta_masks.WAYS)
+    short = ("dynamic", 0)  # done again by every command
+    assert trained == [short, *[(way, 0) for way in ways], short, *[(way, 1) for way in ways]]
+    kept = json.loads(output.read_text())
+    assert len(kept["rows"]) == 6 and kept["run"]["steps"] == 40 * -(-kept["blocks"] // 16)
+    monkeypatch.setattr(roberta_masks, "RUN", replace(roberta_masks.RUN, length=32))
+    assert roberta_masks.main(["--output", str(output)]) == 2
+
+
+def test_models_are_measured_in_every_format(text, tmp_path, monkeypatch):
+    monkeypatch.setattr(roberta_formats, "RUN", replace(roberta_formats.RUN, steps=1, batch_size=4))
+    monkeypatch.setattr(roberta_formats, "MEASURED", 12)
+    monkeypatch.setattr(roberta_formats.runs, "open_text", lambda *given: text)
+    output = tmp_path / "results.json"
+    assert roberta_formats.main(["--output", str(output), "--seeds", "1"]) == 0
+    kept = json.loads(output.read_text())
+    assert [row["format"] for row in kept["rows"]] == list(FORMATS)
+    for row in kept["rows"]:
+        assert set(row["held_out"]) == set(FORMATS) and 50 < row["tokens_a_step"] < 300
+        assert ("nsp" in row["held_out"]["SEGMENT-PAIR+NSP"]) == ("NSP" in row["format"])
+    assert roberta_formats.main(["--output", str(output), "--seeds", "1"]) == 0
+    assert json.loads(output.read_text()) == kept
+
+
+def test_all_formats_start_from_the_same_encoder(text):
+    run = replace(roberta_formats.RUN, steps=1)
+    starts = [runs.new_model(replace(run, objective=name), text).encoder.parameters() for name in ("mlm", "mlm+nsp")]
+    assert all(torch.equal(a, b) for a, b in zip(*starts, strict=True))
+
+
+def test_pieces_of_both_kinds(text):
+    byte_bpe = ByteBPE.train(["the river runs past the mill"] * 3, 280)
+    found = roberta_real.cut({"a": "the mill 한", "b": " the"}, text.wordpiece, byte_bpe)
+    assert found["a"]["unknown"] == 1 and found["a"]["wordpiece"][-1] == "[UNK]" and not found["a"]["wordpiece_back"]
+    assert found["a"]["byte_bpe_back"] and found["b"]["byte_bpe_back"] and not found["b"]["wordpiece_back"]
+    assert roberta_real.hangul("나는 a 한") == 3
+
+
+def test_missing_files_are_named(tmp_path, capsys):
+    given = ["--data", str(tmp_path), "--output", str(tmp_path / "x.json")]
+    assert roberta_real.main(given) == 2
+    assert "gpt2-encoder.json.xz" in capsys.readouterr().err
+
+
+@pytest.mark.real_data
+def test_the_kept_figures_are_those_of_the_real_files():
+    kept = json.loads(data_path("results", "roberta_real.json").read_text(encoding="utf-8"))
+    wordpiece, byte_bpe = roberta_real.vocabularies(REAL / "vocab")
+    assert roberta_real.cut(roberta_real.TEXTS, wordpiece, byte_bpe) == kept["texts"]
+    found = roberta_real.format_statistics(REAL / "wikipedia" / "valid.jsonl.xz", wordpiece)
+    assert roberta_real.rounded(found) == kept["wikipedia"]
