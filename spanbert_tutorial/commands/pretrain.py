@@ -13,6 +13,8 @@ from pathlib import Path
 
 from spanbert_tutorial.errors import InputError
 
+MOST_HELD_OUT = 100  # batches: of a large corpus all of the held-out text would take longer than it is worth
+
 
 def add_options(train: argparse.ArgumentParser) -> None:
     """The options; defaults that depend on `--config` are filled in by `settings`."""
@@ -78,7 +80,7 @@ def pretrain(options: argparse.Namespace) -> None:
             shutil.rmtree(state, ignore_errors=True)  # nothing to go on with
     if not main:
         return
-    figures = runs.held_out(model, run, text)
+    figures = runs.held_out(model, run, text, MOST_HELD_OUT)
     metrics = (state / "metrics.jsonl").read_text(encoding="utf-8")
     about = card(run, options, text, model, figures, json.loads(metrics.splitlines()[-1]))
     texts = {"README.md": about, "metrics.jsonl": metrics}

@@ -1,0 +1,99 @@
+"""Check for the exercise of `book/relatives/albert`: how many numbers an ALBERT has."""
+
+from collections.abc import Callable
+from textwrap import fill
+
+POSITIONS, SEGMENTS = 512, 2
+CASES = (  # vocabulary, E, H, layers, sharing
+    (30_000, 128, 768, 12, "all"),
+    (30_000, 128, 768, 12, "none"),
+    (30_000, 128, 768, 12, "attention"),
+    (2_000, 64, 128, 4, "feed_forward"),
+    (28_996, 100, 1_024, 24, "all"),
+)
+PARTS = ("attention", "feed_forward")
+ONCE = {"all": PARTS, "attention": PARTS[:1], "feed_forward": PARTS[1:], "none": ()}  # what counts once
+Attempt = Callable[[int, int, int, int, str], int]
+
+
+def counted(
+    drop: tuple[str, ...] = (), wide: bool = False, once: dict[str, tuple[str, ...]] = ONCE, norm: str = "E"
+) -> Attempt:
+    """The right count, or with one part changed: what a likely mistake computes.
+
+    drop: parts that are forgotten; wide: embeddings of width H; once: which parts count once for which sharing; norm:
+    how wide the LayerNorm of the embeddings is.
+    """
+
+    def count(vocabulary: int, embedding: int, hidden: int, layers: int, sharing: str) -> int:
+        width = hidden if wide else embedding
+        times = {part: 1 if part in once[sharing] else layers for part in PARTS}
+        parts = {
+            "words": vocabulary * width,
+            "positions and segments": (POSITIONS + SEGMENTS) * width,
+            "embedding norm": 2 * (embedding if norm == "E" else hidden),
+            "projection": embedding * hidden,
+            "projection bias": hidden,
+            "attention": times["attention"] * 4 * hidden**2,
+            "feed_forward": times["feed_forward"] * 8 * hidden**2,
+            "biases": times["attention"] * 4 * hidden + times["feed_forward"] * 5 * hidden,
+            "norms": times["attention"] * 2 * hidden + times["feed_forward"] * 2 * hidden,
+        }
+        return sum(number for part, number in parts.items() if part not in drop)
+
+    return count
+
+
+EACH = dict.fromkeys(ONCE, ())
+BOTH = dict.fromkeys(ONCE, PARTS)
+TURNED = ONCE | {"attention": PARTS[1:], "feed_forward": PARTS[:1]}
+
+# What a mistake computes, and what to say to the person who made it.
+MISTAKES = (
+    (counted(once=EACH), "what the layers share is counted once for each layer. It is kept once."),
+    (counted(once=BOTH), 'everything in the layers is counted once. Only what they share is: with "none", nothing.'),
+    (counted(once=TURNED),
+     'with "attention" and "feed_forward" the wrong part is counted once. The name says what is shared.'),
+    (counted(wide=True),
+     "the embeddings are counted with the width H. They have the width E, and the projection makes H of it."),
+    (counted(wide=True, drop=("projection", "projection bias"), norm="H"),
+     "this is a BERT: its embeddings have the width H. ALBERT's have the width E, and then a projection."),
+    (counted(drop=("projection", "projection bias")), "the projection from E to H is missing: a matrix and a bias."),
+    (counted(drop=("projection bias",)), "the projection has a bias of H numbers, too."),
+    (counted(drop=("positions and segments",)), "512 positions and 2 segments have vectors, too, of the width E."),
+    (counted(drop=("embedding norm",)), "the embeddings have a LayerNorm, too: 2E numbers."),
+    (counted(norm="H"), "the LayerNorm of the embeddings stands before the projection, so it has 2E numbers."),
+    (counted(drop=("norms",)), "each layer has two LayerNorms of 2H numbers: one goes with each part."),
+    (counted(drop=("biases",)), "the linear layers have biases: 4H in attention, 4H + H in the feed-forward part."),
+    (counted(drop=("norms", "biases")), "in the layers only matrices are counted. Add biases and LayerNorms."),
+)  # fmt: skip
+
+
+def check_count(attempt: Attempt) -> None:
+    """Prints whether `attempt(V, E, H, L, sharing)` counts the numbers of an ALBERT without pooler and heads."""
+    print(fill(diagnose_count(attempt), 68))
+
+
+def diagnose_count(attempt: Attempt) -> str:
+    """One sentence: correct, or the likely mistake."""
+    try:
+        got = [attempt(*case) for case in CASES]
+    except Exception as error:  # whatever the reader's code raises is the reader's message
+        return f"Not yet: the function stopped with {type(error).__name__}: {error}"
+    if None in got:
+        return "Not yet: the function returns nothing. End it with `return`."
+    if not all(isinstance(number, int) for number in got):
+        return f"Not yet: {got[0]!r} is no whole number. Multiply and add whole numbers; nothing is divided."
+    if got == _all(counted()):
+        return "Correct: what is shared counts once, and the words cost E each, not H."
+    for mistake, sentence in MISTAKES:
+        if got == _all(mistake):
+            return f"Not yet: {sentence}"
+    wrong = next(number for number in range(len(CASES)) if got[number] != counted()(*CASES[number]))
+    off = got[wrong] - counted()(*CASES[wrong])
+    return (f"Not yet: for V, E, H, L, sharing = {CASES[wrong]} the count is {abs(off):,} too "
+            f"{'high' if off > 0 else 'low'}. Write the parts one under another.")  # fmt: skip
+
+
+def _all(attempt: Attempt) -> list[int]:
+    return [attempt(*case) for case in CASES]

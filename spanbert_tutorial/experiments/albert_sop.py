@@ -1,0 +1,178 @@
+"""Next sentence prediction and sentence order prediction, each asked the other's question. Chapter:
+`book/relatives/albert`.
+
+    python -m spanbert_tutorial.experiments.albert_sop --output FILE
+
+After ALBERT's Table 5, at tiny size on the almanac. For each seed one encoder learns masked language modelling on
+pairs. Copies of it then learn NSP, SOP or nothing, here from whole pairs without masks, so that few steps suffice. All
+are asked both questions about held-out pairs: with their own head, and by a probe on the frozen state of [CLS]. A bag
+of words gets the same pairs. Both labels are equally frequent, so guessing gives one half. A stopped command goes on.
+"""
+
+import json
+import sys
+import time
+from dataclasses import asdict, replace
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from spanbert_tutorial import runs
+from spanbert_tutorial.experiments.continued import command, keep
+from spanbert_tutorial.experiments.frozen_states import linear_probe
+from spanbert_tutorial.pretraining import Objective, PretrainingData, PretrainingModel, gather
+from spanbert_tutorial.relatives.albert import SentenceOrderData
+from spanbert_tutorial.training import Recipe, train
+
+SEEDS, START = 3, runs.Run(objective="mlm+nsp", steps=1_000)
+TASK = replace(START, steps=500, peak_learning_rate=1e-3)
+TASKS, READERS = ("NSP", "SOP"), ("shared", "side by side")
+PROBED = 3_000  # training pairs that a probe learns from
+
+
+class Whole:
+    """Put before a kind of data: nothing is masked, and rows are left out until both labels are equally frequent."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        rows = [np.flatnonzero(self.labels == label) for label in (0, 1)]
+        few, rng = min(map(len, rows)), np.random.default_rng(0)
+        kept = np.sort(np.concatenate([rng.choice(part, few, replace=False) for part in rows]))
+        self.segments, self.labels = [part[kept] for part in self.segments], self.labels[kept]
+
+    def masked_segment(self, ranges: np.ndarray, rng: np.random.Generator):
+        ids, lengths = gather(self.corpus, ranges, self.wordpiece.pad_id)
+        return ids, ids, np.zeros(ids.shape, dtype=bool), lengths
+
+
+class WholePairs(Whole, PretrainingData):
+    """Pairs with NSP labels, whole and balanced."""
+
+
+class WholeOrder(Whole, SentenceOrderData):
+    """Pairs with SOP labels, whole and balanced."""
+
+
+def whole(task: str, text: runs.Text, run: runs.Run = START) -> tuple[PretrainingData, PretrainingData]:
+    """The pairs of one of TASKS, of the training and of the held-out text."""
+    kind, objective = {"NSP": WholePairs, "SOP": WholeOrder}[task], Objective.named("mlm+nsp")
+    return tuple(kind(corpus, text.wordpiece, objective, run.length, run.batch_size)
+                 for corpus in (text.train, text.held_out))  # fmt: skip
+
+
+# --- the encoder ------------------------------------------------------------------------------------------------
+
+
+def masked_start(run: runs.Run, text: runs.Text) -> PretrainingModel:
+    """A model that has learned the masked words of pairs, and nothing about the pairs."""
+    model = runs.new_model(replace(run, objective="mlm"), text)
+    data = PretrainingData(text.train, text.wordpiece, Objective.named("mlm+nsp"), run.length, run.batch_size)
+    learn(model, data, run)
+    return model
+
+
+def learn(model: PretrainingModel, data: PretrainingData, run: runs.Run) -> None:
+    """Trains the model in place; one seed is one order of the batches."""
+    recipe = Recipe(run.steps, run.peak_learning_rate, warmup_steps=max(1, run.steps // 10))
+    train(model, data.batches(np.random.default_rng(run.seed)), recipe)
+
+
+def with_head(start: PretrainingModel, run: runs.Run, text: runs.Text) -> PretrainingModel:
+    """A copy of `start` with a new head that reads [CLS]."""
+    model = runs.new_model(run, text)
+    model.load_state_dict(start.state_dict(), strict=False)  # all but the new head
+    return model.eval()
+
+
+@torch.no_grad()
+def states(model: PretrainingModel, data: PretrainingData, most: int | None = None) -> tuple[Tensor, Tensor]:
+    """The states of [CLS], float [rows,H], and the labels of all pairs or of about `most`, the same for every model."""
+    batches = list(islice(data.epoch(np.random.default_rng(1)), most and -(-most // data.batch_size)))
+    found = [model.encoder(batch["ids"], batch["segments"], batch["attention_mask"]) for batch in batches]
+    return torch.cat([hidden[:, 0] for hidden in found]), torch.cat([batch["next_sentence"] for batch in batches])
+
+
+def accuracies(model: PretrainingModel, pairs: dict[str, tuple]) -> dict[str, dict[str, float]]:
+    """For each of TASKS the share of held-out pairs that the model's head and a probe on [CLS] get right.
+
+    pairs: task → what `whole` returns."""
+    results = {}
+    for task, (training, held_out) in pairs.items():
+        learned, labels = states(model, training, PROBED)
+        asked, wanted = states(model, held_out)
+        probe = linear_probe(learned, labels, penalty=1e-2)
+        with torch.no_grad():
+            guesses = {"head": model.next_sentence(asked[:, None]), "probe": probe(asked)}
+        results[task] = {name: (scores.argmax(-1) == wanted).double().mean().item()
+                         for name, scores in guesses.items()}  # fmt: skip
+    return results
+
+
+# --- the bag of words -------------------------------------------------------------------------------------------
+
+
+def bags(data: PretrainingData, reader: str, most: int) -> tuple[Tensor, Tensor]:
+    """Which pieces the first `most` pairs hold, float [rows,·], and their labels. reader "shared": 1 where both
+    segments have the piece, [rows,V]; "side by side": one bag for each segment, [rows,2V]."""
+    both = []
+    for ranges in data.segments:
+        bag = np.zeros((len(ranges[:most]), len(data.wordpiece)), dtype=np.float32)
+        for row, (start, end) in enumerate(ranges[:most]):
+            bag[row, data.corpus.ids[start:end]] = 1
+        both.append(torch.from_numpy(bag))
+    joined = both[0] * both[1] if reader == "shared" else torch.cat(both, dim=1)
+    return joined, torch.from_numpy(data.labels[:most])
+
+
+def bag_of_words(training: PretrainingData, held_out: PretrainingData, reader: str, most: int = 6_000) -> float:
+    """Accuracy on held-out pairs of a logistic regression on bags, as in the chapter `book/bert/sentence_pairs`."""
+    x, y = bags(training, reader, most)
+    weights = torch.zeros(x.shape[1] + 1, requires_grad=True)
+    optimizer = torch.optim.LBFGS([weights], max_iter=30, line_search_fn="strong_wolfe")
+
+    def loss() -> Tensor:
+        optimizer.zero_grad()
+        value = F.binary_cross_entropy_with_logits(x @ weights[:-1] + weights[-1], y.float(), reduction="sum")
+        value = value + weights[:-1].square().sum()
+        value.backward()
+        return value
+
+    optimizer.step(loss)
+    x, y = bags(held_out, reader, most)
+    scores = x @ weights.detach()[:-1] + weights.detach()[-1]
+    return ((scores > 1e-3) == y).double().mean().item()  # not 0: ties then count alike on every machine
+
+
+# --- all of it --------------------------------------------------------------------------------------------------
+
+
+def run_all(output: Path, seeds: int, start: runs.Run = START, task: runs.Run = TASK) -> None:
+    """All tasks with every seed; `output` is rewritten after each seed, and what it holds is not run again."""
+    rows = json.loads(output.read_text(encoding="utf-8"))["rows"] if output.exists() else []
+    with TemporaryDirectory() as scratch:
+        text = runs.open_text("almanac", scratch)
+        pairs = {name: whole(name, text) for name in TASKS}
+        sizes = {name: len(held_out) for name, (_, held_out) in pairs.items()}
+        for seed in sorted(set(range(seeds)) - {kept["seed"] for kept in rows}):
+            began, encoder = time.monotonic(), masked_start(replace(start, seed=seed), text)
+            for trained in ("none", *TASKS):
+                run = replace(task, seed=seed)
+                model = with_head(encoder, run, text)
+                if trained in pairs:
+                    learn(model, pairs[trained][0], run)
+                rows.append({"trained": trained, "seed": seed, "asked": accuracies(model, pairs)})
+                print(f"{time.monotonic() - began:.0f} s", rows[-1], flush=True)
+            keep(output, "albert_sop", seeds, rows, start=asdict(start), task=asdict(task), held_out_pairs=sizes)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    return command("NSP and SOP, each asked the other's question.", run_all, SEEDS, arguments, goes_on=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

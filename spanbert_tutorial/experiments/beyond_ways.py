@@ -1,0 +1,202 @@
+"""One small model trained in two ways, auto-encoding and auto-regressive, and what each can do. Chapter:
+`book/relatives/beyond`.
+
+    python -m spanbert_tutorial.experiments.beyond_ways --output FILE
+
+Models of the same seed start from the same weights and read the same blocks in the same order; only who may look at
+whom and what has to be named differ. The third row is the control for the number of targets: auto-regressive, but only
+the tokens that masking has chosen are targets. All are measured on sentences that stand nowhere in the training text.
+"""
+
+import json
+import sys
+from dataclasses import asdict, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from spanbert_tutorial import almanac, runs
+from spanbert_tutorial.checkpoints import load_checkpoint
+from spanbert_tutorial.corpora import split_sentences
+from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.directions import frame
+from spanbert_tutorial.experiments.continued import START, command, keep, rounded
+from spanbert_tutorial.experiments.frozen_states import in_training_text
+from spanbert_tutorial.masking import word_sizes
+from spanbert_tutorial.relatives.beyond import LeftToRight, gap_by_chain_rule, pseudo_log_likelihood
+from spanbert_tutorial.wordpiece import WordPiece
+
+WAYS = ("auto-encoding, 15 %", "auto-regressive, 100 %", "auto-regressive, 15 %")  # percent: tokens that are targets
+SEEDS, SENTENCES, TRIED, CURVE_EVERY = 5, 300, 30, 25  # tried: gaps in which every piece of the vocabulary is tried
+SHORT = replace(START, steps=250)  # a chapter can afford to train this one
+TOLERANCE = {"loss": 0.25, "share": 0.06}  # by which a figure may differ on another machine
+
+
+def trained(way: str, run: runs.Run, text: runs.Text) -> tuple[nn.Module, list[float]]:
+    """A model trained from the first weights of the run in one of `WAYS`, and its losses step by step."""
+    model = runs.new_model(run, text)
+    if way != WAYS[0]:
+        model = LeftToRight(model, every=way == WAYS[1])
+    model, history = runs.pretrain(run, text, model)
+    return model.cpu().eval(), history.losses["loss"]
+
+
+def curve(losses: list[float]) -> list[float]:
+    """Means of CURVE_EVERY steps."""
+    return np.reshape(losses, (-1, CURVE_EVERY)).mean(axis=1).tolist()
+
+
+# --- the same questions to every model ------------------------------------------------------------------------
+
+
+def new_sentences(pieces: WordPiece, most: int = SENTENCES) -> list[np.ndarray]:
+    """Different held-out sentences of 8 to 24 pieces that stand nowhere in the training text, in random order."""
+    texts = dict.fromkeys(s for d in almanac.read("validation") for s in split_sentences(d["text"]))
+    rows = [row for row in map(pieces.encode, texts) if 8 <= len(row) <= 24]
+    order = np.random.default_rng(0).permutation(len(rows))[: 6 * most]
+    rows = [rows[i] for i in order]
+    known = in_training_text([(row, None) for row in rows], pieces)
+    return [row for row, old in zip(rows, known, strict=True) if not old][:most]
+
+
+def log_p_at(
+    model: nn.Module, rows: list[np.ndarray], places: np.ndarray, pieces: WordPiece, end: bool = True
+) -> Tensor:
+    """Log-probabilities [B,V] for the places [B] of the rows (counted without [CLS]): of a `LeftToRight` model from the
+    token before, of a masked one from the place itself. end: whether [SEP] stands behind each row."""
+    batch, row = frame(rows, pieces), torch.arange(len(rows))
+    if isinstance(model, LeftToRight):
+        states = model.states(batch["ids"])[row, torch.from_numpy(places)]  # the token before; [CLS] is in front
+    else:
+        lengths = batch["real"].sum(1)
+        real = batch["real"] if end else torch.arange(batch["ids"].shape[1]) < lengths[:, None] - 1
+        states = model.encoder(batch["ids"], None, real)[row, torch.from_numpy(places + 1)]
+    return model.masked_language_model(states).log_softmax(-1)
+
+
+def with_gap(rows: list[np.ndarray], places: np.ndarray, mask_id: int) -> list[np.ndarray]:
+    """Copies of the rows with [MASK] at one place each."""
+    return [np.where(np.arange(len(row)) == place, mask_id, row) for row, place in zip(rows, places, strict=True)]
+
+
+def figures(log_p: Tensor, wanted: Tensor) -> dict[str, float]:
+    """Mean loss in nats, and the share of right first guesses."""
+    loss = -log_p.gather(1, wanted[:, None]).mean().item()
+    return {"loss": loss, "accuracy": (log_p.argmax(1) == wanted).float().mean().item()}
+
+
+@torch.no_grad()
+def gaps(model: nn.Module, rows: list[np.ndarray], pieces: WordPiece) -> dict[str, dict[str, float]]:
+    """One token of each row: named from the left side only, and from both sides. "tried": the first TRIED rows, where
+    a `LeftToRight` model tries every piece of the vocabulary."""
+    rng = np.random.default_rng(1)
+    places = np.array([rng.integers(len(row)) for row in rows])
+    wanted = torch.tensor([row[place] for row, place in zip(rows, places, strict=True)])
+    if isinstance(model, LeftToRight):
+        batch = frame(rows[:TRIED], pieces)
+        before_end = (batch["real"].sum(1) - 1).tolist()  # [SEP] is no target of the third way
+        parts = [gap_by_chain_rule(model, ids[:n], int(p) + 1)
+                 for ids, n, p in zip(batch["ids"], before_end, places, strict=False)]  # fmt: skip
+        left = log_p_at(model, rows, places, pieces)
+        return {"left": figures(left, wanted), "left, tried": figures(left[:TRIED], wanted[:TRIED]),
+                "both, tried": figures(torch.stack(parts).log(), wanted[:TRIED])}  # fmt: skip
+    ends = with_gap([row[: place + 1] for row, place in zip(rows, places, strict=True)], places, pieces.mask_id)
+    both = log_p_at(model, with_gap(rows, places, pieces.mask_id), places, pieces)
+    return {"left": figures(log_p_at(model, ends, places, pieces), wanted),
+            "left, no [SEP]": figures(log_p_at(model, ends, places, pieces, end=False), wanted),
+            "both": figures(both, wanted), "both, tried": figures(both[:TRIED], wanted[:TRIED])}  # fmt: skip
+
+
+def swapped(row: np.ndarray, pieces: WordPiece, rng: np.random.Generator) -> np.ndarray:
+    """The row with two neighbouring words in each other's place; they differ, and the last word stays."""
+    words = np.split(row, np.cumsum(word_sizes(pieces.word_starts(row)))[:-1])
+    different = [i for i in range(len(words) - 2) if not np.array_equal(words[i], words[i + 1])]
+    i = different[rng.integers(len(different))]
+    return np.concatenate([*words[:i], words[i + 1], words[i], *words[i + 2 :]])
+
+
+def score(model: nn.Module, row: np.ndarray, pieces: WordPiece) -> float:
+    """The row's log-probability by the chain rule, or its pseudo-log-likelihood; neither counts [SEP]."""
+    ids = torch.tensor([pieces.cls_id, *row.tolist(), pieces.sep_id])
+    if isinstance(model, LeftToRight):
+        return model.chain_rule(ids[None, :-1]).sum().item()
+    return pseudo_log_likelihood(model, ids, pieces.mask_id).sum().item()
+
+
+def told_apart(model: nn.Module, rows: list[np.ndarray], pieces: WordPiece) -> float:
+    """Share of rows that score higher than the same row with two neighbouring words swapped. Both have the same pieces,
+    so frequencies alone are right in half of the cases."""
+    rng = np.random.default_rng(2)
+    return float(np.mean([score(model, row, pieces) > score(model, swapped(row, pieces, rng), pieces) for row in rows]))
+
+
+@torch.no_grad()
+def copying(model: nn.Module, text: runs.Text, rows: int = 200, length: int = 16) -> dict[str, float]:
+    """Loss at one token of a random sequence of pieces that stands in the context once before ("copy"), and at the same
+    token where another random sequence stands there ("other"). What context alone can teach."""
+    rng, pieces = np.random.default_rng(3), text.wordpiece
+    draws = text.train.ids[rng.integers(len(text.train.ids), size=(2, rows, length))]
+    places = length + rng.integers(length // 2, length, size=rows)
+    wanted = torch.from_numpy(draws[0][np.arange(rows), places - length].astype(np.int64))
+    results = {}
+    for name, before in {"copy": draws[0], "other": draws[1]}.items():
+        shown = list(np.concatenate([before, draws[0]], axis=1))
+        shown = shown if isinstance(model, LeftToRight) else with_gap(shown, places, pieces.mask_id)
+        results[name] = figures(log_p_at(model, shown, places, pieces), wanted)["loss"]
+    return results
+
+
+def uses(model: nn.Module, text: runs.Text, rows: list[np.ndarray]) -> dict[str, object]:
+    """All questions to one model."""
+    return {"gaps": gaps(model, rows, text.wordpiece), "told_apart": told_apart(model, rows, text.wordpiece),
+            "copying": copying(model, text)}  # fmt: skip
+
+
+def unigram(text: runs.Text, rows: list[np.ndarray]) -> dict[str, float]:
+    """What a list of frequencies reaches in the gaps of `gaps`."""
+    counts = torch.from_numpy(np.bincount(text.train.ids, minlength=len(text.wordpiece))).float()
+    rng = np.random.default_rng(1)
+    wanted = torch.tensor([row[rng.integers(len(row))] for row in rows])
+    return figures((counts / counts.sum()).clamp(min=1e-9).log().expand(len(rows), -1), wanted)
+
+
+def settings_of(text: runs.Text, questions: list[np.ndarray], steps: int) -> dict[str, object]:
+    """What the file says beside the rows: a short run for the chapter, and two that need no training."""
+    run = replace(SHORT, steps=min(SHORT.steps, steps))
+    model, losses = trained(WAYS[1], run, text)
+    short = {"way": WAYS[1], "run": asdict(run), "curve": curve(losses), "uses": uses(model, text, questions)}
+    shipped, _ = load_checkpoint(data_path("checkpoints", "spanbert-tiny"))
+    settings = {"sentences": len(questions), "tried": TRIED, "every": CURVE_EVERY, "tolerance": TOLERANCE}
+    settings |= {"unigram": unigram(text, questions), "shipped": uses(shipped.eval(), text, questions)}
+    return rounded({**settings, "short": short})
+
+
+def run_all(output: Path, seeds: int, steps: int = START.steps, sentences: int = SENTENCES) -> None:
+    """Every way with every seed; `output` is written whole after each run, and what it holds is not run again. steps,
+    sentences: fewer for a trial."""
+    content = json.loads(output.read_text(encoding="utf-8")) if output.exists() else {"rows": []}
+    rows, done = content["rows"], {(row["way"], row["seed"]) for row in content["rows"]}
+    with TemporaryDirectory() as scratch:
+        text = runs.open_text("almanac", scratch)
+        questions = new_sentences(text.wordpiece, sentences)
+        names = ("sentences", "tried", "every", "tolerance", "unigram", "shipped", "short")
+        settings = {name: content[name] for name in names} if done else settings_of(text, questions, steps)
+        for seed in range(seeds):
+            for way in WAYS:
+                if (way, seed) in done:
+                    continue
+                model, losses = trained(way, replace(START, seed=seed, steps=steps), text)
+                rows.append({"way": way, "seed": seed, "uses": uses(model, text, questions), "curve": curve(losses)})
+                print(rows[-1], flush=True)
+                keep(output, "beyond_ways", seeds, rows, **settings)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    return command("One small model, trained in two ways.", run_all, SEEDS, arguments, goes_on=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,158 @@
+"""ALBERT: BERT with layers that share their weights, narrow embeddings, and the order of two segments as second task.
+
+Chapter: `book/relatives/albert`. Source: ALBERT §3.1. The same weights give the same numbers as
+`transformers.AlbertModel` (tested). Shapes: B batch, n sequence, E embedding, H hidden, L layers, V vocabulary.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import ClassVar, Self
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from spanbert_tutorial.batches import PretrainingData
+from spanbert_tutorial.bert import BertEncoder, Layer, initialise
+from spanbert_tutorial.config import EncoderConfig
+from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.inputs import Embeddings
+from spanbert_tutorial.sentence_pairs import sentence_order_pairs
+from spanbert_tutorial.weights import HEADS, NAME_PAIRS, NO_EFFECT, ONLY_VALUE, Layout
+
+SHARING = ("all", "attention", "feed_forward", "none")  # what the layers have in common; ALBERT has "all"
+GELUS = {"gelu": "none", "gelu_new": "tanh"}  # hidden_act → PyTorch's name of the approximation
+
+# Parts of a layer, and the two kinds of sharing that take only some of them. The paper does not say with which
+# LayerNorms; here each goes with the part that it stands behind.
+PARTS = {"attention": ("attention", "attention_norm"), "feed_forward": ("expand", "contract", "feed_forward_norm")}
+
+GROUP = "encoder.albert_layer_groups.{}.albert_layers.0"
+ALBERT = Layout(
+    "albert",
+    (
+        *(pair for pair in NAME_PAIRS if pair[0].startswith("embeddings.")),
+        ("embeddings.project", "encoder.embedding_hidden_mapping_in"),
+        *((f"layers.{{}}.attention.{name}", f"{GROUP}.attention.{name}") for name in ("query", "key", "value")),
+        ("layers.{}.attention.output", f"{GROUP}.attention.dense"),
+        ("layers.{}.attention_norm", f"{GROUP}.attention.LayerNorm"),
+        ("layers.{}.expand", f"{GROUP}.ffn"),
+        ("layers.{}.contract", f"{GROUP}.ffn_output"),
+        ("layers.{}.feed_forward_norm", f"{GROUP}.full_layer_layer_norm"),
+    ),
+    heads=(*HEADS, "predictions", "sop_classifier"),
+    no_effect=NO_EFFECT | {"classifier_dropout_prob"},
+    only_value={
+        **{key: value for key, value in ONLY_VALUE.items() if key != "hidden_act"},
+        **{"inner_group_num": 1, "down_scale_factor": 1, "gap_size": 0, "net_structure_type": 0},
+        **{"num_memory_blocks": 0, "layers_to_keep": []},
+    },
+)
+
+
+@dataclass(frozen=True)
+class AlbertConfig(EncoderConfig):
+    """Sizes as in `EncoderConfig`, and three settings. The defaults are ALBERT base.
+
+    embedding_size: E. sharing: one of SHARING. hidden_act: "gelu_new" (GELU by tanh) or "gelu" (exact), as in the
+    `config.json` of a checkpoint. Raises InputError for other values.
+    """
+
+    layout: ClassVar[Layout] = ALBERT
+
+    vocab_size: int = 30_000
+    embedding_size: int = 128
+    sharing: str = "all"
+    hidden_act: str = "gelu_new"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, allowed in (("sharing", SHARING), ("hidden_act", tuple(GELUS))):
+            if getattr(self, name) not in allowed:
+                raise InputError(f"{name} is {getattr(self, name)!r}: choose one of {', '.join(allowed)}.")
+
+    @property
+    def gelu(self) -> str:
+        """The approximation that `hidden_act` asks for, as PyTorch names it."""
+        return GELUS[self.hidden_act]
+
+    @classmethod
+    def from_dict(cls, mapping: Mapping) -> Self:
+        """As `EncoderConfig.from_dict`. transformers counts groups of layers that share: one group is "all", as many
+        groups as layers are "none"; any other number raises InputError."""
+        settings = dict(mapping)
+        groups = settings.pop("num_hidden_groups", 1)
+        if groups not in (1, settings.get("num_hidden_layers")):
+            raise InputError(f"num_hidden_groups is {groups!r}: this encoder has 1 (all layers share) or as many as "
+                             "layers (none share).")
+        return super().from_dict({"sharing": "all" if groups == 1 else "none", **settings})
+
+
+class FactorisedEmbeddings(Embeddings):
+    """BERT's embeddings with vectors of width E, then a linear layer to the width H: V·E + E·H + H numbers for the
+    words instead of V·H. ALBERT §3.1."""
+
+    def __init__(self, config: AlbertConfig) -> None:
+        super().__init__(config, config.embedding_size)
+        self.project = nn.Linear(config.embedding_size, config.hidden_size)
+
+    def forward(self, ids: Tensor, segments: Tensor | None) -> Tensor:
+        return self.project(super().forward(ids, segments))  # [B,n,E] -> [B,n,H]
+
+
+class RepeatedLayer(nn.ModuleList):
+    """One layer, kept once, that comes `times` times when a loop goes through the list."""
+
+    def __init__(self, layer: Layer, times: int) -> None:
+        super().__init__([layer])
+        self.times = times
+
+    def __iter__(self) -> Iterator[nn.Module]:
+        return iter([self[0]] * self.times)
+
+
+def shared_layers(config: AlbertConfig) -> nn.ModuleList:
+    """The layers in the order in which they are applied. What is shared is one module, met in several places."""
+    if config.sharing == "all":
+        return RepeatedLayer(Layer(config), config.num_hidden_layers)
+    layers = nn.ModuleList(Layer(config) for _ in range(config.num_hidden_layers))
+    for name in PARTS.get(config.sharing, ()):
+        for layer in layers[1:]:
+            setattr(layer, name, getattr(layers[0], name))
+    return layers
+
+
+class AlbertEncoder(BertEncoder):
+    """`BertEncoder` with factorised embeddings and shared layers; it is called, loaded and saved in the same way.
+
+    `to_huggingface()` writes "attention" and "feed_forward", which transformers does not know, as "none": each layer
+    gets its own copy of what is shared here, and the numbers stay.
+    """
+
+    config_class = AlbertConfig
+
+    def __init__(self, config: AlbertConfig, generator: torch.Generator | None = None) -> None:
+        nn.Module.__init__(self)  # BertEncoder's own start would make layers that share nothing
+        self.config = config
+        self.embeddings = FactorisedEmbeddings(config)
+        self.layers = shared_layers(config)
+        initialise(self, config.initializer_range, generator)
+
+    def _empty_huggingface(self) -> nn.Module:
+        from transformers import AlbertConfig as TheirConfig  # here, because importing it takes seconds
+        from transformers import AlbertModel
+
+        settings = asdict(self.config)
+        groups = 1 if settings.pop("sharing") == "all" else self.config.num_hidden_layers
+        return AlbertModel(TheirConfig(num_hidden_groups=groups, **settings), add_pooling_layer=False)
+
+
+class SentenceOrderData(PretrainingData):
+    """Batches of masked pairs as in `PretrainingData`, but a wrong pair is a swapped one, and not text of another
+    document. The labels keep their name "next_sentence": the head and its loss are the same. Give an objective with
+    `next_sentence`. ALBERT §3.1."""
+
+    def __post_init__(self) -> None:
+        pairs = sentence_order_pairs(self.corpus, self.length - 3, np.random.default_rng(0))
+        self.segments, self.labels = [pairs.first, pairs.second], pairs.labels
+        self.report = f"{len(pairs.labels):,} pairs, {pairs.labels.mean():.1%} swapped; left out: {pairs.alone:,} alone"
