@@ -165,10 +165,12 @@ def train(
             show(bar, history, reference, trainer.tokens)
             if metrics is not None:
                 metrics.add(history, trainer.schedule.get_last_lr()[0], trainer.tokens)
-            if snapshots is not None and (snapshots.due() or asked_to_stop() or step == recipe.steps):
-                snapshots.save(trainer.accelerator, step)
-            if asked_to_stop():
-                raise KeyboardInterrupt(f"Stopped after step {step} of {recipe.steps}")
+            if snapshots is not None:
+                stop, due = (one_says(said, trainer.accelerator) for said in (asked_to_stop(), snapshots.due()))
+                if stop or due or step == recipe.steps:
+                    snapshots.save(trainer.accelerator, step)
+                if stop:
+                    raise KeyboardInterrupt(f"Stopped after step {step} of {recipe.steps}")
     trainer.accelerator.unwrap_model(trainer.model, keep_fp32_wrapper=False)  # from here on it computes in float32
     vars(model).pop("_is_accelerate_prepared", None)  # or a second training of the same model would do so, too
     model.eval()
@@ -203,6 +205,14 @@ class Trainer:
         seen = batch["attention_mask"].sum().item() if "attention_mask" in batch else 0
         self.tokens += seen * self.accelerator.num_processes
         return values
+
+
+def one_says(yes: bool, accelerator: Accelerator) -> bool:
+    """Whether one of the processes says yes. A snapshot needs all of them at the same step, but their clocks differ and
+    a signal reaches each at another moment."""
+    if accelerator.num_processes == 1:
+        return yes
+    return accelerator.reduce(torch.tensor(float(yes), device=accelerator.device), "sum").item() > 0
 
 
 def what_went_wrong(losses: dict[str, float], step: int, batch: dict, model: nn.Module) -> str:

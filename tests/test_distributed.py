@@ -40,6 +40,36 @@ if PartialState().is_main_process:
 """
 
 
+# Two processes that disagree: at step 2 only the second finds a snapshot due, at step 4 only it is told to stop.
+DISAGREE = """
+import os, signal, sys
+from pathlib import Path
+import numpy as np, torch
+from accelerate import PartialState
+sys.path.insert(0, sys.argv[2])
+second = PartialState(cpu=True).process_index == 1
+from spanbert_tutorial import training
+from spanbert_tutorial.bert import EncoderConfig
+from spanbert_tutorial.pretraining import Objective, PretrainingModel
+from spanbert_tutorial.snapshots import Snapshots
+from test_distributed import data_of
+objective, seen = Objective.named("mlm"), []
+def due(self):
+    seen.append(sorted(path.name for path in self.folder.glob("step-*")))
+    if second and len(seen) == 4:
+        os.kill(os.getpid(), signal.SIGINT)  # met at the end of the next step
+    return second and len(seen) == 2
+Snapshots.due = due
+sizes = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0, "num_hidden_layers": 1}
+model = PretrainingModel(EncoderConfig.tiny(vocab_size=2_000, **sizes), objective)
+try:
+    batches = data_of(objective).batches(np.random.default_rng(1))
+    training.train(model, batches, training.Recipe(9, 1e-2, 2), snapshots=Snapshots(Path(sys.argv[1], "snapshots"), {}))
+except KeyboardInterrupt as stopped:
+    print(f"process {PartialState().process_index}: {stopped}, {seen[2]}")
+"""
+
+
 def data_of(objective: Objective) -> PretrainingData:
     """Twenty documents of different length."""
     rng = np.random.default_rng(0)
@@ -95,6 +125,19 @@ def test_two_processes_train_as_one_does(tmp_path, name):
     for weight, value in one["weights"].items():
         # absolute for the biases of the keys: they change nothing, so they move by rounding alone
         assert two["weights"][weight] == pytest.approx(value, rel=1e-4, abs=1e-4), weight
+
+
+def test_processes_that_disagree_snapshot_and_stop_at_the_same_step(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(DISAGREE, encoding="utf-8")
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "SPANBERT_TUTORIAL_STATIC": "1", "ACCELERATE_USE_CPU": "true"}
+    launch = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+    command = [sys.executable, *launch, str(script), str(tmp_path), os.path.dirname(__file__)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    for process in (0, 1):
+        assert f"process {process}: Stopped after step 5 of 9, ['step-000000002']" in done.stdout
+    assert [path.name for path in (tmp_path / "snapshots").iterdir()] == ["step-000000005"]
 
 
 def test_the_command_runs_in_two_processes(tmp_path):

@@ -140,6 +140,7 @@ def start(options: argparse.Namespace, run, text):
     if not options.init_from:
         return None
     from spanbert_tutorial.checkpoints import continue_from
+    from spanbert_tutorial.training import processes
 
     model, new = continue_from(options.init_from, run.objective, run.seed)
     config = model.encoder.config
@@ -147,7 +148,8 @@ def start(options: argparse.Namespace, run, text):
         raise InputError(f"{options.init_from} has {config.vocab_size:,} pieces and {config.max_position_embeddings} "
                          f"positions, the run {len(text.wordpiece):,} and {run.length}: give the checkpoint's own "
                          "--vocabulary and a shorter --length.")
-    print(f"Weights: {options.init_from}; new heads: {', '.join(new) or 'none'}.")
+    if processes().is_main_process:
+        print(f"Weights: {options.init_from}; new heads: {', '.join(new) or 'none'}.")
     return model
 
 
