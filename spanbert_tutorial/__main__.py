@@ -63,7 +63,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except FloatingPointError as error:
-        print(f"error: {error} The last snapshot is kept; --resume goes on from it.", file=sys.stderr)
+        print(f"error: {error} Start anew, with another --output.", file=sys.stderr)
         return 1
     except KeyboardInterrupt as stop:
         kept = f"{stop}: go on with the same command and --resume." if str(stop) else "Stopped."

@@ -48,7 +48,10 @@ OBJECTIVES = {
 
 def unigram_entropy(ids: np.ndarray, vocabulary: int) -> float:
     """Entropy in nats of the pieces' frequencies: the loss of a model that knows frequency and nothing else."""
-    p = np.bincount(ids, minlength=vocabulary) / len(ids)
+    counts = np.zeros(vocabulary, dtype=np.int64)
+    for start in range(0, len(ids), 2**24):  # in parts: bincount makes eight bytes of each number
+        counts += np.bincount(ids[start : start + 2**24], minlength=vocabulary)
+    p = counts / len(ids)
     return float(-(p[p > 0] * np.log(p[p > 0])).sum())
 
 
@@ -218,5 +221,5 @@ def share(batch: dict[str, Tensor], process: int, processes: int) -> dict[str, T
             mine = batch[f"{kind}_batch"] % processes == process
             part |= {name: batch[name][mine] for name in fields}
             part[f"{kind}_batch"] = part[f"{kind}_batch"] // processes
-    counts = {"masked_count": len(batch["masked_ids"]), "rows": len(batch["ids"])}
+    counts = {"masked_count": max(len(batch["masked_ids"]), 1), "rows": len(batch["ids"])}
     return part | {name: torch.tensor(count / processes) for name, count in counts.items()}

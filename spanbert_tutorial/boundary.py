@@ -124,7 +124,7 @@ class SpanBoundaryObjective(nn.Module):
 
 
 def boundary_loss(
-    logits: Tensor, targets: BoundaryTargets, masked_tokens: int, normalisation: str = "paper"
+    logits: Tensor, targets: BoundaryTargets, masked_tokens: int | Tensor, normalisation: str = "paper"
 ) -> Tensor:
     """Cross-entropy of the span boundary objective in nats, a scalar; 0 when there is no target.
 
@@ -137,4 +137,7 @@ def boundary_loss(
         raise InputError(f'normalisation "{normalisation}" is unknown: use "paper" or "released".')
     real = targets.targets[targets.targets != NO_TARGET]  # [t]
     total = F.cross_entropy(logits.float(), real, reduction="sum")
-    return total / (max(masked_tokens, 1) if normalisation == "paper" else len(real) + 1)
+    if normalisation == "released":
+        return total / (len(real) + 1)
+    # a tensor is a share of the count of several processes, and may be below 1
+    return total / (masked_tokens if isinstance(masked_tokens, Tensor) else max(masked_tokens, 1))

@@ -22,6 +22,7 @@ from torch import Tensor
 from spanbert_tutorial.bert import BertEncoder, EncoderConfig
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.pretraining import Objective, PretrainingModel
+from spanbert_tutorial.snapshots import force_to_disk
 from spanbert_tutorial.weights import (
     checkpoint_folder,
     from_huggingface_names,
@@ -118,7 +119,10 @@ def write_folder(
             wordpiece.save(made)
             for name, text in texts.items():
                 (made / name).write_text(text, encoding="utf-8")
+            for path in [*made.iterdir(), made]:
+                force_to_disk(path)
             os.replace(made, folder)
+            force_to_disk(folder.parent)
     except (OSError, SafetensorError) as error:
         raise InputError(f"the checkpoint {folder} cannot be written ({error}): make room, or give another.") from error
 

@@ -7,7 +7,7 @@ import lzma
 import time
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 
@@ -30,7 +30,7 @@ from spanbert_tutorial.pretraining import (
 )
 from spanbert_tutorial.snapshots import Snapshots
 from spanbert_tutorial.span_masking import SpanMasking
-from spanbert_tutorial.training import History, Recipe, train
+from spanbert_tutorial.training import History, Recipe, processes, train
 from spanbert_tutorial.wordpiece import WordPiece
 
 PARTS = {"train": False, "held_out": True}  # folder → whether its documents are held out
@@ -82,7 +82,7 @@ class Text:
     held_out: EncodedCorpus
     wordpiece: WordPiece
 
-    @property
+    @cached_property
     def unigram_entropy(self) -> float:
         """In nats, of the training text's pieces."""
         return unigram_entropy(self.train.ids, len(self.wordpiece))
@@ -184,13 +184,13 @@ def pretrain(
 
 
 def rehearse(run: Run, text: Text, model: PretrainingModel, steps: int = 4) -> tuple[int, float, float]:
-    """A few steps of a run. Returns the number of parameters, and seconds and tokens a step."""
+    """A few steps of a run. Returns the number of parameters, and seconds and tokens a step (of all processes)."""
     data = training_data(run, text)
     batches = list(islice(data.batches(np.random.default_rng(run.seed)), steps + 1))
     recipe = Recipe(steps + 1, run.peak_learning_rate, warmup_steps=1)
     moments: list[float] = []
     train(model, noting(batches, moments), recipe)
-    tokens = sum(int(batch["attention_mask"].sum()) for batch in batches) / len(batches)
+    tokens = processes().num_processes * sum(int(batch["attention_mask"].sum()) for batch in batches) / len(batches)
     return sum(weight.numel() for weight in model.parameters()), (moments[-1] - moments[1]) / (steps - 1), tokens
 
 

@@ -10,12 +10,14 @@ import logging
 import os
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import torch
 from accelerate import Accelerator
+from safetensors import SafetensorError
 
 from spanbert_tutorial.errors import InputError
 
@@ -58,6 +60,26 @@ def without_note_on_shared_weights() -> Iterator[None]:
         logger.setLevel(level)
 
 
+def one_says(yes: bool, accelerator: Accelerator) -> bool:
+    """Whether one of the processes says yes. A snapshot needs all of them at the same step, but their clocks differ and
+    a signal reaches each at another moment. It is also a barrier."""
+    if accelerator.num_processes == 1:
+        return yes
+    return accelerator.reduce(torch.tensor(float(yes), device=accelerator.device), "sum").item() > 0
+
+
+def together(work: Callable[[], None], accelerator: Accelerator) -> Exception | None:
+    """Does `work`. Returns the error of this process, or one that says that another process had one: so none of them
+    waits for another that has stopped."""
+    error: Exception | None = None
+    try:
+        work()
+    except (OSError, RuntimeError, SafetensorError, InputError) as caught:  # how a full disk is told, among others
+        error = caught
+    failed = one_says(error is not None, accelerator)
+    return (error or InputError("another process has failed; its message stands above.")) if failed else None
+
+
 class Snapshots:
     """The snapshots of one run in `folder`. facts: what must not change between parts of a run (settings, text).
 
@@ -80,36 +102,44 @@ class Snapshots:
     def save(self, accelerator: Accelerator, step: int) -> None:
         """Writes a snapshot of everything that the accelerator knows. Raises InputError when there is no room."""
         before, target = self.newest(), self.folder / f"step-{step:09d}"
-        part = target.with_suffix(".part")
+        if target != before:
+            part = target.with_suffix(".part")
+            for work in (self._empty, self._write, self._finish):
+                error = together(partial(work, accelerator, part), accelerator)
+                if error is not None:
+                    shutil.rmtree(part, ignore_errors=True)  # it takes the room that is lacking
+                    kept = f"the last whole snapshot is {before.name}" if before else "there is no whole snapshot yet"
+                    raise InputError(f"no snapshot of step {step} can be written to {self.folder} ({error}): make room "
+                                     f"and go on with --resume; {kept}.") from error
         self.written = time.monotonic()
-        if target == before:
-            return
-        try:
-            if accelerator.is_main_process:
-                shutil.rmtree(part, ignore_errors=True)
-                part.mkdir(parents=True)
-            accelerator.wait_for_everyone()
-            with without_note_on_shared_weights():
-                accelerator.save_state(str(part))
-            accelerator.wait_for_everyone()
-            if accelerator.is_main_process:
-                self._finish(part, target)
-                if before is not None:
-                    shutil.rmtree(before)
-        except (OSError, RuntimeError) as error:  # torch reports a full disk as a RuntimeError
-            kept = f"the last whole snapshot is {before.name}" if before else "there is no whole snapshot yet"
-            raise InputError(f"no snapshot of step {step} can be written to {self.folder} ({error}): make room and "
-                             f"go on with --resume; {kept}.") from error
-        accelerator.wait_for_everyone()
 
-    def _finish(self, part: Path, target: Path) -> None:
+    def _empty(self, accelerator: Accelerator, part: Path) -> None:
+        if accelerator.is_main_process:
+            shutil.rmtree(part, ignore_errors=True)
+            part.mkdir(parents=True)
+
+    def _write(self, accelerator: Accelerator, part: Path) -> None:
+        with without_note_on_shared_weights():
+            accelerator.save_state(str(part))
+
+    def _finish(self, accelerator: Accelerator, part: Path) -> None:
+        if not accelerator.is_main_process:
+            return
         files = sorted(path for path in part.iterdir())
         listed = {path.name: {"bytes": path.stat().st_size, "sha256": checksum(path)} for path in files}
         (part / LIST).write_text(json.dumps({"facts": self.facts, "files": listed}, indent=1), encoding="utf-8")
         for path in [*files, part / LIST, part]:
             force_to_disk(path)
+        target = part.with_suffix("")
         os.replace(part, target)
         force_to_disk(self.folder)
+        self._tidy(target)
+
+    def _tidy(self, keep: Path) -> None:
+        """Removes earlier snapshots, and what killed writers left."""
+        for path in self.folder.glob("step-*"):
+            if path != keep:
+                shutil.rmtree(path, ignore_errors=True)
 
     def load(self, accelerator: Accelerator) -> bool:
         """Brings everything that the accelerator knows to the newest snapshot; False when there is none.
@@ -120,6 +150,8 @@ class Snapshots:
         if newest is None:
             return False
         self._check(newest)
+        if accelerator.is_main_process:
+            self._tidy(newest)
         marker = torch.manual_seed(UNLIKELY_SEED).get_state()
         accelerator.load_state(str(newest))
         if torch.equal(torch.get_rng_state(), marker):  # accelerate only logs it when random states do not load

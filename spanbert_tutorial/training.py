@@ -13,9 +13,11 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 import torch
 from accelerate import Accelerator, PartialState
@@ -25,7 +27,9 @@ from transformers import get_linear_schedule_with_warmup
 
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.metrics import Metrics
-from spanbert_tutorial.snapshots import Snapshots
+from spanbert_tutorial.snapshots import Snapshots, one_says, together
+
+SKIPPED = 50  # steps one after another whose gradient overflows in fp16, before a run gives up
 
 
 @dataclass(frozen=True)
@@ -61,17 +65,21 @@ class History:
 
 @dataclass
 class Progress:
-    """What a snapshot keeps beside model, optimizer and schedule: the history and the place in the batches."""
+    """What a snapshot keeps beside model, optimizer and schedule: the history, the place in the batches, and what the
+    run has taken so far, (tokens, seconds)."""
 
     history: History
     batches: Iterable[dict]
+    trainer: "Trainer"
 
     def state_dict(self) -> dict:
-        return {"history": json.dumps(vars(self.history)), "batches": self.batches.state_dict()}
+        state = {"history": json.dumps(vars(self.history)), "batches": self.batches.state_dict()}
+        return state | {"taken": self.trainer.taken()}
 
     def load_state_dict(self, state: dict) -> None:
         vars(self.history).update(json.loads(state["history"]))
         self.batches.load_state_dict(state["batches"])
+        self.trainer.before = state["taken"]
 
 
 def parameter_groups(model: nn.Module, weight_decay: float) -> list[dict]:
@@ -100,7 +108,8 @@ def processes() -> PartialState:
     if PartialState._shared_state:  # the first call decides
         return PartialState()
     accelerator = torch.accelerator.is_available() if hasattr(torch, "accelerator") else torch.cuda.is_available()
-    return PartialState(cpu=not accelerator)
+    # the first process may read a large corpus for hours before the others see it
+    return PartialState(cpu=not accelerator, timeout=timedelta(days=7))
 
 
 def keep_freed_memory() -> bool:
@@ -142,17 +151,22 @@ def train(
     reference: a loss to show beside the current one, e.g. the unigram entropy. snapshots: where to keep the state, from
     which the same call goes on bit for bit after it was stopped; `batches` then needs `state_dict` and
     `load_state_dict` (`pretraining.Batches` has them). held_out: figures of held-out text, kept now and then beside the
-    losses (with snapshots only). Raises InputError when the batches end early, and
-    FloatingPointError naming the step when the loss is not a number.
+    losses (with snapshots only). Raises InputError when the batches end early, and FloatingPointError naming the step
+    when the loss or the gradient is not a number; the weights are then those of the step before.
     """
     trainer, history = Trainer(model, recipe), History()
     metrics = None
     if snapshots is not None:
-        trainer.accelerator.register_for_checkpointing(trainer.schedule, Progress(history, batches))
+        trainer.accelerator.register_for_checkpointing(trainer.schedule, Progress(history, batches, trainer))
         snapshots.load(trainer.accelerator)
         if trainer.accelerator.is_main_process:
             path = snapshots.folder.parent / "metrics.jsonl"
             metrics = Metrics(path, len(history.steps) + 1, recipe.steps, held_out)
+
+    def note_figures() -> None:
+        if metrics is not None:
+            metrics.add(history, trainer.schedule.get_last_lr()[0], *trainer.taken())
+
     stream, done = iter(batches), len(history.steps)
     trainer.model.train()
     with progress_bar(recipe.steps, done) as bar, finishing_the_step(snapshots is not None) as asked_to_stop:
@@ -163,12 +177,13 @@ def train(
                 raise InputError(f"{ended}: give more text or fewer steps.")
             history.add(step, trainer.step(batch, step))
             show(bar, history, reference, trainer.tokens)
-            if metrics is not None:
-                metrics.add(history, trainer.schedule.get_last_lr()[0], trainer.tokens)
             if snapshots is not None:
+                if error := together(note_figures, trainer.accelerator):
+                    raise error
                 stop, due = (one_says(said, trainer.accelerator) for said in (asked_to_stop(), snapshots.due()))
                 if stop or due or step == recipe.steps:
                     snapshots.save(trainer.accelerator, step)
+                    stop = one_says(asked_to_stop(), trainer.accelerator)  # perhaps meanwhile
                 if stop:
                     raise KeyboardInterrupt(f"Stopped after step {step} of {recipe.steps}")
     trainer.accelerator.unwrap_model(trainer.model, keep_fp32_wrapper=False)  # from here on it computes in float32
@@ -178,12 +193,14 @@ def train(
 
 
 class Trainer:
-    """Model, optimizer and schedule on the device of this process; `tokens` counts what they have seen here."""
+    """Model, optimizer and schedule on the device of this process; `tokens` counts what they have seen since `began`,
+    `before` is what earlier parts of the run took."""
 
     def __init__(self, model: nn.Module, recipe: Recipe):
         processes()
         keep_freed_memory()
         self.accelerator, self.clip_norm, self.tokens = Accelerator(mixed_precision=precision()), recipe.clip_norm, 0
+        self.before, self.began, self.skipped = (0, 0.0), time.monotonic(), 0
         groups = parameter_groups(model, recipe.weight_decay)
         how = {"betas": recipe.betas, "eps": recipe.epsilon, "fused": True}  # one kernel for all weights
         optimizer = torch.optim.AdamW(groups, lr=recipe.peak_learning_rate, **how)
@@ -197,22 +214,26 @@ class Trainer:
         if not math.isfinite(values["loss"]):
             raise FloatingPointError(what_went_wrong(values, number, batch, self.bare))
         self.accelerator.backward(losses["loss"])
-        self.accelerator.clip_grad_norm_(self.model.parameters(), self.clip_norm)
-        self.optimizer.step()
-        if not self.accelerator.optimizer_step_was_skipped:  # as the scaler does after an overflow in fp16
-            self.schedule.step()
-        self.optimizer.zero_grad()
-        seen = batch["attention_mask"].sum().item() if "attention_mask" in batch else 0
-        self.tokens += seen * self.accelerator.num_processes
+        self.update(number)
+        seen = batch["attention_mask"].sum() if "attention_mask" in batch else torch.tensor(0)
+        self.tokens += int(self.accelerator.reduce(seen.to(self.accelerator.device), "sum").item())
         return values
 
+    def update(self, number: int) -> None:
+        """One step along the gradients. In fp16 a gradient that overflows is passed over, and the scaler lowers its
+        factor; elsewhere, or when that does not help, the run ends before the weights are spoilt."""
+        norm = float(self.accelerator.clip_grad_norm_(self.model.parameters(), self.clip_norm))
+        self.skipped = 0 if math.isfinite(norm) else self.skipped + 1
+        if self.skipped > (0 if self.accelerator.scaler is None else SKIPPED):
+            raise FloatingPointError(f"the gradient's norm is {norm} at step {number}: lower the peak learning rate.")
+        self.optimizer.step()
+        if not self.skipped:  # accelerate's own flag does not see it: the fused AdamW passes over inside its kernel
+            self.schedule.step()
+        self.optimizer.zero_grad()
 
-def one_says(yes: bool, accelerator: Accelerator) -> bool:
-    """Whether one of the processes says yes. A snapshot needs all of them at the same step, but their clocks differ and
-    a signal reaches each at another moment."""
-    if accelerator.num_processes == 1:
-        return yes
-    return accelerator.reduce(torch.tensor(float(yes), device=accelerator.device), "sum").item() > 0
+    def taken(self) -> tuple[int, float]:
+        """Tokens and seconds of the run so far, earlier parts included."""
+        return self.before[0] + self.tokens, self.before[1] + time.monotonic() - self.began
 
 
 def what_went_wrong(losses: dict[str, float], step: int, batch: dict, model: nn.Module) -> str:

@@ -105,6 +105,15 @@ def test_a_process_without_a_row_computes_and_adds_nothing(name):
         assert (parts[0][loss] + parts[1][loss]) / 2 == pytest.approx(value.item(), abs=1e-5)
 
 
+def test_the_shares_of_a_batch_without_a_target_have_loss_0():
+    objective = Objective.named("span+sbo")
+    batch = data_of(objective).batch(np.arange(2), np.random.default_rng(0))
+    for name in [name for name in batch if name.startswith(("masked", "boundary"))]:
+        batch[name] = batch[name][:0]
+    model = PretrainingModel(EncoderConfig.tiny(vocab_size=2_000, num_hidden_layers=1), objective).eval()
+    assert [model(share(batch, process, 2))["loss"].item() for process in (0, 1)] == [0, 0]
+
+
 @pytest.mark.parametrize("name", ["span+sbo", "mlm+nsp"])
 def test_two_processes_train_as_one_does(tmp_path, name):
     script = tmp_path / "script.py"
@@ -159,5 +168,8 @@ def test_the_command_runs_in_two_processes(tmp_path):
         lines[processes] = json.loads((output / "metrics.jsonl").read_text(encoding="utf-8").splitlines()[-1])
         assert f"on CPU, {processes} × 1 threads" in (output / "README.md").read_text(encoding="utf-8")
     assert printed[2].count("Unigram entropy") == printed[2].count("Checkpoint after") == 1
+    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2", "-m", *run]
+    done = subprocess.run([*launch, "--dry-run"], env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0 and done.stdout.count("Nothing was written") == 1, done.stderr
     assert lines[1]["step"] == lines[2]["step"] == 12
     assert lines[1]["loss"] == pytest.approx(lines[2]["loss"], abs=0.02)  # bfloat16 rounds other sums

@@ -124,7 +124,7 @@ def test_a_long_run_has_about_forty_held_out_figures(tmp_path):
     lines = Metrics(tmp_path / "metrics.jsonl", 1, 20_000, lambda: asked.append(1) or {"held_out": 1.0})
     for step in range(1, 20_001):
         history.steps, history.losses = [step], {"loss": [1.0]}
-        lines.add(history, 0.1, step)
+        lines.add(history, 0.1, step, 1.0)
     assert len(asked) == 40 and lines.held_out_every == 500
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 from accelerate.state import AcceleratorState
+from safetensors import SafetensorError
 
 from spanbert_tutorial import training
 from spanbert_tutorial.bert import EncoderConfig
@@ -147,7 +148,29 @@ def test_no_room_names_the_last_whole_snapshot(data, tmp_path, monkeypatch):
 
 def no_room(self, folder: str) -> None:
     Path(folder, "model.safetensors").write_bytes(b"half")
-    raise OSError(28, "No space left on device")
+    raise SafetensorError("No space left on device")
+
+
+def test_what_killed_writers_left_is_removed(data, tmp_path):
+    with pytest.raises(ConnectionError):
+        part(data, tmp_path, stop_after=3)
+    for name in ("step-000000001", "step-000000002.part"):
+        (tmp_path / name).mkdir()
+    part(data, tmp_path, every=1e9)
+    assert [path.name for path in tmp_path.iterdir()] == [f"step-{STEPS:09d}"]
+
+
+def test_figures_that_cannot_be_written_end_the_run_in_one_sentence(data, tmp_path):
+    with pytest.raises(ConnectionError):
+        part(data, tmp_path / "snapshots", stop_after=3)
+    figures = tmp_path / "metrics.jsonl"
+    figures.write_text("no figures\n")
+    with pytest.raises(InputError, match="the figures of before .* restore the file"):
+        part(data, tmp_path / "snapshots")
+    figures.unlink()
+    figures.with_suffix(".part").mkdir()
+    with pytest.raises(InputError, match="the figures of before"):
+        part(data, tmp_path / "snapshots")
 
 
 def test_random_states_that_do_not_load_are_refused(data, tmp_path, monkeypatch):
@@ -186,9 +209,19 @@ def test_control_c_keeps_the_state_and_says_how_to_go_on(tmp_path):
     assert not (tmp_path / "made").exists()
     again = subprocess.run(command(corpus, tmp_path / "made", *steps), capture_output=True, text=True, env=environment)
     assert again.returncode == 2 and "holds a stopped run" in again.stderr
+    corpus.write_text(corpus.read_text().replace("town", "city now"))
+    resume = command(corpus, tmp_path / "made", *steps, "--resume")
+    changed = subprocess.run(resume, capture_output=True, text=True, env=environment)
+    assert changed.returncode == 2 and "began with another text (changed: bytes)" in changed.stderr
+    corpus.write_text(corpus.read_text().replace("city now", "town"))
+    changed = subprocess.run([*resume, "--vocab-size", "70"], capture_output=True, text=True, env=environment)
+    assert changed.returncode == 2 and "changed: vocab-size" in changed.stderr
     subprocess.run(command(corpus, tmp_path / "made", *steps, "--resume"), check=True, env=environment)
     weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "made")]
     assert weights[0] == weights[1]
+    lines = [[json.loads(line) for line in (tmp_path / name / "metrics.jsonl").open()] for name in ("whole", "made")]
+    for one, other in zip(*lines, strict=True):
+        assert {**one, "seconds": 0} == {**other, "seconds": 0}
     assert {path.name for path in tmp_path.iterdir()} == {"corpus.txt", "whole", "made"}  # no state left
 
 

@@ -201,6 +201,23 @@ def test_a_loss_that_is_no_number_names_the_step(bad):
         train(Toy(), batches, Recipe(5, 0.01, 1))
 
 
+class Steep(Toy):
+    """A loss that is a number while its gradient is none."""
+
+    def forward(self, batch):
+        losses = super().forward(batch)
+        root = (self.first.weight.sum() * 0 + batch["zero"]).sqrt() if "zero" in batch else 0.0
+        return {**losses, "loss": losses["loss"] + root}
+
+
+def test_a_gradient_that_is_no_number_leaves_the_weights_alone():
+    batches, model = toy_batches(5), Steep()
+    batches[2]["zero"] = torch.zeros(())
+    with pytest.raises(FloatingPointError, match="gradient's norm is nan at step 3: lower the peak"):
+        train(model, batches, Recipe(5, 0.01, 1))
+    assert all(weight.isfinite().all() for weight in model.parameters())
+
+
 def test_batches_that_end_early():
     with pytest.raises(InputError, match="ended at step 3 of 10: give more text or fewer steps"):
         train(Toy(), toy_batches(3), Recipe(10, 0.01, 1))

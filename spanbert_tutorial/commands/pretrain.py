@@ -85,10 +85,11 @@ def pretrain(options: argparse.Namespace) -> None:
     about = card(run, options, text, model, figures, json.loads(metrics.splitlines()[-1]))
     texts = {"README.md": about, "metrics.jsonl": metrics}
     save_checkpoint(output, model, text.wordpiece, run.objective, texts, half=options.half)
-    shutil.rmtree(state)
     report(model, text, figures)
     print(f"Checkpoint after {time.monotonic() - began:.0f} s: {output}\n"
           f'Open its encoder with transformers: BertModel.from_pretrained("{output}")')
+    del text  # closes its files, or Windows could not remove them
+    shutil.rmtree(state, ignore_errors=True)  # last: until here the run could go on from it
 
 
 def check_state(state: Path, resume: bool) -> None:
@@ -112,9 +113,33 @@ def options_text(options: argparse.Namespace, folder: Path):
             vocabulary = vocabulary_file(options.init_from)
         part = folder.with_suffix(".part")
         runs.open_text(options.corpus, part, vocabulary, options.vocab_size, titles)
+        (part / "asked.json").write_text(json.dumps(asked(options)), encoding="utf-8")
         os.replace(part, folder)  # whole from here on, or not there
     processes().wait_for_everyone()
+    check_asked(folder, asked(options))
     return runs.reopen_text(folder)
+
+
+def asked(options: argparse.Namespace) -> dict[str, str | int]:
+    """What the encoded text depends on. bytes: of the files of the corpus, 0 where it is none, or gone."""
+    path = Path(options.corpus)
+    inside = path.rglob("*") if path.is_dir() and options.corpus != "almanac" else [path]
+    files = [file for file in inside if file.is_file()]
+    titles = sorted(read_titles(options.leave_out))
+    facts = {"corpus": options.corpus, "vocabulary": options.vocabulary or "its own", "vocab-size": options.vocab_size}
+    return {**facts, "leave-out": " | ".join(titles), "bytes": sum(file.stat().st_size for file in files)}
+
+
+def check_asked(folder: Path, now: dict[str, str | int]) -> None:
+    """A stopped run goes on with the text that it began with, and says so when another is asked for."""
+    try:
+        before = json.loads((folder / "asked.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        before = {}
+    changed = [name for name, value in now.items() if before.get(name) != value and (name != "bytes" or value)]
+    if changed:
+        raise InputError(f"the stopped run in {folder.parent} began with another text (changed: {', '.join(changed)}): "
+                         "give what was given then, or remove that folder to start anew.")
 
 
 def read_titles(path: str | None) -> frozenset[str]:
@@ -155,15 +180,24 @@ def start(options: argparse.Namespace, run, text):
 
 def dry_run(run, options: argparse.Namespace) -> None:
     """What a run would be: size, memory, steps and hours, from a few steps on this machine. Keeps nothing."""
-    from spanbert_tutorial import runs
+    from accelerate.utils import broadcast_object_list
 
-    with tempfile.TemporaryDirectory() as scratch:
+    from spanbert_tutorial import runs
+    from spanbert_tutorial.training import processes
+
+    main = processes().is_main_process
+    with tempfile.TemporaryDirectory() as own:
+        (scratch,) = broadcast_object_list([own])  # that of the first process; there it is removed
         text = options_text(options, Path(scratch, "text"))
-        describe(options.corpus, text)
+        if main:
+            describe(options.corpus, text)
         model = start(options, run, text) or runs.new_model(run, text)
         parameters, seconds, tokens = runs.rehearse(run, text, model)
         pieces = len(text.train.ids)
         del text  # closes its files, or Windows could not remove them
+        processes().wait_for_everyone()
+    if not main:
+        return
     print(f"Model: {parameters / 1e6:.1f} M parameters; weights, gradients and optimizer take "
           f"{16 * parameters / 2**30:.2f} GiB in training, activations come on top.\n"
           f"Run: {run.steps:,} steps of {run.batch_size} inputs, {tokens:,.0f} tokens a step, "
@@ -175,11 +209,12 @@ def dry_run(run, options: argparse.Namespace) -> None:
 def snapshots(options: argparse.Namespace, run, state: Path):
     """Where the run keeps its state, and what must not change when it goes on."""
     from spanbert_tutorial.snapshots import Snapshots, checksum
-    from spanbert_tutorial.training import precision
+    from spanbert_tutorial.training import precision, processes
 
-    text = {name: checksum(state / "text" / name) for name in ("train/ids.npy", "tokenizer.json")}
+    files = ["tokenizer.json", *(file.relative_to(state / "text") for file in sorted(state.glob("text/*/*.npy")))]
+    text = {str(name): checksum(state / "text" / name) for name in files}
     facts = asdict(run) | {"init_from": options.init_from or "nothing", "arithmetic": precision()}
-    return Snapshots(state / "snapshots", facts | text)
+    return Snapshots(state / "snapshots", facts | {"processes": processes().num_processes} | text)
 
 
 def report(model, text, figures: dict) -> None:
