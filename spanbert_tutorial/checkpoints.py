@@ -162,6 +162,20 @@ def vocabulary_file(source: str | Path) -> Path:
                      "--vocabulary (for the released SpanBERT: that of bert-base-cased).")
 
 
+def read_vocabulary(source: str | Path) -> WordPiece:
+    """The vocabulary in a folder, of a hub name, or a file. Cased or not as its `tokenizer_config.json` says; without
+    one, cased if any piece has a capital letter (transformers would lower-case: SpanBERT's folders have none)."""
+    path = Path(source)
+    file = path if path.is_file() else vocabulary_file(source)
+    settings = file.with_name("tokenizer_config.json")
+    wordpiece = WordPiece.from_file(file)
+    if file.suffix == ".json":
+        return wordpiece
+    capital = any(piece != piece.lower() for piece in wordpiece.pieces if not piece.startswith("["))
+    told = read_config(settings.parent, settings.name) if settings.is_file() else {}
+    return WordPiece.from_file(file, lowercase=bool(told.get("do_lower_case", not capital)))
+
+
 def continue_from(source: str | Path, objective: str, seed: int = 0) -> tuple[PretrainingModel, list[str]]:
     """A model of `objective` with the weights of any checkpoint in BERT's layout: a folder or a hub name, of this
     project, of BERT, of SpanBERT. Returns it with the names of the heads that are not in the checkpoint and start anew.
@@ -197,5 +211,3 @@ def check_names_and_shapes(folder: Path, found: Mapping[str, Tensor], wanted: Ma
         more = f", and {len(wrong) - 3} more" if len(wrong) > 3 else ""
         reasons = ", ".join(wrong[:3])
         raise InputError(f"the weights of {folder} do not fit its config ({reasons}{more}): copy the checkpoint again.")
-
-

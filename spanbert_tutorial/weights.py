@@ -176,13 +176,13 @@ def encoder_settings(config: Mapping, layout: Layout = BERT) -> dict:
     return {key: value for key, value in config.items() if key not in layout.no_effect and key not in only_value}
 
 
-def read_config(folder: Path) -> dict:
-    """Content of the folder's `config.json`. Raises InputError when it is missing or not a JSON object."""
-    file = folder / "config.json"
+def read_config(folder: Path, name: str = "config.json") -> dict:
+    """Content of such a file of the folder. Raises InputError when it is missing or not a JSON object."""
+    file = folder / name
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        raise InputError(f"{file} is missing: put the model's config.json beside its weights.") from error
+        raise InputError(f"{file} is missing: put the model's {name} beside its weights.") from error
     except (OSError, ValueError) as error:
         raise InputError(f"{file} cannot be read as JSON: take the file of the original model.") from error
     if not isinstance(content, dict):

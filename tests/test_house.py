@@ -90,8 +90,9 @@ def test_a_chapter_and_its_module_name_each_other(path):
     assert f"book/{path.parent.name}/{path.stem}" in ast.get_docstring(ast.parse(source.read_text(encoding="utf-8")))
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
     head = "".join("".join(cell["source"]) for cell in cells[:6] if cell["cell_type"] == "markdown")
-    named = re.search(rf"`(?:spanbert_tutorial[./])?{module}(?:\.py)?`", head)
-    assert named, f"the first cells must name the module, like `spanbert_tutorial/{module}.py`"
+    part = rf"(?:{path.parent.name}[./])?"
+    named = re.search(rf"`(?:spanbert_tutorial[./])?{part}{module}(?:\.py)?`", head)
+    assert named, f"the first cells must name the module, like `{source.relative_to(ROOT).as_posix()}`"
 
 
 def test_every_chapter_of_the_contents_is_there_and_no_other():

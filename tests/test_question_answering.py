@@ -202,7 +202,7 @@ def test_a_long_context_needs_little_memory(answerer):
 def test_a_saved_answerer_is_the_same_and_opens_in_transformers(answerer, wordpiece, tmp_path):
     answerer.save(tmp_path / "qa", {"README.md": "# Card\n"})
     again = qa.QuestionAnswerer.from_pretrained(tmp_path / "qa")
-    again.length, again.stride = answerer.length, answerer.stride
+    assert (again.length, again.stride) == (answerer.length, answerer.stride)
     first, second = (one.answer(QUESTION, CONTEXT, threshold=1e9) for one in (answerer, again))
     assert second.score == pytest.approx(first.score, abs=0.05)  # stored in half precision
     theirs = BertForQuestionAnswering.from_pretrained(tmp_path / "qa").float().eval()

@@ -17,6 +17,7 @@ from spanbert_tutorial.tasks.squad import (
     Answer,
     Question,
     best_threshold,
+    chosen_threshold,
     exact_match,
     f1,
     golds,
@@ -571,3 +572,23 @@ def test_the_real_files_are_read_whole(name):
     assert nothing["exact"] == nothing["f1"] == pytest.approx(100 * right / len(questions))
     first = score({q.id: q.answers[0].text if q.answers else "" for q in questions}, questions)
     assert first["exact"] == first["f1"] == 100
+
+
+def test_the_chosen_threshold_takes_equal_null_scores_together_and_may_be_never():
+    two = [Question("a", "Who?", "Ada won.", answers=(Answer("Ada", 0),)), Question("b", "Who lost?", "Ada won.")]
+    texts = {"a": "Ada", "b": "Ada"}
+    assert chosen_threshold(texts, two, {"a": -1.0, "b": 2.0}) == -1.0
+    assert chosen_threshold(texts, two, {"a": 1.0, "b": 1.0}) == float("-inf")  # the official search says (100, 1.0)
+    assert chosen_threshold({"b": "Ada"}, two[1:], {"b": -5.0}) == float("-inf")
+    assert chosen_threshold({"a": "Bo", "b": "Ada"}, two, {"a": 0.0, "b": 1.0}) == float("-inf")
+
+
+@pytest.mark.parametrize("name, value", [("id", " "), ("question", ""), ("context", "half \ud83d a character")])
+def test_blank_or_half_texts_are_named(tmp_path, name, value):
+    entry = {"id": "q1", "question": "Who?", "answers": [], "is_impossible": True}
+    paragraph = {"context": "Ada won.", "qas": [entry]}
+    (paragraph if name == "context" else entry)[name] = value
+    file = tmp_path / "squad.json"
+    file.write_text(json.dumps({"data": [{"title": "Chess", "paragraphs": [paragraph]}]}))
+    with pytest.raises(InputError, match=f'article "Chess", question .*: its {name} is empty or holds half'):
+        read(file)

@@ -1,6 +1,7 @@
 """`finetune squad`, `evaluate squad` and `answer` as one uses them, from questions to a printed answer."""
 
 import json
+import re
 
 import pytest
 from test_main import run
@@ -37,7 +38,7 @@ def test_from_questions_to_an_answer(capsys, tmp_path):
     assert kept == json.loads(out)
     again = squad.score(predictions, questions)
     assert {name: kept[name] for name in again} == pytest.approx(again)
-    assert kept["f1"] == pytest.approx(kept["tuned_on_the_same_questions"]["f1"])  # here tuned on the same, too
+    assert kept["f1"] == pytest.approx(kept["tuned_on_the_same_questions"]["best_f1"])  # here tuned on the same, too
 
     context = questions[0].context
     text.write_text(context, encoding="utf-8")
@@ -45,6 +46,21 @@ def test_from_questions_to_an_answer(capsys, tmp_path):
     code, out, err = run(capsys, *asked, "--threshold", 1e9)
     assert (code, err) == (0, "") and out.splitlines()[0] in context
     assert run(capsys, *asked, "--threshold", -1e9)[1].startswith("(no answer)")
+    text.write_bytes(b"First line\r\n" * 3 + context.encode())  # offsets count the line ends of the file
+    said = run(capsys, *asked, "--threshold", 1e9)[1]
+    first, last = map(int, re.search(r"characters (\d+) to (\d+)", said).groups())
+    assert text.read_bytes().decode()[first:last] == said.rsplit("\nscore", 1)[0]
+
+
+def test_a_threshold_needs_questions_without_an_answer(capsys, tmp_path):
+    content = json.loads(READER.read_text(encoding="utf-8"))
+    for paragraph in (paragraph for article in content["data"] for paragraph in article["paragraphs"]):
+        paragraph["qas"] = [entry for entry in paragraph["qas"] if entry["answers"]]
+    file = tmp_path / "answerable.json"
+    file.write_text(json.dumps(content), encoding="utf-8")
+    given = ["evaluate", "squad", "--model", TINY, "--data", file, "--output", tmp_path / "scores"]
+    code, out, err = run(capsys, *given, "--tune-on", READER)
+    assert code == 2 and "leave out --tune-on" in err and not (tmp_path / "scores").exists()
 
 
 def test_a_control_starts_from_new_weights_and_seeds_differ(capsys, tmp_path):

@@ -1,6 +1,7 @@
 """Tagging: exact labels, tags, entities by CoNLL's convention, the score, the model, and what it learns in seconds."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -236,7 +237,9 @@ def test_a_pre_trained_encoder_labels_names_that_no_label_has_shown(wordpiece, s
     new = [text for text, named in sentences if named and named <= held_out]
     texts = [text for text, _ in new]
     gold = [tagging.bio(tagging.Words.of(text, wordpiece).offsets, entities) for text, entities in new]
-    settings = FineTuning(epochs=60 * 16 / len(shown), batch_size=16, peak_learning_rate=2e-3, length=40)
+    settings = FineTuning(batch_size=16, peak_learning_rate=2e-3, length=40)
+    tokens = sum(tagging.TaggingData(shown, wordpiece, settings).lengths())
+    settings = replace(settings, epochs=60 * 16 * 40 / tokens)
     with warnings.catch_warnings(action="ignore", category=UserWarning):
         encoder = BertEncoder.from_huggingface(data_path("checkpoints", "spanbert-tiny"))
     untrained = BertEncoder(encoder.config, torch.Generator().manual_seed(0))

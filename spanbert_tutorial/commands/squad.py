@@ -2,7 +2,9 @@
 
 import argparse
 import json
+import os
 import shutil
+import tempfile
 import warnings
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -10,6 +12,7 @@ from pathlib import Path
 from spanbert_tutorial.commands.pretrain import check_state
 from spanbert_tutorial.errors import InputError
 
+NEVER = -1e9  # a threshold below every null score − score that JSON can hold, unlike -inf: no answer at all
 
 def add_finetune_options(parser: argparse.ArgumentParser) -> None:
     """Options of `finetune squad`; what is left out comes from `question_answering.FineTuning`."""
@@ -20,7 +23,7 @@ def add_finetune_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--untrained", action="store_true", help="a control: the checkpoint's sizes, new weights")
     parser.add_argument("--output", required=True, help="folder of the fine-tuned model")
     parser.add_argument("--epochs", type=float)
-    parser.add_argument("--batch-size", type=int, help="windows in a batch")
+    parser.add_argument("--batch-size", type=int, help="full windows in a batch; shorter ones go together")
     parser.add_argument("--learning-rate", type=float, help="peak learning rate")
     parser.add_argument("--length", type=int, help="positions of a window")
     parser.add_argument("--stride", type=int, help="context pieces from one window to the next")
@@ -56,13 +59,14 @@ def finetune(options: argparse.Namespace) -> None:
 
     settings = chosen_settings(options)
     output = check_output(options.output)
-    questions = [question for source in options.data for question in read(source)]
+    questions = list({question.id: question for source in options.data for question in read(source)}.values())
     wordpiece = qa.read_vocabulary(options.vocabulary or options.init_from)
     encoder = starting_encoder(options.init_from, options.untrained, settings.seed)
     state = output.with_name(f"{output.name}.training")
     check_state(state, options.resume)
     facts = asdict(settings) | {"data": " ".join(options.data), "init_from": options.init_from,
-                                "untrained": options.untrained, "questions": len(questions)}
+                                "untrained": options.untrained, "questions": len(questions),
+                                "vocabulary": options.vocabulary or "its own"}
     print(f"{len(questions):,} questions, {sum(not q.answers for q in questions):,} of them without an answer.")
     answerer, history = qa.fine_tune(encoder, wordpiece, questions, settings, Snapshots(state / "snapshots", facts))
     metrics = (state / "metrics.jsonl").read_text(encoding="utf-8")
@@ -79,8 +83,8 @@ def chosen_settings(options: argparse.Namespace):
     given["peak_learning_rate"] = options.learning_rate
     given = {name: value for name, value in given.items() if value is not None}
     for name, value in given.items():
-        if name != "seed" and value <= 0:
-            raise InputError(f"{name} is {value}: give a number above 0.")
+        if not (0 <= value if name == "seed" else 0 < value < float("inf")):
+            raise InputError(f"{name} is {value}: give a number {'from 0 on' if name == 'seed' else 'above 0'}.")
     return replace(FineTuning(), **given)
 
 
@@ -132,26 +136,43 @@ def evaluate(options: argparse.Namespace) -> None:
     from spanbert_tutorial.tasks.question_answering import QuestionAnswerer
 
     output, questions = check_output(options.output), squad.read(options.data)
+    other = squad.read(options.tune_on) if options.tune_on else []
+    answerable_only = all(question.answers for question in questions)
+    if other and answerable_only:
+        raise InputError(f"each question of {options.data} has an answer: leave out --tune-on.")
     answerer = QuestionAnswerer.from_pretrained(options.model, options.vocabulary)
     texts, odds = predictions(answerer, questions)
-    result: dict = {}
-    if any(not question.answers for question in questions):
-        threshold = 0.0
-        if options.tune_on:
-            other = squad.read(options.tune_on)
-            other_texts, other_odds = predictions(answerer, other)
-            _, threshold = squad.best_threshold(other_texts, other, other_odds)
-        result = {"threshold": threshold, **squad.score(texts, questions, odds, threshold)}
-        best, at = squad.best_threshold(texts, questions, odds)
-        result["tuned_on_the_same_questions"] = {"f1": best, "threshold": at}
-        texts = {number: "" if odds[number] > threshold else text for number, text in texts.items()}
+    if answerable_only:
+        result: dict = squad.score(texts, questions)
     else:
-        result = squad.score(texts, questions)
-    output.mkdir()
-    squad.write_predictions(output / "predictions.json", texts)
-    for name, content in {"null_odds": odds, "score": result}.items():
-        (output / f"{name}.json").write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+        threshold = 0.0
+        if other:
+            other_texts, other_odds = predictions(answerer, other)
+            threshold = max(squad.chosen_threshold(other_texts, other, other_odds), NEVER)
+        result = {"threshold": threshold, **squad.score(texts, questions, odds, threshold)}
+        best = {measure: squad.best_threshold(texts, questions, odds, measure) for measure in ("exact", "f1")}
+        result["tuned_on_the_same_questions"] = {
+            key: value for measure, pair in best.items()
+            for key, value in zip((f"best_{measure}", f"best_{measure}_thresh"), pair, strict=True)}  # official names
+        blanked = {number: "" if odds[number] > threshold else text for number, text in texts.items()}
+    write_results(output, texts if answerable_only else blanked, {"null_odds": odds, "score": result})
     print(json.dumps(result, indent=1))
+
+
+def write_results(output: Path, texts: dict[str, str], contents: dict[str, dict]) -> None:
+    """A new folder of predictions and other JSON files by name, whole or not at all."""
+    from spanbert_tutorial.tasks.squad import write_predictions
+
+    try:
+        with tempfile.TemporaryDirectory(dir=output.parent) as scratch:
+            made = Path(scratch, output.name)
+            made.mkdir()
+            write_predictions(made / "predictions.json", texts)
+            for name, content in contents.items():
+                (made / f"{name}.json").write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+            os.replace(made, output)
+    except OSError as error:
+        raise InputError(f"the results cannot be written to {output} ({error}): make room, or give another.") from error
 
 
 def answer(options: argparse.Namespace) -> None:
@@ -159,7 +180,7 @@ def answer(options: argparse.Namespace) -> None:
     from spanbert_tutorial.tasks.question_answering import QuestionAnswerer
 
     try:
-        context = Path(options.context_file).read_text(encoding="utf-8")
+        context = Path(options.context_file).read_bytes().decode("utf-8")  # line ends as they are: offsets count them
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{options.context_file} cannot be read ({error}): give a text file in UTF-8.") from None
     answerer = QuestionAnswerer.from_pretrained(options.model, options.vocabulary)

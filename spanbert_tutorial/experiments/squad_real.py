@@ -10,6 +10,7 @@ SQuAD 1.1: trained on a part of its training set and two further sets, scored on
 
 import argparse
 import json
+import shutil
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
@@ -83,9 +84,7 @@ def answered(answerer: QuestionAnswerer, questions: Sequence[Question]) -> Guess
 
 def tuned(test: Guessed, tune: Guessed) -> dict[str, float]:
     """Scores at the threshold that is best on `tune`, and `same`: F1 with one tuned on the test questions."""
-    best, threshold = squad.best_threshold(*tune)
-    if best == squad.score(dict.fromkeys(tune[0], ""), tune[1])["f1"]:  # then the official search says 0; we say: never
-        threshold = min(*tune[2].values(), *test[2].values()) - 1
+    threshold = max(squad.chosen_threshold(*tune), -1e9)  # JSON knows no -inf
     same = squad.best_threshold(*test)[0]
     return {**squad.score(*test, threshold), "threshold": threshold, "same": same}
 
@@ -128,14 +127,21 @@ def runs_of(name: str, seed: int, data: dict[str, list[Question]], models: Path)
         rows.append({**row, "steps": len(history.steps), "loss": history.mean("loss", 100), "score": result})
         print(name, task, seed, {measure: round(value, 2) for measure, value in result.items()}, flush=True)
         if seed == 0:
-            answerer.save(models / f"{name.replace(' ', '-')}-{task}", {"row.json": json.dumps(rows[-1], indent=1)})
+            target = models / f"{name.replace(' ', '-')}-{task}"
+            shutil.rmtree(target, ignore_errors=True)  # of a run that was stopped before its rows were kept
+            answerer.save(target, {"row.json": json.dumps(rows[-1], indent=1)})
     return rows
 
 
 def run_all(folder: Path, models: Path, output: Path, seeds: int) -> None:
     """Everything that `output` does not hold yet; it is written whole after each start and seed."""
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        models.mkdir(parents=True, exist_ok=True)
+        content = json.loads(output.read_text(encoding="utf-8")) if output.exists() else {}
+    except (OSError, ValueError) as error:
+        raise InputError(f"{output} or {models} cannot be used ({error}): give others.") from error
     data = all_questions(folder)
-    content = json.loads(output.read_text(encoding="utf-8")) if output.exists() else {}
     if not content:
         counts = {name: [len(group), sum(not q.answers for q in group)] for name, group in data.items()}
         command = f"python -m {sys.modules['__main__'].__spec__.name} --data FOLDER --models FOLDER --output FILE"

@@ -81,10 +81,11 @@ def separate_arg_maxes(scored: Sequence[Scored]) -> Counter[str]:
 def f1_by_category(
     texts: Mapping[str, str], odds: Mapping[str, float], questions: Sequence[Question], threshold: float
 ) -> dict[str, float]:
-    """F1 in percent of the answerable questions ("answerable") and of each category of those without an answer."""
+    """F1 in percent of the answerable questions ("answerable") and of each category of those without an answer
+    ("no category" where the file names none)."""
     groups: dict[str, list[Question]] = {}
     for question in questions:
-        groups.setdefault(question.category or "answerable", []).append(question)
+        groups.setdefault("answerable" if question.answers else question.category or "no category", []).append(question)
     result = {}
     for name, group in groups.items():
         ids = [question.id for question in group]

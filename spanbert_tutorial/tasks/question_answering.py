@@ -4,7 +4,6 @@
 Sources: BERT §4.2, §4.3; SpanBERT §4.1 and appendix B. Windows and decoding: `tasks.windows`.
 """
 
-import json
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,13 +17,13 @@ from torch import Tensor, nn
 
 from spanbert_tutorial.batches import Batches
 from spanbert_tutorial.bert import BertEncoder, initialise
-from spanbert_tutorial.checkpoints import vocabulary_file, write_folder
+from spanbert_tutorial.checkpoints import read_vocabulary, write_folder
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.snapshots import Snapshots
 from spanbert_tutorial.tasks.squad import Question
 from spanbert_tutorial.tasks.windows import Candidate, Encoded, Window, decode, encode, windows
 from spanbert_tutorial.training import History, Recipe, processes, train
-from spanbert_tutorial.weights import checkpoint_folder, read_weights, to_huggingface_names
+from spanbert_tutorial.weights import checkpoint_folder, read_config, read_weights, to_huggingface_names
 from spanbert_tutorial.wordpiece import WordPiece
 
 
@@ -57,7 +56,8 @@ class QuestionAnsweringModel(nn.Module):
 
 @dataclass(frozen=True)
 class FineTuning:
-    """Settings of a run. length, stride: of the windows, in positions and in context pieces."""
+    """Settings of a run. batch_size: full windows; shorter ones go together, to as many tokens. length, stride: of the
+    windows, in positions and in context pieces."""
 
     epochs: float = 2.0
     batch_size: int = 32
@@ -67,9 +67,12 @@ class FineTuning:
     seed: int = 0
     dropout: float = 0.1
 
-    def recipe(self, windows: int) -> Recipe:
-        """AdamW, one tenth of the steps to warm up, as in SpanBERT's released code; β₂ = 0.999 as there."""
-        steps = max(1, round(self.epochs * windows / self.batch_size))
+    def recipe(self, tokens: int) -> Recipe:
+        """AdamW, one tenth of the steps to warm up, as in SpanBERT's released code; β₂ = 0.999 as there. tokens: of all
+        windows. Raises InputError when there are none."""
+        if not tokens:
+            raise InputError("there is nothing to train on: give a file with at least one question.")
+        steps = max(1, round(self.epochs * tokens / (self.batch_size * self.length)))
         return Recipe(steps, self.peak_learning_rate, max(1, steps // 10), betas=(0.9, 0.999), epsilon=1e-8)
 
 
@@ -164,7 +167,7 @@ def fine_tune(
         model = QuestionAnsweringModel(encoder)
         data = QuestionAnsweringData(questions, wordpiece, settings)
         batches = data.batches(np.random.default_rng(settings.seed))
-        history = train(model, batches, settings.recipe(len(data)), snapshots=snapshots)
+        history = train(model, batches, settings.recipe(sum(data.lengths())), snapshots=snapshots)
     return QuestionAnswerer(model, wordpiece, settings.length, settings.stride), history
 
 
@@ -213,16 +216,18 @@ class QuestionAnswerer:
                              "`python -m spanbert_tutorial finetune squad`.")
         with warnings.catch_warnings(action="ignore", category=UserWarning):  # about the head, which is taken here
             model = QuestionAnsweringModel(BertEncoder.from_huggingface(folder))
-        if head["weight"].shape != model.boundaries.weight.shape:
-            raise InputError(f"the head of {source} has the shape {tuple(head['weight'].shape)} instead of "
-                             f"{tuple(model.boundaries.weight.shape)}: take a checkpoint with a start and an end "
-                             "vector.")
+        for name, wanted in model.boundaries.named_parameters():
+            if head[name].shape != wanted.shape:
+                raise InputError(f"the head of {source} has the shape {tuple(head[name].shape)} instead of "
+                                 f"{tuple(wanted.shape)}: take a checkpoint with a start and an end vector.")
         model.boundaries.load_state_dict({name: tensor.float() for name, tensor in head.items()})
         wordpiece = read_vocabulary(source if tokenizer is None else tokenizer)
         if len(wordpiece) > model.encoder.config.vocab_size:
             raise InputError(f"the vocabulary has {len(wordpiece):,} pieces and the model "
                              f"{model.encoder.config.vocab_size:,}: give the tokenizer that it was trained with.")
-        return cls(model, wordpiece)
+        ours = {name: value for name, value in read_config(folder).get("spanbert_tutorial", {}).items()
+                if name in ("length", "stride")}
+        return cls(model, wordpiece, **ours)
 
     def save(self, folder: str | Path, texts: dict[str, str]) -> None:
         """Writes a folder, whole or not at all, that `from_pretrained` and `transformers.BertForQuestionAnswering`
@@ -230,7 +235,9 @@ class QuestionAnswerer:
         state = to_huggingface_names(self.model.encoder.state_dict(), prefix="bert.")
         state |= {f"qa_outputs.{name}": weight for name, weight in self.model.boundaries.state_dict().items()}
         state = {name: weight.detach().cpu().to(torch.float16).contiguous() for name, weight in state.items()}
-        write_folder(folder, self.model.encoder.config, "BertForQuestionAnswering", {}, state, self.wordpiece, texts)
+        facts = {"spanbert_tutorial": {"length": self.length, "stride": self.stride}}
+        config = self.model.encoder.config
+        write_folder(folder, config, "BertForQuestionAnswering", facts, state, self.wordpiece, texts)
 
     def answer(self, question: str, context: str, threshold: float = 0.0) -> Answer:
         """The best answer, an exact slice of `context`; no answer when null_score − score is above `threshold`.
@@ -282,17 +289,3 @@ class QuestionAnswerer:
             starts, ends = (scores.cpu().numpy() for scores in self.model.scores(batch))
             for row, window in enumerate(some):
                 yield starts[row, : len(window.ids)], ends[row, : len(window.ids)]
-
-
-def read_vocabulary(source: str | Path) -> WordPiece:
-    """The vocabulary in a folder, of a hub name, or a file. Cased or not as its `tokenizer_config.json` says; without
-    one, cased if any piece has a capital letter (transformers would lower-case: SpanBERT's folders have none)."""
-    path = Path(source)
-    file = path if path.is_file() else vocabulary_file(source)
-    settings = file.with_name("tokenizer_config.json")
-    wordpiece = WordPiece.from_file(file)
-    if file.suffix == ".json":
-        return wordpiece
-    capital = any(piece != piece.lower() for piece in wordpiece.pieces if not piece.startswith("["))
-    told = json.loads(settings.read_text(encoding="utf-8")) if settings.is_file() else {}
-    return WordPiece.from_file(file, lowercase=bool(told.get("do_lower_case", not capital)))

@@ -12,6 +12,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 
 from spanbert_tutorial.corpora import HUB_NAME, OPENERS, hub_rows
@@ -108,6 +109,9 @@ def check(question: Question, impossible: bool | None) -> None:
     if not all(isinstance(text, str) for text in (question.id, question.question, question.context)):
         raise TypeError
     where = f'article "{question.title}", question {question.id}'
+    for name, text in (("id", question.id), ("question", question.question), ("context", question.context)):
+        if not text.strip() or any("\ud800" <= letter <= "\udfff" for letter in text):
+            raise InputError(f"{ascii(where)[1:-1]}: its {name} is empty or holds half a character; mend it.")
     for answer in (*question.answers, *question.plausible):
         found = question.context[answer.start : answer.start + len(answer.text)] if answer.start >= 0 else ""
         if found != answer.text or not answer.text:
@@ -217,9 +221,8 @@ def golds(question: Question) -> list[str]:
 def raw_scores(predictions: Mapping[str, str], questions: Sequence[Question]) -> dict[str, dict[str, float]]:
     """{"exact": …, "f1": …}: for each id the best score over its answers, 0 to 1."""
     check_predictions(predictions, questions)
-    measures = {"exact": exact_match, "f1": f1}
     return {name: {q.id: max(measure(predictions[q.id], gold) for gold in golds(q)) for q in questions}
-            for name, measure in measures.items()}
+            for name, measure in {"exact": exact_match, "f1": f1}.items()}
 
 
 def score(
@@ -228,7 +231,8 @@ def score(
     null_scores: Mapping[str, float] | None = None,
     threshold: float | None = None,
 ) -> dict[str, float]:
-    """Exact match and F1 in percent over all questions, and where there are both kinds, `HasAns_…` and `NoAns_…`.
+    """Exact match and F1 in percent over all questions, and where there are both kinds, `HasAns_…` and `NoAns_…` (of
+    one kind only, the official evaluation prints the same figures twice).
 
     null_scores: how strongly each question seems to have no answer; above `threshold` the prediction counts as "".
     Raises InputError when there are no questions or ids do not fit.
@@ -238,9 +242,8 @@ def score(
         check_predictions(null_scores, questions, "null score for each question")
         raw = {name: {q.id: float(not q.answers) if null_scores[q.id] > threshold else values[q.id] for q in questions}
                for name, values in raw.items()}
-    groups = {"": list(questions)} | {name: group for name, group in answerable(questions).items()}
-    if not all(groups.values()):  # one kind only, as in SQuAD 1.1
-        groups = {"": list(questions)}
+    kinds = answerable(questions)
+    groups = {"": list(questions)} | (kinds if all(kinds.values()) else {})  # of one kind only, as in SQuAD 1.1
     return {f"{prefix}{name}": 100 * sum(values[q.id] for q in group) / len(group)
             for prefix, group in groups.items() for name, values in raw.items()} | {"total": len(questions)}
 
@@ -270,6 +273,21 @@ def best_threshold(
         if now > best:
             best, threshold = now, null_scores[number]
     return 100 * best / len(questions), threshold
+
+
+def chosen_threshold(
+    predictions: Mapping[str, str], questions: Sequence[Question], null_scores: Mapping[str, float]
+) -> float:
+    """The threshold with the best F1 on these questions, to use on others. Unlike the official search it takes equal
+    null scores together; and where nothing beats "" for every question, it is -inf: no answer, whatever comes."""
+    gains: Counter[float] = Counter()
+    for number, value in raw_scores(predictions, questions)["f1"].items():
+        gains[null_scores[number]] += value
+    for question in questions:
+        gains[null_scores[question.id]] -= not question.answers
+    ordered = sorted(gains)
+    totals = list(accumulate(gains[null_score] for null_score in ordered))
+    return ordered[totals.index(max(totals))] if max(totals) > 1e-9 else float("-inf")
 
 
 def human_score(questions: Sequence[Question]) -> dict[str, float]:

@@ -92,8 +92,9 @@ def kind_of(word: str) -> str:
     return "name" if word[0].isupper() and word.lower() not in SMALL_WORDS else ""
 
 
-def stretches(text: str) -> list[tuple[str, str]]:
-    """(stretch, kinds) of the longest runs of names and numbers with single spaces between; kinds as "name number"."""
+def stretches(text: str) -> list[tuple[str, str, int]]:
+    """(stretch, kinds, place of its first character) of the longest runs of names and numbers with single spaces
+    between; kinds as "name number"."""
     found: list[tuple[int, int, set[str]]] = []
     for match in WORD.finditer(text):
         kind, end = kind_of(match[0]), match.start() + len(without_s(match[0]))
@@ -102,7 +103,7 @@ def stretches(text: str) -> list[tuple[str, str]]:
             found.append((first, end, kinds | {kind}))
         elif kind:
             found.append((match.start(), end, {kind}))
-    return [(text[first:last], " ".join(sorted(kinds))) for first, last, kinds in found]
+    return [(text[first:last], " ".join(sorted(kinds)), first) for first, last, kinds in found]
 
 
 def by_overlap(question: Question, weights: WordWeights) -> list[tuple[float, str]]:
@@ -114,7 +115,7 @@ def by_overlap(question: Question, weights: WordWeights) -> list[tuple[float, st
 def new_stretches(question: Question, sentence: str) -> Iterator[tuple[str, str]]:
     """The stretches of a sentence that share no word with the question."""
     asked = set(words(question.question))
-    return ((text, kinds) for text, kinds in stretches(sentence) if not asked & set(words(text)))
+    return ((text, kinds) for text, kinds, _ in stretches(sentence) if not asked & set(words(text)))
 
 
 def lexical_guess(question: Question, weights: WordWeights) -> Guess:
@@ -190,7 +191,7 @@ def names_and_numbers(questions: Sequence[Question]) -> dict[str, list[str]]:
     """Names and numbers of one or two words in the contexts, but for those at the beginning of a sentence: there any
     word has a capital."""
     sentences = {s for context in dict.fromkeys(q.context for q in questions) for s in split_sentences(context)}
-    found = {pair for s in sentences for pair in stretches(s) if not s.startswith(pair[0])}
+    found = {(text, kinds) for s in sentences for text, kinds, place in stretches(s) if place > 0}
     return {kind: sorted(text for text, kinds in found if kinds == kind and len(text.split()) < 3)
             for kind in ("name", "number")}
 
@@ -206,8 +207,7 @@ def opposite(question: str, pool: Mapping[str, list[str]], rng: np.random.Genera
 
 def other_stretch(question: str, kind: str, pool: Mapping[str, list[str]], rng: np.random.Generator) -> str:
     """The first stretch of the kind, not at the beginning, is exchanged for one of the pool that looks like it."""
-    for text, kinds in stretches(question):
-        place = question.index(text)
+    for text, kinds, place in stretches(question):
         alike = [other for other in pool[kind] if shape(other) == shape(text) and other != text]
         if kinds == kind and place > 0 and alike:
             return question[:place] + alike[rng.integers(len(alike))] + question[place + len(text) :]

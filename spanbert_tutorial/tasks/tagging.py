@@ -172,7 +172,8 @@ def fine_tune(
         torch.manual_seed(settings.seed)
         set_dropout(encoder, settings.dropout)
         model = TaggingModel(encoder, len(data.tags))
-        history = train(model, Batches(data, np.random.default_rng(settings.seed)), settings.recipe(len(data)))
+        batches, recipe = Batches(data, np.random.default_rng(settings.seed)), settings.recipe(sum(data.lengths()))
+        history = train(model, batches, recipe)
     return Tagger(model, wordpiece, data.tags), history
 
 
