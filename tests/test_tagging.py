@@ -1,7 +1,6 @@
 """Tagging: exact labels, tags, entities by CoNLL's convention, the score, the model, and what it learns in seconds."""
 
-import warnings
-from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -14,8 +13,8 @@ from spanbert_tutorial.batches import Batches
 from spanbert_tutorial.bert import BertEncoder, EncoderConfig
 from spanbert_tutorial.data_files import data_path
 from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.experiments import tagging_names
 from spanbert_tutorial.inputs import NO_TARGET
-from spanbert_tutorial.pretraining import start_positions_from_sinusoids
 from spanbert_tutorial.tasks import tagging
 from spanbert_tutorial.tasks.question_answering import FineTuning
 from spanbert_tutorial.wordpiece import WordPiece, split_words
@@ -223,32 +222,19 @@ def test_tags_of_many_texts_are_the_single_ones(wordpiece):
 # --- learning: the pre-trained encoder reads names that the labels never showed; the controls do not ---
 
 
-def test_a_pre_trained_encoder_labels_names_that_no_label_has_shown(wordpiece, sentences):
-    """The encoder has read the held-out names in its pre-training, without labels; new weights and the list have not.
-
-    Measured with 1,000 documents and 100 steps of 32 × 40 tokens, four seeds of fine-tuning: F1 on sentences of
-    held-out names 92 to 95, new weights 36 to 38, list of names 14. Here one seed, 60 shorter steps, and room."""
-    documents = (document for document, _ in zip(almanac.read("train"), range(600), strict=False))
-    train = [(text, {key for _, key in found}) for document in documents for text, found in
-             zip(tagging.labelled_sentences(document), almanac.sentence_entities(document), strict=True)]
-    keys = sorted(set().union(*(named for _, named in train + sentences)))
-    held_out = set(np.random.default_rng(0).permutation(keys)[: len(keys) // 5].tolist())
-    shown = [text for text, named in train if not named & held_out]
-    new = [text for text, named in sentences if named and named <= held_out]
-    texts = [text for text, _ in new]
-    gold = [tagging.bio(tagging.Words.of(text, wordpiece).offsets, entities) for text, entities in new]
+def test_a_pre_trained_encoder_labels_names_that_no_label_has_shown(sentences):
+    """The experiment of the chapter, made small: one seed, 60 shorter steps, and room. The kept one has five seeds."""
+    train = tagging_names.sentences(islice(almanac.read("train"), 600))
     settings = FineTuning(batch_size=16, peak_learning_rate=2e-3, length=40)
-    tokens = sum(tagging.TaggingData(shown, wordpiece, settings).lengths())
-    settings = replace(settings, epochs=60 * 16 * 40 / tokens)
-    with warnings.catch_warnings(action="ignore", category=UserWarning):
-        encoder = BertEncoder.from_huggingface(data_path("checkpoints", "spanbert-tiny"))
-    untrained = BertEncoder(encoder.config, torch.Generator().manual_seed(0))
-    start_positions_from_sinusoids(untrained)
-    names, f1 = tagging.NameList(shown), {}
-    f1["names"] = tagging.entity_scores(gold, [names.tags(text) for text in texts])["f1"]
-    for name, start in (("pre-trained", encoder), ("new weights", untrained)):
-        tagger, history = tagging.fine_tune(start, wordpiece, shown, settings)
-        assert len(history.steps) == 60 and history.losses["loss"][0] > 2 * history.mean("loss", 5)
-        f1[name] = tagging.entity_scores(gold, tagger.tags(texts))["f1"]
-    assert len(new) > 200 and f1["names"] < 30
+    found = tagging_names.run(train, sentences, 0, steps=60, settings=settings)
+    f1 = {name: scores["f1"] for name, scores in found["scores"].items()}
+    assert found["texts"][1] > 200 and f1["list of names"] < 30
     assert f1["pre-trained"] > 65 > 55 > f1["new weights"], f1
+
+
+def test_no_held_out_entity_is_shown(sentences):
+    shown, new = tagging_names.parts(sentences[:3000], sentences, seed=1)
+    keys = {text: named for text, named in ((text[0], named) for text, named in sentences)}
+    held_out = set().union(*(keys[text] for text, _ in new))
+    assert held_out and not any(keys[text] & held_out for text, _ in shown)
+    assert tagging_names.parts(sentences[:3000], sentences, seed=2)[1] != new

@@ -1,0 +1,89 @@
+"""Entity tags for names that no label has shown: a pre-trained encoder, new weights, and a list of names. Chapter:
+`book/tasks/question_answering`.
+
+    python -m spanbert_tutorial.experiments.tagging_names --output FILE
+
+A fifth of the almanac's entities is held out: no sentence with one of them is trained on, and only sentences whose
+entities are all held out are scored. The pre-trained encoder has read these names, without labels; the new weights and
+the list have not. A seed is a choice of entities, an order of the batches and a set of new weights.
+"""
+
+import sys
+import warnings
+from collections.abc import Iterable
+from dataclasses import asdict, replace
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from spanbert_tutorial import almanac
+from spanbert_tutorial.bert import BertEncoder
+from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.experiments.continued import command, keep
+from spanbert_tutorial.pretraining import start_positions_from_sinusoids
+from spanbert_tutorial.tasks import tagging
+from spanbert_tutorial.tasks.question_answering import FineTuning
+from spanbert_tutorial.wordpiece import WordPiece
+
+SEEDS, DOCUMENTS, STEPS = 5, 1_000, 100
+SETTINGS = FineTuning(batch_size=32, peak_learning_rate=2e-3, length=40)
+Labelled = list[tuple[tagging.LabelledText, set[str]]]  # sentences, and the entities (by id) in each
+
+
+def sentences(documents: Iterable[dict]) -> Labelled:
+    """The labelled sentences of documents of the almanac, with their entities."""
+    return [(text, {key for _, key in found}) for document in documents for text, found in
+            zip(tagging.labelled_sentences(document), almanac.sentence_entities(document), strict=True)]  # fmt: skip
+
+
+def parts(train: Labelled, test: Labelled, seed: int) -> tuple[list, list]:
+    """Labelled texts to learn from, without held-out entities, and others with no other entities than these."""
+    keys = sorted(set().union(*(named for _, named in train + test)))
+    held_out = set(np.random.default_rng(seed).permutation(keys)[: len(keys) // 5].tolist())
+    shown = [text for text, named in train if not named & held_out]
+    return shown, [text for text, named in test if named and named <= held_out]
+
+
+def starts(seed: int) -> dict[str, BertEncoder]:
+    """The shipped tiny encoder, and new weights of its sizes."""
+    with warnings.catch_warnings(action="ignore", category=UserWarning):  # about heads, which are not needed
+        pretrained = BertEncoder.from_huggingface(data_path("checkpoints", "spanbert-tiny"))
+    new = BertEncoder(pretrained.config, torch.Generator().manual_seed(seed))
+    start_positions_from_sinusoids(new)
+    return {"pre-trained": pretrained, "new weights": new}
+
+
+def run(train: Labelled, test: Labelled, seed: int, steps: int = STEPS, settings: FineTuning = SETTINGS) -> dict:
+    """{who: {"precision", "recall", "f1"}} on names that no label has shown, in percent, and the numbers of texts."""
+    wordpiece = WordPiece.from_file(data_path("almanac", "vocab.txt"))
+    shown, new = parts(train, test, seed)
+    gold = [tagging.bio(tagging.Words.of(text, wordpiece).offsets, entities) for text, entities in new]
+    names = tagging.NameList(shown)
+    found = {"list of names": [names.tags(text) for text, _ in new]}
+    tokens = sum(tagging.TaggingData(shown, wordpiece, settings).lengths())
+    settings = replace(settings, seed=seed, epochs=steps * settings.batch_size * settings.length / tokens)
+    for name, encoder in starts(seed).items():
+        tagger, _ = tagging.fine_tune(encoder, wordpiece, shown, settings)
+        found[name] = tagger.tags([text for text, _ in new])
+    scores = {name: tagging.entity_scores(gold, tags) for name, tags in found.items()}
+    return {"seed": seed, "texts": [len(shown), len(new)], "scores": scores}
+
+
+def run_all(output: Path, seeds: int) -> None:
+    """Every seed; `output` is rewritten after each."""
+    train, test = sentences(islice(almanac.read("train"), DOCUMENTS)), sentences(almanac.read("test"))
+    rows = []
+    for seed in range(seeds):
+        rows.append(run(train, test, seed))
+        print(rows[-1], flush=True)
+        keep(output, "tagging_names", seeds, rows, settings=asdict(SETTINGS), steps=STEPS, documents=DOCUMENTS)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    return command("Entity tags for names that no label has shown.", run_all, SEEDS, arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
