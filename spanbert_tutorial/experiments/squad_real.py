@@ -144,7 +144,7 @@ def run_all(folder: Path, models: Path, output: Path, seeds: int) -> None:
     data = all_questions(folder)
     if not content:
         counts = {name: [len(group), sum(not q.answers for q in group)] for name, group in data.items()}
-        command = f"python -m {sys.modules['__main__'].__spec__.name} --data FOLDER --models FOLDER --output FILE"
+        command = "python -m spanbert_tutorial.experiments.squad_real --data FOLDER --models FOLDER --output FILE"
         content = {"command": command, "surroundings": ablation.surroundings(), "questions": counts,
                    "baselines": baselines(data), "rows": []}
     done = {(row["start"], row["seed"]) for row in content["rows"]}
