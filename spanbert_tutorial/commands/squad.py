@@ -14,6 +14,7 @@ from spanbert_tutorial.errors import InputError
 
 NEVER = -1e9  # a threshold below every null score − score that JSON can hold, unlike -inf: no answer at all
 
+
 def add_finetune_options(parser: argparse.ArgumentParser) -> None:
     """Options of `finetune squad`; what is left out comes from `question_answering.FineTuning`."""
     parser.add_argument("task", choices=["squad"])
