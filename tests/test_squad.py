@@ -14,6 +14,7 @@ import pytest
 from spanbert_tutorial.data_files import data_path
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.tasks.squad import (
+    NEVER,
     Answer,
     Question,
     best_threshold,
@@ -578,9 +579,9 @@ def test_the_chosen_threshold_takes_equal_null_scores_together_and_may_be_never(
     two = [Question("a", "Who?", "Ada won.", answers=(Answer("Ada", 0),)), Question("b", "Who lost?", "Ada won.")]
     texts = {"a": "Ada", "b": "Ada"}
     assert chosen_threshold(texts, two, {"a": -1.0, "b": 2.0}) == -1.0
-    assert chosen_threshold(texts, two, {"a": 1.0, "b": 1.0}) == float("-inf")  # the official search says (100, 1.0)
-    assert chosen_threshold({"b": "Ada"}, two[1:], {"b": -5.0}) == float("-inf")
-    assert chosen_threshold({"a": "Bo", "b": "Ada"}, two, {"a": 0.0, "b": 1.0}) == float("-inf")
+    assert chosen_threshold(texts, two, {"a": 1.0, "b": 1.0}) == NEVER  # the official search says (100, 1.0)
+    assert chosen_threshold({"b": "Ada"}, two[1:], {"b": -5.0}) == NEVER
+    assert chosen_threshold({"a": "Bo", "b": "Ada"}, two, {"a": 0.0, "b": 1.0}) == NEVER
 
 
 @pytest.mark.parametrize("name, value", [("id", " "), ("question", ""), ("context", "half \ud83d a character")])

@@ -12,8 +12,6 @@ from pathlib import Path
 from spanbert_tutorial.commands.pretrain import check_state
 from spanbert_tutorial.errors import InputError
 
-NEVER = -1e9  # a threshold below every null score − score that JSON can hold, unlike -inf: no answer at all
-
 
 def add_finetune_options(parser: argparse.ArgumentParser) -> None:
     """Options of `finetune squad`; what is left out comes from `question_answering.FineTuning`."""
@@ -149,7 +147,7 @@ def evaluate(options: argparse.Namespace) -> None:
         threshold = 0.0
         if other:
             other_texts, other_odds = predictions(answerer, other)
-            threshold = max(squad.chosen_threshold(other_texts, other, other_odds), NEVER)
+            threshold = squad.chosen_threshold(other_texts, other, other_odds)
         result = {"threshold": threshold, **squad.score(texts, questions, odds, threshold)}
         best = {measure: squad.best_threshold(texts, questions, odds, measure) for measure in ("exact", "f1")}
         result["tuned_on_the_same_questions"] = {

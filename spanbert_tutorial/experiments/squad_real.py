@@ -84,7 +84,7 @@ def answered(answerer: QuestionAnswerer, questions: Sequence[Question]) -> Guess
 
 def tuned(test: Guessed, tune: Guessed) -> dict[str, float]:
     """Scores at the threshold that is best on `tune`, and `same`: F1 with one tuned on the test questions."""
-    threshold = max(squad.chosen_threshold(*tune), -1e9)  # JSON knows no -inf
+    threshold = squad.chosen_threshold(*tune)
     same = squad.best_threshold(*test)[0]
     return {**squad.score(*test, threshold), "threshold": threshold, "same": same}
 

@@ -20,6 +20,7 @@ from spanbert_tutorial.errors import InputError
 
 ARTICLES = re.compile(r"\b(a|an|the)\b")
 PUNCTUATION = str.maketrans("", "", string.punctuation)
+NEVER = -1e9  # a threshold below every null score that JSON can hold, unlike -inf: no answer, whatever comes
 
 
 @dataclass(frozen=True)
@@ -279,7 +280,7 @@ def chosen_threshold(
     predictions: Mapping[str, str], questions: Sequence[Question], null_scores: Mapping[str, float]
 ) -> float:
     """The threshold with the best F1 on these questions, to use on others. Unlike the official search it takes equal
-    null scores together; and where nothing beats "" for every question, it is -inf: no answer, whatever comes."""
+    null scores together; and where nothing beats "" for every question, it is NEVER."""
     gains: Counter[float] = Counter()
     for number, value in raw_scores(predictions, questions)["f1"].items():
         gains[null_scores[number]] += value
@@ -287,14 +288,12 @@ def chosen_threshold(
         gains[null_scores[question.id]] -= not question.answers
     ordered = sorted(gains)
     totals = list(accumulate(gains[null_score] for null_score in ordered))
-    return ordered[totals.index(max(totals))] if max(totals) > 1e-9 else float("-inf")
+    return ordered[totals.index(max(totals))] if max(totals) > 1e-9 else NEVER
 
 
 def human_score(questions: Sequence[Question]) -> dict[str, float]:
     """What people reach: the second answer of each question as the prediction, the other answers as gold (SQuAD 1.1).
-
-    Only questions with at least two answers count. Raises InputError when there is none.
-    """
+    Only questions with at least two answers count. Raises InputError when there is none."""
     several = [q for q in questions if len(q.answers) > 1]
     rest = [Question(q.id, q.question, q.context, q.title, (q.answers[0], *q.answers[2:])) for q in several]
     return score({q.id: q.answers[1].text for q in several}, rest)
