@@ -202,24 +202,29 @@ def noting(batches: list[dict], moments: list[float]) -> Iterator[dict]:
 
 
 def held_out_losses(model: PretrainingModel, run: Run, text: Text) -> dict[str, float]:
-    """The masked language model's losses under both ways of choosing, on a small part of the held-out text: always the
-    same gaps, so that they make a curve."""
+    """Losses on a small part of the held-out text, always the same gaps, so that they make a curve: of the masked
+    language model under each way of choosing (`held_out_token`, …), of the second task (`held_out_sbo` or `_nsp`)."""
     figures = held_out(model, run, text, WATCHED_BATCHES)
-    return {f"held_out_{way}": values["mlm"] for way, values in figures.items()}
+    second = {name: values[name] for values in figures.values() for name in ("sbo", "nsp") if name in values}
+    curve = {way: values["mlm"] for way, values in figures.items()} | second  # of SBO, that of whole spans
+    return {f"held_out_{name}": value for name, value in curve.items()}
 
 
 def held_out(
     model: PretrainingModel, run: Run, text: Text, most: int | None = None
 ) -> dict[str, dict[str, float]]:
-    """Held-out losses and accuracy under both ways of choosing, each chosen token replaced by [MASK].
+    """Held-out losses and accuracy under both ways of choosing, each chosen token replaced by [MASK]; with next
+    sentence prediction also of pairs, under "pairs".
 
     The same blocks and the same masks for every model, so that runs can be compared pair by pair. most: batches, if not
     all.
     """
-    ways = {"token": TokenMasking(), "span": SpanMasking()}
+    own = Objective.named(run.objective)
+    ways = {"token": (TokenMasking(), False), "span": (SpanMasking(), False)}
+    ways |= {"pairs": (TokenMasking(), True)} if own.next_sentence else {}
     results = {}
-    for name, masking in ways.items():
-        objective = replace(Objective.named(run.objective), masking=masking, next_sentence=False)
+    for name, (masking, pairs) in ways.items():
+        objective = replace(own, masking=masking, next_sentence=pairs)
         data = PretrainingData(text.held_out, text.wordpiece, objective, run.length, run.batch_size, keep_none=True)
         results[name] = measure(model, data, np.random.default_rng(12345), most)
     return results

@@ -222,8 +222,8 @@ def report(model, text, figures: dict) -> None:
     from spanbert_tutorial.pretraining import fill
 
     for way, values in figures.items():
-        losses = ", ".join(f"{name} {value:.2f}" for name, value in values.items() if name in ("mlm", "sbo"))
-        print(f"Held out, {way} masking: {losses} nats a masked piece (unigram {text.unigram_entropy:.2f}); "
+        losses = ", ".join(f"{name} {value:.2f}" for name, value in values.items() if name in ("mlm", "sbo", "nsp"))
+        print(f"Held out, {way if way == 'pairs' else f'{way} masking'}: {losses} nats a masked piece (unigram {text.unigram_entropy:.2f}); "
               f"{values['accuracy']:.0%} of the masked pieces named by the MLM head.")
     start, end = 0, int(text.held_out.sentence_ends[0])
     ids = text.held_out.ids[start:end][:60].copy()
@@ -248,7 +248,8 @@ def card(run, options: argparse.Namespace, text, model, figures: dict, line: dic
     facts["tokens seen"] = f"{line['tokens']:,}"
     facts["hours"] = f"{line['seconds'] / 3600:.2f} on {device()}"
     rows = "\n".join(f"| {name} | {value} |" for name, value in facts.items())
-    scores = "\n".join(f"- {way} masking: " + ", ".join(f"{n} {v:.3f}" for n, v in values.items())
+    names = {"pairs": "token masking, pairs"}
+    scores = "\n".join(f"- {names.get(way, f'{way} masking')}: " + ", ".join(f"{n} {v:.3f}" for n, v in values.items())
                        for way, values in figures.items())
     corpus = Path(options.corpus).name
     licence = "CC BY 4.0, as the almanac's" if corpus == "almanac" else "the licence of the text applies"
