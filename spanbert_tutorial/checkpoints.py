@@ -124,7 +124,7 @@ def write_folder(
             os.replace(made, folder)
             force_to_disk(folder.parent)
     except (OSError, SafetensorError) as error:
-        raise InputError(f"the checkpoint {folder} cannot be written ({error}): make room, or give another.") from error
+        raise InputError(f"the checkpoint {folder} cannot be written ({error}): make room and try again.") from error
 
 
 def load_checkpoint(folder: str | Path) -> tuple[PretrainingModel, WordPiece]:
@@ -154,12 +154,12 @@ def load_checkpoint(folder: str | Path) -> tuple[PretrainingModel, WordPiece]:
 
 def vocabulary_file(source: str | Path) -> Path:
     """The vocabulary that lies in a checkpoint's folder. Raises InputError when there is none, as with SpanBERT's."""
-    folder = checkpoint_folder(source)
+    folder = checkpoint_folder(source, weights=False)
     for name in ("tokenizer.json", "vocab.txt"):
         if (folder / name).is_file():
             return folder / name
     raise InputError(f"{source} has no tokenizer.json or vocab.txt: give the vocabulary it was trained with by "
-                     "--vocabulary (for the released SpanBERT: that of bert-base-cased).")
+                     "--vocabulary, in Python by tokenizer= (for the released SpanBERT: that of bert-base-cased).")
 
 
 def read_vocabulary(source: str | Path) -> WordPiece:
@@ -173,7 +173,8 @@ def read_vocabulary(source: str | Path) -> WordPiece:
         return wordpiece
     capital = any(piece != piece.lower() for piece in wordpiece.pieces if not piece.startswith("["))
     told = read_config(settings.parent, settings.name) if settings.is_file() else {}
-    return WordPiece.from_file(file, lowercase=bool(told.get("do_lower_case", not capital)))
+    lowercase = not capital if told.get("do_lower_case") is None else bool(told["do_lower_case"])
+    return WordPiece.from_file(file, lowercase, told.get("strip_accents"))
 
 
 def continue_from(source: str | Path, objective: str, seed: int = 0) -> tuple[PretrainingModel, list[str]]:

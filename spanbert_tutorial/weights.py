@@ -43,7 +43,12 @@ NO_EFFECT = frozenset("""
     output_attentions output_hidden_states output_past pooler_fc_size pooler_num_attention_heads
     pooler_num_fc_layers pooler_size_per_head pooler_type problem_type return_dict sep_token_id
     spanbert_tutorial tie_word_embeddings tokenizer_class torch_dtype torchscript transformers_version
-    use_bfloat16 use_cache""".split())
+    use_bfloat16 use_cache _num_labels language name task_specific_params tf_legacy_loss xla_device
+    bad_words_ids begin_suppress_tokens cross_attention_hidden_size decoder_start_token_id diversity_penalty do_sample
+    early_stopping encoder_no_repeat_ngram_size eos_token_ids exponential_decay_length_penalty forced_bos_token_id
+    forced_eos_token_id length_penalty max_length min_length no_repeat_ngram_size num_beam_groups num_beams
+    num_return_sequences output_scores prefix remove_invalid_values repetition_penalty return_dict_in_generate
+    suppress_tokens temperature top_k top_p typical_p""".split())  # many of them: how to generate text, in old configs
 # ... and keys that would change the numbers, unless they say this.
 ONLY_VALUE = {"hidden_act": "gelu", "position_embedding_type": "absolute", "is_decoder": False,
               "add_cross_attention": False, "pruned_heads": {}}
@@ -91,14 +96,15 @@ def from_huggingface_names(
 ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
     """Two dicts: the encoder's weights under this package's names; all others under the names they came with.
 
-    The encoder's names may carry the layout's prefix, such as `bert.`, and its LayerNorms the old names `gamma` and
-    `beta`.
+    The encoder's names may carry the layout's prefix, such as `bert.`, and any LayerNorm the old names `gamma` and
+    `beta`, which the others lose, too.
     """
     table, ours, others = {there: here for here, there in layout.pairs}, {}, {}
     for name, tensor in state.items():
         renamed = _translate(name.removeprefix(f"{layout.kind}."), table)
         if renamed is None:
-            others[name] = tensor
+            module, dot, parameter = name.rpartition(".")
+            others[f"{module}{dot}{OLD_NAMES.get(parameter, parameter)}"] = tensor
         else:
             ours[renamed] = tensor
     return ours, others
@@ -143,8 +149,9 @@ def check_weights(
                       stacklevel=3)
 
 
-def checkpoint_folder(path_or_name: str | Path) -> Path:
-    """The folder itself, or a download of the hub's model of that name. Raises InputError without either."""
+def checkpoint_folder(path_or_name: str | Path, weights: bool = True) -> Path:
+    """The folder itself, or a download of the hub's model of that name, with or without its weights. Raises InputError
+    without either."""
     path = Path(path_or_name)
     if path.is_dir():
         return path
@@ -154,16 +161,16 @@ def checkpoint_folder(path_or_name: str | Path) -> Path:
         raise InputError(f"There is no folder {path_or_name}: give a checkpoint's folder or a hub name.")
     from huggingface_hub import snapshot_download  # here, because a folder does not need it
 
-    try:  # one of the two weight files is enough
-        for weights in ("model.safetensors", "pytorch_model.bin"):
-            wanted = ["config.json", "vocab.txt", "tokenizer.json", "tokenizer_config.json", weights]
-            folder = Path(snapshot_download(path_or_name, allow_patterns=wanted))
-            if (folder / weights).exists():
-                break
+    small = ["config.json", "vocab.txt", "tokenizer.json", "tokenizer_config.json"]
+    try:
+        for file in ("model.safetensors", "pytorch_model.bin") if weights else ():  # one of the two is enough
+            folder = Path(snapshot_download(path_or_name, allow_patterns=[*small, file]))
+            if (folder / file).exists():
+                return folder
+        return Path(snapshot_download(path_or_name, allow_patterns=small))
     except Exception as error:  # the hub's client raises many kinds: network, name, access
         raise InputError(f"{path_or_name} is no folder here and cannot be had from the hub "
                          f"({type(error).__name__}): check the name and the network.") from error
-    return folder
 
 
 def encoder_settings(config: Mapping, layout: Layout = BERT) -> dict:
@@ -208,4 +215,5 @@ def read_weights(folder: Path) -> dict[str, Tensor]:
         raise InputError(f"{file} cannot be read as weights: download it again.") from error
     if not isinstance(state, dict) or not all(isinstance(tensor, Tensor) for tensor in state.values()):
         raise InputError(f"{file} does not hold a dict of tensors: save the model's state_dict() there.")
-    return dict(state)
+    parallel = all(name.startswith("module.") for name in state)  # saved from inside torch's DataParallel
+    return {name.removeprefix("module.") if parallel else name: tensor for name, tensor in state.items()}

@@ -152,10 +152,11 @@ def apply_merges(word: str, merges: Iterable[tuple[str, str]]) -> tuple[str, ...
 # --- on the library: the tokenizer that the rest of the project uses -----------------------------------------------
 
 
-def bert_tokenizer(vocabulary: dict[str, int], lowercase: bool = False) -> Tokenizer:
-    """A `tokenizers.Tokenizer` with BERT's rules over a vocabulary piece → id."""
+def bert_tokenizer(vocabulary: dict[str, int], lowercase: bool = False, strip: bool | None = None) -> Tokenizer:
+    """A `tokenizers.Tokenizer` with BERT's rules over a vocabulary piece → id. strip: accents; None: if lowercase."""
     tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]", max_input_chars_per_word=100))
-    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lowercase, strip_accents=lowercase)
+    strip = lowercase if strip is None else strip
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lowercase, strip_accents=strip)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.decoder = decoders.WordPiece(prefix="##")
     tokenizer.add_special_tokens(SPECIALS)
@@ -185,20 +186,20 @@ class WordPiece:
     Special tokens and [UNK] count as word starts, as in the released SpanBERT code.
     """
 
-    def __init__(self, vocabulary: dict[str, int], lowercase: bool = False):
+    def __init__(self, vocabulary: dict[str, int], lowercase: bool = False, strip_accents: bool | None = None):
         missing = [special for special in SPECIALS if special not in vocabulary]
         if missing:
             raise InputError(f"the vocabulary has no {', '.join(missing)}: add each on a line of its own.")
         if sorted(vocabulary.values()) != list(range(len(vocabulary))):
             raise InputError("the ids of the vocabulary are not 0, 1, 2, … without a gap: take a whole vocab.txt.")
-        self.lowercase = lowercase
-        self.library = bert_tokenizer(vocabulary, lowercase)
+        self.lowercase, self.strip_accents = lowercase, strip_accents
+        self.library = bert_tokenizer(vocabulary, lowercase, strip_accents)
         self.pieces = [piece for piece, _ in sorted(vocabulary.items(), key=lambda item: item[1])]
         self.starts = np.array([not piece.startswith("##") for piece in self.pieces])
         self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id = (vocabulary[s] for s in SPECIALS)
 
     @classmethod
-    def from_file(cls, path: str | Path, lowercase: bool = False) -> "WordPiece":
+    def from_file(cls, path: str | Path, lowercase: bool = False, strip_accents: bool | None = None) -> "WordPiece":
         """Reads BERT's `vocab.txt` (one piece a line, the line number is the id) or a checkpoint's `tokenizer.json`."""
         path = Path(path)
         try:
@@ -216,7 +217,7 @@ class WordPiece:
         vocabulary = {piece.rstrip("\r"): i for i, piece in enumerate(pieces)}
         if len(vocabulary) < len(pieces):
             raise InputError(f"the vocabulary {path} has {len(pieces) - len(vocabulary)} repeated lines: remove them.")
-        return cls.named(path, vocabulary, lowercase)
+        return cls.named(path, vocabulary, lowercase, strip_accents)
 
     @classmethod
     def from_tokenizer_json(cls, path: Path, text: str) -> "WordPiece":
@@ -227,12 +228,13 @@ class WordPiece:
                 raise KeyError("WordPiece")
         except (ValueError, KeyError, TypeError):
             raise InputError(f"{path} is not a tokenizer.json of a WordPiece vocabulary: give a vocab.txt.") from None
-        return cls.named(path, vocabulary, bool((settings.get("normalizer") or {}).get("lowercase")))
+        how = settings.get("normalizer") or {}
+        return cls.named(path, vocabulary, bool(how.get("lowercase")), how.get("strip_accents"))
 
     @classmethod
-    def named(cls, path: Path, vocabulary: dict[str, int], lowercase: bool) -> "WordPiece":
+    def named(cls, path: Path, vocabulary: dict[str, int], *how: bool | None) -> "WordPiece":
         try:
-            return cls(vocabulary, lowercase)
+            return cls(vocabulary, *how)
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
 
@@ -289,6 +291,8 @@ class WordPiece:
         names = dict(zip(["pad_token", "unk_token", "cls_token", "sep_token", "mask_token"], SPECIALS, strict=True))
         settings = {"tokenizer_class": "BertTokenizer", "do_lower_case": self.lowercase, "model_max_length": 512}
         settings |= names
+        if self.strip_accents is not None:
+            settings["strip_accents"] = self.strip_accents
         (folder / "tokenizer_config.json").write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
 
     def save_vocabulary(self, path: str | Path) -> None:

@@ -33,8 +33,21 @@ def test_half_of_the_questions_have_no_answer_for_five_reasons(shipped):
         counts = Counter(question.category for question in questions)
         assert set(counts) == {None, *almanac_questions.CATEGORIES} and min(counts.values()) > 90
         assert counts[None] * 2 == len(questions)
-        assert all(bool(q.answers) != bool(q.plausible) and (q.category is None) == bool(q.answers) for q in questions)
+        assert all((q.category is None) == bool(q.answers) for q in questions)
+        misled = [q for q in questions if q.category not in (None, "other_neutral")]
+        assert all(q.plausible for q in misled) and not any(q.plausible for q in questions if q.answers)
     assert len(shipped["train"]) > 9_000
+
+
+def test_a_plausible_answer_is_of_the_kind_that_the_question_asks_for(shipped):
+    neutral = [q for questions in shipped.values() for q in questions if q.category == "other_neutral"]
+    plausible = [(q.question, answer.text) for q in neutral for answer in q.plausible[:1]]
+    assert 0.5 < sum(bool(q.plausible) for q in neutral) / len(neutral) < 0.6  # other texts state nothing of that kind
+    years = [text for question, text in plausible if question.startswith(("When was", "In which year"))
+             if not question.startswith("When was market")]
+    assert len(years) > 50 and all(text.isdigit() or text.endswith("day") for text in years)
+    people = [text for question, text in plausible if question.startswith("Who ")]
+    assert len(people) > 100 and all(text[0].isupper() for text in people)
 
 
 def test_what_has_no_answer_is_not_stated():

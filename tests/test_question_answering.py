@@ -86,7 +86,7 @@ def test_no_room_and_nothing_to_read_are_one_sentence(wordpiece):
         encode(wordpiece, " \n", CONTEXT)
     with pytest.raises(InputError, match="the context is empty"):
         encode(wordpiece, QUESTION, "\u200b\x00")
-    with pytest.raises(InputError, match="longer length"):
+    with pytest.raises(InputError, match="leaves no room for the context in 12 positions"):
         windows(encode(wordpiece, QUESTION, CONTEXT), wordpiece, 12, 4)
 
 
@@ -271,3 +271,89 @@ def test_the_readers_questions_fit_into_windows(wordpiece):
     data = qa.QuestionAnsweringData(read(data_path("reader", "reader.json")), wordpiece, qa.FineTuning())
     assert len(data) >= 294 and max(data.lengths()) <= 256
     assert 100 < sum(found != (0, 0) for found in data.targets)
+
+
+# --- what hubs hold ---
+
+
+def fake_hub(monkeypatch, folders):
+    """The hub's client, answering from local folders by name; returns the (name, files) that it was asked for."""
+    asked = []
+
+    def download(name, allow_patterns):
+        asked.append((name, tuple(allow_patterns)))
+        return str(folders[name])
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", download)
+    return asked
+
+
+def test_the_call_of_the_notes_takes_a_model_and_a_vocabulary_of_two_names(monkeypatch, tmp_path, wordpiece):
+    old_folder(tmp_path / "model", wordpiece.pieces)
+    (tmp_path / "model" / "vocab.txt").rename(tmp_path / "vocab.txt")
+    (tmp_path / "vocabulary").mkdir()
+    (tmp_path / "vocab.txt").rename(tmp_path / "vocabulary" / "vocab.txt")
+    names = {"owner/finetuned": tmp_path / "model", "owner/cased": tmp_path / "vocabulary"}
+    asked = fake_hub(monkeypatch, names)
+    answerer = qa.QuestionAnswerer.from_pretrained("owner/finetuned", tokenizer="owner/cased")
+    assert answerer.answer(question=QUESTION, context="Alice Mercer", threshold=1e9).text
+    of_vocabulary = [files for name, files in asked if name == "owner/cased"]
+    assert of_vocabulary and not any("safetensors" in file or ".bin" in file for file in sum(of_vocabulary, ()))
+    with pytest.raises(InputError, match="in Python by tokenizer="):
+        qa.QuestionAnswerer.from_pretrained("owner/finetuned")
+
+
+def test_a_config_of_2020_says_how_to_generate_text_too(tmp_path, wordpiece):
+    keys = {"do_sample": False, "max_length": 20, "num_beams": 1, "temperature": 1.0, "top_k": 50, "top_p": 1.0,
+            "repetition_penalty": 1.0, "length_penalty": 1.0, "num_return_sequences": 1, "eos_token_ids": 0,
+            "_num_labels": 2, "xla_device": None, "task_specific_params": None, "spanbert_tutorial": None}
+    model = old_folder(tmp_path / "old", wordpiece.pieces, keys)
+    state = {f"module.{name}": weight for name, weight in model.state_dict().items()}  # from torch's DataParallel
+    torch.save(state, tmp_path / "old" / "pytorch_model.bin")
+    answerer = qa.QuestionAnswerer.from_pretrained(tmp_path / "old")
+    assert torch.equal(answerer.model.boundaries.weight, model.qa_outputs.weight)
+
+
+def test_accents_as_the_folder_says(tmp_path):
+    pieces = [*SPECIALS, "who", "?", "schon", "schön"]
+    old_folder(tmp_path / "old", pieces)
+    config = tmp_path / "old" / "tokenizer_config.json"
+    for told, wanted in [("{}", "schon"), ('{"strip_accents": false}', "schön"), ('{"do_lower_case": null}', "schon")]:
+        config.write_text(told)
+        wordpiece = qa.QuestionAnswerer.from_pretrained(tmp_path / "old").wordpiece
+        assert wordpiece.tokens(wordpiece.encode("Schön")) == [wanted]
+        theirs = BertTokenizerFast(str(tmp_path / "old" / "vocab.txt"), strip_accents=wordpiece.strip_accents)
+        assert theirs.tokenize("Schön") == [wanted]
+        (tmp_path / "saved").mkdir(exist_ok=True)
+        wordpiece.save(tmp_path / "saved")
+        again = WordPiece.from_file(tmp_path / "saved" / "tokenizer.json")
+        assert again.tokens(again.encode("Schön")) == [wanted]
+
+
+def test_an_answer_keeps_an_accent_that_was_taken_off(tmp_path):
+    old_folder(tmp_path / "old", [*SPECIALS, "who", "?", "cafe", "was"])
+    answerer = qa.QuestionAnswerer.from_pretrained(tmp_path / "old")
+    context = "was cafe\u0301 was"  # the accent is a character of its own
+    encoded = encode(answerer.wordpiece, "who?", context)
+    assert [context[a:b] for a, b in encoded.offsets] == ["was", "cafe\u0301", "was"]
+
+
+def test_bad_pairs_are_named_after_what_came_before(answerer):
+    pairs = [(QUESTION, CONTEXT), (QUESTION, CONTEXT), ("\u200b", CONTEXT), (QUESTION, CONTEXT)]
+    answers = answerer.answer_many(pairs)
+    assert next(answers) == next(answers)
+    with pytest.raises(InputError, match="^pair 3: the question is empty"):
+        next(answers)
+    with pytest.raises(InputError, match="half a character"):
+        answerer.answer("who \ud83d", CONTEXT)
+    with pytest.raises(InputError, match="leaves no room for the context in 48 positions"):
+        answerer.answer(QUESTION * 9, CONTEXT)
+
+
+def test_questions_that_cannot_be_trained_on_are_named(wordpiece):
+    bad = Question("q7", "Who? " * 60, CONTEXT)
+    with pytest.raises(InputError, match="^question q7: a question of 64 pieces leaves no room"):
+        qa.QuestionAnsweringData([bad], wordpiece, qa.FineTuning(length=60))
+    encoder = BertEncoder(EncoderConfig.tiny(vocab_size=500))
+    with pytest.raises(InputError, match="the vocabulary has 2,000 pieces and the encoder 500"):
+        qa.fine_tune(encoder, wordpiece, [Question("1", QUESTION, CONTEXT)], qa.FineTuning())

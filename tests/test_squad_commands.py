@@ -19,9 +19,21 @@ def without_bar(monkeypatch):
     monkeypatch.setenv("SPANBERT_TUTORIAL_STATIC", "1")
 
 
+def halves(folder) -> tuple:
+    """The reader's articles in two files: every second one."""
+    content, files = json.loads(READER.read_text(encoding="utf-8")), []
+    for number in range(2):
+        files.append(folder / f"half{number}.json")
+        half = {**content, "data": content["data"][number::2]}
+        files[-1].write_text(json.dumps(half, ensure_ascii=False), encoding="utf-8")
+    return tuple(files)
+
+
 def test_from_questions_to_an_answer(capsys, tmp_path):
+    first, second = halves(tmp_path)
     model, scores, text = tmp_path / "model", tmp_path / "scores", tmp_path / "context.txt"
-    code, out, err = run(capsys, "finetune", "squad", "--data", READER, "--init-from", TINY, "--output", model, *SMALL)
+    code, out, err = run(capsys, "finetune", "squad", "--data", first, second, READER, "--init-from", TINY,
+                         "--output", model, *SMALL)  # each question counts once
     assert (code, err) == (0, "") and "294 questions, 145 of them without an answer" in out
     names = {path.name for path in model.iterdir()}
     assert names == {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "README.md",
@@ -29,16 +41,23 @@ def test_from_questions_to_an_answer(capsys, tmp_path):
     assert not model.with_name("model.training").exists()
     assert "reader.json" in (model / "README.md").read_text(encoding="utf-8")
 
-    code, out, err = run(capsys, "evaluate", "squad", "--model", model, "--data", READER, "--output", scores,
-                         "--tune-on", READER)
+    code, out, err = run(capsys, "evaluate", "squad", "--model", model, "--data", first, "--output", scores,
+                         "--tune-on", second)
     assert (code, err) == (0, "")
-    questions = squad.read(READER)
+    questions = squad.read(first)
     predictions = squad.read_predictions(scores / "predictions.json", questions)
     kept = json.loads((scores / "score.json").read_text(encoding="utf-8"))
     assert kept == json.loads(out)
     again = squad.score(predictions, questions)
     assert {name: kept[name] for name in again} == pytest.approx(again)
-    assert kept["f1"] == pytest.approx(kept["tuned_on_the_same_questions"]["best_f1"])  # here tuned on the same, too
+    # the official evaluation, given texts and null scores, finds the same best threshold
+    texts, odds = (json.loads((scores / f"{name}.json").read_text(encoding="utf-8")) for name in ("texts", "null_odds"))
+    best = kept["tuned_on_the_same_questions"]
+    assert squad.best_threshold(texts, questions, odds) == (best["best_f1"], best["best_f1_thresh"])
+    assert kept["f1"] <= best["best_f1"] + 1e-9
+    code, out, err = run(capsys, "evaluate", "squad", "--model", model, "--data", READER, "--output", tmp_path / "b",
+                         "--tune-on", second)
+    assert code == 2 and "holds questions of" in err and not (tmp_path / "b").exists()
 
     context = questions[0].context
     text.write_text(context, encoding="utf-8")
@@ -89,3 +108,45 @@ def test_bad_input_is_one_sentence_and_writes_nothing(capsys, tmp_path):
         code, _, err = run(capsys, *arguments)
         assert code == 2 and wanted in err and err.count("\n") == 1, (arguments, err)
         assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_stopped_fine_tuning_goes_on_and_ends_the_same(capsys, monkeypatch, tmp_path):
+    file = tmp_path / "questions.json"
+    file.write_text(READER.read_text(encoding="utf-8"), encoding="utf-8")
+    given = ["finetune", "squad", "--data", file, "--init-from", TINY, *SMALL, "--output"]
+    assert run(capsys, *given, tmp_path / "whole")[0] == 0
+
+    def stop(*anything):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("spanbert_tutorial.snapshots.EVERY", 0.0)
+        patch.setattr("spanbert_tutorial.snapshots.Snapshots._tidy", stop)  # just after the first snapshot is whole
+        assert run(capsys, *given, tmp_path / "stopped")[0] == 130
+    assert not (tmp_path / "stopped").exists()
+    code, _, err = run(capsys, *given, tmp_path / "stopped")
+    assert code == 2 and "go on with --resume" in err
+    whole = file.read_text(encoding="utf-8")
+    file.write_text(whole.replace("Who", "Why", 1), encoding="utf-8")  # as long as before
+    code, _, err = run(capsys, *given, tmp_path / "stopped", "--resume")
+    assert code == 2 and "content was" in err
+    file.write_text(whole, encoding="utf-8")
+    assert run(capsys, *given, tmp_path / "stopped", "--resume")[0] == 0
+    first, second = ((tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "stopped"))
+    assert first == second
+
+
+def test_the_preset_goes_by_width_and_is_named(capsys, tmp_path):
+    from spanbert_tutorial.__main__ import parser
+    from spanbert_tutorial.commands.squad import chosen_settings
+    from spanbert_tutorial.tasks.question_answering import PRESETS
+
+    def chosen(width, *more):
+        given = ["finetune", "squad", "--data", "x", "--init-from", "y", "--output", "z", *more]
+        return chosen_settings(parser().parse_args(given), width)
+
+    assert (chosen(256), chosen(768)) == (PRESETS["small"], PRESETS["spanbert"])
+    assert chosen(1024, "--preset", "bert-squad2", "--seed", "4").batch_size == 48
+    code, _, err = run(capsys, "finetune", "squad", "--data", READER, "--init-from", TINY, "--output", tmp_path / "m",
+                       "--preset", "large")
+    assert code == 2 and "small, bert-squad1, bert-squad2, spanbert" in err

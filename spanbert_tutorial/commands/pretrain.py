@@ -223,7 +223,8 @@ def report(model, text, figures: dict) -> None:
 
     for way, values in figures.items():
         losses = ", ".join(f"{name} {value:.2f}" for name, value in values.items() if name in ("mlm", "sbo", "nsp"))
-        print(f"Held out, {way if way == 'pairs' else f'{way} masking'}: {losses} nats a masked piece (unigram {text.unigram_entropy:.2f}); "
+        how = "token masking of pairs" if way == "pairs" else f"{way} masking"
+        print(f"Held out, {how}: {losses} nats a masked piece (unigram {text.unigram_entropy:.2f}); "
               f"{values['accuracy']:.0%} of the masked pieces named by the MLM head.")
     start, end = 0, int(text.held_out.sentence_ends[0])
     ids = text.held_out.ids[start:end][:60].copy()

@@ -1,6 +1,7 @@
 """`finetune squad`, `evaluate squad`, `answer`: question answering on the command line. Chapter: `book/tasks/squad`."""
 
 import argparse
+import hashlib
 import json
 import os
 import shutil
@@ -14,13 +15,14 @@ from spanbert_tutorial.errors import InputError
 
 
 def add_finetune_options(parser: argparse.ArgumentParser) -> None:
-    """Options of `finetune squad`; what is left out comes from `question_answering.FineTuning`."""
+    """Options of `finetune squad`; what is left out comes from one of `question_answering.PRESETS`."""
     parser.add_argument("task", choices=["squad"])
     parser.add_argument("--data", nargs="+", required=True, help="SQuAD files (also .xz, .gz) or OWNER/NAME:PART")
     parser.add_argument("--init-from", required=True, help="pre-trained checkpoint: a folder or a hub name")
     parser.add_argument("--vocabulary", help="its vocabulary, if it does not lie there")
     parser.add_argument("--untrained", action="store_true", help="a control: the checkpoint's sizes, new weights")
     parser.add_argument("--output", required=True, help="folder of the fine-tuned model")
+    parser.add_argument("--preset", help="small, bert-squad1, bert-squad2, spanbert (default: by width)")
     parser.add_argument("--epochs", type=float)
     parser.add_argument("--batch-size", type=int, help="full windows in a batch; shorter ones go together")
     parser.add_argument("--learning-rate", type=float, help="peak learning rate")
@@ -37,7 +39,7 @@ def add_evaluate_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--vocabulary", help="its vocabulary, if it does not lie there")
     parser.add_argument("--data", required=True, help="SQuAD file (.json, also .xz, .gz) or OWNER/NAME:PART")
     parser.add_argument("--tune-on", help="another SQuAD file: the threshold that is best there is used here")
-    parser.add_argument("--output", required=True, help="new folder for predictions.json, null_odds.json, score.json")
+    parser.add_argument("--output", required=True, help="new folder for predictions, null_odds, score (.json)")
 
 
 def add_answer_options(parser: argparse.ArgumentParser) -> None:
@@ -54,17 +56,19 @@ def finetune(options: argparse.Namespace) -> None:
     from spanbert_tutorial.checkpoints import check_output
     from spanbert_tutorial.snapshots import Snapshots
     from spanbert_tutorial.tasks import question_answering as qa
-    from spanbert_tutorial.tasks.squad import read
+    from spanbert_tutorial.tasks.squad import read_several
 
-    settings = chosen_settings(options)
+    chosen_settings(options)  # a wrong option answers at once
     output = check_output(options.output)
-    questions = list({question.id: question for source in options.data for question in read(source)}.values())
+    questions = read_several(options.data)
     wordpiece = qa.read_vocabulary(options.vocabulary or options.init_from)
-    encoder = starting_encoder(options.init_from, options.untrained, settings.seed)
+    encoder = starting_encoder(options.init_from, options.untrained, options.seed or 0)
+    settings = chosen_settings(options, encoder.config.hidden_size)
     state = output.with_name(f"{output.name}.training")
     check_state(state, options.resume)
     facts = asdict(settings) | {"data": " ".join(options.data), "init_from": options.init_from,
                                 "untrained": options.untrained, "questions": len(questions),
+                                "content": hashlib.sha256(repr(questions).encode()).hexdigest(),
                                 "vocabulary": options.vocabulary or "its own"}
     print(f"{len(questions):,} questions, {sum(not q.answers for q in questions):,} of them without an answer.")
     answerer, history = qa.fine_tune(encoder, wordpiece, questions, settings, Snapshots(state / "snapshots", facts))
@@ -74,17 +78,20 @@ def finetune(options: argparse.Namespace) -> None:
     print(f"Last 50 steps: {history.mean('loss', 50):.2f} nats a boundary. Model: {output}")
 
 
-def chosen_settings(options: argparse.Namespace):
-    """The `FineTuning` that the options ask for."""
-    from spanbert_tutorial.tasks.question_answering import FineTuning
+def chosen_settings(options: argparse.Namespace, width: int = 0):
+    """The `FineTuning` that the options ask for, for an encoder of this width."""
+    from spanbert_tutorial.tasks.question_answering import PRESETS
 
+    preset = options.preset or ("small" if width < 768 else "spanbert")
+    if preset not in PRESETS:
+        raise InputError(f'the preset "{preset}" is unknown: use one of {", ".join(PRESETS)}.')
     given = {name: getattr(options, name) for name in ("epochs", "batch_size", "length", "stride", "seed")}
     given["peak_learning_rate"] = options.learning_rate
     given = {name: value for name, value in given.items() if value is not None}
     for name, value in given.items():
         if not (0 <= value if name == "seed" else 0 < value < float("inf")):
             raise InputError(f"{name} is {value}: give a number {'from 0 on' if name == 'seed' else 'above 0'}.")
-    return replace(FineTuning(), **given)
+    return replace(PRESETS[preset], **given)
 
 
 def starting_encoder(source: str, untrained: bool, seed: int):
@@ -139,6 +146,9 @@ def evaluate(options: argparse.Namespace) -> None:
     answerable_only = all(question.answers for question in questions)
     if other and answerable_only:
         raise InputError(f"each question of {options.data} has an answer: leave out --tune-on.")
+    if {question.id for question in questions} & {question.id for question in other}:
+        raise InputError(f"{options.tune_on} holds questions of {options.data}: tune on others, or leave out --tune-on "
+                         "(what tuning on the same questions gives stands in score.json anyway).")
     answerer = QuestionAnswerer.from_pretrained(options.model, options.vocabulary)
     texts, odds = predictions(answerer, questions)
     if answerable_only:
@@ -154,7 +164,8 @@ def evaluate(options: argparse.Namespace) -> None:
             key: value for measure, pair in best.items()
             for key, value in zip((f"best_{measure}", f"best_{measure}_thresh"), pair, strict=True)}  # official names
         blanked = {number: "" if odds[number] > threshold else text for number, text in texts.items()}
-    write_results(output, texts if answerable_only else blanked, {"null_odds": odds, "score": result})
+    # beside null_odds.json the official evaluation takes the texts with nothing left out
+    write_results(output, texts if answerable_only else blanked, {"texts": texts, "null_odds": odds, "score": result})
     print(json.dumps(result, indent=1))
 
 

@@ -64,6 +64,11 @@ def name_in_question(entity: Entity) -> str:
     return f"the {entity.name}" if entity.article else entity.name
 
 
+def kind_of(value: object, relation: str) -> str:
+    """What kind of thing a relation leads to: the kind of the entity, or of a plain text the relation itself."""
+    return value.kind if isinstance(value, Entity) else relation
+
+
 class Asker:
     """Writes the questions of documents. The same seed gives the same questions for the same documents."""
 
@@ -84,9 +89,9 @@ class Asker:
         for number, fact in enumerate(usable):
             turn = (first + number) % len(CATEGORIES)
             for category in (CATEGORIES[turn], *CATEGORIES[:0:-1], CATEGORIES[0]):  # the last one nearly always fits
-                text = getattr(self, f"_{category}")(fact, facts, document)
+                text, misleading = getattr(self, f"_{category}")(fact, facts, document)
                 if text and text not in [other for other, _, _ in made]:
-                    made.append((text, fact, category))
+                    made.append((text, misleading, category))
                     break
         return [self.question(document, number, *each) for number, each in enumerate(made)]
 
@@ -98,38 +103,44 @@ class Asker:
     def question(
         self, document: almanac.Document, number: int, text: str, fact: Fact, category: str | None
     ) -> Question:
-        """The question in the form of `squad`; the fact's places mislead where there is no answer."""
+        """The question in the form of `squad`; where it has no answer, the places of the fact mislead."""
         answers = {"plausible": fact.answers} if category else {"answers": fact.answers}
         return Question(f"{document.id}-{number}", text, document.text, document.title, category=category, **answers)
 
-    # Each returns a question that the document does not answer, or None.
+    # Each returns a question that the document does not answer, or None, and a fact of which the place may mislead.
 
-    def _entity_swap(self, fact: Fact, facts: dict, document: almanac.Document) -> str | None:
+    def _entity_swap(self, fact: Fact, facts: dict, document: almanac.Document) -> tuple[str | None, Fact]:
         """The same question on another thing of its kind, of which the document does not state it."""
         named = {other.thing for other in facts.values() if other.relation == fact.relation}  # as in "A lies near B"
         others = [other for other in self.things[fact.subject.kind]
                   if (other.id, fact.relation) not in facts and other.id not in named
                   and fact.relation in other.values]
-        return self.wording("answerable", fact, self.pick(others)) if others else None
+        return self.wording("answerable", fact, self.pick(others)) if others else None, fact
 
-    def _other_neutral(self, fact: Fact, facts: dict, document: almanac.Document) -> str | None:
+    def _other_neutral(self, fact: Fact, facts: dict, document: almanac.Document) -> tuple[str | None, Fact]:
         """Another question on the same thing, on which the document says nothing."""
         kind, thing = fact.subject.kind, fact.subject
         asked = [key.split(".")[1] for key in wordings()["answerable"] if key.startswith(f"{kind}.")]
         silent = [relation for relation in asked if (thing.id, relation) not in facts and relation in thing.values]
-        return self.wording("answerable", Fact(thing, self.pick(silent), "", ())) if silent else None
+        if not silent:
+            return None, fact
+        asked = Fact(thing, self.pick(silent), "", ())
+        wanted = kind_of(thing.values[asked.relation], asked.relation)
+        alike = [other for other in facts.values()
+                 if other.answers and kind_of(self.world.entities.get(other.thing), other.relation) == wanted]
+        return self.wording("answerable", asked), next(iter(alike), asked)
 
-    def _negation(self, fact: Fact, facts: dict, document: almanac.Document) -> str | None:
-        return self.wording("negation", fact)
+    def _negation(self, fact: Fact, facts: dict, document: almanac.Document) -> tuple[str | None, Fact]:
+        return self.wording("negation", fact), fact
 
-    def _antonym(self, fact: Fact, facts: dict, document: almanac.Document) -> str | None:
-        return self.wording("antonym", fact)
+    def _antonym(self, fact: Fact, facts: dict, document: almanac.Document) -> tuple[str | None, Fact]:
+        return self.wording("antonym", fact), fact
 
-    def _impossible_condition(self, fact: Fact, facts: dict, document: almanac.Document) -> str | None:
+    def _impossible_condition(self, fact: Fact, facts: dict, document: almanac.Document) -> tuple[str | None, Fact]:
         """With a year that stands nowhere in the document."""
         text = document.text
         years = [str(year) for year in range(1600, 1950) if str(year) not in text]
-        return self.wording("impossible_condition", fact, y=self.pick(years))
+        return self.wording("impossible_condition", fact, y=self.pick(years)), fact
 
 
 def generate(seed: int = 0) -> Iterator[tuple[almanac.Document, list[Question]]]:

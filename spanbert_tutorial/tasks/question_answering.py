@@ -78,10 +78,10 @@ class FineTuning:
 
 # BERT §4.2, §4.3 and SpanBERT appendix B, for base and large; the small sizes of this book need larger steps.
 PRESETS = {
-    "small sizes": FineTuning(),
-    "BERT, SQuAD 1.1": FineTuning(epochs=3, peak_learning_rate=5e-5, length=384),
-    "BERT, SQuAD 2.0": FineTuning(epochs=2, batch_size=48, peak_learning_rate=5e-5, length=384),
-    "SpanBERT": FineTuning(epochs=4, peak_learning_rate=2e-5, length=512),
+    "small": FineTuning(),
+    "bert-squad1": FineTuning(epochs=3, peak_learning_rate=5e-5, length=384),
+    "bert-squad2": FineTuning(epochs=2, batch_size=48, peak_learning_rate=5e-5, length=384),
+    "spanbert": FineTuning(epochs=4, peak_learning_rate=2e-5, length=512),
 }
 
 
@@ -98,10 +98,13 @@ class QuestionAnsweringData:
         self.windows: list[Window] = []
         self.targets: list[tuple[int, int]] = []
         for question in questions:
-            encoded = encode(wordpiece, question.question, question.context)
-            for window in windows(encoded, wordpiece, settings.length, settings.stride):
-                self.windows.append(window)
-                self.targets.append(target(window, answer_pieces(encoded, question)))
+            try:
+                encoded = encode(wordpiece, question.question, question.context)
+                made = windows(encoded, wordpiece, settings.length, settings.stride)
+            except InputError as error:
+                raise InputError(f"question {question.id}: {error}") from None
+            self.windows += made
+            self.targets += [target(window, answer_pieces(encoded, question)) for window in made]
 
     def __len__(self) -> int:
         return len(self.windows)
@@ -156,9 +159,11 @@ def fine_tune(
     snapshots: Snapshots | None = None,
 ) -> tuple["QuestionAnswerer", History]:
     """Trains encoder (in place) and a new head on questions; returns what answers, and the history of the losses."""
-    if settings.length > encoder.config.max_position_embeddings:
-        raise InputError(f"windows of {settings.length} positions are longer than the encoder's "
-                         f"{encoder.config.max_position_embeddings}: give a shorter length.")
+    if settings.length > (most := encoder.config.max_position_embeddings):
+        raise InputError(f"windows of {settings.length} positions are longer than the encoder's {most}: give less.")
+    if len(wordpiece) > encoder.config.vocab_size:
+        raise InputError(f"the vocabulary has {len(wordpiece):,} pieces and the encoder "
+                         f"{encoder.config.vocab_size:,}: give the vocabulary that it was trained with.")
     if processes().num_processes > 1:
         raise InputError("fine-tuning runs in one process: start it without torchrun or accelerate launch.")
     with torch.random.fork_rng():
@@ -225,9 +230,9 @@ class QuestionAnswerer:
         if len(wordpiece) > model.encoder.config.vocab_size:
             raise InputError(f"the vocabulary has {len(wordpiece):,} pieces and the model "
                              f"{model.encoder.config.vocab_size:,}: give the tokenizer that it was trained with.")
-        ours = {name: value for name, value in read_config(folder).get("spanbert_tutorial", {}).items()
-                if name in ("length", "stride")}
-        return cls(model, wordpiece, **ours)
+        ours = read_config(folder).get("spanbert_tutorial") or {}
+        ours = {name: ours[name] for name in ("length", "stride") if name in ours}
+        return cls(model.to("cuda" if torch.cuda.is_available() else "cpu"), wordpiece, **ours)
 
     def save(self, folder: str | Path, texts: dict[str, str]) -> None:
         """Writes a folder, whole or not at all, that `from_pretrained` and `transformers.BertForQuestionAnswering`
@@ -235,8 +240,7 @@ class QuestionAnswerer:
         state = to_huggingface_names(self.model.encoder.state_dict(), prefix="bert.")
         state |= {f"qa_outputs.{name}": weight for name, weight in self.model.boundaries.state_dict().items()}
         state = {name: weight.detach().cpu().to(torch.float16).contiguous() for name, weight in state.items()}
-        facts = {"spanbert_tutorial": {"length": self.length, "stride": self.stride}}
-        config = self.model.encoder.config
+        facts, config = {"spanbert_tutorial": {"length": self.length, "stride": self.stride}}, self.model.encoder.config
         write_folder(folder, config, "BertForQuestionAnswering", facts, state, self.wordpiece, texts)
 
     def answer(self, question: str, context: str, threshold: float = 0.0) -> Answer:
@@ -269,9 +273,14 @@ class QuestionAnswerer:
     def together(self, pairs: Iterable[tuple[str, str]], most: int) -> Iterator[list[tuple]]:
         """Lists of (question, context, Encoded, windows) that have at least `most` windows together, but the last."""
         some, count = [], 0
-        for question, context in pairs:
-            encoded = encode(self.wordpiece, question, context)
-            some.append((question, context, encoded, windows(encoded, self.wordpiece, self.length, self.stride)))
+        for number, (question, context) in enumerate(pairs, start=1):
+            try:
+                encoded = encode(self.wordpiece, question, context)
+                made = windows(encoded, self.wordpiece, self.length, self.stride)
+            except InputError as error:
+                yield from [some] if some else []  # what came before it still gets its answers
+                raise InputError(f"pair {number}: {error}" if number > 1 else str(error)) from None
+            some.append((question, context, encoded, made))
             count += len(some[-1][-1])
             if count >= most:
                 yield some

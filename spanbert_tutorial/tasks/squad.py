@@ -1,150 +1,27 @@
-"""SQuAD 1.1 and 2.0: reading, writing predictions, exact match and F1. Chapter: `book/tasks/squad`.
+"""SQuAD 1.1 and 2.0: predictions, exact match and F1; questions and their files stand in `squad_files`. Chapter:
+`book/tasks/squad`.
 
 Sources: SQuAD (Rajpurkar and others, 2016), SQuAD 2.0 (Rajpurkar and others, 2018) and the rules of its official
 evaluation, written anew. No torch.
 """
 
 import json
-import lzma
 import re
 import string
-import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 
-from spanbert_tutorial.corpora import HUB_NAME, OPENERS, hub_rows
 from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.tasks.squad_files import Answer, Question, read, read_several
 
+__all__ = ["Answer", "Question", "best_threshold", "chosen_threshold", "exact_match", "f1", "human_score",
+           "majority_answer", "normalise", "read", "read_predictions", "read_several", "score", "write_predictions"]
 ARTICLES = re.compile(r"\b(a|an|the)\b")
 PUNCTUATION = str.maketrans("", "", string.punctuation)
-NEVER = -1e9  # a threshold below every null score that JSON can hold, unlike -inf: no answer, whatever comes
-
-
-@dataclass(frozen=True)
-class Answer:
-    """A stretch of the context: its text and the offset of its first character."""
-
-    text: str
-    start: int
-
-
-@dataclass(frozen=True)
-class Question:
-    """A question on a context. Without answers it has none there (SQuAD 2.0); `plausible` may then mislead.
-
-    category: why there is no answer, where the file says it.
-    """
-
-    id: str
-    question: str
-    context: str
-    title: str = ""
-    answers: tuple[Answer, ...] = ()
-    plausible: tuple[Answer, ...] = ()
-    category: str | None = None
-
-
-# --- files --------------------------------------------------------------------------------------------------
-
-
-def read(source: str | Path) -> list[Question]:
-    """The questions of a SQuAD file (`.json`, also packed as `.xz` or `.gz`), or of a set on the Hugging Face hub
-    (OWNER/NAME or OWNER/NAME:PART, the part is `validation` unless given).
-
-    Raises InputError naming article, question and reason.
-    """
-    name = HUB_NAME.fullmatch(str(source))
-    if name and not Path(source).exists() and Path(source).suffix not in (".json", *filter(None, OPENERS)):
-        questions = list(hub_questions(*name.groups(default="validation")))
-    else:
-        questions = [question for article in articles(source) for question in article_questions(article)]
-    check_ids(questions)
-    return questions
-
-
-def articles(path: str | Path) -> list[dict]:
-    """The list under `data`. Raises InputError for what is not a SQuAD file."""
-    path = Path(path)
-    opener = OPENERS.get(path.suffix, open)
-    try:
-        with opener(path, "rt", encoding="utf-8") as file:
-            content = json.load(file)
-    except FileNotFoundError:
-        raise InputError(f"{path} does not exist: give a SQuAD file (.json, also .xz or .gz).") from None
-    except (OSError, ValueError, EOFError, lzma.LZMAError, zlib.error) as error:
-        raise InputError(f"{path} cannot be read as JSON ({error}): give a whole SQuAD file.") from None
-    if not isinstance(content, dict) or not isinstance(content.get("data"), list) or not content["data"]:
-        raise InputError(f'{path} is not a SQuAD file: it needs a list of articles under "data".')
-    return content["data"]
-
-
-def article_questions(article: dict) -> Iterator[Question]:
-    """The questions of one article, each checked."""
-    title = article.get("title", "") if isinstance(article, dict) else ""
-    where = f'article "{title}"'
-    try:
-        for paragraph in article["paragraphs"]:
-            for entry in paragraph["qas"]:
-                where = f'article "{title}", question {entry.get("id", "without id")}'
-                question = Question(
-                    entry["id"], entry["question"], paragraph["context"], title, listed(entry["answers"]),
-                    listed(entry.get("plausible_answers", [])), entry.get("category"))
-                check(question, entry.get("is_impossible"))
-                yield question
-    except (KeyError, TypeError, AttributeError) as error:
-        missing = f"no {error}" if isinstance(error, KeyError) else "a value of the wrong kind"
-        raise InputError(f"{where}: not in SQuAD format ({missing}); mend it.") from None
-
-
-def listed(answers: Iterable[Mapping]) -> tuple[Answer, ...]:
-    """The answers of a list in SQuAD format."""
-    return tuple(Answer(answer["text"], answer["answer_start"]) for answer in answers)
-
-
-def check(question: Question, impossible: bool | None) -> None:
-    """Raises InputError for answers that are not where they say, and for a label that contradicts them; TypeError for
-    an id, question or context that is no text."""
-    if not all(isinstance(text, str) for text in (question.id, question.question, question.context)):
-        raise TypeError
-    where = f'article "{question.title}", question {question.id}'
-    for name, text in (("id", question.id), ("question", question.question), ("context", question.context)):
-        if not text.strip() or any("\ud800" <= letter <= "\udfff" for letter in text):
-            raise InputError(f"{ascii(where)[1:-1]}: its {name} is empty or holds half a character; mend it.")
-    for answer in (*question.answers, *question.plausible):
-        found = question.context[answer.start : answer.start + len(answer.text)] if answer.start >= 0 else ""
-        if found != answer.text or not answer.text:
-            raise InputError(f'{where}: at {answer.start} the context has "{found}", the answer is "{answer.text}"; '
-                             "mend answer_start or text.")
-    if impossible is not None and impossible == bool(question.answers):
-        raise InputError(f"{where}: is_impossible is {impossible}, but it has {len(question.answers)} answers; "
-                         "mend one of them.")
-
-
-def check_ids(questions: Sequence[Question]) -> None:
-    """Raises InputError when two questions share an id."""
-    number, often = Counter(question.id for question in questions).most_common(1)[0] if questions else ("", 0)
-    if often > 1:
-        titles = [question.title for question in questions if question.id == number]
-        raise InputError(f'article "{titles[-1]}", question {number}: the id stands {often} times; give each its own.')
-
-
-def hub_questions(name: str, part: str) -> Iterator[Question]:
-    """The rows of a set in the hub's SQuAD format."""
-    for row in hub_rows(name, split=part):
-        try:
-            answers = zip(row["answers"]["text"], row["answers"]["answer_start"], strict=True)
-            question = Question(row["id"], row["question"], row["context"], row.get("title", ""),
-                                tuple(Answer(text, start) for text, start in answers))
-            check(question, None)
-        except (KeyError, TypeError, ValueError) as error:
-            if isinstance(error, InputError):
-                raise
-            raise InputError(f"the set {name} is not in SQuAD format: give one with id, question, context and "
-                             "answers.") from None
-        yield question
+NEVER = -1e9  # a threshold far below every null score: no answer, whatever comes; JSON cannot hold -inf
 
 
 def read_predictions(path: str | Path, questions: Sequence[Question]) -> dict[str, str]:
@@ -232,8 +109,8 @@ def score(
     null_scores: Mapping[str, float] | None = None,
     threshold: float | None = None,
 ) -> dict[str, float]:
-    """Exact match and F1 in percent over all questions, and where there are both kinds, `HasAns_…` and `NoAns_…` (of
-    one kind only, the official evaluation prints the same figures twice).
+    """Exact match and F1 in percent over all questions, and apart over those with answers (`HasAns_…`) and without
+    (`NoAns_…`), where there are such; with the official names.
 
     null_scores: how strongly each question seems to have no answer; above `threshold` the prediction counts as "".
     Raises InputError when there are no questions or ids do not fit.
@@ -243,10 +120,12 @@ def score(
         check_predictions(null_scores, questions, "null score for each question")
         raw = {name: {q.id: float(not q.answers) if null_scores[q.id] > threshold else values[q.id] for q in questions}
                for name, values in raw.items()}
-    kinds = answerable(questions)
-    groups = {"": list(questions)} | (kinds if all(kinds.values()) else {})  # of one kind only, as in SQuAD 1.1
-    return {f"{prefix}{name}": 100 * sum(values[q.id] for q in group) / len(group)
-            for prefix, group in groups.items() for name, values in raw.items()} | {"total": len(questions)}
+    groups = {"": list(questions)} | {prefix: group for prefix, group in answerable(questions).items() if group}
+    result: dict[str, float] = {}
+    for prefix, group in groups.items():
+        means = {name: 100 * sum(values[q.id] for q in group) / len(group) for name, values in raw.items()}
+        result |= {f"{prefix}{name}": value for name, value in {**means, "total": len(group)}.items()}
+    return result
 
 
 def answerable(questions: Sequence[Question]) -> dict[str, list[Question]]:
@@ -291,9 +170,23 @@ def chosen_threshold(
     return ordered[totals.index(max(totals))] if max(totals) > 1e-9 else NEVER
 
 
-def human_score(questions: Sequence[Question]) -> dict[str, float]:
+def human_score(questions: Sequence[Question], vote: bool = False) -> dict[str, float]:
     """What people reach: the second answer of each question as the prediction, the other answers as gold (SQuAD 1.1).
-    Only questions with at least two answers count. Raises InputError when there is none."""
-    several = [q for q in questions if len(q.answers) > 1]
-    rest = [Question(q.id, q.question, q.context, q.title, (q.answers[0], *q.answers[2:])) for q in several]
-    return score({q.id: q.answers[1].text for q in several}, rest)
+
+    vote: the first answer is gold, and the prediction is what the others say by `majority_answer` (the rule of SQuAD
+    2.0, on the answers that the file has). Only questions with at least two answers count, for a vote with three.
+    Raises InputError when there is none.
+    """
+    several = [q for q in questions if len(q.answers) > (2 if vote else 1)]
+    gold = {q.id: q.answers[:1] if vote else (q.answers[0], *q.answers[2:]) for q in several}
+    said = {q.id: majority_answer([a.text for a in q.answers[1:]]) if vote else q.answers[1].text for q in several}
+    return score(said, [replace(q, answers=gold[q.id]) for q in several])
+
+
+def majority_answer(texts: Sequence[str]) -> str:
+    """What most say, compared once normalised; "" is to abstain. Of a tie, rather an answer than "", then the shortest
+    (SQuAD 2.0). Raises InputError when nobody says anything."""
+    if not texts:
+        raise InputError("there are no answers to vote on: give at least one.")
+    votes = Counter(normalise(text) for text in texts)
+    return min(texts, key=lambda text: (-votes[normalise(text)], not text, len(text)))

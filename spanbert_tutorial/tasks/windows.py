@@ -6,6 +6,7 @@ is the least over the windows). NumPy only; m context pieces, n positions of an 
 """
 
 import math
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -43,18 +44,26 @@ class Window:
 
 
 def encode(wordpiece: WordPiece, question: str, context: str) -> Encoded:
-    """Raises InputError when question or context hold no piece; a long question keeps its first 64 pieces."""
+    """Raises InputError when question or context hold no piece or half a character; a long question keeps its first 64
+    pieces."""
+    try:
+        question.encode(), context.encode()
+    except UnicodeEncodeError:
+        raise InputError("the question or the context holds half a character: mend its encoding.") from None
     pieces, (ids, offsets) = wordpiece.encode(question)[:MOST_QUESTION_PIECES], wordpiece.encode_with_offsets(context)
     for name, found in (("question", pieces), ("context", ids)):
         if not len(found):
             raise InputError(f"the {name} is empty: write at least one word.")
+    accents = [place for place, letter in enumerate(context) if unicodedata.combining(letter)]
+    for place in accents if wordpiece.lowercase else ():
+        offsets[offsets[:, 1] == place, 1] += 1  # an accent that was taken off still belongs to its letter
     return Encoded(pieces, ids, offsets)
 
 
 def window_ranges(pieces: int, room: int, stride: int) -> list[tuple[int, int]]:
     """Ranges of at most `room` pieces, each `stride` after the one before, until all `pieces` are covered."""
     if room < 1 or stride < 1:
-        raise InputError(f"windows of {room} context pieces every {stride}: give a longer length or a larger stride.")
+        raise InputError(f"windows of {room} context pieces every {stride}: give at least one piece and a stride of 1.")
     step = min(stride, room)  # or pieces between two windows would be lost
     count = 1 + max(0, math.ceil((pieces - room) / step))
     return [(number * step, min(number * step + room, pieces)) for number in range(count)]
@@ -77,6 +86,9 @@ def central_windows(ranges: list[tuple[int, int]], pieces: int) -> np.ndarray:
 def windows(encoded: Encoded, wordpiece: WordPiece, length: int, stride: int) -> list[Window]:
     """The inputs of a question, each of at most `length` positions."""
     room = length - len(encoded.question) - 3
+    if room < 1:
+        raise InputError(f"a question of {len(encoded.question)} pieces leaves no room for the context in {length} "
+                         "positions: ask a shorter question, or give a longer length.")
     ranges = window_ranges(len(encoded.context), room, stride)
     winner = central_windows(ranges, len(encoded.context))
     made = []

@@ -1,0 +1,153 @@
+"""Questions on texts, and the files that hold them: SQuAD 1.1 and 2.0, or sets of the hub. Chapter: `book/tasks/squad`.
+
+Source of the format: SQuAD (Rajpurkar and others, 2016) and SQuAD 2.0 (Rajpurkar and others, 2018). No torch.
+"""
+
+import json
+import lzma
+import unicodedata
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from spanbert_tutorial.corpora import HUB_NAME, OPENERS, hub_rows
+from spanbert_tutorial.errors import InputError
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A stretch of the context: its text and the offset of its first character."""
+
+    text: str
+    start: int
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question on a context. Without answers it has none there (SQuAD 2.0); `plausible` may then mislead.
+
+    category: why there is no answer, where the file says it.
+    """
+
+    id: str
+    question: str
+    context: str
+    title: str = ""
+    answers: tuple[Answer, ...] = ()
+    plausible: tuple[Answer, ...] = ()
+    category: str | None = None
+
+
+def read(source: str | Path) -> list[Question]:
+    """The questions of a SQuAD file (`.json`, also packed as `.xz` or `.gz`), or of a set on the Hugging Face hub
+    (OWNER/NAME or OWNER/NAME:PART, the part is `validation` unless given).
+
+    Raises InputError naming article, question and reason.
+    """
+    name = HUB_NAME.fullmatch(str(source))
+    if name and not Path(source).exists() and Path(source).suffix not in (".json", *filter(None, OPENERS)):
+        questions = list(hub_questions(*name.groups(default="validation")))
+    else:
+        questions = [question for article in articles(source) for question in article_questions(article)]
+    check_ids(questions)
+    return questions
+
+
+def read_several(sources: Iterable[str | Path]) -> list[Question]:
+    """The questions of several files or sets; one that stands in two of them, as in SQuAD 1.1 and 2.0, counts once.
+
+    Raises InputError when two different questions share an id.
+    """
+    found: dict[str, Question] = {}
+    for source in sources:
+        for question in read(source):
+            before = found.setdefault(question.id, question)
+            if (before.question.strip(), before.context) != (question.question.strip(), question.context):
+                raise InputError(f'{source}: article "{question.title}", question {question.id} has the id of another '
+                                 "one in a file before; give each its own.")
+    return list(found.values())
+
+
+def articles(path: str | Path) -> list[dict]:
+    """The list under `data`. Raises InputError for what is not a SQuAD file."""
+    path = Path(path)
+    opener = OPENERS.get(path.suffix, open)
+    try:
+        with opener(path, "rt", encoding="utf-8") as file:
+            content = json.load(file)
+    except FileNotFoundError:
+        raise InputError(f"{path} does not exist: give a SQuAD file (.json, also .xz or .gz).") from None
+    except (OSError, ValueError, EOFError, lzma.LZMAError, zlib.error) as error:
+        raise InputError(f"{path} cannot be read as JSON ({error}): give a whole SQuAD file.") from None
+    if not isinstance(content, dict) or not isinstance(content.get("data"), list) or not content["data"]:
+        raise InputError(f'{path} is not a SQuAD file: it needs a list of articles under "data".')
+    return content["data"]
+
+
+def article_questions(article: dict) -> Iterator[Question]:
+    """The questions of one article, each checked."""
+    title = article.get("title", "") if isinstance(article, dict) else ""
+    where = f'article "{title}"'
+    try:
+        for paragraph in article["paragraphs"]:
+            for entry in paragraph["qas"]:
+                where = f'article "{title}", question {entry.get("id", "without id")}'
+                question = Question(
+                    entry["id"], entry["question"], paragraph["context"], title, listed(entry["answers"]),
+                    listed(entry.get("plausible_answers", [])), entry.get("category"))
+                check(question, entry.get("is_impossible"))
+                yield question
+    except (KeyError, TypeError, AttributeError) as error:
+        missing = f"no {error}" if isinstance(error, KeyError) else "a value of the wrong kind"
+        raise InputError(f"{where}: not in SQuAD format ({missing}); mend it.") from None
+
+
+def listed(answers: Iterable[Mapping]) -> tuple[Answer, ...]:
+    """The answers of a list in SQuAD format."""
+    return tuple(Answer(answer["text"], answer["answer_start"]) for answer in answers)
+
+
+def check(question: Question, impossible: bool | None) -> None:
+    """Raises InputError for answers that are not where they say, and for a label that contradicts them; TypeError for
+    an id, question or context that is no text."""
+    if not all(isinstance(text, str) for text in (question.id, question.question, question.context)):
+        raise TypeError
+    where = f'article "{question.title}", question {question.id}'
+    for name, text in (("id", question.id), ("question", question.question), ("context", question.context)):
+        kinds = {unicodedata.category(letter) for letter in set(text)}
+        if kinds <= {"Zs", "Zl", "Zp", "Cc", "Cf"} or "Cs" in kinds:  # nothing to see, or half of a pair
+            raise InputError(f"{ascii(where)[1:-1]}: its {name} is empty or holds half a character; mend it.")
+    for answer in (*question.answers, *question.plausible):
+        found = question.context[answer.start : answer.start + len(answer.text)] if answer.start >= 0 else ""
+        if found != answer.text or not answer.text:
+            raise InputError(f'{where}: at {answer.start} the context has "{found}", the answer is "{answer.text}"; '
+                             "mend answer_start or text.")
+    if impossible is not None and impossible == bool(question.answers):
+        raise InputError(f"{where}: is_impossible is {impossible}, but it has {len(question.answers)} answers; "
+                         "mend one of them.")
+
+
+def check_ids(questions: Sequence[Question]) -> None:
+    """Raises InputError when two questions share an id."""
+    number, often = Counter(question.id for question in questions).most_common(1)[0] if questions else ("", 0)
+    if often > 1:
+        titles = [question.title for question in questions if question.id == number]
+        raise InputError(f'article "{titles[-1]}", question {number}: the id stands {often} times; give each its own.')
+
+
+def hub_questions(name: str, part: str) -> Iterator[Question]:
+    """The rows of a set in the hub's SQuAD format."""
+    for row in hub_rows(name, split=part):
+        try:
+            answers = zip(row["answers"]["text"], row["answers"]["answer_start"], strict=True)
+            question = Question(row["id"], row["question"], row["context"], row.get("title", ""),
+                                tuple(Answer(text, start) for text, start in answers))
+            check(question, None)
+        except (KeyError, TypeError, ValueError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError(f"the set {name} is not in SQuAD format: give one with id, question, context and "
+                             "answers.") from None
+        yield question
