@@ -15,14 +15,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from spanbert_tutorial.batches import Batches
 from spanbert_tutorial.bert import BertEncoder, initialise
 from spanbert_tutorial.checkpoints import read_vocabulary, write_folder
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.snapshots import Snapshots
+from spanbert_tutorial.tasks.fine_tuning import FineTuning, fit, stacked
 from spanbert_tutorial.tasks.squad import Question
 from spanbert_tutorial.tasks.windows import Candidate, Encoded, Window, decode, encode, windows
-from spanbert_tutorial.training import History, Recipe, processes, train
+from spanbert_tutorial.training import History
 from spanbert_tutorial.weights import checkpoint_folder, read_config, read_weights, to_huggingface_names
 from spanbert_tutorial.wordpiece import WordPiece
 
@@ -52,28 +52,6 @@ class QuestionAnsweringModel(nn.Module):
 
 
 # --- fine-tuning --------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class FineTuning:
-    """Settings of a run. batch_size: full windows; shorter ones go together, to as many tokens. length, stride: of the
-    windows, in positions and in context pieces."""
-
-    epochs: float = 2.0
-    batch_size: int = 32
-    peak_learning_rate: float = 5e-4
-    length: int = 256
-    stride: int = 128
-    seed: int = 0
-    dropout: float = 0.1
-
-    def recipe(self, tokens: int) -> Recipe:
-        """AdamW, one tenth of the steps to warm up, as in SpanBERT's released code; β₂ = 0.999 as there. tokens: of all
-        windows. Raises InputError when there are none."""
-        if not tokens:
-            raise InputError("there is nothing to train on: give a file with at least one question.")
-        steps = max(1, round(self.epochs * tokens / (self.batch_size * self.length)))
-        return Recipe(steps, self.peak_learning_rate, max(1, steps // 10), betas=(0.9, 0.999), epsilon=1e-8)
 
 
 # BERT §4.2, §4.3 and SpanBERT appendix B, for base and large; the small sizes of this book need larger steps.
@@ -112,9 +90,6 @@ class QuestionAnsweringData:
     def lengths(self) -> np.ndarray:
         return np.array([len(window.ids) for window in self.windows])
 
-    def batches(self, rng: np.random.Generator) -> Batches:
-        return Batches(self, rng)
-
     def batch(self, rows: np.ndarray, rng: np.random.Generator) -> dict[str, Tensor]:
         """Tensors of these windows; nothing is drawn at random."""
         start, end = np.array([self.targets[row] for row in rows]).T
@@ -140,17 +115,6 @@ def target(window: Window, pieces: tuple[int, int] | None) -> tuple[int, int]:
     return pieces[0] + shift, pieces[1] + shift
 
 
-def stacked(some: Sequence[Window], pad_id: int) -> dict[str, Tensor]:
-    """ids, segments int64 [B,n] and attention_mask bool [B,n] of windows, padded on the right."""
-    lengths = np.array([len(window.ids) for window in some])
-    shape = len(some), lengths.max()
-    ids, segments = np.full(shape, pad_id), np.zeros(shape, dtype=np.int64)
-    for row, window in enumerate(some):
-        ids[row, : lengths[row]], segments[row, : lengths[row]] = window.ids, window.segments
-    arrays = {"ids": ids, "segments": segments, "attention_mask": np.arange(shape[1]) < lengths[:, None]}
-    return {name: torch.from_numpy(array) for name, array in arrays.items()}
-
-
 def fine_tune(
     encoder: BertEncoder,
     wordpiece: WordPiece,
@@ -164,25 +128,9 @@ def fine_tune(
     if len(wordpiece) > encoder.config.vocab_size:
         raise InputError(f"the vocabulary has {len(wordpiece):,} pieces and the encoder "
                          f"{encoder.config.vocab_size:,}: give the vocabulary that it was trained with.")
-    if processes().num_processes > 1:
-        raise InputError("fine-tuning runs in one process: start it without torchrun or accelerate launch.")
-    with torch.random.fork_rng():
-        torch.manual_seed(settings.seed)
-        set_dropout(encoder, settings.dropout)
-        model = QuestionAnsweringModel(encoder)
-        data = QuestionAnsweringData(questions, wordpiece, settings)
-        batches = data.batches(np.random.default_rng(settings.seed))
-        history = train(model, batches, settings.recipe(sum(data.lengths())), snapshots=snapshots)
+    data = QuestionAnsweringData(questions, wordpiece, settings)
+    model, history = fit(QuestionAnsweringModel, encoder, data, settings, snapshots)
     return QuestionAnswerer(model, wordpiece, settings.length, settings.stride), history
-
-
-def set_dropout(encoder: BertEncoder, probability: float) -> None:
-    """Of hidden states and attention weights, which pre-training of the small sizes goes without."""
-    for part in encoder.modules():
-        if isinstance(part, nn.Dropout):
-            part.p = probability
-        if hasattr(part, "dropout_prob"):
-            part.dropout_prob = probability
 
 
 # --- answering ----------------------------------------------------------------------------------------------

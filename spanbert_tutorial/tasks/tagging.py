@@ -14,12 +14,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from spanbert_tutorial.almanac import split_sentences
-from spanbert_tutorial.batches import Batches
 from spanbert_tutorial.bert import BertEncoder, initialise
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.inputs import NO_TARGET, frame
-from spanbert_tutorial.tasks.question_answering import FineTuning, set_dropout, stacked
-from spanbert_tutorial.training import History, train
+from spanbert_tutorial.tasks.fine_tuning import FineTuning, fit, stacked
+from spanbert_tutorial.training import History
 from spanbert_tutorial.wordpiece import WordPiece, split_words
 
 Entity = tuple[int, int, str]  # (start, end, label): characters start to end of a text name something of this label
@@ -168,12 +167,7 @@ def fine_tune(
     """Trains encoder (in place) and a new head. settings: batches hold about `batch_size` × `length` tokens; `stride`
     has no meaning here."""
     data = TaggingData(texts, wordpiece, settings)
-    with torch.random.fork_rng():
-        torch.manual_seed(settings.seed)
-        set_dropout(encoder, settings.dropout)
-        model = TaggingModel(encoder, len(data.tags))
-        batches, recipe = Batches(data, np.random.default_rng(settings.seed)), settings.recipe(sum(data.lengths()))
-        history = train(model, batches, recipe)
+    model, history = fit(lambda below: TaggingModel(below, len(data.tags)), encoder, data, settings)
     return Tagger(model, wordpiece, data.tags), history
 
 

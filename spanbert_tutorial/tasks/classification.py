@@ -1,0 +1,118 @@
+"""A label for a sentence or for a pair of sentences, from the state of [CLS]. Chapter: `book/tasks/question_answering`.
+
+Source: BERT §4.1 and figure 4 (a, b). Shapes: B batch, n sequence, H hidden, L labels.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from spanbert_tutorial.bert import BertEncoder, initialise
+from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.inputs import frame
+from spanbert_tutorial.tasks.fine_tuning import FineTuning, fit, stacked
+from spanbert_tutorial.training import History
+from spanbert_tutorial.wordpiece import WordPiece
+
+Sentences = tuple[str, str | None]  # a sentence alone, or a pair
+
+
+class Framed(NamedTuple):
+    """[CLS] first [SEP] (second [SEP])."""
+
+    ids: np.ndarray  # [n]
+    segments: np.ndarray  # [n]
+
+    @classmethod
+    def of(cls, sentences: Sentences, wordpiece: WordPiece, length: int) -> "Framed":
+        """At most `length` positions: the longer sentence loses pieces at its end, one by one, as in BERT's released
+        code. Raises InputError for a sentence without a piece, and where no piece of each would be left."""
+        parts = [wordpiece.encode(text) for text in sentences if text is not None]
+        if not all(map(len, parts)):
+            raise InputError("a sentence is empty: write at least one word.")
+        if length < 1 + 2 * len(parts):
+            raise InputError(f"a length of {length} has no room for {len(parts)} sentences: give more.")
+        while sum(map(len, parts)) > length - 1 - len(parts):
+            longest = max(range(len(parts)), key=lambda part: (len(parts[part]), part))  # of a tie the second
+            parts[longest] = parts[longest][:-1]
+        return cls(*frame(*parts, cls_id=wordpiece.cls_id, sep_id=wordpiece.sep_id))
+
+
+class ClassificationModel(nn.Module):
+    """A dense layer and tanh on the state of [CLS], as in next sentence prediction, then a score for each label."""
+
+    def __init__(self, encoder: BertEncoder, labels: int):
+        super().__init__()
+        width = encoder.config.hidden_size
+        self.encoder, self.pooler, self.classifier = encoder, nn.Linear(width, width), nn.Linear(width, labels)
+        self.dropout = nn.Dropout(encoder.config.hidden_dropout_prob)
+        for layer in (self.pooler, self.classifier):
+            initialise(layer, encoder.config.initializer_range)
+
+    def scores(self, batch: dict[str, Tensor]) -> Tensor:
+        """[B,L]."""
+        hidden = self.encoder(batch["ids"], batch["segments"], batch["attention_mask"])  # [B,n,H]
+        return self.classifier(self.dropout(torch.tanh(self.pooler(hidden[:, 0])))).float()
+
+    def forward(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+        """{"loss": mean cross-entropy of the labels, in nats}."""
+        return {"loss": F.cross_entropy(self.scores(batch), batch["label"])}
+
+
+class ClassificationData:
+    """Sentences or pairs with their labels, in the form that `batches.Batches` draws from. labels: those that occur."""
+
+    by_length = True
+
+    def __init__(self, examples: Sequence[tuple[Sentences, str]], wordpiece: WordPiece, settings: FineTuning):
+        self.wordpiece, self.batch_size, self.length = wordpiece, settings.batch_size, settings.length
+        self.inputs = [Framed.of(sentences, wordpiece, settings.length) for sentences, _ in examples]
+        self.labels = sorted({label for _, label in examples})
+        self.wanted = np.array([self.labels.index(label) for _, label in examples])
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+    def lengths(self) -> np.ndarray:
+        return np.array([len(one.ids) for one in self.inputs])
+
+    def batch(self, rows: np.ndarray, rng: np.random.Generator) -> dict[str, Tensor]:
+        """Tensors of these examples; nothing is drawn at random."""
+        tensors = stacked([self.inputs[row] for row in rows], self.wordpiece.pad_id)
+        return tensors | {"label": torch.from_numpy(self.wanted[rows])}
+
+
+def fine_tune(
+    encoder: BertEncoder, wordpiece: WordPiece, examples: Sequence[tuple[Sentences, str]], settings: FineTuning
+) -> tuple["Classifier", History]:
+    """Trains encoder (in place) and a new head. settings: batches hold about `batch_size` × `length` tokens; `stride`
+    has no meaning here."""
+    data = ClassificationData(examples, wordpiece, settings)
+    model, history = fit(lambda below: ClassificationModel(below, len(data.labels)), encoder, data, settings)
+    return Classifier(model, wordpiece, data.labels, settings.length), history
+
+
+class Classifier:
+    """Names the likeliest label. labels: what the model's scores stand for; length: of its inputs."""
+
+    def __init__(self, model: ClassificationModel, wordpiece: WordPiece, labels: Sequence[str], length: int = 128):
+        self.model, self.wordpiece, self.all_labels, self.length = model.eval(), wordpiece, list(labels), length
+
+    @torch.no_grad()
+    def labels(self, sentences: Sequence[Sentences], batch_size: int = 64) -> list[str]:
+        """One label each. An empty sentence raises InputError."""
+        inputs, device = [Framed.of(one, self.wordpiece, self.length) for one in sentences], self.device
+        found: list[str] = []
+        for start in range(0, len(inputs), batch_size):
+            batch = stacked(inputs[start : start + batch_size], self.wordpiece.pad_id)
+            scores = self.model.scores({name: value.to(device) for name, value in batch.items()})
+            found += [self.all_labels[best] for best in scores.argmax(-1).tolist()]
+        return found
+
+    @property
+    def device(self) -> torch.device:
+        return self.model.classifier.weight.device
