@@ -172,6 +172,12 @@ class Batches:
         self.at += 1
         return share(batch, self.process, self.processes) if self.processes > 1 else batch
 
+    @property
+    def place(self) -> str:
+        """Where the last batch stood, for messages."""
+        blocks = ", ".join(map(str, self.order[self.at - 1][:8])) if self.at else "none"
+        return f", batch {self.at} of {len(self.order)} of its epoch, blocks {blocks}, …"
+
     def state_dict(self) -> dict[str, str | int]:
         states = {"before_epoch": self.before_epoch, "rng": self.rng.bit_generator.state}
         return {"at": self.at, **{name: json.dumps(state) for name, state in states.items()}}

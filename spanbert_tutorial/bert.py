@@ -25,7 +25,8 @@ from spanbert_tutorial.weights import (
     to_huggingface_names,
 )
 
-__all__ = ["PRESETS", "BertEncoder", "EncoderConfig", "MaskedLanguageModelHead", "NextSentenceHead", "initialise"]
+__all__ = ["PRESETS", "BertEncoder", "EncoderConfig", "MaskedLanguageModelHead", "NextSentenceHead", "initialise",
+           "set_dropout"]
 
 
 class SelfAttention(nn.Module):
@@ -176,6 +177,15 @@ class BertEncoder(nn.Module):
         from transformers import BertConfig, BertModel  # here, because importing it takes seconds
 
         return BertModel(BertConfig(**asdict(self.config)), add_pooling_layer=False)
+
+
+def set_dropout(model: nn.Module, probability: float) -> None:
+    """Of hidden states and attention weights; the config keeps what it says."""
+    for part in model.modules():
+        if isinstance(part, nn.Dropout):
+            part.p = probability
+        if hasattr(part, "dropout_prob"):
+            part.dropout_prob = probability
 
 
 def initialise(

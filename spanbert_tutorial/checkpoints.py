@@ -11,7 +11,7 @@ import os
 import tempfile
 import warnings
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 
 import torch
@@ -19,7 +19,7 @@ from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor
 
-from spanbert_tutorial.bert import BertEncoder, EncoderConfig
+from spanbert_tutorial.bert import BertEncoder, EncoderConfig, set_dropout
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.pretraining import Objective, PretrainingModel
 from spanbert_tutorial.snapshots import force_to_disk
@@ -185,10 +185,10 @@ def continue_from(source: str | Path, objective: str, seed: int = 0) -> tuple[Pr
     """
     with warnings.catch_warnings(action="ignore", category=UserWarning):  # about heads; they are taken below
         encoder = BertEncoder.from_huggingface(source)
-    config = replace(encoder.config, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
     with torch.random.fork_rng():
         torch.manual_seed(seed)  # for the heads that start anew
-        model = PretrainingModel(config, Objective.named(objective))
+        model = PretrainingModel(encoder.config, Objective.named(objective))
+    set_dropout(model, 0.0)  # to go on without; the config, which is written out, still says what the source says
     model.encoder.load_state_dict(encoder.state_dict())
     _, others = from_huggingface_names(read_weights(checkpoint_folder(source)))
     heads, own = rename(others, [(there, here) for here, there in HEAD_NAMES]), model.state_dict()

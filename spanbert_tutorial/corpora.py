@@ -9,6 +9,7 @@ import gzip
 import json
 import lzma
 import re
+import shutil
 import zlib
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -211,11 +212,8 @@ def save_raw(raw: Path, kind: type, target: Path) -> None:
     if count == 0:
         raw.unlink()
         raise InputError("the corpus holds no text after encoding: give a file with at least one sentence.")
-    source = np.memmap(raw, dtype=kind, mode="r")
-    array = np.lib.format.open_memmap(target, mode="w+", dtype=kind, shape=(count,))
-    step = 2**24
-    for start in range(0, count, step):
-        array[start : start + step] = source[start : start + step]
-    array.flush()
-    del source  # Windows removes no file that is still mapped
+    described = {"descr": np.lib.format.dtype_to_descr(np.dtype(kind)), "fortran_order": False, "shape": (count,)}
+    with raw.open("rb") as source, target.open("wb") as file:  # written, not mapped: a full disk is then an error
+        np.lib.format.write_array_header_1_0(file, described)
+        shutil.copyfileobj(source, file, 2**24)
     raw.unlink()

@@ -42,7 +42,7 @@ VOCABULARY_SENTENCES = 1_000_000  # enough to learn a vocabulary from, and they 
 
 @dataclass(frozen=True)
 class Run:
-    """Settings of a run. length: n with [CLS] and [SEP]; batch_size in blocks.
+    """Settings of a run. length: n with [CLS] and [SEP]; batch_size in blocks; accumulate: batches of a step.
 
     initializer_range: deviation of the first weights; BERT's 0.02 suits a width of 768, narrow layers start too flat
     with it and stay on the plateau for longer. sinusoidal_positions: whether the position table starts from sinusoids.
@@ -59,9 +59,11 @@ class Run:
     initializer_range: float = 0.06
     sinusoidal_positions: bool = True
     by_length: bool = False
+    accumulate: int = 1
 
 
 AS_BERT = {"initializer_range": 0.02, "sinusoidal_positions": False, "by_length": True}
+AS_PAPERS = AS_BERT | {"peak_learning_rate": 1e-4}  # 256 blocks a step, in parts that a graphics card holds
 MINI = {"initializer_range": 0.03, "by_length": True}  # with 0.06 a mini model stays on the plateau
 
 # What each size starts from; the command's options change single values.
@@ -69,8 +71,8 @@ RUNS = {
     "tiny": Run(),
     "mini": Run(size="mini", steps=5_000, length=128, batch_size=64, peak_learning_rate=1.5e-3, **MINI),
     "small": Run(size="small", steps=50_000, length=128, batch_size=64, peak_learning_rate=5e-4, **AS_BERT),
-    "base": Run(size="base", steps=1_000_000, length=512, batch_size=256, peak_learning_rate=1e-4, **AS_BERT),
-    "large": Run(size="large", steps=2_400_000, length=512, batch_size=256, peak_learning_rate=1e-4, **AS_BERT),
+    "base": Run(size="base", steps=1_000_000, length=512, batch_size=32, accumulate=8, **AS_PAPERS),
+    "large": Run(size="large", steps=2_400_000, length=512, batch_size=16, accumulate=16, **AS_PAPERS),
 }
 
 
@@ -102,18 +104,21 @@ def parts(source: str, held_out: bool, leave_out: Collection[str] = ()) -> Itera
 def open_text(
     source: str,
     folder: str | Path,
-    vocabulary: str | Path | None = None,
+    vocabulary: str | Path | WordPiece | None = None,
     vocab_size: int = 8_000,
     leave_out: Collection[str] = (),
 ) -> Text:
     """Encodes the shipped almanac (`source="almanac"`) or the corpus at a path into `folder`, once.
 
-    vocabulary: a vocab.txt or tokenizer.json; None means the almanac's own, or for a path a new one of `vocab_size`.
-    leave_out: titles of documents that are neither trained nor measured on (for `.jsonl` files).
+    vocabulary: a vocab.txt or tokenizer.json, or one that is open; None means the almanac's own, or for a path a new
+    one of `vocab_size`. leave_out: titles of documents that are neither trained nor measured on (for `.jsonl` files).
+    Raises InputError, also when there is no room.
     """
     if vocabulary is None and source == "almanac":
         vocabulary = data_path("almanac", "vocab.txt")
-    if vocabulary is not None:
+    if isinstance(vocabulary, WordPiece):
+        wordpiece = vocabulary
+    elif vocabulary is not None:
         wordpiece = WordPiece.from_file(vocabulary)
     else:
         sentences = (sentence for document in parts(source, False, leave_out) for sentence in document)
@@ -123,10 +128,12 @@ def open_text(
             encode_corpus(parts(source, held_out, leave_out), wordpiece.encode_many, len(wordpiece), Path(folder, name))
             for name, held_out in PARTS.items()
         ]
+        wordpiece.save(folder)  # last: the sign that the text is whole
     except InputError as error:
         hint = f" A corpus needs at least {HELD_OUT_EVERY} documents: one in {HELD_OUT_EVERY} is kept for measuring."
         raise InputError(f"{source}: {error}{hint if source != 'almanac' else ''}") from None
-    wordpiece.save(folder)  # last: the sign that the text is whole
+    except OSError as error:
+        raise InputError(f"{source} cannot be encoded into {folder} ({error}): make room, or give another.") from None
     return Text(*encoded, wordpiece)
 
 
@@ -177,7 +184,8 @@ def pretrain(
     """Trains a new model, or goes on with `model`. The same run on the same text gives the same batches."""
     model = model or new_model(run, text)
     data = training_data(run, text)
-    recipe = Recipe(run.steps, run.peak_learning_rate, warmup_steps=max(1, run.steps // 10))
+    warmup = max(1, run.steps // 10)
+    recipe = Recipe(run.steps, run.peak_learning_rate, warmup, accumulate=run.accumulate)
     batches = data.batches(np.random.default_rng(run.seed))
     watch = partial(held_out_losses, model, run, text)
     return model, train(model, batches, recipe, text.unigram_entropy, snapshots, watch)
@@ -187,7 +195,7 @@ def rehearse(run: Run, text: Text, model: PretrainingModel, steps: int = 4) -> t
     """A few steps of a run. Returns the number of parameters, and seconds and tokens a step (of all processes)."""
     data = training_data(run, text)
     batches = list(islice(data.batches(np.random.default_rng(run.seed)), steps + 1))
-    recipe = Recipe(steps + 1, run.peak_learning_rate, warmup_steps=1)
+    recipe = Recipe(steps + 1, run.peak_learning_rate, warmup_steps=1)  # of one batch each
     moments: list[float] = []
     train(model, noting(batches, moments), recipe)
     tokens = processes().num_processes * sum(int(batch["attention_mask"].sum()) for batch in batches) / len(batches)

@@ -5,6 +5,7 @@ Sources: BERT §3.1 (task 2) and appendix A.2; ALBERT §3.1. Label 0 = IsNext, 1
 sources write it the other way round. Of the order: 0 = as in the text, 1 = swapped.
 """
 
+from array import array
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,7 +55,7 @@ def sentence_pairs(corpus: EncodedCorpus, max_pieces: int, rng: np.random.Genera
     if max_pieces < 2:
         raise InputError(f"a pair of {max_pieces} pieces has no two segments: give at least 2.")
     documents = document_sentences(corpus)
-    rows, cut, alone = [], {IS_NEXT: 0, NOT_NEXT: 0}, 0
+    rows, cut, alone = array("q"), {IS_NEXT: 0, NOT_NEXT: 0}, 0  # eight bytes a number
     for number, bounds in enumerate(documents):
         at = 0
         while at < len(bounds) - 1:
@@ -69,11 +70,11 @@ def sentence_pairs(corpus: EncodedCorpus, max_pieces: int, rng: np.random.Genera
                 second = (bounds[middle], bounds[stop])
             fitted = fit(first, second, max_pieces, rng)
             label = NOT_NEXT if not_next else IS_NEXT
-            rows.append((*fitted[0], *fitted[1], label))
+            rows.extend((*fitted[0], *fitted[1], label))
             cut[IS_NEXT] += size(first) - size(fitted[0])  # a first segment is always the corpus's running text
             cut[label] += size(second) - size(fitted[1])
             at = middle if not_next else stop
-    table = np.array(rows, dtype=np.int64)
+    table = np.array(rows).reshape(-1, 5)
     return Pairs(table[:, 0:2], table[:, 2:4], table[:, 4], int(cut[IS_NEXT]), int(cut[NOT_NEXT]), int(alone))
 
 
@@ -83,7 +84,7 @@ def sentence_order_pairs(corpus: EncodedCorpus, max_pieces: int, rng: np.random.
     Chunks, splits and cuts are those of `sentence_pairs`, so only the wrong pairs differ. A chunk of one sentence has
     no order; it is left out, and `alone` counts it. Raises InputError when that leaves no pair. ALBERT §3.1.
     """
-    rows, cut, alone = [], 0, 0
+    rows, cut, alone = array("q"), 0, 0
     for bounds in document_sentences(corpus):
         at = 0
         while at < len(bounds) - 1:
@@ -94,11 +95,11 @@ def sentence_order_pairs(corpus: EncodedCorpus, max_pieces: int, rng: np.random.
             middle = bounds[start + int(rng.integers(1, at - start))]
             parts = fit((bounds[start], middle), (middle, bounds[at]), max_pieces, rng)
             label = SWAPPED if rng.random() < 0.5 else IN_ORDER
-            rows.append((*parts[label], *parts[1 - label], label))
+            rows.extend((*parts[label], *parts[1 - label], label))
             cut += bounds[at] - bounds[start] - sum(map(size, parts))
     if not rows:
         raise InputError("no chunk has two sentences, so none has an order: give longer documents or more max_pieces.")
-    table = np.array(rows, dtype=np.int64)
+    table = np.array(rows).reshape(-1, 5)
     return Pairs(table[:, 0:2], table[:, 2:4], table[:, 4], int(cut), 0, alone)
 
 

@@ -15,9 +15,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import timedelta
+from itertools import islice
 
 import torch
 from accelerate import Accelerator, PartialState
@@ -34,7 +35,8 @@ SKIPPED = 50  # steps one after another whose gradient overflows in fp16, before
 
 @dataclass(frozen=True)
 class Recipe:
-    """How to train. peak_learning_rate is reached after `warmup_steps` and falls linearly to 0 at `steps`."""
+    """How to train. peak_learning_rate is reached after `warmup_steps` and falls linearly to 0 at `steps`. accumulate:
+    batches of a step, whose gradients are averaged, for steps larger than the memory."""
 
     steps: int
     peak_learning_rate: float
@@ -43,6 +45,7 @@ class Recipe:
     betas: tuple[float, float] = (0.9, 0.98)
     epsilon: float = 1e-6
     clip_norm: float = 1.0
+    accumulate: int = 1
 
 
 @dataclass
@@ -146,7 +149,7 @@ def train(
     snapshots: Snapshots | None = None,
     held_out: Callable[[], dict[str, float]] | None = None,
 ) -> History:
-    """Trains `model` in place for `recipe.steps` batches and returns the history.
+    """Trains `model` in place for `recipe.steps` steps, each of `recipe.accumulate` batches, and returns the history.
 
     reference: a loss to show beside the current one, e.g. the unigram entropy. snapshots: where to keep the state, from
     which the same call goes on bit for bit after it was stopped; `batches` then needs `state_dict` and
@@ -154,8 +157,7 @@ def train(
     losses (with snapshots only). Raises InputError when the batches end early, and FloatingPointError naming the step
     when the loss or the gradient is not a number; the weights are then those of the step before.
     """
-    trainer, history = Trainer(model, recipe), History()
-    metrics = None
+    trainer, history, metrics = Trainer(model, recipe), History(), None
     if snapshots is not None:
         trainer.accelerator.register_for_checkpointing(trainer.schedule, Progress(history, batches, trainer))
         snapshots.load(trainer.accelerator)
@@ -168,14 +170,14 @@ def train(
             metrics.add(history, trainer.schedule.get_last_lr()[0], *trainer.taken())
 
     stream, done = iter(batches), len(history.steps)
-    trainer.model.train()
-    with progress_bar(recipe.steps, done) as bar, finishing_the_step(snapshots is not None) as asked_to_stop:
+    with (trainer.training(), progress_bar(recipe.steps, done) as bar,
+          finishing_the_step(snapshots is not None) as asked_to_stop):
         for step in range(done + 1, recipe.steps + 1):
-            batch = next(stream, None)
-            if batch is None:
+            drawn = list(islice(stream, recipe.accumulate))
+            if len(drawn) < recipe.accumulate:
                 ended = f"the batches ended at step {step - 1} of {recipe.steps}"
                 raise InputError(f"{ended}: give more text or fewer steps.")
-            history.add(step, trainer.step(batch, step))
+            history.add(step, trainer.step(drawn, step, getattr(batches, "place", "")))
             show(bar, history, reference, trainer.tokens)
             if snapshots is not None:
                 if error := together(note_figures, trainer.accelerator):
@@ -186,9 +188,6 @@ def train(
                     stop = one_says(asked_to_stop(), trainer.accelerator)  # perhaps meanwhile
                 if stop:
                     raise KeyboardInterrupt(f"Stopped after step {step} of {recipe.steps}")
-    trainer.accelerator.unwrap_model(trainer.model, keep_fp32_wrapper=False)  # from here on it computes in float32
-    vars(model).pop("_is_accelerate_prepared", None)  # or a second training of the same model would do so, too
-    model.eval()
     return history
 
 
@@ -207,25 +206,46 @@ class Trainer:
         self.schedule = get_linear_schedule_with_warmup(optimizer, recipe.warmup_steps, recipe.steps)
         self.bare, (self.model, self.optimizer) = model, self.accelerator.prepare(model, optimizer)
 
-    def step(self, batch: dict, number: int) -> dict[str, float]:
-        """One batch; returns its losses, of several processes their means. `number` is for the message on failure."""
+    @contextmanager
+    def training(self) -> Iterator[None]:
+        """While this is open the model trains; afterwards, whatever happens, it is as it was made: in float32."""
+        self.model.train()
+        try:
+            yield
+        finally:
+            self.accelerator.unwrap_model(self.model, keep_fp32_wrapper=False)  # from here on it computes in float32
+            vars(self.bare).pop("_is_accelerate_prepared", None)  # or a second training would do so, too
+            self.bare.eval()
+
+    def step(self, batches: list[dict], number: int, place: str = "") -> dict[str, float]:
+        """One step; returns its losses, the means over batches and processes. number, place in the data: for the
+        message on failure."""
+        losses: list[dict[str, float]] = []
+        for batch in batches:
+            last = len(losses) == len(batches) - 1
+            with nullcontext() if last else self.accelerator.no_sync(self.model):  # processes meet once a step
+                losses.append(self.gradients(batch, 1 / len(batches), f"at step {number}{place}"))
+        self.update(f"at step {number}{place}")
+        return {name: sum(values[name] for values in losses) / len(losses) for name in losses[0]}
+
+    def gradients(self, batch: dict, part: float, where: str) -> dict[str, float]:
+        """Adds `part` of the gradients of a batch; returns its losses, of several processes their means."""
         losses = self.model({name: value.to(self.accelerator.device) for name, value in batch.items()})
         values = {name: self.accelerator.reduce(loss.detach(), "mean").item() for name, loss in losses.items()}
         if not math.isfinite(values["loss"]):
-            raise FloatingPointError(what_went_wrong(values, number, batch, self.bare))
-        self.accelerator.backward(losses["loss"])
-        self.update(number)
+            raise FloatingPointError(what_went_wrong(values, where, batch, self.bare))
+        self.accelerator.backward(losses["loss"] * part if part < 1 else losses["loss"])
         seen = batch["attention_mask"].sum() if "attention_mask" in batch else torch.tensor(0)
         self.tokens += int(self.accelerator.reduce(seen.to(self.accelerator.device), "sum").item())
         return values
 
-    def update(self, number: int) -> None:
+    def update(self, where: str) -> None:
         """One step along the gradients. In fp16 a gradient that overflows is passed over, and the scaler lowers its
         factor; elsewhere, or when that does not help, the run ends before the weights are spoilt."""
         norm = float(self.accelerator.clip_grad_norm_(self.model.parameters(), self.clip_norm))
         self.skipped = 0 if math.isfinite(norm) else self.skipped + 1
         if self.skipped > (0 if self.accelerator.scaler is None else SKIPPED):
-            raise FloatingPointError(f"the gradient's norm is {norm} at step {number}: lower the peak learning rate.")
+            raise FloatingPointError(f"the gradient's norm is {norm} {where}: lower the peak learning rate.")
         self.optimizer.step()
         if not self.skipped:  # accelerate's own flag does not see it: the fused AdamW passes over inside its kernel
             self.schedule.step()
@@ -236,15 +256,14 @@ class Trainer:
         return self.before[0] + self.tokens, self.before[1] + time.monotonic() - self.began
 
 
-def what_went_wrong(losses: dict[str, float], step: int, batch: dict, model: nn.Module) -> str:
-    """Step, batch and the likely cause of a loss that is not a number."""
-    where = f"the loss is {losses['loss']} at step {step}"
-    shapes = ", ".join(f"{name} {tuple(value.shape)}" for name, value in batch.items())
+def what_went_wrong(losses: dict[str, float], where: str, batch: dict, model: nn.Module) -> str:
+    """Step, batch and the likely cause of a loss that is not a number. where: step and place in the data."""
+    found = f"the loss is {losses['loss']} {where} (inputs {tuple(next(iter(batch.values())).shape)})"
     lost = [name for name, weight in model.named_parameters() if not weight.isfinite().all()]
     if lost:
-        cause = f"the weights are no numbers any more (first {lost[0]}), because an earlier step was too long"
-        return f"{where} ({shapes}): {cause}. Lower the peak learning rate."
-    return f"{where} ({shapes}): the weights are sound, so this batch overflows. Look at its values, or use float32."
+        return (f"{found}: the weights hold no numbers (first {lost[0]}). At the first step that means they came so: "
+                "take another checkpoint. Later, an earlier step was too long: lower the peak learning rate.")
+    return f"{found}: the weights are sound, so this batch overflows. Look at its values, or use float32."
 
 
 @contextmanager

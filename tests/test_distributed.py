@@ -40,7 +40,8 @@ if PartialState().is_main_process:
 """
 
 
-# Two processes that disagree: at step 2 only the second finds a snapshot due, at step 4 only it is told to stop.
+# Two processes that disagree: at step 2 only the second finds a snapshot due, at step 4 only it is told to stop. Asked
+# to go on, they do not disagree any more, and end with a checksum of the weights.
 DISAGREE = """
 import os, signal, sys
 from pathlib import Path
@@ -56,15 +57,20 @@ from test_distributed import data_of
 objective, seen = Objective.named("mlm"), []
 def due(self):
     seen.append(sorted(path.name for path in self.folder.glob("step-*")))
+    if sys.argv[3:] == ["on"]:
+        return False
     if second and len(seen) == 4:
         os.kill(os.getpid(), signal.SIGINT)  # met at the end of the next step
     return second and len(seen) == 2
 Snapshots.due = due
+torch.manual_seed(0)
 sizes = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0, "num_hidden_layers": 1}
 model = PretrainingModel(EncoderConfig.tiny(vocab_size=2_000, **sizes), objective)
 try:
     batches = data_of(objective).batches(np.random.default_rng(1))
     training.train(model, batches, training.Recipe(9, 1e-2, 2), snapshots=Snapshots(Path(sys.argv[1], "snapshots"), {}))
+    sums = [weight.double().sum().item() for weight in model.parameters()]
+    print(f"process {PartialState().process_index}: {len(seen)} steps, {sums}")
 except KeyboardInterrupt as stopped:
     print(f"process {PartialState().process_index}: {stopped}, {seen[2]}")
 """
@@ -136,17 +142,27 @@ def test_two_processes_train_as_one_does(tmp_path, name):
         assert two["weights"][weight] == pytest.approx(value, rel=1e-4, abs=1e-4), weight
 
 
-def test_processes_that_disagree_snapshot_and_stop_at_the_same_step(tmp_path):
+def test_processes_that_disagree_snapshot_and_stop_at_the_same_step_and_go_on_from_there(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(DISAGREE, encoding="utf-8")
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "SPANBERT_TUTORIAL_STATIC": "1", "ACCELERATE_USE_CPU": "true"}
     launch = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
-    command = [sys.executable, *launch, str(script), str(tmp_path), os.path.dirname(__file__)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
+
+    def printed(folder, *mode) -> str:
+        command = [sys.executable, *launch, str(script), str(folder), os.path.dirname(__file__), *mode]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    stopped = printed(tmp_path)
     for process in (0, 1):
-        assert f"process {process}: Stopped after step 5 of 9, ['step-000000002']" in done.stdout
+        assert f"process {process}: Stopped after step 5 of 9, ['step-000000002']" in stopped
     assert [path.name for path in (tmp_path / "snapshots").iterdir()] == ["step-000000005"]
+    resumed, whole = printed(tmp_path, "on"), printed(tmp_path / "whole", "on")
+    assert resumed.count(": 4 steps") == whole.count(": 9 steps") == 2
+    ends = [set(text.split("steps, ")[1].split("]")[0] for text in out.splitlines() if "steps" in text)
+            for out in (resumed, whole)]
+    assert ends[0] == ends[1] and len(ends[0]) == 1  # bit for bit, and the same in both processes
 
 
 def test_the_command_runs_in_two_processes(tmp_path):

@@ -26,10 +26,10 @@ def output(corpus, tmp_path_factory):
     return path
 
 
-def test_every_arm_has_the_same_budget_and_the_almanac_its_half(output):
+def test_every_arm_has_the_same_budget_and_a_first_stage_its_half(output):
     rows = json.loads(output.read_text(encoding="utf-8"))["rows"]
     assert [row["arm"] for row in rows] == list(easy_first.ARMS)
-    assert ["almanac" in row["curves"] for row in rows] == [False, True, True, True, True]
+    assert ["first" in row["curves"] for row in rows] == [False, True, True, True, True, True]
     assert all(row["held_out"]["mlm"] > 0 for row in rows)
 
 

@@ -103,7 +103,7 @@ def test_the_metrics_hold_a_held_out_curve(text, monkeypatch, tmp_path):
     run = runs.Run(objective="mlm+nsp", steps=20, batch_size=4)
     model, history = runs.pretrain(run, small, snapshots=Snapshots(tmp_path / "snapshots", {}))
     lines = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
-    watched = {"held_out_token", "held_out_span"}
+    watched = {"held_out_token", "held_out_span", "held_out_pairs", "held_out_nsp"}
     assert [line["step"] for line in lines] == [10, 20]
     assert not watched & lines[0].keys() and watched < lines[1].keys()  # so short a run is measured at its end
     again = runs.held_out_losses(model, run, small)

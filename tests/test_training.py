@@ -1,6 +1,8 @@
 """The loop against a plain torch loop; its schedule, weight decay, errors and progress bar."""
 
 import math
+import re
+import time
 
 import pytest
 import torch
@@ -266,3 +268,70 @@ def test_what_silences_the_bar(monkeypatch, value, silent):
         monkeypatch.setenv("SPANBERT_TUTORIAL_STATIC", value)
     with progress_bar(3) as bar:
         assert bar.disable == silent
+
+
+def test_the_bar_shows_tokens_a_second_and_the_time_left(capsys, monkeypatch):
+    monkeypatch.delenv("SPANBERT_TUTORIAL_STATIC")
+    batches = [{**batch, "attention_mask": torch.ones(16, 10, dtype=torch.bool)} for batch in toy_batches(30)]
+
+    class Slow(Toy):
+        def forward(self, batch):
+            time.sleep(0.02)
+            return super().forward({"x": batch["x"], "y": batch["y"]})
+
+    train(Slow(), batches, Recipe(30, 0.01, 1))
+    out = capsys.readouterr().out
+    rates = [float(rate.replace(",", "")) for rate in re.findall(r"tokens/s=([\d,]+)", out)]
+    assert rates and 500 < rates[-1] < 160 / 0.02
+    assert re.search(r"\d\d:\d\d<\d\d:\d\d", out)  # time so far < time left
+
+
+# --- several batches a step ---------------------------------------------------------------------------------------
+
+
+def test_several_batches_make_the_step_of_one_large_batch():
+    whole, small = toy_batches(6), []
+    for batch in whole:
+        small += [{name: value[part] for name, value in batch.items()} for part in (slice(8), slice(8, 16))]
+    models = [Toy(), Toy()]
+    histories = [train(models[0], whole, Recipe(6, 0.02, 1)), train(models[1], small, Recipe(6, 0.02, 1, accumulate=2))]
+    for first, second in zip(*(model.parameters() for model in models), strict=True):
+        assert torch.allclose(first, second, atol=1e-6)
+    assert histories[0].losses["loss"] == pytest.approx(histories[1].losses["loss"], abs=1e-6)
+    with pytest.raises(InputError, match="ended at step 2 of 3"):
+        train(Toy(), small[:5], Recipe(3, 0.02, 1, accumulate=2))
+
+
+# --- stops --------------------------------------------------------------------------------------------------------
+
+
+def test_a_stopped_training_leaves_a_model_that_measures_in_float32(monkeypatch):
+    monkeypatch.setattr(training, "precision", lambda: "bf16")
+
+    def batches():
+        yield toy_batches(1)[0]
+        raise KeyboardInterrupt
+
+    model = Toy()
+    with pytest.raises(KeyboardInterrupt):
+        train(model, batches(), Recipe(5, 0.01, 1))
+    assert not model.training and model(toy_batches(1)[0])["loss"].dtype == torch.float32
+    assert model.forward.__func__ is Toy.forward
+
+
+def test_a_checkpoint_without_numbers_is_told_from_a_step_that_was_too_long():
+    model = Toy()
+    with torch.no_grad():
+        model.norm.weight[0] = float("nan")
+    with pytest.raises(FloatingPointError, match=r"at step 1 \(inputs \(16, 4\)\): .*first norm.weight.*they came so"):
+        train(model, toy_batches(3), Recipe(3, 0.01, 1))
+
+
+def test_the_message_names_the_place_in_the_data():
+    class Placed(list):
+        place = ", batch 3 of 5 of its epoch, blocks 7, 2, …"
+
+    batches = Placed(toy_batches(3))
+    batches[0]["y"] = torch.full((16,), float("nan"))
+    with pytest.raises(FloatingPointError, match="at step 1, batch 3 of 5 of its epoch, blocks 7, 2"):
+        train(Toy(), batches, Recipe(3, 0.01, 1))

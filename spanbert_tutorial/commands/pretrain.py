@@ -4,13 +4,14 @@
 
 import argparse
 import json
-import os
 import shutil
+import sys
 import tempfile
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
 
+from spanbert_tutorial.commands.run_state import check_apart, check_state, kept, options_text
 from spanbert_tutorial.errors import InputError
 
 MOST_HELD_OUT = 100  # batches: of a large corpus all of the held-out text would take longer than it is worth
@@ -22,12 +23,13 @@ def add_options(train: argparse.ArgumentParser) -> None:
     train.add_argument("--corpus", default="almanac", help=kinds)
     train.add_argument("--output", help="folder of the checkpoint (default: runs/OBJECTIVE-CONFIG-seedN)")
     train.add_argument("--objective", default="span+sbo", help="mlm, mlm+nsp, span or span+sbo (default)")
-    train.add_argument("--config", default="tiny", help="tiny (default), mini, small, base or large")
+    train.add_argument("--config", help="tiny, mini, small, base or large (default: as --init-from, else tiny)")
     train.add_argument("--vocabulary", help="a vocab.txt or tokenizer.json (default: learned from the corpus)")
     train.add_argument("--vocab-size", type=int, default=8_000, help="pieces of a learned vocabulary (default: 8000)")
     train.add_argument("--steps", type=int, help="number of batches")
     train.add_argument("--length", type=int, help="longest input, with [CLS] and [SEP]")
     train.add_argument("--batch-size", type=int, help="blocks in a batch")
+    train.add_argument("--accumulate", type=int, help="batches of a step, for steps larger than the memory")
     train.add_argument("--learning-rate", type=float, help="peak learning rate")
     train.add_argument("--seed", type=int, default=0)
     train.add_argument("--init-from", help="start from this checkpoint (folder or hub name) instead of random weights")
@@ -42,16 +44,31 @@ def settings(options: argparse.Namespace):
     from spanbert_tutorial.pretraining import Objective
     from spanbert_tutorial.runs import RUNS
 
-    if options.config not in RUNS:
-        raise InputError(f'the config "{options.config}" is unknown: use one of {", ".join(RUNS)}.')
+    config = options.config or (size_of(options.init_from) if options.init_from else "tiny")
+    if config not in RUNS:
+        raise InputError(f'the config "{config}" is unknown: use one of {", ".join(RUNS)}.')
     Objective.named(options.objective)
-    given = {"steps": options.steps, "length": options.length, "batch_size": options.batch_size}
+    given = {name: getattr(options, name) for name in ("steps", "length", "batch_size", "accumulate")}
     given |= {"peak_learning_rate": options.learning_rate}
     for name, value in given.items():
         if value is not None and value <= 0:
             raise InputError(f"--{name.replace('_', '-')} is {value}: give a number above 0.")
     given = {name: value for name, value in given.items() if value is not None}
-    return replace(RUNS[options.config], objective=options.objective, seed=options.seed, **given)
+    return replace(RUNS[config], objective=options.objective, seed=options.seed, **given)
+
+
+def size_of(source: str) -> str:
+    """The name of a checkpoint's size, which decides its defaults."""
+    from spanbert_tutorial.config import PRESETS
+    from spanbert_tutorial.weights import checkpoint_folder, read_config
+
+    config = read_config(checkpoint_folder(source, weights=False))
+    shape = config.get("num_hidden_layers"), config.get("hidden_size")
+    for name, (layers, width, _) in PRESETS.items():
+        if shape == (layers, width):
+            return name
+    raise InputError(f"{source} has {shape[0]} layers of width {shape[1]}, of which no config is known: name the one "
+                     f"nearest to it by --config ({', '.join(PRESETS)}).")
 
 
 def pretrain(options: argparse.Namespace) -> None:
@@ -65,26 +82,24 @@ def pretrain(options: argparse.Namespace) -> None:
         return dry_run(run, options)
     main = processes().is_main_process  # one of several under `accelerate launch`
     output = Path(options.output or f"runs/{run.objective.replace('+', '-')}-{run.size}-seed{run.seed}")
-    state = output.with_name(f"{output.name}.training")  # encoded text and snapshots, until the checkpoint is whole
+    state = output.parent / f"{output.name}.training"  # encoded text and snapshots, until the checkpoint is whole
     if main:
         check_output(output)
         check_state(state, options.resume)
+        check_apart(output, options.corpus)
     began = time.monotonic()
-    try:
+    with kept(state, main):
         text = options_text(options, state / "text")
         if main:
             describe(options.corpus, text)
         model, history = runs.pretrain(run, text, start(options, run, text), snapshots(options, run, state))
-    finally:
-        if main and not any(state.glob("snapshots/step-*")):
-            shutil.rmtree(state, ignore_errors=True)  # nothing to go on with
-    if not main:
-        return
-    figures = runs.held_out(model, run, text, MOST_HELD_OUT)
-    metrics = (state / "metrics.jsonl").read_text(encoding="utf-8")
-    about = card(run, options, text, model, figures, json.loads(metrics.splitlines()[-1]))
-    texts = {"README.md": about, "metrics.jsonl": metrics}
-    save_checkpoint(output, model, text.wordpiece, run.objective, texts, half=options.half)
+        if not main:
+            return
+        figures = runs.held_out(model, run, text, MOST_HELD_OUT)
+        metrics = (state / "metrics.jsonl").read_text(encoding="utf-8")
+        about = card(run, options, text, model, figures, json.loads(metrics.splitlines()[-1]))
+        texts = {"README.md": about, "metrics.jsonl": metrics}
+        save_checkpoint(output, model, text.wordpiece, run.objective, texts, half=options.half)
     report(model, text, figures)
     print(f"Checkpoint after {time.monotonic() - began:.0f} s: {output}\n"
           f'Open its encoder with transformers: BertModel.from_pretrained("{output}")')
@@ -92,72 +107,19 @@ def pretrain(options: argparse.Namespace) -> None:
     shutil.rmtree(state, ignore_errors=True)  # last: until here the run could go on from it
 
 
-def check_state(state: Path, resume: bool) -> None:
-    """A stopped run is neither overwritten nor silently continued, and --resume needs one."""
-    if resume and not state.exists():
-        raise InputError(f"there is no stopped run in {state}: leave out --resume, or give the --output of then.")
-    if not resume and state.exists():
-        raise InputError(f"{state} holds a stopped run: go on with --resume, or remove that folder to start anew.")
-
-
-def options_text(options: argparse.Namespace, folder: Path):
-    """The encoded text of a run: of its earlier part, or read anew by the first process."""
-    from spanbert_tutorial import runs
-    from spanbert_tutorial.checkpoints import vocabulary_file
-    from spanbert_tutorial.training import processes
-
-    if processes().is_main_process and not folder.exists():
-        print(f"Reading and encoding {options.corpus} ...", flush=True)
-        vocabulary, titles = options.vocabulary, read_titles(options.leave_out)
-        if options.init_from and vocabulary is None:
-            vocabulary = vocabulary_file(options.init_from)
-        part = folder.with_suffix(".part")
-        runs.open_text(options.corpus, part, vocabulary, options.vocab_size, titles)
-        (part / "asked.json").write_text(json.dumps(asked(options)), encoding="utf-8")
-        os.replace(part, folder)  # whole from here on, or not there
-    processes().wait_for_everyone()
-    check_asked(folder, asked(options))
-    return runs.reopen_text(folder)
-
-
-def asked(options: argparse.Namespace) -> dict[str, str | int]:
-    """What the encoded text depends on. bytes: of the files of the corpus, 0 where it is none, or gone."""
-    path = Path(options.corpus)
-    inside = path.rglob("*") if path.is_dir() and options.corpus != "almanac" else [path]
-    files = [file for file in inside if file.is_file()]
-    titles = sorted(read_titles(options.leave_out))
-    facts = {"corpus": options.corpus, "vocabulary": options.vocabulary or "its own", "vocab-size": options.vocab_size}
-    return {**facts, "leave-out": " | ".join(titles), "bytes": sum(file.stat().st_size for file in files)}
-
-
-def check_asked(folder: Path, now: dict[str, str | int]) -> None:
-    """A stopped run goes on with the text that it began with, and says so when another is asked for."""
-    try:
-        before = json.loads((folder / "asked.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        before = {}
-    changed = [name for name, value in now.items() if before.get(name) != value and (name != "bytes" or value)]
-    if changed:
-        raise InputError(f"the stopped run in {folder.parent} began with another text (changed: {', '.join(changed)}): "
-                         "give what was given then, or remove that folder to start anew.")
-
-
-def read_titles(path: str | None) -> frozenset[str]:
-    """The titles in a file, one a line."""
-    if path is None:
-        return frozenset()
-    try:
-        return frozenset(Path(path).read_text(encoding="utf-8").splitlines())
-    except (OSError, UnicodeDecodeError) as error:
-        wrong = f"the titles in {path} cannot be read ({error})"
-        raise InputError(f"{wrong}: give a text file, one title a line.") from None
-
-
 def describe(corpus: str, text) -> None:
     """What is trained on, and the loss to beat."""
     print(f"Text: {corpus}, {len(text.train.document_ends):,} documents, {len(text.train.ids):,} pieces of "
           f"{len(text.wordpiece):,} kinds; {len(text.held_out.document_ends):,} documents held out.\n"
           f"Unigram entropy: {text.unigram_entropy:.2f} nats. A model that knows only frequencies has this loss.")
+    unknown = sum(int((ids == text.wordpiece.unk_id).sum()) for ids in chunks(text.train.ids)) / len(text.train.ids)
+    if unknown > 0.01:
+        print(f"{unknown:.0%} of the pieces are [UNK]: the vocabulary lacks these words or characters.")
+
+
+def chunks(ids, size: int = 2**24):
+    """Parts of a long array, so that no copy of the whole is made."""
+    return (ids[start : start + size] for start in range(0, len(ids), size))
 
 
 def start(options: argparse.Namespace, run, text):
@@ -198,12 +160,28 @@ def dry_run(run, options: argparse.Namespace) -> None:
         processes().wait_for_everyone()
     if not main:
         return
+    tokens, seconds = tokens * run.accumulate, seconds * run.accumulate
     print(f"Model: {parameters / 1e6:.1f} M parameters; weights, gradients and optimizer take "
-          f"{16 * parameters / 2**30:.2f} GiB in training, activations come on top.\n"
-          f"Run: {run.steps:,} steps of {run.batch_size} inputs, {tokens:,.0f} tokens a step, "
+          f"{16 * parameters / 2**30:.2f} GiB in training{peak_memory()}.\n"
+          f"Run: {run.steps:,} steps of {run.accumulate} × {run.batch_size} inputs, {tokens:,.0f} tokens a step, "
           f"{run.steps * tokens / 1e6:,.1f} M tokens, {run.steps * tokens / pieces:.2f} times the text.\n"
           f"Time: {seconds:.2f} s a step here, {tokens / seconds:,.0f} tokens/s, "
           f"about {run.steps * seconds / 3600:.2f} hours. Nothing was written.")
+
+
+def peak_memory() -> str:
+    """The most that the steps of a rehearsal took, as a part of a sentence; "" where the system does not say."""
+    import torch
+
+    if torch.cuda.is_available():
+        return f"; with activations these steps took {torch.cuda.max_memory_allocated() / 2**30:.2f} GiB on the device"
+    try:
+        import resource  # not on Windows
+    except ImportError:
+        return ""
+    unit = 2**30 if sys.platform == "darwin" else 2**20
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
+    return f"; with activations, libraries and text this process took {most:.2f} GiB"
 
 
 def snapshots(options: argparse.Namespace, run, state: Path):

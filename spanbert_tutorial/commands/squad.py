@@ -10,7 +10,7 @@ import warnings
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from spanbert_tutorial.commands.pretrain import check_state
+from spanbert_tutorial.commands.run_state import check_state, kept
 from spanbert_tutorial.errors import InputError
 
 
@@ -71,9 +71,11 @@ def finetune(options: argparse.Namespace) -> None:
                                 "content": hashlib.sha256(repr(questions).encode()).hexdigest(),
                                 "vocabulary": options.vocabulary or "its own"}
     print(f"{len(questions):,} questions, {sum(not q.answers for q in questions):,} of them without an answer.")
-    answerer, history = qa.fine_tune(encoder, wordpiece, questions, settings, Snapshots(state / "snapshots", facts))
-    metrics = (state / "metrics.jsonl").read_text(encoding="utf-8")
-    answerer.save(output, {"README.md": card(options, settings, len(questions), metrics), "metrics.jsonl": metrics})
+    with kept(state, main=True):
+        answerer, history = qa.fine_tune(encoder, wordpiece, questions, settings, Snapshots(state / "snapshots", facts))
+        metrics = (state / "metrics.jsonl").read_text(encoding="utf-8")
+        texts = {"README.md": card(options, settings, len(questions), metrics), "metrics.jsonl": metrics}
+        answerer.save(output, texts)
     shutil.rmtree(state)
     print(f"Last 50 steps: {history.mean('loss', 50):.2f} nats a boundary. Model: {output}")
 

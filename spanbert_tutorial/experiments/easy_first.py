@@ -3,8 +3,9 @@
     python -m spanbert_tutorial.experiments.easy_first --corpus PATH --output FILE
 
 Token masking, equal budgets, paired seeds: a run on the corpus alone against one whose first half reads the almanac,
-cut into pieces of the corpus's vocabulary. Of the second, once more without what this book changes in the start: the
-positions from sinusoids, and the deviation 0.03 of the first weights. A stopped command goes on.
+cut into pieces of the corpus's vocabulary. The second warms up twice, so a run whose first half is a stage on the
+corpus stands beside them. Of the second, once more without what this book changes in the start: the positions from
+sinusoids, and the deviation 0.03 of the first weights. A stopped command goes on.
 """
 
 import argparse
@@ -23,25 +24,30 @@ from spanbert_tutorial.experiments.continued import curve, rounded
 
 SEEDS = 3
 RUN = replace(runs.RUNS["mini"], objective="mlm", steps=1_500, length=64, batch_size=32)
-# name → (settings that differ, steps on the almanac); the rest of the steps is on the corpus
+# name → (settings that differ, text of the first half of the steps, if that is a stage of its own)
 ARMS = {
-    "corpus only": ({}, 0),
-    "almanac first": ({}, 750),
-    "almanac first, drawn positions": ({"sinusoidal_positions": False}, 750),
-    "almanac first, start 0.02": ({"initializer_range": 0.02}, 750),
-    "almanac first, start 0.06": ({"initializer_range": 0.06}, 750),
+    "corpus only": ({}, None),
+    "corpus, then corpus": ({}, "corpus"),
+    "almanac first": ({}, "almanac"),
+    "almanac first, drawn positions": ({"sinusoidal_positions": False}, "almanac"),
+    "almanac first, start 0.02": ({"initializer_range": 0.02}, "almanac"),
+    "almanac first, start 0.06": ({"initializer_range": 0.06}, "almanac"),
 }
 
 
-def one(run: runs.Run, easy_steps: int, easy: runs.Text, text: runs.Text) -> dict:
-    """Trains one model, first on the easy text, then on the other; figures of the held-out part of the other.
+def one(run: runs.Run, first: runs.Text | None, text: runs.Text) -> dict:
+    """Trains one model, perhaps half of the steps on a first text, then on the other; figures of the held-out part of
+    the other.
 
-    Each stage warms up and falls to rate 0 by itself, as a run and its `--init-from` do."""
+    Each stage warms up and falls to rate 0 by itself, as a run and its `--init-from` do; its batches are its own."""
     began, model, curves = time.monotonic(), runs.new_model(run, text), {}
-    for name, source, steps in (("almanac", easy, easy_steps), ("corpus", text, run.steps - easy_steps)):
-        if steps:
-            _, history = runs.pretrain(replace(run, steps=steps), source, model)
-            curves[name] = curve(history)
+    half = 0 if first is None else run.steps // 2
+    stages = [("corpus", text, replace(run, steps=run.steps - half))]
+    if first is not None:
+        stages.insert(0, ("first", first, replace(run, steps=half, seed=run.seed + 1_000)))
+    for name, source, stage in stages:
+        _, history = runs.pretrain(stage, source, model)
+        curves[name] = curve(history)
     measured = runs.held_out(model, run, text)["token"]
     return {"curves": curves, "held_out": measured, "seconds": round(time.monotonic() - began)}
 
@@ -54,11 +60,12 @@ def run_all(corpus: str, output: Path, seeds: int, run: runs.Run = RUN, pieces: 
         text = runs.open_text(corpus, Path(scratch, "corpus"), vocab_size=pieces)
         easy = runs.open_text("almanac", Path(scratch, "almanac"), Path(scratch, "corpus", "tokenizer.json"))
         unigram = {"almanac": easy.unigram_entropy, "corpus": text.unigram_entropy}
+        texts = {None: None, "corpus": text, "almanac": easy}
         for seed in range(seeds):
-            for arm, (changes, easy_steps) in ARMS.items():
+            for arm, (changes, first) in ARMS.items():
                 if (arm, seed) in done:
                     continue
-                figures = one(replace(run, seed=seed, **changes), easy_steps * run.steps // RUN.steps, easy, text)
+                figures = one(replace(run, seed=seed, **changes), texts[first], text)
                 rows.append({"arm": arm, "seed": seed, **figures})
                 print(f"{arm}, seed {seed}: {rows[-1]['held_out']}, {rows[-1]['seconds']} s", flush=True)
                 write_whole(output, content(rows, run, unigram, len(text.train.ids), len(text.wordpiece), seeds))
@@ -70,7 +77,7 @@ def content(rows: list[dict], run: runs.Run, unigram: dict, pieces: int, vocabul
         "command": f"python -m spanbert_tutorial.experiments.easy_first --corpus PATH --output FILE --seeds {seeds}",
         "surroundings": surroundings(),
         "run": asdict(run),
-        "arms": {arm: {"changes": changes, "almanac_steps": steps} for arm, (changes, steps) in ARMS.items()},
+        "arms": {arm: {"changes": changes, "first_half": first} for arm, (changes, first) in ARMS.items()},
         "unigram_entropy": rounded(unigram),
         "pieces": pieces,
         "vocabulary": vocabulary,

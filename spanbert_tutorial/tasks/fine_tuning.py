@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from spanbert_tutorial.batches import Batches
-from spanbert_tutorial.bert import BertEncoder
+from spanbert_tutorial.bert import BertEncoder, set_dropout
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.snapshots import Snapshots
 from spanbert_tutorial.training import History, Recipe, processes, train
@@ -59,15 +59,6 @@ def stacked(some: Sequence[Input], pad_id: int) -> dict[str, Tensor]:
         ids[row, : lengths[row]], segments[row, : lengths[row]] = one.ids, one.segments
     arrays = {"ids": ids, "segments": segments, "attention_mask": np.arange(shape[1]) < lengths[:, None]}
     return {name: torch.from_numpy(array) for name, array in arrays.items()}
-
-
-def set_dropout(encoder: BertEncoder, probability: float) -> None:
-    """Of hidden states and attention weights, which pre-training of the small sizes goes without."""
-    for part in encoder.modules():
-        if isinstance(part, nn.Dropout):
-            part.p = probability
-        if hasattr(part, "dropout_prob"):
-            part.dropout_prob = probability
 
 
 def fit(

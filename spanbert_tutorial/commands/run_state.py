@@ -1,0 +1,117 @@
+"""What a run keeps beside its output until that is whole: the encoded text, and the state to go on from. Chapter:
+`book/spanbert/pretraining_spanbert`.
+"""
+
+import argparse
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from spanbert_tutorial.errors import InputError
+
+
+@contextmanager
+def kept(state: Path, main: bool) -> Iterator[None]:
+    """Whatever stops what is inside, a state with a snapshot stays, and the message says how to go on; a state without
+    one goes."""
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        if any(state.glob("snapshots/step-*[0-9]")) and not str(stop):
+            raise KeyboardInterrupt("Stopped") from None  # the command line adds how to go on
+        raise
+    except InputError as error:
+        if any(state.glob("snapshots/step-*[0-9]")) and "cannot be written" in str(error):
+            raise InputError(f"{error} What is trained is kept in {state}: go on with --resume.") from None
+        raise
+    finally:
+        if main and not any(state.glob("snapshots/step-*")):
+            shutil.rmtree(state, ignore_errors=True)  # nothing to go on with
+
+
+def check_apart(output: Path, corpus: str) -> None:
+    """Inside the corpus, the files of the run would be read as text by the next one."""
+    folder = Path(corpus)
+    if folder.is_dir() and corpus != "almanac" and output.absolute().is_relative_to(folder.absolute()):
+        raise InputError(f"the output {output} lies inside the corpus {corpus}: give another --output.")
+
+
+def check_state(state: Path, resume: bool) -> None:
+    """A stopped run is neither overwritten nor silently continued, and --resume needs one."""
+    if resume and not state.exists():
+        raise InputError(f"there is no stopped run in {state}: leave out --resume, or give the --output of then.")
+    if not resume and state.exists():
+        raise InputError(f"{state} holds a stopped run: go on with --resume, or remove that folder to start anew.")
+
+
+def options_text(options: argparse.Namespace, folder: Path):
+    """The encoded text of a run: of its earlier part, or read anew by the first process."""
+    from spanbert_tutorial import runs
+    from spanbert_tutorial.checkpoints import read_vocabulary
+    from spanbert_tutorial.training import processes
+
+    if processes().is_main_process and not folder.exists():
+        print(f"Reading and encoding {options.corpus} ...", flush=True)
+        source, titles = options.vocabulary or options.init_from, read_titles(options.leave_out)
+        part = folder.with_suffix(".part")
+        vocabulary = read_vocabulary(source) if source else None
+        runs.open_text(options.corpus, part, vocabulary, options.vocab_size, titles)
+        (part / "asked.json").write_text(json.dumps(asked(options)), encoding="utf-8")
+        os.replace(part, folder)  # whole from here on, or not there
+        if titles:
+            print(f"Left out: {len(titles.met):,} of the {len(titles):,} titles in {options.leave_out} were met.")
+    processes().wait_for_everyone()
+    check_asked(folder, asked(options))
+    return runs.reopen_text(folder)
+
+
+def asked(options: argparse.Namespace) -> dict[str, str | int]:
+    """What the encoded text depends on. content: of the files of the corpus, "" where they are none, or gone."""
+    from spanbert_tutorial.corpora import corpus_files
+    from spanbert_tutorial.snapshots import checksum
+
+    here = options.corpus != "almanac" and Path(options.corpus).exists()
+    content = " ".join(f"{file.name} {checksum(file)}" for file in corpus_files(options.corpus)) if here else ""
+    vocabulary = options.vocabulary or "its own"
+    if Path(vocabulary).is_file():
+        vocabulary += f" {checksum(Path(vocabulary))}"
+    facts = {"corpus": options.corpus, "vocabulary": vocabulary, "vocab-size": options.vocab_size}
+    return {**facts, "leave-out": " | ".join(sorted(read_titles(options.leave_out))), "content": content}
+
+
+def check_asked(folder: Path, now: dict[str, str | int]) -> None:
+    """A stopped run goes on with the text that it began with, and says so when another is asked for."""
+    try:
+        before = json.loads((folder / "asked.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        before = {}
+    changed = [name for name, value in now.items() if before.get(name) != value and (name != "content" or value)]
+    if changed:
+        raise InputError(f"the stopped run in {folder.parent} began with another text (changed: {', '.join(changed)}): "
+                         "give what was given then, or remove that folder to start anew.")
+
+
+class Titles(frozenset):
+    """Titles of documents, and `met`: those that were asked for and are among them."""
+
+    def __init__(self, *_: object):
+        self.met: set[str] = set()
+
+    def __contains__(self, title: object) -> bool:
+        found = super().__contains__(title)
+        self.met |= {title} if found else set()
+        return found
+
+
+def read_titles(path: str | None) -> Titles:
+    """The titles in a file, one a line."""
+    if path is None:
+        return Titles()
+    try:
+        return Titles(Path(path).read_text(encoding="utf-8").splitlines())
+    except (OSError, UnicodeDecodeError) as error:
+        wrong = f"the titles in {path} cannot be read ({error})"
+        raise InputError(f"{wrong}: give a text file, one title a line.") from None

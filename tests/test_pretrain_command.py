@@ -1,0 +1,176 @@
+"""`pretrain` with its further options: --init-from, --leave-out, --half, --accumulate, --dry-run; what stops it."""
+
+import json
+import re
+import signal
+
+import pytest
+from safetensors.torch import load_file
+from test_main import OBJECTS, SMALL, SUBJECTS, VERBS, run
+
+from spanbert_tutorial import runs, training
+from spanbert_tutorial.commands.pretrain import MOST_HELD_OUT
+from spanbert_tutorial.data_files import data_path
+
+TINY = data_path("checkpoints", "spanbert-tiny")
+START = ["--init-from", TINY, "--steps", 6, "--batch-size", 8, "--length", 24]
+
+
+@pytest.fixture(autouse=True)
+def without_bar(monkeypatch):
+    monkeypatch.setenv("SPANBERT_TUTORIAL_STATIC", "1")
+
+
+@pytest.fixture(scope="module")
+def titled(tmp_path_factory):
+    """120 documents with titles, in a folder."""
+    folder = tmp_path_factory.mktemp("titled")
+    sentence = "{} {} {}.".format
+    with (folder / "texts.jsonl").open("w", encoding="utf-8") as file:
+        for i in range(120):
+            text = " ".join(sentence(SUBJECTS[(i + j) % 5], VERBS[(i * j) % 5], OBJECTS[(i + 2 * j) % 5])
+                            for j in range(6))
+            file.write(json.dumps({"title": f"Title {i}", "text": text}) + "\n")
+    return folder
+
+
+def test_a_run_goes_on_from_a_checkpoint_without_some_titles_in_half_precision(capsys, tmp_path, titled):
+    titles, made = tmp_path / "titles.txt", tmp_path / "made"
+    titles.write_text("\n".join([*(f"Title {i}" for i in range(10)), "Nobody's title"]) + "\n", encoding="utf-8")
+    given = ["--corpus", titled, "--leave-out", titles, "--half", "--output", made]
+    code, out, err = run(capsys, "pretrain", *START, *given)
+    assert (code, err) == (0, "")
+    assert "Left out: 10 of the 11 titles" in out and "new heads: none" in out
+    documents, kept_back = map(int, re.search(r"(\d+) documents, .* (\d+) documents held out", out).groups())
+    assert documents + kept_back == 110
+    assert {str(weight.dtype) for weight in load_file(made / "model.safetensors").values()} == {"torch.float16"}
+    configs = [json.loads((folder / "config.json").read_text(encoding="utf-8")) for folder in (TINY, made)]
+    assert configs[1] == configs[0] | {"dtype": "float32"}
+    assert "| started from | spanbert-tiny |" in (made / "README.md").read_text(encoding="utf-8")
+    line = json.loads((made / "metrics.jsonl").read_text(encoding="utf-8").splitlines()[-1])
+    assert line["held_out_sbo"] > 0 and line["held_out_span"] > 0
+
+
+def test_the_checkpoint_decides_size_vocabulary_and_dropout(capsys, tmp_path, titled):
+    """An uncased checkpoint with a vocab.txt alone, of the size mini, with dropout in its config."""
+    source = tmp_path / "source"
+    source.mkdir()
+    from transformers import BertConfig, BertForMaskedLM
+
+    words = sorted({word.lower() for part in (SUBJECTS, VERBS, OBJECTS) for text in part for word in text.split()})
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", *words]
+    sizes = {"hidden_size": 256, "num_hidden_layers": 4, "num_attention_heads": 4, "intermediate_size": 1024}
+    model = BertForMaskedLM(BertConfig(vocab_size=len(pieces), **sizes))
+    model.save_pretrained(source)
+    (source / "vocab.txt").write_text("\n".join(pieces) + "\n", encoding="utf-8")
+    (source / "tokenizer_config.json").write_text('{"do_lower_case": true}')
+    given = ["--init-from", source, "--steps", 2, "--batch-size", 4, "--length", 24, "--objective", "mlm"]
+    code, out, err = run(capsys, "pretrain", *given, "--corpus", titled, "--output", tmp_path / "made")
+    assert (code, err) == (0, "") and "[UNK]" not in out and "new heads: none" in out
+    made = json.loads((tmp_path / "made" / "config.json").read_text(encoding="utf-8"))
+    assert (made["num_hidden_layers"], made["hidden_dropout_prob"]) == (4, 0.1)
+    config = json.loads((source / "config.json").read_text(encoding="utf-8"))
+    (source / "config.json").write_text(json.dumps(config | {"num_hidden_layers": 3}))
+    code, _, err = run(capsys, "pretrain", *given, "--corpus", titled, "--output", tmp_path / "new")
+    assert code == 2 and "3 layers of width 256" in err and "--config" in err
+
+
+def test_words_that_the_vocabulary_lacks_are_told(capsys, tmp_path):
+    file = tmp_path / "greek.txt"
+    file.write_text("\n\n".join(["Ὁ μῦθος δηλοῖ ὅτι.\nThe old bridge."] * 60), encoding="utf-8")
+    _, out, _ = run(capsys, "pretrain", *START, "--corpus", file, "--output", tmp_path / "made")
+    assert re.search(r"\d+% of the pieces are \[UNK\]", out)
+
+
+def test_bad_starts_and_places_are_refused(capsys, tmp_path, titled):
+    before = sorted(tmp_path.rglob("*"))
+    cases = [
+        ([*START, "--length", 600, "--corpus", titled], tmp_path / "new", "a shorter --length"),
+        ([*SMALL, "--corpus", titled], titled / "made", "lies inside the corpus"),
+        ([*SMALL, "--corpus", titled], ".", "exists already"),
+        ([*SMALL, "--corpus", titled, "--accumulate", 0], tmp_path / "new", "--accumulate is 0"),
+    ]
+    for given, output, wanted in cases:
+        code, _, err = run(capsys, "pretrain", *given, "--output", output)
+        assert code == 2 and wanted in err and err.count("\n") == 1, err
+        assert sorted(tmp_path.rglob("*")) == before and len(list(titled.iterdir())) == 1
+
+
+def test_a_stopped_run_keeps_to_its_text(capsys, monkeypatch, tmp_path, titled):
+    corpus, made = tmp_path / "corpus", tmp_path / "made"
+    corpus.mkdir()
+    text = (titled / "texts.jsonl").read_text(encoding="utf-8")
+    (corpus / "texts.jsonl").write_text(text, encoding="utf-8")
+    given = ["pretrain", *SMALL, "--corpus", corpus, "--output", made]
+
+    measured = runs.held_out
+
+    def stop(model, run, text, most):
+        if most == MOST_HELD_OUT:  # after the last step
+            raise KeyboardInterrupt
+        return measured(model, run, text, most)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(runs, "held_out", stop)
+        code, _, err = run(capsys, *given)
+    assert code == 130 and err == "Stopped: go on with the same command and --resume.\n" and not made.exists()
+    (corpus / "texts.jsonl").write_text(text.replace("boat", "coat"), encoding="utf-8")  # as long as before
+    code, _, err = run(capsys, *given, "--resume")
+    assert code == 2 and "changed: content" in err
+    (corpus / "texts.jsonl").write_text(text, encoding="utf-8")
+    (corpus / "notes.md").write_text("no text of the corpus")
+    with monkeypatch.context() as patch:
+        patch.setattr("spanbert_tutorial.checkpoints.save_file", full)
+        code, _, err = run(capsys, *given, "--resume")
+    assert code == 2 and "No space left" in err and "go on with --resume" in err and not made.exists()
+    assert run(capsys, *given, "--resume")[0] == 0 and made.is_dir()
+    assert not (tmp_path / "made.training").exists()
+
+
+def full(*anything, **more):
+    raise OSError(28, "No space left on device")
+
+
+@pytest.mark.parametrize("most", [20_000, 120_000])
+def test_no_room_for_the_encoded_text_is_one_sentence(capsys, tmp_path, most):
+    """A limit on the size of files stands for the full disk; the encoded text takes about 200,000 bytes."""
+    resource = pytest.importorskip("resource")
+    corpus = tmp_path / "corpus.txt"
+    corpus.write_text("\n\n".join(f"{SUBJECTS[i % 5]} {VERBS[i % 4]} {OBJECTS[i % 3]}. " * 12 for i in range(1_000)),
+                      encoding="utf-8")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, before[1]))
+        code, _, err = run(capsys, "pretrain", *SMALL, "--corpus", corpus, "--output", tmp_path / "made")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert code == 2 and "make room" in err and err.count("\n") == 1
+    assert sorted(tmp_path.iterdir()) == [corpus]
+
+
+def test_a_dry_run_states_what_a_step_takes(capsys, tmp_path, titled):
+    given = ["pretrain", *SMALL, "--corpus", titled, "--dry-run", "--output", tmp_path / "made", "--accumulate", 3]
+    code, out, err = run(capsys, *given)
+    assert (code, err) == (0, "") and list(tmp_path.iterdir()) == []
+    assert re.search(r"Run: 6 steps of 3 × 8 inputs, ([\d,]+) tokens a step, ", out)
+    tokens = int(re.search(r"([\d,]+) tokens a step", out)[1].replace(",", ""))
+    assert 3 * 8 * 12 < tokens <= 3 * 8 * 24
+    parameters, gib = map(float, re.search(r"Model: ([\d.]+) M parameters; .* take ([\d.]+) GiB", out).groups())
+    assert gib == pytest.approx(16e6 * parameters / 2**30, abs=0.01) and parameters < 1
+    took = float(re.search(r"this process took ([\d.]+) GiB", out)[1])
+    assert 0.1 < took < 20
+    seconds, hours = float(re.search(r"([\d.]+) s a step", out)[1]), float(re.search(r"about ([\d.]+) hours", out)[1])
+    assert hours == pytest.approx(6 * seconds / 3600, abs=0.011)
+
+
+def test_a_step_of_several_batches_is_counted_as_one(capsys, monkeypatch, tmp_path, titled):
+    steps = []
+    before = training.Trainer.step
+    monkeypatch.setattr(training.Trainer, "step", lambda self, batches, *more: steps.append(len(batches)) or
+                        before(self, batches, *more))
+    assert run(capsys, "pretrain", *SMALL, "--corpus", titled, "--accumulate", 2, "--output", tmp_path / "m")[0] == 0
+    assert steps == [2] * 6
+    line = json.loads((tmp_path / "m" / "metrics.jsonl").read_text(encoding="utf-8").splitlines()[-1])
+    assert line["step"] == 6
