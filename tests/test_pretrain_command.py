@@ -77,9 +77,12 @@ def test_the_checkpoint_decides_size_vocabulary_and_dropout(capsys, tmp_path, ti
 
 def test_words_that_the_vocabulary_lacks_are_told(capsys, tmp_path):
     file = tmp_path / "greek.txt"
-    file.write_text("\n\n".join(["Ὁ μῦθος δηλοῖ ὅτι.\nThe old bridge."] * 60), encoding="utf-8")
+    file.write_text("\n\n".join(["Ὁ μῦθος δηλοῖ ὅτι." + "\nThe old bridge." * 5] * 60), encoding="utf-8")
     _, out, _ = run(capsys, "pretrain", *START, "--corpus", file, "--output", tmp_path / "made")
     assert re.search(r"\d+% of the pieces are \[UNK\]", out)
+    assert "A document has" not in out
+    given = [*START[:-1], 128, "--dry-run", "--corpus", file, "--output", tmp_path / "long"]
+    assert "A document has" in run(capsys, "pretrain", *given)[1]  # 40 pieces beside 128 places
 
 
 def test_bad_starts_and_places_are_refused(capsys, tmp_path, titled):

@@ -91,7 +91,7 @@ def pretrain(options: argparse.Namespace) -> None:
     with kept(state, main):
         text = options_text(options, state / "text")
         if main:
-            describe(options.corpus, text)
+            describe(options.corpus, text, run.length)
         model, history = runs.pretrain(run, text, start(options, run, text), snapshots(options, run, state))
         if not main:
             return
@@ -107,14 +107,18 @@ def pretrain(options: argparse.Namespace) -> None:
     shutil.rmtree(state, ignore_errors=True)  # last: until here the run could go on from it
 
 
-def describe(corpus: str, text) -> None:
-    """What is trained on, and the loss to beat."""
+def describe(corpus: str, text, length: int) -> None:
+    """What is trained on, and the loss to beat. length: of the inputs."""
     print(f"Text: {corpus}, {len(text.train.document_ends):,} documents, {len(text.train.ids):,} pieces of "
           f"{len(text.wordpiece):,} kinds; {len(text.held_out.document_ends):,} documents held out.\n"
           f"Unigram entropy: {text.unigram_entropy:.2f} nats. A model that knows only frequencies has this loss.")
     unknown = sum(int((ids == text.wordpiece.unk_id).sum()) for ids in chunks(text.train.ids)) / len(text.train.ids)
     if unknown > 0.01:
         print(f"{unknown:.0%} of the pieces are [UNK]: the vocabulary lacks these words or characters.")
+    mean = len(text.train.ids) / len(text.train.document_ends)
+    if mean < length / 2:
+        print(f"A document has {mean:,.0f} pieces on average, an input {length} places, and a document's end ends its "
+              "input: if a blank line or a row is no end of a document in this text, join them.")
 
 
 def chunks(ids, size: int = 2**24):
@@ -152,7 +156,7 @@ def dry_run(run, options: argparse.Namespace) -> None:
         (scratch,) = broadcast_object_list([own])  # that of the first process; there it is removed
         text = options_text(options, Path(scratch, "text"))
         if main:
-            describe(options.corpus, text)
+            describe(options.corpus, text, run.length)
         model = start(options, run, text) or runs.new_model(run, text)
         parameters, seconds, tokens = runs.rehearse(run, text, model)
         pieces = len(text.train.ids)
