@@ -166,7 +166,7 @@ def read_vocabulary(source: str | Path) -> WordPiece:
     """The vocabulary in a folder, of a hub name, or a file. Cased or not as its `tokenizer_config.json` says; without
     one, cased if any piece has a capital letter (transformers would lower-case: SpanBERT's folders have none)."""
     path = Path(source)
-    file = path if path.is_file() else vocabulary_file(source)
+    file = path if path.is_file() or path.suffix in (".txt", ".json") else vocabulary_file(source)
     settings = file.with_name("tokenizer_config.json")
     wordpiece = WordPiece.from_file(file)
     if file.suffix == ".json":
@@ -197,6 +197,18 @@ def continue_from(source: str | Path, objective: str, seed: int = 0) -> tuple[Pr
     heads_of_objective = ("masked_language_model", "boundary", "next_sentence")
     wanted = {name: {n for n in own if n.startswith(name) and not n.endswith(TIED)} for name in heads_of_objective}
     return model, [name for name, weights in wanted.items() if weights - fitting.keys()]
+
+
+@torch.no_grad()
+def keep_of_start(model: PretrainingModel, source: str | Path, objective: str, share: float) -> None:
+    """Draws a trained model back towards the checkpoint that it started from: `share` of each weight from there, the
+    rest its own; heads that the checkpoint lacks stay. Going on with another objective forgets less then (Wortsman and
+    others, 2022, arXiv 2109.01903, averaged so after fine-tuning)."""
+    start, new = continue_from(source, objective)
+    weights = dict(start.named_parameters())
+    for name, weight in model.named_parameters():
+        if not name.startswith(tuple(f"{head}." for head in new)):
+            weight.lerp_(weights[name].to(weight.device), share)
 
 
 def check_names_and_shapes(folder: Path, found: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> None:

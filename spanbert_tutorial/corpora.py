@@ -152,12 +152,21 @@ def hub_rows(name: str, *configuration: str | None, **which: object) -> Iterable
 
 def hub_texts(name: str, configuration: str | None, leave_out: Collection[str] = ()) -> Iterator[str]:
     """The column `text` of a set's part `train`, read as it arrives, without the titles to leave out."""
-    rows = hub_rows(name, configuration, split="train", streaming=True)
-    for row in rows:
+    rows = iter(hub_rows(name, configuration, split="train", streaming=True))
+    while (row := next_row(rows, name)) is not None:
         if not isinstance(row.get("text"), str):
             raise InputError(f"the set {name} has no column of strings called text: save it as a .jsonl that has one.")
         if row.get("title") not in leave_out:
             yield row["text"]
+
+
+def next_row(rows: Iterator[dict], name: str) -> dict | None:
+    """The next row as it arrives, or None at the end."""
+    try:
+        return next(rows, None)
+    except OSError as error:
+        wrong = f"the set {name} of the Hugging Face hub broke off ({type(error).__name__})"
+        raise InputError(f"{wrong}: check the network and start again.") from None
 
 
 @dataclass(frozen=True)

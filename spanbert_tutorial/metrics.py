@@ -57,4 +57,4 @@ class Metrics:
             with self.path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(line) + "\n")
         except OSError as error:
-            raise InputError(f"{self.path} cannot be written ({error}): make room and go on with --resume.") from error
+            raise InputError(f"{self.path} cannot be written ({error}): make room.") from error

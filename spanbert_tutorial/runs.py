@@ -16,6 +16,7 @@ import torch
 
 from spanbert_tutorial import almanac
 from spanbert_tutorial.bert import EncoderConfig
+from spanbert_tutorial.checkpoints import read_vocabulary
 from spanbert_tutorial.corpora import Document, EncodedCorpus, documents, encode_corpus, split_sentences
 from spanbert_tutorial.data_files import data_path
 from spanbert_tutorial.errors import InputError
@@ -104,22 +105,20 @@ def parts(source: str, held_out: bool, leave_out: Collection[str] = ()) -> Itera
 def open_text(
     source: str,
     folder: str | Path,
-    vocabulary: str | Path | WordPiece | None = None,
+    vocabulary: str | Path | None = None,
     vocab_size: int = 8_000,
     leave_out: Collection[str] = (),
 ) -> Text:
     """Encodes the shipped almanac (`source="almanac"`) or the corpus at a path into `folder`, once.
 
-    vocabulary: a vocab.txt or tokenizer.json, or one that is open; None means the almanac's own, or for a path a new
-    one of `vocab_size`. leave_out: titles of documents that are neither trained nor measured on (for `.jsonl` files).
-    Raises InputError, also when there is no room.
+    vocabulary: a vocab.txt, a tokenizer.json, or a checkpoint that holds one; None means the almanac's own, or for a
+    path a new one of `vocab_size`. leave_out: titles of documents that are neither trained nor measured on (for
+    `.jsonl` files). Raises InputError, also when there is no room.
     """
     if vocabulary is None and source == "almanac":
         vocabulary = data_path("almanac", "vocab.txt")
-    if isinstance(vocabulary, WordPiece):
-        wordpiece = vocabulary
-    elif vocabulary is not None:
-        wordpiece = WordPiece.from_file(vocabulary)
+    if vocabulary is not None:
+        wordpiece = read_vocabulary(vocabulary)
     else:
         sentences = (sentence for document in parts(source, False, leave_out) for sentence in document)
         wordpiece = WordPiece.train(list(islice(sentences, VOCABULARY_SENTENCES)), vocab_size)

@@ -109,8 +109,8 @@ class Snapshots:
                 if error is not None:
                     shutil.rmtree(part, ignore_errors=True)  # it takes the room that is lacking
                     kept = f"the last whole snapshot is {before.name}" if before else "there is no whole snapshot yet"
-                    raise InputError(f"no snapshot of step {step} can be written to {self.folder} ({error}): make room "
-                                     f"and go on with --resume; {kept}.") from error
+                    raise InputError(f"no snapshot of step {step} can be written to {self.folder} ({error}): make "
+                                     f"room; {kept}.") from error
         self.written = time.monotonic()
 
     def _empty(self, accelerator: Accelerator, part: Path) -> None:

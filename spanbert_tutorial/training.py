@@ -173,11 +173,11 @@ def train(
     with (trainer.training(), progress_bar(recipe.steps, done) as bar,
           finishing_the_step(snapshots is not None) as asked_to_stop):
         for step in range(done + 1, recipe.steps + 1):
-            drawn = list(islice(stream, recipe.accumulate))
+            drawn = [(batch, getattr(batches, "place", "")) for batch in islice(stream, recipe.accumulate)]
             if len(drawn) < recipe.accumulate:
                 ended = f"the batches ended at step {step - 1} of {recipe.steps}"
                 raise InputError(f"{ended}: give more text or fewer steps.")
-            history.add(step, trainer.step(drawn, step, getattr(batches, "place", "")))
+            history.add(step, trainer.step(drawn, step))
             show(bar, history, reference, trainer.tokens)
             if snapshots is not None:
                 if error := together(note_figures, trainer.accelerator):
@@ -215,17 +215,18 @@ class Trainer:
         finally:
             self.accelerator.unwrap_model(self.model, keep_fp32_wrapper=False)  # from here on it computes in float32
             vars(self.bare).pop("_is_accelerate_prepared", None)  # or a second training would do so, too
+            self.bare.zero_grad()  # what a broken step has left
             self.bare.eval()
 
-    def step(self, batches: list[dict], number: int, place: str = "") -> dict[str, float]:
-        """One step; returns its losses, the means over batches and processes. number, place in the data: for the
-        message on failure."""
+    def step(self, batches: list[tuple[dict, str]], number: int) -> dict[str, float]:
+        """One step; returns its losses, the means over batches and processes. number, and beside each batch its place
+        in the data: for the message on failure."""
         losses: list[dict[str, float]] = []
-        for batch in batches:
+        for batch, place in batches:
             last = len(losses) == len(batches) - 1
             with nullcontext() if last else self.accelerator.no_sync(self.model):  # processes meet once a step
                 losses.append(self.gradients(batch, 1 / len(batches), f"at step {number}{place}"))
-        self.update(f"at step {number}{place}")
+        self.update(f"at step {number}{place if len(batches) == 1 else ''}")
         return {name: sum(values[name] for values in losses) / len(losses) for name in losses[0]}
 
     def gradients(self, batch: dict, part: float, where: str) -> dict[str, float]:

@@ -192,8 +192,8 @@ class WordPiece:
             raise InputError(f"the vocabulary has no {', '.join(missing)}: add each on a line of its own.")
         if sorted(vocabulary.values()) != list(range(len(vocabulary))):
             raise InputError("the ids of the vocabulary are not 0, 1, 2, … without a gap: take a whole vocab.txt.")
-        self.lowercase, self.strip_accents = lowercase, strip_accents
-        self.library = bert_tokenizer(vocabulary, lowercase, strip_accents)
+        self.lowercase, self.strip_accents = lowercase, lowercase if strip_accents is None else strip_accents
+        self.library = bert_tokenizer(vocabulary, lowercase, self.strip_accents)
         self.pieces = [piece for piece, _ in sorted(vocabulary.items(), key=lambda item: item[1])]
         self.starts = np.array([not piece.startswith("##") for piece in self.pieces])
         self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id = (vocabulary[s] for s in SPECIALS)
@@ -291,7 +291,7 @@ class WordPiece:
         names = dict(zip(["pad_token", "unk_token", "cls_token", "sep_token", "mask_token"], SPECIALS, strict=True))
         settings = {"tokenizer_class": "BertTokenizer", "do_lower_case": self.lowercase, "model_max_length": 512}
         settings |= names
-        if self.strip_accents is not None:
+        if self.strip_accents != self.lowercase:
             settings["strip_accents"] = self.strip_accents
         (folder / "tokenizer_config.json").write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
 

@@ -60,8 +60,10 @@ def test_the_longer_sentence_is_cut_at_its_end(wordpiece, length):
 
 def test_bad_sentences_are_one_sentence(wordpiece):
     for pair in ((" ", None), ("Upton", "\u200b")):
-        with pytest.raises(InputError, match="a sentence is empty"):
+        with pytest.raises(InputError, match="holds an empty sentence"):
             Framed.of(pair, wordpiece, 64)
+    with pytest.raises(InputError, match=r"who \\ud83d.* holds half a character"):
+        Framed.of(("who \ud83d", None), wordpiece, 64)
     with pytest.raises(InputError, match="a length of 4 has no room for 2 sentences"):
         Framed.of(PAIR, wordpiece, 4)
 
@@ -77,6 +79,7 @@ def test_fine_tuning_learns_what_it_is_shown(wordpiece, pairs):
     encoder = load_checkpoint(data_path("checkpoints", "spanbert-tiny"))[0].encoder
     settings = FineTuning(epochs=80 if pairs else 300, batch_size=8, peak_learning_rate=1e-3, length=20, dropout=0.0)
     classifier, history = fine_tune(encoder, wordpiece, said, settings)
+    assert {part.p for part in classifier.model.modules() if isinstance(part, torch.nn.Dropout)} == {0.0}
     assert isinstance(classifier, Classifier) and history.losses["loss"][-1] < 0.3
     assert classifier.labels([sentences for sentences, _ in said], batch_size=3) == [label for _, label in said]
 

@@ -1,10 +1,12 @@
 """`pretrain` with its further options: --init-from, --leave-out, --half, --accumulate, --dry-run; what stops it."""
 
 import json
+import os
 import re
 import signal
 
 import pytest
+import torch
 from safetensors.torch import load_file
 from test_main import OBJECTS, SMALL, SUBJECTS, VERBS, run
 
@@ -51,7 +53,7 @@ def test_a_run_goes_on_from_a_checkpoint_without_some_titles_in_half_precision(c
     assert line["held_out_sbo"] > 0 and line["held_out_span"] > 0
 
 
-def test_the_checkpoint_decides_size_vocabulary_and_dropout(capsys, tmp_path, titled):
+def test_the_checkpoint_decides_size_vocabulary_and_dropout(capsys, monkeypatch, tmp_path, titled):
     """An uncased checkpoint with a vocab.txt alone, of the size mini, with dropout in its config."""
     source = tmp_path / "source"
     source.mkdir()
@@ -65,7 +67,11 @@ def test_the_checkpoint_decides_size_vocabulary_and_dropout(capsys, tmp_path, ti
     (source / "vocab.txt").write_text("\n".join(pieces) + "\n", encoding="utf-8")
     (source / "tokenizer_config.json").write_text('{"do_lower_case": true}')
     given = ["--init-from", source, "--steps", 2, "--batch-size", 4, "--length", 24, "--objective", "mlm"]
+    trained, dropouts = runs.pretrain, []
+    monkeypatch.setattr(runs, "pretrain", lambda run, text, model, *more: dropouts.extend(
+        part.p for part in model.modules() if isinstance(part, torch.nn.Dropout)) or trained(run, text, model, *more))
     code, out, err = run(capsys, "pretrain", *given, "--corpus", titled, "--output", tmp_path / "made")
+    assert set(dropouts) == {0.0}  # goes on without, whatever the config keeps
     assert (code, err) == (0, "") and "[UNK]" not in out and "new heads: none" in out
     made = json.loads((tmp_path / "made" / "config.json").read_text(encoding="utf-8"))
     assert (made["num_hidden_layers"], made["hidden_dropout_prob"]) == (4, 0.1)
@@ -90,8 +96,12 @@ def test_bad_starts_and_places_are_refused(capsys, tmp_path, titled):
     cases = [
         ([*START, "--length", 600, "--corpus", titled], tmp_path / "new", "a shorter --length"),
         ([*SMALL, "--corpus", titled], titled / "made", "lies inside the corpus"),
+        ([*SMALL, "--corpus", titled], titled / "x" / ".." / "made", "lies inside the corpus"),
+        ([*START, "--corpus", titled, "--vocabulary", tmp_path / "no.txt"], tmp_path / "new", "no.txt does not exist"),
         ([*SMALL, "--corpus", titled], ".", "exists already"),
         ([*SMALL, "--corpus", titled, "--accumulate", 0], tmp_path / "new", "--accumulate is 0"),
+        ([*SMALL, "--corpus", titled, "--keep-start", 0.2], tmp_path / "new", "--keep-start is 0.2"),
+        ([*START, "--corpus", titled, "--keep-start", 1], tmp_path / "new", "--keep-start is 1.0"),
     ]
     for given, output, wanted in cases:
         code, _, err = run(capsys, "pretrain", *given, "--output", output)
@@ -162,8 +172,8 @@ def test_a_dry_run_states_what_a_step_takes(capsys, tmp_path, titled):
     assert 3 * 8 * 12 < tokens <= 3 * 8 * 24
     parameters, gib = map(float, re.search(r"Model: ([\d.]+) M parameters; .* take ([\d.]+) GiB", out).groups())
     assert gib == pytest.approx(16e6 * parameters / 2**30, abs=0.01) and parameters < 1
-    took = float(re.search(r"this process took ([\d.]+) GiB", out)[1])
-    assert 0.1 < took < 20
+    if os.name != "nt" and not torch.cuda.is_available():
+        assert 0.1 < float(re.search(r"this process took ([\d.]+) GiB", out)[1]) < 20
     seconds, hours = float(re.search(r"([\d.]+) s a step", out)[1]), float(re.search(r"about ([\d.]+) hours", out)[1])
     assert hours == pytest.approx(6 * seconds / 3600, abs=0.011)
 
@@ -177,3 +187,19 @@ def test_a_step_of_several_batches_is_counted_as_one(capsys, monkeypatch, tmp_pa
     assert steps == [2] * 6
     line = json.loads((tmp_path / "m" / "metrics.jsonl").read_text(encoding="utf-8").splitlines()[-1])
     assert line["step"] == 6
+
+
+def test_the_end_keeps_a_share_of_the_start_but_of_new_heads_nothing(capsys, tmp_path, titled):
+    """Going on with BERT's objective from a SpanBERT: MLM head and encoder are averaged, next sentence is new."""
+    made = {}
+    for name, more in {"all": [], "some": ["--keep-start", 0.25]}.items():
+        given = [*START, "--objective", "mlm+nsp", "--corpus", titled, "--output", tmp_path / name, *more]
+        assert run(capsys, "pretrain", *given)[0] == 0
+        made[name] = load_file(tmp_path / name / "model.safetensors")
+    start = load_file(TINY / "model.safetensors")
+    for name, weight in made["some"].items():
+        wanted = made["all"][name]
+        if name in start:
+            wanted = 0.75 * wanted + 0.25 * start[name].float()
+        assert torch.allclose(weight, wanted, atol=1e-6), name
+    assert "| share of the start kept | 0.25 |" in (tmp_path / "some" / "README.md").read_text(encoding="utf-8")

@@ -335,3 +335,29 @@ def test_the_message_names_the_place_in_the_data():
     batches[0]["y"] = torch.full((16,), float("nan"))
     with pytest.raises(FloatingPointError, match="at step 1, batch 3 of 5 of its epoch, blocks 7, 2"):
         train(Toy(), batches, Recipe(3, 0.01, 1))
+
+
+class Walking:
+    """Batches that know their place; the second is bad."""
+
+    def __init__(self):
+        self.at, self.all = 0, toy_batches(8)
+        self.all[1]["y"] = torch.full((16,), float("nan"))
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        self.at += 1
+        return self.all[self.at - 1]
+
+    @property
+    def place(self):
+        return f", batch {self.at}"
+
+
+def test_of_several_batches_the_bad_one_is_named_and_leaves_no_gradient():
+    model = Toy()
+    with pytest.raises(FloatingPointError, match=r"at step 1, batch 2 \("):
+        train(model, Walking(), Recipe(2, 0.01, 1, accumulate=4))
+    assert all(weight.grad is None for weight in model.parameters())

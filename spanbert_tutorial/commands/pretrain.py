@@ -26,13 +26,15 @@ def add_options(train: argparse.ArgumentParser) -> None:
     train.add_argument("--config", help="tiny, mini, small, base or large (default: as --init-from, else tiny)")
     train.add_argument("--vocabulary", help="a vocab.txt or tokenizer.json (default: learned from the corpus)")
     train.add_argument("--vocab-size", type=int, default=8_000, help="pieces of a learned vocabulary (default: 8000)")
-    train.add_argument("--steps", type=int, help="number of batches")
+    train.add_argument("--steps", type=int, help="number of steps of the optimizer")
     train.add_argument("--length", type=int, help="longest input, with [CLS] and [SEP]")
     train.add_argument("--batch-size", type=int, help="blocks in a batch")
     train.add_argument("--accumulate", type=int, help="batches of a step, for steps larger than the memory")
     train.add_argument("--learning-rate", type=float, help="peak learning rate")
     train.add_argument("--seed", type=int, default=0)
     train.add_argument("--init-from", help="start from this checkpoint (folder or hub name) instead of random weights")
+    train.add_argument("--keep-start", type=float, metavar="SHARE",
+                       help="at the end average the weights with those of --init-from: forgets less (such as 0.2)")
     train.add_argument("--leave-out", help="text file of titles, one a line: these documents of a .jsonl are not read")
     train.add_argument("--half", action="store_true", help="store the checkpoint in half precision, half the size")
     train.add_argument("--dry-run", action="store_true", help="say what the run would cost, and stop")
@@ -48,8 +50,12 @@ def settings(options: argparse.Namespace):
     if config not in RUNS:
         raise InputError(f'the config "{config}" is unknown: use one of {", ".join(RUNS)}.')
     Objective.named(options.objective)
+    if options.keep_start is not None and not (options.init_from and 0 < options.keep_start < 1):
+        raise InputError(f"--keep-start is {options.keep_start}: give a share between 0 and 1, and --init-from.")
     given = {name: getattr(options, name) for name in ("steps", "length", "batch_size", "accumulate")}
     given |= {"peak_learning_rate": options.learning_rate}
+    if options.batch_size and options.accumulate is None:
+        given["accumulate"] = 1  # whoever names the batch means the step
     for name, value in given.items():
         if value is not None and value <= 0:
             raise InputError(f"--{name.replace('_', '-')} is {value}: give a number above 0.")
@@ -75,7 +81,7 @@ def pretrain(options: argparse.Namespace) -> None:
     """Text → vocabulary → blocks → training → held-out figures → checkpoint."""
     run = settings(options)  # before the slow imports: a wrong option answers at once
     from spanbert_tutorial import runs
-    from spanbert_tutorial.checkpoints import check_output, save_checkpoint
+    from spanbert_tutorial.checkpoints import check_output, keep_of_start, save_checkpoint
     from spanbert_tutorial.training import processes
 
     if options.dry_run:
@@ -84,9 +90,9 @@ def pretrain(options: argparse.Namespace) -> None:
     output = Path(options.output or f"runs/{run.objective.replace('+', '-')}-{run.size}-seed{run.seed}")
     state = output.parent / f"{output.name}.training"  # encoded text and snapshots, until the checkpoint is whole
     if main:
+        check_apart(output, options.corpus)
         check_output(output)
         check_state(state, options.resume)
-        check_apart(output, options.corpus)
     began = time.monotonic()
     with kept(state, main):
         text = options_text(options, state / "text")
@@ -95,6 +101,8 @@ def pretrain(options: argparse.Namespace) -> None:
         model, history = runs.pretrain(run, text, start(options, run, text), snapshots(options, run, state))
         if not main:
             return
+        if options.keep_start:
+            keep_of_start(model, options.init_from, run.objective, options.keep_start)
         figures = runs.held_out(model, run, text, MOST_HELD_OUT)
         metrics = (state / "metrics.jsonl").read_text(encoding="utf-8")
         about = card(run, options, text, model, figures, json.loads(metrics.splitlines()[-1]))
@@ -228,6 +236,7 @@ def card(run, options: argparse.Namespace, text, model, figures: dict, line: dic
     if options.init_from:  # then the weights did not start as these two say
         del facts["initializer_range"], facts["sinusoidal_positions"]
         facts["started from"] = Path(options.init_from).name
+        facts["share of the start kept"] = options.keep_start or 0
     facts["tokens seen"] = f"{line['tokens']:,}"
     facts["hours"] = f"{line['seconds'] / 3600:.2f} on {device()}"
     rows = "\n".join(f"| {name} | {value} |" for name, value in facts.items())

@@ -17,25 +17,28 @@ from spanbert_tutorial.errors import InputError
 def kept(state: Path, main: bool) -> Iterator[None]:
     """Whatever stops what is inside, a state with a snapshot stays, and the message says how to go on; a state without
     one goes."""
+    def snapshot() -> bool:
+        return any(state.glob("snapshots/step-*[0-9]"))
+
     try:
         yield
     except KeyboardInterrupt as stop:
-        if any(state.glob("snapshots/step-*[0-9]")) and not str(stop):
+        if snapshot() and not str(stop):
             raise KeyboardInterrupt("Stopped") from None  # the command line adds how to go on
         raise
     except InputError as error:
-        if any(state.glob("snapshots/step-*[0-9]")) and "cannot be written" in str(error):
+        if snapshot() and "written" in str(error):  # for lack of room, which can be made
             raise InputError(f"{error} What is trained is kept in {state}: go on with --resume.") from None
         raise
     finally:
-        if main and not any(state.glob("snapshots/step-*")):
+        if main and not snapshot():
             shutil.rmtree(state, ignore_errors=True)  # nothing to go on with
 
 
 def check_apart(output: Path, corpus: str) -> None:
     """Inside the corpus, the files of the run would be read as text by the next one."""
     folder = Path(corpus)
-    if folder.is_dir() and corpus != "almanac" and output.absolute().is_relative_to(folder.absolute()):
+    if folder.is_dir() and corpus != "almanac" and output.resolve().is_relative_to(folder.resolve()):
         raise InputError(f"the output {output} lies inside the corpus {corpus}: give another --output.")
 
 
@@ -50,21 +53,19 @@ def check_state(state: Path, resume: bool) -> None:
 def options_text(options: argparse.Namespace, folder: Path):
     """The encoded text of a run: of its earlier part, or read anew by the first process."""
     from spanbert_tutorial import runs
-    from spanbert_tutorial.checkpoints import read_vocabulary
     from spanbert_tutorial.training import processes
 
-    if processes().is_main_process and not folder.exists():
+    if processes().is_main_process and folder.exists():
+        check_asked(folder, asked(options))
+    elif processes().is_main_process:
         print(f"Reading and encoding {options.corpus} ...", flush=True)
-        source, titles = options.vocabulary or options.init_from, read_titles(options.leave_out)
-        part = folder.with_suffix(".part")
-        vocabulary = read_vocabulary(source) if source else None
-        runs.open_text(options.corpus, part, vocabulary, options.vocab_size, titles)
+        part, titles = folder.with_suffix(".part"), read_titles(options.leave_out)
+        runs.open_text(options.corpus, part, options.vocabulary or options.init_from, options.vocab_size, titles)
         (part / "asked.json").write_text(json.dumps(asked(options)), encoding="utf-8")
         os.replace(part, folder)  # whole from here on, or not there
         if titles:
             print(f"Left out: {len(titles.met):,} of the {len(titles):,} titles in {options.leave_out} were met.")
     processes().wait_for_everyone()
-    check_asked(folder, asked(options))
     return runs.reopen_text(folder)
 
 
@@ -73,9 +74,12 @@ def asked(options: argparse.Namespace) -> dict[str, str | int]:
     from spanbert_tutorial.corpora import corpus_files
     from spanbert_tutorial.snapshots import checksum
 
-    here = options.corpus != "almanac" and Path(options.corpus).exists()
-    content = " ".join(f"{file.name} {checksum(file)}" for file in corpus_files(options.corpus)) if here else ""
-    vocabulary = options.vocabulary or "its own"
+    try:
+        files = [] if options.corpus == "almanac" else corpus_files(options.corpus)
+    except InputError:
+        files = []
+    content = " ".join(f"{file.name} {checksum(file)}" for file in files)
+    vocabulary = options.vocabulary or options.init_from or "its own"
     if Path(vocabulary).is_file():
         vocabulary += f" {checksum(Path(vocabulary))}"
     facts = {"corpus": options.corpus, "vocabulary": vocabulary, "vocab-size": options.vocab_size}

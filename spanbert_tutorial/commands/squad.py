@@ -39,7 +39,7 @@ def add_evaluate_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--vocabulary", help="its vocabulary, if it does not lie there")
     parser.add_argument("--data", required=True, help="SQuAD file (.json, also .xz, .gz) or OWNER/NAME:PART")
     parser.add_argument("--tune-on", help="another SQuAD file: the threshold that is best there is used here")
-    parser.add_argument("--output", required=True, help="new folder for predictions, null_odds, score (.json)")
+    parser.add_argument("--output", required=True, help="new folder: predictions, texts, null_odds, score (.json)")
 
 
 def add_answer_options(parser: argparse.ArgumentParser) -> None:
@@ -56,9 +56,11 @@ def finetune(options: argparse.Namespace) -> None:
     from spanbert_tutorial.checkpoints import check_output
     from spanbert_tutorial.snapshots import Snapshots
     from spanbert_tutorial.tasks import question_answering as qa
+    from spanbert_tutorial.tasks.fine_tuning import one_process
     from spanbert_tutorial.tasks.squad import read_several
 
     chosen_settings(options)  # a wrong option answers at once
+    one_process()
     output = check_output(options.output)
     questions = read_several(options.data)
     wordpiece = qa.read_vocabulary(options.vocabulary or options.init_from)

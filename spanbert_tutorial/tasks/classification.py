@@ -31,9 +31,12 @@ class Framed(NamedTuple):
     def of(cls, sentences: Sentences, wordpiece: WordPiece, length: int) -> "Framed":
         """At most `length` positions: the longer sentence loses pieces at its end, one by one, as in BERT's released
         code. Raises InputError for a sentence without a piece, and where no piece of each would be left."""
-        parts = [wordpiece.encode(text) for text in sentences if text is not None]
+        try:
+            parts = [wordpiece.encode(text) for text in sentences if text is not None and text.encode() is not None]
+        except UnicodeEncodeError:
+            raise InputError(f"{ascii(sentences)} holds half a character: mend its encoding.") from None
         if not all(map(len, parts)):
-            raise InputError("a sentence is empty: write at least one word.")
+            raise InputError(f"{ascii(sentences)} holds an empty sentence: write at least one word.")
         if length < 1 + 2 * len(parts):
             raise InputError(f"a length of {length} has no room for {len(parts)} sentences: give more.")
         while sum(map(len, parts)) > length - 1 - len(parts):

@@ -45,7 +45,7 @@ class FineTuning:
         """AdamW, one tenth of the steps to warm up, as in SpanBERT's released code; β₂ = 0.999 as there. tokens: of all
         windows. Raises InputError when there are none."""
         if not tokens:
-            raise InputError("there is nothing to train on: give a file with at least one question.")
+            raise InputError("there is nothing to train on: give at least one question or example.")
         steps = max(1, round(self.epochs * tokens / (self.batch_size * self.length)))
         return Recipe(steps, self.peak_learning_rate, max(1, steps // 10), betas=(0.9, 0.999), epsilon=1e-8)
 
@@ -61,6 +61,12 @@ def stacked(some: Sequence[Input], pad_id: int) -> dict[str, Tensor]:
     return {name: torch.from_numpy(array) for name, array in arrays.items()}
 
 
+def one_process() -> None:
+    """Raises InputError in one of several processes."""
+    if processes().num_processes > 1:
+        raise InputError("fine-tuning runs in one process: start it without torchrun or accelerate launch.")
+
+
 def fit(
     head: Callable[[BertEncoder], Model],
     encoder: BertEncoder,
@@ -70,12 +76,11 @@ def fit(
 ) -> tuple[Model, History]:
     """Trains encoder (in place) under a new head, that is a model made of the encoder. data: in the form that
     `batches.Batches` draws from. Raises InputError in one of several processes."""
-    if processes().num_processes > 1:
-        raise InputError("fine-tuning runs in one process: start it without torchrun or accelerate launch.")
+    one_process()
     with torch.random.fork_rng():
         torch.manual_seed(settings.seed)
-        set_dropout(encoder, settings.dropout)
         model = head(encoder)
+        set_dropout(model, settings.dropout)
         batches = Batches(data, np.random.default_rng(settings.seed))
-        history = train(model, batches, settings.recipe(sum(data.lengths())), snapshots=snapshots)
+        history = train(model, batches, settings.recipe(int(sum(data.lengths()))), snapshots=snapshots)
     return model, history
