@@ -31,10 +31,12 @@ class Framed(NamedTuple):
     def of(cls, sentences: Sentences, wordpiece: WordPiece, length: int) -> "Framed":
         """At most `length` positions: the longer sentence loses pieces at its end, one by one, as in BERT's released
         code. Raises InputError for a sentence without a piece, and where no piece of each would be left."""
+        texts = [text for text in sentences if text is not None]
         try:
-            parts = [wordpiece.encode(text) for text in sentences if text is not None and text.encode() is not None]
+            "".join(texts).encode()
         except UnicodeEncodeError:
             raise InputError(f"{ascii(sentences)} holds half a character: mend its encoding.") from None
+        parts = [wordpiece.encode(text) for text in texts]
         if not all(map(len, parts)):
             raise InputError(f"{ascii(sentences)} holds an empty sentence: write at least one word.")
         if length < 1 + 2 * len(parts):
@@ -108,14 +110,10 @@ class Classifier:
     @torch.no_grad()
     def labels(self, sentences: Sequence[Sentences], batch_size: int = 64) -> list[str]:
         """One label each. An empty sentence raises InputError."""
-        inputs, device = [Framed.of(one, self.wordpiece, self.length) for one in sentences], self.device
-        found: list[str] = []
+        inputs, found = [Framed.of(one, self.wordpiece, self.length) for one in sentences], []
+        device = self.model.classifier.weight.device
         for start in range(0, len(inputs), batch_size):
             batch = stacked(inputs[start : start + batch_size], self.wordpiece.pad_id)
             scores = self.model.scores({name: value.to(device) for name, value in batch.items()})
             found += [self.all_labels[best] for best in scores.argmax(-1).tolist()]
         return found
-
-    @property
-    def device(self) -> torch.device:
-        return self.model.classifier.weight.device
