@@ -2,6 +2,7 @@
 
 import json
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -129,6 +130,21 @@ def test_targets_point_to_the_answer_or_to_cls(wordpiece):
             assert wordpiece.decode(window.ids[first : last + 1]) == "Alice Mercer"
             held += 1
     assert 1 < held < len(data) / 2 - 1  # windows elsewhere, and the question without an answer, point to [CLS]
+
+
+def test_windows_without_the_answer_can_be_left_out_but_not_those_of_questions_without_one(wordpiece):
+    context, start = CONTEXT * 3, len(CONTEXT) + CONTEXT.index("Alice Mercer")
+    with_answer = Question("1", QUESTION, context, answers=(Answer("Alice Mercer", start),))
+    without = Question("2", QUESTION, context)
+    settings = qa.FineTuning(length=40, stride=8)
+    every = qa.QuestionAnsweringData([with_answer, without], wordpiece, settings)
+    some = qa.QuestionAnsweringData([with_answer, without], wordpiece, replace(settings, answers_only=True))
+    alone = qa.QuestionAnsweringData([without], wordpiece, settings)
+    holding = [target for target in every.targets if target != (0, 0)]
+    assert some.targets == holding + alone.targets and 1 < len(holding) < len(alone)
+    nothing = qa.QuestionAnsweringData(
+        [replace(with_answer, answers=(Answer(context, 0),))], wordpiece, replace(settings, answers_only=True))
+    assert len(nothing) == 0  # no window holds so long an answer
 
 
 def test_offsets_inside_a_word_take_the_whole_piece(wordpiece):

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 from test_main import run
@@ -147,6 +148,8 @@ def test_the_preset_goes_by_width_and_is_named(capsys, tmp_path):
 
     assert (chosen(256), chosen(768)) == (PRESETS["small"], PRESETS["spanbert"])
     assert chosen(1024, "--preset", "bert-squad2", "--seed", "4").batch_size == 48
+    assert chosen(256, "--preset", "short-first") == PRESETS["short-first"] and PRESETS["short-first"].answers_only
+    assert chosen(256, "--answers-only") == replace(PRESETS["small"], answers_only=True)
     code, _, err = run(capsys, "finetune", "squad", "--data", READER, "--init-from", TINY, "--output", tmp_path / "m",
                        "--preset", "large")
-    assert code == 2 and "small, bert-squad1, bert-squad2, spanbert" in err
+    assert code == 2 and "short-first, small, bert-squad1, bert-squad2, spanbert" in err

@@ -22,12 +22,14 @@ def add_finetune_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--vocabulary", help="its vocabulary, if it does not lie there")
     parser.add_argument("--untrained", action="store_true", help="a control: the checkpoint's sizes, new weights")
     parser.add_argument("--output", required=True, help="folder of the fine-tuned model")
-    parser.add_argument("--preset", help="small, bert-squad1, bert-squad2, spanbert (default: by width)")
+    parser.add_argument("--preset", help="short-first, small, bert-squad1, bert-squad2, spanbert (default: by width)")
     parser.add_argument("--epochs", type=float)
     parser.add_argument("--batch-size", type=int, help="full windows in a batch; shorter ones go together")
     parser.add_argument("--learning-rate", type=float, help="peak learning rate")
     parser.add_argument("--length", type=int, help="positions of a window")
     parser.add_argument("--stride", type=int, help="context pieces from one window to the next")
+    parser.add_argument("--answers-only", action="store_true", default=None,
+                        help="leave out windows that miss their question's answer")
     parser.add_argument("--seed", type=int)
     parser.add_argument("--resume", action="store_true", help="go on with a stopped run of the same options")
 
@@ -89,7 +91,8 @@ def chosen_settings(options: argparse.Namespace, width: int = 0):
     preset = options.preset or ("small" if width < 768 else "spanbert")
     if preset not in PRESETS:
         raise InputError(f'the preset "{preset}" is unknown: use one of {", ".join(PRESETS)}.')
-    given = {name: getattr(options, name) for name in ("epochs", "batch_size", "length", "stride", "seed")}
+    names = "epochs", "batch_size", "length", "stride", "seed", "answers_only"
+    given = {name: getattr(options, name) for name in names}
     given["peak_learning_rate"] = options.learning_rate
     given = {name: value for name, value in given.items() if value is not None}
     for name, value in given.items():

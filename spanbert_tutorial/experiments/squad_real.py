@@ -1,11 +1,12 @@
 """Question answering on real questions: two pre-trained starts and new weights, several seeds, and baselines that learn
-nothing. Chapters: `book/tasks/question_answering`, `book/tasks/squad`.
+nothing. Chapter: `book/tasks/real_questions`.
 
     python -m spanbert_tutorial.experiments.squad_real --data FOLDER --models FOLDER --output FILE
 
-SQuAD 1.1: trained on a part of its training set and two further sets, scored on a half of its development set. SQuAD
-2.0: each model of before is trained on, on articles of the 2.0 files, and scored on other articles; the threshold for
-"no answer" is chosen on a third group. A stopped command goes on where it was.
+SQuAD 1.1: trained on a part of its training set and two further sets, first in short windows around the answers, then
+in full ones; scored on a half of its development set. SQuAD 2.0: each model of before is trained on, on articles of
+the 2.0 files, and scored on other articles; the threshold for "no answer" is chosen on a third group. A stopped command
+goes on where it was.
 """
 
 import argparse
@@ -25,20 +26,17 @@ from spanbert_tutorial.data_files import data_path
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.pretraining import start_positions_from_sinusoids
 from spanbert_tutorial.tasks import squad
-from spanbert_tutorial.tasks.answer_figures import predictions, score_windows
-from spanbert_tutorial.tasks.question_answering import FineTuning, QuestionAnswerer, fine_tune
+from spanbert_tutorial.tasks.question_answering import QuestionAnswerer
+from spanbert_tutorial.tasks.real_questions import STAGES, Guessed, answered, fine_tune_in_stages, tuned
 from spanbert_tutorial.tasks.squad import Question
 from spanbert_tutorial.tasks.squad_negatives import Guess, WordWeights, lexical_guess, type_guess
 from spanbert_tutorial.wordpiece import WordPiece
 
-Guessed = tuple[dict[str, str], Sequence[Question], dict[str, float]]  # texts and null scores by id
 STARTS = ("spanbert-mini", "bert-mini", "new weights")
 TRAIN = ("train-v1.1-part", "squadshifts-reddit", "squadshifts-amazon_reviews")
 TEST = "dev-v1.1-half"
 WITH_UNANSWERABLE = ("train-v2.0-part", "dev-v2.0-half")
 SEEDS = 3
-SQUAD1 = FineTuning(epochs=3)
-SQUAD2 = FineTuning(epochs=3, peak_learning_rate=3e-4)
 
 
 def read(folder: Path, names: Sequence[str]) -> list[Question]:
@@ -75,19 +73,6 @@ def scored(answerer: QuestionAnswerer, questions: Sequence[Question], tune: Sequ
     return tuned(test, answered(answerer, tune)) if tune else squad.score(*test[:2])
 
 
-def answered(answerer: QuestionAnswerer, questions: Sequence[Question]) -> Guessed:
-    """What a model says."""
-    texts, odds = predictions(score_windows(answerer, questions))
-    return texts, questions, odds
-
-
-def tuned(test: Guessed, tune: Guessed) -> dict[str, float]:
-    """Scores at the threshold that is best on `tune`, and `same`: F1 with one tuned on the test questions."""
-    threshold = squad.chosen_threshold(*tune)
-    same = squad.best_threshold(*test)[0]
-    return {**squad.score(*test, threshold), "threshold": threshold, "same": same}
-
-
 def baselines(data: dict[str, list[Question]]) -> dict[str, dict]:
     """What needs no training: two guessers, abstaining, and people."""
     found: dict[str, dict] = {"people": {"squad1": squad.human_score(data["squad1 test"])},
@@ -119,12 +104,13 @@ def runs_of(name: str, seed: int, data: dict[str, list[Question]], models: Path)
     """Fine-tunes one start on SQuAD 1.1, then on 2.0; the models of the first seed are kept in `models`."""
     encoder, wordpiece = start(name, seed)
     rows = []
-    for task, settings in (("squad1", SQUAD1), ("squad2", SQUAD2)):
-        settings = replace(settings, seed=seed)
-        answerer, history = fine_tune(encoder, wordpiece, data[f"{task} train"], settings)
+    for task, stages in STAGES.items():
+        stages = [replace(stage, seed=seed) for stage in stages]
+        answerer, histories = fine_tune_in_stages(encoder, wordpiece, data[f"{task} train"], stages)
+        taken = [{"settings": asdict(settings), "steps": len(history.steps), "loss": history.mean("loss", 100)}
+                 for settings, history in zip(stages, histories, strict=True)]
         result = scored(answerer, data[f"{task} test"], data.get(f"{task} tune", ()))
-        row = {"start": name, "task": task, "seed": seed, "settings": asdict(settings)}
-        rows.append({**row, "steps": len(history.steps), "loss": history.mean("loss", 100), "score": result})
+        rows.append({"start": name, "task": task, "seed": seed, "stages": taken, "score": result})
         print(name, task, seed, {measure: round(value, 2) for measure, value in result.items()}, flush=True)
         if seed == 0:
             target = models / f"{name.replace(' ', '-')}-{task}"

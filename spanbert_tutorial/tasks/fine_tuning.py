@@ -31,7 +31,8 @@ class Input(Protocol):
 @dataclass(frozen=True)
 class FineTuning:
     """Settings of a run. batch_size: full windows; shorter ones go together, to as many tokens. length, stride: of the
-    windows, in positions and in context pieces."""
+    windows, in positions and in context pieces. answers_only: whether windows that miss a question's answer are left
+    out; a model that is to see when there is none needs them."""
 
     epochs: float = 2.0
     batch_size: int = 32
@@ -40,6 +41,7 @@ class FineTuning:
     stride: int = 128
     seed: int = 0
     dropout: float = 0.1
+    answers_only: bool = False
 
     def recipe(self, tokens: int) -> Recipe:
         """AdamW, one tenth of the steps to warm up, as in SpanBERT's released code; β₂ = 0.999 as there. tokens: of all

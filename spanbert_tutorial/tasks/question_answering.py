@@ -54,13 +54,17 @@ class QuestionAnsweringModel(nn.Module):
 # --- fine-tuning --------------------------------------------------------------------------------------------
 
 
-# BERT §4.2, §4.3 and SpanBERT appendix B, for base and large; the small sizes of this book need larger steps.
+# BERT §4.2, §4.3 and SpanBERT appendix B, for base and large; the small sizes of this book need larger steps, more of
+# them, and begin with short windows around the answers ("short-first", then "small" from there).
 PRESETS = {
-    "small": FineTuning(),
+    "short-first": FineTuning(
+        epochs=1.5, batch_size=16, peak_learning_rate=3e-4, length=96, stride=64, dropout=0.0, answers_only=True),
+    "small": FineTuning(epochs=1.5, batch_size=8, peak_learning_rate=3e-4, dropout=0.0),
     "bert-squad1": FineTuning(epochs=3, peak_learning_rate=5e-5, length=384),
     "bert-squad2": FineTuning(epochs=2, batch_size=48, peak_learning_rate=5e-5, length=384),
     "spanbert": FineTuning(epochs=4, peak_learning_rate=2e-5, length=512),
 }
+NO_ANSWER = (0, 0)  # [CLS] begins and ends it
 
 
 class QuestionAnsweringData:
@@ -81,8 +85,11 @@ class QuestionAnsweringData:
                 made = windows(encoded, wordpiece, settings.length, settings.stride)
             except InputError as error:
                 raise InputError(f"question {question.id}: {error}") from None
-            self.windows += made
-            self.targets += [target(window, answer_pieces(encoded, question)) for window in made]
+            for window in made:
+                place = target(window, answer_pieces(encoded, question))
+                if place != NO_ANSWER or not (settings.answers_only and question.answers):
+                    self.windows.append(window)
+                    self.targets.append(place)
 
     def __len__(self) -> int:
         return len(self.windows)
@@ -108,9 +115,9 @@ def answer_pieces(encoded: Encoded, question: Question) -> tuple[int, int] | Non
 
 
 def target(window: Window, pieces: tuple[int, int] | None) -> tuple[int, int]:
-    """Positions of the answer in a window; (0, 0), that is [CLS], unless it holds the whole answer."""
+    """Positions of the answer in a window; [CLS] twice, unless it holds the whole answer."""
     if pieces is None or pieces[0] < window.start or pieces[1] >= window.end:
-        return 0, 0
+        return NO_ANSWER
     shift = window.first - window.start
     return pieces[0] + shift, pieces[1] + shift
 

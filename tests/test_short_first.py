@@ -1,0 +1,58 @@
+"""The experiment on short windows, on a toy size."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+import torch
+
+from spanbert_tutorial.bert import BertEncoder, EncoderConfig
+from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.experiments import short_first, squad_real
+from spanbert_tutorial.tasks.squad import read
+from spanbert_tutorial.wordpiece import WordPiece
+
+WORDPIECE = WordPiece.from_file(data_path("checkpoints", "mini-start", "tokenizer.json"))
+QUESTIONS = [question for question in read(data_path("reader", "reader.json")) if question.answers]
+
+
+def tiny(name="spanbert-mini", seed=0):
+    config = EncoderConfig.tiny(vocab_size=len(WORDPIECE), max_position_embeddings=256, num_hidden_layers=1)
+    return BertEncoder(config, torch.Generator().manual_seed(seed)), WORDPIECE
+
+
+def test_every_arm_reads_the_same_number_of_pieces():
+    for arm, parts in short_first.ARMS.items():
+        assert sum(share for _, share in parts) == 1.0
+        row = short_first.one(arm, 0, *tiny(), QUESTIONS[:40], QUESTIONS[40:50], pieces=16_384)
+        read_pieces = sum(stage["steps"] * stage["settings"]["batch_size"] * stage["settings"]["length"]
+                          for stage in row["stages"])
+        assert read_pieces == pytest.approx(16_384, rel=0.1)  # whole steps
+        assert 0 <= row["score"]["exact"] <= row["score"]["f1"] <= 100
+
+
+def test_a_stopped_command_goes_on_and_seeds_repeat(tmp_path, monkeypatch):
+    monkeypatch.setattr(short_first, "split", lambda folder: (QUESTIONS[:40], QUESTIONS[40:50]))
+    monkeypatch.setattr(squad_real, "start", tiny)
+    monkeypatch.setattr(short_first.one, "__defaults__", (2_000,))
+    output = tmp_path / "short.json"
+    short_first.run_all(tmp_path, output, 1)
+    first = json.loads(output.read_text(encoding="utf-8"))
+    assert [row["arm"] for row in first["rows"]] == list(short_first.ARMS)
+    output.write_text(json.dumps({**first, "rows": first["rows"][1:]}), encoding="utf-8")
+    short_first.run_all(tmp_path, output, 1)
+    again = json.loads(output.read_text(encoding="utf-8"))["rows"]
+    assert again == first["rows"][1:] + first["rows"][:1]
+
+
+def test_a_missing_folder_is_named(tmp_path, capsys):
+    assert short_first.main(["--data", str(tmp_path), "--output", str(tmp_path / "out.json")]) == 2
+    assert "does not exist" in capsys.readouterr().err
+
+
+@pytest.mark.real_data
+def test_no_article_is_trained_on_and_scored():
+    train, test = short_first.split(Path(os.environ["SPANBERT_TUTORIAL_REAL_DATA"], "squad"))
+    assert not {question.title for question in train} & {question.title for question in test}
+    assert len(test) == short_first.HELD_OUT and len(train) > 25_000
