@@ -1,4 +1,5 @@
-"""The command line: `python -m spanbert_tutorial pretrain`, `finetune`, `evaluate`, `answer`, `almanac` or `ablate`.
+"""The command line: `python -m spanbert_tutorial pretrain`, `finetune`, `evaluate`, `answer`, `make-questions`,
+`almanac` or `ablate`.
 
 Bad input gives one sentence and exit code 2. Chapter: `book/spanbert/pretraining_spanbert`.
 """
@@ -24,6 +25,8 @@ def parser() -> argparse.ArgumentParser:
     squad.add_evaluate_options(score)
     ask = commands.add_parser("answer", help="answer a question on a text file")
     squad.add_answer_options(ask)
+    make = commands.add_parser("make-questions", help="make questions from text by rule, to fine-tune on first")
+    squad.add_make_options(make)
     world = commands.add_parser("almanac", help="write the almanac again from its seed")
     world.add_argument("--output", required=True, help="folder to write documents and vocabulary to")
     ablate = commands.add_parser("ablate", help="token against span masking, with and without SBO, over several seeds")
@@ -56,7 +59,8 @@ def main(arguments: list[str] | None = None) -> int:
     """Runs a command; returns the exit code."""
     options = parser().parse_args(arguments)
     commands = {"pretrain": pretrain.pretrain, "finetune": squad.finetune, "evaluate": squad.evaluate,
-                "answer": squad.answer, "almanac": almanac_command, "ablate": ablate_command}
+                "answer": squad.answer, "make-questions": squad.make_questions, "almanac": almanac_command,
+                "ablate": ablate_command}
     try:
         commands[options.command](options)
     except InputError as error:

@@ -17,8 +17,8 @@ from spanbert_tutorial.pretraining import fill
 REAL = Path(os.environ.get("SPANBERT_TUTORIAL_REAL_DATA", "unset"))
 OBJECTIVES = {"mini-start": "mlm", "bert-mini": "mlm+nsp", "spanbert-mini": "span+sbo"}
 BELOW = {"mini-start": 3.7, "bert-mini": 3.7, "spanbert-mini": 3.2}  # nats below the unigram entropy, at least
-PARTS = {"mini-start": {"short": "short.jsonl", "long": "metrics.jsonl"}, "bert-mini": {"own": "metrics.jsonl"},
-         "spanbert-mini": {"own": "metrics.jsonl"}}
+TWIN = {"first": "first.jsonl", "second": "metrics.jsonl"}
+PARTS = {"mini-start": {"short": "short.jsonl", "long": "metrics.jsonl"}, "bert-mini": TWIN, "spanbert-mini": TWIN}
 
 
 def folder(name):
@@ -55,14 +55,24 @@ def test_the_card_repeats_the_metrics(name):
 
 
 def test_the_twins_had_the_same_beginning_steps_and_tokens():
-    lines = [json.loads((folder(name) / "metrics.jsonl").read_text(encoding="utf-8").splitlines()[-1])
-             for name in ("bert-mini", "spanbert-mini")]
-    assert lines[0]["step"] == lines[1]["step"]
-    assert lines[0]["tokens"] == pytest.approx(lines[1]["tokens"], rel=0.02)
-    commands = [re.search(r"python -m spanbert_tutorial pretrain .*?--output", card(name), flags=re.DOTALL)[0]
+    for file in TWIN.values():
+        lines = [json.loads((folder(name) / file).read_text(encoding="utf-8").splitlines()[-1])
+                 for name in ("bert-mini", "spanbert-mini")]
+        assert lines[0]["step"] == lines[1]["step"]
+        assert lines[0]["tokens"] == pytest.approx(lines[1]["tokens"], rel=0.02)
+    commands = [re.findall(r"python -m spanbert_tutorial pretrain .*?--half", card(name), flags=re.DOTALL)
                 for name in ("bert-mini", "spanbert-mini")]
-    assert commands[0].replace("mlm+nsp", "span+sbo") == commands[1].replace("--keep-start 0.2 ", "")
-    assert "--init-from data/checkpoints/mini-start" in commands[1]
+    assert len(commands[0]) == len(TWIN)
+    for bert, spanbert in zip(*commands, strict=True):
+        assert bert.replace("mlm+nsp", "span+sbo") == re.sub(r"--keep-start [\d.]+ ", "", spanbert)
+    assert "--init-from data/checkpoints/mini-start" in commands[1][0]
+
+
+@pytest.mark.parametrize("name", ["bert-mini", "spanbert-mini"])
+def test_a_hundred_million_tokens_were_read(name):
+    rows = re.findall(r"^\| (?:beginning|first|second) .* ([\d.]+) M \|", card(name), flags=re.MULTILINE)
+    assert len(rows) == 3 and sum(map(float, rows)) >= 100
+    assert f"In all {sum(map(float, rows)):.1f} M tokens" in card(name)
 
 
 def test_the_examples_of_the_card_are_what_the_heads_say(shipped):

@@ -11,6 +11,7 @@ from spanbert_tutorial.bert import BertEncoder, EncoderConfig
 from spanbert_tutorial.data_files import data_path
 from spanbert_tutorial.experiments import short_first, squad_real
 from spanbert_tutorial.tasks.squad import read
+from spanbert_tutorial.tasks.squad_files import write
 from spanbert_tutorial.wordpiece import WordPiece
 
 WORDPIECE = WordPiece.from_file(data_path("checkpoints", "mini-start", "tokenizer.json"))
@@ -22,32 +23,38 @@ def tiny(name="spanbert-mini", seed=0):
     return BertEncoder(config, torch.Generator().manual_seed(seed)), WORDPIECE
 
 
-def test_every_arm_reads_the_same_number_of_pieces():
-    for arm, parts in short_first.ARMS.items():
-        assert sum(share for _, share in parts) == 1.0
-        row = short_first.one(arm, 0, *tiny(), QUESTIONS[:40], QUESTIONS[40:50], pieces=16_384)
-        read_pieces = sum(stage["steps"] * stage["settings"]["batch_size"] * stage["settings"]["length"]
-                          for stage in row["stages"])
-        assert read_pieces == pytest.approx(16_384, rel=0.1)  # whole steps
-        assert 0 <= row["score"]["exact"] <= row["score"]["f1"] <= 100
+GROUPS = {"real": QUESTIONS[:40], "made": QUESTIONS[50:80], "test": QUESTIONS[40:50]}
+
+
+@pytest.mark.parametrize("arm", short_first.ARMS)
+def test_every_arm_reads_the_same_number_of_pieces_or_twice_as_many(arm):
+    often = 2 if arm.endswith(("twice as long", "made questions first")) else 1
+    assert sum(share for _, _, share in short_first.ARMS[arm]) == often
+    row = short_first.one(arm, 0, *tiny(), GROUPS, pieces=16_384)
+    assert [stage["questions"] for stage in row["stages"]] == [name for name, _, _ in short_first.ARMS[arm]]
+    read_pieces = sum(stage["steps"] * stage["settings"]["batch_size"] * stage["settings"]["length"]
+                      for stage in row["stages"])
+    assert read_pieces == pytest.approx(often * 16_384, rel=0.1)  # whole steps
+    assert 0 <= row["score"]["exact"] <= row["score"]["f1"] <= 100
 
 
 def test_a_stopped_command_goes_on_and_seeds_repeat(tmp_path, monkeypatch):
     monkeypatch.setattr(short_first, "split", lambda folder: (QUESTIONS[:40], QUESTIONS[40:50]))
     monkeypatch.setattr(squad_real, "start", tiny)
     monkeypatch.setattr(short_first.one, "__defaults__", (2_000,))
-    output = tmp_path / "short.json"
-    short_first.run_all(tmp_path, output, 1)
+    output, made = tmp_path / "short.json", tmp_path / "made.json"
+    write(made, GROUPS["made"], "made")
+    short_first.run_all(tmp_path, made, output, 1)
     first = json.loads(output.read_text(encoding="utf-8"))
     assert [row["arm"] for row in first["rows"]] == list(short_first.ARMS)
     output.write_text(json.dumps({**first, "rows": first["rows"][1:]}), encoding="utf-8")
-    short_first.run_all(tmp_path, output, 1)
+    short_first.run_all(tmp_path, made, output, 1)
     again = json.loads(output.read_text(encoding="utf-8"))["rows"]
     assert again == first["rows"][1:] + first["rows"][:1]
 
 
 def test_a_missing_folder_is_named(tmp_path, capsys):
-    assert short_first.main(["--data", str(tmp_path), "--output", str(tmp_path / "out.json")]) == 2
+    assert short_first.main([f"--{name}={tmp_path / name}" for name in ("data", "made", "output")]) == 2
     assert "does not exist" in capsys.readouterr().err
 
 

@@ -1,16 +1,19 @@
-"""`finetune squad`, `evaluate squad`, `answer`: question answering on the command line. Chapter: `book/tasks/squad`."""
+"""`finetune squad`, `evaluate squad`, `answer`, `make-questions`: question answering on the command line. Chapter:
+`book/tasks/squad`.
+"""
 
 import argparse
 import hashlib
 import json
 import os
 import shutil
+import sys
 import tempfile
 import warnings
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from spanbert_tutorial.commands.run_state import check_state, kept
+from spanbert_tutorial.commands.run_state import check_state, kept, read_titles
 from spanbert_tutorial.errors import InputError
 
 
@@ -51,6 +54,14 @@ def add_answer_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--question", required=True)
     parser.add_argument("--context-file", required=True, help="text file (UTF-8)")
     parser.add_argument("--threshold", type=float, default=0.0, help="no answer above this null score − score")
+
+
+def add_make_options(parser: argparse.ArgumentParser) -> None:
+    """Options of `make-questions`."""
+    parser.add_argument("--corpus", required=True, help="text file, .jsonl file, a folder of them, or a hub name")
+    parser.add_argument("--leave-out", help="file of document titles to leave out, one a line")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--output", required=True, help="SQuAD file to write (.json, also .xz, .gz)")
 
 
 def finetune(options: argparse.Namespace) -> None:
@@ -204,3 +215,21 @@ def answer(options: argparse.Namespace) -> None:
     found = answerer.answer(options.question, context, options.threshold)
     print(found.text or "(no answer)")
     print(f"score {found.score:.2f}, null score {found.null_score:.2f}, characters {found.start} to {found.end}")
+
+
+def make_questions(options: argparse.Namespace) -> None:
+    """Questions made by rule from the documents of a corpus, as a SQuAD file to fine-tune on."""
+    from tqdm import tqdm
+
+    from spanbert_tutorial.checkpoints import check_output
+    from spanbert_tutorial.corpora import documents
+    from spanbert_tutorial.tasks import made_questions as made
+    from spanbert_tutorial.tasks.squad_files import write
+
+    output, texts = check_output(options.output), documents(options.corpus, read_titles(options.leave_out))
+    questions = [*tqdm(made.made_questions(texts, options.seed), unit=" questions", file=sys.stdout, mininterval=0.5)]
+    if not questions:
+        raise InputError(f"no sentence of {options.corpus} has {made.FEWEST_WORDS} to {made.MOST_WORDS} words: give "
+                         "running text.")
+    write(output, questions, "made-1")
+    print(f"{len(questions):,} questions: {output}")

@@ -104,20 +104,25 @@ def column(content: dict, part: str, *names: str, **chosen) -> list[float]:
 
 def command(
     purpose: str,
-    run_all: Callable[[Path, int], None],
-    seeds: int,
+    run_all: Callable[..., None],
+    seeds: int | None,
     arguments: list[str] | None,
     goes_on: bool = False,
+    **inputs: str,
 ) -> int:
-    """The command line of an experiment; returns the exit code. goes_on: whether `run_all` continues an output."""
+    """The command line of an experiment; returns the exit code. seeds: how many unless told, None where there is one
+    only. goes_on: whether `run_all` continues an output. inputs: name → what it is, of further paths."""
     options = argparse.ArgumentParser(description=purpose)
+    for name, meaning in inputs.items():
+        options.add_argument(f"--{name}", type=Path, required=True, help=meaning)
     options.add_argument("--output", type=Path, required=True, help="JSON file of the results")
-    options.add_argument("--seeds", type=int, default=seeds)
+    if seeds is not None:
+        options.add_argument("--seeds", type=int, default=seeds)
     chosen = options.parse_args(arguments)
     try:
         if not (goes_on and chosen.output.exists()):
             check_output(chosen.output)
-        run_all(chosen.output, chosen.seeds)
+        run_all(**vars(chosen))
     except InputError as error:
         print(error, file=sys.stderr)
         return 2

@@ -8,7 +8,6 @@ corpus stands beside them. Of the second, once more without what this book chang
 sinusoids, and the deviation 0.03 of the first weights. A stopped command goes on.
 """
 
-import argparse
 import json
 import sys
 import time
@@ -18,9 +17,7 @@ from tempfile import TemporaryDirectory
 
 from spanbert_tutorial import runs
 from spanbert_tutorial.ablation import CURVE_EVERY, surroundings, write_whole
-from spanbert_tutorial.checkpoints import check_output
-from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.experiments.continued import curve, rounded
+from spanbert_tutorial.experiments.continued import command, curve, rounded
 
 SEEDS = 3
 RUN = replace(runs.RUNS["mini"], objective="mlm", steps=1_500, length=64, batch_size=32)
@@ -52,12 +49,12 @@ def one(run: runs.Run, first: runs.Text | None, text: runs.Text) -> dict:
     return {"curves": curves, "held_out": measured, "seconds": round(time.monotonic() - began)}
 
 
-def run_all(corpus: str, output: Path, seeds: int, run: runs.Run = RUN, pieces: int = 8_000) -> None:
+def run_all(corpus: str | Path, output: Path, seeds: int, run: runs.Run = RUN, pieces: int = 8_000) -> None:
     """All arms with every seed; `output` is rewritten after each, and what it holds is not run again."""
     rows = json.loads(output.read_text(encoding="utf-8"))["rows"] if output.exists() else []
     done = {(row["arm"], row["seed"]) for row in rows}
     with TemporaryDirectory() as scratch:
-        text = runs.open_text(corpus, Path(scratch, "corpus"), vocab_size=pieces)
+        text = runs.open_text(str(corpus), Path(scratch, "corpus"), vocab_size=pieces)
         easy = runs.open_text("almanac", Path(scratch, "almanac"), Path(scratch, "corpus", "tokenizer.json"))
         unigram = {"almanac": easy.unigram_entropy, "corpus": text.unigram_entropy}
         texts = {None: None, "corpus": text, "almanac": easy}
@@ -87,19 +84,8 @@ def content(rows: list[dict], run: runs.Run, unigram: dict, pieces: int, vocabul
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description="Easy text first, at mini size, with controls.")
-    parser.add_argument("--corpus", required=True, help="text file, .jsonl file, a folder of them, or a hub name")
-    parser.add_argument("--output", type=Path, required=True, help="JSON file of the results")
-    parser.add_argument("--seeds", type=int, default=SEEDS)
-    options = parser.parse_args(arguments)
-    try:
-        if not options.output.exists():
-            check_output(options.output)
-        run_all(options.corpus, options.output, options.seeds)
-    except InputError as error:
-        print(error, file=sys.stderr)
-        return 2
-    return 0
+    corpus = "text file, .jsonl file, a folder of them, or a hub name"
+    return command("Easy text first, at mini size, with controls.", run_all, SEEDS, arguments, True, corpus=corpus)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ the articles of that half that it was not trained on. Measure: AUC of the null s
 of the same texts, with 95 % bootstrap intervals over articles.
 """
 
-import argparse
 import json
 import sys
 from collections.abc import Callable, Sequence
@@ -17,10 +16,9 @@ from pathlib import Path
 import numpy as np
 
 from spanbert_tutorial import ablation
-from spanbert_tutorial.checkpoints import check_output
 from spanbert_tutorial.data_files import data_path
-from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.experiments import squad_real
+from spanbert_tutorial.experiments.continued import command
 from spanbert_tutorial.tasks.answer_figures import predictions, score_windows
 from spanbert_tutorial.tasks.question_answering import QuestionAnswerer
 from spanbert_tutorial.tasks.squad import Question
@@ -96,10 +94,9 @@ def compare(questions: Sequence[Question], null_scores: NullScores) -> dict[str,
     return result
 
 
-def run_all(folder: Path, output: Path) -> None:
+def run_all(data: Path, output: Path) -> None:
     """All three readers; writes the results whole."""
-    check_output(output)
-    questions, unseen = squad_real.read(folder, ["dev-v2.0-half"]), squad_real.by_article(folder)["test"]
+    questions, unseen = squad_real.read(data, ["dev-v2.0-half"]), squad_real.by_article(data)["test"]
     weights = weights_of(questions)
     answerer = QuestionAnswerer.from_pretrained(data_path("checkpoints", MODEL))
 
@@ -110,8 +107,8 @@ def run_all(folder: Path, output: Path) -> None:
     results = {"lexical": compare(questions, lambda group: [lexical_guess(q, weights).null_score for q in group]),
                "type": compare(questions, lambda group: [type_guess(q, weights).null_score for q in group]),
                "trained": compare(unseen, trained)}
-    command = "python -m spanbert_tutorial.experiments.negatives --data FOLDER --output FILE"
-    content = {"command": command, "surroundings": ablation.surroundings(), "model": MODEL,
+    text = "python -m spanbert_tutorial.experiments.negatives --data FOLDER --output FILE"
+    content = {"command": text, "surroundings": ablation.surroundings(), "model": MODEL,
                "articles": {"lexical": len({q.title for q in questions}), "trained": len({q.title for q in unseen})},
                "results": results}
     print(json.dumps(results, indent=1))
@@ -119,16 +116,8 @@ def run_all(folder: Path, output: Path) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    options = argparse.ArgumentParser(description="Which questions without an answer are easy to find.")
-    options.add_argument("--data", type=Path, required=True, help="folder of SQuAD files (.json.xz)")
-    options.add_argument("--output", type=Path, required=True, help="JSON file of the results")
-    chosen = options.parse_args(arguments)
-    try:
-        run_all(chosen.data, chosen.output)
-    except InputError as error:
-        print(error, file=sys.stderr)
-        return 2
-    return 0
+    purpose, data = "Which questions without an answer are easy to find.", "folder of SQuAD files (.json.xz)"
+    return command(purpose, run_all, None, arguments, data=data)
 
 
 if __name__ == "__main__":

@@ -1,14 +1,15 @@
-"""Short windows first, on real questions: three ways to spend the same number of pieces. Chapter:
+"""What to do before full windows, on real questions: ways to spend the same number of pieces. Chapter:
 `book/tasks/real_questions`.
 
-    python -m spanbert_tutorial.experiments.short_first --data FOLDER --output FILE
+    python -m spanbert_tutorial make-questions --corpus WIKIPEDIA --leave-out data/squad_titles.txt --output MADE
+    python -m spanbert_tutorial.experiments.short_first --data FOLDER --made MADE --output FILE
 
-Each run starts from `spanbert-mini` and reads the same questions: in full windows, all of them; in full windows that
-hold the answer; or half of the pieces in short windows around the answers, half in full ones. Scored on articles of
-SQuAD's training set that no run has seen. A stopped command goes on.
+Each run starts from `spanbert-mini` and reads the same real questions: in full windows, all of them; in full windows
+that hold the answer; or half of the pieces in short windows around the answers, half in full ones. Two more spend twice
+as much: on the real questions for twice as long, or half of it on made questions before. Scored on articles of SQuAD's
+training set that no run has seen. A stopped command goes on.
 """
 
-import argparse
 import json
 import sys
 from dataclasses import asdict, replace
@@ -18,9 +19,8 @@ import numpy as np
 
 from spanbert_tutorial.ablation import surroundings, write_whole
 from spanbert_tutorial.bert import BertEncoder
-from spanbert_tutorial.checkpoints import check_output
-from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.experiments import squad_real
+from spanbert_tutorial.experiments.continued import command
 from spanbert_tutorial.tasks import squad
 from spanbert_tutorial.tasks.question_answering import FineTuning, QuestionAnsweringData
 from spanbert_tutorial.tasks.real_questions import STAGES, answered, fine_tune_in_stages
@@ -28,12 +28,15 @@ from spanbert_tutorial.tasks.squad import Question
 from spanbert_tutorial.wordpiece import WordPiece
 
 SEEDS = 3
-QUESTIONS, HELD_OUT, PIECES = 8_000, 1_200, 2_000_000
+QUESTIONS, MADE, HELD_OUT, PIECES = 8_000, 20_000, 1_200, 2_000_000
+COMMAND = "python -m spanbert_tutorial.experiments.short_first --data FOLDER --made MADE --output FILE"
 SHORT, FULL = STAGES["squad1"]
-ARMS = {  # of each stage the settings and its share of the pieces
-    "full windows, all": ((replace(FULL, answers_only=False), 1.0),),
-    "full windows with the answer": ((FULL, 1.0),),
-    "short windows first": ((SHORT, 0.5), (FULL, 0.5)),
+ARMS = {  # of each stage the questions, the settings and the share of the pieces
+    "full windows, all": (("real", replace(FULL, answers_only=False), 1.0),),
+    "full windows with the answer": (("real", FULL, 1.0),),
+    "short windows first": (("real", SHORT, 0.5), ("real", FULL, 0.5)),
+    "short windows first, twice as long": (("real", SHORT, 1.0), ("real", FULL, 1.0)),
+    "made questions first": (("made", SHORT, 1.0), ("real", SHORT, 0.5), ("real", FULL, 0.5)),
 }
 
 
@@ -60,47 +63,38 @@ def for_pieces(settings: FineTuning, questions: list[Question], wordpiece: WordP
 
 
 def one(
-    arm: str, seed: int, encoder: BertEncoder, wordpiece: WordPiece, train: list[Question], test: list[Question],
+    arm: str, seed: int, encoder: BertEncoder, wordpiece: WordPiece, groups: dict[str, list[Question]],
     pieces: float = PIECES,
 ) -> dict:
-    """Trains one model for so many pieces, and scores it."""
-    stages = [for_pieces(replace(settings, seed=seed), train, wordpiece, share * pieces)
-              for settings, share in ARMS[arm]]
-    answerer, histories = fine_tune_in_stages(encoder, wordpiece, train, stages)
-    score = squad.score(*answered(answerer, test)[:2])
-    taken = [{"settings": asdict(stage), "steps": len(history.steps), "loss": round(history.mean("loss", 50), 4)}
-             for stage, history in zip(stages, histories, strict=True)]
+    """Trains one model for so many pieces on the groups `real` and `made`, and scores it on `test`."""
+    taken = []
+    for name, settings, share in ARMS[arm]:
+        stage = for_pieces(replace(settings, seed=seed), groups[name], wordpiece, share * pieces)
+        answerer, (history,) = fine_tune_in_stages(encoder, wordpiece, groups[name], [stage])
+        loss = round(history.mean("loss", 50), 4)
+        taken.append({"questions": name, "settings": asdict(stage), "steps": len(history.steps), "loss": loss})
+    score = squad.score(*answered(answerer, groups["test"])[:2])
     figures = {name: round(score[name], 4) for name in ("exact", "f1")}
     return {"arm": arm, "seed": seed, "stages": taken, "score": figures}
 
 
-def run_all(folder: Path, output: Path, seeds: int) -> None:
+def run_all(data: Path, made: Path, output: Path, seeds: int) -> None:
     """All arms with every seed; `output` is written whole after each, and what it holds is not run again."""
     rows = json.loads(output.read_text(encoding="utf-8"))["rows"] if output.exists() else []
     done = {(row["arm"], row["seed"]) for row in rows}
-    train, test = split(folder)
-    command = f"python -m spanbert_tutorial.experiments.short_first --data FOLDER --output FILE --seeds {seeds}"
+    (train, test), many = split(data), squad.read(made)
     for seed, arm in [(seed, arm) for seed in range(seeds) for arm in ARMS if (arm, seed) not in done]:
-        rows.append(one(arm, seed, *squad_real.start("spanbert-mini", seed), drawn(train, QUESTIONS, seed), test))
+        groups = {"real": drawn(train, QUESTIONS, seed), "made": drawn(many, MADE, seed), "test": test}
+        rows.append(one(arm, seed, *squad_real.start("spanbert-mini", seed), groups))
         print(arm, seed, rows[-1]["score"], flush=True)
-        write_whole(output, {"command": command, "surroundings": surroundings(), "start": "spanbert-mini",
-                             "questions": QUESTIONS, "held_out": len(test), "pieces": PIECES, "rows": rows})
+        write_whole(output, {"command": f"{COMMAND} --seeds {seeds}", "surroundings": surroundings(),
+                             "start": "spanbert-mini", "questions": QUESTIONS, "made": MADE, "held_out": len(test),
+                             "pieces": PIECES, "rows": rows})
 
 
 def main(arguments: list[str] | None = None) -> int:
-    options = argparse.ArgumentParser(description="Short windows first, on real questions, with controls.")
-    options.add_argument("--data", type=Path, required=True, help="folder of SQuAD files (.json.xz)")
-    options.add_argument("--output", type=Path, required=True, help="JSON file of the results")
-    options.add_argument("--seeds", type=int, default=SEEDS)
-    chosen = options.parse_args(arguments)
-    try:
-        if not chosen.output.exists():
-            check_output(chosen.output)
-        run_all(chosen.data, chosen.output, chosen.seeds)
-    except InputError as error:
-        print(error, file=sys.stderr)
-        return 2
-    return 0
+    inputs = {"data": "folder of SQuAD files (.json.xz)", "made": "SQuAD file of `make-questions`"}
+    return command("Stages before full windows, with controls.", run_all, SEEDS, arguments, True, **inputs)
 
 
 if __name__ == "__main__":

@@ -5,10 +5,10 @@ document does not state makes one without an answer. Wordings: `data/almanac/que
 """
 
 import json
-import lzma
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +16,8 @@ import numpy as np
 from spanbert_tutorial import almanac
 from spanbert_tutorial.almanac_world import Entity, World
 from spanbert_tutorial.data_files import data_path
-from spanbert_tutorial.tasks.squad import Answer, Question
+from spanbert_tutorial.tasks import squad_files
+from spanbert_tutorial.tasks.squad_files import Answer, Question
 
 CATEGORIES = ("entity_swap", "other_neutral", "negation", "antonym", "impossible_condition")
 MOST = 4  # questions with an answer on one document, and as many without
@@ -150,28 +151,12 @@ def generate(seed: int = 0) -> Iterator[tuple[almanac.Document, list[Question]]]
         yield document, asker.ask(document)
 
 
-def squad_format(documents: list[tuple[almanac.Document, list[Question]]]) -> dict:
-    """The content of a SQuAD 2.0 file; each document is an article of one paragraph."""
-    def listed(answers):
-        return [{"text": answer.text, "answer_start": answer.start} for answer in answers]
-
-    def entry(q: Question) -> dict:
-        given = {"id": q.id, "question": q.question, "answers": listed(q.answers), "is_impossible": not q.answers}
-        return given | ({} if q.answers else {"plausible_answers": listed(q.plausible), "category": q.category})
-
-    def article(document: almanac.Document, questions: list[Question]) -> dict:
-        return {"title": document.title, "paragraphs": [{"context": document.text, "qas": list(map(entry, questions))}]}
-
-    return {"version": "almanac-1", "data": [article(*both) for both in documents if both[1]]}
-
-
 def write(folder: str | Path, training_documents: int = 1_200) -> None:
     """Writes `questions-train.json.xz` (on the first `training_documents`), `-validation` and `-test`."""
     parts: dict[str, list] = {"train": [], "validation": [], "test": []}
     for document, questions in generate():
         part = parts[document.split]
         if document.split != "train" or len(part) < training_documents:
-            part.append((document, questions))
-    for name, documents in parts.items():
-        with lzma.open(Path(folder, f"questions-{name}.json.xz"), "wt", encoding="utf-8") as file:
-            json.dump(squad_format(documents), file, ensure_ascii=False)
+            part.append(questions)
+    for name, asked in parts.items():
+        squad_files.write(Path(folder, f"questions-{name}.json.xz"), chain.from_iterable(asked), "almanac-1")

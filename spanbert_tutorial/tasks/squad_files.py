@@ -5,11 +5,13 @@ Source of the format: SQuAD (Rajpurkar and others, 2016) and SQuAD 2.0 (Rajpurka
 
 import json
 import lzma
+import os
 import unicodedata
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 from spanbert_tutorial.corpora import HUB_NAME, OPENERS, hub_rows
@@ -151,3 +153,35 @@ def hub_questions(name: str, part: str) -> Iterator[Question]:
             raise InputError(f"the set {name} is not in SQuAD format: give one with id, question, context and "
                              "answers.") from None
         yield question
+
+
+def squad_format(questions: Iterable[Question], version: str) -> dict:
+    """The content of a SQuAD 2.0 file; questions in a row with one title and context share a paragraph, an article."""
+    def listed(answers: tuple[Answer, ...]) -> list[dict]:
+        return [{"text": answer.text, "answer_start": answer.start} for answer in answers]
+
+    def entry(q: Question) -> dict:
+        given = {"id": q.id, "question": q.question, "answers": listed(q.answers), "is_impossible": not q.answers}
+        return given | ({} if q.answers else {"plausible_answers": listed(q.plausible), "category": q.category})
+
+    groups = groupby(questions, lambda q: (q.title, q.context))
+    return {"version": version, "data": [
+        {"title": title, "paragraphs": [{"context": context, "qas": [entry(q) for q in group]}]}
+        for (title, context), group in groups]}
+
+
+def write(path: str | Path, questions: Iterable[Question], version: str) -> None:
+    """Writes a SQuAD 2.0 file (`.json`, also packed as `.xz` or `.gz`), whole or not at all.
+
+    Raises InputError when there is no room or no right to write there.
+    """
+    path = Path(path)
+    part = path.with_name(f"{path.name}.part")
+    try:
+        with OPENERS.get(path.suffix, open)(part, "wt", encoding="utf-8") as file:
+            json.dump(squad_format(questions, version), file, ensure_ascii=False)
+        os.replace(part, path)
+    except OSError as error:
+        raise InputError(f"the questions cannot be written to {path} ({error}): make room, or give another.") from error
+    finally:
+        part.unlink(missing_ok=True)
