@@ -61,6 +61,14 @@ def test_a_question_holds_a_part_of_the_other_words_and_none_of_the_answer():
     assert 0.35 < np.mean(swapped) < 0.65
 
 
+def test_a_sentence_that_is_one_name_asks_with_its_question_word_alone():
+    sentence = "North South East West Red Blue Green White Black Gold"
+    document, asked = [sentence], []
+    for seed in range(20):
+        asked += list(made.made_questions([document], seed))
+    assert len(asked) == 20 and any(question.answers[0].text == sentence for question in asked)
+
+
 def test_long_sentences_do_not_make_long_questions():
     sentence = " ".join(f"word{i}" for i in range(100))
     lengths = [len(made.question_words(sentence, "word3", 18, "", np.random.default_rng(i)).split()) for i in range(50)]
@@ -110,6 +118,12 @@ def test_the_command_writes_a_file_to_fine_tune_on(corpus, tmp_path, capsys):
     assert not {question.context.split(".")[0] for question in questions} & {c.split(".")[0] for c in CONTEXTS[:2]}
     assert main([*options, "--output", str(tmp_path / "made.json.xz")]) == 2
     assert "exists already" in capsys.readouterr().err
+
+
+def test_a_seed_below_zero_is_refused(corpus, tmp_path, capsys):
+    options = ["make-questions", "--corpus", str(corpus), "--output", str(tmp_path / "made.json"), "--seed", "-1"]
+    assert main(options) == 2
+    assert "from 0 on" in capsys.readouterr().err and not (tmp_path / "made.json").exists()
 
 
 def test_text_without_long_sentences_is_refused(tmp_path, capsys):

@@ -226,6 +226,8 @@ def make_questions(options: argparse.Namespace) -> None:
     from spanbert_tutorial.tasks import made_questions as made
     from spanbert_tutorial.tasks.squad_files import write
 
+    if options.seed < 0:
+        raise InputError(f"seed is {options.seed}: give a number from 0 on.")
     output, texts = check_output(options.output), documents(options.corpus, read_titles(options.leave_out))
     questions = [*tqdm(made.made_questions(texts, options.seed), unit=" questions", file=sys.stdout, mininterval=0.5)]
     if not questions:

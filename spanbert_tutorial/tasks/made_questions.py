@@ -76,5 +76,5 @@ def question_words(sentence: str, text: str, place: int, kind: str, rng: np.rand
     """A question word for the kind, then a part of the other words; half of the time those after the text first."""
     before, after = (WORD.findall(part) for part in (sentence[:place], sentence[place + len(text) :]))
     others = after + before if rng.random() < 0.5 else before + after
-    share = min(KEPT, MOST_KEPT / len(others))
+    share = min(KEPT, MOST_KEPT / max(len(others), 1))
     return " ".join([str(rng.choice(ASKING[kind])), *(word for word in others if rng.random() < share)]) + "?"
