@@ -14,7 +14,7 @@ import time
 from benchmarks.race import keep
 
 SIZES = {"tiny": (4_000, 32, 128), "mini": (8_000, 32, 128), "base": (29_000, 8, 512)}  # V, B, n
-ROUNDS = {"base": 3}
+ROUNDS = 5
 
 
 def measure(size: str, keeping: bool, steps: int = 12) -> None:
@@ -48,7 +48,7 @@ def run(size: str, keeping: bool) -> dict[str, float]:
 
 def compare(size: str) -> dict:
     """Ratios handing back / keeping: above 1, keeping is faster; for the memory below 1, it takes more."""
-    pairs = [(run(size, True), run(size, False)) for _ in range(ROUNDS.get(size, 5))]
+    pairs = [(run(size, True), run(size, False)) for _ in range(ROUNDS)]
     ratios = {name: [back[name] / kept[name] for kept, back in pairs] for name in ("seconds", "mib")}
     return {"rounds": len(pairs), "ratio": round(statistics.median(ratios["seconds"]), 3),
             "ratios": [round(min(ratios["seconds"]), 3), round(max(ratios["seconds"]), 3)],

@@ -53,7 +53,7 @@ def one(run: runs.Run, text: runs.Text) -> dict:
 
 def surroundings() -> dict[str, str | int]:
     """Versions and device, to keep beside the figures."""
-    packages = {name: version(name) for name in ("torch", "numpy", "tokenizers")}
+    packages = {name: version(name) for name in ("torch", "transformers", "numpy", "tokenizers")}
     device = torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU"
     machine = {"device": device, "threads": torch.get_num_threads(), "arithmetic": precision()}
     return {"python": platform.python_version(), **packages, **machine}

@@ -20,7 +20,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from spanbert_tutorial.bert import BertEncoder, EncoderConfig, set_dropout
-from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.errors import InputError, NoRoom
 from spanbert_tutorial.pretraining import Objective, PretrainingModel
 from spanbert_tutorial.snapshots import force_to_disk
 from spanbert_tutorial.weights import (
@@ -106,7 +106,7 @@ def write_folder(
     texts: Mapping[str, str],
 ) -> None:
     """A folder of `transformers`, whole or not at all. architecture: its class there; facts: further entries of
-    config.json. Raises InputError if the folder exists or cannot be written."""
+    config.json. Raises InputError if the folder exists, NoRoom if it cannot be written."""
     folder = check_output(folder)
     settings = {"model_type": "bert", "architectures": [architecture], "hidden_act": "gelu", **asdict(config), **facts}
     settings["dtype"] = "float32"  # to compute in, whatever the weights are stored in; transformers reads it
@@ -124,7 +124,7 @@ def write_folder(
             os.replace(made, folder)
             force_to_disk(folder.parent)
     except (OSError, SafetensorError) as error:
-        raise InputError(f"the checkpoint {folder} cannot be written ({error}): make room and try again.") from error
+        raise NoRoom(f"the checkpoint {folder} cannot be written ({error}): make room and try again.") from error
 
 
 def load_checkpoint(folder: str | Path) -> tuple[PretrainingModel, WordPiece]:

@@ -1,4 +1,4 @@
-"""The one exception for bad input, used by every room of the house."""
+"""The exception for bad input, and its one special kind, used by every room of the house."""
 
 
 class InputError(ValueError):
@@ -6,3 +6,7 @@ class InputError(ValueError):
 
     The command line prints the sentence and exits with code 2.
     """
+
+
+class NoRoom(InputError):
+    """Something cannot be written, for lack of room or of the right to; what was kept before is whole."""

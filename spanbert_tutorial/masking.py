@@ -152,13 +152,14 @@ def corrupt(
     first_of_unit = selected.copy()
     if unit == "span":
         first_of_unit[..., 1:] &= ~selected[..., :-1]
+    chosen = np.flatnonzero(selected)  # places, faster than a mask of all
     draws = rng.random(np.count_nonzero(first_of_unit))  # [units]
-    unit_of_token = np.cumsum(first_of_unit[selected]) - 1  # [selected tokens]
+    unit_of_token = np.cumsum(first_of_unit.ravel()[chosen]) - 1  # [chosen tokens]
     draw_of_token = draws[unit_of_token]
-    seen = ids[selected]
+    seen = ids.ravel()[chosen]
     seen[draw_of_token < mask_share] = mask_id
     random = (draw_of_token >= mask_share) & (draw_of_token < mask_share + random_share)
     seen[random] = random_ids[rng.integers(len(random_ids), size=np.count_nonzero(random))]
-    corrupted = ids.copy()
-    corrupted[selected] = seen
-    return corrupted
+    corrupted = ids.flatten()  # a copy
+    corrupted[chosen] = seen
+    return corrupted.reshape(ids.shape)

@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.errors import InputError, NoRoom
 
 EVERY = 10  # steps whose means make a line
 HELD_OUT_LINES = 40  # about so many lines of a long run also have figures of held-out text; a short run has fewer
@@ -15,8 +15,8 @@ class Metrics:
     """Writes `path`: step, means of the losses over the last steps, learning rate, tokens so far, seconds so far.
 
     steps: of the whole run; the last one writes a line, too. first_step: a run that goes on keeps the lines before it.
-    held_out: gives figures of held-out text by name; asked now and then, and at the last step. Raises InputError when
-    the file cannot be read or written.
+    held_out: gives figures of held-out text by name; asked now and then, and at the last step. Raises NoRoom when
+    the file cannot be written, InputError when its lines cannot be used.
     """
 
     def __init__(
@@ -30,7 +30,9 @@ class Metrics:
         self.held_out_every = EVERY * max(25, steps // (EVERY * HELD_OUT_LINES))
         try:
             self.keep_lines_before(first_step)
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except OSError as error:
+            raise self.no_room(error) from error
+        except (ValueError, KeyError, TypeError) as error:
             wrong = f"the figures of before in {self.path} cannot be used ({error})"
             raise InputError(f"{wrong}: restore the file from a copy, or remove it.") from error
 
@@ -57,4 +59,7 @@ class Metrics:
             with self.path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(line) + "\n")
         except OSError as error:
-            raise InputError(f"{self.path} cannot be written ({error}): make room.") from error
+            raise self.no_room(error) from error
+
+    def no_room(self, error: OSError) -> NoRoom:
+        return NoRoom(f"the figures in {self.path} cannot be written ({error}): make room, or allow writing there.")

@@ -32,6 +32,8 @@ SETTINGS = {
     "no sinusoids": {"sinusoidal_positions": False},
     "start 0.02": {"initializer_range": 0.02},
     "peak 1e-3": {"peak_learning_rate": 1e-3},
+    "no warm-up": {"warmup": 0.0},
+    "warm-up of 0.4": {"warmup": 0.4},
     "half the batch": {"batch_size": 16},
     "half, twice the steps": {"batch_size": 16, "steps": 2_000},  # as much text as the book's run
     "short blocks": {"length": 24, "batch_size": 64},  # twice the blocks, two thirds of the pieces

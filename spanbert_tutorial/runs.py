@@ -19,7 +19,7 @@ from spanbert_tutorial.bert import EncoderConfig
 from spanbert_tutorial.checkpoints import read_vocabulary
 from spanbert_tutorial.corpora import Document, EncodedCorpus, documents, encode_corpus, split_sentences
 from spanbert_tutorial.data_files import data_path
-from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.errors import InputError, NoRoom
 from spanbert_tutorial.masking import TokenMasking
 from spanbert_tutorial.pretraining import (
     Objective,
@@ -48,6 +48,7 @@ class Run:
     initializer_range: deviation of the first weights; BERT's 0.02 suits a width of 768, narrow layers start too flat
     with it and stay on the plateau for longer. sinusoidal_positions: whether the position table starts from sinusoids.
     Both are measured in the chapter `book/bert/pretraining`. by_length: batches of equally long blocks, see `batches`.
+    warmup: share of the steps in which the learning rate rises.
     """
 
     objective: str = "span+sbo"
@@ -61,19 +62,25 @@ class Run:
     sinusoidal_positions: bool = True
     by_length: bool = False
     accumulate: int = 1
+    warmup: float = 0.1
+
+    def recipe(self) -> Recipe:
+        """How the training loop takes these settings."""
+        rising = max(1, int(self.warmup * self.steps))
+        return Recipe(self.steps, self.peak_learning_rate, rising, accumulate=self.accumulate)
 
 
 AS_BERT = {"initializer_range": 0.02, "sinusoidal_positions": False, "by_length": True}
 AS_PAPERS = AS_BERT | {"peak_learning_rate": 1e-4}  # 256 blocks a step, in parts that a graphics card holds
 MINI = {"initializer_range": 0.03, "by_length": True}  # with 0.06 a mini model stays on the plateau
 
-# What each size starts from; the command's options change single values.
+# What each size starts from; the command's options change single values. The papers warm up for 10,000 steps.
 RUNS = {
     "tiny": Run(),
     "mini": Run(size="mini", steps=5_000, length=128, batch_size=64, peak_learning_rate=1.5e-3, **MINI),
     "small": Run(size="small", steps=50_000, length=128, batch_size=64, peak_learning_rate=5e-4, **AS_BERT),
-    "base": Run(size="base", steps=1_000_000, length=512, batch_size=32, accumulate=8, **AS_PAPERS),
-    "large": Run(size="large", steps=2_400_000, length=512, batch_size=16, accumulate=16, **AS_PAPERS),
+    "base": Run(size="base", steps=1_000_000, warmup=1 / 100, length=512, batch_size=32, accumulate=8, **AS_PAPERS),
+    "large": Run(size="large", steps=2_400_000, warmup=1 / 240, length=512, batch_size=16, accumulate=16, **AS_PAPERS),
 }
 
 
@@ -113,7 +120,7 @@ def open_text(
 
     vocabulary: a vocab.txt, a tokenizer.json, or a checkpoint that holds one; None means the almanac's own, or for a
     path a new one of `vocab_size`. leave_out: titles of documents that are neither trained nor measured on (for
-    `.jsonl` files). Raises InputError, also when there is no room.
+    `.jsonl` files). Raises InputError; NoRoom when it cannot be written.
     """
     if vocabulary is None and source == "almanac":
         vocabulary = data_path("almanac", "vocab.txt")
@@ -132,7 +139,7 @@ def open_text(
         hint = f" A corpus needs at least {HELD_OUT_EVERY} documents: one in {HELD_OUT_EVERY} is kept for measuring."
         raise InputError(f"{source}: {error}{hint if source != 'almanac' else ''}") from None
     except OSError as error:
-        raise InputError(f"{source} cannot be encoded into {folder} ({error}): make room, or give another.") from None
+        raise NoRoom(f"{source} cannot be encoded into {folder} ({error}): make room, or give another.") from None
     return Text(*encoded, wordpiece)
 
 
@@ -183,11 +190,9 @@ def pretrain(
     """Trains a new model, or goes on with `model`. The same run on the same text gives the same batches."""
     model = model or new_model(run, text)
     data = training_data(run, text)
-    warmup = max(1, run.steps // 10)
-    recipe = Recipe(run.steps, run.peak_learning_rate, warmup, accumulate=run.accumulate)
     batches = data.batches(np.random.default_rng(run.seed))
     watch = partial(held_out_losses, model, run, text)
-    return model, train(model, batches, recipe, text.unigram_entropy, snapshots, watch)
+    return model, train(model, batches, run.recipe(), text.unigram_entropy, snapshots, watch)
 
 
 def rehearse(run: Run, text: Text, model: PretrainingModel, steps: int = 4) -> tuple[int, float, float]:

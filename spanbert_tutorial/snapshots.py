@@ -18,8 +18,9 @@ from pathlib import Path
 import torch
 from accelerate import Accelerator
 from safetensors import SafetensorError
+from torch import nn
 
-from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.errors import InputError, NoRoom
 
 UNLIKELY_SEED = 7_240_531_866
 EVERY = 120.0  # seconds between two snapshots
@@ -30,6 +31,19 @@ def checksum(path: Path) -> str:
     """SHA-256 of a file, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def fingerprint(model: nn.Module) -> str:
+    """SHA-256 of all weights of a model in float32, in hexadecimal."""
+    digest = hashlib.sha256()
+    for weight in model.state_dict().values():
+        digest.update(weight.detach().cpu().contiguous().numpy())
+    return digest.hexdigest()
+
+
+def machine() -> str:
+    """On what the last bits of a run's sums may depend beside its facts."""
+    return f"torch {torch.__version__}, threads: {torch.get_num_threads()}"
 
 
 def whole(path: Path, wanted: str) -> bool:
@@ -100,7 +114,7 @@ class Snapshots:
         return max(self.folder.glob("step-*[0-9]"), default=None)
 
     def save(self, accelerator: Accelerator, step: int) -> None:
-        """Writes a snapshot of everything that the accelerator knows. Raises InputError when there is no room."""
+        """Writes a snapshot of everything that the accelerator knows. Raises NoRoom when that cannot be done."""
         before, target = self.newest(), self.folder / f"step-{step:09d}"
         if target != before:
             part = target.with_suffix(".part")
@@ -109,8 +123,8 @@ class Snapshots:
                 if error is not None:
                     shutil.rmtree(part, ignore_errors=True)  # it takes the room that is lacking
                     kept = f"the last whole snapshot is {before.name}" if before else "there is no whole snapshot yet"
-                    raise InputError(f"no snapshot of step {step} can be written to {self.folder} ({error}): make "
-                                     f"room; {kept}.") from error
+                    raise NoRoom(f"no snapshot of step {step} can be written to {self.folder} ({error}): make room, or "
+                                 f"allow writing there; {kept}.") from error
         self.written = time.monotonic()
 
     def _empty(self, accelerator: Accelerator, part: Path) -> None:
@@ -127,7 +141,8 @@ class Snapshots:
             return
         files = sorted(path for path in part.iterdir())
         listed = {path.name: {"bytes": path.stat().st_size, "sha256": checksum(path)} for path in files}
-        (part / LIST).write_text(json.dumps({"facts": self.facts, "files": listed}, indent=1), encoding="utf-8")
+        content = {"facts": self.facts, "machine": machine(), "files": listed}
+        (part / LIST).write_text(json.dumps(content, indent=1), encoding="utf-8")
         for path in [*files, part / LIST, part]:
             force_to_disk(path)
         target = part.with_suffix("")
@@ -149,16 +164,19 @@ class Snapshots:
         newest = self.newest()
         if newest is None:
             return False
-        self._check(newest)
+        before = self._check(newest)
         if accelerator.is_main_process:
             self._tidy(newest)
+            if before != machine():
+                print(f"Goes on, but not bit for bit: it began with {before}; now {machine()}.", flush=True)
         marker = torch.manual_seed(UNLIKELY_SEED).get_state()
         accelerator.load_state(str(newest))
         if torch.equal(torch.get_rng_state(), marker):  # accelerate only logs it when random states do not load
             raise InputError(f"{newest} holds no random states that load here: go on with the versions of then.")
         return True
 
-    def _check(self, snapshot: Path) -> None:
+    def _check(self, snapshot: Path) -> str:
+        """Raises InputError when the snapshot is broken or of another run; returns its machine."""
         try:
             listed = json.loads((snapshot / LIST).read_text(encoding="utf-8"))
             was, files = dict(listed["facts"]), {name: file["sha256"] for name, file in listed["files"].items()}
@@ -172,3 +190,4 @@ class Snapshots:
         if changed:
             how = ", ".join(f"{name} was {was.get(name)} and is {self.facts[name]}" for name in changed)
             raise InputError(f"the run in {self.folder} began otherwise ({how}): give the same, or another --output.")
+        return listed.get("machine", "others")

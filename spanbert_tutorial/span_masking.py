@@ -121,13 +121,14 @@ def all_rows(
     word_starts: np.ndarray, lengths: np.ndarray, budgets: np.ndarray, cumulated: np.ndarray, rng: np.random.Generator
 ) -> np.ndarray:
     """bool [B,n] in, bool [B,n] out; lengths and budgets: int [B], in pieces; cumulated: the law, float [max_words]."""
-    sizes, ends = words_of_rows(word_starts, lengths)
+    places, sizes, ends = words_of_rows(word_starts, lengths)
     begins = np.append(0, ends[:-1, 1])  # [B], in words
     words, mean_length = budgets.max() * len(sizes) / sizes.sum(), (1 - cumulated).sum() + 1
     draws = int(1.3 * words / mean_length) + 8  # enough for nearly all rows
     spans = draw_spans(begins, ends[:, 0], draws, cumulated, rng)  # [B,draws,2]
     owner = first_comers(spans.reshape(-1, 2), len(sizes))  # [words]
-    costs = np.bincount(owner, weights=sizes, minlength=spans.size // 2 + 1)[:-1].reshape(-1, draws)
+    owned = np.flatnonzero(owner < spans.size // 2)
+    costs = np.bincount(owner[owned], weights=sizes[owned], minlength=spans.size // 2).reshape(-1, draws)
     costs = np.cumsum(costs.astype(int), axis=1)  # [B,draws], of each draw and those before it
     within = costs <= budgets[:, None]  # these the budget pays whole
     masked, left = np.append(within, False)[owner], budgets - np.max(costs * within, axis=1)
@@ -138,21 +139,25 @@ def all_rows(
     for row in rest[left[rest] > 0].tolist():
         words = slice(begins[row], ends[row, 0])
         spend(masked[words], sizes[words], left[row], cumulated, rng)
-    return np.repeat(masked, sizes).reshape(word_starts.shape)
+    chosen, selected = np.flatnonzero(masked), np.zeros(word_starts.size, dtype=bool)
+    for piece in range(np.max(sizes[chosen], initial=0)):  # of the chosen words the first pieces, the second ones, …
+        selected[places[chosen] + piece] = True
+        chosen = chosen[sizes[chosen] > piece + 1]
+    return selected.reshape(word_starts.shape)
 
 
-def words_of_rows(word_starts: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Sizes in pieces of the words of all rows, one row after another, int [words], and where the words of each row
-    end in that list: without its padding and with it (which counts as one more word), int [B,2]."""
+def words_of_rows(word_starts: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of the words of all rows, one row after another, the places of their first pieces and their sizes in pieces, int
+    [words]; and where the words of each row end in that list: without its padding and with it (which counts as one more
+    word), int [B,2]."""
     starts, padded = word_starts.astype(bool), np.flatnonzero(lengths < word_starts.shape[1])
     starts &= np.arange(word_starts.shape[1]) < lengths[:, None]
     starts[:, 0] = True
     starts[padded, lengths[padded]] = True
     ends = np.cumsum(np.count_nonzero(starts, axis=1))
     real = ends - (lengths < word_starts.shape[1])
-    return np.diff(np.flatnonzero(starts).astype(np.int32), append=np.int32(starts.size)), np.stack(
-        [real, ends], axis=1
-    )
+    places = np.flatnonzero(starts).astype(np.int32)
+    return places, np.diff(places, append=np.int32(starts.size)), np.stack([real, ends], axis=1)
 
 
 def draw_spans(begins, ends, draws: int, cumulated: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -264,7 +264,7 @@ def what_went_wrong(losses: dict[str, float], where: str, batch: dict, model: nn
     if lost:
         return (f"{found}: the weights hold no numbers (first {lost[0]}). At the first step that means they came so: "
                 "take another checkpoint. Later, an earlier step was too long: lower the peak learning rate.")
-    return f"{found}: the weights are sound, so this batch overflows. Look at its values, or use float32."
+    return f"{found}: the weights are finite, this batch overflows: look at it, or lower the peak learning rate."
 
 
 @contextmanager

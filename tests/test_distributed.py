@@ -32,8 +32,8 @@ objective = Objective.named(sys.argv[1])
 torch.manual_seed(0)
 sizes = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0, "num_hidden_layers": 1}
 model = PretrainingModel(EncoderConfig.tiny(vocab_size=2_000, **sizes), objective)
-batches = data_of(objective).batches(np.random.default_rng(1))
-history = training.train(model, batches, training.Recipe(6, 1e-2, 2))
+batches = data_of(objective, by_length=sys.argv[4] == "2").batches(np.random.default_rng(1))
+history = training.train(model, batches, training.Recipe(6, 1e-2, 2, accumulate=int(sys.argv[4])))
 if PartialState().is_main_process:
     weights = {name: weight.double().abs().sum().item() for name, weight in model.named_parameters()}
     json.dump({"losses": history.losses, "steps": history.steps, "weights": weights}, open(sys.argv[2], "w"))
@@ -76,12 +76,13 @@ except KeyboardInterrupt as stopped:
 """
 
 
-def data_of(objective: Objective) -> PretrainingData:
+def data_of(objective: Objective, by_length: bool = False) -> PretrainingData:
     """Twenty documents of different length."""
     rng = np.random.default_rng(0)
     ends = np.cumsum(rng.integers(3, 15, 80))
     corpus = EncodedCorpus(rng.integers(5, 2_000, ends[-1]).astype(np.uint16), ends, ends[3::4])
-    return PretrainingData(corpus, WordPiece.from_file(data_path("almanac", "vocab.txt")), objective, 48, batch_size=4)
+    wordpiece = WordPiece.from_file(data_path("almanac", "vocab.txt"))
+    return PretrainingData(corpus, wordpiece, objective, 48, batch_size=4, by_length=by_length)
 
 
 @pytest.mark.parametrize("name", OBJECTIVES)
@@ -104,11 +105,14 @@ def test_a_process_without_a_row_computes_and_adds_nothing(name):
     data = data_of(objective)
     batch = data.batch(np.array([0]), np.random.default_rng(0))
     model = PretrainingModel(EncoderConfig.tiny(vocab_size=2_000, num_hidden_layers=1), objective).eval()
-    model.requires_grad_(False)
     whole, parts = model(batch), [model(share(batch, process, 2)) for process in (0, 1)]
     for loss, value in whole.items():
         assert parts[1][loss] == 0
-        assert (parts[0][loss] + parts[1][loss]) / 2 == pytest.approx(value.item(), abs=1e-5)
+        assert ((parts[0][loss] + parts[1][loss]) / 2).item() == pytest.approx(value.item(), abs=1e-5)
+    weights = list(model.parameters())  # the two processes wait for the gradient of each
+    wanted, found, none = (torch.autograd.grad(losses["loss"], weights) for losses in (whole, *parts))
+    for one, half, nothing in zip(wanted, found, none, strict=True):
+        assert not nothing.any() and torch.allclose(half / 2, one, atol=1e-5)
 
 
 def test_the_shares_of_a_batch_without_a_target_have_loss_0():
@@ -120,8 +124,9 @@ def test_the_shares_of_a_batch_without_a_target_have_loss_0():
     assert [model(share(batch, process, 2))["loss"].item() for process in (0, 1)] == [0, 0]
 
 
-@pytest.mark.parametrize("name", ["span+sbo", "mlm+nsp"])
-def test_two_processes_train_as_one_does(tmp_path, name):
+@pytest.mark.parametrize("name, accumulate", [("span+sbo", "1"), ("mlm+nsp", "1"), ("span+sbo", "2")])
+def test_two_processes_train_as_one_does(tmp_path, name, accumulate):
+    """Also with steps of two batches, these of blocks of like length, as the larger sizes train."""
     script = tmp_path / "script.py"
     script.write_text(SCRIPT, encoding="utf-8")
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "SPANBERT_TUTORIAL_STATIC": "1", "ACCELERATE_USE_CPU": "true"}
@@ -129,7 +134,7 @@ def test_two_processes_train_as_one_does(tmp_path, name):
     for processes in (1, 2):
         output = tmp_path / f"{processes}.json"
         launch = [] if processes == 1 else ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
-        command = [sys.executable, *launch, str(script), name, str(output), os.path.dirname(__file__)]
+        command = [sys.executable, *launch, str(script), name, str(output), os.path.dirname(__file__), accumulate]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, done.stderr
         results.append(json.loads(output.read_text(encoding="utf-8")))
@@ -163,6 +168,18 @@ def test_processes_that_disagree_snapshot_and_stop_at_the_same_step_and_go_on_fr
     ends = [set(text.split("steps, ")[1].split("]")[0] for text in out.splitlines() if "steps" in text)
             for out in (resumed, whole)]
     assert ends[0] == ends[1] and len(ends[0]) == 1  # bit for bit, and the same in both processes
+
+
+def test_the_command_runs_under_accelerate_launch(tmp_path):
+    text = tmp_path / "text.txt"
+    text.write_text("\n\n".join(f"The boat {i} left the town.\nIt was {i % 7} years old." for i in range(200)))
+    launch = [sys.executable, "-m", "accelerate.commands.launch", "--cpu", "--num_processes", "1", "-m"]
+    run = ["spanbert_tutorial", "pretrain", "--corpus", str(text), "--vocab-size", "80", "--length", "24"]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "SPANBERT_TUTORIAL_STATIC": "1"}
+    done = subprocess.run([*launch, *run, "--steps", "3", "--output", str(tmp_path / "made")], env=environment,
+                          capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0 and "Checkpoint after" in done.stdout, done.stderr
+    assert (tmp_path / "made" / "model.safetensors").is_file()
 
 
 def test_the_command_runs_in_two_processes(tmp_path):

@@ -10,6 +10,7 @@ import pytest
 from spanbert_tutorial.experiments import negatives, squad_real
 from spanbert_tutorial.tasks import real_questions
 from spanbert_tutorial.tasks.squad import Answer, Question
+from spanbert_tutorial.tasks.squad_files import write
 from spanbert_tutorial.tasks.squad_negatives import auc
 
 
@@ -51,18 +52,20 @@ def test_a_stopped_run_goes_on_where_it_was(tmp_path, monkeypatch):
     monkeypatch.setattr(squad_real, "runs_of", runs_of)
     monkeypatch.setattr(squad_real, "all_questions", lambda folder: {"squad1 test": TEST})
     monkeypatch.setattr(squad_real, "baselines", lambda data: {})
-    output = tmp_path / "squad.json"
+    output, made = tmp_path / "squad.json", tmp_path / "made.json"
+    write(made, TEST, "made")
     with pytest.raises(KeyboardInterrupt):
-        squad_real.run_all(tmp_path, tmp_path, output, 1)
+        squad_real.run_all(tmp_path, made, tmp_path, output, 1)
     assert len(json.loads(output.read_text())["rows"]) == 2
-    squad_real.run_all(tmp_path, tmp_path, output, 1)
+    squad_real.run_all(tmp_path, made, tmp_path, output, 1)
+    assert json.loads(output.read_text())["questions"]["made train"] == [3, 1]
     rows = json.loads(output.read_text())["rows"]
     assert [row["start"] for row in rows] == list(squad_real.STARTS)
     assert asked[2:] == [("new weights", 0)] * 2
 
 
 def test_a_missing_folder_is_named(tmp_path, capsys):
-    options = ["--data", str(tmp_path), "--models", str(tmp_path), "--output", str(tmp_path / "out.json")]
+    options = [f"--{name}={tmp_path}" for name in ("data", "made", "models")] + [f"--output={tmp_path / 'out.json'}"]
     assert squad_real.main(options) == 2
     assert "does not exist" in capsys.readouterr().err
 

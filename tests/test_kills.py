@@ -11,11 +11,11 @@ from spanbert_tutorial.data_files import data_path
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows knows no SIGKILL")
 def test_five_kills_change_nothing(tmp_path):
-    result = kill_again_and_again(tmp_path, kills=5, steps=150, seed=1)
-    steps = result["killed_after_step"]
-    assert result["same_weights"]
-    assert 0 < steps[0] and steps == sorted(set(steps)) and steps[-1] < 150  # each part went on from the one before
-    assert not (tmp_path / "hunted.training").exists()
+    result = kill_again_and_again(tmp_path, kills=5, steps=200, seed=1)
+    *steps, _ = result["killed_after_step"]  # the last kill may come when the checkpoint is whole and the state is gone
+    assert result["same_weights"] and result["kills"] >= 4
+    assert result["moments"]["any"] == result["moments"]["a snapshot"] == 2
+    assert steps == sorted(steps) and 0 < steps[1] < steps[2] < 200  # each part went on from the one before
 
 
 def test_the_kept_figures_are_of_fifty_kills():

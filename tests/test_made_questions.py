@@ -142,3 +142,9 @@ def test_no_room_is_told_and_nothing_is_left(tmp_path, monkeypatch):
     with pytest.raises(squad_files.InputError, match="make room"):
         squad_files.write(tmp_path / "made.json", [], "1")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_parent_that_is_a_file_is_told(tmp_path):
+    (tmp_path / "texts").write_text("a file")
+    with pytest.raises(squad_files.InputError, match="cannot be written to .*texts"):
+        squad_files.write(tmp_path / "texts" / "made.json", [], "1")

@@ -3,11 +3,13 @@
 import json
 import os
 import re
+import shutil
 import signal
+import tempfile
 
 import pytest
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 from test_main import OBJECTS, SMALL, SUBJECTS, VERBS, run
 
 from spanbert_tutorial import runs, training
@@ -138,6 +140,71 @@ def test_a_stopped_run_keeps_to_its_text(capsys, monkeypatch, tmp_path, titled):
     assert code == 2 and "No space left" in err and "go on with --resume" in err and not made.exists()
     assert run(capsys, *given, "--resume")[0] == 0 and made.is_dir()
     assert not (tmp_path / "made.training").exists()
+
+
+@pytest.fixture
+def stopped(capsys, monkeypatch, tmp_path, titled):
+    """Arguments of a run that went on from a copy of a checkpoint and was stopped after its last step."""
+    shutil.copytree(TINY, tmp_path / "source")
+    given = ["pretrain", *START, "--init-from", tmp_path / "source", "--corpus", titled, "--output", tmp_path / "made"]
+    with monkeypatch.context() as patch:
+        patch.setattr("spanbert_tutorial.checkpoints.save_file", full)
+        code, _, err = run(capsys, *given)
+    assert code == 2 and "go on with --resume" in err
+    return given
+
+
+def test_what_changes_the_run_is_refused_when_it_goes_on(capsys, tmp_path, stopped):
+    changes = {"peak_learning_rate was": ["--learning-rate", 1e-5], "steps was 6 and is 7": ["--steps", 7],
+               "batch_size was 8 and is 4": ["--batch-size", 4], "objective was": ["--objective", "mlm"],
+               "keep_start was 0.0 and is 0.5": ["--keep-start", 0.5], "seed was 0 and is 1": ["--seed", 1]}
+    for wanted, change in changes.items():
+        code, _, err = run(capsys, *stopped, *change, "--resume")
+        assert code == 2 and "began otherwise" in err and wanted in err and err.count("\n") == 1, err
+    weights = load_file(tmp_path / "source" / "model.safetensors")
+    weights["bert.embeddings.LayerNorm.bias"] += 0.01
+    save_file(weights, tmp_path / "source" / "model.safetensors", metadata={"format": "pt"})
+    code, _, err = run(capsys, *stopped, "--resume")
+    assert code == 2 and "(start was " in err
+    shutil.copy(TINY / "model.safetensors", tmp_path / "source")
+    assert run(capsys, *stopped, "--resume")[0] == 0 and (tmp_path / "made").is_dir()
+
+
+def test_a_snapshot_that_was_tampered_with_is_refused_without_the_advice_to_go_on(capsys, tmp_path, stopped):
+    (weights,) = (tmp_path / "made.training").glob("snapshots/*/model.safetensors")
+    content = bytearray(weights.read_bytes())
+    content[-1] ^= 1
+    weights.write_bytes(content)
+    code, _, err = run(capsys, *stopped, "--resume")
+    assert code == 2 and "not as it was written (model.safetensors)" in err and "--resume" not in err
+    assert weights.is_file() and not (tmp_path / "made").exists()
+
+
+def test_a_refusal_removes_nothing_of_a_run_that_was_killed_before_its_first_snapshot(capsys, tmp_path, stopped):
+    state = tmp_path / "made.training"
+    shutil.rmtree(state / "snapshots")
+    (state / "metrics.jsonl").unlink()
+    code, _, err = run(capsys, *stopped, "--vocab-size", 70, "--resume")
+    assert code == 2 and "changed: vocab-size" in err and (state / "text" / "tokenizer.json").is_file()
+    assert run(capsys, *stopped, "--resume")[0] == 0 and not state.exists()
+
+
+def test_a_loss_that_is_no_number_ends_the_command(capsys, tmp_path, titled):
+    given = ["pretrain", *SMALL, "--corpus", titled, "--learning-rate", 1e30, "--output", tmp_path / "made"]
+    code, _, err = run(capsys, *given)
+    assert code == 1 and re.search(r"at step \d", err) and "lower the peak learning rate" in err
+    assert err.endswith("Start anew, with another --output.\n") and err.count("\n") == 1
+    assert not (tmp_path / "made").exists()
+
+
+def test_a_folder_without_the_right_to_write_is_told_before_any_work(capsys, monkeypatch, tmp_path, titled):
+    def forbidden(*anything, **more):
+        raise PermissionError(13, "Permission denied")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(tempfile, "TemporaryDirectory", forbidden)
+        code, out, err = run(capsys, "pretrain", *SMALL, "--corpus", titled, "--output", tmp_path / "made")
+    assert code == 2 and "cannot be written (Permission denied): give another --output" in err and out == ""
 
 
 def full(*anything, **more):

@@ -1,6 +1,7 @@
 """Windows, decoding, fine-tuning and answering; parity with transformers; checkpoints of every layout."""
 
 import json
+import shutil
 import tracemalloc
 from dataclasses import replace
 
@@ -292,13 +293,19 @@ def test_the_readers_questions_fit_into_windows(wordpiece):
 # --- what hubs hold ---
 
 
-def fake_hub(monkeypatch, folders):
-    """The hub's client, answering from local folders by name; returns the (name, files) that it was asked for."""
+def fake_hub(monkeypatch, folders, cache):
+    """The hub's client, answering from local folders by name with the files that were asked for, in `cache`; returns
+    the (name, files) that it was asked for."""
     asked = []
 
     def download(name, allow_patterns):
         asked.append((name, tuple(allow_patterns)))
-        return str(folders[name])
+        target = cache / name
+        target.mkdir(parents=True, exist_ok=True)
+        for file in folders[name].iterdir():
+            if any(file.match(pattern) for pattern in allow_patterns):
+                shutil.copy(file, target)
+        return str(target)
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", download)
     return asked
@@ -310,7 +317,7 @@ def test_the_call_of_the_notes_takes_a_model_and_a_vocabulary_of_two_names(monke
     (tmp_path / "vocabulary").mkdir()
     (tmp_path / "vocab.txt").rename(tmp_path / "vocabulary" / "vocab.txt")
     names = {"owner/finetuned": tmp_path / "model", "owner/cased": tmp_path / "vocabulary"}
-    asked = fake_hub(monkeypatch, names)
+    asked = fake_hub(monkeypatch, names, tmp_path / "cache")
     answerer = qa.QuestionAnswerer.from_pretrained("owner/finetuned", tokenizer="owner/cased")
     assert answerer.answer(question=QUESTION, context="Alice Mercer", threshold=1e9).text
     of_vocabulary = [files for name, files in asked if name == "owner/cased"]

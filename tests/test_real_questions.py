@@ -33,7 +33,8 @@ def test_each_stage_goes_on_where_the_one_before_ended():
 
 
 def test_the_recipe_ends_in_full_windows_and_keeps_all_where_answers_may_lack():
-    for task, stages in real_questions.STAGES.items():
+    for task in ("squad1", "squad2"):
+        stages = real_questions.STAGES[task]
         assert stages[-1].length == 256 and stages[-1].answers_only == (task == "squad1")
 
 

@@ -145,3 +145,9 @@ def test_the_card_of_the_shipped_checkpoint_is_true(text):
         (line,) = re.findall(rf"^- {way} masking: (.*)$", card, flags=re.MULTILINE)
         stated = {name: float(value) for name, value in (part.split() for part in line.split(", "))}
         assert stated == pytest.approx(values, abs=0.003)
+
+
+def test_the_warm_up_is_a_share_of_the_steps_and_that_of_the_papers_10000_steps():
+    assert [runs.Run(steps=steps).recipe().warmup_steps for steps in (1, 19, 1_000)] == [1, 1, 100]
+    assert replace(runs.Run(), warmup=0.0).recipe().warmup_steps == 1
+    assert [runs.RUNS[size].recipe().warmup_steps for size in ("base", "large")] == [10_000, 10_000]

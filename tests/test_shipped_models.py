@@ -108,6 +108,8 @@ def test_the_losses_of_the_card_are_measured_again(shipped, tmp_path):
         (line,) = re.findall(rf"^- valid, {named}: (.*)$", card(name), flags=re.MULTILINE)
         stated = {key: float(value) for key, value in (part.split() for part in line.split(", "))}
         assert stated == pytest.approx(values, abs=0.003)
+    (unigram,) = re.findall(r"unigram entropy ([\d.]+)", card(name))
+    assert figures["token"]["mlm"] < float(unigram) - BELOW[name]  # measured, not read
 
 
 @pytest.mark.parametrize("name", OBJECTIVES)

@@ -14,11 +14,12 @@ import torch
 from accelerate.state import AcceleratorState
 from safetensors import SafetensorError
 
-from spanbert_tutorial import training
+from spanbert_tutorial import snapshots, training
 from spanbert_tutorial.bert import EncoderConfig
 from spanbert_tutorial.corpora import EncodedCorpus
 from spanbert_tutorial.data_files import data_path
-from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.errors import InputError, NoRoom
+from spanbert_tutorial.metrics import Metrics
 from spanbert_tutorial.pretraining import Objective, PretrainingData, PretrainingModel
 from spanbert_tutorial.snapshots import Snapshots
 from spanbert_tutorial.training import Recipe, train
@@ -54,8 +55,8 @@ def part(data, folder, stop_after=None, facts=None, every=0.0):
     batches = data.batches(np.random.default_rng(1))
     if stop_after is not None:
         batches = Breaking(batches, stop_after)
-    snapshots = Snapshots(folder, facts or {"seed": 1}, every) if folder else None
-    return model, train(model, batches, Recipe(STEPS, 1e-2, 2), snapshots=snapshots)
+    kept = Snapshots(folder, facts or {"seed": 1}, every) if folder else None
+    return model, train(model, batches, Recipe(STEPS, 1e-2, 2), snapshots=kept)
 
 
 class Breaking:
@@ -169,8 +170,58 @@ def test_figures_that_cannot_be_written_end_the_run_in_one_sentence(data, tmp_pa
         part(data, tmp_path / "snapshots")
     figures.unlink()
     figures.with_suffix(".part").mkdir()
-    with pytest.raises(InputError, match="the figures of before"):
+    with pytest.raises(NoRoom, match="the figures in .* cannot be written"):
         part(data, tmp_path / "snapshots")
+
+
+def test_a_line_of_figures_that_cannot_be_written_is_told(tmp_path):
+    metrics, history = Metrics(tmp_path / "metrics.jsonl", 1, steps=1), training.History()
+    history.add(1, {"loss": 2.0})
+    metrics.path.unlink()
+    metrics.path.mkdir()
+    with pytest.raises(NoRoom, match="metrics.jsonl cannot be written .*allow writing there"):
+        metrics.add(history, 1e-3, 10, 0.1)
+
+
+@pytest.mark.parametrize("most", [100_000, 1_500_000])
+def test_no_room_for_one_of_the_files_of_a_snapshot(data, tmp_path, most):
+    """A limit on the size of files stands for the full disk: it meets the weights, or only the optimizer's state."""
+    resource = pytest.importorskip("resource")
+    with pytest.raises(ConnectionError):
+        part(data, tmp_path, stop_after=3)
+    sizes = {path.name: path.stat().st_size for path in (tmp_path / "step-000000003").iterdir()}
+    met = sorted(name for name, size in sizes.items() if size > most)
+    assert met == ["model.safetensors", "optimizer.bin"][most > 1_000_000 :], sizes
+    before, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, before[1]))
+        with pytest.raises(NoRoom, match="no snapshot of step 4 .*step-000000003"):
+            part(data, tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert [path.name for path in tmp_path.glob("step-*")] == ["step-000000003"]
+    assert equal(part(data, None)[0], part(data, tmp_path)[0])
+
+
+def test_another_torch_or_number_of_threads_is_told(data, tmp_path, monkeypatch, capsys):
+    with pytest.raises(ConnectionError):
+        part(data, tmp_path, stop_after=2)
+    with pytest.raises(ConnectionError):
+        part(data, tmp_path, stop_after=1)
+    assert "not bit for bit" not in capsys.readouterr().out
+    monkeypatch.setattr(snapshots, "machine", lambda: "torch 1.0, threads: 9")
+    part(data, tmp_path)
+    assert f"it began with torch {torch.__version__}, threads: " in capsys.readouterr().out
+
+
+def test_the_fingerprint_sees_each_weight():
+    first, second = torch.nn.Linear(3, 3), torch.nn.Linear(3, 3)
+    second.load_state_dict(first.state_dict())
+    assert snapshots.fingerprint(first) == snapshots.fingerprint(second)
+    with torch.no_grad():
+        second.bias[2] += 1e-6
+    assert snapshots.fingerprint(first) != snapshots.fingerprint(second)
 
 
 def test_random_states_that_do_not_load_are_refused(data, tmp_path, monkeypatch):

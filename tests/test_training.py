@@ -199,7 +199,7 @@ def test_gradients_are_clipped():
 def test_a_loss_that_is_no_number_names_the_step(bad):
     batches = toy_batches(5)
     batches[2]["y"] = torch.full((16,), bad)
-    with pytest.raises(FloatingPointError, match="at step 3 .*the weights are sound, so this batch overflows"):
+    with pytest.raises(FloatingPointError, match="at step 3 .*the weights are finite, this batch overflows"):
         train(Toy(), batches, Recipe(5, 0.01, 1))
 
 

@@ -98,7 +98,8 @@ def pretrain(options: argparse.Namespace) -> None:
         text = options_text(options, state / "text")
         if main:
             describe(options.corpus, text, run.length)
-        model, history = runs.pretrain(run, text, start(options, run, text), snapshots(options, run, state))
+        model = start(options, run, text)
+        model, history = runs.pretrain(run, text, model, snapshots(options, run, state, model))
         if not main:
             return
         if options.keep_start:
@@ -196,14 +197,15 @@ def peak_memory() -> str:
     return f"; with activations, libraries and text this process took {most:.2f} GiB"
 
 
-def snapshots(options: argparse.Namespace, run, state: Path):
-    """Where the run keeps its state, and what must not change when it goes on."""
-    from spanbert_tutorial.snapshots import Snapshots, checksum
+def snapshots(options: argparse.Namespace, run, state: Path, model):
+    """Where the run keeps its state, and what must not change when it goes on. model: to start from, or None."""
+    from spanbert_tutorial.snapshots import Snapshots, checksum, fingerprint
     from spanbert_tutorial.training import precision, processes
 
     files = ["tokenizer.json", *(file.relative_to(state / "text") for file in sorted(state.glob("text/*/*.npy")))]
     text = {str(name): checksum(state / "text" / name) for name in files}
     facts = asdict(run) | {"init_from": options.init_from or "nothing", "arithmetic": precision()}
+    facts |= {"start": fingerprint(model) if model else "new weights", "keep_start": options.keep_start or 0.0}
     return Snapshots(state / "snapshots", facts | {"processes": processes().num_processes} | text)
 
 

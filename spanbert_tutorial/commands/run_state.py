@@ -10,13 +10,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.errors import InputError, NoRoom
 
 
 @contextmanager
 def kept(state: Path, main: bool) -> Iterator[None]:
     """Whatever stops what is inside, a state with a snapshot stays, and the message says how to go on; a state without
-    one goes."""
+    one goes, if it was made here."""
+    earlier = state.exists()
+
     def snapshot() -> bool:
         return any(state.glob("snapshots/step-*[0-9]"))
 
@@ -26,12 +28,12 @@ def kept(state: Path, main: bool) -> Iterator[None]:
         if snapshot() and not str(stop):
             raise KeyboardInterrupt("Stopped") from None  # the command line adds how to go on
         raise
-    except InputError as error:
-        if snapshot() and "written" in str(error):  # for lack of room, which can be made
-            raise InputError(f"{error} What is trained is kept in {state}: go on with --resume.") from None
+    except NoRoom as error:
+        if snapshot():
+            raise NoRoom(f"{error} What is trained is kept in {state}: go on with --resume.") from None
         raise
     finally:
-        if main and not snapshot():
+        if main and not earlier and not snapshot():
             shutil.rmtree(state, ignore_errors=True)  # nothing to go on with
 
 
@@ -61,24 +63,33 @@ def options_text(options: argparse.Namespace, folder: Path):
         print(f"Reading and encoding {options.corpus} ...", flush=True)
         part, titles = folder.with_suffix(".part"), read_titles(options.leave_out)
         runs.open_text(options.corpus, part, options.vocabulary or options.init_from, options.vocab_size, titles)
-        (part / "asked.json").write_text(json.dumps(asked(options)), encoding="utf-8")
-        os.replace(part, folder)  # whole from here on, or not there
+        settle(part, folder, asked(options))
         if titles:
             print(f"Left out: {len(titles.met):,} of the {len(titles):,} titles in {options.leave_out} were met.")
     processes().wait_for_everyone()
     return runs.reopen_text(folder)
 
 
+def settle(part: Path, folder: Path, facts: dict[str, str | int]) -> None:
+    """The encoded text in `part` moves to `folder`: whole from here on, or not there."""
+    try:
+        (part / "asked.json").write_text(json.dumps(facts), encoding="utf-8")
+        os.replace(part, folder)
+    except OSError as error:
+        raise NoRoom(f"the encoded text cannot be kept in {folder} ({error}): make room, or give another.") from error
+
+
 def asked(options: argparse.Namespace) -> dict[str, str | int]:
-    """What the encoded text depends on. content: of the files of the corpus, "" where they are none, or gone."""
+    """What the encoded text depends on. content: of the files of the corpus, "" where they are none, gone, or cannot
+    be read any more."""
     from spanbert_tutorial.corpora import corpus_files
     from spanbert_tutorial.snapshots import checksum
 
     try:
         files = [] if options.corpus == "almanac" else corpus_files(options.corpus)
-    except InputError:
-        files = []
-    content = " ".join(f"{file.name} {checksum(file)}" for file in files)
+        content = " ".join(f"{file.name} {checksum(file)}" for file in files)
+    except (InputError, OSError):
+        content = ""
     vocabulary = options.vocabulary or options.init_from or "its own"
     if Path(vocabulary).is_file():
         vocabulary += f" {checksum(Path(vocabulary))}"

@@ -14,7 +14,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from spanbert_tutorial.commands.run_state import check_state, kept, read_titles
-from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.errors import InputError, NoRoom
 
 
 def add_finetune_options(parser: argparse.ArgumentParser) -> None:
@@ -67,7 +67,7 @@ def add_make_options(parser: argparse.ArgumentParser) -> None:
 def finetune(options: argparse.Namespace) -> None:
     """Questions → windows → training → a folder that `answer` and `evaluate` open."""
     from spanbert_tutorial.checkpoints import check_output
-    from spanbert_tutorial.snapshots import Snapshots
+    from spanbert_tutorial.snapshots import Snapshots, fingerprint
     from spanbert_tutorial.tasks import question_answering as qa
     from spanbert_tutorial.tasks.fine_tuning import one_process
     from spanbert_tutorial.tasks.squad import read_several
@@ -82,7 +82,8 @@ def finetune(options: argparse.Namespace) -> None:
     state = output.with_name(f"{output.name}.training")
     check_state(state, options.resume)
     facts = asdict(settings) | {"data": " ".join(options.data), "init_from": options.init_from,
-                                "untrained": options.untrained, "questions": len(questions),
+                                "start": fingerprint(encoder), "untrained": options.untrained,
+                                "questions": len(questions),
                                 "content": hashlib.sha256(repr(questions).encode()).hexdigest(),
                                 "vocabulary": options.vocabulary or "its own"}
     print(f"{len(questions):,} questions, {sum(not q.answers for q in questions):,} of them without an answer.")
@@ -200,7 +201,7 @@ def write_results(output: Path, texts: dict[str, str], contents: dict[str, dict]
                 (made / f"{name}.json").write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
             os.replace(made, output)
     except OSError as error:
-        raise InputError(f"the results cannot be written to {output} ({error}): make room, or give another.") from error
+        raise NoRoom(f"the results cannot be written to {output} ({error}): make room, or give another.") from error
 
 
 def answer(options: argparse.Namespace) -> None:

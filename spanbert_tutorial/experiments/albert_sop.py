@@ -27,7 +27,7 @@ from spanbert_tutorial.experiments.continued import command, keep
 from spanbert_tutorial.experiments.frozen_states import linear_probe
 from spanbert_tutorial.pretraining import Objective, PretrainingData, PretrainingModel, gather
 from spanbert_tutorial.relatives.albert import SentenceOrderData
-from spanbert_tutorial.training import Recipe, train
+from spanbert_tutorial.training import train
 
 SEEDS, START = 3, runs.Run(objective="mlm+nsp", steps=1_000)
 TASK = replace(START, steps=500, peak_learning_rate=1e-3)
@@ -78,8 +78,7 @@ def masked_start(run: runs.Run, text: runs.Text) -> PretrainingModel:
 
 def learn(model: PretrainingModel, data: PretrainingData, run: runs.Run) -> None:
     """Trains the model in place; one seed is one order of the batches."""
-    recipe = Recipe(run.steps, run.peak_learning_rate, warmup_steps=max(1, run.steps // 10))
-    train(model, data.batches(np.random.default_rng(run.seed)), recipe)
+    train(model, data.batches(np.random.default_rng(run.seed)), run.recipe())
 
 
 def with_head(start: PretrainingModel, run: runs.Run, text: runs.Text) -> PretrainingModel:

@@ -15,7 +15,7 @@ from spanbert_tutorial.checkpoints import check_output
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.masking import SHARES, corrupt
 from spanbert_tutorial.pretraining import Objective, PretrainingData, PretrainingModel, gather
-from spanbert_tutorial.training import History, Recipe, train
+from spanbert_tutorial.training import History, train
 
 START = runs.Run(objective="mlm", steps=1_000)
 GO_ON = replace(START, steps=500, peak_learning_rate=2e-3)
@@ -57,8 +57,7 @@ def _train(
 ) -> History:
     objective = Objective.named(run.objective)
     data = SharesData(text.train, text.wordpiece, objective, run.length, run.batch_size, shares=shares)
-    recipe = Recipe(run.steps, run.peak_learning_rate, warmup_steps=max(1, run.steps // 10))
-    return train(model, data.batches(np.random.default_rng(stream)), recipe)
+    return train(model, data.batches(np.random.default_rng(stream)), run.recipe())
 
 
 # --- keeping results ----------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ import torch
 
 from spanbert_tutorial import ablation, runs
 from spanbert_tutorial.pretraining import Objective, PretrainingData, PretrainingModel, measure
-from spanbert_tutorial.training import History, Recipe, train
+from spanbert_tutorial.training import History, train
 
 # What the model reads and what it predicts, as objectives: a model of `mlm` passes over the labels of `mlm+nsp` data.
 FORMATS = {"one segment": ("mlm", "mlm"), "pairs": ("mlm+nsp", "mlm"), "pairs + NSP": ("mlm+nsp", "mlm+nsp")}
@@ -32,8 +32,7 @@ def pretrain(name: str, run: runs.Run, text: runs.Text) -> tuple[PretrainingMode
     reads, predicts = FORMATS[name]
     model = runs.new_model(replace(run, objective=predicts), text)
     data = PretrainingData(text.train, text.wordpiece, Objective.named(reads), run.length, run.batch_size)
-    recipe = Recipe(run.steps, run.peak_learning_rate, warmup_steps=max(1, run.steps // 10))
-    return model, train(model, data.batches(np.random.default_rng(run.seed)), recipe, text.unigram_entropy)
+    return model, train(model, data.batches(np.random.default_rng(run.seed)), run.recipe(), text.unigram_entropy)
 
 
 def held_out(model: PretrainingModel, run: runs.Run, text: runs.Text) -> dict[str, dict[str, float]]:

@@ -20,7 +20,7 @@ from spanbert_tutorial.experiments.continued import command, curve, rounded
 from spanbert_tutorial.experiments.roberta_masks import MEASURED, first_documents, kept_rows
 from spanbert_tutorial.pretraining import PretrainingModel, measure
 from spanbert_tutorial.relatives.roberta import FORMATS, FormatData
-from spanbert_tutorial.training import History, Recipe, train
+from spanbert_tutorial.training import History, train
 
 SEEDS = 3
 RUN = runs.Run(objective="mlm", steps=900, batch_size=32, by_length=True)  # two formats add NSP
@@ -30,7 +30,6 @@ def pretrain(form: str, run: runs.Run, text: runs.Text) -> tuple[PretrainingMode
     """A model trained on inputs of that format, its history, and the mean number of tokens in a step."""
     data = FormatData(text.train, text.wordpiece, run.length, run.batch_size, by_length=run.by_length, form=form)
     model = runs.new_model(replace(run, objective="mlm+nsp" if data.objective.next_sentence else "mlm"), text)
-    recipe = Recipe(run.steps, run.peak_learning_rate, warmup_steps=max(1, run.steps // 10))
     batches, tokens = data.batches(np.random.default_rng(run.seed)), []
 
     def counted():
@@ -38,7 +37,7 @@ def pretrain(form: str, run: runs.Run, text: runs.Text) -> tuple[PretrainingMode
             tokens.append(int(batch["attention_mask"].sum()))
             yield batch
 
-    return model, train(model, counted(), recipe, text.unigram_entropy), float(np.mean(tokens))
+    return model, train(model, counted(), run.recipe(), text.unigram_entropy), float(np.mean(tokens))
 
 
 def held_out(model: PretrainingModel, run: runs.Run, text: runs.Text) -> dict[str, dict[str, float]]:

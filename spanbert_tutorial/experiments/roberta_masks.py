@@ -23,7 +23,7 @@ from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.experiments.continued import command, curve, rounded
 from spanbert_tutorial.pretraining import PretrainingData, PretrainingModel, measure
 from spanbert_tutorial.relatives.roberta import view_batches
-from spanbert_tutorial.training import History, Recipe, train
+from spanbert_tutorial.training import History, train
 
 WAYS = {"static": 1, "ten copies": 10, "dynamic": None}
 SEEDS, EPOCHS, DOCUMENTS, MEASURED = 5, 40, 160, 250
@@ -45,9 +45,8 @@ def small(text: runs.Text) -> runs.Text:
 def pretrain(way: str, run: runs.Run, text: runs.Text) -> tuple[PretrainingModel, History]:
     """As `runs.pretrain`, with masks of that way."""
     model, data = runs.new_model(run, text), runs.training_data(run, text)
-    recipe = Recipe(run.steps, run.peak_learning_rate, warmup_steps=max(1, run.steps // 10))
     order, masks = (np.random.default_rng([run.seed, stream]) for stream in range(2))
-    return model, train(model, view_batches(data, WAYS[way], order, masks), recipe, text.unigram_entropy)
+    return model, train(model, view_batches(data, WAYS[way], order, masks), run.recipe(), text.unigram_entropy)
 
 
 def losses(model: PretrainingModel, run: runs.Run, text: runs.Text) -> dict[str, dict[str, float]]:

@@ -1,15 +1,16 @@
 """Question answering on real questions: two pre-trained starts and new weights, several seeds, and baselines that learn
 nothing. Chapter: `book/tasks/real_questions`.
 
-    python -m spanbert_tutorial.experiments.squad_real --data FOLDER --models FOLDER --output FILE
+    python -m spanbert_tutorial make-questions --corpus WIKIPEDIA --leave-out data/squad_titles.txt --output MADE
+    python -m spanbert_tutorial.experiments.squad_real --data FOLDER --made MADE --models FOLDER --output FILE
 
-SQuAD 1.1: trained on a part of its training set and two further sets, first in short windows around the answers, then
-in full ones; scored on a half of its development set. SQuAD 2.0: each model of before is trained on, on articles of
-the 2.0 files, and scored on other articles; the threshold for "no answer" is chosen on a third group. A stopped command
-goes on where it was.
+First on questions made by rule, from articles of other titles than SQuAD's. Then SQuAD 1.1: trained on a part of its
+training set and two further sets, in short windows around the answers, then in full ones; scored on a half of its
+development set, before and after. Then SQuAD 2.0: each model of before is trained on, on articles of the 2.0 files, and
+scored on other articles; the threshold for "no answer" is chosen on a third group. A stopped command goes on where it
+was.
 """
 
-import argparse
 import json
 import shutil
 import sys
@@ -24,6 +25,7 @@ from spanbert_tutorial.bert import BertEncoder
 from spanbert_tutorial.checkpoints import continue_from
 from spanbert_tutorial.data_files import data_path
 from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.experiments.continued import command
 from spanbert_tutorial.pretraining import start_positions_from_sinusoids
 from spanbert_tutorial.tasks import squad
 from spanbert_tutorial.tasks.question_answering import QuestionAnswerer
@@ -37,6 +39,7 @@ TRAIN = ("train-v1.1-part", "squadshifts-reddit", "squadshifts-amazon_reviews")
 TEST = "dev-v1.1-half"
 WITH_UNANSWERABLE = ("train-v2.0-part", "dev-v2.0-half")
 SEEDS = 3
+COMMAND = "python -m spanbert_tutorial.experiments.squad_real --data FOLDER --made MADE --models FOLDER --output FILE"
 
 
 def read(folder: Path, names: Sequence[str]) -> list[Question]:
@@ -95,13 +98,18 @@ def guessed(guess: Callable, questions: Sequence[Question]) -> Guessed:
 
 
 def all_questions(folder: Path) -> dict[str, list[Question]]:
-    """Every group of questions by its name."""
+    """Every group of written questions by its name."""
     data = {"squad1 train": read(folder, TRAIN), "squad1 test": read(folder, [TEST])}
     return data | {f"squad2 {name}": group for name, group in by_article(folder).items()}
 
 
+def with_made(data: dict[str, list[Question]], made: Path) -> dict[str, list[Question]]:
+    """The same, and the made questions; the written ones of SQuAD 1.1 score what is learned from them, too."""
+    return {"made train": squad.read(made), "made test": data["squad1 test"], **data}
+
+
 def runs_of(name: str, seed: int, data: dict[str, list[Question]], models: Path) -> list[dict]:
-    """Fine-tunes one start on SQuAD 1.1, then on 2.0; the models of the first seed are kept in `models`."""
+    """Fine-tunes one start on made questions, SQuAD 1.1, 2.0; the models of the first seed are kept in `models`."""
     encoder, wordpiece = start(name, seed)
     rows = []
     for task, stages in STAGES.items():
@@ -119,7 +127,7 @@ def runs_of(name: str, seed: int, data: dict[str, list[Question]], models: Path)
     return rows
 
 
-def run_all(folder: Path, models: Path, output: Path, seeds: int) -> None:
+def run_all(data: Path, made: Path, models: Path, output: Path, seeds: int) -> None:
     """Everything that `output` does not hold yet; it is written whole after each start and seed."""
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
@@ -127,33 +135,23 @@ def run_all(folder: Path, models: Path, output: Path, seeds: int) -> None:
         content = json.loads(output.read_text(encoding="utf-8")) if output.exists() else {}
     except (OSError, ValueError) as error:
         raise InputError(f"{output} or {models} cannot be used ({error}): give others.") from error
-    data = all_questions(folder)
+    groups = with_made(all_questions(data), made)
     if not content:
-        counts = {name: [len(group), sum(not q.answers for q in group)] for name, group in data.items()}
-        command = "python -m spanbert_tutorial.experiments.squad_real --data FOLDER --models FOLDER --output FILE"
-        content = {"command": command, "surroundings": ablation.surroundings(), "questions": counts,
-                   "baselines": baselines(data), "rows": []}
+        counts = {name: [len(group), sum(not q.answers for q in group)] for name, group in groups.items()}
+        content = {"command": COMMAND, "surroundings": ablation.surroundings(), "questions": counts,
+                   "baselines": baselines(groups), "rows": []}
     done = {(row["start"], row["seed"]) for row in content["rows"]}
     for seed in range(seeds):
         for name in STARTS:
             if (name, seed) not in done:
-                content["rows"] += runs_of(name, seed, data, models)
+                content["rows"] += runs_of(name, seed, groups, models)
                 ablation.write_whole(output, content)
 
 
 def main(arguments: list[str] | None = None) -> int:
-    options = argparse.ArgumentParser(description="Question answering on SQuAD, several starts and seeds.")
-    options.add_argument("--data", type=Path, required=True, help="folder of SQuAD files (.json.xz)")
-    options.add_argument("--models", type=Path, required=True, help="folder for the models of the first seed")
-    options.add_argument("--output", type=Path, required=True, help="JSON file of the results")
-    options.add_argument("--seeds", type=int, default=SEEDS)
-    chosen = options.parse_args(arguments)
-    try:
-        run_all(chosen.data, chosen.models, chosen.output, chosen.seeds)
-    except InputError as error:
-        print(error, file=sys.stderr)
-        return 2
-    return 0
+    inputs = {"data": "folder of SQuAD files (.json.xz)", "made": "SQuAD file of `make-questions`",
+              "models": "folder for the models of the first seed"}
+    return command("Question answering on SQuAD, several starts and seeds.", run_all, SEEDS, arguments, True, **inputs)
 
 
 if __name__ == "__main__":

@@ -78,7 +78,8 @@ def run_all(output: Path, seeds: int) -> None:
     for seed in range(seeds):
         rows.append(run(train, test, seed))
         print(rows[-1], flush=True)
-        keep(output, "tagging_names", seeds, rows, settings=asdict(SETTINGS), steps=STEPS, documents=DOCUMENTS)
+        about = {"start": "spanbert-tiny", "settings": asdict(SETTINGS), "steps": STEPS, "documents": DOCUMENTS}
+        keep(output, "tagging_names", seeds, rows, **about)
 
 
 def main(arguments: list[str] | None = None) -> int:

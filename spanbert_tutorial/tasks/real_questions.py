@@ -18,10 +18,13 @@ from spanbert_tutorial.wordpiece import WordPiece
 
 Guessed = tuple[Mapping[str, str], Sequence[Question], Mapping[str, float]]  # texts and null scores by id
 
-# Short windows around the answers first: for the same number of pieces a model meets three times as many questions,
-# each with fewer places to choose from. Questions without an answer need full windows, and all of them.
+# First questions made by rule, to learn to find what shares words with a question. Then real ones, and short windows
+# around the answers before full ones: for the same number of pieces a model meets more questions, each with fewer
+# places to choose from. Questions without an answer need full windows, and all of them.
+ONCE = replace(PRESETS["short-first"], epochs=1.0)
 STAGES = {
-    "squad1": (PRESETS["short-first"], replace(PRESETS["small"], epochs=1.0, answers_only=True)),
+    "made": (ONCE,),
+    "squad1": (ONCE, replace(PRESETS["small"], epochs=1.0, answers_only=True)),
     "squad2": (PRESETS["small"],),
 }
 

@@ -10,12 +10,13 @@ import unicodedata
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
 from spanbert_tutorial.corpora import HUB_NAME, OPENERS, hub_rows
-from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.errors import InputError, NoRoom
 
 
 @dataclass(frozen=True)
@@ -173,7 +174,7 @@ def squad_format(questions: Iterable[Question], version: str) -> dict:
 def write(path: str | Path, questions: Iterable[Question], version: str) -> None:
     """Writes a SQuAD 2.0 file (`.json`, also packed as `.xz` or `.gz`), whole or not at all.
 
-    Raises InputError when there is no room or no right to write there.
+    Raises NoRoom when it cannot be written there.
     """
     path = Path(path)
     part = path.with_name(f"{path.name}.part")
@@ -182,6 +183,7 @@ def write(path: str | Path, questions: Iterable[Question], version: str) -> None
             json.dump(squad_format(questions, version), file, ensure_ascii=False)
         os.replace(part, path)
     except OSError as error:
-        raise InputError(f"the questions cannot be written to {path} ({error}): make room, or give another.") from error
+        raise NoRoom(f"the questions cannot be written to {path} ({error}): make room, or give another.") from error
     finally:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):  # such as a parent that is a file: said above
+            part.unlink()
