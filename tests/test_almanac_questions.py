@@ -1,11 +1,12 @@
 """The almanac's questions: the shipped files again from the seed; answers where they say, or none where none may be."""
 
+import re
 from collections import Counter
 
 import pytest
 
 from spanbert_tutorial import almanac
-from spanbert_tutorial.almanac_world import World
+from spanbert_tutorial.almanac_world import Entity, World
 from spanbert_tutorial.data_files import data_path
 from spanbert_tutorial.tasks import almanac_questions, squad
 
@@ -28,7 +29,7 @@ def test_the_shipped_files_are_made_from_the_seed(shipped):
         assert len(made[part]) > 20 and made[part] == shipped[part][: len(made[part])]
 
 
-def test_half_of_the_questions_have_no_answer_for_five_reasons(shipped):
+def test_half_of_the_questions_have_no_answer_for_six_reasons(shipped):
     for questions in shipped.values():
         counts = Counter(question.category for question in questions)
         assert set(counts) == {None, *almanac_questions.CATEGORIES} and min(counts.values()) > 90
@@ -60,19 +61,60 @@ def test_what_has_no_answer_is_not_stated():
             for option in options:
                 text = option.format(s=almanac_questions.name_in_question(thing))
                 asked.setdefault(text, set()).add((thing.id, relation))
+    described = described_questions(world)
     seen = Counter()
     for number, (document, questions) in enumerate(almanac_questions.generate()):
         facts = almanac_questions.stated(document, world)
         for question in questions:
-            if question.category in (None, "entity_swap", "other_neutral"):
+            if question.question in described:  # it says a second fact of its subject, and the document does, too
+                assert question.category is None and described[question.question] <= facts.keys()
+                seen["described"] += 1
+            elif question.category in (None, "entity_swap", "other_neutral"):
                 wanted = asked[question.question] & facts.keys()
                 assert bool(wanted) == (question.category is None), question
                 seen[question.category] += 1
+            if question.category == "mutual_exclusion":
+                assert question.question not in asked and contradicted(question.question, facts)
+                seen["mutual_exclusion"] += 1
             if question.category == "impossible_condition":
                 assert question.question[-5:-1] not in document.text
         if number == 400:
             break
     assert min(seen[category] for category in (None, "entity_swap", "other_neutral")) > 200
+    assert min(seen["described"], seen["mutual_exclusion"]) > 100
+
+
+def all_described(thing: Entity, relation: str, other: str, value: Entity | str) -> set[str]:
+    """Every wording that asks for a relation of a thing and says that another relation has this value."""
+    options = almanac_questions.wordings()["described"].get(f"{thing.kind}.{relation}.{other}", [])
+    names = {"s": almanac_questions.name_in_question(thing), "w": almanac_questions.name_in_question(value)}
+    return {option.format(**names) for option in options}
+
+
+def described_questions(world: World) -> dict[str, set[tuple[str, str]]]:
+    """The text of each question that says a true second fact → both facts (subject's id, relation)."""
+    found = {}
+    for key in almanac_questions.wordings()["described"]:
+        kind, relation, other = key.split(".")
+        for thing in world.all(kind):
+            if other in thing.values:
+                for text in all_described(thing, relation, other, thing.values[other]):
+                    found[text] = {(thing.id, relation), (thing.id, other)}
+    return found
+
+
+def contradicted(question: str, facts: dict) -> bool:
+    """Whether the question says another value of a fact that the document states, and asks for one that it states."""
+    for (subject, other), fact in facts.items():
+        for (same, relation) in facts:
+            options = almanac_questions.wordings()["described"].get(f"{fact.subject.kind}.{relation}.{other}", [])
+            for option in options if same == subject else ():
+                pattern = re.escape(option).replace(r"\{w\}", "(.+)")
+                pattern = pattern.replace(r"\{s\}", re.escape(almanac_questions.name_in_question(fact.subject)))
+                if match := re.fullmatch(pattern, question):
+                    value = fact.subject.values[other]
+                    return match[1] != almanac_questions.name_in_question(value)
+    return False
 
 
 def test_answers_name_the_object_of_the_fact():
@@ -89,8 +131,25 @@ def test_every_wording_fits_a_relation_of_the_world():
     world, keys = World(almanac.SEED), set()
     for thing in world.entities.values():
         keys |= {f"{thing.kind}.{relation}" for relation in thing.values}
-    for kind, options in almanac_questions.wordings().items():
+    described = dict(almanac_questions.wordings())
+    for key, texts in described.pop("described").items():
+        kind, relation, other = key.split(".")
+        assert {f"{kind}.{relation}", f"{kind}.{other}"} <= keys and relation != other, key
+        assert f"{kind}.{relation}" in described["answerable"]
+        assert all(text.endswith("?") and "{s}" in text and "{w}" in text for text in texts)
+    for kind, options in described.items():
         assert options.keys() <= keys, kind
         assert options.keys() <= almanac_questions.wordings()["answerable"].keys()
         for text in (text for texts in options.values() for text in texts):
             assert text.endswith("?") and "{s}" in text and ("{y}" in text) == (kind == "impossible_condition")
+
+
+def test_a_second_fact_in_a_question_does_not_give_its_kind_away(shipped):
+    """Answerable questions use each such wording about as often as those that contradict the document."""
+    for options in almanac_questions.wordings()["described"].values():
+        for option in options:
+            form = re.compile(re.escape(option).replace(r"\{s\}", ".+").replace(r"\{w\}", ".+"))
+            used = [q for q in shipped["train"] if form.fullmatch(q.question)]
+            false = sum(q.category == "mutual_exclusion" for q in used)
+            true = sum(bool(q.answers) for q in used)
+            assert abs(true - false) <= 3 + 0.3 * false, (option, true, false)

@@ -4,8 +4,8 @@ SQuAD 2.0 itself. Chapter: `book/tasks/squad`.
     python -m spanbert_tutorial.experiments.negatives --data FOLDER --output FILE
 
 Two guessers that learn nothing, on a half of the development set; and the shipped model fine-tuned on SQuAD 2.0, on
-the articles of that half that it was not trained on. Measure: AUC of the null scores against the answerable questions
-of the same texts, with 95 % bootstrap intervals over articles.
+the articles of that half that it was not trained on, beside the guessers on these. Measure: AUC of the null scores
+against the answerable questions of the same texts, with 95 % bootstrap intervals over articles.
 """
 
 import json
@@ -104,12 +104,15 @@ def run_all(data: Path, output: Path) -> None:
         _, odds = predictions(score_windows(answerer, group))
         return [odds[question.id] for question in group]
 
-    results = {"lexical": compare(questions, lambda group: [lexical_guess(q, weights).null_score for q in group]),
-               "type": compare(questions, lambda group: [type_guess(q, weights).null_score for q in group]),
-               "trained": compare(unseen, trained)}
+    guessers: dict[str, NullScores] = {
+        name: lambda group, guess=guess: [guess(question, weights).null_score for question in group]
+        for name, guess in (("lexical", lexical_guess), ("type", type_guess))}
+    results = {name: compare(questions, guesser) for name, guesser in guessers.items()}
+    results |= {f"{name}, unseen": compare(unseen, guesser) for name, guesser in guessers.items()}
+    results["trained, unseen"] = compare(unseen, trained)
     text = "python -m spanbert_tutorial.experiments.negatives --data FOLDER --output FILE"
     content = {"command": text, "surroundings": ablation.surroundings(), "model": MODEL,
-               "articles": {"lexical": len({q.title for q in questions}), "trained": len({q.title for q in unseen})},
+               "articles": len({q.title for q in questions}), "unseen": len({q.title for q in unseen}),
                "results": results}
     print(json.dumps(results, indent=1))
     ablation.write_whole(output, content)

@@ -5,6 +5,8 @@ document does not state makes one without an answer. Wordings: `data/almanac/que
 """
 
 import json
+import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -19,13 +21,17 @@ from spanbert_tutorial.data_files import data_path
 from spanbert_tutorial.tasks import squad_files
 from spanbert_tutorial.tasks.squad_files import Answer, Question
 
-CATEGORIES = ("entity_swap", "other_neutral", "negation", "antonym", "impossible_condition")
+CATEGORIES = ("entity_swap", "other_neutral", "mutual_exclusion", "negation", "antonym", "impossible_condition")
 MOST = 4  # questions with an answer on one document, and as many without
+
+
+WORD = re.compile(r"\w+")
 
 
 @cache
 def wordings() -> dict[str, dict[str, list[str]]]:
-    """Kind of question → "kind.relation" → its wordings; `{s}` is the subject, `{y}` a year that the text lacks."""
+    """Kind of question → "kind.relation" → its wordings; `{s}` is the subject, `{y}` a year that the text lacks. Of
+    `described` the keys are "kind.relation.other", and `{w}` is a value of the other relation."""
     return json.loads(data_path("almanac", "questions.json").read_text(encoding="utf-8"))
 
 
@@ -60,9 +66,11 @@ def stated(document: almanac.Document, world: World) -> dict[tuple[str, str], Fa
             for (subject, relation, thing), places in found.items()}
 
 
-def name_in_question(entity: Entity) -> str:
-    """The name with "the" where the almanac's sentences say it so."""
-    return f"the {entity.name}" if entity.article else entity.name
+def name_in_question(thing: Entity | str) -> str:
+    """The name with "the" where the almanac's sentences say it so; a plain text as it is."""
+    if not isinstance(thing, Entity):
+        return thing
+    return f"the {thing.name}" if thing.article else thing.name
 
 
 def kind_of(value: object, relation: str) -> str:
@@ -76,6 +84,7 @@ class Asker:
     def __init__(self, world: World, rng: np.random.Generator):
         self.world, self.rng = world, rng
         self.things = {thing.kind: world.all(thing.kind) for thing in world.entities.values()}
+        self.owed: Counter[str] = Counter()  # wordings with a second fact that answerable questions have still to use
 
     def pick(self, things: list):
         return things[int(self.rng.integers(len(things)))]
@@ -85,11 +94,11 @@ class Asker:
         facts = stated(document, self.world)
         usable = [fact for fact in facts.values() if fact.answers and fact.key in wordings()["answerable"]]
         usable = [usable[i] for i in self.rng.permutation(len(usable))[:MOST]]
-        made = [(self.wording("answerable", fact), fact, None) for fact in usable]
+        made = [(self.answerable(fact, facts), fact, None) for fact in usable]
         first = int(self.rng.integers(len(CATEGORIES)))
         for number, fact in enumerate(usable):
             turn = (first + number) % len(CATEGORIES)
-            for category in (CATEGORIES[turn], *CATEGORIES[:0:-1], CATEGORIES[0]):  # the last one nearly always fits
+            for category in (CATEGORIES[turn], *CATEGORIES[:0:-1], *CATEGORIES[:1] * 3):  # its draws may repeat others
                 text, misleading = getattr(self, f"_{category}")(fact, facts, document)
                 if text and text not in [other for other, _, _ in made]:
                     made.append((text, misleading, category))
@@ -100,6 +109,33 @@ class Asker:
         """A question of this kind on the fact, or None where the kind has no wording for it."""
         options = wordings()[kind].get(fact.key)
         return options and self.pick(options).format(s=name_in_question(subject or fact.subject), **more)
+
+    def answerable(self, fact: Fact, facts: dict) -> str:
+        """A question on the fact; in a wording that says a second fact, too, where one without an answer has used it
+        before. So such a wording tells nothing."""
+        due = [(text, relation) for text, relation in self.descriptions(fact, facts) if self.owed[text]]
+        if not due:
+            return self.wording("answerable", fact)
+        text, relation = self.pick(due)
+        self.owed[text] -= 1
+        return text.format(s=name_in_question(fact.subject), w=name_in_question(fact.subject.values[relation]))
+
+    def descriptions(self, fact: Fact, facts: dict) -> list[tuple[str, str]]:
+        """(wording, relation): the wordings for the fact that also say another relation of its subject which the
+        document states."""
+        keys = {key.removeprefix(f"{fact.key}."): texts for key, texts in wordings()["described"].items()
+                if key.startswith(f"{fact.key}.")}
+        return [(text, relation) for relation, texts in keys.items() if (fact.subject.id, relation) in facts
+                for text in texts]
+
+    def another(self, thing: Entity, relation: str, document: almanac.Document) -> Entity | str | None:
+        """A value that the relation has for another thing of the kind, and that the document does not name."""
+        written, absent = set(WORD.findall(document.text)), {}
+        for value in (other.values[relation] for other in self.things[thing.kind] if relation in other.values):
+            name = (value.short or value.name) if isinstance(value, Entity) else value
+            if not written & set(WORD.findall(name)):
+                absent[name] = value
+        return self.pick(list(absent.values())) if absent else None
 
     def question(
         self, document: almanac.Document, number: int, text: str, fact: Fact, category: str | None
@@ -130,6 +166,16 @@ class Asker:
         alike = [other for other in facts.values()
                  if other.answers and kind_of(self.world.entities.get(other.thing), other.relation) == wanted]
         return self.wording("answerable", asked), next(iter(alike), asked)
+
+    def _mutual_exclusion(self, fact: Fact, facts: dict, document: almanac.Document) -> tuple[str | None, Fact]:
+        """The same question, but it says of its subject what the document contradicts."""
+        options = [(text, value) for text, relation in self.descriptions(fact, facts)
+                   if (value := self.another(fact.subject, relation, document))]
+        if not options:
+            return None, fact
+        text, value = self.pick(options)
+        self.owed[text] += 1
+        return text.format(s=name_in_question(fact.subject), w=name_in_question(value)), fact
 
     def _negation(self, fact: Fact, facts: dict, document: almanac.Document) -> tuple[str | None, Fact]:
         return self.wording("negation", fact), fact

@@ -1,0 +1,95 @@
+"""Fine-tuning on the almanac's questions, as the chapter does it live, with several seeds. Chapter:
+`book/tasks/question_answering`.
+
+    python -m spanbert_tutorial.experiments.almanac_answers --output FILE
+
+Each seed trains the shipped `spanbert-tiny` and new weights of its sizes on the same windows in the same order, and
+scores both on the first questions of the test part: F1 at threshold 0, F1 where an answer is forced, the AUC of each
+category of questions without an answer, and what one word more does to the questions with one.
+"""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from spanbert_tutorial.bert import BertEncoder
+from spanbert_tutorial.checkpoints import load_checkpoint
+from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.experiments.continued import command, keep
+from spanbert_tutorial.pretraining import start_positions_from_sinusoids
+from spanbert_tutorial.tasks import answer_figures as figures
+from spanbert_tutorial.tasks import squad
+from spanbert_tutorial.tasks.almanac_questions import CATEGORIES
+from spanbert_tutorial.tasks.question_answering import FineTuning, QuestionAnswerer, fine_tune
+from spanbert_tutorial.tasks.squad import Question
+from spanbert_tutorial.tasks.squad_negatives import auc
+
+SEEDS, QUESTIONS, ASKED_AGAIN = 5, 800, 200
+WORDS = ("never", "closed", "home", "work")  # the first two stand in no answerable question
+SETTINGS = FineTuning(epochs=0.823, batch_size=16, peak_learning_rate=2e-3, dropout=0.0)
+
+
+def starts(seed: int) -> dict[str, BertEncoder]:
+    """The shipped encoder, and new weights of its sizes that begin as its own did."""
+    pretrained = load_checkpoint(data_path("checkpoints", "spanbert-tiny"))[0].encoder
+    new = BertEncoder(pretrained.config, torch.Generator().manual_seed(seed))
+    start_positions_from_sinusoids(new)
+    return {"pre-trained": pretrained, "new weights": new}
+
+
+def figures_of(answerer: QuestionAnswerer, questions: Sequence[Question]) -> dict:
+    """Scores in percent, AUC by category, and the share of answerable questions that get an answer, with one word more
+    and without."""
+    texts, odds = figures.predictions(figures.score_windows(answerer, questions))
+    scores = squad.score(texts, questions, odds, 0.0)
+    found = {name: scores[name] for name in ("f1", "HasAns_f1", "NoAns_f1")}
+    found["forced"] = squad.score(texts, questions)["HasAns_f1"]
+    having = [question for question in questions if question.answers]
+    nulls = {kind: [odds[q.id] for q in questions if q.category == kind] for kind in (None, *CATEGORIES)}
+    aucs = {kind: auc(nulls[None], nulls[kind]) for kind in CATEGORIES}
+    return {**found, "auc": aucs, "answered": answered(answerer, having[:ASKED_AGAIN])}
+
+
+def answered(answerer: QuestionAnswerer, questions: Sequence[Question]) -> dict[str, float]:
+    """The share of the questions that get an answer at threshold 0, as they are ("") and with each of `WORDS` before
+    the question mark."""
+    shares = {}
+    for word in ("", *WORDS):
+        longer = [replace(q, question=f"{q.question[:-1]} {word}?") if word else q for q in questions]
+        _, odds = figures.predictions(figures.score_windows(answerer, longer))
+        shares[word] = float(np.mean([value <= 0 for value in odds.values()]))
+    return shares
+
+
+def one(seed: int, parts: dict[str, list[Question]], settings: FineTuning = SETTINGS) -> dict:
+    """Both starts of one seed."""
+    row: dict = {"seed": seed}
+    wordpiece = load_checkpoint(data_path("checkpoints", "spanbert-tiny"))[1]
+    for name, encoder in starts(seed).items():
+        answerer, history = fine_tune(encoder, wordpiece, parts["train"], replace(settings, seed=seed))
+        row[name] = {"loss": history.mean("loss", 30), **figures_of(answerer, parts["test"])}
+    return row
+
+
+def run_all(output: Path, seeds: int) -> None:
+    """Every seed; `output` is rewritten after each."""
+    files = {part: data_path("almanac", f"questions-{part}.json.xz") for part in ("train", "test")}
+    parts = {part: squad.read(file) for part, file in files.items()}
+    parts["test"], rows = parts["test"][:QUESTIONS], []
+    for seed in range(seeds):
+        rows.append(one(seed, parts))
+        print(rows[-1], flush=True)
+        keep(output, "almanac_answers", seeds, rows, start="spanbert-tiny", settings=asdict(SETTINGS),
+             questions=len(parts["test"]))
+
+
+def main(arguments: list[str] | None = None) -> int:
+    return command("Fine-tuning on the almanac's questions, with several seeds.", run_all, SEEDS, arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
