@@ -26,7 +26,8 @@ from spanbert_tutorial.wordpiece import WordPiece
 
 GAP = 1.0  # nats below the unigram entropy that count as having left
 
-# What each setting changes in a run of the book: tiny, token masking, 3e-3, start 0.06, sinusoidal positions, batch 32.
+# What each setting changes in a run of the book: tiny, token masking, 3e-3 after a warm-up of 0.1, start 0.06,
+# sinusoidal positions, batch 32.
 SETTINGS = {
     "as in the book": {},
     "no sinusoids": {"sinusoidal_positions": False},

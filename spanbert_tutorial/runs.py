@@ -48,7 +48,7 @@ class Run:
     initializer_range: deviation of the first weights; BERT's 0.02 suits a width of 768, narrow layers start too flat
     with it and stay on the plateau for longer. sinusoidal_positions: whether the position table starts from sinusoids.
     Both are measured in the chapter `book/bert/pretraining`. by_length: batches of equally long blocks, see `batches`.
-    warmup: share of the steps in which the learning rate rises.
+    warmup: share of the steps in which the learning rate rises, at least one step.
     """
 
     objective: str = "span+sbo"
@@ -139,7 +139,8 @@ def open_text(
         hint = f" A corpus needs at least {HELD_OUT_EVERY} documents: one in {HELD_OUT_EVERY} is kept for measuring."
         raise InputError(f"{source}: {error}{hint if source != 'almanac' else ''}") from None
     except OSError as error:
-        raise NoRoom(f"{source} cannot be encoded into {folder} ({error}): make room, or give another.") from None
+        told = f"{source} cannot be encoded into {folder} ({error})"
+        raise NoRoom(f"{told}: make room, or give another --output.") from None
     return Text(*encoded, wordpiece)
 
 

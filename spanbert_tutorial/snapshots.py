@@ -37,13 +37,14 @@ def fingerprint(model: nn.Module) -> str:
     """SHA-256 of all weights of a model in float32, in hexadecimal."""
     digest = hashlib.sha256()
     for weight in model.state_dict().values():
-        digest.update(weight.detach().cpu().contiguous().numpy())
+        digest.update(weight.detach().cpu().float().contiguous().numpy())
     return digest.hexdigest()
 
 
 def machine() -> str:
     """On what the last bits of a run's sums may depend beside its facts."""
-    return f"torch {torch.__version__}, threads: {torch.get_num_threads()}"
+    device = torch.cuda.get_device_name() if torch.cuda.is_available() else torch.backends.cpu.get_cpu_capability()
+    return f"torch {torch.__version__} on {device}, threads: {torch.get_num_threads()}"
 
 
 def whole(path: Path, wanted: str) -> bool:
@@ -168,7 +169,8 @@ class Snapshots:
         if accelerator.is_main_process:
             self._tidy(newest)
             if before != machine():
-                print(f"Goes on, but not bit for bit: it began with {before}; now {machine()}.", flush=True)
+                parts = f"the part before ran with {before}, this one with {machine()}"
+                print(f"Goes on, but not bit for bit: {parts}.", flush=True)
         marker = torch.manual_seed(UNLIKELY_SEED).get_state()
         accelerator.load_state(str(newest))
         if torch.equal(torch.get_rng_state(), marker):  # accelerate only logs it when random states do not load
@@ -186,8 +188,11 @@ class Snapshots:
         if broken:
             raise InputError(f"{snapshot} is not as it was written ({', '.join(broken)}): restore it from a copy, or "
                              "remove the run's folder and start anew.")
-        changed = [name for name, value in self.facts.items() if was.get(name) != value]
+        if unknown := [name for name in self.facts if name not in was]:
+            raise InputError(f"the run in {self.folder} was begun with another version of this package, which did not "
+                             f"keep {', '.join(unknown)}: finish it with that one, or start anew.")
+        changed = [name for name, value in self.facts.items() if was[name] != value]
         if changed:
-            how = ", ".join(f"{name} was {was.get(name)} and is {self.facts[name]}" for name in changed)
+            how = ", ".join(f"{name} was {was[name]} and is {self.facts[name]}" for name in changed)
             raise InputError(f"the run in {self.folder} began otherwise ({how}): give the same, or another --output.")
-        return listed.get("machine", "others")
+        return listed.get("machine", "an unknown machine")

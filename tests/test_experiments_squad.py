@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.experiments import negatives, squad_real
 from spanbert_tutorial.tasks import real_questions
 from spanbert_tutorial.tasks.squad import Answer, Question
@@ -62,6 +63,9 @@ def test_a_stopped_run_goes_on_where_it_was(tmp_path, monkeypatch):
     rows = json.loads(output.read_text())["rows"]
     assert [row["start"] for row in rows] == list(squad_real.STARTS)
     assert asked[2:] == [("new weights", 0)] * 2
+    write(made, TEST[:2], "made")
+    with pytest.raises(InputError, match="runs on other questions"):
+        squad_real.run_all(tmp_path, made, tmp_path, output, 1)
 
 
 def test_a_missing_folder_is_named(tmp_path, capsys):

@@ -13,7 +13,8 @@ from safetensors.torch import load_file, save_file
 from test_main import OBJECTS, SMALL, SUBJECTS, VERBS, run
 
 from spanbert_tutorial import runs, training
-from spanbert_tutorial.commands.pretrain import MOST_HELD_OUT
+from spanbert_tutorial.__main__ import parser
+from spanbert_tutorial.commands.pretrain import MOST_HELD_OUT, settings
 from spanbert_tutorial.data_files import data_path
 
 TINY = data_path("checkpoints", "spanbert-tiny")
@@ -187,6 +188,17 @@ def test_a_refusal_removes_nothing_of_a_run_that_was_killed_before_its_first_sna
     code, _, err = run(capsys, *stopped, "--vocab-size", 70, "--resume")
     assert code == 2 and "changed: vocab-size" in err and (state / "text" / "tokenizer.json").is_file()
     assert run(capsys, *stopped, "--resume")[0] == 0 and not state.exists()
+
+
+def test_a_short_run_of_a_large_preset_warms_up_for_a_tenth_of_its_steps():
+    def warmup(*given: object) -> int:
+        options = parser().parse_args(["pretrain", *map(str, given)])
+        return settings(options).recipe().warmup_steps
+
+    steps = (1_000, 50_000, 1_000_000)
+    assert [warmup("--config", "base", "--steps", many) for many in steps] == [100, 5_000, 10_000]
+    assert warmup("--config", "large") == warmup("--config", "large", "--steps", 400_000) == 10_000
+    assert warmup("--config", "mini", "--steps", 700) == warmup("--steps", 700) == 70
 
 
 def test_a_loss_that_is_no_number_ends_the_command(capsys, tmp_path, titled):

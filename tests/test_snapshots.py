@@ -212,7 +212,14 @@ def test_another_torch_or_number_of_threads_is_told(data, tmp_path, monkeypatch,
     assert "not bit for bit" not in capsys.readouterr().out
     monkeypatch.setattr(snapshots, "machine", lambda: "torch 1.0, threads: 9")
     part(data, tmp_path)
-    assert f"it began with torch {torch.__version__}, threads: " in capsys.readouterr().out
+    assert f"the part before ran with torch {torch.__version__} on " in capsys.readouterr().out
+
+
+def test_a_snapshot_of_an_earlier_version_is_refused(data, tmp_path):
+    with pytest.raises(ConnectionError):
+        part(data, tmp_path, stop_after=2)
+    with pytest.raises(InputError, match="another version of this package, which did not keep start"):
+        part(data, tmp_path, facts={"seed": 1, "start": "x"})
 
 
 def test_the_fingerprint_sees_each_weight():

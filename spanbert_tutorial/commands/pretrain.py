@@ -60,7 +60,10 @@ def settings(options: argparse.Namespace):
         if value is not None and value <= 0:
             raise InputError(f"--{name.replace('_', '-')} is {value}: give a number above 0.")
     given = {name: value for name, value in given.items() if value is not None}
-    return replace(RUNS[config], objective=options.objective, seed=options.seed, **given)
+    preset = RUNS[config]
+    if options.steps:  # as many steps of warm-up as the preset has, but of a shorter run a tenth at most
+        given["warmup"] = min(0.1, preset.warmup * preset.steps / options.steps)
+    return replace(preset, objective=options.objective, seed=options.seed, **given)
 
 
 def size_of(source: str) -> str:

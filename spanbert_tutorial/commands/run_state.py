@@ -76,7 +76,8 @@ def settle(part: Path, folder: Path, facts: dict[str, str | int]) -> None:
         (part / "asked.json").write_text(json.dumps(facts), encoding="utf-8")
         os.replace(part, folder)
     except OSError as error:
-        raise NoRoom(f"the encoded text cannot be kept in {folder} ({error}): make room, or give another.") from error
+        told = f"the encoded text cannot be kept in {folder} ({error})"
+        raise NoRoom(f"{told}: make room, or give another --output.") from error
 
 
 def asked(options: argparse.Namespace) -> dict[str, str | int]:
@@ -103,7 +104,9 @@ def check_asked(folder: Path, now: dict[str, str | int]) -> None:
         before = json.loads((folder / "asked.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         before = {}
-    changed = [name for name, value in now.items() if before.get(name) != value and (name != "content" or value)]
+    if "" in (before.get("content"), now["content"]):  # of then or now it is not known
+        before["content"] = now["content"]
+    changed = [name for name, value in now.items() if before.get(name) != value]
     if changed:
         raise InputError(f"the stopped run in {folder.parent} began with another text (changed: {', '.join(changed)}): "
                          "give what was given then, or remove that folder to start anew.")

@@ -5,7 +5,8 @@ SQuAD 2.0 itself. Chapter: `book/tasks/squad`.
 
 Two guessers that learn nothing, on a half of the development set; and the shipped model fine-tuned on SQuAD 2.0, on
 the articles of that half that it was not trained on, beside the guessers on these. Measure: AUC of the null scores
-against the answerable questions of the same texts, with 95 % bootstrap intervals over articles.
+against the answerable questions of the same texts, with 95 % bootstrap intervals over articles. The guessers
+weigh words by the contexts of all articles.
 """
 
 import json

@@ -136,8 +136,10 @@ def run_all(data: Path, made: Path, models: Path, output: Path, seeds: int) -> N
     except (OSError, ValueError) as error:
         raise InputError(f"{output} or {models} cannot be used ({error}): give others.") from error
     groups = with_made(all_questions(data), made)
+    counts = {name: [len(group), sum(not q.answers for q in group)] for name, group in groups.items()}
+    if content.get("questions", counts) != counts:
+        raise InputError(f"{output} holds runs on other questions: give another --output.")
     if not content:
-        counts = {name: [len(group), sum(not q.answers for q in group)] for name, group in groups.items()}
         content = {"command": COMMAND, "surroundings": ablation.surroundings(), "questions": counts,
                    "baselines": baselines(groups), "rows": []}
     done = {(row["start"], row["seed"]) for row in content["rows"]}
