@@ -1,11 +1,11 @@
 """Ten times the corpus: what reading, encoding and packing cost in time and memory.
 
-`python -m benchmarks.growth [OUTPUT.json]`. Each measurement has a process of its own, whose greatest memory the system
-tells; the memory that libraries and vocabulary took before is given beside it.
+`python -m benchmarks.growth [OUTPUT.json]`. Time is that of the processor, which other programs disturb less. Each
+measurement has a process of its own, whose greatest memory the system tells; the memory that libraries and vocabulary
+took before is given beside it.
 """
 
 import json
-import resource
 import subprocess
 import sys
 import tempfile
@@ -13,7 +13,7 @@ import time
 from itertools import islice
 from pathlib import Path
 
-from benchmarks.race import keep
+from benchmarks.race import greatest_memory, keep
 
 DOCUMENTS = 1_200  # and ten times as many, all different
 
@@ -31,19 +31,14 @@ def measure(times: int) -> None:
         with file.open("w", encoding="utf-8") as corpus:
             for document in islice(almanac.read("train"), DOCUMENTS * times):
                 corpus.write(json.dumps(document) + "\n")
-        before, began = memory(), time.perf_counter()
+        before, began = greatest_memory(), time.process_time()
         text = runs.open_text(str(file), Path(folder, "text"), vocabulary)
         batches = runs.training_data(run, text).batches(np.random.default_rng(0))
-        seconds = time.perf_counter() - began
+        seconds = time.process_time() - began
         for _ in range(50):
             next(batches)
         pieces = len(text.train.ids) + len(text.held_out.ids)
-        print(json.dumps({"pieces": pieces, "seconds": seconds, "peak": memory(), "before": before}))
-
-
-def memory() -> float:
-    """The greatest memory of this process so far, in MiB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        print(json.dumps({"pieces": pieces, "seconds": seconds, "peak": greatest_memory(), "before": before}))
 
 
 def run(times: int) -> dict:

@@ -8,6 +8,7 @@ the checkpoint.
 
 import os
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -22,7 +23,8 @@ from spanbert_tutorial.snapshots import checksum
 PROGRAM = "import sys; from spanbert_tutorial import snapshots; snapshots.EVERY = 0; " \
           "from spanbert_tutorial.__main__ import main; sys.exit(main(sys.argv[1:]))"
 LATEST = {"any": 4.0, "a snapshot": 0.3, "the end": 1.0}  # seconds after the start, the snapshot, the last one
-WRITTEN = ("hunted.training/snapshots/*.part", "hunted.training/text.part", "tmp*")  # what a broken write leaves
+# what a broken write leaves
+WRITTEN = ("hunted.training/snapshots/*.part", "hunted.training/text.part", ".hunted.part")
 RUN = ["pretrain", "--length", "32", "--batch-size", "4", "--objective", "span+sbo"]
 
 
@@ -39,20 +41,48 @@ def start(text: Path, output: Path, steps: int, *more: str) -> subprocess.Popen:
     given = ["--corpus", text, "--output", output, "--steps", steps, "--vocab-size", 60]
     command = [sys.executable, "-c", PROGRAM, *RUN, *map(str, given), *more]
     environment = {**os.environ, "SPANBERT_TUTORIAL_STATIC": "1", "OMP_NUM_THREADS": "1"}
-    return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    with output.with_name("errors.txt").open("w") as errors:
+        return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=errors)
 
 
-def kill_once(process: subprocess.Popen, output: Path, rng: random.Random, moment: str, steps: int) -> dict:
-    """Waits for a random moment of this kind and kills. Returns what it met; `killed`: false if the run was faster."""
-    state = output.with_name(f"{output.name}.training")
-    before, least = newest(state), steps if moment == "the end" else 0
-    while moment != "any" and newest(state) <= max(before, least - 1) and process.poll() is None:
+def kill_once(text: Path, output: Path, rng: random.Random, moment: str, steps: int) -> dict:
+    """Starts or goes on, waits for a random moment of this kind and kills. Where the run was faster, or its checkpoint
+    was whole already, what was there before is put back, so that there is something left to kill."""
+    state, backup = state_of(output), output.with_name("backup")
+    if state.exists():
+        shutil.copytree(state, backup)
+    before, halves = newest(state), unfinished(output)
+    process = start(text, output, steps, *["--resume"] * state.exists())
+    wanted = {"any": 0, "a snapshot": before + 1, "the end": steps}[moment]
+    while newest(state) < wanted and process.poll() is None:
         time.sleep(0.005)
-    time.sleep(rng.uniform(0, LATEST[moment]))
+    latest = LATEST["any"] + LATEST["the end"] if before == steps else LATEST[moment]  # it has to start again first
+    time.sleep(rng.uniform(0, latest))
     process.kill()
     process.wait()
-    writing = [path.name for pattern in WRITTEN for path in output.parent.glob(pattern)]
-    return {"moment": moment, "step": newest(state), "writing": bool(writing), "killed": process.returncode == -9}
+    whole = output.exists()
+    found = {"moment": moment, "step": steps if whole else newest(state), "whole": whole,
+             "writing": bool(unfinished(output) - halves), "killed": process.returncode == -9}
+    assert found["killed"] or process.returncode == 0, output.with_name("errors.txt").read_text()
+    if whole:
+        if found["killed"] and state.exists():  # killed while the state was removed: nothing is left to do
+            assert start(text, output, steps, "--resume").wait() == 0 and not state.exists()
+        shutil.rmtree(output)
+        shutil.rmtree(state, ignore_errors=True)
+        shutil.copytree(backup, state)
+    shutil.rmtree(backup, ignore_errors=True)
+    return found
+
+
+def state_of(output: Path) -> Path:
+    """Where the run keeps what it goes on from."""
+    return output.with_name(f"{output.name}.training")
+
+
+def unfinished(output: Path) -> set[tuple[Path, int]]:
+    """What broken writes have left, with the time of the last change."""
+    left = [path for pattern in WRITTEN for path in output.parent.glob(pattern)]
+    return {(path, path.stat().st_mtime_ns) for path in left}
 
 
 def newest(state: Path) -> int:
@@ -68,21 +98,16 @@ def kill_again_and_again(folder: Path, kills: int, steps: int, seed: int = 0) ->
     assert start(text, calm, steps).wait() == 0
     last = max(1, kills // 10)
     moments = [("any", "a snapshot", "a snapshot")[i % 3] for i in range(kills - last)] + ["the end"] * last
-    killed, state = [], folder / "hunted.training"
-    for moment in moments:
-        process = start(text, hunted, steps, *["--resume"] * state.exists())
-        killed.append(kill_once(process, hunted, rng, moment, steps))
-        if hunted.exists():
-            break  # whole before the last kills came
-        assert killed[-1]["killed"], f"ended before it was killed: {process.stderr.read()}"
-    if not hunted.exists():
-        process = start(text, hunted, steps, "--resume")
-        assert process.wait() == 0, process.stderr.read()
+    killed: list[dict] = []
+    while len(killed) < kills:
+        found = kill_once(text, hunted, rng, moments[len(killed)], steps)
+        killed += [found] if found["killed"] else []
+    assert start(text, hunted, steps, "--resume").wait() == 0, hunted.with_name("errors.txt").read_text()
     weights = [checksum(path / "model.safetensors") for path in (calm, hunted)]
-    counted = Counter(found["moment"] for found in killed if found["killed"])
-    return {"kills": counted.total(), "steps": steps, "moments": dict(counted),
-            "killed_after_step": [found["step"] for found in killed if found["killed"]],
-            "while_writing": sum(found["writing"] for found in killed), "same_weights": weights[0] == weights[1]}
+    return {"kills": kills, "steps": steps, "moments": dict(Counter(moments)),
+            "killed_after_step": [found["step"] for found in killed],
+            "while_writing": sum(found["writing"] for found in killed),
+            "when_whole": sum(found["whole"] for found in killed), "same_weights": weights[0] == weights[1]}
 
 
 if __name__ == "__main__":

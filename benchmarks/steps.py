@@ -1,15 +1,22 @@
 """A training step, raced against `transformers.BertForMaskedLM` on the same batch, and what feeds it.
 
-`python -m benchmarks.steps [OUTPUT.json]`: forward, backward, clipping and AdamW, n = 128, all threads.
+`python -m benchmarks.steps [OUTPUT.json]`: forward, backward, clipping and AdamW, n = 128, all threads. Each model runs
+in a process of its own, as its users run it: ours keeps freed memory, as `training.train` does. Then both in one
+process that keeps it, which leaves what scoring only the chosen positions brings.
 """
 
-from itertools import islice
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 import numpy as np
 import torch
 import transformers
 
-from benchmarks.race import keep, race, seconds
+from benchmarks.race import keep, race
 from spanbert_tutorial.batches import OBJECTIVES, PretrainingData
 from spanbert_tutorial.bert import EncoderConfig
 from spanbert_tutorial.corpora import EncodedCorpus
@@ -30,10 +37,17 @@ def text(vocabulary: int, pieces: int = 2_000_000) -> EncodedCorpus:
     return EncodedCorpus(rng.integers(5, vocabulary, pieces).astype(np.uint16), ends, ends[39::40])
 
 
-def data(objective: str, vocabulary: int, batch: int, length: int = 128) -> PretrainingData:
+def on_disk(corpus: EncodedCorpus, folder: Path) -> EncodedCorpus:
+    """The same, memory-mapped as the text of a run is."""
+    for name in EncodedCorpus.__annotations__:
+        np.save(folder / f"{name}.npy", getattr(corpus, name))
+    return EncodedCorpus.load(folder)
+
+
+def data(objective: str, vocabulary: int, batch: int, length: int = 128, corpus=None) -> PretrainingData:
     wordpiece = WordPiece.from_file(data_path("almanac", "vocab.txt"))
     wordpiece.starts = np.resize(wordpiece.starts, vocabulary)  # the pieces are numbers here, and may be any
-    return PretrainingData(text(vocabulary), wordpiece, OBJECTIVES[objective], length, batch)
+    return PretrainingData(corpus or text(vocabulary), wordpiece, OBJECTIVES[objective], length, batch)
 
 
 def stepper(model: torch.nn.Module, loss_of, dtype: torch.dtype):
@@ -67,30 +81,60 @@ def ours(config: EncoderConfig, batch: dict, objective: str, dtype: torch.dtype)
     return stepper(PretrainingModel(config, OBJECTIVES[objective]), lambda model: model(batch)["loss"], dtype)
 
 
-def compare(name: str, dtype: torch.dtype) -> dict:
-    """Our step against theirs; what SBO adds; how many times as fast as the model the batches come."""
+def make(whose: str, name: str, dtype: torch.dtype) -> Callable[[], None]:
+    """The step of a model of this name by `whose` program: both get the same batch."""
     vocabulary, rows = MODELS[name], BATCH.get(name, 32)
     config = EncoderConfig.preset(name.split(",")[0], vocab_size=vocabulary, **NO_DROPOUT)
-    batches = {objective: data(objective, vocabulary, rows) for objective in ("mlm", "span+sbo")}
-    mlm, span = (next(one.batches(np.random.default_rng(0))) for one in batches.values())
-    span_only = {name: value for name, value in span.items() if not name.startswith("boundary")}
-    plain = ours(config, mlm, "mlm", dtype)
-    result = {"batch": rows, "against_transformers": race(plain, theirs(config, mlm, dtype))}
-    sbo, without = ours(config, span, "span+sbo", dtype), ours(config, span_only, "span", dtype)
-    result["span_with_sbo_against_without"] = race(without, sbo)
-    drawn = batches["span+sbo"].batches(np.random.default_rng(0))
-    drawing = sorted(seconds(lambda: list(islice(drawn, 20))) / 20 for _ in range(7))[3]
-    speed = rows * 128 / result["span_with_sbo_against_without"]["seconds"][1]
-    result |= {"tokens_a_second": round(speed), "tokens_drawn_a_second": round(rows * 128 / drawing)}
+    batch = next(data("mlm", vocabulary, rows).batches(np.random.default_rng(0)))
+    return theirs(config, batch, dtype) if whose == "theirs" else ours(config, batch, "mlm", dtype)
+
+
+def serve(whose: str, name: str, kind: str) -> None:
+    """Makes a step for each line that comes in, and answers each with an empty one."""
+    if whose == "ours":
+        keep_freed_memory()
+    step = make(whose, name, getattr(torch, kind))
+    for _ in sys.stdin:
+        step()
+        print(flush=True)
+
+
+@contextmanager
+def apart(whose: str, name: str, kind: str) -> Iterator[Callable[[], str]]:
+    """The step in a process of its own, which waits while the other one is at work."""
+    program = f"from benchmarks.steps import serve; serve({whose!r}, {name!r}, {kind!r})"
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "bufsize": 1}
+    with subprocess.Popen([sys.executable, "-c", program], **pipes) as process:
+        yield lambda: process.stdin.write("\n") and process.stdout.readline()
+        process.stdin.close()
+
+
+def compare(name: str, kind: str) -> dict:
+    """Our step against theirs; what SBO adds; how many times as fast as the model the batches come."""
+    vocabulary, rows, dtype = MODELS[name], BATCH.get(name, 32), getattr(torch, kind)
+    config = EncoderConfig.preset(name.split(",")[0], vocab_size=vocabulary, **NO_DROPOUT)
+    with ExitStack() as processes:
+        racers = [processes.enter_context(apart(whose, name, kind)) for whose in ("ours", "theirs")]
+        result = {"batch": rows, "against_transformers": race(*racers)}
+    result["memory_kept_for_both"] = race(make("ours", name, dtype), make("theirs", name, dtype))
+    with tempfile.TemporaryDirectory() as folder:
+        source = data("span+sbo", vocabulary, rows, corpus=on_disk(text(vocabulary), Path(folder)))
+        drawn = source.batches(np.random.default_rng(0))
+        span = next(drawn)
+        span_only = {name: value for name, value in span.items() if not name.startswith("boundary")}
+        sbo, without = ours(config, span, "span+sbo", dtype), ours(config, span_only, "span", dtype)
+        result["span_with_sbo_against_without"] = race(without, sbo)
+        result["drawing_against_the_step"] = race(lambda: next(drawn), sbo)
+    speed, drawing = (rows * 128 / each for each in reversed(result["drawing_against_the_step"]["seconds"]))
+    result |= {"tokens_a_second": round(speed), "tokens_drawn_a_second": round(drawing)}
     return result
 
 
 def main() -> None:
     keep_freed_memory()  # as `train` does; both kinds of step gain by it
-    kinds = {"float32": torch.float32} | ({"bfloat16": torch.bfloat16} if precision() == "bf16" else {})
     results = {"threads": torch.get_num_threads(), "length": 128}
-    for kind, dtype in kinds.items():
-        results[kind] = {name: compare(name, dtype) for name in MODELS}
+    for kind in ("float32", "bfloat16") if precision() == "bf16" else ("float32",):
+        results[kind] = {name: compare(name, kind) for name in MODELS}
     keep("speed_steps", results)
 
 

@@ -8,9 +8,11 @@ sentence prediction, `bert.pooler.*` and `cls.seq_relationship.*`), `tokenizer.j
 
 import json
 import os
+import shutil
 import tempfile
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
@@ -75,6 +77,23 @@ def check_output(folder: str | Path) -> Path:
     return folder
 
 
+@contextmanager
+def whole_folder(folder: Path) -> Iterator[Path]:
+    """A hidden folder `.NAME.part` to write into; it becomes `folder` when everything in it is on the disk, and is
+    removed when something fails. What a killed process has left under that name is removed first."""
+    part = folder.with_name(f".{folder.name}.part")
+    shutil.rmtree(part, ignore_errors=True)
+    try:
+        part.mkdir()
+        yield part
+        for path in [*part.iterdir(), part]:
+            force_to_disk(path)
+        os.replace(part, folder)
+        force_to_disk(folder.parent)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
 def save_checkpoint(
     folder: str | Path,
     model: PretrainingModel,
@@ -111,18 +130,12 @@ def write_folder(
     settings = {"model_type": "bert", "architectures": [architecture], "hidden_act": "gelu", **asdict(config), **facts}
     settings["dtype"] = "float32"  # to compute in, whatever the weights are stored in; transformers reads it
     try:
-        with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
-            made = Path(scratch, folder.name)
-            made.mkdir()
+        with whole_folder(folder) as made:
             (made / "config.json").write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
             save_file(dict(state), made / "model.safetensors", metadata={"format": "pt"})
             wordpiece.save(made)
             for name, text in texts.items():
                 (made / name).write_text(text, encoding="utf-8")
-            for path in [*made.iterdir(), made]:
-                force_to_disk(path)
-            os.replace(made, folder)
-            force_to_disk(folder.parent)
     except (OSError, SafetensorError) as error:
         raise NoRoom(f"the checkpoint {folder} cannot be written ({error}): make room and try again.") from error
 

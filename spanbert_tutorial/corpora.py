@@ -5,6 +5,7 @@ A document is a list of sentences. Files may be `.txt` (a blank line ends a docu
 name such as `Salesforce/wikitext:wikitext-103-raw-v1` that is no path is read from the Hugging Face hub.
 """
 
+import gc
 import gzip
 import json
 import lzma
@@ -13,6 +14,7 @@ import shutil
 import zlib
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -201,7 +203,7 @@ def encode_corpus(documents: Iterable[Document], encode_many, vocabulary: int, f
     kind = np.uint16 if vocabulary <= 2**16 else np.int32
     sentence_lengths, document_lengths = array("q"), array("q")  # eight bytes a number
     stream = iter(documents)
-    with (folder / "ids.bin").open("wb") as raw:
+    with (folder / "ids.bin").open("wb") as raw, collector_sees_new_objects_only():
         while chunk := list(islice(stream, 500)):
             encoded = iter(encode_many([sentence for document in chunk for sentence in document]))
             for document in chunk:
@@ -213,6 +215,19 @@ def encode_corpus(documents: Iterable[Document], encode_many, vocabulary: int, f
     np.save(folder / "sentence_ends.npy", np.cumsum(sentence_lengths, dtype=np.int64))
     np.save(folder / "document_ends.npy", np.cumsum(document_lengths, dtype=np.int64))
     return EncodedCorpus.load(folder)
+
+
+@contextmanager
+def collector_sees_new_objects_only() -> Iterator[None]:
+    """Python's garbage collector skips what exists already, so it does not search through all that the libraries hold
+    again and again."""
+    frozen = gc.get_freeze_count()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        if not frozen:  # else somebody did it before, who wants it so
+            gc.unfreeze()
 
 
 def save_raw(raw: Path, kind: type, target: Path) -> None:

@@ -28,27 +28,29 @@ class Metrics:
     ):
         self.path, self.steps, self.held_out = Path(path), steps, held_out
         self.held_out_every = EVERY * max(25, steps // (EVERY * HELD_OUT_LINES))
+        kept, part = self.lines_before(first_step), self.path.with_suffix(".part")
         try:
-            self.keep_lines_before(first_step)
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            part.write_text("".join(kept), encoding="utf-8")
+            os.replace(part, self.path)
         except OSError as error:
             raise self.no_room(error) from error
-        except (ValueError, KeyError, TypeError) as error:
+        self.last = json.loads(kept[-1])["step"] if kept else 0
+
+    def lines_before(self, first_step: int) -> list[str]:
+        """The whole lines of steps before this one: a killed run may leave half a line."""
+        try:
+            lines = self.path.read_text(encoding="utf-8").splitlines(keepends=True) if self.path.exists() else []
+            return [line for line in lines if line.endswith("\n") and json.loads(line)["step"] < first_step]
+        except (OSError, ValueError, KeyError, TypeError) as error:
             wrong = f"the figures of before in {self.path} cannot be used ({error})"
             raise InputError(f"{wrong}: restore the file from a copy, or remove it.") from error
 
-    def keep_lines_before(self, first_step: int) -> None:
-        """Writes the file anew with the whole lines of steps before this one: a killed run may leave half a line."""
-        lines = self.path.read_text(encoding="utf-8").splitlines(keepends=True) if self.path.exists() else []
-        kept = [line for line in lines if line.endswith("\n") and json.loads(line)["step"] < first_step]
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        part = self.path.with_suffix(".part")
-        part.write_text("".join(kept), encoding="utf-8")
-        os.replace(part, self.path)
-
     def add(self, history, learning_rate: float, tokens: int, seconds: float) -> None:
-        """After a step: every tenth writes a line. history: a `training.History`; tokens, seconds: of the whole run."""
+        """After a step: every tenth writes a line, once, and it is on the disk before the snapshot of that step.
+        history: a `training.History`; tokens, seconds: of the whole run."""
         step = history.steps[-1]
-        if step % EVERY and step != self.steps:
+        if step == self.last or (step % EVERY and step != self.steps):
             return
         means = {name: round(history.mean(name, (step - 1) % EVERY + 1), 4) for name in history.losses}
         line = {"step": step, **means, "learning_rate": float(f"{learning_rate:.4g}")}
@@ -58,8 +60,11 @@ class Metrics:
         try:
             with self.path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(line) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
         except OSError as error:
             raise self.no_room(error) from error
+        self.last = step
 
     def no_room(self, error: OSError) -> NoRoom:
         return NoRoom(f"the figures in {self.path} cannot be written ({error}): make room, or allow writing there.")

@@ -147,7 +147,7 @@ def open_text(
 def reopen_text(folder: str | Path) -> Text:
     """The text that `open_text` encoded into `folder`, without the files that it came from."""
     if not Path(folder, "tokenizer.json").is_file():
-        raise InputError(f"{folder} holds no whole encoded text: start the run anew without --resume.")
+        raise InputError(f"{folder} holds no whole encoded text: remove {Path(folder).parent} and start the run anew.")
     wordpiece = WordPiece.from_file(Path(folder, "tokenizer.json"))
     return Text(*(EncodedCorpus.load(Path(folder, name)) for name in PARTS), wordpiece)
 

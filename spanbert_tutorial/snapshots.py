@@ -193,6 +193,7 @@ class Snapshots:
                              f"keep {', '.join(unknown)}: finish it with that one, or start anew.")
         changed = [name for name, value in self.facts.items() if was[name] != value]
         if changed:
-            how = ", ".join(f"{name} was {was[name]} and is {self.facts[name]}" for name in changed)
+            how = ", ".join(f"{name} holds something else" if "." in name else
+                            f"{name} was {was[name]} and is {self.facts[name]}" for name in changed)
             raise InputError(f"the run in {self.folder} began otherwise ({how}): give the same, or another --output.")
         return listed.get("machine", "an unknown machine")

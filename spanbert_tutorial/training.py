@@ -119,16 +119,14 @@ def keep_freed_memory() -> bool:
     """Lets a CPU process keep the memory of one step for the next; true where this can be set (glibc, so on Linux).
 
     By default C's `free` hands large blocks back to the system, which fills every page anew with zeros when the next
-    step asks for it. That makes a step longer, the more so the smaller the model (`benchmarks/freed_memory.py`: 1.26
-    times for tiny, 1.07 for base). The most memory in use stays the same.
+    step asks for it (`benchmarks/freed_memory.py`). The most memory in use stays the same.
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt
     except (AttributeError, TypeError):  # not glibc; Windows cannot even ask
         return False
-    above_which_blocks_are_apart, above_which_the_end_is_given_back = -3, -1  # M_MMAP_THRESHOLD, M_TRIM_THRESHOLD
-    options = (above_which_blocks_are_apart, above_which_the_end_is_given_back)
-    return all([mallopt(option, 2**31 - 1) for option in options])
+    # M_MMAP_THRESHOLD and M_TRIM_THRESHOLD: above which blocks are apart, above which the end is given back
+    return all([mallopt(option, 2**31 - 1) for option in (-3, -1)])
 
 
 def progress_bar(steps: int, done: int = 0) -> tqdm:
@@ -170,6 +168,8 @@ def train(
             metrics.add(history, trainer.schedule.get_last_lr()[0], *trainer.taken())
 
     stream, done = iter(batches), len(history.steps)
+    if done == recipe.steps and (error := together(note_figures, trainer.accelerator)):
+        raise error
     with (trainer.training(), progress_bar(recipe.steps, done) as bar,
           finishing_the_step(snapshots is not None) as asked_to_stop):
         for step in range(done + 1, recipe.steps + 1):

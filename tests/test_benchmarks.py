@@ -19,25 +19,28 @@ def test_a_race_tells_the_faster_one():
     assert result["seconds"][0] < result["seconds"][1]
 
 
-def test_span_masking_is_faster_than_a_plain_loop():
-    assert kept("speed_masking")["batch of 256"]["ratio"] > 2
+@pytest.mark.parametrize("rows", [32, 64, 256])
+def test_span_masking_is_ten_times_as_fast_as_the_released_one(rows):
+    result = kept("speed_masking")[f"batch of {rows}"]
+    assert result["million_tokens_a_second"][0] > 10 * 1.85 and result["ratio"] > 1.5
 
 
-# what the book and the README say, "about 2, 1.7, 2.9 and 1.3 times", less a tenth for the noise of two shared cores
-LEAST = {"tiny": 1.8, "mini": 1.6, "mini, large vocabulary": 2.6, "base": 1.2}
+LEAST = {"tiny": 2, "mini": 1.7, "mini, large vocabulary": 3, "base": 1.2}
+MISSED = {("float32", "mini")}  # named on the page of the engine
 
 
 @pytest.mark.parametrize("kind", ["bfloat16", "float32"])
 def test_a_step_is_faster_than_that_of_transformers(kind):
     results = kept("speed_steps")[kind]
     for name, least in LEAST.items():
-        assert results[name]["against_transformers"]["ratio"] > least, name
+        assert (results[name]["against_transformers"]["ratio"] < least) == ((kind, name) in MISSED), name
         assert results[name]["tokens_drawn_a_second"] > 10 * results[name]["tokens_a_second"], name
-    assert results["mini"]["span_with_sbo_against_without"]["ratio"] < 1.15
+    for name in ("mini", "base"):
+        assert results[name]["span_with_sbo_against_without"]["ratio"] < 1.15
 
 
 def test_memory_and_growth():
     assert kept("memory")["ratio"] <= 0.8
     growth = kept("growth")
-    assert growth["pieces"][1] == 10 * growth["pieces"][0] and growth["rounds"] >= 5
+    assert growth["pieces"][1] == pytest.approx(10 * growth["pieces"][0], rel=0.05) and growth["rounds"] >= 5
     assert growth["seconds_ratio"] <= 11 and growth["peak_memory_ratio"] < 1.1

@@ -1,5 +1,6 @@
 """Documents from every form of file, bad input named, and the encoded corpus equal to encoding by hand."""
 
+import gc
 import gzip
 import json
 import lzma
@@ -233,6 +234,18 @@ def test_integers_are_as_narrow_as_the_vocabulary_allows(tmp_path, vocabulary, k
 def test_an_id_that_the_integers_cannot_hold_is_no_silent_overflow(tmp_path):
     with pytest.raises(OverflowError):
         encode_corpus([["a"]], lambda sentences: [[2**16]], 100, tmp_path)
+    assert gc.get_freeze_count() == 0  # also after an error the garbage collector sees everything again
+
+
+def test_the_garbage_collector_skips_what_exists_while_text_is_encoded(tmp_path):
+    seen = []
+
+    def encode(sentences):
+        seen.append(gc.get_freeze_count())
+        return [[1] for _ in sentences]
+
+    encode_corpus(STORIES, encode, 9, tmp_path)
+    assert min(seen) > 1_000 and gc.get_freeze_count() == 0
 
 
 def test_loading_what_is_not_there_or_cut_off(tmp_path):

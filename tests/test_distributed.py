@@ -2,8 +2,10 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -170,16 +172,19 @@ def test_processes_that_disagree_snapshot_and_stop_at_the_same_step_and_go_on_fr
     assert ends[0] == ends[1] and len(ends[0]) == 1  # bit for bit, and the same in both processes
 
 
-def test_the_command_runs_under_accelerate_launch(tmp_path):
+@pytest.mark.parametrize("options, processes", [(["--cpu"], 1), (["--multi_gpu"], 2)])
+def test_the_command_runs_under_accelerate_launch(tmp_path, options, processes):
+    """On a CPU, too, `--multi_gpu` starts several processes."""
     text = tmp_path / "text.txt"
     text.write_text("\n\n".join(f"The boat {i} left the town.\nIt was {i % 7} years old." for i in range(200)))
-    launch = [sys.executable, "-m", "accelerate.commands.launch", "--cpu", "--num_processes", "1", "-m"]
+    launch = [sys.executable, "-m", "accelerate.commands.launch", *options]
+    launch += ["--num_processes", str(processes), "-m"]
     run = ["spanbert_tutorial", "pretrain", "--corpus", str(text), "--vocab-size", "80", "--length", "24"]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "SPANBERT_TUTORIAL_STATIC": "1"}
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "SPANBERT_TUTORIAL_STATIC": "1", "CUDA_VISIBLE_DEVICES": ""}
     done = subprocess.run([*launch, *run, "--steps", "3", "--output", str(tmp_path / "made")], env=environment,
                           capture_output=True, text=True, timeout=300)
     assert done.returncode == 0 and "Checkpoint after" in done.stdout, done.stderr
-    assert (tmp_path / "made" / "model.safetensors").is_file()
+    assert f"on CPU, {processes} × 1 threads" in (tmp_path / "made" / "README.md").read_text(encoding="utf-8")
 
 
 def test_the_command_runs_in_two_processes(tmp_path):
@@ -206,3 +211,35 @@ def test_the_command_runs_in_two_processes(tmp_path):
     assert done.returncode == 0 and done.stdout.count("Nothing was written") == 1, done.stderr
     assert lines[1]["step"] == lines[2]["step"] == 12
     assert lines[1]["loss"] == pytest.approx(lines[2]["loss"], abs=0.02)  # bfloat16 rounds other sums
+
+
+def test_a_run_in_two_processes_is_stopped_and_goes_on(tmp_path):
+    """Ctrl-C reaches the launcher, which hands it on; what goes on, with as many processes, ends with the same
+    weights as a run that was left alone."""
+    text, folder = tmp_path / "text.txt", tmp_path / "stopped.training"
+    text.write_text("\n\n".join(f"The boat {i} left the town.\nIt was {i % 7} years old." for i in range(200)))
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "SPANBERT_TUTORIAL_STATIC": "1", "CUDA_VISIBLE_DEVICES": ""}
+    program = tmp_path / "program.py"  # the command as it is, but with a snapshot after every step
+    program.write_text("import sys\nfrom spanbert_tutorial import snapshots\nsnapshots.EVERY = 0\n"
+                       "from spanbert_tutorial.__main__ import main\nsys.exit(main(sys.argv[1:]))\n")
+    run = [str(program), "pretrain", "--corpus", str(text), "--vocab-size", "80", "--length", "24", "--steps", "40"]
+    two = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2", *run]
+
+    def done(command, name, *more):
+        command = [*command, "--output", str(tmp_path / name), *more]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+
+    assert done(two, "calm").returncode == 0
+    process = subprocess.Popen([*two, "--output", str(tmp_path / "stopped")], env=environment, stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, text=True, start_new_session=True)
+    while not list(folder.glob("snapshots/step-*[0-9]")):
+        assert process.poll() is None, process.stdout.read()
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    said = process.communicate(timeout=120)[0]
+    assert process.returncode != 0 and not (tmp_path / "stopped").exists() and folder.exists(), said
+    refused = done([sys.executable, *run], "stopped", "--resume")
+    assert refused.returncode == 2 and "processes was 2 and is 1" in refused.stderr
+    assert done(two, "stopped", "--resume").returncode == 0 and not folder.exists()
+    weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("calm", "stopped")]
+    assert weights[0] == weights[1]

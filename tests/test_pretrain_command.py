@@ -10,10 +10,12 @@ import tempfile
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from test_bert import random_encoder, released
 from test_main import OBJECTS, SMALL, SUBJECTS, VERBS, run
 
 from spanbert_tutorial import runs, training
 from spanbert_tutorial.__main__ import parser
+from spanbert_tutorial.bert import EncoderConfig
 from spanbert_tutorial.commands.pretrain import MOST_HELD_OUT, settings
 from spanbert_tutorial.data_files import data_path
 
@@ -169,6 +171,57 @@ def test_what_changes_the_run_is_refused_when_it_goes_on(capsys, tmp_path, stopp
     assert code == 2 and "(start was " in err
     shutil.copy(TINY / "model.safetensors", tmp_path / "source")
     assert run(capsys, *stopped, "--resume")[0] == 0 and (tmp_path / "made").is_dir()
+
+
+def test_a_run_killed_while_it_removes_its_state_is_whole(capsys, tmp_path, stopped):
+    """The checkpoint is in place then; going on removes the rest, also when the figures went first."""
+    state, made = tmp_path / "made.training", tmp_path / "made"
+    shutil.copytree(state, tmp_path / "copy")
+    assert run(capsys, *stopped, "--resume")[0] == 0
+    before = {path: path.read_bytes() for path in made.iterdir()}
+    for figures in (True, False):
+        shutil.copytree(tmp_path / "copy", state)
+        if not figures:
+            (state / "metrics.jsonl").unlink()
+        code, out, err = run(capsys, *stopped, "--resume")
+        assert (code, err) == (0, "") and f"{made} is whole" in out and not state.exists()
+        assert {path: path.read_bytes() for path in made.iterdir()} == before
+    shutil.copytree(tmp_path / "copy", state)
+    (made / "metrics.jsonl").write_text("of another run")
+    code, _, err = run(capsys, *stopped, "--resume")
+    assert code == 2 and "exists already" in err and state.exists()
+
+
+def test_without_its_figures_a_run_still_ends_with_a_card(capsys, tmp_path, stopped):
+    """After the last step nothing is trained any more, but tokens and hours are known from the snapshot."""
+    (tmp_path / "made.training" / "metrics.jsonl").unlink()
+    assert run(capsys, *stopped, "--resume")[0] == 0
+    (line,) = (tmp_path / "made" / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    assert json.loads(line)["step"] == 6 and json.loads(line)["tokens"] > 500
+    assert "| tokens seen | " in (tmp_path / "made" / "README.md").read_text(encoding="utf-8")
+
+
+def test_encoded_text_that_was_changed_is_refused(capsys, tmp_path, stopped):
+    file = tmp_path / "made.training" / "text" / "train" / "ids.npy"
+    content = bytearray(file.read_bytes())
+    content[-1] ^= 1
+    file.write_bytes(content)
+    code, _, err = run(capsys, *stopped, "--resume")
+    assert code == 2 and "(train/ids.npy holds something else)" in err.replace(os.sep, "/") and err.count("\n") == 1
+
+
+def test_a_released_spanbert_is_a_start_once_its_vocabulary_is_given(capsys, tmp_path, titled):
+    """Its layout: no model_type, a .bin file, an encoder without heads, and no vocabulary beside it."""
+    sizes = {"vocab_size": 2_000, "max_position_embeddings": 64}
+    folder = tmp_path / "released"
+    folder.mkdir()
+    released(folder, random_encoder(EncoderConfig.tiny(**sizes)))
+    given = ["pretrain", *START, "--init-from", folder, "--corpus", titled, "--output", tmp_path / "made"]
+    code, _, err = run(capsys, *given)
+    assert code == 2 and "vocabulary" in err and err.count("\n") == 1
+    code, out, err = run(capsys, *given, "--vocabulary", data_path("almanac", "vocab.txt"))
+    assert (code, err) == (0, "") and "new heads: masked_language_model, boundary" in out
+    assert (tmp_path / "made" / "model.safetensors").is_file()
 
 
 def test_a_snapshot_that_was_tampered_with_is_refused_without_the_advice_to_go_on(capsys, tmp_path, stopped):

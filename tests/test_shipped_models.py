@@ -1,6 +1,7 @@
 """The shipped models of Wikipedia: what their cards say is true."""
 
 import json
+import lzma
 import os
 import re
 from pathlib import Path
@@ -10,6 +11,7 @@ from transformers import AutoTokenizer, BertModel
 
 from spanbert_tutorial import runs
 from spanbert_tutorial.checkpoints import continue_from, load_checkpoint
+from spanbert_tutorial.commands.run_state import read_titles
 from spanbert_tutorial.corpora import documents, encode_corpus
 from spanbert_tutorial.data_files import data_path
 from spanbert_tutorial.pretraining import fill
@@ -110,6 +112,17 @@ def test_the_losses_of_the_card_are_measured_again(shipped, tmp_path):
         assert stated == pytest.approx(values, abs=0.003)
     (unigram,) = re.findall(r"unigram entropy ([\d.]+)", card(name))
     assert figures["token"]["mlm"] < float(unigram) - BELOW[name]  # measured, not read
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("part", ["dev-v1.1-half", "dev-v2.0-half"])
+def test_the_titles_left_out_are_those_of_the_development_sets(part):
+    titles = read_titles(str(data_path("squad_dev_titles.txt")))
+    with lzma.open(REAL / "squad" / f"{part}.json.xz", "rt", encoding="utf-8") as file:
+        articles = [article["title"].replace("_", " ") for article in json.load(file)["data"]]
+    assert len(articles) > 10 and set(articles) <= titles
+    for name in OBJECTIVES:
+        assert card(name).count("--leave-out data/squad_dev_titles.txt") == 2
 
 
 @pytest.mark.parametrize("name", OBJECTIVES)

@@ -6,6 +6,7 @@ import time
 
 import pytest
 import torch
+from accelerate import AutocastKwargs
 from accelerate.state import AcceleratorState
 from torch import nn
 
@@ -94,6 +95,56 @@ def test_precision_asks_for_the_capability(monkeypatch, capability, expected):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: capability)
     assert training.precision() == expected
+
+
+def in_fp16(monkeypatch, factor: float, backoff: float) -> training.Trainer:
+    """A trainer as on a graphics card without bfloat16, with torch's own scaler of losses, which works on a CPU."""
+
+    class Accelerator(training.Accelerator):
+        mixed_precision = "fp16"
+
+        def __init__(self, **options):
+            super().__init__(**options)
+            self.native_amp, self.autocast_handler = True, AutocastKwargs(enabled=False)  # sums stay exact
+            self.scaler = torch.amp.GradScaler("cpu", init_scale=factor, backoff_factor=backoff)
+
+    monkeypatch.setattr(training, "Accelerator", Accelerator)
+    return training.Trainer(Toy(), Recipe(80, 0.02, 0))
+
+
+def test_in_fp16_a_gradient_that_overflows_is_passed_over_and_the_factor_falls(monkeypatch):
+    trainer = in_fp16(monkeypatch, 2.0**127, 2.0**-60)
+    before = [weight.detach().clone() for weight in trainer.bare.parameters()]
+    rates, moved, plain = [], [], Toy()
+    for number, batch in enumerate(toy_batches(4), start=1):
+        trainer.step([(batch, "")], number)
+        rates.append(trainer.schedule.get_last_lr()[0])
+        moved.append(any(not torch.equal(a, b) for a, b in zip(before, trainer.bare.parameters(), strict=True)))
+    assert moved == [False, True, True, True] and trainer.skipped == 0
+    assert rates[0] == 0.02 and rates == sorted(rates, reverse=True) and len(set(rates)) == 4
+    plain_loop(plain, toy_batches(4)[1:], Recipe(80, 0.02, 0))  # the schedule did not count the step passed over
+    for one, other in zip(trainer.bare.parameters(), plain.parameters(), strict=True):
+        assert torch.allclose(one, other, atol=1e-6)
+
+
+def test_in_fp16_a_run_ends_when_a_smaller_factor_does_not_help(monkeypatch):
+    trainer = in_fp16(monkeypatch, 2.0**127, 1 - 1e-6)
+    with pytest.raises(FloatingPointError, match=f"norm is .* at step {training.SKIPPED + 1}: lower the peak"):
+        for number, batch in enumerate(toy_batches(training.SKIPPED + 1), start=1):
+            trainer.step([(batch | {"y": 1e4 * batch["y"]}, "")], number)
+    assert all(torch.equal(a, b) for a, b in zip(Toy().parameters(), trainer.bare.parameters(), strict=True))
+
+
+def test_freed_memory_is_kept_where_the_system_can(monkeypatch):
+    asked = []
+
+    class Library:
+        mallopt = staticmethod(lambda option, value: asked.append((option, value)) or 1)
+
+    monkeypatch.setattr(training.ctypes, "CDLL", lambda name: Library)
+    assert training.keep_freed_memory() and asked == [(-3, 2**31 - 1), (-1, 2**31 - 1)]
+    monkeypatch.setattr(training.ctypes, "CDLL", lambda name: object())
+    assert not training.keep_freed_memory()
 
 
 def test_precision_is_float32_where_torch_cannot_say(monkeypatch):

@@ -11,7 +11,7 @@ import time
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from spanbert_tutorial.commands.run_state import check_apart, check_state, kept, options_text
+from spanbert_tutorial.commands.run_state import check_apart, check_state, finished, kept, options_text
 from spanbert_tutorial.errors import InputError
 
 MOST_HELD_OUT = 100  # batches: of a large corpus all of the held-out text would take longer than it is worth
@@ -83,6 +83,8 @@ def size_of(source: str) -> str:
 def pretrain(options: argparse.Namespace) -> None:
     """Text → vocabulary → blocks → training → held-out figures → checkpoint."""
     run = settings(options)  # before the slow imports: a wrong option answers at once
+    from accelerate.utils import broadcast_object_list
+
     from spanbert_tutorial import runs
     from spanbert_tutorial.checkpoints import check_output, keep_of_start, save_checkpoint
     from spanbert_tutorial.training import processes
@@ -92,6 +94,9 @@ def pretrain(options: argparse.Namespace) -> None:
     main = processes().is_main_process  # one of several under `accelerate launch`
     output = Path(options.output or f"runs/{run.objective.replace('+', '-')}-{run.size}-seed{run.seed}")
     state = output.parent / f"{output.name}.training"  # encoded text and snapshots, until the checkpoint is whole
+    (whole,) = broadcast_object_list([main and options.resume and finished(output, state)])  # as the first one says
+    if whole:
+        return
     if main:
         check_apart(output, options.corpus)
         check_output(output)
@@ -242,6 +247,8 @@ def card(run, options: argparse.Namespace, text, model, figures: dict, line: dic
         del facts["initializer_range"], facts["sinusoidal_positions"]
         facts["started from"] = Path(options.init_from).name
         facts["share of the start kept"] = options.keep_start or 0
+    facts["vocabulary"] = Path(options.vocabulary or options.init_from or "its own").name
+    facts["titles left out"] = Path(options.leave_out).name if options.leave_out else "none"
     facts["tokens seen"] = f"{line['tokens']:,}"
     facts["hours"] = f"{line['seconds'] / 3600:.2f} on {device()}"
     rows = "\n".join(f"| {name} | {value} |" for name, value in facts.items())

@@ -44,6 +44,17 @@ def check_apart(output: Path, corpus: str) -> None:
         raise InputError(f"the output {output} lies inside the corpus {corpus}: give another --output.")
 
 
+def finished(output: Path, state: Path) -> bool:
+    """A run killed in its last act, when its checkpoint was in place and the state was being removed: removes the rest.
+    Else they never stand side by side; figures of another run say that somebody put something else there."""
+    written, rest = output / "metrics.jsonl", state / "metrics.jsonl"
+    if not (state.exists() and written.is_file()) or (rest.exists() and rest.read_bytes() != written.read_bytes()):
+        return False
+    shutil.rmtree(state, ignore_errors=True)
+    print(f"The stopped run was at its end: {output} is whole.")
+    return True
+
+
 def check_state(state: Path, resume: bool) -> None:
     """A stopped run is neither overwritten nor silently continued, and --resume needs one."""
     if resume and not state.exists():
@@ -71,10 +82,15 @@ def options_text(options: argparse.Namespace, folder: Path):
 
 
 def settle(part: Path, folder: Path, facts: dict[str, str | int]) -> None:
-    """The encoded text in `part` moves to `folder`: whole from here on, or not there."""
+    """The encoded text in `part` moves to `folder`: whole from here on, or not there, also after a power cut."""
+    from spanbert_tutorial.snapshots import force_to_disk
+
     try:
         (part / "asked.json").write_text(json.dumps(facts), encoding="utf-8")
+        for path in [*part.rglob("*"), part]:
+            force_to_disk(path)
         os.replace(part, folder)
+        force_to_disk(folder.parent)
     except OSError as error:
         told = f"the encoded text cannot be kept in {folder} ({error})"
         raise NoRoom(f"{told}: make room, or give another --output.") from error

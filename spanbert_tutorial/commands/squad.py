@@ -5,15 +5,13 @@
 import argparse
 import hashlib
 import json
-import os
 import shutil
 import sys
-import tempfile
 import warnings
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from spanbert_tutorial.commands.run_state import check_state, kept, read_titles
+from spanbert_tutorial.commands.run_state import check_state, finished, kept, read_titles
 from spanbert_tutorial.errors import InputError, NoRoom
 
 
@@ -74,12 +72,15 @@ def finetune(options: argparse.Namespace) -> None:
 
     chosen_settings(options)  # a wrong option answers at once
     one_process()
-    output = check_output(options.output)
+    output = Path(options.output)
+    state = output.with_name(f"{output.name}.training")
+    if options.resume and finished(output, state):
+        return
+    check_output(output)
     questions = read_several(options.data)
     wordpiece = qa.read_vocabulary(options.vocabulary or options.init_from)
     encoder = starting_encoder(options.init_from, options.untrained, options.seed or 0)
     settings = chosen_settings(options, encoder.config.hidden_size)
-    state = output.with_name(f"{output.name}.training")
     check_state(state, options.resume)
     facts = asdict(settings) | {"data": " ".join(options.data), "init_from": options.init_from,
                                 "start": fingerprint(encoder), "untrained": options.untrained,
@@ -190,16 +191,14 @@ def evaluate(options: argparse.Namespace) -> None:
 
 def write_results(output: Path, texts: dict[str, str], contents: dict[str, dict]) -> None:
     """A new folder of predictions and other JSON files by name, whole or not at all."""
+    from spanbert_tutorial.checkpoints import whole_folder
     from spanbert_tutorial.tasks.squad import write_predictions
 
     try:
-        with tempfile.TemporaryDirectory(dir=output.parent) as scratch:
-            made = Path(scratch, output.name)
-            made.mkdir()
+        with whole_folder(output) as made:
             write_predictions(made / "predictions.json", texts)
             for name, content in contents.items():
                 (made / f"{name}.json").write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-            os.replace(made, output)
     except OSError as error:
         raise NoRoom(f"the results cannot be written to {output} ({error}): make room, or give another.") from error
 

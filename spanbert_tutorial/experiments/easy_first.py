@@ -4,8 +4,8 @@
 
 Token masking, equal budgets, paired seeds: a run on the corpus alone against one whose first half reads the almanac,
 cut into pieces of the corpus's vocabulary. The second warms up twice, so a run whose first half is a stage on the
-corpus stands beside them. Of the second, once more without what this book changes in the start: the positions from
-sinusoids, and the deviation 0.03 of the first weights. A stopped command goes on.
+corpus stands beside them. Of the second, once more with the deviation of the tiny size, 0.06, in the first weights. A
+stopped command goes on.
 """
 
 import json
@@ -26,8 +26,6 @@ ARMS = {
     "corpus only": ({}, None),
     "corpus, then corpus": ({}, "corpus"),
     "almanac first": ({}, "almanac"),
-    "almanac first, drawn positions": ({"sinusoidal_positions": False}, "almanac"),
-    "almanac first, start 0.02": ({"initializer_range": 0.02}, "almanac"),
     "almanac first, start 0.06": ({"initializer_range": 0.06}, "almanac"),
 }
 
