@@ -1,9 +1,8 @@
 """A run that is killed again and again ends with the weights of one that is left alone.
 
 `python -m benchmarks.kills data/results/kills.json` kills 50 times (SIGKILL, which no program can catch): at any moment
-from the start on, so also while the text is encoded or a snapshot is loaded; just after a snapshot, often while the
-next is being written, for the run writes one after every step; and after the last step, while it measures and writes
-the checkpoint.
+from the start on, so also while a snapshot is loaded; just after a snapshot, often while the
+next is being written, for the run writes one after every step; after the last step; and while it writes the checkpoint.
 """
 
 import os
@@ -14,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 from benchmarks.race import keep
@@ -22,9 +22,10 @@ from spanbert_tutorial.snapshots import checksum
 # The command as it is, but with a snapshot after every step.
 PROGRAM = "import sys; from spanbert_tutorial import snapshots; snapshots.EVERY = 0; " \
           "from spanbert_tutorial.__main__ import main; sys.exit(main(sys.argv[1:]))"
-LATEST = {"any": 4.0, "a snapshot": 0.3, "the end": 1.0}  # seconds after the start, the snapshot, the last one
+# seconds after the start, a snapshot, the last snapshot, the first file of the checkpoint
+LATEST = {"any": 4.0, "a snapshot": 0.3, "the end": 0.5, "the checkpoint": 0.01}
 # what a broken write leaves
-WRITTEN = ("hunted.training/snapshots/*.part", "hunted.training/text.part", ".hunted.part")
+WRITTEN = ("hunted.training/snapshots/*.part", "hunted.training/text.part", ".hunted.*.part")
 RUN = ["pretrain", "--length", "32", "--batch-size", "4", "--objective", "span+sbo"]
 
 
@@ -53,16 +54,19 @@ def kill_once(text: Path, output: Path, rng: random.Random, moment: str, steps: 
         shutil.copytree(state, backup)
     before, halves = newest(state), unfinished(output)
     process = start(text, output, steps, *["--resume"] * state.exists())
-    wanted = {"any": 0, "a snapshot": before + 1, "the end": steps}[moment]
+    wanted = {"any": 0, "a snapshot": before + 1}.get(moment, steps)
     while newest(state) < wanted and process.poll() is None:
-        time.sleep(0.005)
-    latest = LATEST["any"] + LATEST["the end"] if before == steps else LATEST[moment]  # it has to start again first
-    time.sleep(rng.uniform(0, latest))
+        time.sleep(0.002)
+    while moment == "the checkpoint" and not begun(output, halves) and process.poll() is None:
+        pass  # it is written in a few hundredths of a second
+    starting = LATEST["any"] if moment == "the end" and before == steps else 0.0  # it has to start again first
+    time.sleep(rng.uniform(0, starting + LATEST[moment]))
     process.kill()
     process.wait()
     whole = output.exists()
     found = {"moment": moment, "step": steps if whole else newest(state), "whole": whole,
-             "writing": bool(unfinished(output) - halves), "killed": process.returncode == -9}
+             "half": begun(output, halves), "writing": bool(unfinished(output) - halves),
+             "killed": process.returncode == -9}
     assert found["killed"] or process.returncode == 0, output.with_name("errors.txt").read_text()
     if whole:
         if found["killed"] and state.exists():  # killed while the state was removed: nothing is left to do
@@ -74,6 +78,11 @@ def kill_once(text: Path, output: Path, rng: random.Random, moment: str, steps: 
     return found
 
 
+def begun(output: Path, halves: set[tuple[Path, int]]) -> bool:
+    """Whether a checkpoint is half written, other than those that earlier kills left."""
+    return any(path.name.startswith(f".{output.name}.") for path, _ in unfinished(output) - halves)
+
+
 def state_of(output: Path) -> Path:
     """Where the run keeps what it goes on from."""
     return output.with_name(f"{output.name}.training")
@@ -81,8 +90,11 @@ def state_of(output: Path) -> Path:
 
 def unfinished(output: Path) -> set[tuple[Path, int]]:
     """What broken writes have left, with the time of the last change."""
-    left = [path for pattern in WRITTEN for path in output.parent.glob(pattern)]
-    return {(path, path.stat().st_mtime_ns) for path in left}
+    left = set()
+    for path in (path for pattern in WRITTEN for path in output.parent.glob(pattern)):
+        with suppress(FileNotFoundError):  # it was renamed just now
+            left.add((path, path.stat().st_mtime_ns))
+    return left
 
 
 def newest(state: Path) -> int:
@@ -92,12 +104,13 @@ def newest(state: Path) -> int:
 
 def kill_again_and_again(folder: Path, kills: int, steps: int, seed: int = 0) -> dict:
     """How often, when and at which steps the run was killed, how often within a write, and whether the weights are the
-    same at the end. One kill of three comes at any moment, one of ten at the end."""
+    same at the end. One kill of three comes at any moment, one of ten at the end, one of ten in the checkpoint."""
     text, rng = corpus(folder / "text.txt"), random.Random(seed)
     calm, hunted = folder / "calm", folder / "hunted"
     assert start(text, calm, steps).wait() == 0
     last = max(1, kills // 10)
-    moments = [("any", "a snapshot", "a snapshot")[i % 3] for i in range(kills - last)] + ["the end"] * last
+    moments = [("any", "a snapshot", "a snapshot")[i % 3] for i in range(kills - 2 * last)]
+    moments += ["the end"] * last + ["the checkpoint"] * last
     killed: list[dict] = []
     while len(killed) < kills:
         found = kill_once(text, hunted, rng, moments[len(killed)], steps)
@@ -107,10 +120,11 @@ def kill_again_and_again(folder: Path, kills: int, steps: int, seed: int = 0) ->
     return {"kills": kills, "steps": steps, "moments": dict(Counter(moments)),
             "killed_after_step": [found["step"] for found in killed],
             "while_writing": sum(found["writing"] for found in killed),
+            "checkpoint_half_written": sum(found["half"] for found in killed),
             "when_whole": sum(found["whole"] for found in killed), "same_weights": weights[0] == weights[1]}
 
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as scratch:
-        result = kill_again_and_again(Path(scratch), kills=50, steps=1_000)
+        result = kill_again_and_again(Path(scratch), kills=50, steps=300)
     keep("kills", result)

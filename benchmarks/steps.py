@@ -2,7 +2,7 @@
 
 `python -m benchmarks.steps [OUTPUT.json]`: forward, backward, clipping and AdamW, n = 128, all threads. Each model runs
 in a process of its own, as its users run it: ours keeps freed memory, as `training.train` does. Then both in one
-process that keeps it, which leaves what scoring only the chosen positions brings.
+process that keeps it.
 """
 
 import subprocess
@@ -117,7 +117,7 @@ def compare(name: str, kind: str) -> dict:
         racers = [processes.enter_context(apart(whose, name, kind)) for whose in ("ours", "theirs")]
         result = {"batch": rows, "against_transformers": race(*racers)}
     result["memory_kept_for_both"] = race(make("ours", name, dtype), make("theirs", name, dtype))
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # Windows removes no file that is mapped
         source = data("span+sbo", vocabulary, rows, corpus=on_disk(text(vocabulary), Path(folder)))
         drawn = source.batches(np.random.default_rng(0))
         span = next(drawn)

@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
+from glob import escape
 from pathlib import Path
 
 import torch
@@ -79,9 +80,9 @@ def check_output(folder: str | Path) -> Path:
 
 @contextmanager
 def whole_folder(folder: Path) -> Iterator[Path]:
-    """A hidden folder `.NAME.part` to write into; it becomes `folder` when everything in it is on the disk, and is
-    removed when something fails. What a killed process has left under that name is removed first."""
-    part = folder.with_name(f".{folder.name}.part")
+    """A hidden folder beside `folder` to write into; it becomes `folder` when everything in it is on the disk, and is
+    removed when something fails. What killed processes have left of earlier tries then goes, too."""
+    part = folder.with_name(f".{folder.name}.{os.getpid()}.part")
     shutil.rmtree(part, ignore_errors=True)
     try:
         part.mkdir()
@@ -90,6 +91,8 @@ def whole_folder(folder: Path) -> Iterator[Path]:
             force_to_disk(path)
         os.replace(part, folder)
         force_to_disk(folder.parent)
+        for left in folder.parent.glob(f".{escape(folder.name)}.*.part"):
+            shutil.rmtree(left, ignore_errors=True)
     finally:
         shutil.rmtree(part, ignore_errors=True)
 

@@ -157,6 +157,11 @@ class Snapshots:
             if path != keep:
                 shutil.rmtree(path, ignore_errors=True)
 
+    def check(self) -> None:
+        """Raises InputError as `load` does, before anything is made of text or weights."""
+        if newest := self.newest():
+            self._check(newest)
+
     def load(self, accelerator: Accelerator) -> bool:
         """Brings everything that the accelerator knows to the newest snapshot; False when there is none.
 

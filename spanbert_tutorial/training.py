@@ -119,14 +119,14 @@ def keep_freed_memory() -> bool:
     """Lets a CPU process keep the memory of one step for the next; true where this can be set (glibc, so on Linux).
 
     By default C's `free` hands large blocks back to the system, which fills every page anew with zeros when the next
-    step asks for it (`benchmarks/freed_memory.py`). The most memory in use stays the same.
+    step asks for it (`benchmarks/freed_memory.py`).
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt
     except (AttributeError, TypeError):  # not glibc; Windows cannot even ask
         return False
-    # M_MMAP_THRESHOLD and M_TRIM_THRESHOLD: above which blocks are apart, above which the end is given back
-    return all([mallopt(option, 2**31 - 1) for option in (-3, -1)])
+    # M_MMAP_THRESHOLD, above which blocks are apart (older glibc: 32 MiB at most); M_TRIM_THRESHOLD of the heap's end
+    return any(mallopt(-3, most) for most in (2**31 - 1, 2**25)) and bool(mallopt(-1, 2**31 - 1))
 
 
 def progress_bar(steps: int, done: int = 0) -> tqdm:

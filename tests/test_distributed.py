@@ -213,6 +213,7 @@ def test_the_command_runs_in_two_processes(tmp_path):
     assert lines[1]["loss"] == pytest.approx(lines[2]["loss"], abs=0.02)  # bfloat16 rounds other sums
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows knows no SIGINT for one process")
 def test_a_run_in_two_processes_is_stopped_and_goes_on(tmp_path):
     """Ctrl-C reaches the launcher, which hands it on; what goes on, with as many processes, ends with the same
     weights as a run that was left alone."""
@@ -222,7 +223,7 @@ def test_a_run_in_two_processes_is_stopped_and_goes_on(tmp_path):
     program = tmp_path / "program.py"  # the command as it is, but with a snapshot after every step
     program.write_text("import sys\nfrom spanbert_tutorial import snapshots\nsnapshots.EVERY = 0\n"
                        "from spanbert_tutorial.__main__ import main\nsys.exit(main(sys.argv[1:]))\n")
-    run = [str(program), "pretrain", "--corpus", str(text), "--vocab-size", "80", "--length", "24", "--steps", "40"]
+    run = [str(program), "pretrain", "--corpus", str(text), "--vocab-size", "80", "--length", "24", "--steps", "200"]
     two = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2", *run]
 
     def done(command, name, *more):
@@ -230,14 +231,20 @@ def test_a_run_in_two_processes_is_stopped_and_goes_on(tmp_path):
         return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
 
     assert done(two, "calm").returncode == 0
-    process = subprocess.Popen([*two, "--output", str(tmp_path / "stopped")], env=environment, stdout=subprocess.PIPE,
-                               stderr=subprocess.STDOUT, text=True, start_new_session=True)
-    while not list(folder.glob("snapshots/step-*[0-9]")):
-        assert process.poll() is None, process.stdout.read()
-        time.sleep(0.01)
-    process.send_signal(signal.SIGINT)
-    said = process.communicate(timeout=120)[0]
-    assert process.returncode != 0 and not (tmp_path / "stopped").exists() and folder.exists(), said
+    with (tmp_path / "said.txt").open("w+") as said:
+        process = subprocess.Popen([*two, "--output", str(tmp_path / "stopped")], env=environment, stdout=said,
+                                   stderr=subprocess.STDOUT, start_new_session=True)
+        try:
+            until = time.monotonic() + 120
+            while not list(folder.glob("snapshots/step-*[0-9]")) and process.poll() is None:
+                assert time.monotonic() < until
+                time.sleep(0.01)
+            process.send_signal(signal.SIGINT)
+            process.wait(timeout=120)
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+        assert process.returncode != 0 and not (tmp_path / "stopped").exists() and folder.exists(), said.read()
     refused = done([sys.executable, *run], "stopped", "--resume")
     assert refused.returncode == 2 and "processes was 2 and is 1" in refused.stderr
     assert done(two, "stopped", "--resume").returncode == 0 and not folder.exists()

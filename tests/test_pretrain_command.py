@@ -174,15 +174,16 @@ def test_what_changes_the_run_is_refused_when_it_goes_on(capsys, tmp_path, stopp
 
 
 def test_a_run_killed_while_it_removes_its_state_is_whole(capsys, tmp_path, stopped):
-    """The checkpoint is in place then; going on removes the rest, also when the figures went first."""
+    """The checkpoint is in place then; going on removes what is left."""
     state, made = tmp_path / "made.training", tmp_path / "made"
     shutil.copytree(state, tmp_path / "copy")
     assert run(capsys, *stopped, "--resume")[0] == 0
     before = {path: path.read_bytes() for path in made.iterdir()}
-    for figures in (True, False):
+    for gone in ([], ["snapshots"], ["snapshots", "text"], ["."]):
         shutil.copytree(tmp_path / "copy", state)
-        if not figures:
-            (state / "metrics.jsonl").unlink()
+        for part in gone:
+            shutil.rmtree(state / part)
+            state.mkdir(exist_ok=True)
         code, out, err = run(capsys, *stopped, "--resume")
         assert (code, err) == (0, "") and f"{made} is whole" in out and not state.exists()
         assert {path: path.read_bytes() for path in made.iterdir()} == before
@@ -202,12 +203,14 @@ def test_without_its_figures_a_run_still_ends_with_a_card(capsys, tmp_path, stop
 
 
 def test_encoded_text_that_was_changed_is_refused(capsys, tmp_path, stopped):
-    file = tmp_path / "made.training" / "text" / "train" / "ids.npy"
-    content = bytearray(file.read_bytes())
-    content[-1] ^= 1
-    file.write_bytes(content)
-    code, _, err = run(capsys, *stopped, "--resume")
-    assert code == 2 and "(train/ids.npy holds something else)" in err.replace(os.sep, "/") and err.count("\n") == 1
+    for name in ("ids.npy", "document_ends.npy"):
+        file = tmp_path / "made.training" / "text" / "train" / name
+        before = file.read_bytes()
+        file.write_bytes(before[:-1] + bytes([before[-1] ^ 0x80]))  # far beyond what it may be
+        code, _, err = run(capsys, *stopped, "--resume")
+        assert code == 2 and err.count("\n") == 1
+        assert f"(train/{name} holds something else)" in err.replace(os.sep, "/")
+        file.write_bytes(before)
 
 
 def test_a_released_spanbert_is_a_start_once_its_vocabulary_is_given(capsys, tmp_path, titled):

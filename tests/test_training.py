@@ -136,13 +136,16 @@ def test_in_fp16_a_run_ends_when_a_smaller_factor_does_not_help(monkeypatch):
 
 
 def test_freed_memory_is_kept_where_the_system_can(monkeypatch):
-    asked = []
+    def library(refuses):
+        class Library:
+            mallopt = staticmethod(lambda *given: asked.append(given) or given not in refuses)
+        return Library
 
-    class Library:
-        mallopt = staticmethod(lambda option, value: asked.append((option, value)) or 1)
-
-    monkeypatch.setattr(training.ctypes, "CDLL", lambda name: Library)
-    assert training.keep_freed_memory() and asked == [(-3, 2**31 - 1), (-1, 2**31 - 1)]
+    newest, older, trim = (-3, 2**31 - 1), (-3, 2**25), (-1, 2**31 - 1)
+    for refuses, wanted in [((), [newest, trim]), ((newest,), [newest, older, trim])]:
+        asked: list[tuple[int, int]] = []
+        monkeypatch.setattr(training.ctypes, "CDLL", lambda name, refuses=refuses: library(refuses))
+        assert training.keep_freed_memory() and asked == wanted
     monkeypatch.setattr(training.ctypes, "CDLL", lambda name: object())
     assert not training.keep_freed_memory()
 

@@ -4,14 +4,13 @@
 
 import argparse
 import json
-import shutil
 import sys
 import tempfile
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from spanbert_tutorial.commands.run_state import check_apart, check_state, finished, kept, options_text
+from spanbert_tutorial.commands.run_state import check_apart, check_state, finished, kept, options_text, remove_state
 from spanbert_tutorial.errors import InputError
 
 MOST_HELD_OUT = 100  # batches: of a large corpus all of the held-out text would take longer than it is worth
@@ -104,10 +103,12 @@ def pretrain(options: argparse.Namespace) -> None:
     began = time.monotonic()
     with kept(state, main):
         text = options_text(options, state / "text")
+        model = start(options, run, text)
+        keeper = snapshots(options, run, state, model)
+        keeper.check()  # before anything reads the text
         if main:
             describe(options.corpus, text, run.length)
-        model = start(options, run, text)
-        model, history = runs.pretrain(run, text, model, snapshots(options, run, state, model))
+        model, history = runs.pretrain(run, text, model, keeper)
         if not main:
             return
         if options.keep_start:
@@ -121,7 +122,7 @@ def pretrain(options: argparse.Namespace) -> None:
     print(f"Checkpoint after {time.monotonic() - began:.0f} s: {output}\n"
           f'Open its encoder with transformers: BertModel.from_pretrained("{output}")')
     del text  # closes its files, or Windows could not remove them
-    shutil.rmtree(state, ignore_errors=True)  # last: until here the run could go on from it
+    remove_state(state)  # last: until here the run could go on from it
 
 
 def describe(corpus: str, text, length: int) -> None:

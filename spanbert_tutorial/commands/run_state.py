@@ -48,11 +48,19 @@ def finished(output: Path, state: Path) -> bool:
     """A run killed in its last act, when its checkpoint was in place and the state was being removed: removes the rest.
     Else they never stand side by side; figures of another run say that somebody put something else there."""
     written, rest = output / "metrics.jsonl", state / "metrics.jsonl"
-    if not (state.exists() and written.is_file()) or (rest.exists() and rest.read_bytes() != written.read_bytes()):
+    same = rest.is_file() and written.is_file() and rest.read_bytes() == written.read_bytes()
+    empty = written.is_file() and state.is_dir() and not any(state.iterdir())
+    if not (same or empty):
         return False
-    shutil.rmtree(state, ignore_errors=True)
+    remove_state(state)
     print(f"The stopped run was at its end: {output} is whole.")
     return True
+
+
+def remove_state(state: Path) -> None:
+    """What is large goes first, the figures last: they tell `finished` whose state it is."""
+    for part in ("snapshots", "text", "."):
+        shutil.rmtree(state / part, ignore_errors=True)
 
 
 def check_state(state: Path, resume: bool) -> None:

@@ -5,13 +5,12 @@
 import argparse
 import hashlib
 import json
-import shutil
 import sys
 import warnings
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from spanbert_tutorial.commands.run_state import check_state, finished, kept, read_titles
+from spanbert_tutorial.commands.run_state import check_state, finished, kept, read_titles, remove_state
 from spanbert_tutorial.errors import InputError, NoRoom
 
 
@@ -93,7 +92,7 @@ def finetune(options: argparse.Namespace) -> None:
         metrics = (state / "metrics.jsonl").read_text(encoding="utf-8")
         texts = {"README.md": card(options, settings, len(questions), metrics), "metrics.jsonl": metrics}
         answerer.save(output, texts)
-    shutil.rmtree(state)
+    remove_state(state)
     print(f"Last 50 steps: {history.mean('loss', 50):.2f} nats a boundary. Model: {output}")
 
 

@@ -23,7 +23,9 @@ from spanbert_tutorial.tasks.squad_files import Answer, Question
 
 CATEGORIES = ("entity_swap", "other_neutral", "mutual_exclusion", "negation", "antonym", "impossible_condition")
 MOST = 4  # questions with an answer on one document, and as many without
-WORD, SMALL_WORDS = re.compile(r"\w+"), {"and", "of", "the"}  # the small ones stand in nearly every document
+
+
+WORD = re.compile(r"\w+")
 
 
 @cache
@@ -82,7 +84,7 @@ class Asker:
     def __init__(self, world: World, rng: np.random.Generator):
         self.world, self.rng = world, rng
         self.things = {thing.kind: world.all(thing.kind) for thing in world.entities.values()}
-        self.owed: Counter[tuple[str, str]] = Counter()  # (part, wording) that answerable questions have still to use
+        self.owed: Counter[str] = Counter()  # wordings with a second fact that answerable questions have still to use
 
     def pick(self, things: list):
         return things[int(self.rng.integers(len(things)))]
@@ -92,7 +94,7 @@ class Asker:
         facts = stated(document, self.world)
         usable = [fact for fact in facts.values() if fact.answers and fact.key in wordings()["answerable"]]
         usable = [usable[i] for i in self.rng.permutation(len(usable))[:MOST]]
-        made = [(self.answerable(fact, facts, document.split), fact, None) for fact in usable]
+        made = [(self.answerable(fact, facts), fact, None) for fact in usable]
         first = int(self.rng.integers(len(CATEGORIES)))
         for number, fact in enumerate(usable):
             turn = (first + number) % len(CATEGORIES)
@@ -108,14 +110,14 @@ class Asker:
         options = wordings()[kind].get(fact.key)
         return options and self.pick(options).format(s=name_in_question(subject or fact.subject), **more)
 
-    def answerable(self, fact: Fact, facts: dict, split: str) -> str | None:
+    def answerable(self, fact: Fact, facts: dict) -> str:
         """A question on the fact; in a wording that says a second fact, too, where one without an answer has used it
         before. So such a wording tells nothing."""
-        due = [(text, relation) for text, relation in self.descriptions(fact, facts) if self.owed[split, text]]
+        due = [(text, relation) for text, relation in self.descriptions(fact, facts) if self.owed[text]]
         if not due:
             return self.wording("answerable", fact)
         text, relation = self.pick(due)
-        self.owed[split, text] -= 1
+        self.owed[text] -= 1
         return text.format(s=name_in_question(fact.subject), w=name_in_question(fact.subject.values[relation]))
 
     def descriptions(self, fact: Fact, facts: dict) -> list[tuple[str, str]]:
@@ -131,7 +133,7 @@ class Asker:
         written, absent = set(WORD.findall(document.text)), {}
         for value in (other.values[relation] for other in self.things[thing.kind] if relation in other.values):
             name = (value.short or value.name) if isinstance(value, Entity) else value
-            if not written & (set(WORD.findall(name)) - SMALL_WORDS):
+            if not written & set(WORD.findall(name)):
                 absent[name] = value
         return self.pick(list(absent.values())) if absent else None
 
@@ -172,7 +174,7 @@ class Asker:
         if not options:
             return None, fact
         text, value = self.pick(options)
-        self.owed[document.split, text] += 1
+        self.owed[text] += 1
         return text.format(s=name_in_question(fact.subject), w=name_in_question(value)), fact
 
     def _negation(self, fact: Fact, facts: dict, document: almanac.Document) -> tuple[str | None, Fact]:
