@@ -1,8 +1,8 @@
 """A run that is killed again and again ends with the weights of one that is left alone.
 
 `python -m benchmarks.kills data/results/kills.json` kills 50 times (SIGKILL, which no program can catch): at any moment
-from the start on, so also while a snapshot is loaded; just after a snapshot, often while the
-next is being written, for the run writes one after every step; after the last step; and while it writes the checkpoint.
+from the start on, so also while a snapshot is loaded; just after a snapshot, often while the next is being written, for
+the run writes one after every step; after the last step; and while it writes the checkpoint.
 """
 
 import os
