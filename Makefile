@@ -1,5 +1,5 @@
-# make book · make test · make serve · make notebooks · make address · make colab-check · make clean
-# The first of them makes .venv and installs everything into it; after that no network is needed.
+# make book · make test · make older · make serve · make notebooks · make address · make colab-check · make clean
+# The first of them makes .venv and installs everything into it; after that only older needs the network, once.
 
 PYTHON ?= python3
 WORKERS ?= 2
@@ -15,7 +15,9 @@ PIP := $(PY) -m pip --disable-pip-version-check --quiet
 BOOK := $(PY) -c 'from jupyter_book.cli.main import main; main()'
 PAGES := _build/html
 
-.PHONY: help book html style test serve notebooks address colab-check clean
+OLDER := _build/transformers-5.15.0
+
+.PHONY: help book html style test older serve notebooks address colab-check clean
 .NOTPARALLEL:
 
 help:
@@ -51,6 +53,15 @@ style: $(STAMP)
 test: style html
 	@echo "Running the tests and every cell of the book, $(WORKERS) at a time ..."
 	@$(PY) -m pytest --nbval tests book -n $(WORKERS) --dist loadfile --quiet
+
+# What reads checkpoints once more, with the transformers of Colab: it still has functions that the newest lacks.
+older: $(STAMP)
+	@echo "Running the tests of checkpoints with transformers 5.15.0 ..."
+	@test -d $(OLDER) || { $(PIP) install --no-deps --target $(OLDER).part transformers==5.15.0 tokenizers==0.22.2 huggingface_hub==1.33.0 && \
+	  mv $(OLDER).part $(OLDER); }
+	@PYTHONPATH=$(OLDER) $(PY) -m pytest --nbval tests/test_question_answering.py tests/test_old_notes.py \
+	  tests/test_bert.py tests/test_shipped_answerers.py tests/test_squad_commands.py tests/test_tagging.py \
+	  tests/test_classification.py book/tasks/old_notes.ipynb -n $(WORKERS) --dist loadfile --quiet
 
 serve: $(STAMP)
 	@test -f $(PAGES)/index.html || $(MAKE) --no-print-directory html

@@ -8,13 +8,15 @@ import pytest
 from spanbert_tutorial.data_files import data_path
 from spanbert_tutorial.experiments import almanac_answers
 from spanbert_tutorial.tasks import squad
-from spanbert_tutorial.tasks.almanac_questions import CATEGORIES
+from spanbert_tutorial.tasks.almanac_questions import CATEGORIES, says_a_second_fact
 
 
 @pytest.fixture(scope="module")
 def parts() -> dict[str, list[squad.Question]]:
     test = squad.read(data_path("almanac", "questions-test.json.xz"))
-    return {"train": squad.read(data_path("almanac", "questions-train.json.xz"))[:40], "test": test[:200]}
+    train = squad.read(data_path("almanac", "questions-train.json.xz"))[:40]
+    described = [question for question in test if says_a_second_fact(question.question)]
+    return {"train": train, "test": test[:200], "same wording": described[:40]}
 
 
 def test_a_row_holds_both_starts_with_their_figures(parts, monkeypatch):
@@ -30,6 +32,7 @@ def test_a_row_holds_both_starts_with_their_figures(parts, monkeypatch):
         assert set(found["answered"]) == {"", *almanac_answers.WORDS}
         assert found["f1"] == pytest.approx(share * found["HasAns_f1"] + (1 - share) * found["NoAns_f1"])
         assert found["forced"] >= found["HasAns_f1"]
+        assert 0 < found["same_wording"] < 1
 
 
 def test_the_words_that_answerable_questions_do_not_have():

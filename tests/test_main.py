@@ -1,5 +1,6 @@
 """The command line as a newcomer uses it: good runs, and one sentence with exit code 2 for bad input."""
 
+import io
 import json
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from spanbert_tutorial.__main__ import main
+from spanbert_tutorial.data_files import data_path
 
 SUBJECTS = ["The miller", "A teacher", "The old captain", "Her brother", "The baker"]
 VERBS = ["sold", "found", "carried", "painted", "mended"]
@@ -31,6 +33,16 @@ def run(capsys, *arguments) -> tuple[int, str, str]:
     code = main([str(a) for a in arguments])
     printed = capsys.readouterr()
     return code, printed.out, printed.err
+
+
+def test_letters_that_an_old_terminal_lacks_are_written_otherwise(monkeypatch, tmp_path):
+    (text := tmp_path / "context.txt").write_text("Łódź — 東京", encoding="utf-8")
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding="ascii"))
+    model = data_path("checkpoints", "spanbert-mini-squad1")
+    asked = ["--question", "Where?", "--context-file", str(text), "--threshold", "1e9"]
+    code = main(["answer", "--model", str(model), *asked])
+    sys.stdout.flush()
+    assert code == 0 and b"\\u" in sys.stdout.buffer.getvalue()
 
 
 SMALL = ["--steps", 6, "--batch-size", 8, "--vocab-size", 80, "--length", 24]

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -203,14 +202,19 @@ def test_many_answers_are_the_single_ones(answerer):
         assert answer.score == pytest.approx(single.score, abs=1e-4)
 
 
-def test_a_long_context_needs_little_memory(answerer):
-    context = (CONTEXT + " ") * 900  # 100,000 characters
-    tracemalloc.start()
+def test_a_long_context_goes_through_the_model_a_batch_at_a_time(answerer, monkeypatch):
+    """So it needs no more memory than a batch; the memory of a process is measured in `test_old_notes`."""
+    context, shapes, scores = (CONTEXT + " ") * 900, [], answerer.model.scores  # 100,000 characters
+    monkeypatch.setattr(answerer.model, "scores", lambda batch: shapes.append(batch["ids"].shape) or scores(batch))
     answer = answerer.answer(QUESTION, context, threshold=1e9)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
     assert len(context) > 95_000 and answer.text == context[answer.start : answer.end]
-    assert peak < 100 * 2**20
+    assert len(shapes) > 5 and all(rows <= 32 and n <= answerer.length for rows, n in shapes)
+
+
+def test_a_threshold_that_is_no_number_and_an_empty_batch_are_refused(answerer):
+    for wrong in ({"threshold": float("nan")}, {"batch_size": 0}):
+        with pytest.raises(InputError, match="give a number, and 1 or more"):
+            list(answerer.answer_many([(QUESTION, CONTEXT)], **wrong))
 
 
 # --- checkpoints ---
@@ -282,6 +286,12 @@ def test_wrong_checkpoints_are_named(tmp_path, wordpiece):
     old_folder(tmp_path / "old", wordpiece.pieces[:500])
     with pytest.raises(InputError, match="2,000 pieces and the model 500"):
         qa.QuestionAnswerer.from_pretrained(tmp_path / "old", tokenizer=data_path("almanac", "vocab.txt"))
+    (tmp_path / "small.txt").write_text("\n".join(wordpiece.pieces[:400]) + "\n", encoding="utf-8")
+    with pytest.warns(UserWarning, match="only 400 pieces and the model 500: most likely it is not the one"):
+        qa.QuestionAnswerer.from_pretrained(tmp_path / "old", tokenizer=tmp_path / "small.txt")
+    old_folder(tmp_path / "words", wordpiece.pieces[:500], {"spanbert_tutorial": {"length": "abc"}})
+    with pytest.raises(InputError, match='has the length "abc": write a whole number'):
+        qa.QuestionAnswerer.from_pretrained(tmp_path / "words")
 
 
 def test_the_readers_questions_fit_into_windows(wordpiece):

@@ -27,6 +27,7 @@ from spanbert_tutorial.tasks.squad import (
     normalise,
     read,
     read_predictions,
+    read_several,
     score,
     write_predictions,
 )
@@ -437,6 +438,7 @@ def start(offset: object, text: object = "Denver Broncos") -> dict:
         ({"question": None}, "a value of the wrong kind"),
         ({"is_impossible": True}, "is_impossible is True, but it has 1 answers"),
         ({"answers": []}, "is_impossible is False, but it has 0 answers"),
+        ({"is_impossible": "false", "answers": []}, "a value of the wrong kind"),
         ({"answers": [], "is_impossible": True, "plausible_answers": [{"text": "X", "answer_start": 0}]}, "at 0"),
     ],
 )
@@ -526,7 +528,8 @@ def test_a_set_of_the_hub(monkeypatch):
     assert first.answers == (Answer("Denver Broncos", 4), Answer("Broncos", 11)) and first.title == "Bowl"
     assert second.answers == () and second.id == "q2"
     assert len(read("rajpurkar/squad_v2:train")) == 2
-    assert calls == [("rajpurkar/squad_v2", "validation"), ("rajpurkar/squad_v2", "train")]
+    assert len(read_several(["rajpurkar/squad_v2"], part="train")) == 2  # as `finetune squad` reads it
+    assert calls == [("rajpurkar/squad_v2", "validation"), *[("rajpurkar/squad_v2", "train")] * 2]
 
 
 @pytest.mark.parametrize(
@@ -595,12 +598,19 @@ def test_the_real_files_are_read_whole(name):
     assert first["exact"] == first["f1"] == 100
 
 
+def test_json_within_json_without_end_is_refused(tmp_path):
+    (path := tmp_path / "deep.json").write_text("[" * 200_000)
+    assert "cannot be read as JSON" in complaint(read, path)
+    assert "cannot be read" in complaint(lambda file: read_predictions(file, []), path)
+
+
 def test_the_chosen_threshold_takes_equal_null_scores_together_and_may_be_never():
     two = [Question("a", "Who?", "Ada won.", answers=(Answer("Ada", 0),)), Question("b", "Who lost?", "Ada won.")]
     texts = {"a": "Ada", "b": "Ada"}
     assert chosen_threshold(texts, two, {"a": -1.0, "b": 2.0}) == -1.0
     assert chosen_threshold(texts, two, {"a": 1.0, "b": 1.0}) == NEVER  # the official search says (100, 1.0)
     assert chosen_threshold({"b": "Ada"}, two[1:], {"b": -5.0}) == NEVER
+    assert "ids that are not given: 1 (b)" in complaint(lambda odds: chosen_threshold(texts, two, odds), {"a": -1.0})
     assert chosen_threshold({"a": "Bo", "b": "Ada"}, two, {"a": 0.0, "b": 1.0}) == NEVER
 
 

@@ -8,7 +8,7 @@ import pytest
 from test_main import run
 
 from spanbert_tutorial.data_files import data_path
-from spanbert_tutorial.tasks import squad
+from spanbert_tutorial.tasks import squad, squad_files
 
 TINY = data_path("checkpoints", "spanbert-tiny")
 READER = data_path("reader", "reader.json")
@@ -55,10 +55,19 @@ def test_from_questions_to_an_answer(capsys, tmp_path):
     texts, odds = (json.loads((scores / f"{name}.json").read_text(encoding="utf-8")) for name in ("texts", "null_odds"))
     best = kept["tuned_on_the_same_questions"]
     assert squad.best_threshold(texts, questions, odds) == (best["best_f1"], best["best_f1_thresh"])
-    assert kept["f1"] <= best["best_f1"] + 1e-9
-    code, out, err = run(capsys, "evaluate", "squad", "--model", model, "--data", READER, "--output", tmp_path / "b",
-                         "--tune-on", second)
-    assert code == 2 and "holds questions of" in err and not (tmp_path / "b").exists()
+    assert kept["f1"] <= best["best_f1"] + 1e-9  # no prediction here is an article alone
+    answerable, renamed = tmp_path / "answerable.json", tmp_path / "renamed.json"
+    squad_files.write(answerable, [q for q in squad.read(second) if q.answers], "1")
+    squad_files.write(renamed, [replace(q, id=f"{q.id}-again") for q in questions], "1")
+    for data, other, wanted in ((READER, second, "holds questions of"), (first, renamed, "holds questions of"),
+                                (first, answerable, "questions without one")):
+        code, out, err = run(capsys, "evaluate", "squad", "--model", model, "--data", data, "--output", tmp_path / "b",
+                             "--tune-on", other)
+        assert code == 2 and wanted in err and not (tmp_path / "b").exists()
+    squad_files.write(renamed, [questions[0], replace(questions[1], question="\ue000")], "1")
+    code, out, err = run(capsys, "evaluate", "squad", "--model", model, "--data", renamed, "--output", tmp_path / "b")
+    named = f'article "{questions[1].title}", question {questions[1].id}: the question is empty'
+    assert code == 2 and named in err and not (tmp_path / "b").exists()
 
     context = questions[0].context
     text.write_text(context, encoding="utf-8")

@@ -7,6 +7,7 @@ import hashlib
 import json
 import sys
 import warnings
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -17,7 +18,8 @@ from spanbert_tutorial.errors import InputError, NoRoom
 def add_finetune_options(parser: argparse.ArgumentParser) -> None:
     """Options of `finetune squad`; what is left out comes from one of `question_answering.PRESETS`."""
     parser.add_argument("task", choices=["squad"])
-    parser.add_argument("--data", nargs="+", required=True, help="SQuAD files (also .xz, .gz) or OWNER/NAME:PART")
+    parser.add_argument("--data", nargs="+", required=True,
+                        help="SQuAD files (also .xz, .gz) or OWNER/NAME:PART of the hub (without PART: train)")
     parser.add_argument("--init-from", required=True, help="pre-trained checkpoint: a folder or a hub name")
     parser.add_argument("--vocabulary", help="its vocabulary, if it does not lie there")
     parser.add_argument("--untrained", action="store_true", help="a control: the checkpoint's sizes, new weights")
@@ -39,7 +41,8 @@ def add_evaluate_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("task", choices=["squad"])
     parser.add_argument("--model", required=True, help="fine-tuned model: a folder or a hub name")
     parser.add_argument("--vocabulary", help="its vocabulary, if it does not lie there")
-    parser.add_argument("--data", required=True, help="SQuAD file (.json, also .xz, .gz) or OWNER/NAME:PART")
+    parser.add_argument("--data", required=True,
+                        help="SQuAD file (.json, also .xz, .gz) or OWNER/NAME:PART (without PART: validation)")
     parser.add_argument("--tune-on", help="another SQuAD file: the threshold that is best there is used here")
     parser.add_argument("--output", required=True, help="new folder: predictions, texts, null_odds, score (.json)")
 
@@ -76,7 +79,7 @@ def finetune(options: argparse.Namespace) -> None:
     if options.resume and finished(output, state):
         return
     check_output(output)
-    questions = read_several(options.data)
+    questions = read_several(options.data, part="train")
     wordpiece = qa.read_vocabulary(options.vocabulary or options.init_from)
     encoder = starting_encoder(options.init_from, options.untrained, options.seed or 0)
     settings = chosen_settings(options, encoder.config.hidden_size)
@@ -148,10 +151,32 @@ def predictions(answerer, questions) -> tuple[dict[str, str], dict[str, float]]:
     texts, odds = {}, {}
     with progress_bar(len(questions)) as bar:
         answers = answerer.answer_many(((q.question, q.context) for q in questions), threshold=float("inf"))
-        for question, answer in zip(questions, answers, strict=True):
-            texts[question.id], odds[question.id] = answer.text, answer.null_score - answer.score
-            bar.update()
+        try:
+            for question, answer in zip(questions, answers, strict=True):
+                texts[question.id], odds[question.id] = answer.text, answer.null_score - answer.score
+                bar.update()
+        except InputError as error:  # all before it have their answers
+            wrong = questions[len(texts)]
+            reason = str(error).removeprefix(f"pair {len(texts) + 1}: ")
+            raise InputError(f'article "{wrong.title}", question {wrong.id}: {reason}') from None
     return texts, odds
+
+
+def tuning_questions(options: argparse.Namespace, questions: Sequence) -> list:
+    """The questions of `--tune-on`. Raises InputError unless a threshold can be chosen on them for `questions`."""
+    from spanbert_tutorial.tasks import squad
+
+    if all(question.answers for question in questions):
+        raise InputError(f"each question of {options.data} has an answer: leave out --tune-on.")
+    other = squad.read(options.tune_on)
+    if len({bool(question.answers) for question in other}) < 2:
+        raise InputError(f"{options.tune_on} needs questions with an answer and questions without one: tune on such.")
+    ids, texts = ({key(question) for question in questions} & {key(question) for question in other}
+                  for key in (lambda one: one.id, lambda one: (one.question.strip(), one.context)))
+    if ids or texts:
+        raise InputError(f"{options.tune_on} holds questions of {options.data}: tune on others, or leave out --tune-on "
+                         "(what tuning on the same questions gives stands in score.json anyway).")
+    return other
 
 
 def evaluate(options: argparse.Namespace) -> None:
@@ -161,13 +186,8 @@ def evaluate(options: argparse.Namespace) -> None:
     from spanbert_tutorial.tasks.question_answering import QuestionAnswerer
 
     output, questions = check_output(options.output), squad.read(options.data)
-    other = squad.read(options.tune_on) if options.tune_on else []
+    other = tuning_questions(options, questions) if options.tune_on else []
     answerable_only = all(question.answers for question in questions)
-    if other and answerable_only:
-        raise InputError(f"each question of {options.data} has an answer: leave out --tune-on.")
-    if {question.id for question in questions} & {question.id for question in other}:
-        raise InputError(f"{options.tune_on} holds questions of {options.data}: tune on others, or leave out --tune-on "
-                         "(what tuning on the same questions gives stands in score.json anyway).")
     answerer = QuestionAnswerer.from_pretrained(options.model, options.vocabulary)
     texts, odds = predictions(answerer, questions)
     if answerable_only:

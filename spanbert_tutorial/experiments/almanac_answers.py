@@ -5,7 +5,8 @@
 
 Each seed trains the shipped `spanbert-tiny` and new weights of its sizes on the same windows in the same order, and
 scores both on the first questions of the test part: F1 at threshold 0, F1 where an answer is forced, the AUC of each
-category of questions without an answer, and what one word more does to the questions with one.
+category of questions without an answer, and what one word more does to the questions with one. On the whole test part:
+the AUC of mutual exclusions among the questions whose wording says a second fact, so that the wording tells nothing.
 """
 
 import sys
@@ -23,7 +24,7 @@ from spanbert_tutorial.experiments.continued import command, keep
 from spanbert_tutorial.pretraining import start_positions_from_sinusoids
 from spanbert_tutorial.tasks import answer_figures as figures
 from spanbert_tutorial.tasks import squad
-from spanbert_tutorial.tasks.almanac_questions import CATEGORIES
+from spanbert_tutorial.tasks.almanac_questions import CATEGORIES, says_a_second_fact
 from spanbert_tutorial.tasks.question_answering import FineTuning, QuestionAnswerer, fine_tune
 from spanbert_tutorial.tasks.squad import Question
 from spanbert_tutorial.tasks.squad_negatives import auc
@@ -54,6 +55,13 @@ def figures_of(answerer: QuestionAnswerer, questions: Sequence[Question]) -> dic
     return {**found, "auc": aucs, "answered": answered(answerer, having[:ASKED_AGAIN])}
 
 
+def auc_of(answerer: QuestionAnswerer, questions: Sequence[Question]) -> float:
+    """How often a question without an answer has the larger null score − best score than one with an answer."""
+    _, odds = figures.predictions(figures.score_windows(answerer, questions))
+    groups = ([odds[question.id] for question in questions if bool(question.answers) == kind] for kind in (True, False))
+    return auc(*groups)
+
+
 def answered(answerer: QuestionAnswerer, questions: Sequence[Question]) -> dict[str, float]:
     """The share of the questions that get an answer at threshold 0, as they are ("") and with each of `WORDS` before
     the question mark."""
@@ -72,6 +80,7 @@ def one(seed: int, parts: dict[str, list[Question]], settings: FineTuning = SETT
     for name, encoder in starts(seed).items():
         answerer, history = fine_tune(encoder, wordpiece, parts["train"], replace(settings, seed=seed))
         row[name] = {"loss": history.mean("loss", 30), **figures_of(answerer, parts["test"])}
+        row[name]["same_wording"] = auc_of(answerer, parts["same wording"])
     return row
 
 
@@ -79,6 +88,7 @@ def run_all(output: Path, seeds: int) -> None:
     """Every seed; `output` is rewritten after each."""
     files = {part: data_path("almanac", f"questions-{part}.json.xz") for part in ("train", "test")}
     parts = {part: squad.read(file) for part, file in files.items()}
+    parts["same wording"] = [question for question in parts["test"] if says_a_second_fact(question.question)]
     parts["test"], rows = parts["test"][:QUESTIONS], []
     for seed in range(seeds):
         rows.append(one(seed, parts))

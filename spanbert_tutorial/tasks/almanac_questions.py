@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from itertools import chain
 from pathlib import Path
 
@@ -23,9 +23,7 @@ from spanbert_tutorial.tasks.squad_files import Answer, Question
 
 CATEGORIES = ("entity_swap", "other_neutral", "mutual_exclusion", "negation", "antonym", "impossible_condition")
 MOST = 4  # questions with an answer on one document, and as many without
-
-
-WORD = re.compile(r"\w+")
+WORD, SMALL_WORDS = re.compile(r"\w+"), {"and", "of", "the"}  # the small ones stand in nearly every document
 
 
 @cache
@@ -33,6 +31,17 @@ def wordings() -> dict[str, dict[str, list[str]]]:
     """Kind of question → "kind.relation" → its wordings; `{s}` is the subject, `{y}` a year that the text lacks. Of
     `described` the keys are "kind.relation.other", and `{w}` is a value of the other relation."""
     return json.loads(data_path("almanac", "questions.json").read_text(encoding="utf-8"))
+
+
+@cache
+def _second_fact() -> re.Pattern:
+    forms = (re.escape(text) for texts in wordings()["described"].values() for text in texts)
+    return re.compile("|".join(form.replace(r"\{s\}", ".+").replace(r"\{w\}", ".+") for form in forms))
+
+
+def says_a_second_fact(question: str) -> bool:
+    """Whether the wording also says something of its subject, as in "Where did the baker Ann Hill live?"."""
+    return bool(_second_fact().fullmatch(question))
 
 
 @dataclass(frozen=True)
@@ -73,6 +82,25 @@ def name_in_question(thing: Entity | str) -> str:
     return f"the {thing.name}" if thing.article else thing.name
 
 
+def absent(value: Entity | str, document: almanac.Document) -> bool:
+    """Whether the document does not name the thing, not even by one word of its name, or does not say the text."""
+    if not isinstance(value, Entity):
+        return value not in document.text
+    return not words_of(document.text) & (words_of(value.short or value.name) - SMALL_WORDS)
+
+
+@lru_cache(maxsize=1000)
+def words_of(text: str) -> set[str]:
+    """Its words, without punctuation."""
+    return set(WORD.findall(text))
+
+
+def said_of(facts: dict[tuple[str, str], Fact], relation: str) -> set[str]:
+    """The things of which a document says the relation in either direction: who says that A is a friend of B says it
+    of B, too."""
+    return {thing for fact in facts.values() if fact.relation == relation for thing in (fact.subject.id, fact.thing)}
+
+
 def kind_of(value: object, relation: str) -> str:
     """What kind of thing a relation leads to: the kind of the entity, or of a plain text the relation itself."""
     return value.kind if isinstance(value, Entity) else relation
@@ -84,7 +112,7 @@ class Asker:
     def __init__(self, world: World, rng: np.random.Generator):
         self.world, self.rng = world, rng
         self.things = {thing.kind: world.all(thing.kind) for thing in world.entities.values()}
-        self.owed: Counter[str] = Counter()  # wordings with a second fact that answerable questions have still to use
+        self.owed: Counter[tuple[str, str]] = Counter()  # (part, wording) that answerable questions have still to use
 
     def pick(self, things: list):
         return things[int(self.rng.integers(len(things)))]
@@ -92,9 +120,11 @@ class Asker:
     def ask(self, document: almanac.Document) -> list[Question]:
         """Up to `MOST` questions with an answer and as many without, whose categories take turns."""
         facts = stated(document, self.world)
-        usable = [fact for fact in facts.values() if fact.answers and fact.key in wordings()["answerable"]]
+        usable = [fact for fact in facts.values() if fact.answers and fact.key in wordings()["answerable"]
+                  and not any(other.thing == fact.subject.id and other.relation == fact.relation
+                              for other in facts.values())]  # else what that one says would answer it, too
         usable = [usable[i] for i in self.rng.permutation(len(usable))[:MOST]]
-        made = [(self.answerable(fact, facts), fact, None) for fact in usable]
+        made = [(self.answerable(fact, facts, document.split), fact, None) for fact in usable]
         first = int(self.rng.integers(len(CATEGORIES)))
         for number, fact in enumerate(usable):
             turn = (first + number) % len(CATEGORIES)
@@ -110,14 +140,14 @@ class Asker:
         options = wordings()[kind].get(fact.key)
         return options and self.pick(options).format(s=name_in_question(subject or fact.subject), **more)
 
-    def answerable(self, fact: Fact, facts: dict) -> str:
+    def answerable(self, fact: Fact, facts: dict, split: str) -> str | None:
         """A question on the fact; in a wording that says a second fact, too, where one without an answer has used it
         before. So such a wording tells nothing."""
-        due = [(text, relation) for text, relation in self.descriptions(fact, facts) if self.owed[text]]
+        due = [(text, relation) for text, relation in self.descriptions(fact, facts) if self.owed[split, text]]
         if not due:
             return self.wording("answerable", fact)
         text, relation = self.pick(due)
-        self.owed[text] -= 1
+        self.owed[split, text] -= 1
         return text.format(s=name_in_question(fact.subject), w=name_in_question(fact.subject.values[relation]))
 
     def descriptions(self, fact: Fact, facts: dict) -> list[tuple[str, str]]:
@@ -130,12 +160,9 @@ class Asker:
 
     def another(self, thing: Entity, relation: str, document: almanac.Document) -> Entity | str | None:
         """A value that the relation has for another thing of the kind, and that the document does not name."""
-        written, absent = set(WORD.findall(document.text)), {}
-        for value in (other.values[relation] for other in self.things[thing.kind] if relation in other.values):
-            name = (value.short or value.name) if isinstance(value, Entity) else value
-            if not written & set(WORD.findall(name)):
-                absent[name] = value
-        return self.pick(list(absent.values())) if absent else None
+        values = (other.values.get(relation) for other in self.things[thing.kind])
+        options = {name_in_question(value): value for value in values if value and absent(value, document)}
+        return self.pick(list(options.values())) if options else None
 
     def question(
         self, document: almanac.Document, number: int, text: str, fact: Fact, category: str | None
@@ -148,17 +175,17 @@ class Asker:
 
     def _entity_swap(self, fact: Fact, facts: dict, document: almanac.Document) -> tuple[str | None, Fact]:
         """The same question on another thing of its kind, of which the document does not state it."""
-        named = {other.thing for other in facts.values() if other.relation == fact.relation}  # as in "A lies near B"
-        others = [other for other in self.things[fact.subject.kind]
-                  if (other.id, fact.relation) not in facts and other.id not in named
-                  and fact.relation in other.values]
+        said = said_of(facts, fact.relation)
+        others = [other for other in self.things[fact.subject.kind] if fact.relation in other.values
+                  and other.id not in said and absent(other.values[fact.relation], document)]
         return self.wording("answerable", fact, self.pick(others)) if others else None, fact
 
     def _other_neutral(self, fact: Fact, facts: dict, document: almanac.Document) -> tuple[str | None, Fact]:
         """Another question on the same thing, on which the document says nothing."""
         kind, thing = fact.subject.kind, fact.subject
         asked = [key.split(".")[1] for key in wordings()["answerable"] if key.startswith(f"{kind}.")]
-        silent = [relation for relation in asked if (thing.id, relation) not in facts and relation in thing.values]
+        silent = [relation for relation in asked if relation in thing.values
+                  and thing.id not in said_of(facts, relation) and absent(thing.values[relation], document)]
         if not silent:
             return None, fact
         asked = Fact(thing, self.pick(silent), "", ())
@@ -174,7 +201,7 @@ class Asker:
         if not options:
             return None, fact
         text, value = self.pick(options)
-        self.owed[text] += 1
+        self.owed[document.split, text] += 1
         return text.format(s=name_in_question(fact.subject), w=name_in_question(value)), fact
 
     def _negation(self, fact: Fact, facts: dict, document: almanac.Document) -> tuple[str | None, Fact]:

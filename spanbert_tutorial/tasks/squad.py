@@ -28,7 +28,7 @@ def read_predictions(path: str | Path, questions: Sequence[Question]) -> dict[st
     """The official format, {id: text}. Raises InputError unless there is one text for each question and no other."""
     try:
         predictions = json.loads(Path(path).read_text(encoding="utf-8"), object_pairs_hook=unique)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         wrong = f"the predictions {path} cannot be read ({error})"
         raise InputError(f"{wrong}: give a JSON object of id and text.") from None
     if not isinstance(predictions, dict) or not all(isinstance(text, str) for text in predictions.values()):
@@ -159,7 +159,9 @@ def chosen_threshold(
     predictions: Mapping[str, str], questions: Sequence[Question], null_scores: Mapping[str, float]
 ) -> float:
     """The threshold with the best F1 on these questions, to use on others. Unlike the official search it takes equal
-    null scores together; and where nothing beats "" for every question, it is NEVER."""
+    null scores together; and where nothing beats "" for every question, it is NEVER. Raises InputError when ids do not
+    fit."""
+    check_predictions(null_scores, questions, "null score for each question")
     gains: Counter[float] = Counter()
     for number, value in raw_scores(predictions, questions)["f1"].items():
         gains[null_scores[number]] += value

@@ -43,29 +43,29 @@ class Question:
     category: str | None = None
 
 
-def read(source: str | Path) -> list[Question]:
+def read(source: str | Path, part: str = "validation") -> list[Question]:
     """The questions of a SQuAD file (`.json`, also packed as `.xz` or `.gz`), or of a set on the Hugging Face hub
-    (OWNER/NAME or OWNER/NAME:PART, the part is `validation` unless given).
+    (OWNER/NAME:PART, or OWNER/NAME for its `part`).
 
     Raises InputError naming article, question and reason.
     """
     name = HUB_NAME.fullmatch(str(source))
     if name and not Path(source).exists() and Path(source).suffix not in (".json", *filter(None, OPENERS)):
-        questions = list(hub_questions(*name.groups(default="validation")))
+        questions = list(hub_questions(*name.groups(default=part)))
     else:
         questions = [question for article in articles(source) for question in article_questions(article)]
     check_ids(questions)
     return questions
 
 
-def read_several(sources: Iterable[str | Path]) -> list[Question]:
+def read_several(sources: Iterable[str | Path], part: str = "validation") -> list[Question]:
     """The questions of several files or sets; one that stands in two of them, as in SQuAD 1.1 and 2.0, counts once.
 
     Raises InputError when two different questions share an id.
     """
     found: dict[str, Question] = {}
     for source in sources:
-        for question in read(source):
+        for question in read(source, part):
             before = found.setdefault(question.id, question)
             if (before.question.strip(), before.context) != (question.question.strip(), question.context):
                 raise InputError(f'{source}: article "{question.title}", question {question.id} has the id of another '
@@ -82,7 +82,7 @@ def articles(path: str | Path) -> list[dict]:
             content = json.load(file)
     except FileNotFoundError:
         raise InputError(f"{path} does not exist: give a SQuAD file (.json, also .xz or .gz).") from None
-    except (OSError, ValueError, EOFError, lzma.LZMAError, zlib.error) as error:
+    except (OSError, ValueError, EOFError, RecursionError, lzma.LZMAError, zlib.error) as error:
         raise InputError(f"{path} cannot be read as JSON ({error}): give a whole SQuAD file.") from None
     if not isinstance(content, dict) or not isinstance(content.get("data"), list) or not content["data"]:
         raise InputError(f'{path} is not a SQuAD file: it needs a list of articles under "data".')
@@ -114,8 +114,10 @@ def listed(answers: Iterable[Mapping]) -> tuple[Answer, ...]:
 
 def check(question: Question, impossible: bool | None) -> None:
     """Raises InputError for answers that are not where they say, and for a label that contradicts them; TypeError for
-    an id, question or context that is no text."""
+    an id, question or context that is no text, and for a label that is not true or false."""
     if not all(isinstance(text, str) for text in (question.id, question.question, question.context)):
+        raise TypeError
+    if not isinstance(impossible, bool | None):
         raise TypeError
     where = f'article "{question.title}", question {question.id}'
     for name, text in (("id", question.id), ("question", question.question), ("context", question.context)):
