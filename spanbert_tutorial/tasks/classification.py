@@ -1,4 +1,4 @@
-"""A label for a sentence or for a pair of sentences, from the state of [CLS]. Chapter: `book/tasks/question_answering`.
+"""A label for a sentence or for a pair of sentences, from the state of [CLS]. Chapter: `book/tasks/classification`.
 
 Source: BERT §4.1 and figure 4 (a, b). Shapes: B batch, n sequence, H hidden, L labels.
 """

@@ -1,0 +1,90 @@
+"""Checks for the exercises of `book/tasks/classification`."""
+
+from collections.abc import Callable, Sequence
+from textwrap import fill
+
+Vector = Sequence[float]
+Mean = Callable[[Sequence[Vector], Sequence[str]], Vector]
+
+INPUTS = [
+    ([[9.0, 1.0], [2.0, 4.0], [4.0, 0.0], [7.0, 7.0]], ["[CLS]", "it", "rained", "[SEP]"]),
+    ([[1.0, 0.0], [3.0, 3.0], [5.0, 2.0]], ["[CLS]", "rain", "[SEP]"]),
+    ([[0.0, 8.0], [1.0, 2.0], [3.0, 6.0], [2.0, 1.0], [6.0, 6.0], [4.0, 4.0], [4.0, 4.0]],
+     ["[CLS]", "the", "river", "rose", "[SEP]", "[PAD]", "[PAD]"]),
+]
+SPECIAL = "[CLS]", "[SEP]", "[PAD]"
+
+
+def check_mean(attempt: Mean) -> None:
+    """Prints whether `attempt(states, tokens)` gives the mean of the states of the text's own pieces."""
+    print(fill(diagnose_mean(attempt), 68))
+
+
+def diagnose_mean(attempt: Mean) -> str:
+    """One sentence: correct, or the likely mistake."""
+    answers = []
+    for states, tokens in INPUTS:
+        try:
+            answer = attempt([list(state) for state in states], list(tokens))
+        except Exception as error:
+            return f"Not yet: for the tokens {' '.join(tokens)} the function raises {type(error).__name__}."
+        if answer is None:
+            return "Not yet: the function returns nothing. End it with `return`."
+        try:
+            answers.append([float(value) for value in answer])
+        except (TypeError, ValueError):
+            return f"Not yet: the function returns {answer!r}. Return a list of numbers, as long as a state."
+    if same(answers, mean_state):
+        return "Correct: only the pieces of the text count, each once."
+    named = next((sentence for mistake, sentence in MISTAKES if same(answers, mistake)), "")
+    return f"Not yet: {named or first_difference(answers)}"
+
+
+def close(one: Vector, other: Vector) -> bool:
+    """Whether two vectors are as long and nearly equal."""
+    return len(one) == len(other) and all(abs(a - b) < 1e-6 for a, b in zip(one, other, strict=True))
+
+
+def same(answers: Sequence[Vector], mean: Mean) -> bool:
+    """Whether the answers are those that a function gives to the inputs."""
+    return all(close(answer, mean(*given)) for answer, given in zip(answers, INPUTS, strict=True))
+
+
+def first_difference(answers: Sequence[Vector]) -> str:
+    """The first input with another mean, and both."""
+    wrong = next((given, answer) for given, answer in zip(INPUTS, answers, strict=True)
+                 if not close(answer, mean_state(*given)))
+    (states, tokens), answer = wrong
+    return f"for the tokens {' '.join(tokens)} the mean is {mean_state(states, tokens)}, and you say {list(answer)}."
+
+
+def mean_over(states: Sequence[Vector], chosen: Sequence[bool], divisor: float | None = None) -> Vector:
+    """The sum of the chosen states, divided by their number or by `divisor`."""
+    rows = [state for state, wanted in zip(states, chosen, strict=True) if wanted]
+    return [sum(values) / (divisor or len(rows)) for values in zip(*rows, strict=True)]
+
+
+def mean_state(states: Sequence[Vector], tokens: Sequence[str]) -> Vector:
+    """The mean over the text's own pieces."""
+    return mean_over(states, [token not in SPECIAL for token in tokens])
+
+
+# --- the likely mistakes ------------------------------------------------------------------------------------------
+
+MISTAKES: list[tuple[Mean, str]] = [
+    (lambda states, tokens: mean_over(states, [True] * len(tokens)),
+     "you take all positions. [CLS], [SEP] and [PAD] are no pieces of the text."),
+    (lambda states, tokens: mean_over(states, [token != "[PAD]" for token in tokens]),
+     "[CLS] and [SEP] are in your mean. They are no pieces of the text."),
+    (lambda states, tokens: mean_over(states, [token not in ("[CLS]", "[SEP]") for token in tokens]),
+     "[PAD] is in your mean. So the same sentence would get another vector in another batch."),
+    (lambda states, tokens: mean_over(states, [token not in ("[SEP]", "[PAD]") for token in tokens]),
+     "[CLS] is in your mean. It is no piece of the text."),
+    (lambda states, tokens: mean_over(states, [token not in ("[CLS]", "[PAD]") for token in tokens]),
+     "[SEP] is in your mean. It is no piece of the text."),
+    (lambda states, tokens: mean_over(states, [token not in SPECIAL for token in tokens], len(tokens)),
+     "you divide by the number of positions. Divide by the number of pieces that you added."),
+    (lambda states, tokens: mean_over(states, [token not in SPECIAL for token in tokens], 1.0),
+     "this is the sum. Divide it by the number of pieces."),
+    (lambda states, tokens: states[0], "this is C, the state of [CLS]. Take the mean of the pieces' states."),
+]
