@@ -57,9 +57,9 @@ test: style html
 # What reads checkpoints once more, with the transformers of Colab: it still has functions that the newest lacks.
 older: $(STAMP)
 	@echo "Running the tests of checkpoints with transformers 5.15.0 ..."
-	@test -d $(OLDER) || { $(PIP) install --no-deps --target $(OLDER).part transformers==5.15.0 tokenizers==0.22.2 huggingface_hub==1.33.0 && \
-	  mv $(OLDER).part $(OLDER); }
-	@PYTHONPATH=$(OLDER) $(PY) -m pytest --nbval tests/test_question_answering.py tests/test_old_notes.py \
+	@test -d $(OLDER) || { rm -rf $(OLDER).part && $(PIP) install --no-deps --target $(OLDER).part \
+	  transformers==5.15.0 tokenizers==0.22.2 huggingface_hub==1.33.0 && mv $(OLDER).part $(OLDER); }
+	@TRANSFORMERS_WANTED=5.15.0 PYTHONPATH=$(CURDIR)/$(OLDER) $(PY) -m pytest --nbval tests/test_question_answering.py tests/test_old_notes.py \
 	  tests/test_bert.py tests/test_shipped_answerers.py tests/test_squad_commands.py tests/test_tagging.py \
 	  tests/test_classification.py book/tasks/old_notes.ipynb -n $(WORKERS) --dist loadfile --quiet
 

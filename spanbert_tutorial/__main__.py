@@ -58,9 +58,8 @@ def ablate_command(options: argparse.Namespace) -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs a command; returns the exit code."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # an answer may hold letters that an old terminal lacks
-            stream.reconfigure(errors="backslashreplace")
+    if isinstance(sys.stdout, io.TextIOWrapper):  # an answer may hold letters that an old terminal lacks
+        sys.stdout.reconfigure(errors="backslashreplace")
     options = parser().parse_args(arguments)
     commands = {"pretrain": pretrain.pretrain, "finetune": squad.finetune, "evaluate": squad.evaluate,
                 "answer": squad.answer, "make-questions": squad.make_questions, "almanac": almanac_command,

@@ -1,12 +1,14 @@
 """The old question answering call: its steps against answers of transformers 4; what changed silently; odd inputs."""
 
 import json
+import os
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 import torch
+import transformers
 from transformers import (
     AutoModelForQuestionAnswering,
     AutoTokenizer,
@@ -232,6 +234,14 @@ def test_a_pickle_file_runs_no_code(tmp_path, cased):
     assert not (tmp_path / "ran").exists()
     torch.load(tmp_path / "trap" / "pytorch_model.bin", weights_only=False)  # the trap works
     assert (tmp_path / "ran").exists()
+
+
+def test_the_transformers_that_is_asked_for_is_the_one_that_runs(monkeypatch, tmp_path):
+    """`make older` sets TRANSFORMERS_WANTED; a process elsewhere, as the kernel of a notebook is, finds the same."""
+    monkeypatch.chdir(tmp_path)
+    asked = [sys.executable, "-c", "import transformers; print(transformers.__version__)"]
+    said = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+    assert said == transformers.__version__ == os.environ.get("TRANSFORMERS_WANTED", said)
 
 
 def test_the_scores_of_squad_are_those_of_transformers_where_it_still_has_them():

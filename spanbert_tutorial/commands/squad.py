@@ -43,7 +43,7 @@ def add_evaluate_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--vocabulary", help="its vocabulary, if it does not lie there")
     parser.add_argument("--data", required=True,
                         help="SQuAD file (.json, also .xz, .gz) or OWNER/NAME:PART (without PART: validation)")
-    parser.add_argument("--tune-on", help="another SQuAD file: the threshold that is best there is used here")
+    parser.add_argument("--tune-on", help="other questions: the threshold that is best there is used")
     parser.add_argument("--output", required=True, help="new folder: predictions, texts, null_odds, score (.json)")
 
 
@@ -167,7 +167,7 @@ def tuning_questions(options: argparse.Namespace, questions: Sequence) -> list:
     from spanbert_tutorial.tasks import squad
 
     if all(question.answers for question in questions):
-        raise InputError(f"each question of {options.data} has an answer: leave out --tune-on.")
+        raise InputError(f"no question of {options.data} is without an answer: leave out --tune-on.")
     other = squad.read(options.tune_on)
     if len({bool(question.answers) for question in other}) < 2:
         raise InputError(f"{options.tune_on} needs questions with an answer and questions without one: tune on such.")

@@ -35,6 +35,7 @@ def wordings() -> dict[str, dict[str, list[str]]]:
 
 @cache
 def _second_fact() -> re.Pattern:
+    """The wordings under `described`, each with any names."""
     forms = (re.escape(text) for texts in wordings()["described"].values() for text in texts)
     return re.compile("|".join(form.replace(r"\{s\}", ".+").replace(r"\{w\}", ".+") for form in forms))
 
@@ -83,16 +84,17 @@ def name_in_question(thing: Entity | str) -> str:
 
 
 def absent(value: Entity | str, document: almanac.Document) -> bool:
-    """Whether the document does not name the thing, not even by one word of its name, or does not say the text."""
+    """Whether the document does not name the thing, not even by one word of its short name, or does not say the text;
+    in small letters or in capitals ("Wool Works" says that wool is made)."""
     if not isinstance(value, Entity):
-        return value not in document.text
+        return value.casefold() not in document.text.casefold()
     return not words_of(document.text) & (words_of(value.short or value.name) - SMALL_WORDS)
 
 
 @lru_cache(maxsize=1000)
-def words_of(text: str) -> set[str]:
-    """Its words, without punctuation."""
-    return set(WORD.findall(text))
+def words_of(text: str) -> frozenset[str]:
+    """Its words in small letters, without punctuation."""
+    return frozenset(WORD.findall(text.casefold()))
 
 
 def said_of(facts: dict[tuple[str, str], Fact], relation: str) -> set[str]:
@@ -122,7 +124,7 @@ class Asker:
         facts = stated(document, self.world)
         usable = [fact for fact in facts.values() if fact.answers and fact.key in wordings()["answerable"]
                   and not any(other.thing == fact.subject.id and other.relation == fact.relation
-                              for other in facts.values())]  # else what that one says would answer it, too
+                              for other in facts.values())]  # "B is a friend of A" would answer for A, too
         usable = [usable[i] for i in self.rng.permutation(len(usable))[:MOST]]
         made = [(self.answerable(fact, facts, document.split), fact, None) for fact in usable]
         first = int(self.rng.integers(len(CATEGORIES)))

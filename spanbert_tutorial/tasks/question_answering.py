@@ -185,14 +185,15 @@ class QuestionAnswerer:
         if len(wordpiece) > model.encoder.config.vocab_size:
             raise InputError(f"the vocabulary has {len(wordpiece):,} pieces and the model "
                              f"{model.encoder.config.vocab_size:,}: give the tokenizer that it was trained with.")
-        if len(wordpiece) < model.encoder.config.vocab_size:
+        if len(wordpiece) + 128 <= model.encoder.config.vocab_size:  # some models pad to a round number
             warnings.warn(f"the vocabulary has only {len(wordpiece):,} pieces and the model "
                           f"{model.encoder.config.vocab_size:,}: most likely it is not the one of the training, and "
                           "then the answers are of no use; give that one.", UserWarning, stacklevel=2)
-        ours = read_config(folder).get("spanbert_tutorial") or {}
+        ours = read_config(folder).get("spanbert_tutorial")
+        ours = ours if isinstance(ours, dict) else {}
         ours = {name: ours[name] for name in ("length", "stride") if name in ours}
         for name, value in ours.items():
-            if not isinstance(value, int):
+            if type(value) is not int:
                 raise InputError(f'config.json of {source} has the {name} "{value}": write a whole number.')
         return cls(model.to("cuda" if torch.cuda.is_available() else "cpu"), wordpiece, **ours)
 
@@ -215,9 +216,14 @@ class QuestionAnswerer:
     def answer_many(
         self, pairs: Iterable[tuple[str, str]], threshold: float = 0.0, batch_size: int = 32
     ) -> Iterator[Answer]:
-        """An answer for each (question, context), in order, `batch_size` windows at a time."""
-        if np.isnan(threshold) or batch_size < 1:
-            raise InputError(f"threshold {threshold}, batch_size {batch_size}: give a number, and 1 or more.")
+        """An answer for each (question, context), in order, `batch_size` windows at a time.
+
+        Raises InputError as `answer` does, naming the pair; those before it still get their answers.
+        """
+        if np.isnan(threshold):
+            raise InputError(f"the threshold is {threshold}: give a number.")
+        if batch_size < 1:
+            raise InputError(f"the batch size is {batch_size}: give 1 or more.")
         for _, context, encoded, found, null in self.candidates(pairs, batch_size):
             best = found[0] if found else Candidate(0, 0, -np.inf)
             if not found or null - best.score > threshold:
