@@ -59,9 +59,10 @@ older: $(STAMP)
 	@echo "Running the tests of checkpoints with transformers 5.15.0 ..."
 	@test -d $(OLDER) || { rm -rf $(OLDER).part && $(PIP) install --no-deps --target $(OLDER).part \
 	  transformers==5.15.0 tokenizers==0.22.2 huggingface_hub==1.33.0 && mv $(OLDER).part $(OLDER); }
-	@TRANSFORMERS_WANTED=5.15.0 PYTHONPATH=$(CURDIR)/$(OLDER) $(PY) -m pytest --nbval tests/test_question_answering.py tests/test_old_notes.py \
-	  tests/test_bert.py tests/test_shipped_answerers.py tests/test_squad_commands.py tests/test_tagging.py \
-	  tests/test_classification.py book/tasks/old_notes.ipynb -n $(WORKERS) --dist loadfile --quiet
+	@SPANBERT_TUTORIAL_PACKAGES=$(CURDIR)/$(OLDER) PYTHONPATH=$(CURDIR)/$(OLDER) TRANSFORMERS_WANTED=5.15.0 \
+	  $(PY) -m pytest --nbval tests/test_question_answering.py tests/test_old_notes.py tests/test_bert.py \
+	  tests/test_shipped_answerers.py tests/test_squad_commands.py tests/test_tagging.py tests/test_classification.py \
+	  book/tasks/old_notes.ipynb -n $(WORKERS) --dist loadfile --quiet
 
 serve: $(STAMP)
 	@test -f $(PAGES)/index.html || $(MAKE) --no-print-directory html

@@ -17,10 +17,12 @@ CHROMIUM_PLACES = (
 def kernel_environment(import_from: Path = ROOT) -> dict[str, str]:
     """The variables that make a notebook's outputs the same on every machine.
 
-    `import_from` is the folder that `spanbert_tutorial` is imported from.
+    `import_from` is the folder that `spanbert_tutorial` is imported from. Other packages come from the folder that
+    SPANBERT_TUTORIAL_PACKAGES names, where it has them (`make older`).
     """
+    folders = [str(import_from), os.environ.get("SPANBERT_TUTORIAL_PACKAGES", "")]
     return {
-        "PYTHONPATH": str(import_from),
+        "PYTHONPATH": os.pathsep.join(filter(None, folders)),
         "OMP_NUM_THREADS": "1",  # sums in one order, and two notebooks at a time on two cores
         "CUDA_VISIBLE_DEVICES": "",  # the stored outputs are those of a CPU
         "SPANBERT_TUTORIAL_STATIC": "1",  # figures without a live kernel behind them
