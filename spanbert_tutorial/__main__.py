@@ -7,6 +7,7 @@ Bad input gives one sentence and exit code 2. Chapter: `book/spanbert/pretrainin
 import argparse
 import io
 import sys
+import warnings
 from dataclasses import replace
 
 from spanbert_tutorial.commands import pretrain, squad
@@ -60,6 +61,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Runs a command; returns the exit code."""
     if isinstance(sys.stdout, io.TextIOWrapper):  # an answer may hold letters that an old terminal lacks
         sys.stdout.reconfigure(errors="backslashreplace")
+    warnings.showwarning = lambda message, *_, **__: print(f"warning: {message}", file=sys.stderr)
     options = parser().parse_args(arguments)
     commands = {"pretrain": pretrain.pretrain, "finetune": squad.finetune, "evaluate": squad.evaluate,
                 "answer": squad.answer, "make-questions": squad.make_questions, "almanac": almanac_command,

@@ -146,7 +146,7 @@ def hub_rows(name: str, *configuration: str | None, **which: object) -> Iterable
     datasets.disable_progress_bars()
     try:
         return datasets.load_dataset(name, *configuration, **which)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
         first_line = (str(error).splitlines() or [type(error).__name__])[0]
         wrong = f"the set {name} of the Hugging Face hub cannot be read ({first_line})"
         raise InputError(f"{wrong}: check name and network, or give the path of a file.") from None

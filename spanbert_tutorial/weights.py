@@ -4,7 +4,6 @@ Chapter: `book/bert/bert.ipynb`. One table of name pairs serves both directions;
 """
 
 import json
-import pickle
 import re
 import warnings
 from collections.abc import Mapping
@@ -202,7 +201,6 @@ def read_weights(folder: Path) -> dict[str, Tensor]:
 
     Raises InputError when there is no such file or it cannot be read.
     """
-    from safetensors import SafetensorError
     from safetensors.torch import load_file
 
     new, old = folder / "model.safetensors", folder / "pytorch_model.bin"
@@ -211,8 +209,8 @@ def read_weights(folder: Path) -> dict[str, Tensor]:
         state = load_file(new) if file is new else torch.load(old, map_location="cpu", weights_only=True)
     except FileNotFoundError as error:
         raise InputError(f"{folder} has neither {new.name} nor {old.name}: put one of them there.") from error
-    except (SafetensorError, pickle.UnpicklingError, RuntimeError, EOFError, OSError) as error:
-        raise InputError(f"{file} cannot be read as weights: download it again.") from error
+    except Exception as error:  # damaged bytes fail in many ways: KeyError, UnicodeDecodeError, struct.error, …
+        raise InputError(f"{file} cannot be read as weights ({type(error).__name__}): download it again.") from error
     if not isinstance(state, dict) or not all(isinstance(tensor, Tensor) for tensor in state.values()):
         raise InputError(f"{file} does not hold a dict of tensors: save the model's state_dict() there.")
     parallel = all(name.startswith("module.") for name in state)  # saved from inside torch's DataParallel

@@ -290,7 +290,7 @@ def test_unreadable_checkpoints(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps(asdict(config())))
     with pytest.raises(InputError, match="neither model.safetensors nor pytorch_model.bin"):
         BertEncoder.from_huggingface(tmp_path)
-    for content in (b"", b"no weights at all"):
+    for content in (b"", b"no weights at all", b"hello", b"\x80\x02abc", b"\x80\x02}q\x00X\x02\x00\x00\x00\xff\xfe"):
         (tmp_path / "pytorch_model.bin").write_bytes(content)
         with pytest.raises(InputError, match="pytorch_model.bin cannot be read"):
             BertEncoder.from_huggingface(tmp_path)

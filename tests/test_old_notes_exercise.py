@@ -26,8 +26,7 @@ def test_a_right_attempt_written_differently():
     def other_way(pieces, told):
         if told in (True, False):
             return told
-        specials = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}
-        letters = "".join(piece for piece in pieces if piece not in specials)
+        letters = "".join(piece for piece in pieces if not re.fullmatch(r"\[.*\]", piece))
         return not any(letter.isupper() for letter in letters)
 
     assert diagnose_lower_case(other_way).startswith("Correct")
@@ -73,6 +72,9 @@ def with_capital(capital):
             p != p.lower() for p in ordinary(pieces) if p[:2] != "##"), "pass over pieces with ##"),
         (lambda pieces, told: told if told is not None else not all(
             p != p.lower() for p in ordinary(pieces)), "One such piece is enough"),
+        (lambda pieces, told: told if told is not None else not any(p != p.lower() for p in pieces[5:]), "first five"),
+        (lambda pieces, told: told if told is not None else not any(
+            p != p.lower() for p in pieces if p[0] != "["), "begins with a bracket"),
         (forgets_a_return, "returns nothing"),
         (lambda pieces, told: pieces["a"], "TypeError"),
         (lambda pieces, told: told if told is not None else "Alice" not in pieces and "NATO" not in pieces,

@@ -212,9 +212,24 @@ def test_a_long_context_goes_through_the_model_a_batch_at_a_time(answerer, monke
 
 
 def test_a_threshold_that_is_no_number_and_an_empty_batch_are_refused(answerer):
-    for wrong, said in (({"threshold": float("nan")}, "give a number"), ({"batch_size": 0}, "give 1 or more")):
+    wrongs = [({"threshold": value}, "give a number") for value in (float("nan"), None, "0")]
+    for wrong, said in [*wrongs, ({"batch_size": 0}, "give 1 or more")]:
         with pytest.raises(InputError, match=said):
             list(answerer.answer_many([(QUESTION, CONTEXT)], **wrong))
+
+
+def test_scores_that_are_no_numbers_are_refused(wordpiece):
+    model = qa.QuestionAnsweringModel(BertEncoder(EncoderConfig.tiny(vocab_size=len(wordpiece), num_hidden_layers=1)))
+    torch.nn.init.constant_(model.boundaries.weight, float("nan"))
+    with pytest.raises(InputError, match="scores are not numbers: its weights are damaged"):
+        qa.QuestionAnswerer(model, wordpiece).answer(QUESTION, CONTEXT)
+
+
+def test_a_foreign_vocabulary_is_named_before_the_training(wordpiece, monkeypatch):
+    monkeypatch.setattr(qa, "fit", lambda *given: (qa.QuestionAnsweringModel(given[1]), None))
+    encoder = BertEncoder(EncoderConfig.tiny(vocab_size=8_000, num_hidden_layers=1))
+    with pytest.warns(UserWarning, match="only 2,000 pieces and the model 8,000"):
+        qa.fine_tune(encoder, wordpiece, [Question("q", QUESTION, CONTEXT)], qa.FineTuning())
 
 
 # --- checkpoints ---
@@ -371,6 +386,8 @@ def test_an_answer_keeps_an_accent_that_was_taken_off(tmp_path):
         answerer = qa.QuestionAnswerer.from_pretrained(tmp_path / "old")
         encoded = encode(answerer.wordpiece, "who?", context)
         assert [context[a:b] for a, b in encoded.offsets] == ["was", "cafe\u0301", "was"]
+        encoded = encode(answerer.wordpiece, "who?", "was cafe\u0301\u0302")  # two on one letter, at the end
+        assert encoded.offsets.tolist() == [[0, 3], [4, 10]]
 
 
 def test_bad_pairs_are_named_after_what_came_before(answerer):
@@ -390,5 +407,5 @@ def test_questions_that_cannot_be_trained_on_are_named(wordpiece):
     with pytest.raises(InputError, match="^question q7: a question of 64 pieces leaves no room"):
         qa.QuestionAnsweringData([bad], wordpiece, qa.FineTuning(length=60))
     encoder = BertEncoder(EncoderConfig.tiny(vocab_size=500))
-    with pytest.raises(InputError, match="the vocabulary has 2,000 pieces and the encoder 500"):
+    with pytest.raises(InputError, match="the vocabulary has 2,000 pieces and the model 500"):
         qa.fine_tune(encoder, wordpiece, [Question("1", QUESTION, CONTEXT)], qa.FineTuning())

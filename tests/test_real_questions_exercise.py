@@ -18,6 +18,8 @@ def test_what_is_wrong_otherwise_is_told():
     assert "returns nothing" in exercise.diagnose_draw(lambda values, titles, drawn: None)
     assert "raises KeyError" in exercise.diagnose_draw(lambda values, titles, drawn: {}[drawn[0]])
     assert "Oslo, Tea, Chess the mean is 0.458, and you say 7.000" in exercise.diagnose_draw(lambda *given: 7)
+    for wrong in (float("nan"), "much", [0.5, 0.5]):
+        assert "you say nan" in exercise.diagnose_draw(lambda *given, said=wrong: said)
 
 
 def test_all_the_mean_of_means_differs_from_the_mean():

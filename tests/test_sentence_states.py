@@ -29,7 +29,7 @@ def test_no_sentence_stands_in_a_training_document_and_each_has_another_order(ro
     assert len({row.kind for row in rows}) == states.KINDS
 
 
-def test_no_first_name_is_in_both_parts(rows):
+def test_no_name_that_comes_first_is_in_both_parts(rows):
     splits = [states.parts(rows, seed) for seed in (0, 0, 1)]
     assert (splits[0][1] == splits[1][1]).all() and set(splits[0][1]) != set(splits[2][1])
     for train, test in splits:

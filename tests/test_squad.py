@@ -351,6 +351,11 @@ def test_missing_and_unknown_ids_are_named():
     assert "null score" in complaint(score, whole, QUESTIONS, {"a": 0.0}, 0.0)
     assert "null score" in complaint(best_threshold, whole, QUESTIONS, dict.fromkeys("abcdef", 0.0))
     assert "no questions" in complaint(score, {}, [])
+    assert "the id stands 2 times" in complaint(score, whole, [*QUESTIONS, QUESTIONS[0]])
+    assert "give both, or neither" in complaint(score, whole, QUESTIONS, dict.fromkeys("abcde", 0.0))
+    for call in (best_threshold, chosen_threshold):
+        odds = dict.fromkeys("abcde", 0.0) | {"c": float("nan")}
+        assert "null score of c is not a number" in complaint(call, whole, QUESTIONS, odds)
 
 
 @pytest.mark.parametrize(
@@ -431,6 +436,8 @@ def start(offset: object, text: object = "Denver Broncos") -> dict:
         (start("4"), "a value of the wrong kind"),
         (start(4.0), "a value of the wrong kind"),
         (start(4, None), "a value of the wrong kind"),
+        (start(True, "he"), "a value of the wrong kind"),  # Python would take it as 1
+        ({"category": ["negation"]}, "a value of the wrong kind"),
         ({"answers": [{"text": "Denver"}]}, "no 'answer_start'"),
         ({"answers": None}, "a value of the wrong kind"),
         ({"answers": ...}, "no 'answers'"),
@@ -466,6 +473,34 @@ def test_an_article_of_another_form_is_named(tmp_path, paragraphs):
     article = {"title": "Bowl"} | ({} if paragraphs is ... else {"paragraphs": paragraphs})
     said = complaint(read, written(tmp_path, {"data": [article]}))
     assert said.startswith('article "Bowl"') and "not in SQuAD format" in said
+
+
+def test_articles_without_a_question_are_named_by_their_file(tmp_path):
+    for paragraphs in ([], [{"context": CONTEXT, "qas": []}]):
+        file = written(tmp_path, {"data": [{"title": "Bowl", "paragraphs": paragraphs}]})
+        assert f"{file} holds articles but no question" in complaint(read, file)
+
+
+def test_one_question_with_and_without_an_answer_is_named(tmp_path):
+    files = written(tmp_path, made()), written(tmp_path, made(answers=[], is_impossible=True), "y.json")
+    said = complaint(read_several, files)
+    assert "y.json" in said and "question q1 has answers here or in a file before, but not in both" in said
+
+
+def test_a_mark_of_byte_order_is_passed_over(tmp_path):
+    file = written(tmp_path, made())
+    file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())
+    questions = read(file)
+    (tmp_path / "p.json").write_bytes(b'\xef\xbb\xbf{"q1": "Denver"}')
+    assert read_predictions(tmp_path / "p.json", questions) == {"q1": "Denver"}
+
+
+def test_predictions_that_cannot_be_written_leave_the_old_ones(tmp_path):
+    write_predictions(tmp_path / "p.json", {"a": "x"})
+    with pytest.raises(UnicodeEncodeError):
+        write_predictions(tmp_path / "p.json", {"a": "\ud800"})
+    assert [file.name for file in tmp_path.iterdir()] == ["p.json"]
+    assert json.loads((tmp_path / "p.json").read_text(encoding="utf-8")) == {"a": "x"}
 
 
 @pytest.mark.parametrize("article", ["Bowl", None, 3])
@@ -554,6 +589,16 @@ def test_without_the_network_the_set_is_named_and_the_remedy(monkeypatch, tmp_pa
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path)
     said = complaint(read, "nobody-has/such-a-set")
     assert "nobody-has/such-a-set" in said and "network" in said and "path of a file" in said
+
+
+@pytest.mark.parametrize("error", [RuntimeError("Dataset scripts are no longer supported"),
+                                   datasets.exceptions.DatasetGenerationError("broken")])
+def test_a_set_that_the_library_refuses_is_named(monkeypatch, error):
+    def refuse(*_, **__):
+        raise error
+
+    monkeypatch.setattr(datasets, "load_dataset", refuse)
+    assert f"the set a/b of the Hugging Face hub cannot be read ({error})" in complaint(read, "a/b")
 
 
 # --- the reader and the real files --------------------------------------------------------------------------------

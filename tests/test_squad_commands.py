@@ -112,7 +112,8 @@ def test_bad_input_is_one_sentence_and_writes_nothing(capsys, tmp_path):
         ([*finetune, tmp_path / "new", "--length", 5000], "longer than the encoder's 512"),
         ([*finetune[:3], tmp_path / "no.json", *finetune[4:], tmp_path / "new"], "no.json does not exist"),
         (["evaluate", "squad", "--model", TINY, "--data", READER, "--output", tmp_path / "new"], "no question answer"),
-        (["answer", "--model", TINY, "--question", "?", "--context-file", tmp_path / "no.txt"], "cannot be read"),
+        (["answer", "--model", TINY, "--question", "?", "--context-file", tmp_path / "no.txt"], "does not exist: give"),
+        ([*finetune, tmp_path / "new", "--seed", 2**63], "seed is 9223372036854775808: give a number from 0 to 2^63"),
     ]
     for arguments, wanted in cases:
         code, _, err = run(capsys, *arguments)

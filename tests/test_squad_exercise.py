@@ -65,7 +65,8 @@ def no_punctuation(text):
     [
         (as_sets, "multiset"),
         (counted(lambda words, wanted: len(set(words) & set(wanted))), "multiset"),
-        (counted(lambda words, wanted: sum(word in wanted for word in words)), "again and again"),
+        (counted(lambda words, wanted: sum(word in wanted for word in words)), "a word of the prediction counts again"),
+        (counted(lambda words, wanted: sum(word in words for word in wanted)), "a word of the gold answer"),
         (counted(both, prepare=no_punctuation), "articles"),
         (counted(both, prepare=str), "Normalise both sides"),
         (counted(both, both=0.0), "two empty sides"),
@@ -79,6 +80,8 @@ def no_punctuation(text):
         (lambda prediction, gold: None, "returns nothing"),
         (lambda prediction, gold: [][1], "IndexError"),
         (lambda prediction, gold: 0.5, 'for the prediction "Denver Broncos"'),
+        (lambda prediction, gold: float("nan"), "you say nan"),
+        (lambda prediction, gold: [f1(prediction, gold)], "you say nan"),
     ],
 )
 def test_each_mistake_is_named(attempt, named):

@@ -53,7 +53,8 @@ def add_answer_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--vocabulary", help="its vocabulary, if it does not lie there")
     parser.add_argument("--question", required=True)
     parser.add_argument("--context-file", required=True, help="text file (UTF-8)")
-    parser.add_argument("--threshold", type=float, default=0.0, help="no answer above this null score − score")
+    parser.add_argument("--threshold", type=float, default=0.0,
+                        help="no answer above this null score − score (with an exponent: --threshold=-1e-5)")
 
 
 def add_make_options(parser: argparse.ArgumentParser) -> None:
@@ -111,8 +112,9 @@ def chosen_settings(options: argparse.Namespace, width: int = 0):
     given["peak_learning_rate"] = options.learning_rate
     given = {name: value for name, value in given.items() if value is not None}
     for name, value in given.items():
-        if not (0 <= value if name == "seed" else 0 < value < float("inf")):
-            raise InputError(f"{name} is {value}: give a number {'from 0 on' if name == 'seed' else 'above 0'}.")
+        if not (0 <= value < 2**63 if name == "seed" else 0 < value < float("inf")):
+            wanted = "from 0 to 2^63 - 1" if name == "seed" else "above 0"
+            raise InputError(f"{name} is {value}: give a number {wanted}.")
     return replace(PRESETS[preset], **given)
 
 
@@ -228,6 +230,8 @@ def answer(options: argparse.Namespace) -> None:
 
     try:
         context = Path(options.context_file).read_bytes().decode("utf-8")  # line ends as they are: offsets count them
+    except FileNotFoundError:
+        raise InputError(f"{options.context_file} does not exist: give a text file in UTF-8.") from None
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{options.context_file} cannot be read ({error}): give a text file in UTF-8.") from None
     answerer = QuestionAnswerer.from_pretrained(options.model, options.vocabulary)

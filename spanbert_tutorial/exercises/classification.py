@@ -1,6 +1,6 @@
 """Checks for the exercises of `book/tasks/classification`."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from textwrap import fill
 
 Vector = Sequence[float]
@@ -11,6 +11,12 @@ INPUTS = [
     ([[1.0, 0.0], [3.0, 3.0], [5.0, 2.0]], ["[CLS]", "rain", "[SEP]"]),
     ([[0.0, 8.0], [1.0, 2.0], [3.0, 6.0], [2.0, 1.0], [6.0, 6.0], [4.0, 4.0], [4.0, 4.0]],
      ["[CLS]", "the", "river", "rose", "[SEP]", "[PAD]", "[PAD]"]),
+    ([[5.0, 5.0], [2.0, 0.0], [4.0, 6.0], [8.0, 3.0], [1.0, 7.0], [7.0, 2.0], [6.0, 9.0]],
+     ["[CLS]", "it", "rained", "[SEP]", "we", "slept", "[SEP]"]),
+    ([[2.0, 9.0], [3.0, 1.0], [8.0, 4.0], [0.0, 6.0], [5.0, 7.0], [9.0, 0.0]],
+     ["[CLS]", "[UNK]", "garden", "##s", ".", "[SEP]"]),
+    ([[3.0, 8.0], [6.0, 2.0], [1.0, 1.0], [5.0, 9.0], [5.0, 0.0]], ["[CLS]", "rain", "and", "rain", "[SEP]"]),
+    ([[8.0, 8.0], [2.0, 5.0], [8.0, 2.0], [2.0, 5.0], [1.0, 6.0]], ["[CLS]", "very", "very", "late", "[SEP]"]),
 ]
 SPECIAL = "[CLS]", "[SEP]", "[PAD]"
 
@@ -69,6 +75,20 @@ def mean_state(states: Sequence[Vector], tokens: Sequence[str]) -> Vector:
     return mean_over(states, [token not in SPECIAL for token in tokens])
 
 
+def between(tokens: Sequence[str], end: int) -> list[bool]:
+    """True at the positions after [CLS] and before `end`."""
+    return [0 < place < end for place in range(len(tokens))]
+
+
+def first_of_each(values: Iterable, tokens: Sequence[str]) -> list[bool]:
+    """True where a text's own piece has a value that none before it has."""
+    seen, chosen = set(), []
+    for value, token in zip(values, tokens, strict=True):
+        chosen.append(token not in SPECIAL and value not in seen)
+        seen |= {value} if chosen[-1] else set()
+    return chosen
+
+
 # --- the likely mistakes ------------------------------------------------------------------------------------------
 
 MISTAKES: list[tuple[Mean, str]] = [
@@ -86,5 +106,27 @@ MISTAKES: list[tuple[Mean, str]] = [
      "you divide by the number of positions. Divide by the number of pieces that you added."),
     (lambda states, tokens: mean_over(states, [token not in SPECIAL for token in tokens], 1.0),
      "this is the sum. Divide it by the number of pieces."),
+    (lambda states, tokens: mean_over(states, between(tokens, tokens.index("[SEP]"))),
+     "you stop at the first [SEP]. A pair has a second sentence after it."),
+    (lambda states, tokens: mean_over(states, between(tokens, len(tokens) - 1 - tokens[::-1].index("[SEP]"))),
+     "the [SEP] between two sentences is in your mean. It is no piece of the text."),
+    (lambda states, tokens: mean_over(states, between(tokens, len(tokens) - 1)),
+     "you leave out only the first and the last position. [SEP] may also be in the middle, and [PAD] at the end."),
+    (lambda states, tokens: mean_over(states, [token.isalpha() for token in tokens]),
+     "you keep only tokens made of letters. A full stop, ##s and [UNK] are pieces of the text, too."),
+    (lambda states, tokens: mean_over(states, [token.removeprefix("##").isalpha() for token in tokens]),
+     "you keep only tokens made of letters and ##. A full stop and [UNK] are pieces of the text, too."),
+    (lambda states, tokens: mean_over(states, [token[0] not in "[#" for token in tokens]),
+     "you leave out all tokens that begin with [ or #. Only [CLS], [SEP] and [PAD] are no pieces of the text."),
+    (lambda states, tokens: mean_over(states, [not token.startswith("[") for token in tokens]),
+     "you leave out [UNK]. It stands for a word of the text, so it counts."),
+    (lambda states, tokens: mean_over(states, [token not in SPECIAL and token[:2] != "##" for token in tokens]),
+     "you leave out pieces that begin with ##. They are pieces of the text, too."),
+    (lambda states, tokens: mean_over(states, first_of_each(map(tuple, states), tokens)),
+     "equal states count only once in your mean. Let each position count."),
+    (lambda states, tokens: mean_over(states, first_of_each(tokens, tokens)),
+     "a piece that comes twice counts only once in your mean. Let each position count."),
+    (lambda states, tokens: mean_over(states, first_of_each(tokens[::-1], tokens[::-1])[::-1]),
+     "a piece that comes twice counts only once in your mean (its last state). Let each position count."),
     (lambda states, tokens: states[0], "this is C, the state of [CLS]. Take the mean of the pieces' states."),
 ]

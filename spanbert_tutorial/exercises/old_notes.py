@@ -17,6 +17,8 @@ VOCABULARIES = {
     "a piece in capitals": [*SPECIALS, "the", "NATO", "river"],
     "a capital with an accent": [*SPECIALS, "the", "Évora", "river"],
     "a capital in every piece": [*SPECIALS, "The", "River"],
+    "special tokens in between": ["[PAD]", "[unused1]", *SPECIALS[1:], "the", "[unused2]", "river"],
+    "a capital in brackets on one side": [*SPECIALS, "the", "[A", "river"],
     "digits and signs": [*SPECIALS, "the", "1873", "?", "[", "]", "中", "river"],
 }
 CASES = [(name, told) for name in VOCABULARIES for told in (None, True, False)]
@@ -95,6 +97,11 @@ TOLD_FALSE = ("`told = False` is an answer, too: the text stays as it is. Ask `t
 MISTAKES: list[tuple[Rule, str]] = [
     (rule(counts=lambda piece: True),
      "[CLS] and the other special tokens have capitals in every vocabulary. Leave them out."),
+    (lambda pieces, told: told if told is not None else not any(piece != piece.lower() for piece in pieces[5:]),
+     "you pass over the first five pieces. Special tokens may stand anywhere, and there may be more of them: look at "
+     "each piece."),
+    (rule(counts=lambda piece: not piece.startswith("[")),
+     "you pass over all that begins with a bracket. Only what also ends with one is a special token."),
     (rule(silent=lambda told: not told), TOLD_FALSE),
     (rule(counts=lambda piece: True, silent=lambda told: not told),
      "[CLS] and the other special tokens have capitals in every vocabulary. Leave them out. And `told = False` is an "

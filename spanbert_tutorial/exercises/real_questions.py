@@ -4,6 +4,8 @@ from collections.abc import Callable, Sequence
 from statistics import fmean
 from textwrap import fill
 
+from spanbert_tutorial.exercises.squad import number
+
 Draw = Callable[[Sequence[float], Sequence[str], Sequence[str]], float]
 
 VALUES, TITLES = [1.0, 0.0, 0.5, 0.0, 0.25, 1.0], ["Oslo", "Oslo", "Oslo", "Tea", "Tea", "Chess"]
@@ -13,6 +15,7 @@ DRAWS = [
     ["Chess", "Chess", "Chess"],
     ["Oslo", "Chess", "Chess"],
     ["Tea", "Oslo", "Tea"],
+    ["Tea", "Tea", "Tea", "Oslo"],
 ]
 
 
@@ -26,11 +29,12 @@ def diagnose_draw(attempt: Draw) -> str:
     answers = []
     for drawn in DRAWS:
         try:
-            answers.append(attempt(list(VALUES), list(TITLES), list(drawn)))
+            answer = attempt(list(VALUES), list(TITLES), list(drawn))
         except Exception as error:
             return f"Not yet: for the drawn articles {', '.join(drawn)} the function raises {type(error).__name__}."
-        if answers[-1] is None:
+        if answer is None:
             return "Not yet: the function returns nothing. End it with `return`."
+        answers.append(number(answer))
     if same(answers, drawn_mean):
         return "Correct: a drawn article brings all its questions, as often as it was drawn."
     named = next((sentence for mistake, sentence in MISTAKES if same(answers, mistake)), "")
@@ -45,8 +49,8 @@ def same(answers: Sequence[float], draw: Draw) -> bool:
 
 def first_difference(answers: Sequence[float]) -> str:
     pairs = [(drawn, drawn_mean(VALUES, TITLES, drawn), answer) for drawn, answer in zip(DRAWS, answers, strict=True)]
-    drawn, wanted, answer = next(pair for pair in pairs if abs(pair[1] - pair[2]) > 1e-6)
-    return f"for the drawn articles {', '.join(drawn)} the mean is {wanted:.3f}, and you say {float(answer):.3f}."
+    drawn, wanted, answer = next(pair for pair in pairs if not abs(pair[1] - pair[2]) < 1e-6)
+    return f"for the drawn articles {', '.join(drawn)} the mean is {wanted:.3f}, and you say {answer:.3f}."
 
 
 def values_of(title: str, values: Sequence[float], titles: Sequence[str]) -> list[float]:
@@ -66,6 +70,11 @@ def each_once(values: Sequence[float], titles: Sequence[str], drawn: Sequence[st
     return fmean(value for value, title in zip(values, titles, strict=True) if title in drawn)
 
 
+def at_most_twice(values: Sequence[float], titles: Sequence[str], drawn: Sequence[str]) -> float:
+    often = {title: min(drawn.count(title), 2) for title in drawn}
+    return drawn_mean(values, titles, [title for title in often for _ in range(often[title])])
+
+
 def mean_of_means(values: Sequence[float], titles: Sequence[str], drawn: Sequence[str]) -> float:
     return fmean(fmean(values_of(title, values, titles)) for title in drawn)
 
@@ -76,6 +85,7 @@ def over_all(values: Sequence[float], titles: Sequence[str], drawn: Sequence[str
 
 MISTAKES: list[tuple[Draw, str]] = [
     (each_once, "an article that was drawn twice counts once with you. It brings its questions twice."),
+    (at_most_twice, "an article that was drawn three times counts twice with you. It brings its questions each time."),
     (mean_of_means, "you take the mean of the articles' means. A question shall weigh as much as any other, so an "
                     "article with more questions weighs more."),
     (over_all, "you divide by the number of all questions. Divide by the number that was drawn."),

@@ -20,6 +20,7 @@ CASES = [
     ("the Denver football team", "Denver Broncos"),
     ("Broncos Denver", "Denver Broncos"),
     ("ha ha ha", "ha ha"),
+    ("ha", "ha ha"),
     ("New York New Jersey", "New York"),
     ("Carolina Panthers", "Denver Broncos"),
     ("", "Denver Broncos"),
@@ -39,19 +40,28 @@ def diagnose_f1(attempt: Measure) -> str:
     answers = []
     for prediction, gold in CASES:
         try:
-            answers.append(attempt(prediction, gold))
+            answer = attempt(prediction, gold)
         except ZeroDivisionError:
             return (f'Not yet: with the prediction "{prediction}" and the gold answer "{gold}" you divide by zero. '
                     "Without a shared word F1 is 0, and two empty sides give 1: ask before you divide.")
         except Exception as error:
             return (f'Not yet: with the prediction "{prediction}" and the gold answer "{gold}" the function raises '
                     f"{type(error).__name__}.")
-        if answers[-1] is None:
+        if answer is None:
             return "Not yet: the function returns nothing. End it with `return`."
+        answers.append(number(answer))
     if same(answers, f1):
         return "Correct: each word counts as often as it stands in both, and empty sides are taken care of."
     named = next((sentence for mistake, sentence in MISTAKES if same(answers, mistake)), "")
     return f"Not yet: {named or first_difference(answers)}"
+
+
+def number(answer: object) -> float:
+    """An answer as a float; nan, which equals nothing, if it is no number."""
+    try:
+        return float(answer)  # also a number of NumPy or torch
+    except (TypeError, ValueError):
+        return float("nan")
 
 
 def same(answers: list[float], measure: Measure) -> bool:
@@ -61,9 +71,9 @@ def same(answers: list[float], measure: Measure) -> bool:
 
 def first_difference(answers: list[float]) -> str:
     pairs = zip(CASES, answers, strict=True)
-    case, answer = next((case, answer) for case, answer in pairs if abs(answer - f1(*case)) > 1e-6)
+    case, answer = next((case, answer) for case, answer in pairs if not abs(answer - f1(*case)) < 1e-6)
     return (f'for the prediction "{case[0]}" and the gold answer "{case[1]}" F1 is {f1(*case):.2f}, '
-            f"and you say {float(answer):.2f}.")
+            f"and you say {answer:.2f}.")
 
 
 # --- the likely mistakes, as measures -----------------------------------------------------------------------------
@@ -112,6 +122,9 @@ MISTAKES: list[tuple[Measure, str]] = [
     (measure(shared=lambda one, other: len(set(one) & set(other))), AS_SET),
     (measure(shared=lambda one, other: sum(word in other for word in one)),
      "a word of the prediction counts again and again, though the gold answer has it less often. It counts as often as "
+     "it stands in both."),
+    (measure(shared=lambda one, other: sum(word in one for word in other)),
+     "a word of the gold answer counts again and again, though the prediction has it less often. It counts as often as "
      "it stands in both."),
     (measure(without("articles")), "articles still count as words with you. Normalise both sides first."),
     (measure(lambda text: text.split()), "you compare the texts as they are. Normalise both sides first."),

@@ -4,11 +4,12 @@ Chapter: `book/tasks/classification`.
     python -m spanbert_tutorial.experiments.sentence_states --output FILE
 
 Sentences of the almanac that stand in no training document. A linear probe answers three questions on each from one
-vector: `length` (few, some or many pieces), `kind` (of what kind is the first name?), `order` (have two neighbouring
-words changed places?). The vectors are C, the state of [CLS] after the last layer; the mean of the pieces' states; and
-the mean of their word embeddings, which knows no order. No first name of a test sentence stands first in a sentence
-that the probe learns from. A seed draws these names, new weights and the order of fine-tuning. Questions of this form:
-Conneau and others, 2018. Shapes: t sentences, B batch, n sequence, H hidden.
+vector: `length` (few, some or many pieces), `kind` (of what kind is the name that comes first?), `order` (have two
+neighbouring words changed places?). The vectors are C, the state of [CLS] after the last layer; the mean of the pieces'
+states; and the mean of their word embeddings, which knows no order. No name that comes first in a test sentence comes
+first in a sentence that the probe learns from. But nearly all share a word with such a name, so the chapter compares
+`kind` with a list of words. A seed draws these names, new weights and the order of fine-tuning. Questions of this form:
+Conneau and others, 2018. Shapes: N sentences, B batch, n sequence, H hidden.
 """
 
 import sys
@@ -44,7 +45,7 @@ MINI = "new weights", "spanbert-mini", "bert-mini"
 
 
 class Sentence(NamedTuple):
-    """A sentence, the same with two neighbouring words exchanged, its first name, and of what kind that is."""
+    """A sentence, the same with two neighbouring words exchanged, the name that comes first, and of what kind it is."""
 
     text: str
     exchanged: str
@@ -53,7 +54,7 @@ class Sentence(NamedTuple):
 
 
 class Vectors(NamedTuple):
-    """Reading ("C", "mean", "bag") → [t,H], of the sentences as they are and of those with exchanged words."""
+    """Reading ("C", "mean", "bag") → [N,H], of the sentences as they are and of those with exchanged words."""
 
     own: dict[str, Tensor]
     exchanged: dict[str, Tensor]
@@ -84,7 +85,7 @@ def sentences() -> tuple[Sentence, ...]:
 
 
 def parts(rows: Sequence[Sentence], seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Which rows to learn from, and which to test on: those of a third of the first names."""
+    """Which rows to learn from, and which to test on: those of a third of the names that come first."""
     names = sorted({row.name for row in rows})
     tested = set(np.random.default_rng(seed).permutation(names)[: len(names) // 3].tolist())
     where = np.array([row.name in tested for row in rows])
@@ -92,7 +93,7 @@ def parts(rows: Sequence[Sentence], seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def labels(rows: Sequence[Sentence], wordpiece: WordPiece) -> dict[str, Tensor]:
-    """{"length": 0, 1, 2 for the shortest, middle and longest third by pieces, "kind": its number}, [t] each."""
+    """{"length": 0, 1, 2 for the shortest, middle and longest third by pieces, "kind": its number}, [N] each."""
     counts = np.array([len(wordpiece.encode(row.text)) for row in rows])
     kinds = sorted({row.kind for row in rows})
     return {"length": torch.from_numpy(np.digitize(counts, np.quantile(counts, [1 / 3, 2 / 3]))),
@@ -121,7 +122,7 @@ def vectors(below: BertEncoder, wordpiece: WordPiece, rows: Sequence[Sentence]) 
 
 @torch.no_grad()
 def read(below: BertEncoder, wordpiece: WordPiece, texts: Sequence[str], batch_size: int = 64) -> dict[str, Tensor]:
-    """{"C": …, "mean": …, "bag": …}, [t,H] each, in the order of the texts."""
+    """{"C": …, "mean": …, "bag": …}, [N,H] each, in the order of the texts."""
     inputs = [classification.Framed.of((text, None), wordpiece, below.config.max_position_embeddings) for text in texts]
     order = np.argsort([len(one.ids) for one in inputs], kind="stable")  # so that little is padding
     found: dict[str, list[Tensor]] = {name: [] for name in READ}

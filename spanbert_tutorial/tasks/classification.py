@@ -1,6 +1,6 @@
 """A label for a sentence or for a pair of sentences, from the state of [CLS]. Chapter: `book/tasks/classification`.
 
-Source: BERT §4.1 and figure 4 (a, b). Shapes: B batch, n sequence, H hidden, L labels.
+Source: BERT §4.1 and figure 4 (a, b). Shapes: B batch, n sequence, H hidden, K labels (BERT's letter).
 """
 
 from collections.abc import Sequence
@@ -59,7 +59,7 @@ class ClassificationModel(nn.Module):
             initialise(layer, encoder.config.initializer_range)
 
     def scores(self, batch: dict[str, Tensor]) -> Tensor:
-        """[B,L]."""
+        """[B,K]."""
         hidden = self.encoder(batch["ids"], batch["segments"], batch["attention_mask"])  # [B,n,H]
         return self.classifier(self.dropout(torch.tanh(self.pooler(hidden[:, 0])))).float()
 

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from numbers import Real
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +29,7 @@ from spanbert_tutorial.wordpiece import WordPiece
 
 
 class QuestionAnsweringModel(nn.Module):
-    """Two vectors beside the encoder: position i begins the answer with weight exp(S · h_i), ends it with exp(E · h_i).
+    """Two vectors beside the encoder: position i begins the answer with weight exp(S · x_i), ends it with exp(E · x_i).
 
     `boundaries` holds S and E (and a number each, as in the released code) as one linear layer.
     """
@@ -39,7 +40,7 @@ class QuestionAnsweringModel(nn.Module):
         initialise(self.boundaries, encoder.config.initializer_range)
 
     def scores(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
-        """S · h and E · h at each position, [B,n] each; minus infinity at padding."""
+        """S · x and E · x at each position, [B,n] each; minus infinity at padding."""
         hidden = self.encoder(batch["ids"], batch["segments"], batch["attention_mask"])
         scores = self.boundaries(hidden).float().masked_fill(~batch["attention_mask"][..., None], -torch.inf)
         return scores[..., 0], scores[..., 1]
@@ -132,12 +133,22 @@ def fine_tune(
     """Trains encoder (in place) and a new head on questions; returns what answers, and the history of the losses."""
     if settings.length > (most := encoder.config.max_position_embeddings):
         raise InputError(f"windows of {settings.length} positions are longer than the encoder's {most}: give less.")
-    if len(wordpiece) > encoder.config.vocab_size:
-        raise InputError(f"the vocabulary has {len(wordpiece):,} pieces and the encoder "
-                         f"{encoder.config.vocab_size:,}: give the vocabulary that it was trained with.")
+    check_vocabulary(wordpiece, encoder)
     data = QuestionAnsweringData(questions, wordpiece, settings)
     model, history = fit(QuestionAnsweringModel, encoder, data, settings, snapshots)
     return QuestionAnswerer(model, wordpiece, settings.length, settings.stride), history
+
+
+def check_vocabulary(wordpiece: WordPiece, encoder: BertEncoder) -> None:
+    """Raises InputError for a vocabulary with more pieces than the encoder has, and warns of one with far fewer."""
+    pieces, room = len(wordpiece), encoder.config.vocab_size
+    if pieces > room:
+        raise InputError(f"the vocabulary has {pieces:,} pieces and the model {room:,}: give the vocabulary that it "
+                         "was trained with.")
+    if pieces + 128 <= room:  # some models pad to a round number
+        warnings.warn(f"the vocabulary has only {pieces:,} pieces and the model {room:,}: most likely it is not the "
+                      "one of the training, and then the answers are of no use; give that one.", UserWarning,
+                      stacklevel=3)
 
 
 # --- answering ----------------------------------------------------------------------------------------------
@@ -182,13 +193,7 @@ class QuestionAnswerer:
                                  f"{tuple(wanted.shape)}: take a checkpoint with a start and an end vector.")
         model.boundaries.load_state_dict({name: tensor.float() for name, tensor in head.items()})
         wordpiece = read_vocabulary(source if tokenizer is None else tokenizer)
-        if len(wordpiece) > model.encoder.config.vocab_size:
-            raise InputError(f"the vocabulary has {len(wordpiece):,} pieces and the model "
-                             f"{model.encoder.config.vocab_size:,}: give the tokenizer that it was trained with.")
-        if len(wordpiece) + 128 <= model.encoder.config.vocab_size:  # some models pad to a round number
-            warnings.warn(f"the vocabulary has only {len(wordpiece):,} pieces and the model "
-                          f"{model.encoder.config.vocab_size:,}: most likely it is not the one of the training, and "
-                          "then the answers are of no use; give that one.", UserWarning, stacklevel=2)
+        check_vocabulary(wordpiece, model.encoder)
         ours = read_config(folder).get("spanbert_tutorial")
         ours = ours if isinstance(ours, dict) else {}
         ours = {name: ours[name] for name in ("length", "stride") if name in ours}
@@ -220,7 +225,7 @@ class QuestionAnswerer:
 
         Raises InputError as `answer` does, naming the pair; those before it still get their answers.
         """
-        if np.isnan(threshold):
+        if not isinstance(threshold, Real) or np.isnan(threshold):
             raise InputError(f"the threshold is {threshold}: give a number.")
         if batch_size < 1:
             raise InputError(f"the batch size is {batch_size}: give 1 or more.")
@@ -267,4 +272,8 @@ class QuestionAnswerer:
             batch = {name: value.to(device) for name, value in stacked(some, self.wordpiece.pad_id).items()}
             starts, ends = (scores.cpu().numpy() for scores in self.model.scores(batch))
             for row, window in enumerate(some):
-                yield starts[row, : len(window.ids)], ends[row, : len(window.ids)]
+                pair = starts[row, : len(window.ids)], ends[row, : len(window.ids)]
+                if not np.isfinite(pair).all():
+                    raise InputError("the model's scores are not numbers: its weights are damaged or its training "
+                                     "failed; take another checkpoint.")
+                yield pair

@@ -6,6 +6,8 @@ evaluation, written anew. No torch.
 """
 
 import json
+import math
+import os
 import re
 import string
 from collections import Counter
@@ -15,7 +17,7 @@ from itertools import accumulate
 from pathlib import Path
 
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.tasks.squad_files import Answer, Question, read, read_several
+from spanbert_tutorial.tasks.squad_files import Answer, Question, check_ids, read, read_several
 
 __all__ = ["Answer", "Question", "best_threshold", "chosen_threshold", "exact_match", "f1", "human_score",
            "majority_answer", "normalise", "read", "read_predictions", "read_several", "score", "write_predictions"]
@@ -27,7 +29,7 @@ NEVER = -1e9  # a threshold far below every null score: no answer, whatever come
 def read_predictions(path: str | Path, questions: Sequence[Question]) -> dict[str, str]:
     """The official format, {id: text}. Raises InputError unless there is one text for each question and no other."""
     try:
-        predictions = json.loads(Path(path).read_text(encoding="utf-8"), object_pairs_hook=unique)
+        predictions = json.loads(Path(path).read_text(encoding="utf-8-sig"), object_pairs_hook=unique)
     except (OSError, ValueError, RecursionError) as error:
         wrong = f"the predictions {path} cannot be read ({error})"
         raise InputError(f"{wrong}: give a JSON object of id and text.") from None
@@ -50,9 +52,11 @@ def check_predictions(
     questions: Sequence[Question],
     remedy: str = 'text for each question, "" for no answer',
 ) -> None:
-    """Raises InputError naming ids that are missing or belong to no question, and when there are no questions."""
+    """Raises InputError naming ids that are missing, belong to no question or to two, and when there are no
+    questions."""
     if not questions:
         raise InputError("there are no questions to score: give at least one.")
+    check_ids(questions)
     wanted = {question.id for question in questions}
     missing, unknown = wanted - predictions.keys(), predictions.keys() - wanted
     for what, ids in (("not given", missing), ("unknown", unknown)):
@@ -61,9 +65,21 @@ def check_predictions(
             raise InputError(f"ids that are {what}: {len(ids)} ({some}); give one {remedy}.")
 
 
+def check_null_scores(null_scores: Mapping[str, float], questions: Sequence[Question]) -> None:
+    """Raises InputError unless there is a number for each question and no other."""
+    check_predictions(null_scores, questions, "null score for each question")
+    if wrong := [number for number, value in null_scores.items() if math.isnan(value)]:
+        raise InputError(f"the null score of {wrong[0]} is not a number: give one for each question.")
+
+
 def write_predictions(path: str | Path, predictions: Mapping[str, str]) -> None:
-    """The official format, {id: text}, with "" for no answer."""
-    Path(path).write_text(json.dumps(dict(predictions), ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
+    """The official format, {id: text}, with "" for no answer; whole or not at all."""
+    part = Path(f"{path}.part")
+    try:
+        part.write_text(json.dumps(dict(predictions), ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 # --- scores -------------------------------------------------------------------------------------------------
@@ -112,12 +128,15 @@ def score(
     """Exact match and F1 in percent over all questions, and apart over those with answers (`HasAns_…`) and without
     (`NoAns_…`), where there are such; with the official names.
 
-    null_scores: how strongly each question seems to have no answer; above `threshold` the prediction counts as "".
-    Raises InputError when there are no questions or ids do not fit.
+    null_scores: how strongly each question seems to have no answer; above `threshold` a question counts as left
+    without answer: right if it has none, wrong if it has one (also one that is empty once normalised; as official).
+    Raises InputError when there are no questions, ids do not fit, or of null scores and threshold one is missing.
     """
     raw = raw_scores(predictions, questions)
-    if null_scores is not None and threshold is not None:
-        check_predictions(null_scores, questions, "null score for each question")
+    if (null_scores is None) != (threshold is None):
+        raise InputError("null scores and a threshold work together only: give both, or neither.")
+    if null_scores is not None:
+        check_null_scores(null_scores, questions)
         raw = {name: {q.id: float(not q.answers) if null_scores[q.id] > threshold else values[q.id] for q in questions}
                for name, values in raw.items()}
     groups = {"": list(questions)} | {prefix: group for prefix, group in answerable(questions).items() if group}
@@ -144,7 +163,7 @@ def best_threshold(
     find a score that no threshold reaches. Raises InputError when ids do not fit.
     """
     raw = raw_scores(predictions, questions)[measure]
-    check_predictions(null_scores, questions, "null score for each question")
+    check_null_scores(null_scores, questions)
     has_answer = {q.id: bool(q.answers) for q in questions}
     now = best = sum(not has for has in has_answer.values())
     threshold = 0.0
@@ -161,7 +180,7 @@ def chosen_threshold(
     """The threshold with the best F1 on these questions, to use on others. Unlike the official search it takes equal
     null scores together; and where nothing beats "" for every question, it is NEVER. Raises InputError when ids do not
     fit."""
-    check_predictions(null_scores, questions, "null score for each question")
+    check_null_scores(null_scores, questions)
     gains: Counter[float] = Counter()
     for number, value in raw_scores(predictions, questions)["f1"].items():
         gains[null_scores[number]] += value

@@ -54,14 +54,17 @@ def read(source: str | Path, part: str = "validation") -> list[Question]:
         questions = list(hub_questions(*name.groups(default=part)))
     else:
         questions = [question for article in articles(source) for question in article_questions(article)]
+    if not questions:
+        raise InputError(f"{source} holds articles but no question: give a file with at least one.")
     check_ids(questions)
     return questions
 
 
 def read_several(sources: Iterable[str | Path], part: str = "validation") -> list[Question]:
-    """The questions of several files or sets; one that stands in two of them, as in SQuAD 1.1 and 2.0, counts once.
+    """The questions of several files or sets; one that stands in two of them, as in SQuAD 1.1 and 2.0, counts once,
+    with the answers of the first.
 
-    Raises InputError when two different questions share an id.
+    Raises InputError when two different questions share an id, or one has an answer in one file only.
     """
     found: dict[str, Question] = {}
     for source in sources:
@@ -70,6 +73,9 @@ def read_several(sources: Iterable[str | Path], part: str = "validation") -> lis
             if (before.question.strip(), before.context) != (question.question.strip(), question.context):
                 raise InputError(f'{source}: article "{question.title}", question {question.id} has the id of another '
                                  "one in a file before; give each its own.")
+            if bool(before.answers) != bool(question.answers):
+                raise InputError(f'{source}: article "{question.title}", question {question.id} has answers here or in '
+                                 "a file before, but not in both; leave one out.")
     return list(found.values())
 
 
@@ -78,10 +84,11 @@ def articles(path: str | Path) -> list[dict]:
     path = Path(path)
     opener = OPENERS.get(path.suffix, open)
     try:
-        with opener(path, "rt", encoding="utf-8") as file:
+        with opener(path, "rt", encoding="utf-8-sig") as file:
             content = json.load(file)
     except FileNotFoundError:
-        raise InputError(f"{path} does not exist: give a SQuAD file (.json, also .xz or .gz).") from None
+        raise InputError(f"{path} does not exist: give a SQuAD file (.json, also .xz or .gz), or a "
+                         "set of the hub as OWNER/NAME.") from None
     except (OSError, ValueError, EOFError, RecursionError, lzma.LZMAError, zlib.error) as error:
         raise InputError(f"{path} cannot be read as JSON ({error}): give a whole SQuAD file.") from None
     if not isinstance(content, dict) or not isinstance(content.get("data"), list) or not content["data"]:
@@ -114,10 +121,14 @@ def listed(answers: Iterable[Mapping]) -> tuple[Answer, ...]:
 
 def check(question: Question, impossible: bool | None) -> None:
     """Raises InputError for answers that are not where they say, and for a label that contradicts them; TypeError for
-    an id, question or context that is no text, and for a label that is not true or false."""
+    an id, question, context, title or category that is no text, a label that is not true or false, and an offset that
+    is no whole number."""
     if not all(isinstance(text, str) for text in (question.id, question.question, question.context)):
         raise TypeError
-    if not isinstance(impossible, bool | None):
+    if not (isinstance(impossible, bool | None) and isinstance(question.title, str)
+            and isinstance(question.category, str | None)):
+        raise TypeError
+    if not all(type(answer.start) is int for answer in (*question.answers, *question.plausible)):
         raise TypeError
     where = f'article "{question.title}", question {question.id}'
     for name, text in (("id", question.id), ("question", question.question), ("context", question.context)):

@@ -54,9 +54,9 @@ def encode(wordpiece: WordPiece, question: str, context: str) -> Encoded:
     for name, found in (("question", pieces), ("context", ids)):
         if not len(found):
             raise InputError(f"the {name} is empty: write at least one word.")
-    accents = [place for place, letter in enumerate(context) if unicodedata.category(letter) == "Mn"]
-    for place in accents if wordpiece.strip_accents else ():
-        offsets[offsets[:, 1] == place, 1] += 1  # an accent that was taken off still belongs to its letter
+    for piece in offsets if wordpiece.strip_accents else ():
+        while unicodedata.category(context[piece[1] : piece[1] + 1] or " ") == "Mn":
+            piece[1] += 1  # an accent that was taken off still belongs to its letter
     return Encoded(pieces, ids, offsets)
 
 

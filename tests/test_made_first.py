@@ -1,4 +1,4 @@
-"""The experiment on short windows, on a toy size."""
+"""The experiment on made questions, on a toy size."""
 
 import json
 import os
@@ -9,7 +9,7 @@ import torch
 
 from spanbert_tutorial.bert import BertEncoder, EncoderConfig
 from spanbert_tutorial.data_files import data_path
-from spanbert_tutorial.experiments import short_first, squad_real
+from spanbert_tutorial.experiments import made_first, squad_real
 from spanbert_tutorial.tasks.squad import read
 from spanbert_tutorial.tasks.squad_files import write
 from spanbert_tutorial.wordpiece import WordPiece
@@ -26,40 +26,38 @@ def tiny(name="spanbert-mini", seed=0):
 GROUPS = {"real": QUESTIONS[:40], "made": QUESTIONS[50:80], "test": QUESTIONS[40:50]}
 
 
-@pytest.mark.parametrize("arm", short_first.ARMS)
-def test_every_arm_reads_the_same_number_of_pieces_or_twice_as_many(arm):
-    often = 2 if arm.endswith(("twice as long", "made questions first")) else 1
-    assert sum(share for _, _, share in short_first.ARMS[arm]) == often
-    row = short_first.one(arm, 0, *tiny(), GROUPS, pieces=16_384)
-    assert [stage["questions"] for stage in row["stages"]] == [name for name, _, _ in short_first.ARMS[arm]]
+@pytest.mark.parametrize("arm", made_first.ARMS)
+def test_both_arms_read_the_same_number_of_pieces(arm):
+    row = made_first.one(arm, 0, *tiny(), GROUPS, pieces=16_384)
+    assert [stage["questions"] for stage in row["stages"]] == [name for name, _, _ in made_first.ARMS[arm]]
     read_pieces = sum(stage["steps"] * stage["settings"]["batch_size"] * stage["settings"]["length"]
                       for stage in row["stages"])
-    assert read_pieces == pytest.approx(often * 16_384, rel=0.1)  # whole steps
+    assert read_pieces == pytest.approx(16_384, rel=0.1)  # whole steps
     assert 0 <= row["score"]["exact"] <= row["score"]["f1"] <= 100
 
 
 def test_a_stopped_command_goes_on_and_seeds_repeat(tmp_path, monkeypatch):
-    monkeypatch.setattr(short_first, "split", lambda folder: (QUESTIONS[:40], QUESTIONS[40:50]))
+    monkeypatch.setattr(made_first, "split", lambda folder: (QUESTIONS[:40], QUESTIONS[40:50]))
     monkeypatch.setattr(squad_real, "start", tiny)
-    monkeypatch.setattr(short_first.one, "__defaults__", (2_000,))
-    output, made = tmp_path / "short.json", tmp_path / "made.json"
+    monkeypatch.setattr(made_first.one, "__defaults__", (2_000,))
+    output, made = tmp_path / "first.json", tmp_path / "made.json"
     write(made, GROUPS["made"], "made")
-    short_first.run_all(tmp_path, made, output, 1)
+    made_first.run_all(tmp_path, made, output, 1)
     first = json.loads(output.read_text(encoding="utf-8"))
-    assert [row["arm"] for row in first["rows"]] == list(short_first.ARMS)
+    assert [row["arm"] for row in first["rows"]] == list(made_first.ARMS)
     output.write_text(json.dumps({**first, "rows": first["rows"][1:]}), encoding="utf-8")
-    short_first.run_all(tmp_path, made, output, 1)
+    made_first.run_all(tmp_path, made, output, 1)
     again = json.loads(output.read_text(encoding="utf-8"))["rows"]
     assert again == first["rows"][1:] + first["rows"][:1]
 
 
 def test_a_missing_folder_is_named(tmp_path, capsys):
-    assert short_first.main([f"--{name}={tmp_path / name}" for name in ("data", "made", "output")]) == 2
+    assert made_first.main([f"--{name}={tmp_path / name}" for name in ("data", "made", "output")]) == 2
     assert "does not exist" in capsys.readouterr().err
 
 
 @pytest.mark.real_data
 def test_no_article_is_trained_on_and_scored():
-    train, test = short_first.split(Path(os.environ["SPANBERT_TUTORIAL_REAL_DATA"], "squad"))
+    train, test = made_first.split(Path(os.environ["SPANBERT_TUTORIAL_REAL_DATA"], "squad"))
     assert not {question.title for question in train} & {question.title for question in test}
-    assert len(test) == short_first.HELD_OUT and len(train) > 25_000
+    assert len(test) == made_first.HELD_OUT and len(train) > 25_000

@@ -1,13 +1,12 @@
-"""What to do before full windows, on real questions: ways to spend the same number of pieces. Chapter:
+"""What made questions bring before real ones: two ways to spend the same number of pieces. Chapter:
 `book/tasks/real_questions`.
 
     python -m spanbert_tutorial make-questions --corpus WIKIPEDIA --leave-out data/squad_titles.txt --output MADE
-    python -m spanbert_tutorial.experiments.short_first --data FOLDER --made MADE --output FILE
+    python -m spanbert_tutorial.experiments.made_first --data FOLDER --made MADE --output FILE
 
-Each run starts from `spanbert-mini` and reads the same real questions: in full windows, all of them; in full windows
-that hold the answer; or half of the pieces in short windows around the answers, half in full ones. Two more spend twice
-as much: on the real questions for twice as long, or half of it on made questions before. Scored on articles of SQuAD's
-training set that no run has seen. A stopped command goes on.
+Each run starts from `spanbert-mini` and reads the same number of pieces: of real questions only, half of them in short
+windows around the answers and half in full ones; or half of made questions in short windows before, and half as much of
+the real ones. Scored on articles of SQuAD's training set that no run has seen. A stopped command goes on.
 """
 
 import json
@@ -28,15 +27,12 @@ from spanbert_tutorial.tasks.squad import Question
 from spanbert_tutorial.wordpiece import WordPiece
 
 SEEDS = 3
-QUESTIONS, MADE, HELD_OUT, PIECES = 8_000, 20_000, 1_200, 2_000_000
-COMMAND = "python -m spanbert_tutorial.experiments.short_first --data FOLDER --made MADE --output FILE"
+QUESTIONS, MADE, HELD_OUT, PIECES = 8_000, 20_000, 1_200, 4_000_000
+COMMAND = "python -m spanbert_tutorial.experiments.made_first --data FOLDER --made MADE --output FILE"
 SHORT, FULL = STAGES["squad1"]
 ARMS = {  # of each stage the questions, the settings and the share of the pieces
-    "full windows, all": (("real", replace(FULL, answers_only=False), 1.0),),
-    "full windows with the answer": (("real", FULL, 1.0),),
-    "short windows first": (("real", SHORT, 0.5), ("real", FULL, 0.5)),
-    "short windows first, twice as long": (("real", SHORT, 1.0), ("real", FULL, 1.0)),
-    "made questions first": (("made", SHORT, 1.0), ("real", SHORT, 0.5), ("real", FULL, 0.5)),
+    "real questions only": (("real", SHORT, 0.5), ("real", FULL, 0.5)),
+    "made questions first": (("made", SHORT, 0.5), ("real", SHORT, 0.25), ("real", FULL, 0.25)),
 }
 
 
@@ -94,7 +90,7 @@ def run_all(data: Path, made: Path, output: Path, seeds: int) -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     inputs = {"data": "folder of SQuAD files (.json.xz)", "made": "SQuAD file of `make-questions`"}
-    return command("Stages before full windows, with controls.", run_all, SEEDS, arguments, True, **inputs)
+    return command("Made questions before real ones, and a control.", run_all, SEEDS, arguments, True, **inputs)
 
 
 if __name__ == "__main__":
