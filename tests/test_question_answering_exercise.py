@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 
 from spanbert_tutorial.exercises.question_answering import (
     MISTAKES,
@@ -121,10 +122,35 @@ def probabilities(windows, scores, threshold, longest):
         (probabilities, "softmax divides"),
         (loops(null=max, extra=1), "; and "),
         (lambda *case: None, "never give an answer"),
-        (lambda *case: 3, "TypeError"),
+        (lambda *case: [][0], "raises IndexError"),
         (lambda windows, scores, threshold, longest: (0, 0), "in case "),
     ],
 )
 def test_a_reader_s_mistake_is_named(attempt, named):
     said = diagnose_answer(attempt)
     assert said.startswith("Not yet: ") and named in said and said.endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("kind", "shown"),
+    [
+        (lambda first, last: (float(first), float(last)), ".0)"),
+        (lambda first, last: np.array([first, last], dtype=float), ".])"),
+        (lambda first, last: (first, last, 7.5), "7.5)"),
+        (lambda first, last: (first, last, last), ")"),
+        (lambda first, last: (first,), ",)"),
+        (lambda first, last: first, ""),
+        (lambda first, last: f"{first}{last}", "'"),
+        (lambda first, last: (first, None), "None)"),
+    ],
+)
+def test_what_is_no_pair_of_whole_numbers_is_refused(kind, shown):
+    """Even where the numbers are right."""
+    said = diagnose_answer(lambda *case: kind(*answer) if (answer := by_loops(*case)) else None)
+    assert said.startswith("Not yet: the function gives ")
+    assert said.endswith(f"{shown}. Return two whole numbers, (first, last), or None.")
+
+
+@pytest.mark.parametrize("kind", [list, np.array, lambda pair: tuple(np.array(pair)), torch.tensor])
+def test_pairs_of_other_types_are_right(kind):
+    assert diagnose_answer(lambda *case: kind(answer) if (answer := by_loops(*case)) else None).startswith("Correct")

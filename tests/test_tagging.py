@@ -1,5 +1,6 @@
 """Tagging: exact labels, tags, entities by CoNLL's convention, the score, the model, and what it learns in seconds."""
 
+import json
 from itertools import islice
 
 import numpy as np
@@ -149,7 +150,7 @@ def test_a_wrong_boundary_costs_as_much_as_a_wrong_label():
         assert tagging.entity_scores(gold, [said])["f1"] == 0
 
 
-# --- the control ---
+# --- the controls ---
 
 
 def test_the_name_list_takes_the_longest_name():
@@ -157,6 +158,24 @@ def test_the_name_list_takes_the_longest_name():
     assert names.tags("Ella Hale left Upton Mill, Upton and Ella.") == [
         "B-PERSON", "I-PERSON", "O", "B-WORK", "I-WORK", "O", "B-TOWN", "O", "O", "O"]
     assert tagging.NameList([]).tags("Ella Hale") == ["O", "O"]
+
+
+def test_the_word_list_worked_by_hand():
+    words = tagging.WordList([
+        (TEXT, ENTITIES),  # Ella is in a person, and ends no name; Hale ends two persons, Upton a town
+        ("Hale and Sons met, and Upton Mill and May.", [(0, 13, "COMPANY"), (23, 33, "WORK"), (38, 41, "PERSON")]),
+        ("It rained in May.", []),  # May: once a name, once not; and: once in a name, twice not
+    ])
+    assert words.labels == {"Ella": "PERSON", "Hale": "PERSON", "Upton": "TOWN", "Sons": "COMPANY", "Mill": "WORK",
+                            "May": "PERSON"}
+    assert words.tags("Mill Hale met Ella and Upton Ella Sons.") == [
+        "B-PERSON", "I-PERSON", "O", "B-PERSON", "O", "B-COMPANY", "I-COMPANY", "I-COMPANY", "O"]
+    assert tagging.WordList([]).tags("Ella Hale") == ["O", "O"] and words.tags("") == []
+
+
+def test_the_known_words_of_new_names():
+    new = [("Ella Hale met Ella Hale of Mill Upton.", [(0, 9, "PERSON"), (14, 23, "PERSON"), (27, 37, "TOWN")])]
+    assert tagging_names.known_words([(TEXT, ENTITIES)], new) == 75  # Ella, Hale, Upton, not Mill; each name once
 
 
 # --- model and data ---
@@ -230,6 +249,7 @@ def test_a_pre_trained_encoder_labels_names_that_no_label_has_shown(sentences):
     f1 = {name: scores["f1"] for name, scores in found["scores"].items()}
     assert found["texts"][1] > 200 and f1["list of names"] < 30
     assert f1["pre-trained"] > 65 > 55 > f1["new weights"], f1
+    assert 65 < f1["list of words"] < 90 < found["known_words"] < 100, f1
 
 
 def test_no_held_out_entity_is_shown(sentences):
@@ -238,3 +258,24 @@ def test_no_held_out_entity_is_shown(sentences):
     held_out = set().union(*(keys[text] for text, _ in new))
     assert held_out and not any(keys[text] & held_out for text, _ in shown)
     assert tagging_names.parts(sentences[:3000], sentences, seed=2)[1] != new
+
+
+def test_the_kept_lists_come_out_again(sentences, wordpiece):
+    """Seed 0 of the chapter's figures, without the models."""
+    kept = json.loads(data_path("results", "tagging_names.json").read_text(encoding="utf-8"))
+    train = tagging_names.sentences(islice(almanac.read("train"), kept["documents"]))
+    shown, new = tagging_names.parts(train, sentences, seed=0)
+    gold = [tagging.bio(tagging.Words.of(text, wordpiece).offsets, entities) for text, entities in new]
+    row = kept["rows"][0]
+    assert row["texts"] == [len(shown), len(new)]
+    assert row["known_words"] == pytest.approx(tagging_names.known_words(shown, new), abs=1e-4)
+    for name, one in {"list of names": tagging.NameList, "list of words": tagging.WordList}.items():
+        found = one(shown)
+        assert row["scores"][name] == pytest.approx(
+            tagging.entity_scores(gold, [found.tags(text) for text, _ in new]), abs=1e-4)
+
+
+def test_the_pre_training_text_has_every_name(sentences):
+    text = "\n".join(document["text"] for document in almanac.read("train"))
+    names = {sentence[start:end] for (sentence, entities), _ in sentences for start, end, _ in entities}
+    assert len(names) > 500 and not [name for name in names if name not in text]

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import combinations
-from textwrap import fill
+from operator import index
+from textwrap import fill, shorten
 
 import numpy as np
 
@@ -93,9 +94,13 @@ def diagnose_answer(attempt: Decoder) -> str:
     for case in cases():
         try:
             answer = attempt(*case)
-            answers.append(None if answer is None else (int(answer[0]), int(answer[1])))
         except Exception as error:
-            return f"Not yet: the function raises {type(error).__name__} ({error}), or gives no pair (first, last)."
+            return f"Not yet: the function raises {type(error).__name__} ({error})."
+        try:
+            answers.append(None if answer is None else pair_of(answer))
+        except (TypeError, ValueError):
+            said = shorten(repr(answer), 40)
+            return f"Not yet: the function gives {said}. Return two whole numbers, (first, last), or None."
     wanted = right_answers()
     if answers == wanted:
         return "Correct: one window holds the whole answer, and the least null score decides."
@@ -106,6 +111,12 @@ def diagnose_answer(attempt: Decoder) -> str:
         return f"Not yet: {'; and '.join(MISTAKES[mistake] for mistake in wrong)}."
     number = next(number for number, answer in enumerate(answers) if answer != wanted[number])
     return f"Not yet: in case {number} the answer is {wanted[number]}, and you say {answers[number]}."
+
+
+def pair_of(answer: object) -> tuple[int, int]:
+    """Raises TypeError or ValueError for what is no pair of whole numbers; those of NumPy and torch are."""
+    first, last = answer
+    return index(first), index(last)
 
 
 def likely_mistakes(answers: list[Span]) -> tuple:

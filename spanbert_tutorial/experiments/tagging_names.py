@@ -1,11 +1,11 @@
-"""Entity tags for names that no label has shown: a pre-trained encoder, new weights, and a list of names. Chapter:
-`book/tasks/question_answering`.
+"""Entity tags for names that no label has shown: a pre-trained encoder, new weights, and two lists, of names and of
+their words. Chapter: `book/tasks/question_answering`.
 
     python -m spanbert_tutorial.experiments.tagging_names --output FILE
 
 A fifth of the almanac's entities is held out: no sentence with one of them is trained on, and only sentences whose
 entities are all held out are scored. The pre-trained encoder has read these names, without labels; the new weights and
-the list have not. A seed is a choice of entities, an order of the batches and a set of new weights.
+the lists have not. A seed is a choice of entities, an order of the batches and a set of new weights.
 """
 
 import sys
@@ -28,6 +28,7 @@ from spanbert_tutorial.tasks.question_answering import FineTuning
 from spanbert_tutorial.wordpiece import WordPiece
 
 SEEDS, DOCUMENTS, STEPS = 5, 1_000, 100
+HELD_OUT = 0.2  # of the entities
 SETTINGS = FineTuning(batch_size=32, peak_learning_rate=2e-3, length=40)
 Labelled = list[tuple[tagging.LabelledText, set[str]]]  # sentences, and the entities (by id) in each
 
@@ -41,7 +42,7 @@ def sentences(documents: Iterable[dict]) -> Labelled:
 def parts(train: Labelled, test: Labelled, seed: int) -> tuple[list, list]:
     """Labelled texts to learn from, without held-out entities, and others with no other entities than these."""
     keys = sorted(set().union(*(named for _, named in train + test)))
-    held_out = set(np.random.default_rng(seed).permutation(keys)[: len(keys) // 5].tolist())
+    held_out = set(np.random.default_rng(seed).permutation(keys)[: int(HELD_OUT * len(keys))].tolist())
     shown = [text for text, named in train if not named & held_out]
     return shown, [text for text, named in test if named and named <= held_out]
 
@@ -56,19 +57,26 @@ def starts(seed: int) -> dict[str, BertEncoder]:
 
 
 def run(train: Labelled, test: Labelled, seed: int, steps: int = STEPS, settings: FineTuning = SETTINGS) -> dict:
-    """{who: {"precision", "recall", "f1"}} on names that no label has shown, in percent, and the numbers of texts."""
+    """{who: {"precision", "recall", "f1"}} on names that no label has shown, in percent; the numbers of texts; and
+    `known_words`."""
     wordpiece = WordPiece.from_file(data_path("almanac", "vocab.txt"))
     shown, new = parts(train, test, seed)
     gold = [tagging.bio(tagging.Words.of(text, wordpiece).offsets, entities) for text, entities in new]
-    names = tagging.NameList(shown)
-    found = {"list of names": [names.tags(text) for text, _ in new]}
+    lists = {"list of names": tagging.NameList(shown), "list of words": tagging.WordList(shown)}
+    found = {name: [one.tags(text) for text, _ in new] for name, one in lists.items()}
     tokens = sum(tagging.TaggingData(shown, wordpiece, settings).lengths())
     settings = replace(settings, seed=seed, epochs=steps * settings.batch_size * settings.length / tokens)
     for name, encoder in starts(seed).items():
         tagger, _ = tagging.fine_tune(encoder, wordpiece, shown, settings)
         found[name] = tagger.tags([text for text, _ in new])
     scores = {name: tagging.entity_scores(gold, tags) for name, tags in found.items()}
-    return {"seed": seed, "texts": [len(shown), len(new)], "scores": scores}
+    return {"seed": seed, "texts": [len(shown), len(new)], "known_words": known_words(shown, new), "scores": scores}
+
+
+def known_words(shown: list[tagging.LabelledText], new: list[tagging.LabelledText]) -> float:
+    """How many words of the new names, each name taken once, stand in a shown name: in percent."""
+    known = {word for name in tagging.NameList(shown).labels for word in name}
+    return 100 * float(np.mean([word in known for name in tagging.NameList(new).labels for word in name]))
 
 
 def run_all(output: Path, seeds: int) -> None:
@@ -78,7 +86,8 @@ def run_all(output: Path, seeds: int) -> None:
     for seed in range(seeds):
         rows.append(run(train, test, seed))
         print(rows[-1], flush=True)
-        about = {"start": "spanbert-tiny", "settings": asdict(SETTINGS), "steps": STEPS, "documents": DOCUMENTS}
+        about = {"start": "spanbert-tiny", "settings": asdict(SETTINGS), "steps": STEPS, "documents": DOCUMENTS,
+                 "held_out": HELD_OUT}
         keep(output, "tagging_names", seeds, rows, **about)
 
 
