@@ -9,6 +9,7 @@ import pytest
 import torch
 from transformers import AutoModelForQuestionAnswering, AutoTokenizer
 
+from spanbert_tutorial.ablation import paired_interval
 from spanbert_tutorial.data_files import data_path
 from spanbert_tutorial.experiments import squad_real
 from spanbert_tutorial.tasks import squad
@@ -56,6 +57,24 @@ def test_it_beats_programs_that_learn_nothing_and_the_card_says_where_it_does_no
         card(start, "squad1")
     never = KEPT["baselines"]["always abstain"]["squad2"]["f1"]
     assert f"never answers: f1 {never:.2f}" in card(start, "squad2")
+
+
+def f1s(start: str, task: str) -> list[float]:
+    """F1 of the kept runs, in the order of their seeds."""
+    rows = [row for row in KEPT["rows"] if (row["start"], row["task"]) == (start, task)]
+    assert [row["seed"] for row in rows] == list(range(squad_real.SEEDS))
+    return [row["score"]["f1"] for row in rows]
+
+
+@pytest.mark.parametrize("start", ["spanbert-mini", "bert-mini"])
+def test_new_weights_read_the_same_questions_and_stay_behind_the_programs_and_the_start(start):
+    for task in ("made", "squad1", "squad2"):
+        stages = [[stage["settings"] for stage in row["stages"]] for row in KEPT["rows"] if row["task"] == task]
+        assert all(one == [{**stage, "seed": one[0]["seed"]} for stage in stages[0]] for one in stages)
+        assert len(f1s(start, task)) == len(f1s("new weights", task)) == 3
+    mean, half = paired_interval(f1s(start, "squad1"), f1s("new weights", "squad1"))
+    assert mean - half > 0
+    assert max(f1s("new weights", "squad1")) < KEPT["baselines"]["lexical"]["squad1"]["f1"]
 
 
 @pytest.mark.parametrize("start, task", MODELS)

@@ -27,7 +27,7 @@ from spanbert_tutorial.tasks.squad import Question
 from spanbert_tutorial.wordpiece import WordPiece
 
 SEEDS = 3
-QUESTIONS, MADE, HELD_OUT, PIECES = 8_000, 20_000, 1_200, 4_000_000
+QUESTIONS, MADE, HELD_OUT, PIECES = 8_000, 20_000, 1_200, 2_500_000
 COMMAND = "python -m spanbert_tutorial.experiments.made_first --data FOLDER --made MADE --output FILE"
 SHORT, FULL = STAGES["squad1"]
 ARMS = {  # of each stage the questions, the settings and the share of the pieces
