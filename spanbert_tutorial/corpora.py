@@ -164,9 +164,11 @@ def hub_texts(name: str, configuration: str | None, leave_out: Collection[str] =
 
 def next_row(rows: Iterator[dict], name: str) -> dict | None:
     """The next row as it arrives, or None at the end."""
+    from datasets.exceptions import DatasetsError
+
     try:
         return next(rows, None)
-    except OSError as error:
+    except (OSError, DatasetsError) as error:
         wrong = f"the set {name} of the Hugging Face hub broke off ({type(error).__name__})"
         raise InputError(f"{wrong}: check the network and start again.") from None
 

@@ -294,3 +294,14 @@ def test_a_set_that_the_hub_does_not_give_is_one_sentence(monkeypatch):
     monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
     with pytest.raises(InputError, match=r"owner/no-such-set .* cannot be read .*: check name and network"):
         list(documents("owner/no-such-set"))
+
+
+@pytest.mark.parametrize("error", [ConnectionError("gone"), datasets.exceptions.DatasetGenerationError("broken")])
+def test_a_set_of_the_hub_that_breaks_off_is_named(monkeypatch, error):
+    def rows():
+        yield {"text": "One. Two."}
+        raise error
+
+    monkeypatch.setattr(datasets, "load_dataset", lambda *_, **__: rows())
+    with pytest.raises(InputError, match=r"the set a/b of the Hugging Face hub broke off .* check the network"):
+        list(documents("a/b"))

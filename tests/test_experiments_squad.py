@@ -94,3 +94,7 @@ def test_no_article_is_in_two_groups():
     titles = {name: {q.title for q in group} for name, group in groups.items()}
     assert not titles["train"] & titles["test"] and not titles["tune"] & (titles["train"] | titles["test"])
     assert [len(titles[name]) for name in ("train", "tune", "test")] == [18, 3, 6]
+    folder = Path(os.environ["SPANBERT_TUTORIAL_REAL_DATA"], "squad")
+    ones = {name: {q.title for q in group} for name, group in squad_real.all_questions(folder).items()}
+    assert not ones["squad1 train"] & ones["squad1 test"]
+    assert len(ones["squad2 train"] & ones["squad1 test"]) == 8  # so models of 2.0 are not scored on 1.1
