@@ -209,13 +209,13 @@ def grouped_by_length(
 def share(batch: dict[str, Tensor], process: int, processes: int) -> dict[str, Tensor]:
     """The rows process, process + processes, … of a batch, with what belongs to them.
 
-    masked_count and rows are those of the whole batch divided by `processes`: the gradients of the processes are
-    averaged, and so become those of one process with the whole batch. The last batch of an epoch may have no row left
-    for a process: it gets one without targets, because all have to compute in step.
+    masked_count, boundary_count and rows are those of the whole batch divided by `processes`: the gradients of the
+    processes are averaged, and so become those of one process with the whole batch. The last batch of an epoch may have
+    no row left for a process: it gets one without targets, because all have to compute in step.
     """
     if process >= len(batch["ids"]):
         part = share(batch, 0, processes)
-        chosen = [name for name in part if name.startswith(("masked_", "boundary_")) and name != "masked_count"]
+        chosen = [name for name in part if name.startswith(("masked_", "boundary_")) and not name.endswith("_count")]
         part |= {name: part[name][:0] for name in chosen}
         return part | {name: torch.full_like(part[name], NO_TARGET) for name in part if name == "next_sentence"}
     part = {name: batch[name][process::processes] for name in ("ids", "segments", "attention_mask")}
@@ -228,4 +228,6 @@ def share(batch: dict[str, Tensor], process: int, processes: int) -> dict[str, T
             part |= {name: batch[name][mine] for name in fields}
             part[f"{kind}_batch"] = part[f"{kind}_batch"] // processes
     counts = {"masked_count": max(len(batch["masked_ids"]), 1), "rows": len(batch["ids"])}
+    if "boundary_targets" in batch:
+        counts["boundary_count"] = max(int((batch["boundary_targets"] != NO_TARGET).sum()), 1)
     return part | {name: torch.tensor(count / processes) for name, count in counts.items()}

@@ -76,7 +76,7 @@ class Layer(nn.Module):
         self.attention = SelfAttention(config)
         self.attention_norm = nn.LayerNorm(config.hidden_size, config.layer_norm_eps)
         self.expand = nn.Linear(config.hidden_size, config.intermediate_size)
-        self.gelu = nn.GELU(config.gelu)  # in BERT the exact GELU, by erf
+        self.gelu = nn.GELU(config.gelu)  # exact, by erf, as in transformers; Google's released BERT has the tanh form
         self.contract = nn.Linear(config.intermediate_size, config.hidden_size)
         self.feed_forward_norm = nn.LayerNorm(config.hidden_size, config.layer_norm_eps)
         self.dropout = nn.Dropout(config.hidden_dropout_prob)

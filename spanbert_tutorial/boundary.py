@@ -27,6 +27,10 @@ class BoundaryTargets:
     pairs: Tensor
     targets: Tensor
 
+    def count(self) -> int:
+        """t, the number of real targets."""
+        return int((self.targets != NO_TARGET).sum())
+
     def to(self, device: torch.device | str) -> "BoundaryTargets":
         return BoundaryTargets(self.batch.to(device), self.pairs.to(device), self.targets.to(device))
 

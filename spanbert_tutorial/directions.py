@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from spanbert_tutorial.bert import BertEncoder, EncoderConfig, MaskedLanguageModelHead, initialise
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.pretraining import gather, start_positions_from_sinusoids
+from spanbert_tutorial.pretraining import PretrainingModel, gather, start_positions_from_sinusoids
 from spanbert_tutorial.runs import Run, Text
 from spanbert_tutorial.single_sequence import single_sequence_blocks
 from spanbert_tutorial.training import Recipe, train
@@ -122,6 +122,20 @@ def train_language_model(pattern: str, text: Text, seed: int, steps: int = 250) 
     return model.cpu(), history.losses["loss"]  # trained on a GPU if there is one, used on the CPU
 
 
+# --- the same pieces, asked in several ways --------------------------------------------------------------------
+
+
+def scored_pieces(text: Text, batches: int = 40) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    """ids [B,n], real bool [B,n] and chosen bool [B,n] of held-out text: one token in seven is chosen, the same ones
+    for every model and view; never [CLS] or [SEP]."""
+    rng, pieces = np.random.default_rng(12345), text.wordpiece
+    for _, batch in zip(range(batches), text_batches(text, rng, held_out=True), strict=False):
+        ids, real = batch["ids"], batch["real"]
+        chosen = torch.from_numpy(rng.random(ids.shape) < 1 / 7) & real & (ids != pieces.sep_id)
+        chosen[:, 0] = False  # nothing stands before [CLS]
+        yield ids, real, chosen
+
+
 VIEWS = ("in sight", "behind [MASK]", "not looked at")
 
 
@@ -133,18 +147,56 @@ def score(model: LanguageModel, text: Text, view: str, batches: int = 40) -> dic
     attention is closed to everything on the right. Not for right-to-left models."""
     if view not in VIEWS:
         raise InputError(f'the view "{view}" is unknown: use one of {", ".join(VIEWS)}.')
-    rng, losses, right, pieces = np.random.default_rng(12345), [], [], text.wordpiece
+    losses, right = [], []
     pattern = "left-to-right" if view == "not looked at" else model.pattern
-    for _, batch in zip(range(batches), text_batches(text, rng, held_out=True), strict=False):
-        ids, real = batch["ids"], batch["real"]
-        chosen = torch.from_numpy(rng.random(ids.shape) < 1 / 7) & real & (ids != pieces.sep_id)
-        chosen[:, 0] = False  # nothing stands before [CLS]
-        seen = torch.where(chosen, pieces.mask_id, ids) if view == "behind [MASK]" else ids
+    for ids, real, chosen in scored_pieces(text, batches):
+        seen = torch.where(chosen, text.wordpiece.mask_id, ids) if view == "behind [MASK]" else ids
         hidden = model.encoder(seen, None, attention_pattern(pattern, real))
         logits = model.head(hidden[:, :-1][chosen[:, 1:]])
         losses.append(F.cross_entropy(logits, ids[chosen], reduction="none"))
         right.append(logits.argmax(dim=-1) == ids[chosen])
     return {"loss": torch.cat(losses).mean().item(), "accuracy": torch.cat(right).double().mean().item()}
+
+
+SIDES = ("both sides", "left side", "left side, length known")
+
+
+def gap_inputs(ids: Tensor, place: Tensor, end: Tensor, side: str, pieces: WordPiece) -> tuple[Tensor, Tensor]:
+    """Inputs [t,n] of a masked language model and which of their places are real, bool [t,n], for one gap a row.
+
+    ids: whole blocks [t,n]; place: of the gap, [t]; end: of [SEP], [t]. side: "both sides", all but the gap stands
+    there; "left side", the input ends with the gap, as when a text is continued; "left side, length known", all that
+    follows is hidden, too, and [SEP] stands. Raises InputError for another side."""
+    if side not in SIDES:
+        raise InputError(f'the side "{side}" is unknown: use one of {", ".join(SIDES)}.')
+    at, place, end = torch.arange(ids.shape[1]), place[:, None], end[:, None]
+    hidden = (at >= place) & (at < end) if side == "left side, length known" else at == place
+    return torch.where(hidden, pieces.mask_id, ids), at <= (place if side == "left side" else end)
+
+
+@torch.no_grad()
+def score_gaps(model: PretrainingModel, text: Text, side: str, batches: int = 40) -> dict[str, float]:
+    """Loss in nats and accuracy of a masked language model on the pieces that `score` takes, one gap at a time."""
+    losses, right = [], []
+    for ids, real, chosen in scored_pieces(text, batches):
+        rows, place = chosen.nonzero(as_tuple=True)
+        seen, kept = gap_inputs(ids[rows], place, real.sum(dim=1)[rows] - 1, side, text.wordpiece)
+        states = model.encoder(seen, None, kept)[torch.arange(len(rows)), place]
+        logits = model.masked_language_model(states)
+        losses.append(F.cross_entropy(logits, ids[chosen], reduction="none"))
+        right.append(logits.argmax(dim=-1) == ids[chosen])
+    return {"loss": torch.cat(losses).mean().item(), "accuracy": torch.cat(right).double().mean().item()}
+
+
+@torch.no_grad()
+def write_on(model: PretrainingModel, start: str, pieces: WordPiece, count: int) -> str:
+    """The text `start` and `count` more pieces: a masked language model fills a [MASK] at the end, again and again,
+    each time with its likeliest piece."""
+    ids = [pieces.cls_id, *pieces.encode(start).tolist()]
+    for _ in range(count):
+        states = model.encoder(torch.tensor([[*ids, pieces.mask_id]]))
+        ids.append(model.masked_language_model(states[0, -1]).argmax().item())
+    return pieces.decode(np.array(ids[1:]))
 
 
 # --- digits at random: every loss under ln 10 is a leak -------------------------------------------------------

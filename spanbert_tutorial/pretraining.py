@@ -2,7 +2,8 @@
 (the first two objectives also in `book/bert/pretraining`).
 
 Sources: BERT §3.1, SpanBERT §3. The loss of a masked token is its masked language model loss plus, with the span
-boundary objective, its boundary loss; sums are divided by the number of masked tokens. Batches: `batches`.
+boundary objective, its boundary loss; sums are divided by the number of masked tokens. What is shown of the boundary
+loss is the mean over its own targets, which are fewer. Batches: `batches`.
 """
 
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from torch import Tensor, nn
 from spanbert_tutorial.batches import OBJECTIVES, Batches, Objective, PretrainingData, gather, unigram_entropy
 from spanbert_tutorial.bert import BertEncoder, EncoderConfig, MaskedLanguageModelHead, NextSentenceHead, initialise
 from spanbert_tutorial.boundary import BoundaryTargets, SpanBoundaryObjective, boundary_loss, boundary_targets
+from spanbert_tutorial.context_free import ContextFree, boundary_places
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.inputs import NO_TARGET, frame
 from spanbert_tutorial.span_masking import spans_of
@@ -46,19 +48,25 @@ class PretrainingModel(nn.Module):
                 initialise(head, config.initializer_range)
 
     def forward(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
-        """{"loss": the sum, "mlm": …, and "sbo" or "nsp" where model and batch have them}, each a scalar."""
+        """{"loss": what is trained, "mlm": a masked token's, and where model and batch have them "sbo": a boundary
+        target's, "nsp": a pair's}, each a scalar. The boundary losses' part of "loss" is their sum over the number of
+        masked tokens, the paper's sum a token; "sbo" is the same sum over the number of targets."""
         hidden = self.encoder(batch["ids"], batch["segments"], batch["attention_mask"])  # [B, n, H]
         chosen = hidden[batch["masked_batch"], batch["masked_position"]]  # [t, H]: only chosen tokens are scored
         logits = self.masked_language_model(chosen)
         count = batch["masked_count"] if "masked_count" in batch else max(len(chosen), 1)
         losses = {"mlm": F.cross_entropy(logits, batch["masked_ids"], reduction="sum") / count}
+        trained = losses["mlm"]
         if self.boundary is not None and "boundary_batch" in batch:
             rows = BoundaryTargets(*(batch[f"boundary_{name}"] for name in ("batch", "pairs", "targets")))
-            losses["sbo"] = boundary_loss(self.boundary(hidden, rows), rows, masked_tokens=count)
+            total = boundary_loss(self.boundary(hidden, rows), rows, masked_tokens=1)
+            losses["sbo"] = total / (batch["boundary_count"] if "boundary_count" in batch else max(rows.count(), 1))
+            trained = trained + total / count
         if self.next_sentence is not None and "next_sentence" in batch:
             sentences = F.cross_entropy(self.next_sentence(hidden), batch["next_sentence"], reduction="sum")
             losses["nsp"] = sentences / (batch["rows"] if "rows" in batch else len(hidden))
-        return {"loss": sum(losses.values()), **losses}
+            trained = trained + losses["nsp"]
+        return {"loss": trained, **losses}
 
 
 def start_positions_from_sinusoids(encoder: BertEncoder, scale: float = 0.05) -> None:
@@ -120,25 +128,39 @@ def best(logits: Tensor, wordpiece: WordPiece, top: int) -> list[list[tuple[str,
 
 @torch.no_grad()
 def measure(
-    model: PretrainingModel, data: PretrainingData, rng: np.random.Generator, most: int | None = None
+    model: PretrainingModel,
+    data: PretrainingData,
+    rng: np.random.Generator,
+    most: int | None = None,
+    tables: ContextFree | None = None,
 ) -> dict[str, float]:
     """Means over one pass of held-out data, or over its first `most` batches: every loss in nats, and `accuracy`.
 
     accuracy: the share of chosen tokens whose likeliest prediction by the masked language model head is the original.
+    tables: what frequencies alone reach on the same pieces is then there, too, under `frequency` and `by_position`,
+    and for the targets of the boundary objective under `sbo_frequency` and `sbo_by_position`.
     """
     training = model.training
     model.eval()
     device = next(model.parameters()).device
     sums: dict[str, float] = {}
-    count = 0
+    counts: dict[str, int] = {}
     for batch in islice(data.epoch(rng), most):
         batch = {name: value.to(device) for name, value in batch.items()}
-        n = len(batch["masked_ids"])
-        values = {name: loss.item() * n for name, loss in model(batch).items()}
+        values = {name: loss.item() for name, loss in model(batch).items()}
         hidden = model.encoder(batch["ids"], batch["segments"], batch["attention_mask"])
         guesses = model.masked_language_model(hidden[batch["masked_batch"], batch["masked_position"]]).argmax(-1)
-        values["accuracy"] = (guesses == batch["masked_ids"]).sum().item()
-        sums = {name: sums.get(name, 0.0) + value for name, value in values.items()}
-        count += n
+        values["accuracy"] = (guesses == batch["masked_ids"]).float().mean().item()
+        over = {"sbo": boundary_places(batch) if "sbo" in values else None}
+        if tables is not None:
+            pieces = batch["masked_position"].cpu().numpy(), batch["masked_ids"].cpu().numpy()
+            values |= tables.losses(*pieces)
+            if over["sbo"] is not None:
+                values |= {f"sbo_{name}": loss for name, loss in tables.losses(*over["sbo"]).items()}
+        sizes = {"sbo": len(over["sbo"][1]) if over["sbo"] else 0, "nsp": len(batch["ids"])}
+        for name, value in values.items():
+            n = sizes.get(name.split("_")[0], len(batch["masked_ids"]))  # a mean over so many
+            sums[name] = sums.get(name, 0.0) + (value * n if n else 0.0)
+            counts[name] = counts.get(name, 0) + n
     model.train(training)
-    return {name: value / count for name, value in sums.items()}
+    return {name: value / max(counts[name], 1) for name, value in sums.items()}

@@ -15,8 +15,9 @@ import numpy as np
 import torch
 
 from spanbert_tutorial import almanac
-from spanbert_tutorial.bert import EncoderConfig
+from spanbert_tutorial.bert import EncoderConfig, set_dropout
 from spanbert_tutorial.checkpoints import read_vocabulary
+from spanbert_tutorial.context_free import context_free
 from spanbert_tutorial.corpora import Document, EncodedCorpus, documents, encode_corpus, split_sentences
 from spanbert_tutorial.data_files import data_path
 from spanbert_tutorial.errors import InputError, NoRoom
@@ -48,7 +49,8 @@ class Run:
     initializer_range: deviation of the first weights; BERT's 0.02 suits a width of 768, narrow layers start too flat
     with it and stay on the plateau for longer. sinusoidal_positions: whether the position table starts from sinusoids.
     Both are measured in the chapter `book/bert/pretraining`. by_length: batches of equally long blocks, see `batches`.
-    warmup: share of the steps in which the learning rate rises, at least one step.
+    warmup: share of the steps in which the learning rate rises, at least one step. dropout, beta2, epsilon,
+    weight_decay: no dropout, and RoBERTa's second Adam beta, suit short runs in which blocks return seldom.
     """
 
     objective: str = "span+sbo"
@@ -63,25 +65,46 @@ class Run:
     by_length: bool = False
     accumulate: int = 1
     warmup: float = 0.1
+    dropout: float = 0.0
+    beta2: float = 0.98
+    epsilon: float = 1e-6
+    weight_decay: float = 0.01
 
     def recipe(self) -> Recipe:
         """How the training loop takes these settings."""
         rising = max(1, int(self.warmup * self.steps))
-        return Recipe(self.steps, self.peak_learning_rate, rising, accumulate=self.accumulate)
+        adam = {"betas": (0.9, self.beta2), "epsilon": self.epsilon, "weight_decay": self.weight_decay}
+        return Recipe(self.steps, self.peak_learning_rate, rising, accumulate=self.accumulate, **adam)
 
 
 AS_BERT = {"initializer_range": 0.02, "sinusoidal_positions": False, "by_length": True}
-AS_PAPERS = AS_BERT | {"peak_learning_rate": 1e-4}  # 256 blocks a step, in parts that a graphics card holds
 MINI = {"initializer_range": 0.03, "by_length": True}  # a little above BERT's 0.02: wider than tiny, narrower than base
 
-# What each size starts from; the command's options change single values. The papers warm up for 10,000 steps.
+# BERT §A.2 and SpanBERT §4.2: 256 inputs of at most 512 tokens a step, in parts that a graphics card holds (here as
+# many tokens, in inputs of about equal length), and a warm-up of 10,000 steps.
+AS_PAPERS = AS_BERT | {"peak_learning_rate": 1e-4, "length": 512, "dropout": 0.1, "beta2": 0.999}
+BERT = {"steps": 1_000_000, "warmup": 1 / 100, "epsilon": 1e-6, "weight_decay": 0.01}
+SPANBERT = {"steps": 2_400_000, "warmup": 1 / 240, "epsilon": 1e-8, "weight_decay": 0.1}
+PAPERS = {"mlm": BERT, "mlm+nsp": BERT, "span": SPANBERT, "span+sbo": SPANBERT}  # for the papers' sizes
+
+# What each size starts from; see `preset`.
 RUNS = {
     "tiny": Run(),
     "mini": Run(size="mini", steps=5_000, length=128, batch_size=64, peak_learning_rate=1.5e-3, **MINI),
     "small": Run(size="small", steps=50_000, length=128, batch_size=64, peak_learning_rate=5e-4, **AS_BERT),
-    "base": Run(size="base", steps=1_000_000, warmup=1 / 100, length=512, batch_size=32, accumulate=8, **AS_PAPERS),
-    "large": Run(size="large", steps=2_400_000, warmup=1 / 240, length=512, batch_size=16, accumulate=16, **AS_PAPERS),
+    "base": Run(size="base", batch_size=32, accumulate=8, **AS_PAPERS),
+    "large": Run(size="large", batch_size=16, accumulate=16, **AS_PAPERS),
 }
+
+
+def preset(size: str, objective: str) -> Run:
+    """What a run of this size and objective starts from; the command's options change single values. base and large
+    have the recipe of the objective's paper. Raises InputError for an unknown size or objective."""
+    Objective.named(objective)
+    if size not in RUNS:
+        raise InputError(f'the config "{size}" is unknown: use one of {", ".join(RUNS)}.')
+    recipe = PAPERS[objective] if size in ("base", "large") else {}
+    return replace(RUNS[size], objective=objective, **recipe)
 
 
 @dataclass(frozen=True)
@@ -163,8 +186,7 @@ def write_almanac(folder: str | Path) -> None:
 
 def new_model(run: Run, text: Text) -> PretrainingModel:
     """An untrained model of the run's size, the same for the same seed."""
-    # No dropout: these runs see each block few times, so there is little to over-fit.
-    changes = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+    changes = {"hidden_dropout_prob": run.dropout, "attention_probs_dropout_prob": run.dropout}
     changes["initializer_range"] = run.initializer_range
     config = EncoderConfig.preset(run.size, vocab_size=len(text.wordpiece), **changes)
     if run.length > config.max_position_embeddings:
@@ -188,8 +210,10 @@ def training_data(run: Run, text: Text) -> PretrainingData:
 def pretrain(
     run: Run, text: Text, model: PretrainingModel | None = None, snapshots: Snapshots | None = None
 ) -> tuple[PretrainingModel, History]:
-    """Trains a new model, or goes on with `model`. The same run on the same text gives the same batches."""
+    """Trains a new model, or goes on with `model`, with the run's dropout. The same run on the same text gives the same
+    batches."""
     model = model or new_model(run, text)
+    set_dropout(model, run.dropout)
     data = training_data(run, text)
     batches = data.batches(np.random.default_rng(run.seed))
     watch = partial(held_out_losses, model, run, text)
@@ -224,13 +248,13 @@ def held_out_losses(model: PretrainingModel, run: Run, text: Text) -> dict[str, 
 
 
 def held_out(
-    model: PretrainingModel, run: Run, text: Text, most: int | None = None
+    model: PretrainingModel, run: Run, text: Text, most: int | None = None, tables: bool = False
 ) -> dict[str, dict[str, float]]:
     """Held-out losses and accuracy under both ways of choosing, each chosen token replaced by [MASK]; with next
     sentence prediction also of pairs, under "pairs".
 
     The same blocks and the same masks for every model, so that runs can be compared pair by pair. most: batches, if not
-    all.
+    all. tables: also what the two tables without context reach on the same pieces (`context_free`).
     """
     own = Objective.named(run.objective)
     ways = {"token": (TokenMasking(), False), "span": (SpanMasking(), False)}
@@ -239,5 +263,6 @@ def held_out(
     for name, (masking, pairs) in ways.items():
         objective = replace(own, masking=masking, next_sentence=pairs)
         data = PretrainingData(text.held_out, text.wordpiece, objective, run.length, run.batch_size, keep_none=True)
-        results[name] = measure(model, data, np.random.default_rng(12345), most)
+        known = context_free(replace(data, corpus=text.train)) if tables else None
+        results[name] = measure(model, data, np.random.default_rng(12345), most, known)
     return results

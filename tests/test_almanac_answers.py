@@ -1,14 +1,20 @@
 """The experiment that fine-tunes on the almanac's questions with several seeds."""
 
 import json
+from collections import Counter
 from dataclasses import replace
 
 import pytest
+import torch
 
+from spanbert_tutorial.checkpoints import load_checkpoint
 from spanbert_tutorial.data_files import data_path
 from spanbert_tutorial.experiments import almanac_answers
 from spanbert_tutorial.tasks import squad
 from spanbert_tutorial.tasks.almanac_questions import CATEGORIES, says_a_second_fact
+from spanbert_tutorial.tasks.question_answering import fine_tune
+
+ARMS = "pre-trained", "new weights", almanac_answers.HEAD_ALONE
 
 
 @pytest.fixture(scope="module")
@@ -19,20 +25,36 @@ def parts() -> dict[str, list[squad.Question]]:
     return {"train": train, "test": test[:200], "same wording": described[:40]}
 
 
-def test_a_row_holds_both_starts_with_their_figures(parts, monkeypatch):
+def test_a_row_holds_all_arms_with_their_figures(parts, monkeypatch):
     monkeypatch.setenv("SPANBERT_TUTORIAL_STATIC", "1")
     monkeypatch.setattr(almanac_answers, "ASKED_AGAIN", 4)
     settings = replace(almanac_answers.SETTINGS, epochs=1.0)
     row, again = (almanac_answers.one(3, parts, settings) for _ in range(2))
     assert row == again and row["seed"] == 3
     share = sum(bool(question.answers) for question in parts["test"]) / len(parts["test"])
-    for name in ("pre-trained", "new weights"):
+    for name in ARMS:
         found = row[name]
         assert set(found["auc"]) == set(CATEGORIES) and all(0 <= value <= 1 for value in found["auc"].values())
         assert set(found["answered"]) == {"", *almanac_answers.WORDS}
         assert found["f1"] == pytest.approx(share * found["HasAns_f1"] + (1 - share) * found["NoAns_f1"])
         assert found["forced"] >= found["HasAns_f1"]
         assert 0 < found["same_wording"] < 1
+        counts = Counter(question.category or "answerable" for question in parts["test"])
+        whole = sum(found["by_category"][kind] * count for kind, count in counts.items())
+        assert whole / len(parts["test"]) == pytest.approx(found["f1"])
+
+
+def test_where_only_the_head_learns_the_encoder_stays_as_it_is(parts, monkeypatch):
+    monkeypatch.setenv("SPANBERT_TUTORIAL_STATIC", "1")
+    shipped, wordpiece = load_checkpoint(data_path("checkpoints", "spanbert-tiny"))[:2]
+    moved = {}
+    for name, (encoder, chosen) in almanac_answers.arms(0, almanac_answers.SETTINGS).items():
+        before = {key: weight.clone() for key, weight in encoder.state_dict().items()}
+        answerer, _ = fine_tune(encoder, wordpiece, parts["train"], replace(chosen, epochs=3))
+        after = answerer.model.encoder.state_dict()
+        moved[name] = any(not torch.equal(after[key], weight) for key, weight in before.items())
+    assert moved == {"pre-trained": True, "new weights": True, almanac_answers.HEAD_ALONE: False}
+    assert all(torch.equal(after[key], weight) for key, weight in shipped.encoder.state_dict().items())
 
 
 def test_the_words_that_answerable_questions_do_not_have():
@@ -45,4 +67,6 @@ def test_the_words_that_answerable_questions_do_not_have():
 def test_the_kept_results_have_five_seeds():
     kept = json.loads(data_path("results", "almanac_answers.json").read_text(encoding="utf-8"))
     assert [row["seed"] for row in kept["rows"]] == list(range(almanac_answers.SEEDS))
-    assert kept["questions"] == almanac_answers.QUESTIONS
+    assert kept["questions"] == almanac_answers.QUESTIONS and kept["head_rate"] == almanac_answers.HEAD_RATE
+    assert all(set(row) == {"seed", *ARMS} for row in kept["rows"])
+    assert all(set(row[arm]["by_category"]) == {"answerable", *CATEGORIES} for row in kept["rows"] for arm in ARMS)

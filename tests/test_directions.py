@@ -1,10 +1,12 @@
 """Attention patterns, their reach, language models by pattern, digits, probes."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
 
-from spanbert_tutorial import almanac, directions
+from spanbert_tutorial import almanac, directions, runs
 from spanbert_tutorial.bert import BertEncoder, EncoderConfig
 from spanbert_tutorial.data_files import data_path
 from spanbert_tutorial.directions import PATTERNS, attention_pattern, measured_reach, reach
@@ -97,10 +99,57 @@ def test_score_knows_its_views(almanac_text):
     assert (batch["ids"][:, 0] == almanac_text.wordpiece.cls_id).all()
 
 
+def test_scored_pieces_are_never_special(almanac_text):
+    wordpiece = almanac_text.wordpiece
+    first, again = (list(directions.scored_pieces(almanac_text, batches=3)) for _ in range(2))
+    for (ids, real, chosen), other in zip(first, again, strict=True):
+        assert torch.equal(chosen, other[2]) and not (chosen & ~real).any() and 0.05 < chosen.double().mean() < 0.2
+        assert not torch.isin(ids[chosen], torch.tensor([wordpiece.cls_id, wordpiece.sep_id, wordpiece.pad_id])).any()
+
+
+def test_inputs_with_one_gap_by_hand():
+    tools, ids = SimpleNamespace(mask_id=9), torch.tensor([[1, 5, 6, 7, 2], [1, 8, 3, 2, 0]])
+    place, end = torch.tensor([2, 1]), torch.tensor([4, 3])
+    wanted = {
+        "both sides": ([[1, 5, 9, 7, 2], [1, 9, 3, 2]], [5, 4]),
+        "left side": ([[1, 5, 9], [1, 9]], [3, 2]),
+        "left side, length known": ([[1, 5, 9, 9, 2], [1, 9, 9, 2]], [5, 4]),
+    }
+    assert set(wanted) == set(directions.SIDES)
+    for side, (rows, lengths) in wanted.items():
+        seen, kept = directions.gap_inputs(ids, place, end, side, tools)
+        assert [row[real].tolist() for row, real in zip(seen, kept, strict=True)] == rows
+        assert kept.sum(1).tolist() == lengths
+    with pytest.raises(InputError, match="use one of both sides, left side"):
+        directions.gap_inputs(ids, place, end, "right side", tools)
+
+
+def test_gaps_are_scored_one_at_a_time(almanac_text):
+    model, wordpiece = runs.new_model(runs.Run(), almanac_text).eval(), almanac_text.wordpiece
+    ids, real, chosen = next(directions.scored_pieces(almanac_text, batches=1))
+    losses = []
+    for row, place in chosen.nonzero().tolist():
+        seen = ids[row : row + 1, : place + 1].clone()
+        seen[0, place] = wordpiece.mask_id
+        with torch.no_grad():
+            scores = model.masked_language_model(model.encoder(seen)[0, -1])
+        losses.append(-scores.log_softmax(-1)[ids[row, place]].item())
+    found = directions.score_gaps(model, almanac_text, "left side", batches=1)
+    assert found["loss"] == pytest.approx(np.mean(losses), abs=1e-4) and 0 <= found["accuracy"] < 0.2
+
+
+def test_writing_on_appends_the_likeliest_piece(almanac_text):
+    model, wordpiece = runs.new_model(runs.Run(), almanac_text).eval(), almanac_text.wordpiece
+    start = "Foxley is"
+    longer = directions.write_on(model, start, wordpiece, 1)
+    ids = torch.tensor([[wordpiece.cls_id, *wordpiece.encode(start).tolist(), wordpiece.mask_id]])
+    with torch.no_grad():
+        best = model.masked_language_model(model.encoder(ids)[0, -1]).argmax().item()
+    assert longer == wordpiece.decode(np.array([*wordpiece.encode(start).tolist(), best]))
+
+
 @pytest.fixture(scope="module")
 def almanac_text(tmp_path_factory):
-    from spanbert_tutorial import runs
-
     return runs.open_text("almanac", tmp_path_factory.mktemp("almanac"))
 
 
@@ -145,6 +194,14 @@ def test_balanced_and_split():
             assert len(roles) == 2 * sum(roles)
     first, second = ({m.document for m in part} for part in frozen_states.role_split(mentions, 1))
     assert not first & second
+
+
+def test_the_corrected_interval_by_hand():
+    """Differences 1, 2, 3, 2: mean 2, variance 2/3; usual error √(2/3 / 4), corrected √(2/3 · (1/4 + 1/2))."""
+    mean, half = frozen_states.resampled_interval([3, 4, 5, 4], [2, 2, 2, 2], test_to_train=0.5)
+    assert mean == 2 and half == pytest.approx(3.182446 * (2 / 3 * 0.75) ** 0.5, abs=1e-5)
+    usual = frozen_states.resampled_interval([3, 4, 5, 4], [2, 2, 2, 2], test_to_train=0)[1]
+    assert half == pytest.approx(usual * 3**0.5)
 
 
 def test_a_list_of_next_pieces():

@@ -9,6 +9,7 @@ import torch
 
 from spanbert_tutorial import almanac, runs
 from spanbert_tutorial.bert import EncoderConfig
+from spanbert_tutorial.context_free import context_free
 from spanbert_tutorial.corpora import encode_corpus
 from spanbert_tutorial.data_files import data_path
 from spanbert_tutorial.experiments import boundary_probe, masking_mini, two_gaps
@@ -113,6 +114,19 @@ def test_the_mass_on_names_is_the_sum_over_all_pairs(gaps):
     left, right = two_gaps.gap_probabilities(Knows(), gaps)[0]
     wanted = sum(left[a] * right[b] for a in range(10) for b in range(10) if exists[a, b])
     assert two_gaps.mass_on_names(Knows(), gaps, exists) == pytest.approx(wanted.item(), abs=1e-6)
+
+
+def test_what_is_reached_without_looking(text):
+    """The share of the commonest chosen token, and of those at which the commonest piece of the position stands."""
+    chosen = [(ids[row, place], place) for ids, selected, _ in masking_mini.chosen_tokens(text)
+              for row, place in zip(*selected.nonzero(), strict=True)]  # fmt: skip
+    ids, places = np.array(chosen).T
+    found = masking_mini.without_context(text)
+    assert found["one piece"] == np.unique(ids, return_counts=True)[1].max() / len(ids)
+    data = PretrainingData(text.train, text.wordpiece, Objective.named("mlm"), RUN.length, 8)
+    tables = context_free(data).by_position
+    assert found["by position"] == np.mean([tables[place + 1].argmax() == piece for piece, place in chosen])
+    assert 0.03 < found["one piece"] < 0.2 and 0.03 < found["by position"] < 0.5
 
 
 def test_known_pairs_are_the_names_of_two_pieces(wordpiece):

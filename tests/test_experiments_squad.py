@@ -81,7 +81,7 @@ def test_the_auc_by_sorting_equals_the_plain_one():
         assert negatives.fast_auc(having, without) == pytest.approx(auc(having, without))
 
 
-def test_a_worthless_null_score_finds_no_kind():
+def test_worthless_null_odds_find_no_kind():
     questions = [question(str(i), f"Name{i}" if i % 2 else "", f"title {i // 4}") for i in range(16)]
     table = negatives.compare(questions, lambda group: [0.0] * len(group))
     assert {row["auc"] for row in table.values()} == {0.5} and len(table) >= 3

@@ -23,6 +23,7 @@ FLOORS = [
     {"snapshots", "metrics"},
     {"training"},
     {"batches"},
+    {"context_free"},
     {"pretraining"},
     {"checkpoints"},
     {"runs"},

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -55,6 +56,14 @@ def test_pretrain_writes_a_checkpoint_that_transformers_opens(capsys, monkeypatc
     code, out, err = run(capsys, "pretrain", "--corpus", corpus, "--output", output, "--objective", objective, *SMALL)
     assert (code, err) == (0, "")
     assert "Unigram entropy" in out and "Held out, span masking" in out and str(output) in out
+    said = re.search(r"Held out, span masking.*frequency alone ([\d.]+), frequency by position ([\d.]+)", out)
+    card = (output / "README.md").read_text(encoding="utf-8")
+    (line,) = re.findall(r"^- span masking: (.*)$", card, re.MULTILINE)
+    figures = {name: float(value) for name, value in (part.split() for part in line.split(", "))}
+    for name, value in zip(("frequency", "by_position"), said.groups(), strict=True):
+        assert abs(figures[name] - float(value)) < 0.006
+    assert ("sbo_by_position" in figures) == ("sbo" in figures) == ("sbo" in objective)
+    assert ("  SBO " in out and "a target" in out) == ("sbo" in objective)
     names = {path.name for path in output.iterdir()}
     assert names == {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "README.md",
                      "metrics.jsonl"}

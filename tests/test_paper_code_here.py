@@ -8,24 +8,29 @@ import json
 import math
 import re
 import sys
+from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 import pytest
 import torch
 
 from environment import ROOT
+from spanbert_tutorial import runs, span_masking, training
 from spanbert_tutorial.boundary import SpanBoundaryObjective, boundary_loss, boundary_targets
 from spanbert_tutorial.checkpoints import model_state
 from spanbert_tutorial.config import EncoderConfig
 from spanbert_tutorial.corpora import EncodedCorpus
 from spanbert_tutorial.data_files import data_path
-from spanbert_tutorial.inputs import NO_TARGET, assemble
-from spanbert_tutorial.masking import WholeWordMasking, corrupt
+from spanbert_tutorial.inputs import NO_TARGET, assemble, frame
+from spanbert_tutorial.masking import TokenMasking, WholeWordMasking, corrupt
 from spanbert_tutorial.pretraining import OBJECTIVES, Objective, PretrainingData, PretrainingModel
-from spanbert_tutorial.runs import RUNS
+from spanbert_tutorial.runs import RUNS, Text, preset, training_data
 from spanbert_tutorial.single_sequence import single_sequence_blocks
 from spanbert_tutorial.span_masking import SpanMasking, clipped_geometric, spans_of
-from spanbert_tutorial.training import Recipe, parameter_groups
+from spanbert_tutorial.tasks import windows
+from spanbert_tutorial.tasks.windows import encode
+from spanbert_tutorial.training import parameter_groups
 from spanbert_tutorial.wordpiece import WordPiece
 
 PAGE = ROOT / "book" / "workshop" / "paper_code_here.ipynb"
@@ -204,9 +209,15 @@ def test_12_whole_words_are_drawn_as_words_and_pass_over_what_does_not_fit():
 
 
 def test_13_the_other_half_of_named_entity_masking_needs_a_longest_length_of_one():
-    means = {limit: float(clipped_geometric(0.2, limit) @ np.arange(1, limit + 1)) for limit in (1, 10)}
-    assert decide(round(means[1], 3), words=1.0, spans=3.797) == "words"
-    assert decide(round(means[10], 3), words=1.0, spans=3.797) == "spans"
+    """Runs by the released rules in blocks of words of one piece, with a small budget, so that few of them touch."""
+    blocks, found = np.ones((400, 512), dtype=bool), {}
+    for longest in (1, 10):
+        scheme = SpanMasking(0.02, max_words=longest, complete_words=False)
+        runs = [b + 1 - a for mask in scheme.select_batch(blocks, np.full(400, 512), generator(6))
+                for a, b in spans_of(mask)]
+        found[longest] = round(float(np.mean(runs)), 1)
+    assert {n: decide(value, words=1.0, spans=3.2, all_of_ten_words=10.0) for n, value in found.items()} == {
+        1: "words", 10: "spans"}
 
 
 # --- the span boundary objective ---
@@ -316,8 +327,9 @@ def test_20_pretraining_adds_both_parts_with_the_weight_one(model, wordpiece):
         hidden = model.encoder(batch["ids"], batch["segments"], batch["attention_mask"])
         rows = boundary_targets(*_selected_of(batch, 60))
         sbo = boundary_loss(model.boundary(hidden, rows), rows, len(batch["masked_ids"]))
+        a_target = boundary_loss(model.boundary(hidden, rows), rows, rows.count())
     assert 0 < (rows.targets != NO_TARGET).sum() < len(batch["masked_ids"]) == 9
-    assert losses["sbo"].item() == pytest.approx(sbo.item(), abs=1e-5)
+    assert losses["sbo"].item() == pytest.approx(a_target.item(), abs=1e-5)  # what is shown
     assert losses["loss"].item() == pytest.approx(losses["mlm"].item() + sbo.item(), abs=1e-5)
 
 
@@ -336,30 +348,46 @@ def test_21_losses_are_in_nats(uniform):
     assert decide(round(loss, 3), nats=1.386, bits=2.0) == "nats"
 
 
-def test_22_weight_decay_is_0_01_on_matrices(model):
-    recipe = Recipe(1, 1e-4, 1)
-    assert decide(recipe.weight_decay, paper=PAPERS["spanbert_weight_decay"],
-                  released=PAPERS["spanbert_code_weight_decay"]) == "released"
+def test_22_weight_decay_is_the_papers_at_base_and_large_and_on_matrices(model):
+    readings = {"paper": PAPERS["spanbert_weight_decay"], "released": PAPERS["spanbert_code_weight_decay"]}
+    here = {size: decide(preset(size, "span+sbo").recipe().weight_decay, **readings) for size in RUNS}
+    assert here == {"tiny": "released", "mini": "released", "small": "released", "base": "paper", "large": "paper"}
     groups = parameter_groups(model, 0.01)
     decayed = {id(p) for group in groups if group["weight_decay"] for p in group["params"]}
     assert decide(id(model.boundary.norm2.weight) in decayed, every_parameter=True, matrices=False) == "matrices"
     assert id(model.boundary.linear2.weight) in decayed and id(model.boundary.linear2.bias) not in decayed
-    left = [round(math.exp(-1e-4 * 2_400_000 / 2 * decay), 6) for decay in (0.1, 0.01)]
+    left = [round(math.exp(-1e-4 * 2_400_000 / 2 * decay), 6) for decay in readings.values()]
     assert left == [6e-6, 0.301194]
 
 
-def test_23_epsilon_is_berts():
-    readings = {name: PAPERS[f"{name}_epsilon"] for name in ("bert", "spanbert")}
-    assert decide(Recipe(1, 1e-4, 1).epsilon, **readings) == "bert"
-    steps = [round(1e-7 / (1e-7 + PAPERS[f"{name}_epsilon"]), 2) for name in ("spanbert", "bert")]
-    assert steps == [0.91, 0.09]
+def test_23_epsilon_and_the_second_beta_are_the_papers_at_base_and_large():
+    """Told by what AdamW does with a recipe: the first step for a gradient of 1e-7, as a share of the learning rate."""
+    for size in RUNS:
+        recipe = preset(size, "span+sbo").recipe()
+        weight = torch.nn.Parameter(torch.zeros(1, dtype=torch.float64))
+        weight.grad = torch.full_like(weight, 1e-7)
+        torch.optim.AdamW([weight], lr=1.0, betas=recipe.betas, eps=recipe.epsilon, weight_decay=0).step()
+        readings = {"spanbert": 0.91, "bert": 0.09}
+        wanted = "spanbert" if size in ("base", "large") else "bert"
+        assert decide(round(-weight.item(), 2), **readings) == wanted
+        readings = {"spanbert": PAPERS["spanbert_betas"][1], "roberta": PAPERS["roberta_beta2"]}
+        assert decide(recipe.betas[1], **readings) == ("spanbert" if wanted == "spanbert" else "roberta")
+    assert [PAPERS[f"{name}_epsilon"] for name in ("spanbert", "bert")] == [1e-8, 1e-6]
 
 
-def test_24_a_batch_is_a_number_of_blocks(wordpiece):
-    ends = np.array([4, 34, 38, 68])  # documents of 4, 30, 4 and 30 pieces
-    data = PretrainingData(EncodedCorpus(np.arange(100, 168), ends, ends), wordpiece, OBJECTIVES["span"], 32, 2)
-    sizes = [len(batch["ids"]) for batch in data.epoch(generator())]
-    assert decide(sizes, blocks=[2, 2], tokens_of_two_long_blocks=[4]) == "blocks"
+def test_24_a_batch_is_a_number_of_blocks_at_tiny_size_and_of_tokens_above(wordpiece):
+    """What the training itself draws: 8 short blocks of 6 tokens and 8 long ones of 32, for batches of 2 × 32."""
+    ends = np.cumsum([4, 30] * 8)
+    corpus = EncodedCorpus(np.arange(100, 100 + ends[-1]), ends, ends)
+    text, here = Text(corpus, corpus, wordpiece), {}
+    for size in RUNS:
+        data = training_data(replace(preset(size, "span"), length=32, batch_size=2), text)
+        batches = data.batches(generator())
+        tokens = [batch["attention_mask"].sum(1) for batch in islice(batches, len(batches.order))]
+        assert sum(map(len, tokens)) == 16 and max(int(each.sum()) for each in tokens) < 2 * 32 + 32
+        blocks = sorted(map(len, tokens))
+        here[size] = decide(blocks, blocks=[2] * 8, tokens=[1, 2, 2, 2, 9], tokens_with_padding=[1, 1, 2, 2, 2, 2, 6])
+    assert here == {"tiny": "blocks", "mini": "tokens", "small": "tokens", "base": "tokens", "large": "tokens"}
     assert 256 * 512 == math.prod(PAPERS["spanbert_code_batch"]) == 131072
     assert round(131072 / PAPERS["spanbert_mean_sequences"]) == 336
 
@@ -401,7 +429,7 @@ def test_27_the_defaults_are_the_recipe():
 
 
 def test_28_the_ablations_have_half_the_steps():
-    assert PAPERS["spanbert_steps"] == 2 * PAPERS["spanbert_ablation_steps"] == RUNS["large"].steps
+    assert PAPERS["spanbert_steps"] == 2 * PAPERS["spanbert_ablation_steps"] == preset("large", "span").steps
     for key in ("spanbert_table7_1seq_sbo_coreference", "spanbert_table6_spans_coreference"):
         note = json.loads(data_path("papers.json").read_text(encoding="utf-8"))[key]["note"]
         assert "development set" in note and "1.2 M steps" in note
@@ -434,11 +462,13 @@ def test_31_the_glue_average_includes_wnli(place, name):
 
 
 def test_32_the_question_comes_first(wordpiece):
-    question, passage = np.arange(100, 105)[None], np.arange(200, 209)[None]
-    first, second = [(x, x, np.zeros(x.shape, dtype=bool), np.array([x.shape[1]])) for x in (question, passage)]
-    place, other = [assemble(order, wordpiece)["ids"][0].tolist().index(204)
-                    for order in ([first, second], [second, first])]
-    assert decide(place, question_first=11, passage_first=5) == "question_first" and other == 5
+    encoded = encode(wordpiece, "Who founded Bramley?", "Alice Mercer founded Bramley in 1605.")
+    (window,) = windows.windows(encoded, wordpiece, 64, 32)
+    question, passage = encoded.question.tolist(), encoded.context.tolist()
+    ids, specials = window.ids.tolist(), ([wordpiece.cls_id], [wordpiece.sep_id])
+    assert decide(ids, question_first=sum((specials[0], question, specials[1], passage, specials[1]), []),
+                  passage_first=sum((specials[0], passage, specials[1], question, specials[1]), [])) == "question_first"
+    assert window.first == len(question) + 2 and PAPERS["spanbert_question_after_passage"]
 
 
 # --- the page ---
@@ -452,3 +482,75 @@ def test_every_row_has_a_section_and_a_test():
     sections = [int(number) for pair in headings for number in pair if number]
     tests = {int(name[5:7]) for name in dir(sys.modules[__name__]) if re.match(r"test_\d\d_", name)}
     assert rows == sections == list(range(1, 33)) == sorted(tests)
+
+
+# --- what the page asserts fails for a wrong value ---
+
+CELLS = ["".join(cell["source"]) for cell in json.loads(PAGE.read_text(encoding="utf-8"))["cells"]
+         if cell["cell_type"] == "code"]
+
+
+def cell(text: str) -> str:
+    """The one code cell of the page that holds a text."""
+    (found,) = [source for source in CELLS if text in source]
+    return found
+
+
+@pytest.fixture(scope="module")
+def page() -> dict:
+    """What the cells below need of those before them."""
+    names: dict = {}
+    before = "new_rng = np.random.default_rng", "def block_of", "cut_off = clipped_geometric", "def share_first"
+    for text in (*before, EACH, "from spanbert_tutorial.checkpoints import model_state"):
+        exec(cell(text), names)
+    return names
+
+
+def floored(self, n: int) -> int:
+    return math.floor(self.mask_ratio * n)
+
+
+def decay_everything(model, weight_decay):
+    return [{"params": list(model.parameters()), "weight_decay": weight_decay}, {"params": [], "weight_decay": 0.0}]
+
+
+def passage_first(question, passage, **specials):
+    return frame(passage, question, **specials)
+
+
+EACH, HALF = "each = [segment.count(0)", "thin, in_runs = "
+ADAM, BATCH = "def first_step(recipe", "batches = data.batches"
+WRONG = {
+    "11, a budget rounded down": (EACH, TokenMasking, "budget", floored),
+    "11, one segment only": (EACH, PretrainingData, "masked_segment", None),
+    "13, another law": (HALF, span_masking, "clipped_geometric", lambda p, most: clipped_geometric(0.4, most)),
+    "13, lengths of one word": (HALF, span_masking, "clipped_geometric", lambda p, most: clipped_geometric(1, most)),
+    "22, decay of the small sizes": (ADAM, RUNS, "tiny", replace(RUNS["tiny"], weight_decay=0.1)),
+    "22, decay of every parameter": (ADAM, training, "parameter_groups", decay_everything),
+    "23, epsilon of the small sizes": (ADAM, RUNS, "tiny", replace(RUNS["tiny"], epsilon=1e-8)),
+    "23, beta of the small sizes": (ADAM, RUNS, "tiny", replace(RUNS["tiny"], beta2=0.999)),
+    "23, epsilon of the large size": (ADAM, runs.PAPERS, "span+sbo", runs.BERT),
+    "24, the small size by tokens": (BATCH, RUNS, "tiny", replace(RUNS["tiny"], by_length=True)),
+    "24, the large size by blocks": (BATCH, RUNS, "large", replace(RUNS["large"], by_length=False)),
+    "32, the passage first": ("encoded = encode(wordpiece", windows, "frame", passage_first),
+}
+
+
+@pytest.mark.parametrize("text", sorted({row[0] for row in WRONG.values()}))
+def test_the_cells_pass_as_they_are(page, text):
+    exec(cell(text), dict(page) | {"preset": preset})
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_cell_fails_for_a_wrong_value(page, monkeypatch, name):
+    text, where, what, value = WRONG[name]
+    if name == "11, one segment only":
+        right = PretrainingData.masked_segment
+
+        def value(self, ranges, rng):
+            ids, seen, selected, lengths = right(self, ranges, rng)
+            return ids, seen, selected & (ranges is self.segments[0]), lengths
+
+    (monkeypatch.setitem if isinstance(where, dict) else monkeypatch.setattr)(where, what, value)
+    with pytest.raises(AssertionError):
+        exec(cell(text), dict(page) | {"preset": preset})

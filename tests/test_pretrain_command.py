@@ -123,10 +123,10 @@ def test_a_stopped_run_keeps_to_its_text(capsys, monkeypatch, tmp_path, titled):
 
     measured = runs.held_out
 
-    def stop(model, run, text, most):
+    def stop(model, run, text, most, **more):
         if most == MOST_HELD_OUT:  # after the last step
             raise KeyboardInterrupt
-        return measured(model, run, text, most)
+        return measured(model, run, text, most, **more)
 
     with monkeypatch.context() as patch:
         patch.setattr(runs, "held_out", stop)

@@ -6,7 +6,8 @@ import torch
 import torch.nn.functional as F
 
 from spanbert_tutorial.bert import EncoderConfig
-from spanbert_tutorial.boundary import NO_TARGET
+from spanbert_tutorial.boundary import NO_TARGET, BoundaryTargets
+from spanbert_tutorial.context_free import context_free
 from spanbert_tutorial.corpora import EncodedCorpus
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.pretraining import (
@@ -104,7 +105,8 @@ def test_measuring_replaces_every_chosen_token_by_mask(corpus):
 
 
 def test_the_loss_is_the_sum_over_masked_tokens(corpus):
-    """Paper: −log P by MLM plus −log P by SBO, divided by the number of masked tokens; here computed token by token."""
+    """Paper: −log P by MLM plus −log P by SBO, divided by the number of masked tokens; here computed token by token.
+    What is shown of SBO is the mean over its own targets."""
     batch, net = data(corpus, "span+sbo").batch(np.arange(8), np.random.default_rng(0)), model("span+sbo")
     losses = net(batch)
     hidden = net.encoder(batch["ids"], batch["segments"], batch["attention_mask"])
@@ -112,7 +114,7 @@ def test_the_loss_is_the_sum_over_masked_tokens(corpus):
     places = zip(batch["masked_batch"], batch["masked_position"], batch["masked_ids"], strict=True)
     mlm = -sum(every[b, i, token] for b, i, token in places) / len(batch["masked_ids"])
     assert torch.allclose(losses["mlm"], mlm, atol=1e-5)
-    sbo = 0.0
+    sbo, count = 0.0, 0
     head = net.boundary
     for row, (left, right), targets in zip(
         batch["boundary_batch"], batch["boundary_pairs"], batch["boundary_targets"], strict=True
@@ -121,8 +123,10 @@ def test_the_loss_is_the_sum_over_masked_tokens(corpus):
             together = torch.cat([hidden[row, left], hidden[row, right], head.positions.weight[j]])
             y = head.norm2(F.gelu(head.linear2(head.norm1(F.gelu(head.linear1(together))))))
             sbo -= (net.encoder.embeddings.words.weight @ y + head.bias).log_softmax(-1)[token]
-    assert torch.allclose(losses["sbo"], sbo / len(batch["masked_ids"]), atol=1e-5)
-    assert torch.allclose(losses["loss"], losses["mlm"] + losses["sbo"])
+            count += 1
+    assert 0 < count < len(batch["masked_ids"])  # spans at a block's edge have no targets
+    assert torch.allclose(losses["sbo"], sbo / count, atol=1e-5)
+    assert torch.allclose(losses["loss"], losses["mlm"] + sbo / len(batch["masked_ids"]), atol=1e-5)
 
 
 @pytest.mark.parametrize("name", OBJECTIVES)
@@ -171,6 +175,28 @@ def test_measure_equals_one_big_batch(corpus):
     again = measure(net, data(corpus, "span+sbo", batch_size=200, keep_none=True), np.random.default_rng(3))
     assert small == again and set(small) == {"loss", "mlm", "sbo", "accuracy"}
     assert abs(small["mlm"] - np.log(V)) < 0.5
+
+
+def test_means_are_taken_over_what_they_are_means_of(corpus):
+    """MLM over masked tokens, SBO over its targets: each batch counts with its own number of them."""
+    net, held_out = model("span+sbo"), data(corpus, "span+sbo", batch_size=7, keep_none=True)
+    tables = context_free(held_out)
+    found = measure(net, held_out, np.random.default_rng(3), tables=tables)
+    mlm, sbo, frequency, position = [], [], [], []
+    with torch.no_grad():
+        for batch in held_out.epoch(np.random.default_rng(3)):
+            hidden = net.encoder(batch["ids"], batch["segments"], batch["attention_mask"])
+            rows = BoundaryTargets(*(batch[f"boundary_{name}"] for name in ("batch", "pairs", "targets")))
+            real = rows.targets[rows.targets != NO_TARGET]
+            sbo += F.cross_entropy(net.boundary(hidden, rows), real, reduction="none").tolist()
+            every = net.masked_language_model(hidden).log_softmax(-1)
+            places = batch["masked_batch"], batch["masked_position"], batch["masked_ids"]
+            mlm += (-every[places]).tolist()
+            frequency += (-tables.frequency[batch["masked_ids"]]).tolist()
+            position += (-tables.by_position[batch["masked_position"], batch["masked_ids"]]).tolist()
+    wanted = {"mlm": mlm, "sbo": sbo, "frequency": frequency, "by_position": position}
+    for name, values in wanted.items():
+        assert found[name] == pytest.approx(np.mean(values), abs=1e-5), name
 
 
 def test_sinusoidal_start_has_the_given_deviation_and_smooth_neighbours():

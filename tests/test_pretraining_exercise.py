@@ -1,13 +1,16 @@
-"""The exercise's check accepts the paper's loss and names each likely mistake; the curves draw what they are given."""
+"""The exercise's check accepts the paper's loss and names each likely mistake; the curves draw what they are given; the
+chapter's asserts about filled spans refuse other numbers."""
 
 import matplotlib
 
 matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
+import nbformat
 import numpy as np
 import pytest
 
+from environment import ROOT
 from spanbert_tutorial.exercises.pretraining_spanbert import CASES, MISTAKES, diagnose_loss, paper_loss
 from spanbert_tutorial.figures.curves import draw_curves, draw_intervals, smoothed
 
@@ -40,3 +43,46 @@ def test_curves_and_intervals_show_their_numbers():
     figure = draw_intervals({"first": (0.5, 0.1), "second": (-0.2, 0.3)}, "difference")
     assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["second", "first"]
     plt.close("all")
+
+
+# --- the chapter's comparison with two counts ---------------------------------------------------------------
+
+MEASURED = {
+    1: {"MLM": 0.58, "SBO": 0.61, "always": 0.04, "between": 0.67},
+    2: {"MLM": 0.24, "SBO": 0.29, "always": 0.0, "between": 0.46},
+    3: {"MLM": 0.06, "SBO": 0.10, "always": 0.0, "between": 0.35},
+    4: {"MLM": 0.02, "SBO": 0.01, "always": 0.0, "between": 0.29},
+}
+
+
+def check_shares(shares: dict) -> None:
+    """Runs the asserts that the chapter makes about its filled spans."""
+    chapter = nbformat.read(ROOT / "book" / "spanbert" / "pretraining_spanbert.ipynb", as_version=4)
+    (source,) = (cell.source for cell in chapter.cells if "between(of_length, length)" in cell.source)
+    exec(source[source.index("wanted = {") :], {"np": np, "shares": shares})
+
+
+def swapped(first: str, second: str) -> dict:
+    """The shares with two arms exchanged."""
+    other = {first: second, second: first}
+    return {length: {name: row[other.get(name, name)] for name in row} for length, row in MEASURED.items()}
+
+
+def test_the_chapter_accepts_what_was_measured():
+    check_shares(MEASURED)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        swapped("MLM", "always"),
+        swapped("SBO", "between"),
+        swapped("MLM", "SBO"),
+        {length: row | {"MLM": 0.0, "SBO": 0.0} for length, row in MEASURED.items()},  # an untrained model
+        MEASURED | {2: MEASURED[2] | {"SBO": 0.34}},
+    ],
+    ids=["MLM and always", "SBO and between", "MLM and SBO", "untrained", "one number"],
+)
+def test_the_chapter_refuses_other_shares(wrong):
+    with pytest.raises(AssertionError):
+        check_shares(wrong)

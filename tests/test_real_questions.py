@@ -1,4 +1,4 @@
-"""Training in stages, and intervals over articles."""
+"""Training in stages, intervals over articles, and where the errors are."""
 
 from dataclasses import replace
 
@@ -8,9 +8,10 @@ import torch
 
 from spanbert_tutorial.bert import BertEncoder, EncoderConfig
 from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.tasks import question_answering as qa
 from spanbert_tutorial.tasks import real_questions
-from spanbert_tutorial.tasks.squad import read
+from spanbert_tutorial.tasks.squad import Answer, Question, read
 from spanbert_tutorial.wordpiece import WordPiece
 
 QUESTIONS = read(data_path("reader", "reader.json"))
@@ -21,15 +22,19 @@ def test_each_stage_goes_on_where_the_one_before_ended():
     config = EncoderConfig.tiny(vocab_size=len(wordpiece), max_position_embeddings=128, num_hidden_layers=1)
     questions = [question for question in QUESTIONS if question.answers][:24]
     short = replace(qa.PRESETS["short-first"], epochs=0.5)
-    stages = [short, replace(qa.PRESETS["small"], epochs=0.5, length=128, stride=64, answers_only=True)]
-    encoders = [BertEncoder(config, torch.Generator().manual_seed(0)) for _ in range(2)]
+    stages = [short, replace(qa.PRESETS["small"], epochs=0.5, length=128, stride=64, answers_only=True, seed=1)]
+    encoders = [BertEncoder(config, torch.Generator().manual_seed(0)) for _ in range(3)]
     answerer, histories = real_questions.fine_tune_in_stages(encoders[0], wordpiece, questions, stages)
     assert (answerer.length, answerer.stride, len(histories)) == (128, 64, 2)
+    model = encoders[1]
     for stage, history in zip(stages, histories, strict=True):
-        again = qa.fine_tune(encoders[1], wordpiece, questions, stage)
+        again = qa.fine_tune(model, wordpiece, questions, stage)
         assert again[1].losses == history.losses
+        model = again[0].model  # with its head
     for one, other in zip(answerer.model.parameters(), again[0].model.parameters(), strict=True):
         assert torch.equal(one, other)
+    new_heads = [qa.fine_tune(encoders[2], wordpiece, questions, stage)[1].losses for stage in stages]
+    assert new_heads[0] == histories[0].losses and new_heads[1] != histories[1].losses
 
 
 def test_the_recipe_ends_in_full_windows_and_keeps_all_where_answers_may_lack():
@@ -53,3 +58,65 @@ def test_the_interval_over_articles_is_wider_where_articles_differ():
 def test_articles_of_different_size_weigh_as_their_questions():
     low, high = real_questions.over_articles([1.0, 1.0, 1.0, 0.0], ["a", "a", "a", "b"])
     assert (low, high) == (0.0, 1.0)  # one article may be drawn twice
+
+
+# --- where the errors are ---------------------------------------------------------------------------------------
+
+CONTEXT = "Mara wrote. Mr. Lund read it in 1901! It was long.  Nobody else read it."
+
+
+def asked(*texts: str) -> Question:
+    answers = tuple(Answer(text, CONTEXT.index(text)) for text in texts)
+    return Question("a", "Who read it?", CONTEXT, "Books", answers)
+
+
+@pytest.mark.parametrize("answer, sentence", [
+    ("Mara", "Mara wrote."),
+    ("1901", "Lund read it in 1901!"),
+    ("It was long", "It was long."),
+    ("Nobody else", "Nobody else read it."),
+    ("1901! It", "Lund read it in 1901! It was long."),
+    ("long.  Nobody", "It was long.  Nobody else read it."),
+    (CONTEXT, CONTEXT),
+])
+def test_the_oracle_leaves_the_sentences_of_the_first_answer(answer, sentence):
+    question = real_questions.only_its_sentence(asked(answer))
+    assert question.context == sentence
+    assert [sentence[one.start :][: len(one.text)] for one in question.answers] == [answer]
+
+
+def test_the_oracle_takes_the_place_of_the_answer_not_its_text():
+    place = CONTEXT.rindex("read it")
+    question = replace(asked(), answers=(Answer("read it", place), Answer("Mara", 0), Answer("it", place + 5)))
+    found = real_questions.only_its_sentence(question)
+    assert found.context == "Nobody else read it."
+    assert found.answers == (Answer("read it", 12), Answer("it", 17))  # Mara stands elsewhere
+
+
+def test_the_oracle_on_the_reader():
+    for question in QUESTIONS:
+        if question.answers:
+            found = real_questions.only_its_sentence(question)
+            assert len(real_questions.split_sentences(found.context)) == 1 and found.context in question.context
+            assert all(found.context[one.start :].startswith(one.text) for one in found.answers)
+    for wrong in (real_questions.only_its_sentence, real_questions.answer_words):
+        with pytest.raises(InputError, match="has no answer"):
+            wrong(asked())
+
+
+@pytest.mark.parametrize("question, word", [
+    ("Who was it?", "who"), ("To whom did he write?", "who"), ("In whose house?", "who"),
+    ("How much does it cost?", "how many"), ("How many are there?", "how many"), ("How far is it?", "how"),
+    ("In what year, and how?", "what"), ("Name the river.", ""), ("Is it somewhat old?", ""),
+])
+def test_the_first_question_word(question, word):
+    assert real_questions.question_word(question) == word
+
+
+def test_the_shortest_answer_counts():
+    assert real_questions.answer_words(asked("It was long", "1901", "read it")) == 1
+
+
+def test_risk_and_coverage_by_hand():
+    curve = real_questions.risk([0.5, -1.0, 2.0, 0.0], [0.0, 100.0, 100.0, 50.0])
+    assert curve.tolist() == [0.0, 25.0, 50.0, 37.5]  # answered in the order b, d, a, c

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from spanbert_tutorial import almanac, runs
+from spanbert_tutorial.bert import set_dropout
 from spanbert_tutorial.checkpoints import load_checkpoint
 from spanbert_tutorial.corpora import EncodedCorpus
 from spanbert_tutorial.data_files import data_path
@@ -139,15 +140,64 @@ def test_the_card_of_the_shipped_checkpoint_is_true(text):
     folder = data_path("checkpoints", "spanbert-tiny")
     model, wordpiece = load_checkpoint(folder)
     assert wordpiece.pieces == text.wordpiece.pieces and model.boundary is not None
-    figures = runs.held_out(model, runs.Run(), text)
+    figures = runs.held_out(model, runs.Run(), text, tables=True)
     card = (folder / "README.md").read_text(encoding="utf-8")
     for way, values in figures.items():
         (line,) = re.findall(rf"^- {way} masking: (.*)$", card, flags=re.MULTILINE)
         stated = {name: float(value) for name, value in (part.split() for part in line.split(", "))}
         assert stated == pytest.approx(values, abs=0.003)
+        for head, tables in {"mlm": "", "sbo": "sbo_"}.items():  # learned from context
+            assert values[head] < min(values[f"{tables}frequency"], values[f"{tables}by_position"]) - 2.5
 
 
 def test_the_warm_up_is_a_share_of_the_steps_and_that_of_the_papers_10000_steps():
     assert [runs.Run(steps=steps).recipe().warmup_steps for steps in (1, 19, 1_000)] == [1, 1, 100]
     assert replace(runs.Run(), warmup=0.0).recipe().warmup_steps == 1
-    assert [runs.RUNS[size].recipe().warmup_steps for size in ("base", "large")] == [10_000, 10_000]
+
+
+PAPERS = {key: quoted["value"] for key, quoted in json.loads(data_path("papers.json").read_text("utf-8")).items()}
+
+
+@pytest.mark.parametrize("size", ["base", "large"])
+@pytest.mark.parametrize("objective", runs.PAPERS)
+def test_the_papers_sizes_have_the_papers_recipe(size, objective, text):
+    """Value by value; SpanBERT's paper has only the large model, its recipe is used for base, too."""
+    paper = "spanbert" if objective.startswith("span") else "bert"
+    said = {key.removeprefix(f"{paper}_"): value for key, value in PAPERS.items() if key.startswith(f"{paper}_")}
+    run = runs.preset(size, objective)
+    recipe = run.recipe()
+    assert (run.size, run.objective, run.length) == (size, objective, PAPERS["bert_longest_input"])
+    assert run.batch_size * run.accumulate == said["batch"] and recipe.accumulate == run.accumulate
+    assert recipe.steps == said["steps"] and recipe.warmup_steps == said["warmup_steps"]
+    rate = said["learning_rate"] if paper == "spanbert" else said["peak_learning_rate"]
+    assert recipe.peak_learning_rate == rate
+    assert list(recipe.betas) == said["betas"] and recipe.epsilon == said["epsilon"]
+    assert recipe.weight_decay == said["weight_decay"] and run.dropout == said["dropout"]
+    assert run.initializer_range == 0.02 and not run.sinusoidal_positions
+
+
+@pytest.mark.parametrize("objective", runs.PAPERS)
+def test_the_small_sizes_deviate_alike_for_every_objective(objective):
+    for size in ("tiny", "mini", "small"):
+        run = runs.preset(size, objective)
+        assert replace(run, objective="span+sbo") == runs.RUNS[size]
+        assert (run.dropout, run.beta2, run.epsilon, run.weight_decay) == (0.0, 0.98, 1e-6, 0.01)
+
+
+def test_an_unknown_size_is_named():
+    with pytest.raises(InputError, match='the config "huge" is unknown: use one of tiny, mini, small, base, large'):
+        runs.preset("huge", "mlm")
+
+
+@pytest.mark.parametrize("start", [None, 0.5])
+def test_a_run_trains_with_its_own_dropout(text, monkeypatch, start):
+    """Of a new model, and of one that came with another."""
+    monkeypatch.setattr(runs, "train", lambda *_: None)
+    run = runs.Run(dropout=0.1)
+    given = None if start is None else runs.new_model(run, text)
+    if given is not None:
+        set_dropout(given, start)
+    trained, _ = runs.pretrain(run, text, given)
+    found = {part.p for part in trained.modules() if isinstance(part, torch.nn.Dropout)}
+    found |= {part.dropout_prob for part in trained.modules() if hasattr(part, "dropout_prob")}
+    assert found == {0.1}

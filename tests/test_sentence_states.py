@@ -66,10 +66,11 @@ def test_new_weights_without_positions_know_no_order_either(rows):
 def test_one_seed_in_small(rows, monkeypatch):
     monkeypatch.setenv("SPANBERT_TUTORIAL_STATIC", "1")
     monkeypatch.setattr(states, "sentences", lambda: rows[::9])
-    monkeypatch.setattr(states, "TUNED", (("new weights", "kind", 0.2), ("spanbert-tiny", "kind at random", 0.2)))
+    monkeypatch.setattr(states, "TUNED", (("new weights", "kind", 0.5), ("spanbert-tiny", "kind at random", 0.5)))
     found = states.tiny(0)
-    assert set(found["classifier"]) == {"new weights, kind, 0.2 passes", "spanbert-tiny, kind at random, 0.2 passes"}
+    assert set(found["classifier"]) == {"new weights, kind, 0.5 passes", "spanbert-tiny, kind at random, 0.5 passes"}
     assert set(found["tiny"]) == {*states.TINY, *found["classifier"]}
+    assert set(found["moved"]) == set(found["classifier"]) and min(found["moved"].values()) > 0
     assert 1 / 3 < found["most frequent"]["length"] < found["most frequent"]["kind"] < 1
     for answers in found["tiny"].values():
         assert answers["order"]["bag"] == pytest.approx(0.5, abs=0.01)
@@ -82,9 +83,20 @@ def test_labels_dealt_out_anew_are_the_same_labels():
     assert sorted(dealt.tolist()) == sorted(label.tolist()) and not torch.equal(dealt, label)
 
 
+def test_how_far_vectors_moved_by_hand():
+    before = torch.tensor([[1.0, 0.0], [-1.0, 0.0]])  # at distance 1 from their mean
+    assert states.moved(before, before + torch.tensor([5.0, 7.0])) == 0  # one step for all
+    assert states.moved(before, 3 * before) == pytest.approx(2)
+    assert states.moved(before, -before) == pytest.approx(2)
+    turned = torch.tensor([[0.0, 1.0], [0.0, -1.0]])
+    assert states.moved(10 * before, 10 * turned) == pytest.approx(2**0.5)  # in units of the spread
+
+
 def test_the_kept_results_have_all_seeds():
     kept = json.loads(data_path("results", "sentence_states.json").read_text(encoding="utf-8"))
     assert [row["seed"] for row in kept["rows"]] == list(range(states.SEEDS))
     assert kept["sentences"] == len(states.sentences())
+    tuned = {f"{name}, {labels}, {passes} passes" for name, labels, passes in states.TUNED}
+    assert all(set(row["moved"]) == set(row["classifier"]) == tuned for row in kept["rows"])
     found = [answers for row in kept["rows"] for size in ("tiny", "mini") for answers in row[size].values()]
     assert np.allclose([answers["order"]["bag"] for answers in found], 0.5, atol=0.002)

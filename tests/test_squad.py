@@ -134,22 +134,22 @@ def test_one_kind_only_has_its_own_part_alone(texts, kind):
 
 def test_only_above_the_threshold_there_is_no_answer():
     questions = [asked("a", "Denver"), asked("b")]
-    predictions, null_scores = {"a": "Denver", "b": "Denver"}, {"a": 1.5, "b": 2.5}
-    at = {threshold: score(predictions, questions, null_scores, threshold)["f1"] for threshold in (1.4, 1.5, 2.4, 2.5)}
-    assert at == {1.4: 50, 1.5: 100, 2.4: 100, 2.5: 50}  # equal to the null score: the prediction stands
-    assert score(predictions, questions) == score(predictions, questions, null_scores, 2.5)
-    assert score({"a": "", "b": ""}, questions, null_scores, 2.5)["f1"] == 50  # "" stays ""
+    predictions, null_odds = {"a": "Denver", "b": "Denver"}, {"a": 1.5, "b": 2.5}
+    at = {threshold: score(predictions, questions, null_odds, threshold)["f1"] for threshold in (1.4, 1.5, 2.4, 2.5)}
+    assert at == {1.4: 50, 1.5: 100, 2.4: 100, 2.5: 50}  # equal to the null odds: the prediction stands
+    assert score(predictions, questions) == score(predictions, questions, null_odds, 2.5)
+    assert score({"a": "", "b": ""}, questions, null_odds, 2.5)["f1"] == 50  # "" stays ""
 
 
 def test_best_threshold_by_hand():
     questions = [asked("a", "Denver"), asked("b"), asked("c", "Broncos"), asked("d")]
     predictions = {"a": "Denver", "b": "x", "c": "Denver Broncos", "d": "y"}
     # from 2 (all ""): a +1 → 3, c +2/3 → 3.67, b −1, d −1
-    null_scores = {"a": -3.0, "c": -1.0, "b": 0.5, "d": 2.0}
-    best, threshold = best_threshold(predictions, questions, null_scores)
+    null_odds = {"a": -3.0, "c": -1.0, "b": 0.5, "d": 2.0}
+    best, threshold = best_threshold(predictions, questions, null_odds)
     assert (best, threshold) == (pytest.approx(100 * 11 / 3 / 4), -1.0)
-    assert score(predictions, questions, null_scores, threshold)["f1"] == pytest.approx(best)
-    assert best_threshold(predictions, questions, null_scores, "exact") == (75, -3.0)  # c adds nothing: the first stays
+    assert score(predictions, questions, null_odds, threshold)["f1"] == pytest.approx(best)
+    assert best_threshold(predictions, questions, null_odds, "exact") == (75, -3.0)  # c adds nothing: the first stays
 
 
 def test_best_threshold_when_nothing_beats_no_answer_at_all():
@@ -158,7 +158,7 @@ def test_best_threshold_when_nothing_beats_no_answer_at_all():
     assert best_threshold(wrong, questions, {"a": 0.1, "b": 0.2}) == (50, 0.0)
     no_answers = [asked("b"), asked("c")]
     assert best_threshold({"b": "x", "c": "y"}, no_answers, {"b": 1, "c": 2}) == (100, 0.0)
-    # officially, "" for all "stands at" threshold 0, although these null scores are below it
+    # officially, "" for all "stands at" threshold 0, although these null odds are below it
     assert best_threshold({"b": "x", "c": "y"}, no_answers, {"b": -2, "c": -1}) == (100, 0.0)
 
 
@@ -169,7 +169,7 @@ def test_best_threshold_when_every_question_has_an_answer():
     assert best_threshold({"a": "Denver", "b": "x"}, questions, {"a": -7, "b": -9}) == (50, -7)
 
 
-def test_equal_null_scores_are_taken_one_by_one_as_officially():
+def test_equal_null_odds_are_taken_one_by_one_as_officially():
     questions = [asked("a", "Denver"), asked("b")]
     predictions = {"a": "Denver", "b": "x"}
     assert best_threshold(predictions, questions, {"a": 1, "b": 1}) == (100, 1)  # no threshold reaches it …
@@ -244,13 +244,13 @@ def second_pair(entry: dict, prediction: str) -> tuple[int, float]:
     return sorted(pair[0] for pair in pairs)[-1], sorted(pair[1] for pair in pairs)[-1]
 
 
-def second_score(data: dict, predictions: dict, null_scores: dict, threshold: float) -> dict:
+def second_score(data: dict, predictions: dict, null_odds: dict, threshold: float) -> dict:
     found: dict[bool, list] = {True: [], False: []}
     everything = []
     for article in data["data"]:
         for paragraph in article["paragraphs"]:
             for entry in paragraph["qas"]:
-                kept = "" if null_scores[entry["id"]] > threshold else predictions[entry["id"]]
+                kept = "" if null_odds[entry["id"]] > threshold else predictions[entry["id"]]
                 pair = second_pair(entry, kept)
                 found[len(entry["answers"]) > 0].append(pair)
                 everything.append(pair)
@@ -262,18 +262,18 @@ def second_score(data: dict, predictions: dict, null_scores: dict, threshold: fl
     return result
 
 
-def second_best(data: dict, predictions: dict, null_scores: dict, place: int) -> tuple[float, float]:
-    """The best over the first k questions by null score for all k, each sum worked out anew; at first, "" for all."""
+def second_best(data: dict, predictions: dict, null_odds: dict, place: int) -> tuple[float, float]:
+    """The best over the first k questions by null odds for all k, each sum worked out anew; at first, "" for all."""
     entries = [entry for article in data["data"] for paragraph in article["paragraphs"] for entry in paragraph["qas"]]
     pairs = {entry["id"]: second_pair(entry, predictions[entry["id"]])[place] for entry in entries}
     negative = {entry["id"] for entry in entries if not entry["answers"]}
     best, chosen = len(negative), 0.0
-    ordered = sorted(null_scores, key=lambda number: null_scores[number])
+    ordered = sorted(null_odds, key=lambda number: null_odds[number])
     gains = [(-1 if predictions[i] else 0) if i in negative else pairs[i] for i in ordered]
     for last, number in enumerate(ordered, start=1):
         total = sum(gains[:last], start=len(negative))
         if total > best:
-            best, chosen = total, null_scores[number]
+            best, chosen = total, null_odds[number]
     return 100.0 * best / len(entries), chosen
 
 
@@ -309,21 +309,21 @@ def test_a_second_writing_agrees_to_the_last_digit_on_300_files_of_predictions(t
         rng = random.Random(seed)
         predictions = {q.id: perturbed(rng, rng.choice(q.answers or q.plausible).text, rng.choice(pool))
                        for q in questions}
-        exact = rng.random() < 0.5  # else many null scores are equal
-        null_scores = {q.id: rng.gauss(0, 3) + rng.choice((0, 4)) * (not q.answers) for q in questions}
-        null_scores = null_scores if exact else {number: round(value) for number, value in null_scores.items()}
+        exact = rng.random() < 0.5  # else many null odds are equal
+        null_odds = {q.id: rng.gauss(0, 3) + rng.choice((0, 4)) * (not q.answers) for q in questions}
+        null_odds = null_odds if exact else {number: round(value) for number, value in null_odds.items()}
         write_predictions(tmp_path / "p.json", predictions)
         again = read_predictions(tmp_path / "p.json", questions)
-        threshold = rng.choice((-10.0, 0.0, 2.0, 10.0, null_scores[rng.choice(questions).id]))
-        assert score(again, questions, null_scores, threshold) == second_score(data, again, null_scores, threshold)
-        assert score(again, questions) == second_score(data, again, null_scores, 1e9)
+        threshold = rng.choice((-10.0, 0.0, 2.0, 10.0, null_odds[rng.choice(questions).id]))
+        assert score(again, questions, null_odds, threshold) == second_score(data, again, null_odds, threshold)
+        assert score(again, questions) == second_score(data, again, null_odds, 1e9)
         for place, measure in enumerate(("exact", "f1")):
-            found = best_threshold(again, questions, null_scores, measure)
-            assert found == second_best(data, again, null_scores, place)
+            found = best_threshold(again, questions, null_odds, measure)
+            assert found == second_best(data, again, null_odds, place)
             if exact and found[0] > abstain:  # equal ones are taken one by one, which no threshold can do
                 only = {q.id for q in questions if not q.answers and again[q.id] and not plain(again[q.id])}  # "the"
-                kept = sum(null_scores[number] <= found[1] for number in only)
-                reached = score(again, questions, null_scores, found[1])[measure]
+                kept = sum(null_odds[number] <= found[1] for number in only)
+                reached = score(again, questions, null_odds, found[1])[measure]
                 assert found[0] == pytest.approx(reached - 100 * kept / len(questions))
         seen.add(score(again, questions)["f1"])
     assert len(seen) > 250  # the files differ
@@ -348,14 +348,14 @@ def test_missing_and_unknown_ids_are_named():
     assert "not given: 1 (b)" in complaint(score, {k: v for k, v in whole.items() if k != "b"}, QUESTIONS)
     assert "not given: 4 (b, c, d, …)" in complaint(score, {"a": ""}, QUESTIONS)
     assert "unknown: 1 (f)" in complaint(score, whole | {"f": ""}, QUESTIONS)
-    assert "null score" in complaint(score, whole, QUESTIONS, {"a": 0.0}, 0.0)
-    assert "null score" in complaint(best_threshold, whole, QUESTIONS, dict.fromkeys("abcdef", 0.0))
+    assert "null odds" in complaint(score, whole, QUESTIONS, {"a": 0.0}, 0.0)
+    assert "null odds" in complaint(best_threshold, whole, QUESTIONS, dict.fromkeys("abcdef", 0.0))
     assert "no questions" in complaint(score, {}, [])
     assert "the id stands 2 times" in complaint(score, whole, [*QUESTIONS, QUESTIONS[0]])
     assert "give both, or neither" in complaint(score, whole, QUESTIONS, dict.fromkeys("abcde", 0.0))
     for call in (best_threshold, chosen_threshold):
         odds = dict.fromkeys("abcde", 0.0) | {"c": float("nan")}
-        assert "null score of c is not a number" in complaint(call, whole, QUESTIONS, odds)
+        assert "null odds of c are not a number" in complaint(call, whole, QUESTIONS, odds)
 
 
 @pytest.mark.parametrize(
@@ -649,7 +649,7 @@ def test_json_within_json_without_end_is_refused(tmp_path):
     assert "cannot be read" in complaint(lambda file: read_predictions(file, []), path)
 
 
-def test_the_chosen_threshold_takes_equal_null_scores_together_and_may_be_never():
+def test_the_chosen_threshold_takes_equal_null_odds_together_and_may_be_never():
     two = [Question("a", "Who?", "Ada won.", answers=(Answer("Ada", 0),)), Question("b", "Who lost?", "Ada won.")]
     texts = {"a": "Ada", "b": "Ada"}
     assert chosen_threshold(texts, two, {"a": -1.0, "b": 2.0}) == -1.0

@@ -82,11 +82,11 @@ def test_stretches_by_hand():
 def test_the_lexical_guess_by_hand():
     weights = WordWeights(CONTEXT.split(". "))
     guess = lexical_guess(ask("Who sold clocks?"), weights)
-    assert guess.text == "Ada Brell" and guess.null_score == -1
+    assert guess.text == "Ada Brell" and guess.null_odds == -1
     assert lexical_guess(ask("How many clocks did Ada Brell sell?"), weights).text == "300"  # none that was asked with
-    assert lexical_guess(ask("Who bought a moon?"), weights).null_score == 0
+    assert lexical_guess(ask("Who bought a moon?"), weights).null_odds == 0
     share = math.log(3 / 2) / (math.log(3 / 2) + math.log(3))  # "the" is in one sentence of two, "moon" in none
-    assert lexical_guess(ask("Which the moon?"), weights).null_score == pytest.approx(-share)
+    assert lexical_guess(ask("Which the moon?"), weights).null_odds == pytest.approx(-share)
     assert lexical_guess(ask("What?", "nothing to see here."), weights) == Guess("", 0)
 
 

@@ -4,6 +4,7 @@
 
 import argparse
 import json
+import math
 import sys
 import tempfile
 import time
@@ -42,13 +43,10 @@ def add_options(train: argparse.ArgumentParser) -> None:
 
 def settings(options: argparse.Namespace):
     """The `Run` that the options ask for."""
-    from spanbert_tutorial.pretraining import Objective
-    from spanbert_tutorial.runs import RUNS
+    from spanbert_tutorial.runs import preset
 
     config = options.config or (size_of(options.init_from) if options.init_from else "tiny")
-    if config not in RUNS:
-        raise InputError(f'the config "{config}" is unknown: use one of {", ".join(RUNS)}.')
-    Objective.named(options.objective)
+    run = preset(config, options.objective)
     if options.keep_start is not None and not (options.init_from and 0 < options.keep_start < 1):
         raise InputError(f"--keep-start is {options.keep_start}: give a share between 0 and 1, and --init-from.")
     given = {name: getattr(options, name) for name in ("steps", "length", "batch_size", "accumulate")}
@@ -59,10 +57,9 @@ def settings(options: argparse.Namespace):
         if value is not None and value <= 0:
             raise InputError(f"--{name.replace('_', '-')} is {value}: give a number above 0.")
     given = {name: value for name, value in given.items() if value is not None}
-    preset = RUNS[config]
     if options.steps:  # as many steps of warm-up as the preset has, but of a shorter run a tenth at most
-        given["warmup"] = min(0.1, preset.warmup * preset.steps / options.steps)
-    return replace(preset, objective=options.objective, seed=options.seed, **given)
+        given["warmup"] = min(0.1, run.warmup * run.steps / options.steps)
+    return replace(run, seed=options.seed, **given)
 
 
 def size_of(source: str) -> str:
@@ -113,7 +110,7 @@ def pretrain(options: argparse.Namespace) -> None:
             return
         if options.keep_start:
             keep_of_start(model, options.init_from, run.objective, options.keep_start)
-        figures = runs.held_out(model, run, text, MOST_HELD_OUT)
+        figures = runs.held_out(model, run, text, MOST_HELD_OUT, tables=True)
         metrics = (state / "metrics.jsonl").read_text(encoding="utf-8")
         about = card(run, options, text, model, figures, json.loads(metrics.splitlines()[-1]))
         texts = {"README.md": about, "metrics.jsonl": metrics}
@@ -129,7 +126,7 @@ def describe(corpus: str, text, length: int) -> None:
     """What is trained on, and the loss to beat. length: of the inputs."""
     print(f"Text: {corpus}, {len(text.train.document_ends):,} documents, {len(text.train.ids):,} pieces of "
           f"{len(text.wordpiece):,} kinds; {len(text.held_out.document_ends):,} documents held out.\n"
-          f"Unigram entropy: {text.unigram_entropy:.2f} nats. A model that knows only frequencies has this loss.")
+          f"Unigram entropy: {text.unigram_entropy:.2f} nats. A model that knows only frequencies has about this loss.")
     unknown = sum(int((ids == text.wordpiece.unk_id).sum()) for ids in chunks(text.train.ids)) / len(text.train.ids)
     if unknown > 0.01:
         print(f"{unknown:.0%} of the pieces are [UNK]: the vocabulary lacks these words or characters.")
@@ -223,10 +220,15 @@ def report(model, text, figures: dict) -> None:
     from spanbert_tutorial.pretraining import fill
 
     for way, values in figures.items():
-        losses = ", ".join(f"{name} {value:.2f}" for name, value in values.items() if name in ("mlm", "sbo", "nsp"))
         how = "token masking of pairs" if way == "pairs" else f"{way} masking"
-        print(f"Held out, {how}: {losses} nats a masked piece (unigram {text.unigram_entropy:.2f}); "
-              f"{values['accuracy']:.0%} of the masked pieces named by the MLM head.")
+        print(f"Held out, {how}, in nats: MLM {values['mlm']:.2f} a masked piece "
+              f"(frequency alone {values['frequency']:.2f}, frequency by position {values['by_position']:.2f}); "
+              f"{values['accuracy']:.0%} named by the MLM head.")
+        if "sbo" in values:
+            print(f"  SBO {values['sbo']:.2f} a target (frequency alone {values['sbo_frequency']:.2f}, by position "
+                  f"{values['sbo_by_position']:.2f}); a target is a piece of a span with a neighbour on each side.")
+        if "nsp" in values:
+            print(f"  NSP {values['nsp']:.2f} a pair (a fair coin {math.log(2):.2f}).")
     start, end = 0, int(text.held_out.sentence_ends[0])
     ids = text.held_out.ids[start:end][:60].copy()
     first = len(ids) // 2
@@ -259,7 +261,10 @@ def card(run, options: argparse.Namespace, text, model, figures: dict, line: dic
     corpus = Path(options.corpus).name
     licence = "CC BY 4.0, as the almanac's" if corpus == "almanac" else "the licence of the text applies"
     measured = (
-        "Held-out losses in nats, every chosen piece replaced by [MASK]; `accuracy` is the share named by the MLM head"
+        "Held-out losses in nats, every chosen piece replaced by [MASK]: `mlm` of a chosen piece, `sbo` of a boundary "
+        "target, `loss` what is trained (both sums over the number of chosen pieces); `accuracy` is the share named by "
+        "the MLM head; `frequency` and `by_position` are what two tables without context reach on the same pieces, "
+        "`sbo_frequency` and `sbo_by_position` on the boundary targets"
     )
     return (f"# {run.objective}, pre-trained by `python -m spanbert_tutorial pretrain`\n\n"
             f"Text: {corpus}; {len(text.train.ids):,} pieces, cased vocabulary of {len(text.wordpiece):,}; "

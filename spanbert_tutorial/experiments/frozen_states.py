@@ -8,8 +8,9 @@ Shapes: B batch, n sequence, H hidden, L layers.
 """
 
 import copy
+import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +19,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from spanbert_tutorial import almanac
+from spanbert_tutorial.ablation import paired_interval
 from spanbert_tutorial.almanac import split_sentences
 from spanbert_tutorial.almanac_world import LABELS
 from spanbert_tutorial.bert import BertEncoder, initialise
@@ -150,6 +152,16 @@ class Tagger(nn.Module):
         """batch: that of `tag_batch`. Returns the mean loss over its pieces."""
         logits = self.classifier(self.encoder(batch["ids"], None, batch["real"]))
         return {"loss": F.cross_entropy(logits.flatten(0, 1), batch["tags"].flatten(), ignore_index=NO_TARGET)}
+
+
+def resampled_interval(first: Sequence[float], second: Sequence[float], test_to_train: float) -> tuple[float, float]:
+    """Mean of first − second over paired random splits of *one* collection, and half the width of its 95 % interval.
+
+    Such splits overlap, so their differences are alike and `ablation.paired_interval` is too narrow. The corrected
+    resampled t-test of Nadeau and Bengio (Machine Learning 52, 2003) takes the variance times 1/J + test_to_train in
+    place of 1/J, for J splits with `test_to_train` cases to test on for each case to learn from."""
+    mean, half = paired_interval(first, second)
+    return mean, half * math.sqrt(1 + test_to_train * len(first))
 
 
 # --- both tasks, every seed -------------------------------------------------------------------------------------

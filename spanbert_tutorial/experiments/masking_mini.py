@@ -8,7 +8,7 @@ or a random one, the same places for all; and what becomes of names of two piece
 """
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 from itertools import chain
 from pathlib import Path
@@ -19,6 +19,7 @@ import torch
 import torch.nn.functional as F
 
 from spanbert_tutorial import almanac, runs
+from spanbert_tutorial.context_free import context_free
 from spanbert_tutorial.experiments import two_gaps
 from spanbert_tutorial.experiments.continued import START, command, curve, keep, rounded, with_shares
 from spanbert_tutorial.experiments.names import named_blocks
@@ -34,16 +35,32 @@ SEEDS, ROWS, GAPS = 5, 64, 1_000
 SHORT = replace(START, steps=50)
 
 
+def chosen_tokens(text: runs.Text, length: int = START.length) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """ids [B,n], selected bool [B,n] and lengths [B] of all held-out blocks: the same tokens for every model."""
+    data = PretrainingData(text.held_out, text.wordpiece, Objective.named("mlm"), length, ROWS)
+    choose = np.random.default_rng(1)
+    for start in range(0, len(data), ROWS):
+        ids, lengths = gather(text.held_out, data.segments[0][start : start + ROWS], text.wordpiece.pad_id)
+        yield ids, data.objective.masking.select_batch(text.wordpiece.word_starts(ids), lengths, choose), lengths
+
+
+def without_context(text: runs.Text, length: int = START.length) -> dict[str, float]:
+    """What is reached at these tokens by somebody who sees nothing: the share of the commonest of them, and the
+    accuracy of a table that knows how frequent each piece is at each position (see `context_free`)."""
+    chosen = [(selected.nonzero()[1] + 1, ids[selected]) for ids, selected, _ in chosen_tokens(text, length)]
+    positions, ids = (np.concatenate(part) for part in zip(*chosen, strict=True))
+    tables = context_free(PretrainingData(text.train, text.wordpiece, Objective.named("mlm"), length, ROWS))
+    guesses = tables.by_position.argmax(axis=1)[positions]
+    return {"one piece": np.bincount(ids).max() / len(ids), "by position": float((guesses == ids).mean())}
+
+
 @torch.no_grad()
 def by_input(model: PretrainingModel, text: runs.Text, length: int = START.length) -> dict[str, dict[str, float]]:
     """Mean loss in nats and accuracy at the same chosen tokens of all held-out blocks, for each of `SHOWN`."""
-    data = PretrainingData(text.held_out, text.wordpiece, Objective.named("mlm"), length, ROWS)
     results = {}
     for shown, shares in SHOWN.items():
-        choose, draw, losses, right = np.random.default_rng(1), np.random.default_rng(2), [], []
-        for start in range(0, len(data), ROWS):
-            ids, lengths = gather(text.held_out, data.segments[0][start : start + ROWS], text.wordpiece.pad_id)
-            selected = data.objective.masking.select_batch(text.wordpiece.word_starts(ids), lengths, choose)
+        draw, losses, right = np.random.default_rng(2), [], []
+        for ids, selected, lengths in chosen_tokens(text, length):
             options = {"mask_id": text.wordpiece.mask_id, "random_ids": text.train.ids, "unit": "token"}
             batch = assemble([(ids, corrupt(ids, selected, draw, **options, shares=shares), selected, lengths)],
                              text.wordpiece)  # fmt: skip

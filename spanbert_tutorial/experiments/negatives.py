@@ -4,7 +4,7 @@ SQuAD 2.0 itself. Chapter: `book/tasks/squad`.
     python -m spanbert_tutorial.experiments.negatives --data FOLDER --output FILE
 
 Two guessers that learn nothing, on a half of the development set; and the shipped model fine-tuned on SQuAD 2.0, on
-the articles of that half that it was not trained on, beside the guessers on these. Measure: AUC of the null scores
+the articles of that half that it was not trained on, beside the guessers on these. Measure: AUC of the null odds
 against the answerable questions of the same texts, with 95 % bootstrap intervals over articles. The guessers
 weigh words by the contexts of all articles.
 """
@@ -35,7 +35,7 @@ from spanbert_tutorial.tasks.squad_negatives import (
 
 MODEL = "spanbert-mini-squad2"
 DRAWS = 1_000
-NullScores = Callable[[Sequence[Question]], list[float]]
+NullOdds = Callable[[Sequence[Question]], list[float]]
 
 
 def kinds_of(questions: Sequence[Question]) -> dict[str, list[Question]]:
@@ -55,7 +55,7 @@ def weights_of(questions: Sequence[Question]) -> WordWeights:
 
 
 def bootstrap(having: dict[str, list[float]], without: dict[str, list[float]]) -> list[float]:
-    """95 % interval of the AUC when articles are drawn with replacement. having, without: null scores by article."""
+    """95 % interval of the AUC when articles are drawn with replacement. having, without: null odds by article."""
     rng, titles = np.random.default_rng(1), sorted(having)
     values = []
     for _ in range(DRAWS):
@@ -80,16 +80,16 @@ def by_article(questions: Sequence[Question], scores: Sequence[float]) -> dict[s
     return groups
 
 
-def compare(questions: Sequence[Question], null_scores: NullScores) -> dict[str, dict]:
+def compare(questions: Sequence[Question], null_odds: NullOdds) -> dict[str, dict]:
     """AUC and interval of every kind, and `before`: the AUC of the questions that the kind was made from."""
     answerable = [question for question in questions if question.answers]
-    scores = dict(zip((question.id for question in answerable), null_scores(answerable), strict=True))
+    scores = dict(zip((question.id for question in answerable), null_odds(answerable), strict=True))
     having, result = by_article(answerable, list(scores.values())), {}
     for kind, group in kinds_of(questions).items():
-        nulls = null_scores(group)
+        odds = null_odds(group)
         sources = [scores[number] for q in group if (number := q.id.removesuffix(f"-{q.category}")) in scores]
-        result[kind] = {"questions": len(group), "auc": round(auc(list(scores.values()), nulls), 4),
-                        "interval": bootstrap(having, by_article(group, nulls))}
+        result[kind] = {"questions": len(group), "auc": round(auc(list(scores.values()), odds), 4),
+                        "interval": bootstrap(having, by_article(group, odds))}
         if sources:
             result[kind]["before"] = round(auc(list(scores.values()), sources), 4)
     return result
@@ -105,8 +105,8 @@ def run_all(data: Path, output: Path) -> None:
         _, odds = predictions(score_windows(answerer, group))
         return [odds[question.id] for question in group]
 
-    guessers: dict[str, NullScores] = {
-        name: lambda group, guess=guess: [guess(question, weights).null_score for question in group]
+    guessers: dict[str, NullOdds] = {
+        name: lambda group, guess=guess: [guess(question, weights).null_odds for question in group]
         for name, guess in (("lexical", lexical_guess), ("type", type_guess))}
     results = {name: compare(questions, guesser) for name, guesser in guessers.items()}
     results |= {f"{name}, unseen": compare(unseen, guesser) for name, guesser in guessers.items()}

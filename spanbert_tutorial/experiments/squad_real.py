@@ -94,7 +94,7 @@ def guessed(guess: Callable, questions: Sequence[Question]) -> Guessed:
     weights = WordWeights(sorted({question.context for question in questions}))
     guesses = {question.id: guess(question, weights) for question in questions}
     texts = {number: one.text for number, one in guesses.items()}
-    return texts, questions, {number: one.null_score for number, one in guesses.items()}
+    return texts, questions, {number: one.null_odds for number, one in guesses.items()}
 
 
 def all_questions(folder: Path) -> dict[str, list[Question]]:

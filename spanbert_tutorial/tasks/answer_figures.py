@@ -49,7 +49,7 @@ def score_windows(answerer: QuestionAnswerer, questions: Sequence[Question], bat
 def predictions(
     scored: Sequence[Scored], null: Callable[[np.ndarray], float] = np.min
 ) -> tuple[dict[str, str], dict[str, float]]:
-    """By id the text of the best span, and null score − its score.
+    """By id the text of the best span, and the null odds: null score − its score.
 
     null: makes one null score of those of the windows; `np.min` is right, `np.max` a common mistake.
     """

@@ -97,7 +97,7 @@ def fine_tune(
     """Trains encoder (in place) and a new head. settings: batches hold about `batch_size` × `length` tokens; `stride`
     has no meaning here."""
     data = ClassificationData(examples, wordpiece, settings)
-    model, history = fit(lambda below: ClassificationModel(below, len(data.labels)), encoder, data, settings)
+    model, history = fit(lambda: ClassificationModel(encoder, len(data.labels)), data, settings)
     return Classifier(model, wordpiece, data.labels, settings.length), history
 
 

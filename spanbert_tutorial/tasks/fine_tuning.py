@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from spanbert_tutorial.batches import Batches
-from spanbert_tutorial.bert import BertEncoder, set_dropout
+from spanbert_tutorial.bert import set_dropout
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.snapshots import Snapshots
 from spanbert_tutorial.training import History, Recipe, processes, train
@@ -70,18 +70,17 @@ def one_process() -> None:
 
 
 def fit(
-    head: Callable[[BertEncoder], Model],
-    encoder: BertEncoder,
+    head: Callable[[], Model],
     data,
     settings: FineTuning,
     snapshots: Snapshots | None = None,
 ) -> tuple[Model, History]:
-    """Trains encoder (in place) under a new head, that is a model made of the encoder. data: in the form that
-    `batches.Batches` draws from. Raises InputError in one of several processes."""
+    """Trains the model that `head` gives: an encoder under a new head, or one of before, to go on with. data: in the
+    form that `batches.Batches` draws from. Raises InputError in one of several processes."""
     one_process()
     with torch.random.fork_rng():
         torch.manual_seed(settings.seed)
-        model = head(encoder)
+        model = head()
         set_dropout(model, settings.dropout)
         batches = Batches(data, np.random.default_rng(settings.seed))
         history = train(model, batches, settings.recipe(int(sum(data.lengths()))), snapshots=snapshots)

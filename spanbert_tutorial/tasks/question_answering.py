@@ -124,18 +124,21 @@ def target(window: Window, pieces: tuple[int, int] | None) -> tuple[int, int]:
 
 
 def fine_tune(
-    encoder: BertEncoder,
+    start: BertEncoder | QuestionAnsweringModel,
     wordpiece: WordPiece,
     questions: Sequence[Question],
     settings: FineTuning,
     snapshots: Snapshots | None = None,
 ) -> tuple["QuestionAnswerer", History]:
-    """Trains encoder (in place) and a new head on questions; returns what answers, and the history of the losses."""
+    """Trains `start` (in place) on questions: an encoder under a new head, or a model of before with the head that it
+    has. Returns what answers, and the history of the losses."""
+    encoder = start if isinstance(start, BertEncoder) else start.encoder
     if settings.length > (most := encoder.config.max_position_embeddings):
         raise InputError(f"windows of {settings.length} positions are longer than the encoder's {most}: give less.")
     check_vocabulary(wordpiece, encoder)
     data = QuestionAnsweringData(questions, wordpiece, settings)
-    model, history = fit(QuestionAnsweringModel, encoder, data, settings, snapshots)
+    new = isinstance(start, BertEncoder)
+    model, history = fit(lambda: QuestionAnsweringModel(start) if new else start, data, settings, snapshots)
     return QuestionAnswerer(model, wordpiece, settings.length, settings.stride), history
 
 

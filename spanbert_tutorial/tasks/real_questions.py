@@ -1,22 +1,25 @@
 """Training on real questions, in stages, and scores that can be trusted: a threshold from other questions, intervals
-over articles. Chapter: `book/tasks/real_questions`.
+over articles; and where the errors are. Chapter: `book/tasks/real_questions`.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from spanbert_tutorial.bert import BertEncoder
+from spanbert_tutorial.corpora import split_sentences
+from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.tasks import squad
 from spanbert_tutorial.tasks.answer_figures import predictions, score_windows
 from spanbert_tutorial.tasks.fine_tuning import FineTuning
-from spanbert_tutorial.tasks.question_answering import PRESETS, QuestionAnswerer, fine_tune
+from spanbert_tutorial.tasks.question_answering import PRESETS, QuestionAnswerer, QuestionAnsweringModel, fine_tune
 from spanbert_tutorial.tasks.squad import Question
 from spanbert_tutorial.training import History
 from spanbert_tutorial.wordpiece import WordPiece
 
-Guessed = tuple[Mapping[str, str], Sequence[Question], Mapping[str, float]]  # texts and null scores by id
+Guessed = tuple[Mapping[str, str], Sequence[Question], Mapping[str, float]]  # texts and null odds by id
 
 # First questions made by rule, to learn to find what shares words with a question. Then real ones, and short windows
 # around the answers before full ones: for the same number of pieces a model meets more questions, each with fewer
@@ -30,18 +33,24 @@ STAGES = {
 
 
 def fine_tune_in_stages(
-    encoder: BertEncoder, wordpiece: WordPiece, questions: Sequence[Question], stages: Sequence[FineTuning]
+    start: BertEncoder | QuestionAnsweringModel,
+    wordpiece: WordPiece,
+    questions: Sequence[Question],
+    stages: Sequence[FineTuning],
 ) -> tuple[QuestionAnswerer, list[History]]:
-    """Trains encoder (in place) stage after stage, each with a new head; what answers is that of the last one."""
+    """Trains `start` (in place) stage after stage. An encoder gets a new head before the first one; from then on the
+    head stays."""
     histories = []
     for settings in stages:
-        answerer, history = fine_tune(encoder, wordpiece, questions, settings)
+        answerer, history = fine_tune(start, wordpiece, questions, settings)
+        start = answerer.model
         histories.append(history)
     return answerer, histories
 
 
 def answered(answerer: QuestionAnswerer, questions: Sequence[Question]) -> Guessed:
-    """What a model says: its best text for each question, and null score − score."""
+    """What a model says when it has to answer: its best text for each question; and the null odds, null score − best
+    score, by which a threshold may silence it."""
     texts, odds = predictions(score_windows(answerer, questions))
     return texts, questions, odds
 
@@ -60,3 +69,50 @@ def over_articles(values: Sequence[float], titles: Sequence[str], draws: int = 1
     sums, counts = (np.bincount(group, weights) for weights in (np.asarray(values, dtype=float), np.ones(len(group))))
     drawn = np.random.default_rng(seed).integers(len(names), size=(draws, len(names)))
     return np.percentile(sums[drawn].sum(1) / counts[drawn].sum(1), [2.5, 97.5]).tolist()
+
+
+# --- where the errors are ---------------------------------------------------------------------------------------
+
+ASKED = re.compile(r"\b(how (?:many|much)|who|what|which|when|where|why|how)\b")
+
+
+def question_word(question: str) -> str:
+    """The first question word ("who" also for whom and whose, "how many" also for how much), "" where there is none."""
+    found = ASKED.search(re.sub(r"\bwho(m|se)\b", "who", question.lower()))
+    return found[0].replace("how much", "how many") if found else ""
+
+
+def answer_words(question: Question) -> int:
+    """How many words the shortest right answer has. Raises InputError for a question without an answer."""
+    if not question.answers:
+        raise InputError(f"the question {question.id} has no answer: give one that has.")
+    return min(len(answer.text.split()) for answer in question.answers)
+
+
+def only_its_sentence(question: Question) -> Question:
+    """The oracle that finds: the same question, and as its context only the sentence in which its first answer stands
+    (the sentences, where it crosses an end); answers elsewhere are left out. Raises InputError for a question without
+    an answer."""
+    if not question.answers:
+        raise InputError(f"the question {question.id} has no answer: give one that has.")
+    first, last = question.answers[0].start, question.answers[0].start + len(question.answers[0].text)
+    begin, end, place = 0, len(question.context), 0
+    for sentence in split_sentences(question.context):
+        place = question.context.index(sentence, place)
+        if place <= first:
+            begin = place
+        place += len(sentence)
+        if place >= last:
+            end = place
+            break
+    inside = (answer for answer in question.answers if begin <= answer.start <= end - len(answer.text))
+    kept = tuple(replace(answer, start=answer.start - begin) for answer in inside)
+    return replace(question, context=question.context[begin:end], answers=kept)
+
+
+def risk(odds: Sequence[float], values: Sequence[float]) -> np.ndarray:
+    """The risk–coverage curve: if only the k questions with the least null odds are answered, how much do these lack of
+    100 on average? values: the score of each question if answered, in percent, 0 where there is no answer. float
+    [questions], for k = 1, 2, …"""
+    ordered = np.asarray(values, dtype=float)[np.argsort(odds, kind="stable")]
+    return 100 - np.cumsum(ordered) / np.arange(1, len(ordered) + 1)

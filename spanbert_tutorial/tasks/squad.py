@@ -23,7 +23,7 @@ __all__ = ["Answer", "Question", "best_threshold", "chosen_threshold", "exact_ma
            "majority_answer", "normalise", "read", "read_predictions", "read_several", "score", "write_predictions"]
 ARTICLES = re.compile(r"\b(a|an|the)\b")
 PUNCTUATION = str.maketrans("", "", string.punctuation)
-NEVER = -1e9  # a threshold far below every null score: no answer, whatever comes; JSON cannot hold -inf
+NEVER = -1e9  # a threshold far below all null odds: no answer, whatever comes; JSON cannot hold -inf
 
 
 def read_predictions(path: str | Path, questions: Sequence[Question]) -> dict[str, str]:
@@ -65,11 +65,11 @@ def check_predictions(
             raise InputError(f"ids that are {what}: {len(ids)} ({some}); give one {remedy}.")
 
 
-def check_null_scores(null_scores: Mapping[str, float], questions: Sequence[Question]) -> None:
+def check_null_odds(null_odds: Mapping[str, float], questions: Sequence[Question]) -> None:
     """Raises InputError unless there is a number for each question and no other."""
-    check_predictions(null_scores, questions, "null score for each question")
-    if wrong := [number for number, value in null_scores.items() if math.isnan(value)]:
-        raise InputError(f"the null score of {wrong[0]} is not a number: give one for each question.")
+    check_predictions(null_odds, questions, "number, the null odds, for each question")
+    if wrong := [number for number, value in null_odds.items() if math.isnan(value)]:
+        raise InputError(f"the null odds of {wrong[0]} are not a number: give one for each question.")
 
 
 def write_predictions(path: str | Path, predictions: Mapping[str, str]) -> None:
@@ -122,22 +122,23 @@ def raw_scores(predictions: Mapping[str, str], questions: Sequence[Question]) ->
 def score(
     predictions: Mapping[str, str],
     questions: Sequence[Question],
-    null_scores: Mapping[str, float] | None = None,
+    null_odds: Mapping[str, float] | None = None,
     threshold: float | None = None,
 ) -> dict[str, float]:
     """Exact match and F1 in percent over all questions, and apart over those with answers (`HasAns_…`) and without
     (`NoAns_…`), where there are such; with the official names.
 
-    null_scores: how strongly each question seems to have no answer; above `threshold` a question counts as left
-    without answer: right if it has none, wrong if it has one (also one that is empty once normalised; as official).
-    Raises InputError when there are no questions, ids do not fit, or of null scores and threshold one is missing.
+    null_odds: how strongly each question seems to have no answer, of a model its null score minus the score of its best
+    answer; above `threshold` a question counts as left without answer: right if it has none, wrong if it has one (also
+    one that is empty once normalised; as official). Raises InputError when there are no questions, ids do not fit, or
+    of null odds and threshold one is missing.
     """
     raw = raw_scores(predictions, questions)
-    if (null_scores is None) != (threshold is None):
-        raise InputError("null scores and a threshold work together only: give both, or neither.")
-    if null_scores is not None:
-        check_null_scores(null_scores, questions)
-        raw = {name: {q.id: float(not q.answers) if null_scores[q.id] > threshold else values[q.id] for q in questions}
+    if (null_odds is None) != (threshold is None):
+        raise InputError("null odds and a threshold work together only: give both, or neither.")
+    if null_odds is not None:
+        check_null_odds(null_odds, questions)
+        raw = {name: {q.id: float(not q.answers) if null_odds[q.id] > threshold else values[q.id] for q in questions}
                for name, values in raw.items()}
     groups = {"": list(questions)} | {prefix: group for prefix, group in answerable(questions).items() if group}
     result: dict[str, float] = {}
@@ -153,41 +154,41 @@ def answerable(questions: Sequence[Question]) -> dict[str, list[Question]]:
 
 
 def best_threshold(
-    predictions: Mapping[str, str], questions: Sequence[Question], null_scores: Mapping[str, float], measure: str = "f1"
+    predictions: Mapping[str, str], questions: Sequence[Question], null_odds: Mapping[str, float], measure: str = "f1"
 ) -> tuple[float, float]:
-    """(best score in percent, its threshold): the highest that any threshold on `null_scores` gives to THESE questions.
+    """(best score in percent, its threshold): the highest that any threshold on `null_odds` gives to THESE questions.
 
     The official evaluation's `best_f1` and `best_exact`. A score with a threshold tuned on the same questions flatters;
     tune on one part and `score` another. As there, the search begins with "" for every question, at threshold 0, and
-    takes the questions one by one, from the least null score on; so between questions with EQUAL null scores it may
+    takes the questions one by one, from the least null odds on; so between questions with EQUAL null odds it may
     find a score that no threshold reaches. Raises InputError when ids do not fit.
     """
     raw = raw_scores(predictions, questions)[measure]
-    check_null_scores(null_scores, questions)
+    check_null_odds(null_odds, questions)
     has_answer = {q.id: bool(q.answers) for q in questions}
     now = best = sum(not has for has in has_answer.values())
     threshold = 0.0
-    for number in sorted(null_scores, key=null_scores.__getitem__):  # equal ones in the order of `null_scores`
+    for number in sorted(null_odds, key=null_odds.__getitem__):  # equal ones in the order of `null_odds`
         now += raw[number] if has_answer[number] else -bool(predictions[number])
         if now > best:
-            best, threshold = now, null_scores[number]
+            best, threshold = now, null_odds[number]
     return 100 * best / len(questions), threshold
 
 
 def chosen_threshold(
-    predictions: Mapping[str, str], questions: Sequence[Question], null_scores: Mapping[str, float]
+    predictions: Mapping[str, str], questions: Sequence[Question], null_odds: Mapping[str, float]
 ) -> float:
     """The threshold with the best F1 on these questions, to use on others. Unlike the official search it takes equal
-    null scores together; and where nothing beats "" for every question, it is NEVER. Raises InputError when ids do not
+    null odds together; and where nothing beats "" for every question, it is NEVER. Raises InputError when ids do not
     fit."""
-    check_null_scores(null_scores, questions)
+    check_null_odds(null_odds, questions)
     gains: Counter[float] = Counter()
     for number, value in raw_scores(predictions, questions)["f1"].items():
-        gains[null_scores[number]] += value
+        gains[null_odds[number]] += value
     for question in questions:
-        gains[null_scores[question.id]] -= not question.answers
+        gains[null_odds[question.id]] -= not question.answers
     ordered = sorted(gains)
-    totals = list(accumulate(gains[null_score] for null_score in ordered))
+    totals = list(accumulate(gains[odds] for odds in ordered))
     return ordered[totals.index(max(totals))] if max(totals) > 1e-9 else NEVER
 
 

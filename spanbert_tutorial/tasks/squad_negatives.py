@@ -58,10 +58,11 @@ def without_s(word: str) -> str:
 
 @dataclass(frozen=True)
 class Guess:
-    """An answer ("" where none was found) and how strongly the question seems to have none."""
+    """An answer ("" where none was found) and how strongly the question seems to have none: the number that a threshold
+    is compared with, as the null odds of a model are."""
 
     text: str
-    null_score: float
+    null_odds: float
 
 
 class WordWeights:
@@ -119,7 +120,7 @@ def new_stretches(question: Question, sentence: str) -> Iterator[tuple[str, str]
 
 
 def lexical_guess(question: Question, weights: WordWeights) -> Guess:
-    """The longest new stretch of the sentence with the largest overlap. Null score: minus that overlap."""
+    """The longest new stretch of the sentence with the largest overlap. Null odds: 0 minus that overlap."""
     share, sentence = by_overlap(question, weights)[0]
     texts = [text for text, _ in new_stretches(question, sentence)]
     return Guess(max(texts, key=len, default=""), -share)
@@ -133,7 +134,7 @@ def wanted_kind(question: str) -> str:
 
 
 def type_guess(question: Question, weights: WordWeights) -> Guess:
-    """The first new stretch of the kind asked for, from the largest overlap on. Null score: 0, or 1 without one."""
+    """The first new stretch of the kind asked for, from the largest overlap on. Null odds: 0, or 1 without one."""
     wanted = wanted_kind(question.question)
     for _, sentence in by_overlap(question, weights):
         for text, kinds in new_stretches(question, sentence):
@@ -237,11 +238,11 @@ RULES = {"opposite": opposite, "other name": other_name, "other number": other_n
 
 
 def auc(with_answer: Sequence[float], without: Sequence[float]) -> float:
-    """How often a question without an answer has the larger null score than one with; equal ones count half.
+    """How often a question without an answer has the larger null odds than one with; equal ones count half.
 
     Raises InputError when one side is empty.
     """
     if not len(with_answer) or not len(without):
-        raise InputError("the AUC compares two groups: give at least one null score of each.")
+        raise InputError("the AUC compares two groups: give at least one question of each.")
     difference = np.subtract.outer(np.asarray(without, dtype=float), np.asarray(with_answer, dtype=float))
     return float(((difference > 0) + 0.5 * (difference == 0)).mean())

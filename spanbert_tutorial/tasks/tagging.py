@@ -203,7 +203,7 @@ def fine_tune(
     """Trains encoder (in place) and a new head. settings: batches hold about `batch_size` × `length` tokens; `stride`
     has no meaning here."""
     data = TaggingData(texts, wordpiece, settings)
-    model, history = fit(lambda below: TaggingModel(below, len(data.tags)), encoder, data, settings)
+    model, history = fit(lambda: TaggingModel(encoder, len(data.tags)), data, settings)
     return Tagger(model, wordpiece, data.tags), history
 
 

@@ -1,0 +1,77 @@
+"""Losses of the shipped models of Wikipedia on text that they have not read, beside what frequencies alone reach on the
+same pieces. Chapter: `book/workshop/shipped_models`.
+
+    python -m spanbert_tutorial.experiments.shipped_losses --corpus WIKIPEDIA --valid FILE --output FILE
+
+WIKIPEDIA is the folder of `.jsonl` files that the models were trained on, FILE another such file; this project ships
+neither, only figures are kept. The tables without context (`context_free`) are fitted on the training text.
+"""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from spanbert_tutorial import ablation, runs
+from spanbert_tutorial.checkpoints import load_checkpoint, read_vocabulary
+from spanbert_tutorial.corpora import EncodedCorpus, documents, encode_corpus, split_sentences
+from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.experiments.continued import command, rounded
+from spanbert_tutorial.tasks.squad import read
+
+COMMAND = "python -m spanbert_tutorial.experiments.shipped_losses --corpus WIKIPEDIA --valid FILE --output FILE"
+OBJECTIVES = {"mini-start": "mlm", "bert-mini": "mlm+nsp", "spanbert-mini": "span+sbo"}
+MOST = {"held out": 100, "valid": 20, "reader": 2}  # batches of each text
+
+
+def run_of(name: str) -> runs.Run:
+    """The run of a shipped model, as far as measuring needs it: what it predicts, and batches of 16 × 256."""
+    return runs.Run(objective=OBJECTIVES[name], length=256, batch_size=16)
+
+
+def reader_articles() -> list[list[str]]:
+    """The sentences of each of the book's own short articles."""
+    articles: dict[str, dict[str, list[str]]] = {}
+    for question in read(data_path("reader", "reader.json")):
+        paragraphs = articles.setdefault(question.title, {})
+        paragraphs[question.context] = split_sentences(question.context)
+    return [sum(paragraphs.values(), []) for paragraphs in articles.values()]
+
+
+def losses(name: str, train: EncodedCorpus, texts: Mapping[str, EncodedCorpus]) -> dict[str, dict]:
+    """text → way of hiding → figures, as `runs.held_out` gives them with tables that are fitted on `train`."""
+    model, wordpiece = load_checkpoint(data_path("checkpoints", name))
+    return {part: runs.held_out(model, run_of(name), runs.Text(train, text, wordpiece), MOST[part], tables=True)
+            for part, text in texts.items()}  # fmt: skip
+
+
+def run_all(corpus: Path, valid: Path, output: Path) -> None:
+    """Encodes the texts, measures every model on each, and writes the figures to `output`."""
+    wordpiece = read_vocabulary(data_path("checkpoints", "mini-start"))
+    left_out = set(data_path("squad_dev_titles.txt").read_text(encoding="utf-8").splitlines())
+    with TemporaryDirectory() as scratch:
+        encode = wordpiece.encode_many, len(wordpiece)
+        text = runs.open_text(str(corpus), Path(scratch, "corpus"), data_path("checkpoints", "mini-start"), 0, left_out)
+        texts = {"held out": text.held_out}
+        texts["valid"] = encode_corpus(documents(valid), *encode, Path(scratch, "valid"))
+        texts["reader"] = encode_corpus(reader_articles(), *encode, Path(scratch, "reader"))
+        content = {
+            "command": COMMAND,
+            "surroundings": ablation.surroundings(),
+            "train": {"documents": len(text.train.document_ends), "pieces": len(text.train.ids)},
+            "texts": {name: {"documents": len(part.document_ends), "pieces": len(part.ids), "batches": MOST[name]}
+                      for name, part in texts.items()},
+            "losses": {name: rounded(losses(name, text.train, texts)) for name in OBJECTIVES},
+        }  # fmt: skip
+        del text, texts  # closes their files, or Windows could not remove them
+    ablation.write_whole(output, content)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    inputs = {"corpus": "folder of .jsonl files that the models were trained on", "valid": "another such file"}
+    return command("Losses of the shipped models of Wikipedia, beside two tables without context.", run_all, None,
+                   arguments, **inputs)  # fmt: skip
+
+
+if __name__ == "__main__":
+    sys.exit(main())
