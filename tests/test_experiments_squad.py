@@ -3,6 +3,7 @@
 import json
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -53,24 +54,47 @@ def test_a_stopped_run_goes_on_where_it_was(tmp_path, monkeypatch):
     monkeypatch.setattr(squad_real, "runs_of", runs_of)
     monkeypatch.setattr(squad_real, "all_questions", lambda folder: {"squad1 test": TEST})
     monkeypatch.setattr(squad_real, "baselines", lambda data: {})
-    output, made = tmp_path / "squad.json", tmp_path / "made.json"
+    output, made, easy = (tmp_path / f"{name}.json" for name in ("squad", "made", "easy"))
     write(made, TEST, "made")
+    write(easy, TEST[:1], "easy")
     with pytest.raises(KeyboardInterrupt):
-        squad_real.run_all(tmp_path, made, tmp_path, output, 1)
+        squad_real.run_all(tmp_path, easy, made, tmp_path, output, 1)
     assert len(json.loads(output.read_text())["rows"]) == 2
-    squad_real.run_all(tmp_path, made, tmp_path, output, 1)
+    squad_real.run_all(tmp_path, easy, made, tmp_path, output, 1)
     assert json.loads(output.read_text())["questions"]["made train"] == [3, 1]
     rows = json.loads(output.read_text())["rows"]
     assert [row["start"] for row in rows] == list(squad_real.STARTS)
     assert asked[2:] == [("new weights", 0)] * 2
     write(made, TEST[:2], "made")
     with pytest.raises(InputError, match="runs on other questions"):
-        squad_real.run_all(tmp_path, made, tmp_path, output, 1)
+        squad_real.run_all(tmp_path, easy, made, tmp_path, output, 1)
+    write(made, TEST, "made")
+    monkeypatch.setitem(squad_real.STAGES, "made", squad_real.STAGES["made"] * 2)
+    with pytest.raises(InputError, match="in other stages"):
+        squad_real.run_all(tmp_path, easy, made, tmp_path, output, 1)
+
+
+def test_one_head_goes_through_all_stages(tmp_path, monkeypatch):
+    """Each task goes on with the very model of the task before."""
+    started, model = [], SimpleNamespace()
+    histories = [SimpleNamespace(steps=[1], mean=lambda name, last: 1.0)]
+
+    def stages(start, wordpiece, questions, settings):
+        started.append(start)
+        return SimpleNamespace(model=model), histories * len(settings)
+
+    monkeypatch.setattr(squad_real, "start", lambda name, seed: ("encoder", None))
+    monkeypatch.setattr(squad_real, "fine_tune_in_stages", stages)
+    monkeypatch.setattr(squad_real, "scored", lambda *_: {"f1": 1.0})
+    data = {f"{task} {part}": TEST for task in squad_real.STAGES for part in ("train", "test")}
+    rows = squad_real.runs_of("bert-mini", 1, data, tmp_path)
+    assert [row["task"] for row in rows] == ["easy", "made", "squad1", "squad2"] == list(squad_real.STAGES)
+    assert started == ["encoder", model, model, model]
 
 
 def test_a_missing_folder_is_named(tmp_path, capsys):
-    options = [f"--{name}={tmp_path}" for name in ("data", "made", "models")] + [f"--output={tmp_path / 'out.json'}"]
-    assert squad_real.main(options) == 2
+    options = [f"--{name}={tmp_path}" for name in ("data", "easy", "made", "models")]
+    assert squad_real.main([*options, f"--output={tmp_path / 'out.json'}"]) == 2
     assert "does not exist" in capsys.readouterr().err
 
 

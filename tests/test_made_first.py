@@ -9,6 +9,7 @@ import torch
 
 from spanbert_tutorial.bert import BertEncoder, EncoderConfig
 from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.experiments import made_first, squad_real
 from spanbert_tutorial.tasks.squad import read
 from spanbert_tutorial.tasks.squad_files import write
@@ -23,7 +24,7 @@ def tiny(name="spanbert-mini", seed=0):
     return BertEncoder(config, torch.Generator().manual_seed(seed)), WORDPIECE
 
 
-GROUPS = {"real": QUESTIONS[:40], "made": QUESTIONS[50:80], "test": QUESTIONS[40:50]}
+GROUPS = {"real": QUESTIONS[:40], "made": QUESTIONS[50:80], "easy": QUESTIONS[80:100], "test": QUESTIONS[40:50]}
 
 
 @pytest.mark.parametrize("arm", made_first.ARMS)
@@ -40,19 +41,23 @@ def test_a_stopped_command_goes_on_and_seeds_repeat(tmp_path, monkeypatch):
     monkeypatch.setattr(made_first, "split", lambda folder: (QUESTIONS[:40], QUESTIONS[40:50]))
     monkeypatch.setattr(squad_real, "start", tiny)
     monkeypatch.setattr(made_first.one, "__defaults__", (2_000,))
-    output, made = tmp_path / "first.json", tmp_path / "made.json"
-    write(made, GROUPS["made"], "made")
-    made_first.run_all(tmp_path, made, output, 1)
+    output, *files = (tmp_path / f"{name}.json" for name in ("first", "easy", "made"))
+    for file in files:
+        write(file, GROUPS[file.stem], "made")
+    made_first.run_all(tmp_path, *files, output, 1)
     first = json.loads(output.read_text(encoding="utf-8"))
     assert [row["arm"] for row in first["rows"]] == list(made_first.ARMS)
     output.write_text(json.dumps({**first, "rows": first["rows"][1:]}), encoding="utf-8")
-    made_first.run_all(tmp_path, made, output, 1)
+    made_first.run_all(tmp_path, *files, output, 1)
     again = json.loads(output.read_text(encoding="utf-8"))["rows"]
     assert again == first["rows"][1:] + first["rows"][:1]
+    monkeypatch.setattr(made_first, "PIECES", 1)
+    with pytest.raises(InputError, match="of other settings"):
+        made_first.run_all(tmp_path, *files, output, 1)
 
 
 def test_a_missing_folder_is_named(tmp_path, capsys):
-    assert made_first.main([f"--{name}={tmp_path / name}" for name in ("data", "made", "output")]) == 2
+    assert made_first.main([f"--{name}={tmp_path / name}" for name in ("data", "easy", "made", "output")]) == 2
     assert "does not exist" in capsys.readouterr().err
 
 

@@ -50,12 +50,13 @@ def test_a_hidden_stretch_is_a_run_of_names_and_numbers_or_a_few_words():
         assert len(words) <= 4 and not {words[0].lower(), words[-1].lower()} & made.SMALL_WORDS
 
 
-def test_a_question_holds_a_part_of_the_other_words_and_none_of_the_answer():
-    place = LONG.index("Anna Sorel")
-    asked = [made.question_words(LONG, "Anna Sorel", place, "name", np.random.default_rng(seed)) for seed in range(300)]
+@pytest.mark.parametrize("kept", [made.USUAL, made.EASY])
+def test_a_question_holds_a_part_of_the_other_words_and_none_of_the_answer(kept):
+    place, rngs = LONG.index("Anna Sorel"), map(np.random.default_rng, range(300))
+    asked = [made.question_words(LONG, "Anna Sorel", place, "name", rng, *kept) for rng in rngs]
     rest = [question.removesuffix("?").split()[1:] for question in asked]
     assert not {"Anna", "Sorel"} & {word for words in rest for word in words}
-    share = min(made.KEPT, made.MOST_KEPT / 15)
+    share = min(kept[0], kept[1] / 15)
     assert np.mean([len(words) for words in rest]) == pytest.approx(15 * share, rel=0.1)
     swapped = [words.index("sons") < words.index("mill") for words in rest if {"sons", "mill"} <= set(words)]
     assert 0.35 < np.mean(swapped) < 0.65
@@ -71,8 +72,15 @@ def test_a_sentence_that_is_one_name_asks_with_its_question_word_alone():
 
 def test_long_sentences_do_not_make_long_questions():
     sentence = " ".join(f"word{i}" for i in range(100))
-    lengths = [len(made.question_words(sentence, "word3", 18, "", np.random.default_rng(i)).split()) for i in range(50)]
-    assert np.mean(lengths) == pytest.approx(1 + made.MOST_KEPT, rel=0.15)
+    for kept in (made.USUAL, made.EASY):
+        asked = [made.question_words(sentence, "word3", 18, "", np.random.default_rng(i), *kept) for i in range(50)]
+        assert np.mean([len(question.split()) for question in asked]) == pytest.approx(1 + kept[1], rel=0.15)
+
+
+def test_easy_questions_keep_more_words_of_the_same_sentences(corpus):
+    usual, easy = (list(made.made_questions(documents(corpus), easy=easy)) for easy in (False, True))
+    lengths = [np.mean([len(question.question.split()) for question in some]) for some in (usual, easy)]
+    assert len(usual) == len(easy) and lengths[1] > 1.4 * lengths[0]
 
 
 def test_passages_hold_whole_sentences_and_leave_out_none_that_fits():

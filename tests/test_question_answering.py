@@ -226,7 +226,7 @@ def test_scores_that_are_no_numbers_are_refused(wordpiece):
 
 
 def test_a_foreign_vocabulary_is_named_before_the_training(wordpiece, monkeypatch):
-    monkeypatch.setattr(qa, "fit", lambda *given: (qa.QuestionAnsweringModel(given[1]), None))
+    monkeypatch.setattr(qa, "fit", lambda head, *_: (head(), None))
     encoder = BertEncoder(EncoderConfig.tiny(vocab_size=8_000, num_hidden_layers=1))
     with pytest.warns(UserWarning, match="only 2,000 pieces and the model 8,000"):
         qa.fine_tune(encoder, wordpiece, [Question("q", QUESTION, CONTEXT)], qa.FineTuning())

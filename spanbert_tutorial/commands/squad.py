@@ -61,6 +61,7 @@ def add_make_options(parser: argparse.ArgumentParser) -> None:
     """Options of `make-questions`."""
     parser.add_argument("--corpus", required=True, help="text file, .jsonl file, a folder of them, or a hub name")
     parser.add_argument("--leave-out", help="file of document titles to leave out, one a line")
+    parser.add_argument("--easy", action="store_true", help="keep nearly all words of a sentence: to begin with")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", required=True, help="SQuAD file to write (.json, also .xz, .gz)")
 
@@ -252,7 +253,8 @@ def make_questions(options: argparse.Namespace) -> None:
     if options.seed < 0:
         raise InputError(f"seed is {options.seed}: give a number from 0 on.")
     output, texts = check_output(options.output), documents(options.corpus, read_titles(options.leave_out))
-    questions = [*tqdm(made.made_questions(texts, options.seed), unit=" questions", file=sys.stdout, mininterval=0.5)]
+    stream = made.made_questions(texts, options.seed, easy=options.easy)
+    questions = [*tqdm(stream, unit=" questions", file=sys.stdout, mininterval=0.5)]
     if not questions:
         raise InputError(f"no sentence of {options.corpus} has {made.FEWEST_WORDS} to {made.MOST_WORDS} words: give "
                          "running text.")

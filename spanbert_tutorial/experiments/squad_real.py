@@ -1,14 +1,16 @@
 """Question answering on real questions: two pre-trained starts and new weights, several seeds, and baselines that learn
 nothing. Chapter: `book/tasks/real_questions`.
 
+    python -m spanbert_tutorial make-questions --corpus WIKIPEDIA --leave-out data/squad_titles.txt --easy --output EASY
     python -m spanbert_tutorial make-questions --corpus WIKIPEDIA --leave-out data/squad_titles.txt --output MADE
-    python -m spanbert_tutorial.experiments.squad_real --data FOLDER --made MADE --models FOLDER --output FILE
+    python -m spanbert_tutorial.experiments.squad_real \\
+        --data FOLDER --easy EASY --made MADE --models FOLDER --output FILE
 
-First on questions made by rule, from articles of other titles than SQuAD's. Then SQuAD 1.1: trained on a part of its
-training set and two further sets, in short windows around the answers, then in full ones; scored on a half of its
-development set, before and after. Then SQuAD 2.0: each model of before is trained on, on articles of the 2.0 files, and
-scored on other articles; the threshold for "no answer" is chosen on a third group. A stopped command goes on where it
-was.
+First on questions made by rule, from articles of other titles than SQuAD's, easy ones before. Then SQuAD 1.1: trained
+on a part of its training set and two further sets, in short windows around the answers, then in full ones; scored on a
+half of its development set, before and after. Then SQuAD 2.0: each model of before is trained on, on articles of the
+2.0 files, and scored on other articles; the threshold for "no answer" is chosen on a third group. One head goes through
+all stages. A stopped command goes on where it was.
 """
 
 import json
@@ -39,7 +41,8 @@ TRAIN = ("train-v1.1-part", "squadshifts-reddit", "squadshifts-amazon_reviews")
 TEST = "dev-v1.1-half"
 WITH_UNANSWERABLE = ("train-v2.0-part", "dev-v2.0-half")
 SEEDS = 3
-COMMAND = "python -m spanbert_tutorial.experiments.squad_real --data FOLDER --made MADE --models FOLDER --output FILE"
+INPUTS = "--data FOLDER --easy EASY --made MADE --models FOLDER --output FILE"
+COMMAND = f"python -m spanbert_tutorial.experiments.squad_real {INPUTS}"
 
 
 def read(folder: Path, names: Sequence[str]) -> list[Question]:
@@ -103,18 +106,22 @@ def all_questions(folder: Path) -> dict[str, list[Question]]:
     return data | {f"squad2 {name}": group for name, group in by_article(folder).items()}
 
 
-def with_made(data: dict[str, list[Question]], made: Path) -> dict[str, list[Question]]:
-    """The same, and the made questions; the written ones of SQuAD 1.1 score what is learned from them, too."""
-    return {"made train": squad.read(made), "made test": data["squad1 test"], **data}
+def with_made(data: dict[str, list[Question]], **files: Path) -> dict[str, list[Question]]:
+    """The same, and the made questions of files by name; the written ones of SQuAD 1.1 score what is learned from
+    them, too."""
+    for name, file in files.items():
+        data = {f"{name} train": squad.read(file), f"{name} test": data["squad1 test"], **data}
+    return data
 
 
 def runs_of(name: str, seed: int, data: dict[str, list[Question]], models: Path) -> list[dict]:
     """Fine-tunes one start on made questions, SQuAD 1.1, 2.0; the models of the first seed are kept in `models`."""
-    encoder, wordpiece = start(name, seed)
+    model, wordpiece = start(name, seed)
     rows = []
     for task, stages in STAGES.items():
         stages = [replace(stage, seed=seed) for stage in stages]
-        answerer, histories = fine_tune_in_stages(encoder, wordpiece, data[f"{task} train"], stages)
+        answerer, histories = fine_tune_in_stages(model, wordpiece, data[f"{task} train"], stages)
+        model = answerer.model  # with its head
         taken = [{"settings": asdict(settings), "steps": len(history.steps), "loss": history.mean("loss", 100)}
                  for settings, history in zip(stages, histories, strict=True)]
         result = scored(answerer, data[f"{task} test"], data.get(f"{task} tune", ()))
@@ -127,7 +134,7 @@ def runs_of(name: str, seed: int, data: dict[str, list[Question]], models: Path)
     return rows
 
 
-def run_all(data: Path, made: Path, models: Path, output: Path, seeds: int) -> None:
+def run_all(data: Path, easy: Path, made: Path, models: Path, output: Path, seeds: int) -> None:
     """Everything that `output` does not hold yet; it is written whole after each start and seed."""
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
@@ -135,12 +142,14 @@ def run_all(data: Path, made: Path, models: Path, output: Path, seeds: int) -> N
         content = json.loads(output.read_text(encoding="utf-8")) if output.exists() else {}
     except (OSError, ValueError) as error:
         raise InputError(f"{output} or {models} cannot be used ({error}): give others.") from error
-    groups = with_made(all_questions(data), made)
+    groups = with_made(all_questions(data), made=made, easy=easy)
     counts = {name: [len(group), sum(not q.answers for q in group)] for name, group in groups.items()}
-    if content.get("questions", counts) != counts:
-        raise InputError(f"{output} holds runs on other questions: give another --output.")
+    stages = {task: [asdict(stage) for stage in some] for task, some in STAGES.items()}
+    asked = {"questions": counts, "stages": json.loads(json.dumps(stages))}
+    if content and {name: content.get(name) for name in asked} != asked:
+        raise InputError(f"{output} holds runs on other questions or in other stages: give another --output.")
     if not content:
-        content = {"command": COMMAND, "surroundings": ablation.surroundings(), "questions": counts,
+        content = {"command": COMMAND, "surroundings": ablation.surroundings(), **asked,
                    "baselines": baselines(groups), "rows": []}
     done = {(row["start"], row["seed"]) for row in content["rows"]}
     for seed in range(seeds):
@@ -151,7 +160,8 @@ def run_all(data: Path, made: Path, models: Path, output: Path, seeds: int) -> N
 
 
 def main(arguments: list[str] | None = None) -> int:
-    inputs = {"data": "folder of SQuAD files (.json.xz)", "made": "SQuAD file of `make-questions`",
+    inputs = {"data": "folder of SQuAD files (.json.xz)", "easy": "SQuAD file of `make-questions --easy`",
+              "made": "SQuAD file of `make-questions`",
               "models": "folder for the models of the first seed"}
     return command("Question answering on SQuAD, several starts and seeds.", run_all, SEEDS, arguments, True, **inputs)
 

@@ -16,20 +16,25 @@ from spanbert_tutorial.tasks.squad_files import Answer, Question
 from spanbert_tutorial.tasks.squad_negatives import SMALL_WORDS, WORD, stretches
 
 MOST_WORDS, FEWEST_WORDS = 110, 8  # of a context; of a sentence that is asked about
-KEPT, MOST_KEPT = 0.6, 12  # of the other words of a sentence, in its question: this share, about so many at most
+# Of the other words of a sentence its question keeps this share, about so many at most. An easy question keeps nearly
+# all of them, in their order: from those a small model soon learns to compare words.
+USUAL, EASY = (0.6, 12), (0.95, 30)
 NAMES = 0.7  # of the questions ask for a name or a number, where the sentence has one
 YEAR = re.compile(r"\b(1\d|20)\d\ds?\b")
 ASKING = {"year": ["When", "In what year"], "number": ["How many", "How much", "What"],
           "name": ["Who", "What", "Where", "Which"], "": ["What", "How", "Why", "Which"]}
 
 
-def made_questions(documents: Iterable[Document], seed: int = 0, per_document: int = 4) -> Iterator[Question]:
-    """Questions on at most `per_document` passages of each document, drawn at random, one on each."""
+def made_questions(
+    documents: Iterable[Document], seed: int = 0, per_document: int = 4, easy: bool = False
+) -> Iterator[Question]:
+    """Questions on at most `per_document` passages of each document, drawn at random, one on each. easy: to begin
+    with."""
     for number, document in enumerate(documents):
         rng = np.random.default_rng([seed, number])
         passages = [part for part in passages_of(document) if any(map(long_enough, part))]
         for part in rng.permutation(len(passages))[:per_document]:
-            yield asked_about(passages[part], f"document {number}", f"made-{number}-{part}", rng)
+            yield asked_about(passages[part], f"document {number}", f"made-{number}-{part}", rng, easy)
 
 
 def passages_of(document: Document, most: int = MOST_WORDS) -> Iterator[list[str]]:
@@ -49,12 +54,14 @@ def long_enough(sentence: str) -> bool:
     return len(WORD.findall(sentence)) >= FEWEST_WORDS
 
 
-def asked_about(sentences: Sequence[str], title: str, name: str, rng: np.random.Generator) -> Question:
+def asked_about(
+    sentences: Sequence[str], title: str, name: str, rng: np.random.Generator, easy: bool = False
+) -> Question:
     """A question on one of the sentences that are long enough; the context is all of them."""
     which = int(rng.choice([i for i, sentence in enumerate(sentences) if long_enough(sentence)]))
     text, place, kind = hidden_stretch(sentences[which], rng)
     start = len("".join(f"{sentence} " for sentence in sentences[:which])) + place
-    question = question_words(sentences[which], text, place, kind, rng)
+    question = question_words(sentences[which], text, place, kind, rng, *(EASY if easy else USUAL))
     return Question(name, question, " ".join(sentences), title, (Answer(text, start),))
 
 
@@ -72,9 +79,12 @@ def hidden_stretch(sentence: str, rng: np.random.Generator) -> tuple[str, int, s
     return sentence[words[first].start() : words[last].end()], words[first].start(), ""
 
 
-def question_words(sentence: str, text: str, place: int, kind: str, rng: np.random.Generator) -> str:
-    """A question word for the kind, then a part of the other words; half of the time those after the text first."""
+def question_words(
+    sentence: str, text: str, place: int, kind: str, rng: np.random.Generator, kept: float, most: int
+) -> str:
+    """A question word for the kind, then a part of the other words (the share `kept`, about `most` at most); half of
+    the time those after the text first."""
     before, after = (WORD.findall(part) for part in (sentence[:place], sentence[place + len(text) :]))
     others = after + before if rng.random() < 0.5 else before + after
-    share = min(KEPT, MOST_KEPT / max(len(others), 1))
+    share = min(kept, most / max(len(others), 1))
     return " ".join([str(rng.choice(ASKING[kind])), *(word for word in others if rng.random() < share)]) + "?"
