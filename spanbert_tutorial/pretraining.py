@@ -151,13 +151,13 @@ def measure(
         hidden = model.encoder(batch["ids"], batch["segments"], batch["attention_mask"])
         guesses = model.masked_language_model(hidden[batch["masked_batch"], batch["masked_position"]]).argmax(-1)
         values["accuracy"] = (guesses == batch["masked_ids"]).float().mean().item()
-        over = {"sbo": boundary_places(batch) if "sbo" in values else None}
+        targets = boundary_places(batch) if "sbo" in values else (np.array([]), np.array([]))
         if tables is not None:
             pieces = batch["masked_position"].cpu().numpy(), batch["masked_ids"].cpu().numpy()
             values |= tables.losses(*pieces)
-            if over["sbo"] is not None:
-                values |= {f"sbo_{name}": loss for name, loss in tables.losses(*over["sbo"]).items()}
-        sizes = {"sbo": len(over["sbo"][1]) if over["sbo"] else 0, "nsp": len(batch["ids"])}
+            if "sbo" in values:
+                values |= {f"sbo_{name}": loss for name, loss in tables.losses(*targets).items()}
+        sizes = {"sbo": len(targets[1]), "nsp": len(batch["ids"])}
         for name, value in values.items():
             n = sizes.get(name.split("_")[0], len(batch["masked_ids"]))  # a mean over so many
             sums[name] = sums.get(name, 0.0) + (value * n if n else 0.0)

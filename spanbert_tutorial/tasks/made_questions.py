@@ -16,8 +16,8 @@ from spanbert_tutorial.tasks.squad_files import Answer, Question
 from spanbert_tutorial.tasks.squad_negatives import SMALL_WORDS, WORD, stretches
 
 MOST_WORDS, FEWEST_WORDS = 110, 8  # of a context; of a sentence that is asked about
-# Of the other words of a sentence its question keeps this share, about so many at most. An easy question keeps nearly
-# all of them, in their order: from those a small model soon learns to compare words.
+# Of the other words of a sentence its question keeps this share, about so many at most. An easy question, for the
+# beginning, keeps nearly all of them.
 USUAL, EASY = (0.6, 12), (0.95, 30)
 NAMES = 0.7  # of the questions ask for a name or a number, where the sentence has one
 YEAR = re.compile(r"\b(1\d|20)\d\ds?\b")
@@ -28,8 +28,8 @@ ASKING = {"year": ["When", "In what year"], "number": ["How many", "How much", "
 def made_questions(
     documents: Iterable[Document], seed: int = 0, per_document: int = 4, easy: bool = False
 ) -> Iterator[Question]:
-    """Questions on at most `per_document` passages of each document, drawn at random, one on each. easy: to begin
-    with."""
+    """Questions on at most `per_document` passages of each document, drawn at random, one on each. easy: they
+    keep nearly all the other words of their sentences."""
     for number, document in enumerate(documents):
         rng = np.random.default_rng([seed, number])
         passages = [part for part in passages_of(document) if any(map(long_enough, part))]
