@@ -28,7 +28,7 @@ Guessed = tuple[Mapping[str, str], Sequence[Question], Mapping[str, float]]  # t
 ONCE = replace(PRESETS["short-first"], epochs=1.0)
 STAGES = {
     "easy": (replace(ONCE, epochs=0.35),),
-    "made": (ONCE,),
+    "made": (replace(ONCE, epochs=2.0),),
     "squad1": (ONCE, replace(PRESETS["small"], epochs=1.0, answers_only=True)),
     "squad2": (PRESETS["small"],),
 }
