@@ -23,7 +23,7 @@ def measure(times: int) -> None:
     import numpy as np
 
     from spanbert_tutorial import almanac, runs
-    from spanbert_tutorial.data_files import data_path
+    from spanbert_tutorial.engine.files import data_path
 
     run, vocabulary = runs.Run(length=128, batch_size=32), data_path("almanac", "vocab.txt")
     with tempfile.TemporaryDirectory() as folder:

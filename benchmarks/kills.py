@@ -17,10 +17,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from benchmarks.race import keep
-from spanbert_tutorial.snapshots import checksum
+from spanbert_tutorial.engine.snapshots import checksum
 
 # The command as it is, but with a snapshot after every step.
-PROGRAM = "import sys; from spanbert_tutorial import snapshots; snapshots.EVERY = 0; " \
+PROGRAM = "import sys; from spanbert_tutorial.engine import snapshots; snapshots.EVERY = 0; " \
           "from spanbert_tutorial.__main__ import main; sys.exit(main(sys.argv[1:]))"
 # seconds after the start, a snapshot, the last snapshot, the first file of the checkpoint
 LATEST = {"any": 4.0, "a snapshot": 0.3, "the end": 0.5, "the checkpoint": 0.01}

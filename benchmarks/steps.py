@@ -1,7 +1,7 @@
 """A training step, raced against `transformers.BertForMaskedLM` on the same batch, and what feeds it.
 
 `python -m benchmarks.steps [OUTPUT.json]`: forward, backward, clipping and AdamW, n = 128, all threads. Each model runs
-in a process of its own, as its users run it: ours keeps freed memory, as `training.train` does. Then both in one
+in a process of its own, as its users run it: ours keeps freed memory, as `loop.train` does. Then both in one
 process that keeps it.
 """
 
@@ -20,9 +20,9 @@ from benchmarks.race import keep, race
 from spanbert_tutorial.batches import OBJECTIVES, PretrainingData
 from spanbert_tutorial.bert import EncoderConfig
 from spanbert_tutorial.corpora import EncodedCorpus
-from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.engine.files import data_path
+from spanbert_tutorial.engine.loop import keep_freed_memory, parameter_groups, precision
 from spanbert_tutorial.pretraining import PretrainingModel
-from spanbert_tutorial.training import keep_freed_memory, parameter_groups, precision
 from spanbert_tutorial.wordpiece import WordPiece
 
 MODELS = {"tiny": 4_000, "mini": 8_000, "mini, large vocabulary": 29_000, "base": 29_000}
@@ -51,7 +51,7 @@ def data(objective: str, vocabulary: int, batch: int, length: int = 128, corpus=
 
 
 def stepper(model: torch.nn.Module, loss_of, dtype: torch.dtype):
-    """One training step, as `training.train` does it."""
+    """One training step, as `loop.train` does it."""
     model.train()
     optimizer = torch.optim.AdamW(parameter_groups(model, 0.01), lr=1e-4, fused=True)
 

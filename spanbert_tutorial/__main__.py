@@ -42,7 +42,7 @@ def parser() -> argparse.ArgumentParser:
 def almanac_command(options: argparse.Namespace) -> None:
     """Documents, vocabulary and questions, the same as the shipped ones."""
     from spanbert_tutorial import runs
-    from spanbert_tutorial.tasks import almanac_questions
+    from spanbert_tutorial.almanac import questions as almanac_questions
 
     runs.write_almanac(options.output)
     almanac_questions.write(options.output)

@@ -21,8 +21,8 @@ from scipy import stats
 
 from spanbert_tutorial import runs
 from spanbert_tutorial.checkpoints import check_output
+from spanbert_tutorial.engine.loop import precision
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.training import precision
 
 OBJECTIVES = ("mlm", "span", "span+sbo")
 CURVE_EVERY = 25  # steps whose mean is one point of a kept loss curve

@@ -12,13 +12,13 @@ from torch import Tensor
 
 from spanbert_tutorial.boundary import boundary_targets
 from spanbert_tutorial.corpora import EncodedCorpus
+from spanbert_tutorial.engine.loop import processes
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.inputs import NO_TARGET, assemble
 from spanbert_tutorial.masking import TokenMasking, corrupt
 from spanbert_tutorial.sentence_pairs import sentence_pairs
 from spanbert_tutorial.single_sequence import single_sequence_blocks
 from spanbert_tutorial.span_masking import SpanMasking
-from spanbert_tutorial.training import processes
 from spanbert_tutorial.wordpiece import WordPiece
 
 

@@ -14,9 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from spanbert_tutorial.config import PRESETS, EncoderConfig
-from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.inputs import Embeddings
-from spanbert_tutorial.weights import (
+from spanbert_tutorial.engine.weights import (
     check_weights,
     checkpoint_folder,
     from_huggingface_names,
@@ -24,6 +22,8 @@ from spanbert_tutorial.weights import (
     read_weights,
     to_huggingface_names,
 )
+from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.inputs import Embeddings
 
 __all__ = ["PRESETS", "BertEncoder", "EncoderConfig", "MaskedLanguageModelHead", "NextSentenceHead", "initialise",
            "set_dropout"]

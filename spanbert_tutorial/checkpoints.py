@@ -23,16 +23,16 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from spanbert_tutorial.bert import BertEncoder, EncoderConfig, set_dropout
-from spanbert_tutorial.errors import InputError, NoRoom
-from spanbert_tutorial.pretraining import Objective, PretrainingModel
-from spanbert_tutorial.snapshots import force_to_disk
-from spanbert_tutorial.weights import (
+from spanbert_tutorial.engine.snapshots import force_to_disk
+from spanbert_tutorial.engine.weights import (
     checkpoint_folder,
     from_huggingface_names,
     read_config,
     read_weights,
     to_huggingface_names,
 )
+from spanbert_tutorial.errors import InputError, NoRoom
+from spanbert_tutorial.pretraining import Objective, PretrainingModel
 from spanbert_tutorial.wordpiece import WordPiece
 
 # (here, in transformers) for the heads; the boundary head exists only here and keeps its names.

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import ClassVar, Self
 
+from spanbert_tutorial.engine.weights import BERT, Layout, encoder_settings
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.weights import BERT, Layout, encoder_settings
 
 # Layers, width, heads. BERT §3 gives base and large; the small ones keep 64 numbers per head, as BERT does.
 PRESETS = {"tiny": (2, 128, 2), "mini": (4, 256, 4), "small": (4, 512, 8), "base": (12, 768, 12),

@@ -19,7 +19,9 @@ from spanbert_tutorial.bert import EncoderConfig, set_dropout
 from spanbert_tutorial.checkpoints import read_vocabulary
 from spanbert_tutorial.context_free import context_free
 from spanbert_tutorial.corpora import Document, EncodedCorpus, documents, encode_corpus, split_sentences
-from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.engine.files import data_path
+from spanbert_tutorial.engine.loop import History, Recipe, processes, train
+from spanbert_tutorial.engine.snapshots import Snapshots
 from spanbert_tutorial.errors import InputError, NoRoom
 from spanbert_tutorial.masking import TokenMasking
 from spanbert_tutorial.pretraining import (
@@ -30,9 +32,7 @@ from spanbert_tutorial.pretraining import (
     start_positions_from_sinusoids,
     unigram_entropy,
 )
-from spanbert_tutorial.snapshots import Snapshots
 from spanbert_tutorial.span_masking import SpanMasking
-from spanbert_tutorial.training import History, Recipe, processes, train
 from spanbert_tutorial.wordpiece import WordPiece
 
 PARTS = {"train": False, "held_out": True}  # folder → whether its documents are held out

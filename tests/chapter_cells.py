@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 import nbformat
 import numpy as np
 
-from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.engine.files import data_path
 
 PAPERS = json.loads(data_path("papers.json").read_text(encoding="utf-8"))
 

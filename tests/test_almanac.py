@@ -8,8 +8,10 @@ from collections import Counter, defaultdict
 
 import pytest
 
-from spanbert_tutorial import almanac
-from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial import almanac, corpora
+from spanbert_tutorial.almanac.documents import SEED
+from spanbert_tutorial.almanac.world import World
+from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
 
 PLACE = r"(?:[A-Z][a-z]+ ){0,3}[A-Z][a-z]+"
@@ -33,7 +35,7 @@ def sentences(documents):
 
 @pytest.fixture(scope="module")
 def world():
-    return almanac.World(almanac.SEED)
+    return World(SEED)
 
 
 def test_the_shipped_file_is_rebuilt_byte_for_byte(records):
@@ -100,7 +102,7 @@ def test_the_texts_read_from_outside_agree_with_the_world(records, world, patter
     }
     seen = 0
     for record in records:
-        for sentence in almanac.split_sentences(record["text"]):
+        for sentence in corpora.split_sentences(record["text"]):
             found = re.match(pattern, sentence)
             if found and found["b"] in values:
                 assert found["a"] == values[found["b"]], sentence
@@ -128,7 +130,7 @@ def test_sizes_kinds_and_splits(records):
 def test_text_is_ascii_and_splits_exactly_into_sentences(documents):
     for document in documents:
         assert document.text.isascii() and "  " not in document.text
-        assert almanac.split_sentences(document.text) == [sentence.text for sentence in document.sentences]
+        assert corpora.split_sentences(document.text) == [sentence.text for sentence in document.sentences]
         assert 6 <= len(document.sentences) <= 15
         assert all(re.fullmatch(r"[A-Z0-9][^.{}\[\]|<>]*\w\.", s.text) for s in document.sentences)
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 import torch
 
+from spanbert_tutorial.almanac.questions import CATEGORIES, says_a_second_fact
 from spanbert_tutorial.checkpoints import load_checkpoint
-from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.experiments import almanac_answers
 from spanbert_tutorial.tasks import squad
-from spanbert_tutorial.tasks.almanac_questions import CATEGORIES, says_a_second_fact
 from spanbert_tutorial.tasks.question_answering import fine_tune
 
 ARMS = "pre-trained", "new weights", almanac_answers.HEAD_ALONE

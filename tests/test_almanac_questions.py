@@ -6,9 +6,11 @@ from collections import Counter
 import pytest
 
 from spanbert_tutorial import almanac
-from spanbert_tutorial.almanac_world import Entity, World
-from spanbert_tutorial.data_files import data_path
-from spanbert_tutorial.tasks import almanac_questions, squad
+from spanbert_tutorial.almanac import questions as almanac_questions
+from spanbert_tutorial.almanac.documents import SEED
+from spanbert_tutorial.almanac.world import Entity, World
+from spanbert_tutorial.engine.files import data_path
+from spanbert_tutorial.tasks import squad
 
 PARTS = ("train", "validation", "test")
 
@@ -65,7 +67,7 @@ def asked_for(world: World) -> dict[str, set[tuple[str, str]]]:
 
 def test_the_text_does_not_name_what_a_question_without_an_answer_asks_for(shipped):
     """Of all shipped questions that a fact of the world would answer; in small letters or in capitals."""
-    world = World(almanac.SEED)
+    world = World(SEED)
     asked, seen = asked_for(world), Counter()
     for question in (q for questions in shipped.values() for q in questions):
         if question.category in ("entity_swap", "other_neutral"):
@@ -80,7 +82,7 @@ def test_the_text_does_not_name_what_a_question_without_an_answer_asks_for(shipp
 
 def test_what_has_no_answer_is_not_stated():
     """Wordings are read backwards: which facts could a question ask for? None of them stands in the document."""
-    world = World(almanac.SEED)
+    world = World(SEED)
     asked = asked_for(world)
     described = described_questions(world)
     seen = Counter()
@@ -141,7 +143,7 @@ def contradicted(question: str, facts: dict) -> bool:
 
 
 def test_answers_name_the_object_of_the_fact():
-    world = World(almanac.SEED)
+    world = World(SEED)
     document = next(almanac.generate())
     for fact in almanac_questions.stated(document, world).values():
         for answer in fact.answers:
@@ -151,7 +153,7 @@ def test_answers_name_the_object_of_the_fact():
 
 
 def test_every_wording_fits_a_relation_of_the_world():
-    world, keys = World(almanac.SEED), set()
+    world, keys = World(SEED), set()
     for thing in world.entities.values():
         keys |= {f"{thing.kind}.{relation}" for relation in thing.values}
     described = dict(almanac_questions.wordings())

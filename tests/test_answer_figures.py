@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from spanbert_tutorial.bert import BertEncoder, EncoderConfig
-from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.tasks import answer_figures as figures
 from spanbert_tutorial.tasks import question_answering as qa

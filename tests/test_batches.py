@@ -8,7 +8,7 @@ import torch
 
 from spanbert_tutorial.batches import OBJECTIVES, Objective, PretrainingData, grouped_by_length
 from spanbert_tutorial.corpora import EncodedCorpus
-from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.wordpiece import WordPiece
 
 

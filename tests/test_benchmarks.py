@@ -5,7 +5,7 @@ import json
 import pytest
 
 from benchmarks.race import race
-from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.engine.files import data_path
 
 
 def kept(name: str) -> dict:

@@ -13,9 +13,9 @@ from chapter_cells import PAPERS, breaks, cells, kept, swapped
 
 from spanbert_tutorial import directions, plateau, runs
 from spanbert_tutorial.bert import EncoderConfig
-from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.engine.files import data_path
+from spanbert_tutorial.engine.loop import Recipe
 from spanbert_tutorial.experiments import continued
-from spanbert_tutorial.training import Recipe
 
 matplotlib.use("Agg")
 

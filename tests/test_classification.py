@@ -7,7 +7,8 @@ from transformers import BertConfig, BertForSequenceClassification
 
 from spanbert_tutorial.bert import BertEncoder, EncoderConfig
 from spanbert_tutorial.checkpoints import load_checkpoint
-from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.engine.files import data_path
+from spanbert_tutorial.engine.weights import from_huggingface_names
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.tasks.classification import (
     ClassificationData,
@@ -17,7 +18,6 @@ from spanbert_tutorial.tasks.classification import (
     fine_tune,
 )
 from spanbert_tutorial.tasks.fine_tuning import FineTuning, stacked
-from spanbert_tutorial.weights import from_huggingface_names
 from spanbert_tutorial.wordpiece import WordPiece
 
 PAIR = ("The Swan Club was founded in Upton.", "It was founded in 1873.")

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from spanbert_tutorial import almanac, directions, runs
+from spanbert_tutorial import almanac, corpora, directions, runs
 from spanbert_tutorial.bert import BertEncoder, EncoderConfig
-from spanbert_tutorial.data_files import data_path
 from spanbert_tutorial.directions import PATTERNS, attention_pattern, measured_reach, reach
+from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.experiments import frozen_states
 from spanbert_tutorial.inputs import NO_TARGET
@@ -214,7 +214,7 @@ def test_a_list_of_next_pieces():
 
 def test_sentences_that_stand_in_the_training_text():
     pieces = WordPiece.from_file(data_path("almanac", "vocab.txt"))
-    known = almanac.split_sentences(next(iter(almanac.read("train")))["text"])[0]
+    known = corpora.split_sentences(next(iter(almanac.read("train")))["text"])[0]
     rows = [(pieces.encode(text), None) for text in (known, "This sentence stands nowhere in the almanac.")]
     assert frozen_states.in_training_text(rows, pieces).tolist() == [True, False]
 

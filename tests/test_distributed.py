@@ -14,7 +14,7 @@ import torch
 from spanbert_tutorial.batches import PretrainingData, share
 from spanbert_tutorial.bert import EncoderConfig
 from spanbert_tutorial.corpora import EncodedCorpus
-from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.pretraining import OBJECTIVES, Objective, PretrainingModel
 from spanbert_tutorial.wordpiece import WordPiece
 
@@ -25,17 +25,17 @@ import numpy as np, torch
 from accelerate import PartialState
 sys.path.insert(0, sys.argv[3])
 PartialState(cpu=True)
-from spanbert_tutorial import training
+from spanbert_tutorial.engine import loop
 from spanbert_tutorial.bert import EncoderConfig
 from spanbert_tutorial.pretraining import Objective, PretrainingModel
 from test_distributed import data_of
-training.precision = lambda: "no"
+loop.precision = lambda: "no"
 objective = Objective.named(sys.argv[1])
 torch.manual_seed(0)
 sizes = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0, "num_hidden_layers": 1}
 model = PretrainingModel(EncoderConfig.tiny(vocab_size=2_000, **sizes), objective)
 batches = data_of(objective, by_length=sys.argv[4] == "2").batches(np.random.default_rng(1))
-history = training.train(model, batches, training.Recipe(6, 1e-2, 2, accumulate=int(sys.argv[4])))
+history = loop.train(model, batches, loop.Recipe(6, 1e-2, 2, accumulate=int(sys.argv[4])))
 if PartialState().is_main_process:
     weights = {name: weight.double().abs().sum().item() for name, weight in model.named_parameters()}
     json.dump({"losses": history.losses, "steps": history.steps, "weights": weights}, open(sys.argv[2], "w"))
@@ -51,10 +51,10 @@ import numpy as np, torch
 from accelerate import PartialState
 sys.path.insert(0, sys.argv[2])
 second = PartialState(cpu=True).process_index == 1
-from spanbert_tutorial import training
+from spanbert_tutorial.engine import loop
 from spanbert_tutorial.bert import EncoderConfig
 from spanbert_tutorial.pretraining import Objective, PretrainingModel
-from spanbert_tutorial.snapshots import Snapshots
+from spanbert_tutorial.engine.snapshots import Snapshots
 from test_distributed import data_of
 objective, seen = Objective.named("mlm"), []
 def due(self):
@@ -70,7 +70,7 @@ sizes = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0, "num_h
 model = PretrainingModel(EncoderConfig.tiny(vocab_size=2_000, **sizes), objective)
 try:
     batches = data_of(objective).batches(np.random.default_rng(1))
-    training.train(model, batches, training.Recipe(9, 1e-2, 2), snapshots=Snapshots(Path(sys.argv[1], "snapshots"), {}))
+    loop.train(model, batches, loop.Recipe(9, 1e-2, 2), snapshots=Snapshots(Path(sys.argv[1], "snapshots"), {}))
     sums = [weight.double().sum().item() for weight in model.parameters()]
     print(f"process {PartialState().process_index}: {len(seen)} steps, {sums}")
 except KeyboardInterrupt as stopped:
@@ -221,7 +221,7 @@ def test_a_run_in_two_processes_is_stopped_and_goes_on(tmp_path):
     text.write_text("\n\n".join(f"The boat {i} left the town.\nIt was {i % 7} years old." for i in range(200)))
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "SPANBERT_TUTORIAL_STATIC": "1", "CUDA_VISIBLE_DEVICES": ""}
     program = tmp_path / "program.py"  # the command as it is, but with a snapshot after every step
-    program.write_text("import sys\nfrom spanbert_tutorial import snapshots\nsnapshots.EVERY = 0\n"
+    program.write_text("import sys\nfrom spanbert_tutorial.engine import snapshots\nsnapshots.EVERY = 0\n"
                        "from spanbert_tutorial.__main__ import main\nsys.exit(main(sys.argv[1:]))\n")
     run = [str(program), "pretrain", "--corpus", str(text), "--vocab-size", "80", "--length", "24", "--steps", "200"]
     two = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2", *run]

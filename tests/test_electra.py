@@ -10,10 +10,10 @@ import torch.nn.functional as F
 from torch.utils.flop_counter import FlopCounterMode
 from transformers import BertConfig, BertModel
 
-from spanbert_tutorial import almanac, runs
+from spanbert_tutorial import almanac, corpora, runs
 from spanbert_tutorial.bert import BertEncoder, EncoderConfig
 from spanbert_tutorial.corpora import encode_corpus
-from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.experiments import electra_mini
 from spanbert_tutorial.pretraining import Objective, PretrainingModel
@@ -344,7 +344,7 @@ def test_flops_equal_pytorchs_count():
 def text(tmp_path_factory):
     wordpiece = WordPiece.from_file(data_path("almanac", "vocab.txt"))
     some = [document for document, _ in zip(almanac.read("validation"), range(30), strict=False)]
-    sentences = [almanac.split_sentences(document["text"]) for document in some]
+    sentences = [corpora.split_sentences(document["text"]) for document in some]
     folder = tmp_path_factory.mktemp("text")
     return runs.Text(*(encode_corpus(sentences, wordpiece.encode_many, len(wordpiece), folder / name) for name in "ab"),
                      wordpiece)  # fmt: skip

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 import torch
 
-from spanbert_tutorial import almanac, runs
+from spanbert_tutorial import almanac, corpora, runs
 from spanbert_tutorial.bert import EncoderConfig
 from spanbert_tutorial.context_free import context_free
 from spanbert_tutorial.corpora import encode_corpus
-from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.experiments import boundary_probe, masking_mini, two_gaps
 from spanbert_tutorial.experiments.continued import SharesData, column, go_on, rounded, with_shares
 from spanbert_tutorial.experiments.names import Block, Name, named_blocks, with_specials
@@ -33,7 +33,7 @@ def some():
 
 @pytest.fixture(scope="module")
 def text(wordpiece, some, tmp_path_factory):
-    sentences = [almanac.split_sentences(document["text"]) for document in some]
+    sentences = [corpora.split_sentences(document["text"]) for document in some]
     folder = tmp_path_factory.mktemp("text")
     corpora = [encode_corpus(sentences, wordpiece.encode_many, len(wordpiece), folder / name) for name in "ab"]
     return runs.Text(*corpora, wordpiece)

@@ -11,10 +11,10 @@ from transformers import AutoModel, BertForMaskedLM, BertModel, BertTokenizerFas
 from environment import ROOT
 from spanbert_tutorial.bert import BertEncoder
 from spanbert_tutorial.checkpoints import load_checkpoint
-from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.engine.files import data_path
+from spanbert_tutorial.engine.weights import to_huggingface_names
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.pretraining import fill
-from spanbert_tutorial.weights import to_huggingface_names
 
 CELLS = json.loads((ROOT / "book" / "workshop" / "faq.ipynb").read_text(encoding="utf-8"))["cells"]
 TEXT = "\n\n".join("".join(cell["source"]) for cell in CELLS if cell["cell_type"] == "markdown")

@@ -6,7 +6,7 @@ import torch
 from test_figures_explorer import NASTY, Page
 
 from spanbert_tutorial.checkpoints import load_checkpoint
-from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.figures.attention_map import AttentionMap
 from spanbert_tutorial.figures.bars import HEIGHT, Bars

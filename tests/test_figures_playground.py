@@ -7,7 +7,7 @@ import torch
 from test_figures_explorer import NASTY, Page
 
 from spanbert_tutorial.bert import BertEncoder, EncoderConfig
-from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.figures.explorer import Explorer
 from spanbert_tutorial.figures.playground import SHOWN, AnswerPanel, ask, playground

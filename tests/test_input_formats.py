@@ -9,8 +9,8 @@ import torch
 
 from spanbert_tutorial import runs
 from spanbert_tutorial.corpora import EncodedCorpus
+from spanbert_tutorial.engine.loop import History
 from spanbert_tutorial.experiments import input_formats
-from spanbert_tutorial.training import History
 from spanbert_tutorial.wordpiece import WordPiece
 
 RUN = runs.Run(objective="mlm", steps=2, length=24, batch_size=4)

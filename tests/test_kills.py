@@ -6,7 +6,7 @@ import os
 import pytest
 
 from benchmarks.kills import kill_again_and_again
-from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.engine.files import data_path
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows knows no SIGKILL")

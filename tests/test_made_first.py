@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from spanbert_tutorial.bert import BertEncoder, EncoderConfig
-from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.experiments import made_first, squad_real
 from spanbert_tutorial.tasks.squad import read

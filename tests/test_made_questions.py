@@ -7,7 +7,7 @@ import pytest
 
 from spanbert_tutorial.__main__ import main
 from spanbert_tutorial.corpora import documents
-from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.tasks import made_questions as made
 from spanbert_tutorial.tasks import squad_files
 from spanbert_tutorial.tasks.squad import read

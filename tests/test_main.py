@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from spanbert_tutorial.__main__ import main
-from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.engine.files import data_path
 
 SUBJECTS = ["The miller", "A teacher", "The old captain", "Her brother", "The baker"]
 VERBS = ["sold", "found", "carried", "painted", "mended"]

@@ -17,12 +17,12 @@ from transformers import (
     pipeline,
 )
 
-from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.engine.files import data_path
+from spanbert_tutorial.engine.weights import read_weights
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.tasks import old_notes, squad
 from spanbert_tutorial.tasks.old_notes import ANSWER, CONTEXT, QUESTION
 from spanbert_tutorial.tasks.question_answering import QuestionAnswerer
-from spanbert_tutorial.weights import read_weights
 from spanbert_tutorial.wordpiece import WordPiece
 
 # (question, start, end, score) from `pipeline("question-answering")` of transformers 4.57.6 on the folder that the

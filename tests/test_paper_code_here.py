@@ -16,12 +16,14 @@ import pytest
 import torch
 
 from environment import ROOT
-from spanbert_tutorial import runs, span_masking, training
+from spanbert_tutorial import runs, span_masking
 from spanbert_tutorial.boundary import SpanBoundaryObjective, boundary_loss, boundary_targets
 from spanbert_tutorial.checkpoints import model_state
 from spanbert_tutorial.config import EncoderConfig
 from spanbert_tutorial.corpora import EncodedCorpus
-from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.engine import loop
+from spanbert_tutorial.engine.files import data_path
+from spanbert_tutorial.engine.loop import parameter_groups
 from spanbert_tutorial.inputs import NO_TARGET, assemble, frame
 from spanbert_tutorial.masking import TokenMasking, WholeWordMasking, corrupt
 from spanbert_tutorial.pretraining import OBJECTIVES, Objective, PretrainingData, PretrainingModel
@@ -30,7 +32,6 @@ from spanbert_tutorial.single_sequence import single_sequence_blocks
 from spanbert_tutorial.span_masking import SpanMasking, clipped_geometric, spans_of
 from spanbert_tutorial.tasks import windows
 from spanbert_tutorial.tasks.windows import encode
-from spanbert_tutorial.training import parameter_groups
 from spanbert_tutorial.wordpiece import WordPiece
 
 PAGE = ROOT / "book" / "workshop" / "paper_code_here.ipynb"
@@ -526,7 +527,7 @@ WRONG = {
     "13, another law": (HALF, span_masking, "clipped_geometric", lambda p, most: clipped_geometric(0.4, most)),
     "13, lengths of one word": (HALF, span_masking, "clipped_geometric", lambda p, most: clipped_geometric(1, most)),
     "22, decay of the small sizes": (ADAM, RUNS, "tiny", replace(RUNS["tiny"], weight_decay=0.1)),
-    "22, decay of every parameter": (ADAM, training, "parameter_groups", decay_everything),
+    "22, decay of every parameter": (ADAM, loop, "parameter_groups", decay_everything),
     "23, epsilon of the small sizes": (ADAM, RUNS, "tiny", replace(RUNS["tiny"], epsilon=1e-8)),
     "23, beta of the small sizes": (ADAM, RUNS, "tiny", replace(RUNS["tiny"], beta2=0.999)),
     "23, epsilon of the large size": (ADAM, runs.PAPERS, "span+sbo", runs.BERT),

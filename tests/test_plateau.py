@@ -9,7 +9,7 @@ import torch
 
 from spanbert_tutorial import ablation, plateau, runs
 from spanbert_tutorial.bert import BertEncoder, EncoderConfig
-from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.pretraining import Objective, PretrainingModel
 

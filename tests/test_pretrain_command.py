@@ -13,11 +13,12 @@ from safetensors.torch import load_file, save_file
 from test_bert import random_encoder, released
 from test_main import OBJECTS, SMALL, SUBJECTS, VERBS, run
 
-from spanbert_tutorial import runs, training
+from spanbert_tutorial import runs
 from spanbert_tutorial.__main__ import parser
 from spanbert_tutorial.bert import EncoderConfig
 from spanbert_tutorial.commands.pretrain import MOST_HELD_OUT, settings
-from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.engine import loop
+from spanbert_tutorial.engine.files import data_path
 
 TINY = data_path("checkpoints", "spanbert-tiny")
 START = ["--init-from", TINY, "--steps", 6, "--batch-size", 8, "--length", 24]
@@ -315,8 +316,8 @@ def test_a_dry_run_states_what_a_step_takes(capsys, tmp_path, titled):
 
 def test_a_step_of_several_batches_is_counted_as_one(capsys, monkeypatch, tmp_path, titled):
     steps = []
-    before = training.Trainer.step
-    monkeypatch.setattr(training.Trainer, "step", lambda self, batches, *more: steps.append(len(batches)) or
+    before = loop.Trainer.step
+    monkeypatch.setattr(loop.Trainer, "step", lambda self, batches, *more: steps.append(len(batches)) or
                         before(self, batches, *more))
     assert run(capsys, "pretrain", *SMALL, "--corpus", titled, "--accumulate", 2, "--output", tmp_path / "m")[0] == 0
     assert steps == [2] * 6

@@ -7,7 +7,7 @@ from statistics import mean
 
 import pytest
 
-from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.engine.files import data_path
 
 CATEGORIES = {"negation", "antonym", "entity_swap", "mutual_exclusion", "impossible_condition", "other_neutral"}
 QUESTION_WORD = re.compile(r"\b(who|whose|whom|when|where|why|how (?:many|much|long)|how|which|what)\b")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from environment import ROOT
-from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.experiments import answer_errors, squad_real
 from spanbert_tutorial.tasks.squad import Answer, Question
 

@@ -14,7 +14,7 @@ from transformers import RobertaForMaskedLM, RobertaModel
 from spanbert_tutorial import almanac, bert, runs
 from spanbert_tutorial.bert import BertEncoder, EncoderConfig, MaskedLanguageModelHead
 from spanbert_tutorial.corpora import EncodedCorpus, split_sentences
-from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.pretraining import Objective, PretrainingData, PretrainingModel
 from spanbert_tutorial.relatives import roberta

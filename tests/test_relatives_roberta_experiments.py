@@ -12,11 +12,11 @@ import torch
 
 from spanbert_tutorial import almanac, runs
 from spanbert_tutorial.corpora import encode_corpus, split_sentences
-from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.engine.files import data_path
+from spanbert_tutorial.engine.loop import History
 from spanbert_tutorial.experiments import roberta_formats, roberta_masks, roberta_real
 from spanbert_tutorial.relatives.byte_bpe import ByteBPE
 from spanbert_tutorial.relatives.roberta import FORMATS
-from spanbert_tutorial.training import History
 from spanbert_tutorial.wordpiece import WordPiece
 
 REAL = Path(os.environ.get("SPANBERT_TUTORIAL_REAL_DATA", "unset"))

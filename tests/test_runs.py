@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 import torch
 
-from spanbert_tutorial import almanac, runs
+from spanbert_tutorial import almanac, corpora, runs
 from spanbert_tutorial.bert import set_dropout
 from spanbert_tutorial.checkpoints import load_checkpoint
 from spanbert_tutorial.corpora import EncodedCorpus
-from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.engine.files import data_path
+from spanbert_tutorial.engine.loop import History
+from spanbert_tutorial.engine.metrics import Metrics
+from spanbert_tutorial.engine.snapshots import Snapshots
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.metrics import Metrics
-from spanbert_tutorial.snapshots import Snapshots
-from spanbert_tutorial.training import History
 from spanbert_tutorial.wordpiece import WordPiece
 
 
@@ -27,7 +27,7 @@ def text(tmp_path_factory) -> runs.Text:
 
 
 def sentences(split: str) -> list[str]:
-    return [sentence for d in almanac.read(split) for sentence in almanac.split_sentences(d["text"])]
+    return [sentence for d in almanac.read(split) for sentence in corpora.split_sentences(d["text"])]
 
 
 def test_the_shipped_vocabulary_is_learned_from_the_training_documents():

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from spanbert_tutorial import almanac
-from spanbert_tutorial.almanac import split_sentences
-from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.corpora import split_sentences
+from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.experiments import sentence_states as states
 
 

@@ -13,7 +13,7 @@ from spanbert_tutorial import runs
 from spanbert_tutorial.checkpoints import continue_from, load_checkpoint
 from spanbert_tutorial.commands.run_state import read_titles
 from spanbert_tutorial.corpora import documents, encode_corpus
-from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.experiments import shipped_losses
 from spanbert_tutorial.pretraining import fill
 

@@ -14,15 +14,15 @@ import torch
 from accelerate.state import AcceleratorState
 from safetensors import SafetensorError
 
-from spanbert_tutorial import snapshots, training
 from spanbert_tutorial.bert import EncoderConfig
 from spanbert_tutorial.corpora import EncodedCorpus
-from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.engine import loop, snapshots
+from spanbert_tutorial.engine.files import data_path
+from spanbert_tutorial.engine.loop import Recipe, train
+from spanbert_tutorial.engine.metrics import Metrics
+from spanbert_tutorial.engine.snapshots import Snapshots
 from spanbert_tutorial.errors import InputError, NoRoom
-from spanbert_tutorial.metrics import Metrics
 from spanbert_tutorial.pretraining import Objective, PretrainingData, PretrainingModel
-from spanbert_tutorial.snapshots import Snapshots
-from spanbert_tutorial.training import Recipe, train
 from spanbert_tutorial.wordpiece import WordPiece
 
 STEPS = 8
@@ -31,7 +31,7 @@ STEPS = 8
 @pytest.fixture(autouse=True)
 def on_the_processor(monkeypatch):
     AcceleratorState._reset_state(reset_partial_state=True)
-    monkeypatch.setattr(training, "precision", lambda: "no")
+    monkeypatch.setattr(loop, "precision", lambda: "no")
     monkeypatch.setenv("ACCELERATE_USE_CPU", "true")
     monkeypatch.setenv("SPANBERT_TUTORIAL_STATIC", "1")
     yield
@@ -140,7 +140,7 @@ def test_a_half_written_snapshot_is_passed_over(data, tmp_path):
 def test_no_room_names_the_last_whole_snapshot(data, tmp_path, monkeypatch):
     with pytest.raises(ConnectionError):
         part(data, tmp_path, stop_after=3)
-    monkeypatch.setattr(training.Accelerator, "save_state", no_room)
+    monkeypatch.setattr(loop.Accelerator, "save_state", no_room)
     with pytest.raises(InputError, match="no snapshot of step 4 .*No space left.*the last whole .* step-000000003"):
         part(data, tmp_path)
     monkeypatch.undo()
@@ -175,7 +175,7 @@ def test_figures_that_cannot_be_written_end_the_run_in_one_sentence(data, tmp_pa
 
 
 def test_a_line_of_figures_that_cannot_be_written_is_told(tmp_path):
-    metrics, history = Metrics(tmp_path / "metrics.jsonl", 1, steps=1), training.History()
+    metrics, history = Metrics(tmp_path / "metrics.jsonl", 1, steps=1), loop.History()
     history.add(1, {"loss": 2.0})
     metrics.path.unlink()
     metrics.path.mkdir()

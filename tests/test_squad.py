@@ -11,7 +11,7 @@ from pathlib import Path
 import datasets
 import pytest
 
-from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.tasks.squad import (
     NEVER,

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 from test_main import run
 
-from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.engine import snapshots
+from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.tasks import squad, squad_files
 
 TINY = data_path("checkpoints", "spanbert-tiny")
@@ -131,8 +132,8 @@ def test_a_stopped_fine_tuning_goes_on_and_ends_the_same(capsys, monkeypatch, tm
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("spanbert_tutorial.snapshots.EVERY", 0.0)
-        patch.setattr("spanbert_tutorial.snapshots.Snapshots._tidy", stop)  # just after the first snapshot is whole
+        patch.setattr(snapshots, "EVERY", 0.0)
+        patch.setattr(snapshots.Snapshots, "_tidy", stop)  # just after the first snapshot is whole
         assert run(capsys, *given, tmp_path / "stopped")[0] == 130
     assert not (tmp_path / "stopped").exists()
     code, _, err = run(capsys, *given, tmp_path / "stopped")

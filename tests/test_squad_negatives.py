@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.tasks.squad_files import Answer, Question, check, check_ids, read
 from spanbert_tutorial.tasks.squad_negatives import (

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from spanbert_tutorial import almanac
 from spanbert_tutorial.batches import Batches
 from spanbert_tutorial.bert import BertEncoder, EncoderConfig
-from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.experiments import tagging_names
 from spanbert_tutorial.inputs import NO_TARGET

@@ -7,20 +7,15 @@ import sys
 from environment import ROOT
 
 sys.path.insert(0, str(ROOT / "tests"))
-from test_house import FLOORS, PACKAGE, room
+from test_house import FLOORS, PACKAGE, dotted, floor
 
 PAGE = ROOT / "book" / "workshop" / "api.md"
-# heading → the last room below it
+# heading → the first room below it
 HEADINGS = {
-    "Ground floor": "config", "Text, masks, encoder": "bert", "Spans, segments, boundaries": "boundary",
-    "Training": "pretraining", "Checkpoints and runs": "runs", "Comparisons, figures, tasks, relatives": "tasks",
-    "Experiments": "experiments", "Exercises and commands": "commands",
+    "Ground floor": "errors", "Text, masks, encoder": "almanac", "Spans, segments, boundaries": "span_masking",
+    "Training": "batches", "Checkpoints and runs": "checkpoints", "Figures, tasks, relatives": "figures",
+    "Experiments": "experiments", "Exercises and commands": "exercises",
 }  # fmt: skip
-
-
-def storey(name: str) -> int:
-    """Number of the floor of a room."""
-    return next(number for number, names in enumerate(FLOORS) if name in names)
 
 
 def block(path) -> str:
@@ -39,12 +34,10 @@ def block(path) -> str:
 def page(head: str) -> str:
     """The whole page below its introduction."""
     modules = [path for path in sorted(PACKAGE.rglob("*.py")) if path.stem not in ("__init__", "__main__")]
-    parts, begin = [head.rstrip()], 0
-    for heading, last in HEADINGS.items():
-        floors = range(begin, storey(last) + 1)
-        begin = floors.stop
-        here = sorted((path for path in modules if storey(room(path)) in floors),
-                      key=lambda path: (storey(room(path)), path.relative_to(PACKAGE).as_posix()))
+    parts, begins = [head.rstrip()], [*(floor(first) for first in HEADINGS.values()), len(FLOORS)]
+    for heading, begin, end in zip(HEADINGS, begins, begins[1:], strict=False):
+        here = sorted((path for path in modules if begin <= floor(dotted(path)) < end),
+                      key=lambda path: (floor(dotted(path)), dotted(path)))
         parts += [f"## {heading}", *map(block, here)]
     return "\n\n".join(parts) + "\n"
 

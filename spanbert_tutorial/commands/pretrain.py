@@ -65,7 +65,7 @@ def settings(options: argparse.Namespace):
 def size_of(source: str) -> str:
     """The name of a checkpoint's size, which decides its defaults."""
     from spanbert_tutorial.config import PRESETS
-    from spanbert_tutorial.weights import checkpoint_folder, read_config
+    from spanbert_tutorial.engine.weights import checkpoint_folder, read_config
 
     config = read_config(checkpoint_folder(source, weights=False))
     shape = config.get("num_hidden_layers"), config.get("hidden_size")
@@ -83,7 +83,7 @@ def pretrain(options: argparse.Namespace) -> None:
 
     from spanbert_tutorial import runs
     from spanbert_tutorial.checkpoints import check_output, keep_of_start, save_checkpoint
-    from spanbert_tutorial.training import processes
+    from spanbert_tutorial.engine.loop import processes
 
     if options.dry_run:
         return dry_run(run, options)
@@ -146,7 +146,7 @@ def start(options: argparse.Namespace, run, text):
     if not options.init_from:
         return None
     from spanbert_tutorial.checkpoints import continue_from
-    from spanbert_tutorial.training import processes
+    from spanbert_tutorial.engine.loop import processes
 
     model, new = continue_from(options.init_from, run.objective, run.seed)
     config = model.encoder.config
@@ -164,7 +164,7 @@ def dry_run(run, options: argparse.Namespace) -> None:
     from accelerate.utils import broadcast_object_list
 
     from spanbert_tutorial import runs
-    from spanbert_tutorial.training import processes
+    from spanbert_tutorial.engine.loop import processes
 
     main = processes().is_main_process
     with tempfile.TemporaryDirectory() as own:
@@ -205,8 +205,8 @@ def peak_memory() -> str:
 
 def snapshots(options: argparse.Namespace, run, state: Path, model):
     """Where the run keeps its state, and what must not change when it goes on. model: to start from, or None."""
-    from spanbert_tutorial.snapshots import Snapshots, checksum, fingerprint
-    from spanbert_tutorial.training import precision, processes
+    from spanbert_tutorial.engine.loop import precision, processes
+    from spanbert_tutorial.engine.snapshots import Snapshots, checksum, fingerprint
 
     files = ["tokenizer.json", *(file.relative_to(state / "text") for file in sorted(state.glob("text/*/*.npy")))]
     text = {str(name): checksum(state / "text" / name) for name in files}
@@ -277,7 +277,7 @@ def device() -> str:
     """What the run computes on."""
     import torch
 
-    from spanbert_tutorial.training import precision, processes
+    from spanbert_tutorial.engine.loop import precision, processes
 
     arithmetic = {"no": "float32"}.get(precision(), precision())
     if torch.cuda.is_available():

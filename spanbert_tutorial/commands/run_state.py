@@ -74,7 +74,7 @@ def check_state(state: Path, resume: bool) -> None:
 def options_text(options: argparse.Namespace, folder: Path):
     """The encoded text of a run: of its earlier part, or read anew by the first process."""
     from spanbert_tutorial import runs
-    from spanbert_tutorial.training import processes
+    from spanbert_tutorial.engine.loop import processes
 
     if processes().is_main_process and folder.exists():
         check_asked(folder, asked(options))
@@ -91,7 +91,7 @@ def options_text(options: argparse.Namespace, folder: Path):
 
 def settle(part: Path, folder: Path, facts: dict[str, str | int]) -> None:
     """The encoded text in `part` moves to `folder`: whole from here on, or not there, also after a power cut."""
-    from spanbert_tutorial.snapshots import force_to_disk
+    from spanbert_tutorial.engine.snapshots import force_to_disk
 
     try:
         (part / "asked.json").write_text(json.dumps(facts), encoding="utf-8")
@@ -108,7 +108,7 @@ def asked(options: argparse.Namespace) -> dict[str, str | int]:
     """What the encoded text depends on. content: of the files of the corpus, "" where they are none, gone, or cannot
     be read any more."""
     from spanbert_tutorial.corpora import corpus_files
-    from spanbert_tutorial.snapshots import checksum
+    from spanbert_tutorial.engine.snapshots import checksum
 
     try:
         files = [] if options.corpus == "almanac" else corpus_files(options.corpus)

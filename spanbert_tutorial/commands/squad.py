@@ -69,7 +69,7 @@ def add_make_options(parser: argparse.ArgumentParser) -> None:
 def finetune(options: argparse.Namespace) -> None:
     """Questions → windows → training → a folder that `answer` and `evaluate` open."""
     from spanbert_tutorial.checkpoints import check_output
-    from spanbert_tutorial.snapshots import Snapshots, fingerprint
+    from spanbert_tutorial.engine.snapshots import Snapshots, fingerprint
     from spanbert_tutorial.tasks import question_answering as qa
     from spanbert_tutorial.tasks.fine_tuning import one_process
     from spanbert_tutorial.tasks.squad import read_several
@@ -149,7 +149,7 @@ def card(options: argparse.Namespace, settings, questions: int, metrics: str) ->
 
 def predictions(answerer, questions) -> tuple[dict[str, str], dict[str, float]]:
     """Best non-empty answer and null score − score of each question, by id, with a progress bar."""
-    from spanbert_tutorial.training import progress_bar
+    from spanbert_tutorial.engine.loop import progress_bar
 
     texts, odds = {}, {}
     with progress_bar(len(questions)) as bar:

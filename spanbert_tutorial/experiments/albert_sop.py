@@ -23,11 +23,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from spanbert_tutorial import runs
+from spanbert_tutorial.engine.loop import train
 from spanbert_tutorial.experiments.continued import command, keep
 from spanbert_tutorial.experiments.frozen_states import linear_probe
 from spanbert_tutorial.pretraining import Objective, PretrainingData, PretrainingModel, gather
 from spanbert_tutorial.relatives.albert import SentenceOrderData
-from spanbert_tutorial.training import train
 
 SEEDS, START = 3, runs.Run(objective="mlm+nsp", steps=1_000)
 TASK = replace(START, steps=500, peak_learning_rate=1e-3)

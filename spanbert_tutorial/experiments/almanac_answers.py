@@ -18,14 +18,14 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from spanbert_tutorial.almanac.questions import CATEGORIES, says_a_second_fact
 from spanbert_tutorial.bert import BertEncoder
 from spanbert_tutorial.checkpoints import load_checkpoint
-from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.experiments.continued import command, keep
 from spanbert_tutorial.pretraining import start_positions_from_sinusoids
 from spanbert_tutorial.tasks import answer_figures as figures
 from spanbert_tutorial.tasks import squad
-from spanbert_tutorial.tasks.almanac_questions import CATEGORIES, says_a_second_fact
 from spanbert_tutorial.tasks.question_answering import FineTuning, QuestionAnswerer, fine_tune
 from spanbert_tutorial.tasks.squad import Question
 from spanbert_tutorial.tasks.squad_negatives import auc

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from spanbert_tutorial import ablation
-from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.experiments import squad_real
 from spanbert_tutorial.experiments.continued import command, rounded
 from spanbert_tutorial.experiments.negatives import bootstrap, by_article, weights_of

@@ -21,8 +21,8 @@ from torch import Tensor, nn
 from spanbert_tutorial import almanac, runs
 from spanbert_tutorial.checkpoints import load_checkpoint
 from spanbert_tutorial.corpora import split_sentences
-from spanbert_tutorial.data_files import data_path
 from spanbert_tutorial.directions import frame
+from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.experiments.continued import START, command, keep, rounded
 from spanbert_tutorial.experiments.frozen_states import in_training_text
 from spanbert_tutorial.masking import word_sizes

@@ -12,10 +12,10 @@ import numpy as np
 
 from spanbert_tutorial import ablation, runs
 from spanbert_tutorial.checkpoints import check_output
+from spanbert_tutorial.engine.loop import History, train
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.masking import SHARES, corrupt
 from spanbert_tutorial.pretraining import Objective, PretrainingData, PretrainingModel, gather
-from spanbert_tutorial.training import History, train
 
 START = runs.Run(objective="mlm", steps=1_000)
 GO_ON = replace(START, steps=500, peak_learning_rate=2e-3)

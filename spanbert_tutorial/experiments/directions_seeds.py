@@ -15,8 +15,8 @@ import torch
 from spanbert_tutorial import ablation, almanac, runs
 from spanbert_tutorial.bert import BertEncoder
 from spanbert_tutorial.checkpoints import check_output, load_checkpoint
-from spanbert_tutorial.data_files import data_path
 from spanbert_tutorial.directions import VIEWS, new_language_model, score, train_language_model
+from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.experiments.frozen_states import (
     Mention,
     accuracy,

@@ -25,7 +25,8 @@ from torch import nn
 from spanbert_tutorial import ablation, almanac, runs
 from spanbert_tutorial.bert import BertEncoder
 from spanbert_tutorial.checkpoints import load_checkpoint
-from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.engine.files import data_path
+from spanbert_tutorial.engine.loop import History
 from spanbert_tutorial.experiments import frozen_states as tasks
 from spanbert_tutorial.experiments.continued import command, rounded
 from spanbert_tutorial.pretraining import (
@@ -36,7 +37,6 @@ from spanbert_tutorial.pretraining import (
 )
 from spanbert_tutorial.relatives.electra import ElectraConfig, ElectraPretraining, most_likely, replace_tokens, sample
 from spanbert_tutorial.relatives.electra_flops import electra_flops, mlm_flops
-from spanbert_tutorial.training import History
 
 # What is trained, and from where: "scratch", or the "start", which is the masked language model from scratch.
 ARMS = (("untrained", "scratch"), ("mlm", "scratch"), ("electra", "scratch"),

@@ -20,12 +20,12 @@ from torch import Tensor, nn
 
 from spanbert_tutorial import almanac
 from spanbert_tutorial.ablation import paired_interval
-from spanbert_tutorial.almanac import split_sentences
-from spanbert_tutorial.almanac_world import LABELS
+from spanbert_tutorial.almanac.world import LABELS
 from spanbert_tutorial.bert import BertEncoder, initialise
+from spanbert_tutorial.corpora import split_sentences
 from spanbert_tutorial.directions import attention_pattern, frame, new_language_model
+from spanbert_tutorial.engine.loop import Recipe, train
 from spanbert_tutorial.inputs import NO_TARGET
-from spanbert_tutorial.training import Recipe, train
 from spanbert_tutorial.wordpiece import WordPiece
 
 

@@ -19,8 +19,8 @@ import numpy as np
 import torch
 
 from spanbert_tutorial import ablation, runs
+from spanbert_tutorial.engine.loop import History, train
 from spanbert_tutorial.pretraining import Objective, PretrainingData, PretrainingModel, measure
-from spanbert_tutorial.training import History, train
 
 # What the model reads and what it predicts, as objectives: a model of `mlm` passes over the labels of `mlm+nsp` data.
 FORMATS = {"one segment": ("mlm", "mlm"), "pairs": ("mlm+nsp", "mlm"), "pairs + NSP": ("mlm+nsp", "mlm+nsp")}

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spanbert_tutorial.almanac import split_sentences
+from spanbert_tutorial.corpora import split_sentences
 from spanbert_tutorial.wordpiece import WordPiece
 
 

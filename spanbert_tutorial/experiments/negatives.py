@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from spanbert_tutorial import ablation
-from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.experiments import squad_real
 from spanbert_tutorial.experiments.continued import command
 from spanbert_tutorial.tasks.answer_figures import predictions, score_windows

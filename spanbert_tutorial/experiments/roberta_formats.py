@@ -16,11 +16,11 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from spanbert_tutorial import ablation, runs
+from spanbert_tutorial.engine.loop import History, train
 from spanbert_tutorial.experiments.continued import command, curve, rounded
 from spanbert_tutorial.experiments.roberta_masks import MEASURED, first_documents, kept_rows
 from spanbert_tutorial.pretraining import PretrainingModel, measure
 from spanbert_tutorial.relatives.roberta import FORMATS, FormatData
-from spanbert_tutorial.training import History, train
 
 SEEDS = 3
 RUN = runs.Run(objective="mlm", steps=900, batch_size=32, by_length=True)  # two formats add NSP

@@ -19,11 +19,11 @@ import numpy as np
 from spanbert_tutorial import ablation, runs
 from spanbert_tutorial.checkpoints import check_output
 from spanbert_tutorial.corpora import EncodedCorpus
+from spanbert_tutorial.engine.loop import History, train
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.experiments.continued import command, curve, rounded
 from spanbert_tutorial.pretraining import PretrainingData, PretrainingModel, measure
 from spanbert_tutorial.relatives.roberta import view_batches
-from spanbert_tutorial.training import History, train
 
 WAYS = {"static": 1, "ten copies": 10, "dynamic": None}
 SEEDS, EPOCHS, DOCUMENTS, MEASURED = 5, 40, 160, 250

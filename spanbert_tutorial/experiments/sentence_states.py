@@ -28,7 +28,7 @@ from torch import Tensor
 from spanbert_tutorial import ablation, almanac
 from spanbert_tutorial.bert import BertEncoder
 from spanbert_tutorial.checkpoints import load_checkpoint
-from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.experiments.continued import command, rounded
 from spanbert_tutorial.experiments.frozen_states import accuracy, labelled_sentences, linear_probe
 from spanbert_tutorial.pretraining import start_positions_from_sinusoids

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from spanbert_tutorial import ablation, runs
 from spanbert_tutorial.checkpoints import load_checkpoint, read_vocabulary
 from spanbert_tutorial.corpora import EncodedCorpus, documents, encode_corpus, split_sentences
-from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.experiments.continued import command, rounded
 from spanbert_tutorial.tasks.squad import read
 

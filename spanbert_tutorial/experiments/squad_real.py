@@ -3,7 +3,8 @@ nothing. Chapter: `book/tasks/real_questions`.
 
     python -m spanbert_tutorial make-questions --corpus WIKIPEDIA --leave-out data/squad_titles.txt --easy --output EASY
     python -m spanbert_tutorial make-questions --corpus WIKIPEDIA --leave-out data/squad_titles.txt --output MADE
-    python -m spanbert_tutorial.experiments.squad_real --data FOLDER --easy EASY --made MADE --models FOLDER --output FILE
+    python -m spanbert_tutorial.experiments.squad_real --data FOLDER --easy EASY --made MADE --models FOLDER \
+      --output FILE
 
 First on questions made by rule, from articles of other titles than SQuAD's, easy ones before. Then SQuAD 1.1: trained
 on a part of its training set and two further sets, in short windows around the answers, then in full ones; scored on a
@@ -24,7 +25,7 @@ import torch
 from spanbert_tutorial import ablation
 from spanbert_tutorial.bert import BertEncoder
 from spanbert_tutorial.checkpoints import continue_from
-from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.experiments.continued import command
 from spanbert_tutorial.pretraining import start_positions_from_sinusoids

@@ -20,7 +20,7 @@ import torch
 
 from spanbert_tutorial import almanac
 from spanbert_tutorial.bert import BertEncoder
-from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.experiments.continued import command, keep
 from spanbert_tutorial.pretraining import start_positions_from_sinusoids
 from spanbert_tutorial.tasks import tagging

@@ -15,10 +15,10 @@ from torch import Tensor, nn
 from spanbert_tutorial.batches import PretrainingData
 from spanbert_tutorial.bert import BertEncoder, Layer, initialise
 from spanbert_tutorial.config import EncoderConfig
+from spanbert_tutorial.engine.weights import HEADS, NAME_PAIRS, NO_EFFECT, ONLY_VALUE, Layout
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.inputs import Embeddings
 from spanbert_tutorial.sentence_pairs import sentence_order_pairs
-from spanbert_tutorial.weights import HEADS, NAME_PAIRS, NO_EFFECT, ONLY_VALUE, Layout
 
 SHARING = ("all", "attention", "feed_forward", "none")  # what the layers have in common; ALBERT has "all"
 GELUS = {"gelu": "none", "gelu_new": "tanh"}  # hidden_act → PyTorch's name of the approximation

@@ -18,9 +18,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from spanbert_tutorial.bert import BertEncoder, EncoderConfig, Layer, MaskedLanguageModelHead, initialise
+from spanbert_tutorial.engine.weights import NAME_PAIRS, NO_EFFECT, Layout, to_huggingface_names
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.inputs import Embeddings
-from spanbert_tutorial.weights import NAME_PAIRS, NO_EFFECT, Layout, to_huggingface_names
 
 # Layers, H, heads, E. ELECTRA §3.2 to §3.4 and appendix A; tiny and mini are this book's.
 SIZES = {"tiny": (2, 128, 2, 128), "mini": (4, 256, 4, 128), "small": (12, 256, 4, 128), "base": (12, 768, 12, 768),

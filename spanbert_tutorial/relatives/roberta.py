@@ -17,10 +17,10 @@ from spanbert_tutorial.batches import Objective, PretrainingData
 from spanbert_tutorial.bert import BertEncoder
 from spanbert_tutorial.config import EncoderConfig
 from spanbert_tutorial.corpora import EncodedCorpus
+from spanbert_tutorial.engine.weights import NAME_PAIRS, Layout
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.inputs import Embeddings, assemble
 from spanbert_tutorial.sentence_pairs import NOT_NEXT, Pairs, document_sentences, fit, other_text, size
-from spanbert_tutorial.weights import NAME_PAIRS, Layout
 
 # --- the encoder ----------------------------------------------------------------------------------------------------
 
@@ -109,7 +109,7 @@ def views(data: PretrainingData, copies: int | None, rng: np.random.Generator) -
 def view_batches(
     data: PretrainingData, copies: int | None, order: np.random.Generator, masks: np.random.Generator
 ) -> Iterator[dict[str, Tensor]]:
-    """Batches for `training.train`, each epoch with its view. Two generators, so that the order of the blocks is the
+    """Batches for `loop.train`, each epoch with its view. Two generators, so that the order of the blocks is the
     same however often masks are drawn."""
     for view in views(data, copies, masks):
         places = order.permutation(len(data))

@@ -12,10 +12,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from spanbert_tutorial.bert import BertEncoder, initialise
+from spanbert_tutorial.engine.loop import History
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.inputs import frame
 from spanbert_tutorial.tasks.fine_tuning import FineTuning, fit, stacked
-from spanbert_tutorial.training import History
 from spanbert_tutorial.wordpiece import WordPiece
 
 Sentences = tuple[str, str | None]  # a sentence alone, or a pair

@@ -14,9 +14,9 @@ from torch import Tensor, nn
 
 from spanbert_tutorial.batches import Batches
 from spanbert_tutorial.bert import set_dropout
+from spanbert_tutorial.engine.loop import History, Recipe, processes, train
+from spanbert_tutorial.engine.snapshots import Snapshots
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.snapshots import Snapshots
-from spanbert_tutorial.training import History, Recipe, processes, train
 
 Model = TypeVar("Model", bound=nn.Module)
 

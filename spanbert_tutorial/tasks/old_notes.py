@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 from transformers import BertConfig, BertForQuestionAnswering, BertTokenizer
 
+from spanbert_tutorial.engine.weights import checkpoint_folder, read_config, read_weights
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.tasks.question_answering import read_vocabulary
-from spanbert_tutorial.weights import checkpoint_folder, read_config, read_weights
 from spanbert_tutorial.wordpiece import WordPiece, split_words
 
 QUESTION = "What is machine learning?"

@@ -18,13 +18,13 @@ from torch import Tensor, nn
 
 from spanbert_tutorial.bert import BertEncoder, initialise
 from spanbert_tutorial.checkpoints import read_vocabulary, write_folder
+from spanbert_tutorial.engine.loop import History
+from spanbert_tutorial.engine.snapshots import Snapshots
+from spanbert_tutorial.engine.weights import checkpoint_folder, read_config, read_weights, to_huggingface_names
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.snapshots import Snapshots
 from spanbert_tutorial.tasks.fine_tuning import FineTuning, fit, stacked
 from spanbert_tutorial.tasks.squad import Question
 from spanbert_tutorial.tasks.windows import Candidate, Encoded, Window, decode, encode, windows
-from spanbert_tutorial.training import History
-from spanbert_tutorial.weights import checkpoint_folder, read_config, read_weights, to_huggingface_names
 from spanbert_tutorial.wordpiece import WordPiece
 
 

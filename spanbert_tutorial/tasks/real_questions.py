@@ -10,13 +10,13 @@ import numpy as np
 
 from spanbert_tutorial.bert import BertEncoder
 from spanbert_tutorial.corpora import split_sentences
+from spanbert_tutorial.engine.loop import History
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.tasks import squad
 from spanbert_tutorial.tasks.answer_figures import predictions, score_windows
 from spanbert_tutorial.tasks.fine_tuning import FineTuning
 from spanbert_tutorial.tasks.question_answering import PRESETS, QuestionAnswerer, QuestionAnsweringModel, fine_tune
 from spanbert_tutorial.tasks.squad import Question
-from spanbert_tutorial.training import History
 from spanbert_tutorial.wordpiece import WordPiece
 
 Guessed = tuple[Mapping[str, str], Sequence[Question], Mapping[str, float]]  # texts and null odds by id

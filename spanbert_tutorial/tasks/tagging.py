@@ -15,12 +15,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from spanbert_tutorial.almanac import split_sentences
 from spanbert_tutorial.bert import BertEncoder, initialise
+from spanbert_tutorial.corpora import split_sentences
+from spanbert_tutorial.engine.loop import History
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.inputs import NO_TARGET, frame
 from spanbert_tutorial.tasks.fine_tuning import FineTuning, fit, stacked
-from spanbert_tutorial.training import History
 from spanbert_tutorial.wordpiece import WordPiece, split_words
 
 Entity = tuple[int, int, str]  # (start, end, label): characters start to end of a text name something of this label

@@ -15,9 +15,10 @@ from pathlib import Path
 
 import numpy as np
 
-from spanbert_tutorial import almanac
-from spanbert_tutorial.almanac_world import Entity, World
-from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.almanac import documents
+from spanbert_tutorial.almanac.documents import Document
+from spanbert_tutorial.almanac.world import Entity, World
+from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.tasks import squad_files
 from spanbert_tutorial.tasks.squad_files import Answer, Question
 
@@ -60,7 +61,7 @@ class Fact:
         return f"{self.subject.kind}.{self.relation}"
 
 
-def stated(document: almanac.Document, world: World) -> dict[tuple[str, str], Fact]:
+def stated(document: Document, world: World) -> dict[tuple[str, str], Fact]:
     """The facts of a document by (subject's id, relation)."""
     found: dict[tuple[str, str, str], dict[Answer, None]] = {}
     offset = 0
@@ -83,7 +84,7 @@ def name_in_question(thing: Entity | str) -> str:
     return f"the {thing.name}" if thing.article else thing.name
 
 
-def absent(value: Entity | str, document: almanac.Document) -> bool:
+def absent(value: Entity | str, document: Document) -> bool:
     """Whether the document does not name the thing, not even by one word of its short name, or does not say the text;
     in small letters or in capitals ("Wool Works" says that wool is made)."""
     if not isinstance(value, Entity):
@@ -119,7 +120,7 @@ class Asker:
     def pick(self, things: list):
         return things[int(self.rng.integers(len(things)))]
 
-    def ask(self, document: almanac.Document) -> list[Question]:
+    def ask(self, document: Document) -> list[Question]:
         """Up to `MOST` questions with an answer and as many without, whose categories take turns."""
         facts = stated(document, self.world)
         usable = [fact for fact in facts.values() if fact.answers and fact.key in wordings()["answerable"]
@@ -160,14 +161,14 @@ class Asker:
         return [(text, relation) for relation, texts in keys.items() if (fact.subject.id, relation) in facts
                 for text in texts]
 
-    def another(self, thing: Entity, relation: str, document: almanac.Document) -> Entity | str | None:
+    def another(self, thing: Entity, relation: str, document: Document) -> Entity | str | None:
         """A value that the relation has for another thing of the kind, and that the document does not name."""
         values = (other.values.get(relation) for other in self.things[thing.kind])
         options = {name_in_question(value): value for value in values if value and absent(value, document)}
         return self.pick(list(options.values())) if options else None
 
     def question(
-        self, document: almanac.Document, number: int, text: str, fact: Fact, category: str | None
+        self, document: Document, number: int, text: str, fact: Fact, category: str | None
     ) -> Question:
         """The question in the form of `squad`; where it has no answer, the places of the fact mislead."""
         answers = {"plausible": fact.answers} if category else {"answers": fact.answers}
@@ -175,14 +176,14 @@ class Asker:
 
     # Each returns a question that the document does not answer, or None, and a fact of which the place may mislead.
 
-    def _entity_swap(self, fact: Fact, facts: dict, document: almanac.Document) -> tuple[str | None, Fact]:
+    def _entity_swap(self, fact: Fact, facts: dict, document: Document) -> tuple[str | None, Fact]:
         """The same question on another thing of its kind, of which the document does not state it."""
         said = said_of(facts, fact.relation)
         others = [other for other in self.things[fact.subject.kind] if fact.relation in other.values
                   and other.id not in said and absent(other.values[fact.relation], document)]
         return self.wording("answerable", fact, self.pick(others)) if others else None, fact
 
-    def _other_neutral(self, fact: Fact, facts: dict, document: almanac.Document) -> tuple[str | None, Fact]:
+    def _other_neutral(self, fact: Fact, facts: dict, document: Document) -> tuple[str | None, Fact]:
         """Another question on the same thing, on which the document says nothing."""
         kind, thing = fact.subject.kind, fact.subject
         asked = [key.split(".")[1] for key in wordings()["answerable"] if key.startswith(f"{kind}.")]
@@ -196,7 +197,7 @@ class Asker:
                  if other.answers and kind_of(self.world.entities.get(other.thing), other.relation) == wanted]
         return self.wording("answerable", asked), next(iter(alike), asked)
 
-    def _mutual_exclusion(self, fact: Fact, facts: dict, document: almanac.Document) -> tuple[str | None, Fact]:
+    def _mutual_exclusion(self, fact: Fact, facts: dict, document: Document) -> tuple[str | None, Fact]:
         """The same question, but it says of its subject what the document contradicts."""
         options = [(text, value) for text, relation in self.descriptions(fact, facts)
                    if (value := self.another(fact.subject, relation, document))]
@@ -206,23 +207,23 @@ class Asker:
         self.owed[document.split, text] += 1
         return text.format(s=name_in_question(fact.subject), w=name_in_question(value)), fact
 
-    def _negation(self, fact: Fact, facts: dict, document: almanac.Document) -> tuple[str | None, Fact]:
+    def _negation(self, fact: Fact, facts: dict, document: Document) -> tuple[str | None, Fact]:
         return self.wording("negation", fact), fact
 
-    def _antonym(self, fact: Fact, facts: dict, document: almanac.Document) -> tuple[str | None, Fact]:
+    def _antonym(self, fact: Fact, facts: dict, document: Document) -> tuple[str | None, Fact]:
         return self.wording("antonym", fact), fact
 
-    def _impossible_condition(self, fact: Fact, facts: dict, document: almanac.Document) -> tuple[str | None, Fact]:
+    def _impossible_condition(self, fact: Fact, facts: dict, document: Document) -> tuple[str | None, Fact]:
         """With a year that stands nowhere in the document."""
         text = document.text
         years = [str(year) for year in range(1600, 1950) if str(year) not in text]
         return self.wording("impossible_condition", fact, y=self.pick(years)), fact
 
 
-def generate(seed: int = 0) -> Iterator[tuple[almanac.Document, list[Question]]]:
+def generate(seed: int = 0) -> Iterator[tuple[Document, list[Question]]]:
     """Every document of the almanac with its questions, in the almanac's order."""
-    asker = Asker(World(almanac.SEED), np.random.default_rng([seed, 2]))
-    for document in almanac.generate():
+    asker = Asker(World(documents.SEED), np.random.default_rng([seed, 2]))
+    for document in documents.generate():
         yield document, asker.ask(document)
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.engine.files import data_path
 
 LABELS = {
     "person": "PERSON", "town": "TOWN", "river": "RIVER", "region": "REGION", "club": "CLUB", "ground": "GROUND",

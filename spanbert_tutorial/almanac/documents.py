@@ -1,7 +1,7 @@
 """The almanac: documents about a small fictional world, with exact entity labels. Chapter: `book/welcome`.
 
-`World(seed)` holds the facts (`almanac_world`). Sentence patterns stand in `data/almanac/patterns.txt`, the plan of
-each kind of document in `data/almanac/kinds.json`. A pattern names its slots; filling them (`almanac_text`) gives the
+`World(seed)` holds the facts (`almanac.world`). Sentence patterns stand in `data/almanac/patterns.txt`, the plan of
+each kind of document in `data/almanac/kinds.json`. A pattern names its slots; filling them (`almanac.text`) gives the
 sentence, its mentions and the facts that it states, so labels and later questions are exact by construction.
 """
 
@@ -16,9 +16,10 @@ from pathlib import Path
 
 import numpy as np
 
-from spanbert_tutorial.almanac_text import Sentence, Writer, parse, patterns
-from spanbert_tutorial.almanac_world import Entity, World
-from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.almanac.text import Sentence, Writer, parse, patterns
+from spanbert_tutorial.almanac.world import Entity, World
+from spanbert_tutorial.corpora import split_sentences
+from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
 
 SEED, DOCUMENTS, POPULARITY = 7, 13_000, 1.6
@@ -192,11 +193,6 @@ def read(split: str | None = None) -> Iterator[dict]:
 
 
 # --- can a masked name be inferred? -----------------------------------------------------------------------------------
-
-
-def split_sentences(text: str) -> list[str]:
-    """Sentences of an almanac text: exact, since a full stop stands nowhere else."""
-    return [f"{sentence}." for sentence in text.removesuffix(".").split(". ")]
 
 
 def sentence_entities(document: dict) -> list[list[tuple[str, str]]]:

@@ -10,9 +10,9 @@ from accelerate import AutocastKwargs
 from accelerate.state import AcceleratorState
 from torch import nn
 
-from spanbert_tutorial import training
+from spanbert_tutorial.engine import loop
+from spanbert_tutorial.engine.loop import History, Recipe, parameter_groups, progress_bar, train
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.training import History, Recipe, parameter_groups, progress_bar, train
 
 
 class Toy(nn.Module):
@@ -63,7 +63,7 @@ def plain_loop(model: nn.Module, batches: list[dict], recipe: Recipe) -> list[fl
 def on_the_processor(monkeypatch):
     """Accelerate takes a graphics card where there is one; these sums are compared on the CPU in float32."""
     AcceleratorState._reset_state(reset_partial_state=True)
-    monkeypatch.setattr(training, "precision", lambda: "no")
+    monkeypatch.setattr(loop, "precision", lambda: "no")
     monkeypatch.setenv("ACCELERATE_USE_CPU", "true")
     monkeypatch.setenv("SPANBERT_TUTORIAL_STATIC", "1")
     yield
@@ -72,7 +72,7 @@ def on_the_processor(monkeypatch):
 
 def test_after_training_the_model_computes_in_float32(monkeypatch):
     """Mixed precision is for training only: measuring and filling use float32."""
-    monkeypatch.setattr(training, "precision", lambda: "bf16")
+    monkeypatch.setattr(loop, "precision", lambda: "bf16")
     model = Toy()
     train(model, toy_batches(2), Recipe(2, 0.02, 0))
     assert model(toy_batches(1)[0])["loss"].dtype == torch.float32
@@ -80,7 +80,7 @@ def test_after_training_the_model_computes_in_float32(monkeypatch):
 
 
 def test_a_second_training_of_the_same_model_uses_mixed_precision_again(monkeypatch):
-    monkeypatch.setattr(training, "precision", lambda: "bf16")
+    monkeypatch.setattr(loop, "precision", lambda: "bf16")
     model, kinds = Toy(), []
     model.first.register_forward_hook(lambda *_: kinds.append(torch.is_autocast_enabled("cpu")))
     for _ in range(2):
@@ -94,13 +94,13 @@ def test_precision_asks_for_the_capability(monkeypatch, capability, expected):
     monkeypatch.undo()
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: capability)
-    assert training.precision() == expected
+    assert loop.precision() == expected
 
 
-def in_fp16(monkeypatch, factor: float, backoff: float) -> training.Trainer:
+def in_fp16(monkeypatch, factor: float, backoff: float) -> loop.Trainer:
     """A trainer as on a graphics card without bfloat16, with torch's own scaler of losses, which works on a CPU."""
 
-    class Accelerator(training.Accelerator):
+    class Accelerator(loop.Accelerator):
         mixed_precision = "fp16"
 
         def __init__(self, **options):
@@ -108,8 +108,8 @@ def in_fp16(monkeypatch, factor: float, backoff: float) -> training.Trainer:
             self.native_amp, self.autocast_handler = True, AutocastKwargs(enabled=False)  # sums stay exact
             self.scaler = torch.amp.GradScaler("cpu", init_scale=factor, backoff_factor=backoff)
 
-    monkeypatch.setattr(training, "Accelerator", Accelerator)
-    return training.Trainer(Toy(), Recipe(80, 0.02, 0))
+    monkeypatch.setattr(loop, "Accelerator", Accelerator)
+    return loop.Trainer(Toy(), Recipe(80, 0.02, 0))
 
 
 def test_in_fp16_a_gradient_that_overflows_is_passed_over_and_the_factor_falls(monkeypatch):
@@ -129,8 +129,8 @@ def test_in_fp16_a_gradient_that_overflows_is_passed_over_and_the_factor_falls(m
 
 def test_in_fp16_a_run_ends_when_a_smaller_factor_does_not_help(monkeypatch):
     trainer = in_fp16(monkeypatch, 2.0**127, 1 - 1e-6)
-    with pytest.raises(FloatingPointError, match=f"norm is .* at step {training.SKIPPED + 1}: lower the peak"):
-        for number, batch in enumerate(toy_batches(training.SKIPPED + 1), start=1):
+    with pytest.raises(FloatingPointError, match=f"norm is .* at step {loop.SKIPPED + 1}: lower the peak"):
+        for number, batch in enumerate(toy_batches(loop.SKIPPED + 1), start=1):
             trainer.step([(batch | {"y": 1e4 * batch["y"]}, "")], number)
     assert all(torch.equal(a, b) for a, b in zip(Toy().parameters(), trainer.bare.parameters(), strict=True))
 
@@ -144,17 +144,17 @@ def test_freed_memory_is_kept_where_the_system_can(monkeypatch):
     newest, older, trim = (-3, 2**31 - 1), (-3, 2**25), (-1, 2**31 - 1)
     for refuses, wanted in [((), [newest, trim]), ((newest,), [newest, older, trim])]:
         asked: list[tuple[int, int]] = []
-        monkeypatch.setattr(training.ctypes, "CDLL", lambda name, refuses=refuses: library(refuses))
-        assert training.keep_freed_memory() and asked == wanted
-    monkeypatch.setattr(training.ctypes, "CDLL", lambda name: object())
-    assert not training.keep_freed_memory()
+        monkeypatch.setattr(loop.ctypes, "CDLL", lambda name, refuses=refuses: library(refuses))
+        assert loop.keep_freed_memory() and asked == wanted
+    monkeypatch.setattr(loop.ctypes, "CDLL", lambda name: object())
+    assert not loop.keep_freed_memory()
 
 
 def test_precision_is_float32_where_torch_cannot_say(monkeypatch):
     monkeypatch.undo()
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.delattr(torch.cpu, "_is_avx512_bf16_supported", raising=False)
-    assert training.precision() == "no"
+    assert loop.precision() == "no"
 
 
 @pytest.mark.parametrize("warmup", [0, 6])
@@ -309,7 +309,7 @@ def test_the_bar_shows_losses_and_the_reference(capsys, monkeypatch):
 def test_the_bar_shows_the_mean_of_the_last_twenty(monkeypatch):
     monkeypatch.delenv("SPANBERT_TUTORIAL_STATIC")
     shown = []
-    monkeypatch.setattr(training.tqdm, "set_postfix", lambda self, values, **options: shown.append(values))
+    monkeypatch.setattr(loop.tqdm, "set_postfix", lambda self, values, **options: shown.append(values))
     history = train(Toy(), toy_batches(30), Recipe(30, 0.01, 1))
     assert len(shown) == 30 and shown[-1]["main"] == f"{sum(history.losses['main'][-20:]) / 20:.2f}"
     assert "loss" not in shown[-1]  # its parts are shown instead
@@ -360,7 +360,7 @@ def test_several_batches_make_the_step_of_one_large_batch():
 
 
 def test_a_stopped_training_leaves_a_model_that_measures_in_float32(monkeypatch):
-    monkeypatch.setattr(training, "precision", lambda: "bf16")
+    monkeypatch.setattr(loop, "precision", lambda: "bf16")
 
     def batches():
         yield toy_batches(1)[0]

@@ -26,9 +26,9 @@ from torch import nn
 from tqdm import tqdm
 from transformers import get_linear_schedule_with_warmup
 
+from spanbert_tutorial.engine.metrics import Metrics
+from spanbert_tutorial.engine.snapshots import Snapshots, one_says, together
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.metrics import Metrics
-from spanbert_tutorial.snapshots import Snapshots, one_says, together
 
 SKIPPED = 50  # steps one after another whose gradient overflows in fp16, before a run gives up
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spanbert_tutorial.almanac_world import Entity
-from spanbert_tutorial.data_files import data_path
+from spanbert_tutorial.almanac.world import Entity
+from spanbert_tutorial.engine.files import data_path
 
 PRONOUNS = {
     "he": {"he": "he", "him": "him", "his": "his"}, "she": {"he": "she", "him": "her", "his": "her"},

@@ -1,8 +1,9 @@
-"""Where the data made by this project lies: beside the package in a clone, inside it in an installed wheel."""
+"""Files: where the data of this project lie (beside the package in a clone, inside it in an installed wheel).
+"""
 
 from pathlib import Path
 
-PACKAGE = Path(__file__).resolve().parent
+PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def data_path(*parts: str) -> Path:

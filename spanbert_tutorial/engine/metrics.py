@@ -48,7 +48,7 @@ class Metrics:
 
     def add(self, history, learning_rate: float, tokens: int, seconds: float) -> None:
         """After a step: every tenth writes a line, once, and it is on the disk before the snapshot of that step.
-        history: a `training.History`; tokens, seconds: of the whole run."""
+        history: a `loop.History`; tokens, seconds: of the whole run."""
         step = history.steps[-1]
         if step == self.last or (step % EVERY and step != self.steps):
             return
