@@ -1,49 +1,23 @@
-"""From encoded text to batches of an objective: `mlm`, `mlm+nsp`, `span`, `span+sbo`. Chapter:
-`book/spanbert/pretraining_spanbert` (the first two also in `book/bert/pretraining`).
+"""From encoded text to batches of an objective. Chapter: `book/spanbert/pretraining_spanbert` (those of BERT also in
+`book/bert/pretraining`).
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from spanbert_tutorial.boundary import boundary_targets
 from spanbert_tutorial.corpora import EncodedCorpus
 from spanbert_tutorial.engine.loop import processes
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.inputs import NO_TARGET, assemble
-from spanbert_tutorial.masking import TokenMasking, corrupt
-from spanbert_tutorial.sentence_pairs import sentence_pairs
+from spanbert_tutorial.masking import Blocks, MaskedBlocks, corrupt
+from spanbert_tutorial.objectives import Objective
 from spanbert_tutorial.single_sequence import single_sequence_blocks
-from spanbert_tutorial.span_masking import SpanMasking
 from spanbert_tutorial.wordpiece import WordPiece
-
-
-@dataclass(frozen=True)
-class Objective:
-    """What a run predicts. unit: 80/10/10 is decided once a "token" or once a "span"."""
-
-    masking: TokenMasking | SpanMasking
-    unit: str
-    next_sentence: bool = False
-    boundary: bool = False
-
-    @classmethod
-    def named(cls, name: str) -> "Objective":
-        if name not in OBJECTIVES:
-            raise InputError(f'the objective "{name}" is unknown: use one of {", ".join(OBJECTIVES)}.')
-        return OBJECTIVES[name]
-
-
-OBJECTIVES = {
-    "mlm": Objective(TokenMasking(), "token"),
-    "mlm+nsp": Objective(TokenMasking(), "token", next_sentence=True),
-    "span": Objective(SpanMasking(), "span"),
-    "span+sbo": Objective(SpanMasking(), "span", boundary=True),
-}
 
 
 def unigram_entropy(ids: np.ndarray, vocabulary: int) -> float:
@@ -68,9 +42,8 @@ def gather(corpus: EncodedCorpus, ranges: np.ndarray, pad_id: int) -> tuple[np.n
 class PretrainingData:
     """Batches of one objective over an encoded corpus, masked anew each time they are drawn.
 
-    length: n of the model's input, with [CLS] and [SEP]. keep_none: replace every chosen token by [MASK], as one does
-    when measuring (80/10/10 is a habit for training). by_length: in training, batches of blocks that are about equally
-    long, so that nearly nothing is padding; each then holds about `batch_size` × `length` tokens.
+    length: n of the model's input, with [CLS] and [SEP]. by_length: in training, batches of blocks that are about
+    equally long, so that nearly nothing is padding; each then holds about `batch_size` × `length` tokens.
     """
 
     corpus: EncodedCorpus
@@ -78,20 +51,20 @@ class PretrainingData:
     objective: Objective
     length: int
     batch_size: int
-    keep_none: bool = False
     by_length: bool = False
     report: str = field(init=False)
 
     def __post_init__(self):
-        specials = 3 if self.objective.next_sentence else 2
-        if self.length <= specials + 1:
+        task = self.objective.paired
+        room = self.length - (2 if task is None else 3)  # beside [CLS] and [SEP]
+        if room <= 1:
             raise InputError(f"a length of {self.length} leaves no room beside [CLS] and [SEP]: give at least 8.")
-        if not self.objective.next_sentence:
-            blocks = single_sequence_blocks(self.corpus, self.wordpiece.starts, self.length - specials)
+        if task is None:
+            blocks = single_sequence_blocks(self.corpus, self.wordpiece.starts, room)
             self.segments, self.labels, self.report = [blocks.ranges], None, blocks.report
         else:
             # the pairs are drawn once, from a fixed stream, so that they do not depend on the order of training
-            pairs = sentence_pairs(self.corpus, self.length - specials, np.random.default_rng(0))
+            pairs = task.pairs(self.corpus, room, np.random.default_rng(0))
             self.segments, self.labels, self.report = [pairs.first, pairs.second], pairs.labels, pairs.report
 
     def __len__(self) -> int:
@@ -111,30 +84,43 @@ class PretrainingData:
         """Epochs without end, which can be stopped and continued."""
         return Batches(self, rng)
 
-    def masked_segment(self, ranges: np.ndarray, rng: np.random.Generator):
-        """One segment of each row: original ids, corrupted ids, selected (all [B, n]) and lengths [B]."""
+    def masked_segment(self, ranges: np.ndarray, rng: np.random.Generator) -> MaskedBlocks:
+        """One segment of each row, chosen and masked. ranges: int [B, 2]."""
         ids, lengths = gather(self.corpus, ranges, self.wordpiece.pad_id)
-        selected = self.objective.masking.select_batch(self.wordpiece.word_starts(ids), lengths, rng)
+        blocks = Blocks(self.wordpiece.word_starts(ids), lengths, ids, labelled_spans(self.corpus, ranges))
+        selected = self.objective.masking.select_blocks(blocks, rng)
         mask_id = self.wordpiece.mask_id
-        if self.keep_none:
+        if self.objective.shares is None:
             corrupted = np.where(selected, mask_id, ids)
         else:
             # drawn from the corpus itself, so that random replacements follow its frequencies
             options = {"mask_id": mask_id, "random_ids": self.corpus.ids, "unit": self.objective.unit}
-            corrupted = corrupt(ids, selected, rng, **options)
-        return ids, corrupted, selected, lengths
+            corrupted = corrupt(ids, selected, rng, **options, shares=self.objective.shares)
+        return MaskedBlocks(ids, corrupted, selected, lengths)
 
     def batch(self, rows: np.ndarray, rng: np.random.Generator) -> dict[str, Tensor]:
         """The named tensors that `PretrainingModel` takes, for these blocks."""
         segments = [self.masked_segment(ranges[rows], rng) for ranges in self.segments]
-        batch = assemble(segments, self.wordpiece)
-        if self.objective.boundary:
-            ids, _, selected, lengths = segments[0]
-            rows_of_spans = boundary_targets(selected, ids, lengths)
-            batch |= {f"boundary_{name}": value for name, value in vars(rows_of_spans).items()}
-        if self.labels is not None:
-            batch["next_sentence"] = torch.from_numpy(self.labels[rows])
+        batch, labels = assemble(segments, self.wordpiece), None if self.labels is None else self.labels[rows]
+        for task in self.objective.tasks:
+            batch |= task.targets(segments, labels)
         return batch
+
+    def counts(self, batch: dict[str, Tensor]) -> dict[str, int]:
+        """What the losses of a batch are means over, by the names that `PretrainingModel` looks for."""
+        counts = {f"{task.name}_count": task.count(batch) for task in self.objective.tasks}
+        return {"masked_count": len(batch["masked_ids"]), **counts}
+
+
+def labelled_spans(corpus: EncodedCorpus, ranges: np.ndarray) -> np.ndarray:
+    """The labelled spans that lie inside the ranges [B, 2], int [k, 4]: (row, first, last, kind), counted from the
+    range's start."""
+    found = [np.empty((0, 4), dtype=np.int64)]
+    for row, (start, stop) in enumerate(ranges if len(corpus.labelled) else ()):
+        spans = corpus.labelled[slice(*np.searchsorted(corpus.labelled[:, 0], (start, stop)))]
+        first, end, kind = spans[spans[:, 1] <= stop].T
+        found.append(np.stack([np.full(len(kind), row), first - start, end - 1 - start, kind], axis=1))
+    return np.concatenate(found)
 
 
 class Batches:
@@ -170,7 +156,9 @@ class Batches:
             self.new_epoch()
         batch = self.data.batch(self.order[self.at], self.rng)
         self.at += 1
-        return share(batch, self.process, self.processes) if self.processes > 1 else batch
+        if self.processes == 1:
+            return batch
+        return share(batch, self.process, self.processes, self.data.counts(batch))
 
     @property
     def place(self) -> str:
@@ -206,28 +194,27 @@ def grouped_by_length(
     return batches
 
 
-def share(batch: dict[str, Tensor], process: int, processes: int) -> dict[str, Tensor]:
-    """The rows process, process + processes, … of a batch, with what belongs to them.
+INPUTS = ("ids", "segments", "attention_mask")
 
-    masked_count, boundary_count and rows are those of the whole batch divided by `processes`: the gradients of the
-    processes are averaged, and so become those of one process with the whole batch. The last batch of an epoch may have
-    no row left for a process: it gets one without targets, because all have to compute in step.
+
+def share(batch: dict[str, Tensor], process: int, processes: int, counts: Mapping[str, int]) -> dict[str, Tensor]:
+    """The rows process, process + processes, … of a batch, with what belongs to them: tensors of rows, and tensors
+    `NAME_…` of targets, whose `NAME_batch` says in which row each stands.
+
+    counts: what the losses of the whole batch are means over. They come along divided by `processes`: the gradients of
+    the processes are averaged, and so become those of one process with the whole batch. The last batch of an epoch may
+    have no row left for a process: it gets one without targets, because all have to compute in step.
     """
+    kinds = [name.removesuffix("batch") for name in batch if name.endswith("_batch")]  # "masked_", …
     if process >= len(batch["ids"]):
-        part = share(batch, 0, processes)
-        chosen = [name for name in part if name.startswith(("masked_", "boundary_")) and not name.endswith("_count")]
-        part |= {name: part[name][:0] for name in chosen}
-        return part | {name: torch.full_like(part[name], NO_TARGET) for name in part if name == "next_sentence"}
-    part = {name: batch[name][process::processes] for name in ("ids", "segments", "attention_mask")}
-    if "next_sentence" in batch:
-        part["next_sentence"] = batch["next_sentence"][process::processes]
-    for kind in ("masked", "boundary"):
-        fields = [name for name in batch if name.startswith(kind)]
-        if fields:
-            mine = batch[f"{kind}_batch"] % processes == process
-            part |= {name: batch[name][mine] for name in fields}
-            part[f"{kind}_batch"] = part[f"{kind}_batch"] // processes
-    counts = {"masked_count": max(len(batch["masked_ids"]), 1), "rows": len(batch["ids"])}
-    if "boundary_targets" in batch:
-        counts["boundary_count"] = max(int((batch["boundary_targets"] != NO_TARGET).sum()), 1)
-    return part | {name: torch.tensor(count / processes) for name, count in counts.items()}
+        part = share(batch, 0, processes, {})
+        for name in set(part) - set(INPUTS):
+            none = name.startswith(tuple(kinds))
+            part[name] = part[name][:0] if none else torch.full_like(part[name], NO_TARGET)
+    else:
+        part = {name: tensor[process::processes] for name, tensor in batch.items() if not name.startswith(tuple(kinds))}
+        for kind in kinds:
+            mine = batch[f"{kind}batch"] % processes == process
+            part |= {name: tensor[mine] for name, tensor in batch.items() if name.startswith(kind)}
+            part[f"{kind}batch"] = part[f"{kind}batch"] // processes
+    return part | {name: torch.tensor(max(count, 1) / processes) for name, count in counts.items()}

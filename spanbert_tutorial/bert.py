@@ -5,6 +5,7 @@ Files and names: `weights`. Shapes: B batch, n sequence, H hidden, A heads, V vo
 """
 
 import math
+import warnings
 from dataclasses import asdict
 from pathlib import Path
 from typing import Self
@@ -149,15 +150,24 @@ class BertEncoder(nn.Module):
         """An encoder with the weights of a transformers model of this kind, of a folder (`config.json` beside
         `model.safetensors` or `pytorch_model.bin`) or of a hub name, in float32 or better, in `.eval()`. A warning
         names the heads left out. A missing, unknown or wrongly shaped weight raises InputError."""
+        encoder, _, left_out, source = cls.read(model_or_path)
+        if left_out:
+            warnings.warn(f"Only the encoder was loaded; left out of {source}: {', '.join(left_out)}.", stacklevel=2)
+        return encoder
+
+    @classmethod
+    def read(cls, model_or_path: nn.Module | str | Path) -> tuple[Self, dict[str, Tensor], list[str], str]:
+        """What `from_huggingface` returns, the weights beside the encoder under the names they came with, the names of
+        their heads, and where they came from."""
         config, state, source = cls._read(model_or_path)
         with torch.device("meta"):  # no memory, no random numbers: the weights below take these places
             encoder = cls(cls.config_class.from_dict(config))
         layout = cls.config_class.layout
         ours, others = from_huggingface_names(state, layout)
-        check_weights(encoder.state_dict(), ours, others, source, layout)
+        heads = check_weights(encoder.state_dict(), ours, others, source, layout)
         copies = {name: w.to(torch.promote_types(w.dtype, torch.float32), copy=True) for name, w in ours.items()}
         encoder.load_state_dict(copies, assign=True)
-        return encoder.eval()
+        return encoder.eval(), others, heads, source
 
     @classmethod
     def _read(cls, model_or_path: nn.Module | str | Path) -> tuple[dict, dict[str, Tensor], str]:

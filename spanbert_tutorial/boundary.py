@@ -5,6 +5,7 @@ Source: SpanBERT §3.2 and the released code, whose edge rules are kept: a span 
 touching spans are one, and tokens after the `max_targets`-th of a span get no target.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,8 @@ from torch import Tensor, nn
 
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.inputs import NO_TARGET
+from spanbert_tutorial.masking import MaskedBlocks
+from spanbert_tutorial.second_task import SecondTask
 from spanbert_tutorial.span_masking import spans_of
 
 
@@ -145,3 +148,46 @@ def boundary_loss(
         return total / (len(real) + 1)
     # a tensor is a share of the count of several processes, and may be below 1
     return total / (masked_tokens if isinstance(masked_tokens, Tensor) else max(masked_tokens, 1))
+
+
+class Boundary(SecondTask):
+    """The span boundary objective as a second task. A masked token is trained by both losses, so the sum is divided by
+    the number of masked tokens; the mean that is shown is over the targets."""
+
+    name = "boundary"
+    loss_name = "sbo"
+    explained = "a target is a piece of a span with a neighbour on each side"
+    per_masked_token = True
+    weight_names = (("boundary.", "boundary."),)
+
+    def head(self, hidden_size: int, embedding_weight: nn.Parameter) -> SpanBoundaryObjective:
+        return SpanBoundaryObjective(hidden_size, embedding_weight)
+
+    def targets(self, segments: Sequence[MaskedBlocks], labels: np.ndarray | None) -> dict[str, Tensor]:
+        return self.named(boundary_targets(segments[0].selected, segments[0].ids, segments[0].lengths))
+
+    def named(self, rows: BoundaryTargets) -> dict[str, Tensor]:
+        """The rows as tensors of a batch."""
+        return {f"{self.name}_{field}": tensor for field, tensor in vars(rows).items()}
+
+    def rows(self, batch: dict[str, Tensor]) -> BoundaryTargets:
+        """The rows that a batch holds."""
+        return BoundaryTargets(batch["boundary_batch"], batch["boundary_pairs"], batch["boundary_targets"])
+
+    def count(self, batch: dict[str, Tensor]) -> int:
+        return self.rows(batch).count()
+
+    def loss(self, head: nn.Module, hidden: Tensor, batch: dict[str, Tensor]) -> Tensor:
+        rows = self.rows(batch)
+        return boundary_loss(head(hidden, rows), rows, masked_tokens=1)
+
+    def pieces(self, batch: dict[str, Tensor]) -> tuple[np.ndarray, np.ndarray]:
+        targets, left = batch["boundary_targets"].cpu().numpy(), batch["boundary_pairs"][:, 0].cpu().numpy()
+        row, offset = (targets != NO_TARGET).nonzero()
+        return left[row] + 1 + offset, targets[row, offset]
+
+    def guesses(self, head: nn.Module, hidden: Tensor, selected: np.ndarray, ids: np.ndarray) -> dict[int, Tensor]:
+        rows = boundary_targets(selected[None], ids[None], [len(ids)])
+        positions, _ = self.pieces(self.named(rows))
+        logits = head(hidden, rows.to(hidden.device))
+        return dict(zip((positions - 1).tolist(), logits, strict=True))  # places of the block: without [CLS]

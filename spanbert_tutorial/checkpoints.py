@@ -1,16 +1,14 @@
 """A trained model as a folder that this project and `transformers` both open. Chapter:
 `book/spanbert/pretraining_spanbert`.
 
-`config.json`, `model.safetensors` (the names of `transformers.BertForMaskedLM`, plus `boundary.*` and, with next
-sentence prediction, `bert.pooler.*` and `cls.seq_relationship.*`), `tokenizer.json`, `tokenizer_config.json`,
-`README.md`.
+`config.json`, `model.safetensors` (the names of `transformers.BertForMaskedLM`, plus those of the second tasks, such as
+`boundary.*`), `tokenizer.json`, `tokenizer_config.json`, `README.md`.
 """
 
 import json
 import os
 import shutil
 import tempfile
-import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -32,19 +30,22 @@ from spanbert_tutorial.engine.weights import (
     to_huggingface_names,
 )
 from spanbert_tutorial.errors import InputError, NoRoom
-from spanbert_tutorial.pretraining import Objective, PretrainingModel
+from spanbert_tutorial.objectives import Objective
+from spanbert_tutorial.pretraining import PretrainingModel
 from spanbert_tutorial.wordpiece import WordPiece
 
-# (here, in transformers) for the heads; the boundary head exists only here and keeps its names.
-HEAD_NAMES = (
+# (here, in transformers); the second tasks bring the names of theirs.
+MASKED_LANGUAGE_MODEL = (
     ("masked_language_model.dense.", "cls.predictions.transform.dense."),
     ("masked_language_model.layer_norm.", "cls.predictions.transform.LayerNorm."),
     ("masked_language_model.bias", "cls.predictions.bias"),
-    ("next_sentence.pooler.", "bert.pooler.dense."),
-    ("next_sentence.classifier.", "cls.seq_relationship."),
-    ("boundary.", "boundary."),
 )
 TIED = "embedding_weight"  # the heads' second name of the word embeddings: stored once, with the embeddings
+
+
+def head_names(model: PretrainingModel) -> list[tuple[str, str]]:
+    """What the weights of its heads begin with, (here, in a checkpoint)."""
+    return [*MASKED_LANGUAGE_MODEL, *(pair for task in model.tasks for pair in task.weight_names)]
 
 
 def rename(state: Mapping[str, Tensor], pairs: list[tuple[str, str]]) -> dict[str, Tensor]:
@@ -61,7 +62,7 @@ def model_state(model: PretrainingModel) -> dict[str, Tensor]:
     """All weights of a model under transformers' names."""
     state = {name: w.detach().cpu().contiguous() for name, w in model.state_dict().items() if not name.endswith(TIED)}
     encoder = rename(state, [("encoder.", "")])
-    return to_huggingface_names(encoder, prefix="bert.") | rename(state, list(HEAD_NAMES))
+    return to_huggingface_names(encoder, prefix="bert.") | rename(state, head_names(model))
 
 
 def check_output(folder: str | Path) -> Path:
@@ -159,7 +160,7 @@ def load_checkpoint(folder: str | Path) -> tuple[PretrainingModel, WordPiece]:
     check_names_and_shapes(folder, weights, model_state(model))
     encoder, others = from_huggingface_names(weights)
     state = {f"encoder.{name}": weight for name, weight in encoder.items()}
-    state |= rename(others, [(there, here) for here, there in HEAD_NAMES])
+    state |= rename(others, [(there, here) for here, there in head_names(model)])
     model.load_state_dict({name: weight.to(torch.float32) for name, weight in state.items()}, strict=False)
     wordpiece = WordPiece.from_file(folder / "tokenizer.json")
     if len(wordpiece) > model.encoder.config.vocab_size:
@@ -199,19 +200,17 @@ def continue_from(source: str | Path, objective: str, seed: int = 0) -> tuple[Pr
 
     Raises InputError for weights that do not fit, naming them.
     """
-    with warnings.catch_warnings(action="ignore", category=UserWarning):  # about heads; they are taken below
-        encoder = BertEncoder.from_huggingface(source)
+    encoder, others, *_ = BertEncoder.read(source)
     with torch.random.fork_rng():
         torch.manual_seed(seed)  # for the heads that start anew
         model = PretrainingModel(encoder.config, Objective.named(objective))
     set_dropout(model, 0.0)  # to go on without; the config, which is written out, still says what the source says
     model.encoder.load_state_dict(encoder.state_dict())
-    _, others = from_huggingface_names(read_weights(checkpoint_folder(source)))
-    heads, own = rename(others, [(there, here) for here, there in HEAD_NAMES]), model.state_dict()
+    heads, own = rename(others, [(there, here) for here, there in head_names(model)]), model.state_dict()
     fitting = {name: weight for name, weight in heads.items() if name in own and weight.shape == own[name].shape}
     model.load_state_dict(fitting, strict=False)
-    heads_of_objective = ("masked_language_model", "boundary", "next_sentence")
-    wanted = {name: {n for n in own if n.startswith(name) and not n.endswith(TIED)} for name in heads_of_objective}
+    names = ["masked_language_model", *(task.name for task in model.tasks)]
+    wanted = {name: {n for n in own if n.startswith(f"{name}.") and not n.endswith(TIED)} for name in names}
     return model, [name for name, weights in wanted.items() if weights - fitting.keys()]
 
 

@@ -9,11 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from torch import Tensor
 
 from spanbert_tutorial.batches import PretrainingData, gather
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.inputs import NO_TARGET
 
 STRENGTHS = 4.0 ** np.arange(1, 8)  # how many pieces' worth of the first table each row of the second begins with
 BLOCKS = 4_096  # at a time
@@ -68,10 +66,3 @@ def places(data: PretrainingData) -> Iterator[tuple[np.ndarray, np.ndarray]]:
             real = np.arange(ids.shape[1]) < lengths[:, None]
             yield at[real], ids[real]
             start = start + lengths[:, None] + 1  # behind the [SEP] of this segment
-
-
-def boundary_places(batch: dict[str, Tensor]) -> tuple[np.ndarray, np.ndarray]:
-    """(positions, ids) of the targets of the span boundary objective in a batch, row by row."""
-    targets, left = batch["boundary_targets"].cpu().numpy(), batch["boundary_pairs"][:, 0].cpu().numpy()
-    row, offset = (targets != NO_TARGET).nonzero()
-    return left[row] + 1 + offset, targets[row, offset]

@@ -15,7 +15,7 @@ import zlib
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import IO
@@ -178,18 +178,21 @@ class EncodedCorpus:
     """Pieces of all documents one after another. Arrays on disk are memory-mapped, so a large corpus costs no memory.
 
     ids: [N] pieces, uint16 where the vocabulary allows. sentence_ends: [S] and document_ends: [D], positions in `ids`
-    just after each sentence and document; every document end is also a sentence end.
+    just after each sentence and document; every document end is also a sentence end. labelled: [m, 3], spans of a known
+    kind, such as entities: (first, one past the last, kind), in the order of the text; none unless they are given.
     """
 
     ids: np.ndarray
     sentence_ends: np.ndarray
     document_ends: np.ndarray
+    labelled: np.ndarray = field(default_factory=lambda: np.empty((0, 3), dtype=np.int64))
 
     @classmethod
     def load(cls, folder: str | Path) -> "EncodedCorpus":
         """Opens the arrays that `encode_corpus` wrote. Raises InputError when one is missing or cut off."""
         try:
-            return cls(*(np.load(Path(folder) / f"{name}.npy", mmap_mode="r") for name in cls.__annotations__))
+            names = ("ids", "sentence_ends", "document_ends")
+            return cls(*(np.load(Path(folder) / f"{name}.npy", mmap_mode="r") for name in names))
         except (OSError, ValueError, EOFError):
             raise InputError(f"{folder} holds no whole encoded corpus: encode the text again.") from None
 

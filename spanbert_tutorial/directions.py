@@ -12,10 +12,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from spanbert_tutorial.batches import gather
 from spanbert_tutorial.bert import BertEncoder, EncoderConfig, MaskedLanguageModelHead, initialise
 from spanbert_tutorial.engine.loop import Recipe, train
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.pretraining import PretrainingModel, gather, start_positions_from_sinusoids
+from spanbert_tutorial.pretraining import PretrainingModel, start_positions_from_sinusoids
 from spanbert_tutorial.runs import Run, Text
 from spanbert_tutorial.single_sequence import single_sequence_blocks
 from spanbert_tutorial.wordpiece import WordPiece

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from spanbert_tutorial.config import EncoderConfig
+from spanbert_tutorial.masking import MaskedBlocks
 from spanbert_tutorial.wordpiece import WordPiece
 
 NO_TARGET = -100  # where nothing is to be predicted; PyTorch's cross-entropy passes over it
@@ -49,14 +50,13 @@ def frame(
     return ids, segments
 
 
-def assemble(segments: list[tuple], wordpiece: WordPiece) -> dict[str, Tensor]:
+def assemble(segments: Sequence[MaskedBlocks], wordpiece: WordPiece) -> dict[str, Tensor]:
     """A batch of framed inputs, padded on the right; with the places and originals of the chosen tokens.
 
-    segments: for the first sentences, and for the second ones if there are any, original ids, corrupted ids, selected
-    (all [B, n]) and lengths [B]. Returns ids, segments int64 [B, n], attention_mask bool [B, n], masked_batch,
-    masked_position, masked_ids int64 [t].
+    segments: the first sentences of all rows, and the second ones if there are any. Returns ids, segments int64 [B, n],
+    attention_mask bool [B, n], masked_batch, masked_position, masked_ids int64 [t].
     """
-    lengths = sum(part[3] for part in segments) + 1 + len(segments)  # [B]
+    lengths = sum(real for *_, real in segments) + 1 + len(segments)  # [B]
     shape = (len(lengths), int(lengths.max()))
     ids, kinds = np.full(shape, wordpiece.pad_id, dtype=np.int64), np.zeros(shape, dtype=np.int64)
     originals = np.full(shape, NO_TARGET, dtype=np.int64)

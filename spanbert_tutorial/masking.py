@@ -9,12 +9,33 @@ masked.
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 
 from spanbert_tutorial.errors import InputError
 
 SHARES = 0.8, 0.1  # of [MASK] and of random tokens; the rest, 0.1, keeps the original token
+
+
+class Blocks(NamedTuple):
+    """What a scheme may look at to choose: word_starts: bool [B,n]; lengths: int [B], real lengths; ids: int [B,n];
+    labelled: int [k,4], spans that the text names by their kind, such as entities: (row, first, last, kind)."""
+
+    word_starts: np.ndarray
+    lengths: np.ndarray
+    ids: np.ndarray
+    labelled: np.ndarray
+
+
+class MaskedBlocks(NamedTuple):
+    """What masking hands on: ids: int [B,n], the original ones; corrupted: int [B,n], what the model sees; selected:
+    bool [B,n], what it has to predict; lengths: int [B], real lengths."""
+
+    ids: np.ndarray
+    corrupted: np.ndarray
+    selected: np.ndarray
+    lengths: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -60,6 +81,10 @@ class MaskingScheme:
         if ((lengths < 0) | (lengths > word_starts.shape[1])).any():
             raise InputError(f"lengths {lengths.tolist()} must lie between 0 and {word_starts.shape[1]}.")
         return self.select_rows(word_starts, lengths, rng)
+
+    def select_blocks(self, blocks: Blocks, rng: np.random.Generator) -> np.ndarray:
+        """`select_batch`, for a scheme that needs more than the starts of words. Returns bool [B,n]."""
+        return self.select_batch(blocks.word_starts, blocks.lengths, rng)
 
     def select_rows(self, word_starts: np.ndarray, lengths: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """What `select_batch` does once it has checked; a scheme may know a faster way."""

@@ -21,6 +21,7 @@ from spanbert_tutorial import ablation, runs
 from spanbert_tutorial.bert import BertEncoder
 from spanbert_tutorial.checkpoints import check_output
 from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.masking import MaskingScheme
 from spanbert_tutorial.pretraining import PretrainingModel
 from spanbert_tutorial.wordpiece import WordPiece
 
@@ -88,7 +89,7 @@ def results(live: dict, kept: list[dict], text: runs.Text, seeds: int, steps: in
 
 
 @dataclass(frozen=True)
-class EveryNth:
+class EveryNth(MaskingScheme):
     """Chooses one piece in `every`, from a random first one: no two chosen pieces are near, so what stands beside one
     of them can be changed without touching another."""
 

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from spanbert_tutorial import almanac
+from spanbert_tutorial.batches import PretrainingData, unigram_entropy
 from spanbert_tutorial.bert import EncoderConfig, set_dropout
 from spanbert_tutorial.checkpoints import read_vocabulary
 from spanbert_tutorial.context_free import context_free
@@ -24,14 +25,8 @@ from spanbert_tutorial.engine.loop import History, Recipe, processes, train
 from spanbert_tutorial.engine.snapshots import Snapshots
 from spanbert_tutorial.errors import InputError, NoRoom
 from spanbert_tutorial.masking import TokenMasking
-from spanbert_tutorial.pretraining import (
-    Objective,
-    PretrainingData,
-    PretrainingModel,
-    measure,
-    start_positions_from_sinusoids,
-    unigram_entropy,
-)
+from spanbert_tutorial.objectives import Objective
+from spanbert_tutorial.pretraining import PretrainingModel, measure, start_positions_from_sinusoids
 from spanbert_tutorial.span_masking import SpanMasking
 from spanbert_tutorial.wordpiece import WordPiece
 
@@ -85,7 +80,7 @@ MINI = {"initializer_range": 0.03, "by_length": True}  # a little above BERT's 0
 AS_PAPERS = AS_BERT | {"peak_learning_rate": 1e-4, "length": 512, "dropout": 0.1, "beta2": 0.999}
 BERT = {"steps": 1_000_000, "warmup": 1 / 100, "epsilon": 1e-6, "weight_decay": 0.01}
 SPANBERT = {"steps": 2_400_000, "warmup": 1 / 240, "epsilon": 1e-8, "weight_decay": 0.1}
-PAPERS = {"mlm": BERT, "mlm+nsp": BERT, "span": SPANBERT, "span+sbo": SPANBERT}  # for the papers' sizes
+PAPERS = {"token": BERT, "span": SPANBERT}  # by the unit of the objective, for the papers' sizes
 
 # What each size starts from; see `preset`.
 RUNS = {
@@ -100,10 +95,10 @@ RUNS = {
 def preset(size: str, objective: str) -> Run:
     """What a run of this size and objective starts from; the command's options change single values. base and large
     have the recipe of the objective's paper. Raises InputError for an unknown size or objective."""
-    Objective.named(objective)
+    unit = Objective.named(objective).unit
     if size not in RUNS:
         raise InputError(f'the config "{size}" is unknown: use one of {", ".join(RUNS)}.')
-    recipe = PAPERS[objective] if size in ("base", "large") else {}
+    recipe = PAPERS[unit] if size in ("base", "large") else {}
     return replace(RUNS[size], objective=objective, **recipe)
 
 
@@ -240,9 +235,10 @@ def noting(batches: list[dict], moments: list[float]) -> Iterator[dict]:
 
 def held_out_losses(model: PretrainingModel, run: Run, text: Text) -> dict[str, float]:
     """Losses on a small part of the held-out text, always the same gaps, so that they make a curve: of the masked
-    language model under each way of choosing (`held_out_token`, …), of the second task (`held_out_sbo` or `_nsp`)."""
+    language model under each way of choosing (`held_out_token`, …), of a second task (such as `held_out_sbo`)."""
     figures = held_out(model, run, text, WATCHED_BATCHES)
-    second = {name: values[name] for values in figures.values() for name in ("sbo", "nsp") if name in values}
+    tasks = [task.loss_name for task in model.tasks]
+    second = {name: values[name] for values in figures.values() for name in tasks if name in values}
     curve = {way: values["mlm"] for way, values in figures.items()} | second  # of SBO, that of whole spans
     return {f"held_out_{name}": value for name, value in curve.items()}
 
@@ -250,19 +246,19 @@ def held_out_losses(model: PretrainingModel, run: Run, text: Text) -> dict[str, 
 def held_out(
     model: PretrainingModel, run: Run, text: Text, most: int | None = None, tables: bool = False
 ) -> dict[str, dict[str, float]]:
-    """Held-out losses and accuracy under both ways of choosing, each chosen token replaced by [MASK]; with next
-    sentence prediction also of pairs, under "pairs".
+    """Held-out losses and accuracy under both ways of choosing, each chosen token replaced by [MASK]; with a task that
+    reads pairs also of pairs, under "pairs".
 
     The same blocks and the same masks for every model, so that runs can be compared pair by pair. most: batches, if not
     all. tables: also what the two tables without context reach on the same pieces (`context_free`).
     """
     own = Objective.named(run.objective)
-    ways = {"token": (TokenMasking(), False), "span": (SpanMasking(), False)}
-    ways |= {"pairs": (TokenMasking(), True)} if own.next_sentence else {}
+    blocks = replace(own.mask_only, tasks=tuple(task for task in own.tasks if not task.paired))
+    ways = {"token": replace(blocks, masking=TokenMasking()), "span": replace(blocks, masking=SpanMasking())}
+    ways |= {"pairs": replace(own.mask_only, masking=TokenMasking())} if own.paired else {}
     results = {}
-    for name, (masking, pairs) in ways.items():
-        objective = replace(own, masking=masking, next_sentence=pairs)
-        data = PretrainingData(text.held_out, text.wordpiece, objective, run.length, run.batch_size, keep_none=True)
+    for name, objective in ways.items():
+        data = PretrainingData(text.held_out, text.wordpiece, objective, run.length, run.batch_size)
         known = context_free(replace(data, corpus=text.train)) if tables else None
         results[name] = measure(model, data, np.random.default_rng(12345), most, known)
     return results

@@ -5,13 +5,21 @@ Sources: BERT §3.1 (task 2) and appendix A.2; ALBERT §3.1. Label 0 = IsNext, 1
 sources write it the other way round. Of the order: 0 = as in the text, 1 = swapped.
 """
 
+import math
 from array import array
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
 
+from spanbert_tutorial.bert import NextSentenceHead
 from spanbert_tutorial.corpora import EncodedCorpus
 from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.masking import MaskedBlocks
+from spanbert_tutorial.second_task import SecondTask
 
 IS_NEXT, NOT_NEXT = 0, 1
 IN_ORDER, SWAPPED = 0, 1
@@ -41,6 +49,16 @@ class Pairs:
             f"{(self.labels == NOT_NEXT).mean():.1%} NotNext ({self.alone:,} without a next sentence); "
             f"cut away to fit: {self.truncated:,} pieces, and {self.borrowed_truncated:,} of borrowed text"
         )
+
+
+class OrderPairs(Pairs):
+    """Pairs with labels of sentence order prediction."""
+
+    @property
+    def report(self) -> str:
+        """Counts, for the one who trains."""
+        swapped = (self.labels == SWAPPED).mean()
+        return f"{len(self.labels):,} pairs, {swapped:.1%} swapped; left out: {self.alone:,} alone"
 
 
 def sentence_pairs(corpus: EncodedCorpus, max_pieces: int, rng: np.random.Generator) -> Pairs:
@@ -78,7 +96,7 @@ def sentence_pairs(corpus: EncodedCorpus, max_pieces: int, rng: np.random.Genera
     return Pairs(table[:, 0:2], table[:, 2:4], table[:, 4], int(cut[IS_NEXT]), int(cut[NOT_NEXT]), int(alone))
 
 
-def sentence_order_pairs(corpus: EncodedCorpus, max_pieces: int, rng: np.random.Generator) -> Pairs:
+def sentence_order_pairs(corpus: EncodedCorpus, max_pieces: int, rng: np.random.Generator) -> OrderPairs:
     """Two neighbouring segments of one document, with probability 1/2 swapped: for sentence order prediction.
 
     Chunks, splits and cuts are those of `sentence_pairs`, so only the wrong pairs differ. A chunk of one sentence has
@@ -100,7 +118,7 @@ def sentence_order_pairs(corpus: EncodedCorpus, max_pieces: int, rng: np.random.
     if not rows:
         raise InputError("no chunk has two sentences, so none has an order: give longer documents or more max_pieces.")
     table = np.array(rows).reshape(-1, 5)
-    return Pairs(table[:, 0:2], table[:, 2:4], table[:, 4], int(cut), 0, alone)
+    return OrderPairs(table[:, 0:2], table[:, 2:4], table[:, 4], int(cut), 0, alone)
 
 
 def document_sentences(corpus: EncodedCorpus) -> list[np.ndarray]:
@@ -137,3 +155,49 @@ def fit(first: tuple[int, int], second: tuple[int, int], max_pieces: int, rng: n
 def size(segment: tuple[int, int]) -> int:
     """Pieces of a range (start, end)."""
     return segment[1] - segment[0]
+
+
+# --- the second tasks -----------------------------------------------------------------------------------------------
+
+
+class NextSentence(SecondTask):
+    """Next sentence prediction from the state of [CLS]. BERT §3.1."""
+
+    name = "next_sentence"
+    loss_name = "nsp"
+    paired = True
+    counted = "pair"
+    chance = (math.log(2), "a fair coin")
+    weight_names = (
+        ("next_sentence.pooler.", "bert.pooler.dense."),
+        ("next_sentence.classifier.", "cls.seq_relationship."),
+    )
+
+    def pairs(self, corpus: EncodedCorpus, max_pieces: int, rng: np.random.Generator) -> Pairs:
+        return sentence_pairs(corpus, max_pieces, rng)
+
+    def head(self, hidden_size: int, embedding_weight: nn.Parameter) -> NextSentenceHead:
+        return NextSentenceHead(hidden_size)
+
+    def targets(self, segments: Sequence[MaskedBlocks], labels: np.ndarray | None) -> dict[str, Tensor]:
+        return {self.name: torch.from_numpy(labels)}
+
+    def count(self, batch: dict[str, Tensor]) -> int:
+        return len(batch[self.name])
+
+    def loss(self, head: nn.Module, hidden: Tensor, batch: dict[str, Tensor]) -> Tensor:
+        return F.cross_entropy(head(hidden), batch[self.name], reduction="sum")
+
+
+class SentenceOrder(NextSentence):
+    """Sentence order prediction: as next sentence prediction, but a wrong pair is a swapped one. ALBERT §3.1."""
+
+    name = "sentence_order"
+    loss_name = "sop"
+    weight_names = (
+        ("sentence_order.pooler.", "bert.pooler.dense."),
+        ("sentence_order.classifier.", "sop_classifier.classifier."),
+    )
+
+    def pairs(self, corpus: EncodedCorpus, max_pieces: int, rng: np.random.Generator) -> Pairs:
+        return sentence_order_pairs(corpus, max_pieces, rng)

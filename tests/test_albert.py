@@ -10,16 +10,16 @@ from transformers import AlbertConfig as TheirConfig
 from transformers import AlbertForPreTraining, AlbertModel, BertConfig, BertModel
 
 from spanbert_tutorial import runs
+from spanbert_tutorial.batches import PretrainingData
 from spanbert_tutorial.bert import BertEncoder, EncoderConfig, MaskedLanguageModelHead, NextSentenceHead
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.experiments import albert_sharing, albert_sop
-from spanbert_tutorial.pretraining import Objective
+from spanbert_tutorial.objectives import Objective
 from spanbert_tutorial.relatives.albert import (
     SHARING,
     AlbertConfig,
     AlbertEncoder,
     FactorisedEmbeddings,
-    SentenceOrderData,
 )
 from spanbert_tutorial.sentence_pairs import IN_ORDER, SWAPPED, document_sentences, sentence_order_pairs
 
@@ -279,10 +279,10 @@ def test_no_pair_at_all_is_refused(text):
 
 
 def test_batches_carry_both_orders(text):
-    objective = Objective.named("mlm+nsp")
-    data = SentenceOrderData(text.held_out, text.wordpiece, objective, 64, 16)
+    objective = Objective.named("mlm+sop")
+    data = PretrainingData(text.held_out, text.wordpiece, objective, 64, 16)
     drawn = next(data.epoch(np.random.default_rng(0)))
-    assert set(drawn["next_sentence"].tolist()) == {0, 1} and drawn["ids"].shape[0] == 16
+    assert set(drawn["sentence_order"].tolist()) == {0, 1} and drawn["ids"].shape[0] == 16
     assert drawn["ids"].shape[1] <= 64 and (drawn["segments"].sum(1) > 1).all()
     assert "swapped" in data.report
 
@@ -356,4 +356,4 @@ def test_a_new_head_stands_on_the_same_encoder(text):
     start = runs.new_model(replace(albert_sop.START, objective="mlm", seed=5), text)
     model = albert_sop.with_head(start, albert_sop.TASK, text)
     assert all(torch.equal(weight, model.state_dict()[name]) for name, weight in start.state_dict().items())
-    assert model.next_sentence is not None
+    assert [task.name for task in model.tasks] == ["next_sentence"]

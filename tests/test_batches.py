@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from spanbert_tutorial.batches import OBJECTIVES, Objective, PretrainingData, grouped_by_length
+from spanbert_tutorial.batches import PretrainingData, grouped_by_length
 from spanbert_tutorial.corpora import EncodedCorpus
 from spanbert_tutorial.engine.files import data_path
+from spanbert_tutorial.objectives import OBJECTIVES, Objective
 from spanbert_tutorial.wordpiece import WordPiece
 
 
@@ -68,3 +69,19 @@ def test_batches_go_on_where_they_were(by_length, stop):
     other.load_state_dict(one.state_dict())
     for first, second in itertools.islice(zip(one, other, strict=False), 50):
         assert all(torch.equal(first[name], second[name]) for name in first)
+
+
+def test_whole_words_are_chosen_whole():
+    """Of the objective `mlm-wholeword`: a piece is chosen with all others of its word; of `mlm` often it is not."""
+    broken = {}
+    for name in ("mlm", "mlm-wholeword"):
+        made, broken[name] = data(name), 0
+        for batch in epoch(made)[:20]:
+            chosen = torch.zeros_like(batch["attention_mask"])
+            chosen[batch["masked_batch"], batch["masked_position"]] = True
+            originals = batch["ids"].clone()
+            originals[batch["masked_batch"], batch["masked_position"]] = batch["masked_ids"]
+            inside = torch.from_numpy(~made.wordpiece.starts[originals.numpy()])  # a piece that continues a word
+            inside[:, :2] = False  # [CLS], and a block may begin inside a word
+            broken[name] += int((inside[:, 1:] & (chosen[:, 1:] != chosen[:, :-1])).sum())
+    assert broken["mlm-wholeword"] == 0 < broken["mlm"]

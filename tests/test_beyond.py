@@ -17,7 +17,8 @@ from spanbert_tutorial.bert import EncoderConfig
 from spanbert_tutorial.directions import attention_pattern, twin_states
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.experiments import beyond_ways
-from spanbert_tutorial.pretraining import Objective, PretrainingModel
+from spanbert_tutorial.objectives import Objective
+from spanbert_tutorial.pretraining import PretrainingModel
 from spanbert_tutorial.relatives import beyond, systems
 from spanbert_tutorial.span_masking import SpanMasking, spans_of
 

@@ -9,15 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from spanbert_tutorial.boundary import (
-    NO_TARGET,
-    BoundaryTargets,
-    SpanBoundaryObjective,
-    boundary_loss,
-    boundary_targets,
-)
+from spanbert_tutorial.boundary import BoundaryTargets, SpanBoundaryObjective, boundary_loss, boundary_targets
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.exercises import boundary as exercise
+from spanbert_tutorial.inputs import NO_TARGET
 from spanbert_tutorial.masking import corrupt
 from spanbert_tutorial.span_masking import SpanMasking, spans_of
 

@@ -14,6 +14,7 @@ from torch import Tensor
 from transformers import AutoTokenizer, BertConfig, BertForMaskedLM, BertForPreTraining, BertModel
 
 from spanbert_tutorial import checkpoints
+from spanbert_tutorial.batches import PretrainingData
 from spanbert_tutorial.bert import BertEncoder, EncoderConfig
 from spanbert_tutorial.checkpoints import (
     check_output,
@@ -25,7 +26,8 @@ from spanbert_tutorial.checkpoints import (
 )
 from spanbert_tutorial.corpora import EncodedCorpus
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.pretraining import OBJECTIVES, Objective, PretrainingData, PretrainingModel
+from spanbert_tutorial.objectives import OBJECTIVES, Objective
+from spanbert_tutorial.pretraining import PretrainingModel
 from spanbert_tutorial.wordpiece import SPECIALS, WordPiece
 
 PIECES = [*SPECIALS, *"abcdefghijklmnopqrst", *("##" + letter for letter in "abcdefghijklmnopqrst"), "A"]
@@ -97,7 +99,7 @@ def test_loading_gives_identical_losses(tmp_path, wordpiece, objective):
     assert loaded.encoder.config == model.encoder.config
     words = loaded.encoder.embeddings.words.weight  # still one tensor with the heads'
     assert loaded.masked_language_model.embedding_weight is words
-    assert loaded.boundary is None or loaded.boundary.embedding_weight is words
+    assert all(head.embedding_weight is words for name, head in loaded.named_children() if name == "boundary")
 
 
 def test_the_files_and_the_card(tmp_path, wordpiece):
@@ -203,7 +205,7 @@ def test_what_exists_is_never_overwritten(tmp_path, wordpiece, kind):
         with pytest.raises(InputError, match=re.escape(f"{target} exists already: give another")):
             attempt(target)
     if kind == "checkpoint":
-        assert load_checkpoint(target)[0].boundary is None  # the old one, untouched
+        assert not load_checkpoint(target)[0].tasks  # the old one, untouched
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
 

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from spanbert_tutorial.batches import Objective, PretrainingData
-from spanbert_tutorial.context_free import STRENGTHS, boundary_places, context_free, places
+from spanbert_tutorial.batches import PretrainingData
+from spanbert_tutorial.boundary import Boundary
+from spanbert_tutorial.context_free import STRENGTHS, context_free, places
 from spanbert_tutorial.corpora import encode_corpus
+from spanbert_tutorial.objectives import Objective
 from spanbert_tutorial.wordpiece import WordPiece
 
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefgh"]
@@ -82,7 +84,7 @@ def test_boundary_places_are_masked_places(tmp_path):
     batch = some.batch(np.arange(40), rng)
     masked = {(int(b), int(i)): int(v) for b, i, v in zip(
         batch["masked_batch"], batch["masked_position"], batch["masked_ids"], strict=True)}
-    positions, ids = boundary_places(batch)
+    positions, ids = Boundary().pieces(batch)
     rows = batch["boundary_batch"].repeat_interleave((batch["boundary_targets"] >= 0).sum(1)).tolist()
     assert 0 < len(ids) < len(masked)
     assert all(masked[row, i] == v for row, i, v in zip(rows, positions.tolist(), ids.tolist(), strict=True))

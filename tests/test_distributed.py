@@ -15,7 +15,8 @@ from spanbert_tutorial.batches import PretrainingData, share
 from spanbert_tutorial.bert import EncoderConfig
 from spanbert_tutorial.corpora import EncodedCorpus
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.pretraining import OBJECTIVES, Objective, PretrainingModel
+from spanbert_tutorial.objectives import OBJECTIVES, Objective
+from spanbert_tutorial.pretraining import PretrainingModel
 from spanbert_tutorial.wordpiece import WordPiece
 
 # Trains six steps in float32 and writes, in the first process, losses, step numbers and the sums of all weights.
@@ -27,7 +28,8 @@ sys.path.insert(0, sys.argv[3])
 PartialState(cpu=True)
 from spanbert_tutorial.engine import loop
 from spanbert_tutorial.bert import EncoderConfig
-from spanbert_tutorial.pretraining import Objective, PretrainingModel
+from spanbert_tutorial.objectives import Objective
+from spanbert_tutorial.pretraining import PretrainingModel
 from test_distributed import data_of
 loop.precision = lambda: "no"
 objective = Objective.named(sys.argv[1])
@@ -53,7 +55,8 @@ sys.path.insert(0, sys.argv[2])
 second = PartialState(cpu=True).process_index == 1
 from spanbert_tutorial.engine import loop
 from spanbert_tutorial.bert import EncoderConfig
-from spanbert_tutorial.pretraining import Objective, PretrainingModel
+from spanbert_tutorial.objectives import Objective
+from spanbert_tutorial.pretraining import PretrainingModel
 from spanbert_tutorial.engine.snapshots import Snapshots
 from test_distributed import data_of
 objective, seen = Objective.named("mlm"), []
@@ -89,14 +92,17 @@ def data_of(objective: Objective, by_length: bool = False) -> PretrainingData:
 
 @pytest.mark.parametrize("name", OBJECTIVES)
 def test_the_shares_of_a_batch_are_the_batch(name):
-    batch = next(data_of(Objective.named(name)).batches(np.random.default_rng(1)))
-    parts = [share(batch, process, 2) for process in (0, 1)]
+    data = data_of(Objective.named(name))
+    batch = next(data.batches(np.random.default_rng(1)))
+    parts = [share(batch, process, 2, data.counts(batch)) for process in (0, 1)]
     assert torch.equal(torch.cat([part["ids"] for part in parts]), torch.cat([batch["ids"][0::2], batch["ids"][1::2]]))
     for process, part in enumerate(parts):
         back = part["masked_batch"] * 2 + process
         assert torch.equal(part["ids"][part["masked_batch"], part["masked_position"]],
                            batch["ids"][back, part["masked_position"]])
-        assert part["masked_count"] * 2 == len(batch["masked_ids"]) and part["rows"] * 2 == len(batch["ids"])
+        assert part["masked_count"] * 2 == len(batch["masked_ids"])
+        for task in data.objective.tasks:
+            assert part[f"{task.name}_count"] * 2 == task.count(batch) == sum(map(task.count, parts))
     for field in [name for name in batch if name.startswith(("masked", "boundary"))]:
         assert sum(len(part[field]) for part in parts) == len(batch[field])
 
@@ -107,7 +113,8 @@ def test_a_process_without_a_row_computes_and_adds_nothing(name):
     data = data_of(objective)
     batch = data.batch(np.array([0]), np.random.default_rng(0))
     model = PretrainingModel(EncoderConfig.tiny(vocab_size=2_000, num_hidden_layers=1), objective).eval()
-    whole, parts = model(batch), [model(share(batch, process, 2)) for process in (0, 1)]
+    whole = model(batch)
+    parts = [model(share(batch, process, 2, data.counts(batch))) for process in (0, 1)]
     for loss, value in whole.items():
         assert parts[1][loss] == 0
         assert ((parts[0][loss] + parts[1][loss]) / 2).item() == pytest.approx(value.item(), abs=1e-5)
@@ -119,11 +126,13 @@ def test_a_process_without_a_row_computes_and_adds_nothing(name):
 
 def test_the_shares_of_a_batch_without_a_target_have_loss_0():
     objective = Objective.named("span+sbo")
-    batch = data_of(objective).batch(np.arange(2), np.random.default_rng(0))
+    data = data_of(objective)
+    batch = data.batch(np.arange(2), np.random.default_rng(0))
     for name in [name for name in batch if name.startswith(("masked", "boundary"))]:
         batch[name] = batch[name][:0]
     model = PretrainingModel(EncoderConfig.tiny(vocab_size=2_000, num_hidden_layers=1), objective).eval()
-    assert [model(share(batch, process, 2))["loss"].item() for process in (0, 1)] == [0, 0]
+    parts = [share(batch, process, 2, data.counts(batch)) for process in (0, 1)]
+    assert [model(part)["loss"].item() for part in parts] == [0, 0]
 
 
 @pytest.mark.parametrize("name, accumulate", [("span+sbo", "1"), ("mlm+nsp", "1"), ("span+sbo", "2")])

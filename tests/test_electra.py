@@ -16,7 +16,8 @@ from spanbert_tutorial.corpora import encode_corpus
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.experiments import electra_mini
-from spanbert_tutorial.pretraining import Objective, PretrainingModel
+from spanbert_tutorial.objectives import Objective
+from spanbert_tutorial.pretraining import PretrainingModel
 from spanbert_tutorial.relatives.electra import (
     ElectraConfig,
     ElectraDiscriminator,

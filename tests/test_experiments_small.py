@@ -1,6 +1,7 @@
 """The experiments behind the chapters on masking and on the boundary objective, on a toy size."""
 
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,14 +9,16 @@ import pytest
 import torch
 
 from spanbert_tutorial import almanac, corpora, runs
+from spanbert_tutorial.batches import PretrainingData
 from spanbert_tutorial.bert import EncoderConfig
 from spanbert_tutorial.context_free import context_free
 from spanbert_tutorial.corpora import encode_corpus
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.experiments import boundary_probe, masking_mini, two_gaps
-from spanbert_tutorial.experiments.continued import SharesData, column, go_on, rounded, with_shares
+from spanbert_tutorial.experiments.continued import column, go_on, rounded, with_shares
 from spanbert_tutorial.experiments.names import Block, Name, named_blocks, with_specials
-from spanbert_tutorial.pretraining import Objective, PretrainingData, PretrainingModel
+from spanbert_tutorial.objectives import Objective
+from spanbert_tutorial.pretraining import PretrainingModel
 from spanbert_tutorial.wordpiece import WordPiece
 
 RUN = runs.Run(objective="mlm", steps=3, batch_size=4)
@@ -35,8 +38,8 @@ def some():
 def text(wordpiece, some, tmp_path_factory):
     sentences = [corpora.split_sentences(document["text"]) for document in some]
     folder = tmp_path_factory.mktemp("text")
-    corpora = [encode_corpus(sentences, wordpiece.encode_many, len(wordpiece), folder / name) for name in "ab"]
-    return runs.Text(*corpora, wordpiece)
+    parts = [encode_corpus(sentences, wordpiece.encode_many, len(wordpiece), folder / name) for name in "ab"]
+    return runs.Text(*parts, wordpiece)
 
 
 # --- names in blocks ---
@@ -138,20 +141,13 @@ def test_known_pairs_are_the_names_of_two_pieces(wordpiece):
 # --- other shares, going on ---
 
 
-def test_80_10_10_gives_the_batches_of_the_package(text):
-    arguments = (text.train, text.wordpiece, Objective.named("span"), 64, 4)
-    ours = next(SharesData(*arguments).epoch(np.random.default_rng(3)))
-    package = next(PretrainingData(*arguments).epoch(np.random.default_rng(3)))
-    assert all(torch.equal(ours[name], package[name]) for name in package)
-
-
 def test_the_start_is_the_run_of_the_package(text):
     ours, package = with_shares(RUN, text, (0.8, 0.1))[0], runs.pretrain(RUN, text)[0]
     assert all(torch.equal(a, b) for a, b in zip(ours.parameters(), package.parameters(), strict=True))
 
 
 def test_mask_only_hides_every_chosen_token(text):
-    data = SharesData(text.train, text.wordpiece, Objective.named("mlm"), 64, 4, shares=(1.0, 0.0))
+    data = PretrainingData(text.train, text.wordpiece, replace(Objective.named("mlm"), shares=(1.0, 0.0)), 64, 4)
     batch = next(data.epoch(np.random.default_rng(0)))
     assert (batch["ids"][batch["masked_batch"], batch["masked_position"]] == text.wordpiece.mask_id).all()
 

@@ -14,7 +14,7 @@ from spanbert_tutorial.checkpoints import load_checkpoint
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.engine.weights import to_huggingface_names
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.pretraining import fill
+from spanbert_tutorial.pretraining import fill_masks
 
 CELLS = json.loads((ROOT / "book" / "workshop" / "faq.ipynb").read_text(encoding="utf-8"))["cells"]
 TEXT = "\n\n".join("".join(cell["source"]) for cell in CELLS if cell["cell_type"] == "markdown")
@@ -96,8 +96,8 @@ def test_only_the_head_is_missing(released):
 
 def test_the_shipped_checkpoint_has_both_heads_and_fills():
     model, wordpiece = load_checkpoint(data_path("checkpoints", "spanbert-tiny"))
-    span = fill(model, wordpiece, "Alice Mercer was an [MASK] .", top=1)[0]
-    assert span.mlm and span.sbo and span.mlm[0][0][1] > 10 / len(wordpiece)
+    span = fill_masks(model, wordpiece, "Alice Mercer was an [MASK] .", top=1)[0]
+    assert span.guesses["mlm"] and span.guesses["sbo"] and span.guesses["mlm"][0][0][1] > 10 / len(wordpiece)
 
 
 def test_the_default_lower_cases_and_the_option_does_not(released):

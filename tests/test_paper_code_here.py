@@ -17,6 +17,7 @@ import torch
 
 from environment import ROOT
 from spanbert_tutorial import runs, span_masking
+from spanbert_tutorial.batches import PretrainingData
 from spanbert_tutorial.boundary import SpanBoundaryObjective, boundary_loss, boundary_targets
 from spanbert_tutorial.checkpoints import model_state
 from spanbert_tutorial.config import EncoderConfig
@@ -26,7 +27,8 @@ from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.engine.loop import parameter_groups
 from spanbert_tutorial.inputs import NO_TARGET, assemble, frame
 from spanbert_tutorial.masking import TokenMasking, WholeWordMasking, corrupt
-from spanbert_tutorial.pretraining import OBJECTIVES, Objective, PretrainingData, PretrainingModel
+from spanbert_tutorial.objectives import OBJECTIVES, Objective
+from spanbert_tutorial.pretraining import PretrainingModel
 from spanbert_tutorial.runs import RUNS, Text, preset, training_data
 from spanbert_tutorial.single_sequence import single_sequence_blocks
 from spanbert_tutorial.span_masking import SpanMasking, clipped_geometric, spans_of
@@ -196,7 +198,7 @@ def test_10_pretraining_draws_from_the_corpus(wordpiece, monkeypatch):
 def test_11_each_segment_has_its_own_budget(wordpiece):
     ids = np.arange(100, 132)
     corpus = EncodedCorpus(ids, np.array([8, 16, 24, 32]), np.array([16, 32]))
-    data = PretrainingData(corpus, wordpiece, OBJECTIVES["mlm+nsp"], 19, 1, keep_none=True)
+    data = PretrainingData(corpus, wordpiece, OBJECTIVES["mlm+nsp"].mask_only, 19, 1)
     eights = [row for row in range(len(data)) if all(np.diff(s[row]) == 8 for s in data.segments)]
     chosen = len(data.batch(np.array(eights[:1]), generator())["masked_ids"])
     assert decide(chosen, own=2 + 2, together=3) == "own"
@@ -530,7 +532,7 @@ WRONG = {
     "22, decay of every parameter": (ADAM, loop, "parameter_groups", decay_everything),
     "23, epsilon of the small sizes": (ADAM, RUNS, "tiny", replace(RUNS["tiny"], epsilon=1e-8)),
     "23, beta of the small sizes": (ADAM, RUNS, "tiny", replace(RUNS["tiny"], beta2=0.999)),
-    "23, epsilon of the large size": (ADAM, runs.PAPERS, "span+sbo", runs.BERT),
+    "23, epsilon of the large size": (ADAM, runs.PAPERS, "span", runs.BERT),
     "24, the small size by tokens": (BATCH, RUNS, "tiny", replace(RUNS["tiny"], by_length=True)),
     "24, the large size by blocks": (BATCH, RUNS, "large", replace(RUNS["large"], by_length=False)),
     "32, the passage first": ("encoded = encode(wordpiece", windows, "frame", passage_first),

@@ -11,7 +11,8 @@ from spanbert_tutorial import ablation, plateau, runs
 from spanbert_tutorial.bert import BertEncoder, EncoderConfig
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.pretraining import Objective, PretrainingModel
+from spanbert_tutorial.objectives import Objective
+from spanbert_tutorial.pretraining import PretrainingModel
 
 
 class Pieces:
@@ -36,7 +37,7 @@ def batch():
 
 def test_every_nth_leaves_room_between():
     rng = np.random.default_rng(0)
-    selected = plateau.EveryNth(8).select_batch(np.ones((50, 40), bool), np.full(50, 33), rng)
+    selected = plateau.EveryNth(every=8).select_batch(np.ones((50, 40), bool), np.full(50, 33), rng)
     for row in selected:
         assert set(np.diff(np.flatnonzero(row))) == {8}
     assert not selected[:, 33:].any()

@@ -1,25 +1,21 @@
 """The objectives put together: what a batch holds, what the losses are, what the heads fill in."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
 
+from spanbert_tutorial.batches import PretrainingData, unigram_entropy
 from spanbert_tutorial.bert import EncoderConfig
-from spanbert_tutorial.boundary import NO_TARGET, BoundaryTargets
+from spanbert_tutorial.boundary import BoundaryTargets
 from spanbert_tutorial.context_free import context_free
 from spanbert_tutorial.corpora import EncodedCorpus
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.pretraining import (
-    OBJECTIVES,
-    Objective,
-    PretrainingData,
-    PretrainingModel,
-    fill,
-    measure,
-    start_positions_from_sinusoids,
-    unigram_entropy,
-)
+from spanbert_tutorial.inputs import NO_TARGET
+from spanbert_tutorial.objectives import OBJECTIVES, Objective
+from spanbert_tutorial.pretraining import PretrainingModel, fill_masks, measure, start_positions_from_sinusoids
 from spanbert_tutorial.wordpiece import SPECIALS, WordPiece
 
 WORDS = [f"word{i}" for i in range(30)] + [f"##piece{i}" for i in range(10)]
@@ -39,6 +35,12 @@ def corpus() -> EncodedCorpus:
 
 def data(corpus, name, **changes) -> PretrainingData:
     return PretrainingData(corpus, WORDPIECE, Objective.named(name), **{"length": 40, "batch_size": 8, **changes})
+
+
+def measured(corpus, name, **changes) -> PretrainingData:
+    """With every chosen token replaced by [MASK]."""
+    made = data(corpus, name, **changes)
+    return replace(made, objective=made.objective.mask_only)
 
 
 def model(name, seed=0) -> PretrainingModel:
@@ -100,7 +102,7 @@ def test_masks_are_drawn_anew_each_epoch(corpus):
 
 
 def test_measuring_replaces_every_chosen_token_by_mask(corpus):
-    batch = data(corpus, "span", keep_none=True).batch(np.arange(8), np.random.default_rng(0))
+    batch = measured(corpus, "span").batch(np.arange(8), np.random.default_rng(0))
     assert (batch["ids"][batch["masked_batch"], batch["masked_position"]] == WORDPIECE.mask_id).all()
 
 
@@ -139,13 +141,15 @@ def test_every_parameter_learns(corpus, name):
 
 
 def test_parts_that_an_objective_lacks_are_not_built():
-    assert model("mlm").boundary is None and model("mlm").next_sentence is None
-    assert model("span").boundary is None and model("span+sbo").boundary is not None
-    assert model("mlm+nsp").next_sentence is not None
+    heads = {name: {child for child, _ in model(name).named_children()} for name in OBJECTIVES}
+    assert heads["mlm"] == heads["mlm-wholeword"] == heads["span"] == {"encoder", "masked_language_model"}
+    second = {name: found - heads["mlm"] for name, found in heads.items() if found > heads["mlm"]}
+    assert second == {"mlm+nsp": {"next_sentence"}, "mlm+sop": {"sentence_order"}, "span+sbo": {"boundary"}}
 
 
 def test_unknown_objective_is_named():
-    with pytest.raises(InputError, match='"spans" is unknown: use one of mlm, mlm\\+nsp, span, span\\+sbo'):
+    names = "mlm, mlm-wholeword, mlm\\+nsp, mlm\\+sop, span, span\\+sbo"
+    with pytest.raises(InputError, match=f'"spans" is unknown: use one of {names}'):
         Objective.named("spans")
 
 
@@ -160,26 +164,27 @@ def test_unigram_entropy_by_hand():
 
 def test_fill_reports_each_span_once_and_no_boundary_at_the_edge():
     net = model("span+sbo")
-    at_edge, inside = fill(net, WORDPIECE, "[MASK] word1 [MASK] [MASK] word2")
-    assert (at_edge.first, at_edge.last, at_edge.sbo) == (0, 0, [])
-    assert (inside.first, inside.last) == (2, 3) and len(inside.mlm) == len(inside.sbo) == 2
-    assert all(0 <= p <= 1 for row in inside.mlm + inside.sbo for _, p in row)
+    at_edge, inside = fill_masks(net, WORDPIECE, "[MASK] word1 [MASK] [MASK] word2")
+    assert (at_edge.first, at_edge.last, at_edge.guesses["sbo"]) == (0, 0, [])
+    mlm, sbo = inside.guesses["mlm"], inside.guesses["sbo"]
+    assert (inside.first, inside.last) == (2, 3) and len(mlm) == len(sbo) == 2
+    assert all(0 <= p <= 1 for row in mlm + sbo for _, p in row)
     with pytest.raises(InputError, match="no \\[MASK\\]"):
-        fill(net, WORDPIECE, "word1 word2")
+        fill_masks(net, WORDPIECE, "word1 word2")
 
 
 def test_measure_equals_one_big_batch(corpus):
     """Means are weighted by masked tokens, so the batch size does not matter."""
     net = model("span+sbo")
-    small = measure(net, data(corpus, "span+sbo", batch_size=200, keep_none=True), np.random.default_rng(3))
-    again = measure(net, data(corpus, "span+sbo", batch_size=200, keep_none=True), np.random.default_rng(3))
+    small = measure(net, measured(corpus, "span+sbo", batch_size=200), np.random.default_rng(3))
+    again = measure(net, measured(corpus, "span+sbo", batch_size=200), np.random.default_rng(3))
     assert small == again and set(small) == {"loss", "mlm", "sbo", "accuracy"}
     assert abs(small["mlm"] - np.log(V)) < 0.5
 
 
 def test_means_are_taken_over_what_they_are_means_of(corpus):
     """MLM over masked tokens, SBO over its targets: each batch counts with its own number of them."""
-    net, held_out = model("span+sbo"), data(corpus, "span+sbo", batch_size=7, keep_none=True)
+    net, held_out = model("span+sbo"), measured(corpus, "span+sbo", batch_size=7)
     tables = context_free(held_out)
     found = measure(net, held_out, np.random.default_rng(3), tables=tables)
     mlm, sbo, frequency, position = [], [], [], []

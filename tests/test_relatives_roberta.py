@@ -12,11 +12,13 @@ from transformers import RobertaConfig as TheirConfig
 from transformers import RobertaForMaskedLM, RobertaModel
 
 from spanbert_tutorial import almanac, bert, runs
+from spanbert_tutorial.batches import PretrainingData
 from spanbert_tutorial.bert import BertEncoder, EncoderConfig, MaskedLanguageModelHead
 from spanbert_tutorial.corpora import EncodedCorpus, split_sentences
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.pretraining import Objective, PretrainingData, PretrainingModel
+from spanbert_tutorial.objectives import Objective
+from spanbert_tutorial.pretraining import PretrainingModel
 from spanbert_tutorial.relatives import roberta
 from spanbert_tutorial.relatives.roberta import (
     FORMATS,
@@ -305,7 +307,7 @@ def document_of(corpus, place) -> int:
 def test_inputs_fit_and_hold_what_the_name_says(form, corpus, wordpiece):
     data = format_data(corpus, wordpiece, form)
     assert data.lengths().max() <= 64 and len(data.crossing) == len(data)
-    assert (data.labels is not None) == ("NSP" in form) == data.objective.next_sentence
+    assert (data.labels is not None) == ("NSP" in form) == (data.objective.paired is not None)
     assert data.crossing.any() == (form != "DOC-SENTENCES") and not data.crossing.all()
     assert data.statistics()["padding"] == pytest.approx(1 - data.lengths().mean() / 64)
     batch = next(data.epoch(np.random.default_rng(0)))
@@ -389,4 +391,4 @@ def test_a_format_trains(corpus, wordpiece):
     for form in FORMATS:
         model, history, tokens = roberta_formats.pretrain(form, run, text)
         assert ("nsp" in history.losses) == ("NSP" in form) and tokens > 100
-        assert (model.next_sentence is not None) == ("NSP" in form)
+        assert bool(model.tasks) == ("NSP" in form)

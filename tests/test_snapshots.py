@@ -14,6 +14,7 @@ import torch
 from accelerate.state import AcceleratorState
 from safetensors import SafetensorError
 
+from spanbert_tutorial.batches import PretrainingData
 from spanbert_tutorial.bert import EncoderConfig
 from spanbert_tutorial.corpora import EncodedCorpus
 from spanbert_tutorial.engine import loop, snapshots
@@ -22,7 +23,8 @@ from spanbert_tutorial.engine.loop import Recipe, train
 from spanbert_tutorial.engine.metrics import Metrics
 from spanbert_tutorial.engine.snapshots import Snapshots
 from spanbert_tutorial.errors import InputError, NoRoom
-from spanbert_tutorial.pretraining import Objective, PretrainingData, PretrainingModel
+from spanbert_tutorial.objectives import Objective
+from spanbert_tutorial.pretraining import PretrainingModel
 from spanbert_tutorial.wordpiece import WordPiece
 
 STEPS = 8

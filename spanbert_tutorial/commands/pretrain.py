@@ -4,7 +4,6 @@
 
 import argparse
 import json
-import math
 import sys
 import tempfile
 import time
@@ -22,7 +21,8 @@ def add_options(train: argparse.ArgumentParser) -> None:
     kinds = "almanac (default), a .txt or .jsonl file (also .xz, .gz), a folder of them, or OWNER/NAME on the hub"
     train.add_argument("--corpus", default="almanac", help=kinds)
     train.add_argument("--output", help="folder of the checkpoint (default: runs/OBJECTIVE-CONFIG-seedN)")
-    train.add_argument("--objective", default="span+sbo", help="mlm, mlm+nsp, span or span+sbo (default)")
+    train.add_argument("--objective", default="span+sbo", help="what is predicted: mlm, mlm+nsp, span, span+sbo "
+                       "(default) or another row of the table in objectives.py")
     train.add_argument("--config", help="tiny, mini, small, base or large (default: as --init-from, else tiny)")
     train.add_argument("--vocabulary", help="a vocab.txt or tokenizer.json (default: learned from the corpus)")
     train.add_argument("--vocab-size", type=int, default=8_000, help="pieces of a learned vocabulary (default: 8000)")
@@ -217,28 +217,35 @@ def snapshots(options: argparse.Namespace, run, state: Path, model):
 
 def report(model, text, figures: dict) -> None:
     """Held-out losses, and a masked span of a held-out document filled by each head."""
-    from spanbert_tutorial.pretraining import fill
+    from spanbert_tutorial.pretraining import fill_masks
 
     for way, values in figures.items():
         how = "token masking of pairs" if way == "pairs" else f"{way} masking"
         print(f"Held out, {how}, in nats: MLM {values['mlm']:.2f} a masked piece "
               f"(frequency alone {values['frequency']:.2f}, frequency by position {values['by_position']:.2f}); "
               f"{values['accuracy']:.0%} named by the MLM head.")
-        if "sbo" in values:
-            print(f"  SBO {values['sbo']:.2f} a target (frequency alone {values['sbo_frequency']:.2f}, by position "
-                  f"{values['sbo_by_position']:.2f}); a target is a piece of a span with a neighbour on each side.")
-        if "nsp" in values:
-            print(f"  NSP {values['nsp']:.2f} a pair (a fair coin {math.log(2):.2f}).")
+        for task in (task for task in model.tasks if task.loss_name in values):
+            print(f"  {task.loss_name.upper()} {values[task.loss_name]:.2f} a {task.counted}{beside(task, values)}.")
     start, end = 0, int(text.held_out.sentence_ends[0])
     ids = text.held_out.ids[start:end][:60].copy()
     first = len(ids) // 2
     hidden, ids[first : first + 2] = text.wordpiece.tokens(ids[first : first + 2]), text.wordpiece.mask_id
     words = text.wordpiece.decode(ids)
     print(f"A held-out sentence: {words}\n  hidden: {' '.join(hidden)}")
-    for span in fill(model, text.wordpiece, words, top=1):
-        for head in ("mlm", "sbo"):
-            pieces = " ".join(f"{best[0][0]} ({best[0][1]:.0%})" for best in getattr(span, head))
+    for span in fill_masks(model, text.wordpiece, words, top=1):
+        for head, guesses in span.guesses.items():
+            pieces = " ".join(f"{piece} ({share:.0%})" for ((piece, share),) in guesses)
             print(f"  {head.upper()}:    {pieces or 'no prediction'}")
+
+
+def beside(task, values: dict[str, float]) -> str:
+    """What to compare the loss of a second task with, and what it counts: the rest of a sentence."""
+    if task.chance:
+        loss, who = task.chance
+        return f" ({who} {loss:.2f})" + (f"; {task.explained}" if task.explained else "")
+    frequency, position = (values.get(f"{task.loss_name}_{table}") for table in ("frequency", "by_position"))
+    known = "" if frequency is None else f" (frequency alone {frequency:.2f}, by position {position:.2f})"
+    return known + (f"; {task.explained}" if task.explained else "")
 
 
 def card(run, options: argparse.Namespace, text, model, figures: dict, line: dict) -> str:
@@ -261,10 +268,10 @@ def card(run, options: argparse.Namespace, text, model, figures: dict, line: dic
     corpus = Path(options.corpus).name
     licence = "CC BY 4.0, as the almanac's" if corpus == "almanac" else "the licence of the text applies"
     measured = (
-        "Held-out losses in nats, every chosen piece replaced by [MASK]: `mlm` of a chosen piece, `sbo` of a boundary "
-        "target, `loss` what is trained (both sums over the number of chosen pieces); `accuracy` is the share named by "
-        "the MLM head; `frequency` and `by_position` are what two tables without context reach on the same pieces, "
-        "`sbo_frequency` and `sbo_by_position` on the boundary targets"
+        "Held-out losses in nats, every chosen piece replaced by [MASK]: `mlm` of a chosen piece, "
+        + "".join(f"`{task.loss_name}` of a {task.counted} of the task {task.name}, " for task in model.tasks)
+        + "`loss` what is trained; `accuracy` is the share named by the MLM head; `frequency` and `by_position` are "
+        "what two tables without context reach on the same pieces"
     )
     return (f"# {run.objective}, pre-trained by `python -m spanbert_tutorial pretrain`\n\n"
             f"Text: {corpus}; {len(text.train.ids):,} pieces, cased vocabulary of {len(text.wordpiece):,}; "

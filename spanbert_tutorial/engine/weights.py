@@ -5,7 +5,6 @@ Chapter: `book/bert/bert.ipynb`. One table of name pairs serves both directions;
 
 import json
 import re
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,7 +32,7 @@ NAME_PAIRS = (
 OLD_NAMES = {"gamma": "weight", "beta": "bias"}  # LayerNorm's parameters in the first released checkpoints
 
 # What stands beside the encoder in known checkpoints. `position_ids` are only the numbers 0, 1, 2, ...
-HEADS = ("pooler", "cls", "qa_outputs", "classifier", "boundary", "embeddings.position_ids")
+HEADS = ("pooler", "cls", "qa_outputs", "classifier", "sop_classifier", "boundary", "heads", "embeddings.position_ids")
 
 # What a BERT config.json may carry beside the sizes: keys that leave the encoder's numbers as they are ...
 NO_EFFECT = frozenset("""
@@ -122,9 +121,9 @@ def _translate(name: str, table: Mapping[str, str]) -> str | None:
 
 def check_weights(
     wanted: Mapping[str, Tensor], ours: Mapping, others: Mapping, source: str, layout: Layout = BERT
-) -> None:
-    """Compare the weights read with the `wanted` ones. A missing, unknown or wrongly shaped weight raises
-    InputError under transformers' name; known heads are named in one warning."""
+) -> list[str]:
+    """Compares the weights read with the `wanted` ones; returns the names of the known heads beside them. A missing,
+    unknown or wrongly shaped weight raises InputError under transformers' name."""
     for name, tensor in wanted.items():
         there = next(iter(to_huggingface_names({name: tensor}, layout=layout)))
         if name not in ours:
@@ -143,9 +142,7 @@ def check_weights(
     if surplus:
         raise InputError(f"{source} has weights that this encoder lacks: {', '.join(surplus[:5])}"
                          f"{' ...' if len(surplus) > 5 else ''}; take a {layout.kind.upper()} checkpoint of this size.")
-    if heads:
-        warnings.warn(f"Only the encoder was loaded; left out of {source}: {', '.join(sorted(heads))}.",
-                      stacklevel=3)
+    return sorted(heads)
 
 
 def checkpoint_folder(path_or_name: str | Path, weights: bool = True) -> Path:

@@ -19,7 +19,8 @@ import torch
 
 from spanbert_tutorial import runs
 from spanbert_tutorial.experiments.continued import command, curve, keep, rounded
-from spanbert_tutorial.pretraining import Objective, PretrainingModel, start_positions_from_sinusoids
+from spanbert_tutorial.objectives import Objective
+from spanbert_tutorial.pretraining import PretrainingModel, start_positions_from_sinusoids
 from spanbert_tutorial.relatives.albert import SHARING, AlbertConfig, AlbertEncoder
 
 SEEDS, RUN = 3, runs.Run(objective="mlm", steps=1_200)

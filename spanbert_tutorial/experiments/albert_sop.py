@@ -23,11 +23,13 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from spanbert_tutorial import runs
+from spanbert_tutorial.batches import PretrainingData, gather
 from spanbert_tutorial.engine.loop import train
 from spanbert_tutorial.experiments.continued import command, keep
 from spanbert_tutorial.experiments.frozen_states import linear_probe
-from spanbert_tutorial.pretraining import Objective, PretrainingData, PretrainingModel, gather
-from spanbert_tutorial.relatives.albert import SentenceOrderData
+from spanbert_tutorial.masking import MaskedBlocks
+from spanbert_tutorial.objectives import Objective
+from spanbert_tutorial.pretraining import PretrainingModel
 
 SEEDS, START = 3, runs.Run(objective="mlm+nsp", steps=1_000)
 TASK = replace(START, steps=500, peak_learning_rate=1e-3)
@@ -35,8 +37,11 @@ TASKS, READERS = ("NSP", "SOP"), ("shared", "side by side")
 PROBED = 3_000  # training pairs that a probe learns from
 
 
-class Whole:
-    """Put before a kind of data: nothing is masked, and rows are left out until both labels are equally frequent."""
+OBJECTIVES = {"NSP": "mlm+nsp", "SOP": "mlm+sop"}
+
+
+class WholePairs(PretrainingData):
+    """Pairs in which nothing is masked, rows left out until both labels are equally frequent."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -45,23 +50,15 @@ class Whole:
         kept = np.sort(np.concatenate([rng.choice(part, few, replace=False) for part in rows]))
         self.segments, self.labels = [part[kept] for part in self.segments], self.labels[kept]
 
-    def masked_segment(self, ranges: np.ndarray, rng: np.random.Generator):
+    def masked_segment(self, ranges: np.ndarray, rng: np.random.Generator) -> MaskedBlocks:
         ids, lengths = gather(self.corpus, ranges, self.wordpiece.pad_id)
-        return ids, ids, np.zeros(ids.shape, dtype=bool), lengths
-
-
-class WholePairs(Whole, PretrainingData):
-    """Pairs with NSP labels, whole and balanced."""
-
-
-class WholeOrder(Whole, SentenceOrderData):
-    """Pairs with SOP labels, whole and balanced."""
+        return MaskedBlocks(ids, ids, np.zeros(ids.shape, dtype=bool), lengths)
 
 
 def whole(task: str, text: runs.Text, run: runs.Run = START) -> tuple[PretrainingData, PretrainingData]:
     """The pairs of one of TASKS, of the training and of the held-out text."""
-    kind, objective = {"NSP": WholePairs, "SOP": WholeOrder}[task], Objective.named("mlm+nsp")
-    return tuple(kind(corpus, text.wordpiece, objective, run.length, run.batch_size)
+    objective = Objective.named(OBJECTIVES[task])
+    return tuple(WholePairs(corpus, text.wordpiece, objective, run.length, run.batch_size)
                  for corpus in (text.train, text.held_out))  # fmt: skip
 
 
@@ -92,21 +89,21 @@ def with_head(start: PretrainingModel, run: runs.Run, text: runs.Text) -> Pretra
 def states(model: PretrainingModel, data: PretrainingData, most: int | None = None) -> tuple[Tensor, Tensor]:
     """The states of [CLS], float [rows,H], and the labels of all pairs or of about `most`, the same for every model."""
     batches = list(islice(data.epoch(np.random.default_rng(1)), most and -(-most // data.batch_size)))
-    found = [model.encoder(batch["ids"], batch["segments"], batch["attention_mask"]) for batch in batches]
-    return torch.cat([hidden[:, 0] for hidden in found]), torch.cat([batch["next_sentence"] for batch in batches])
+    found, task = [model.encode(batch) for batch in batches], data.objective.paired.name
+    return torch.cat([hidden[:, 0] for hidden in found]), torch.cat([batch[task] for batch in batches])
 
 
 def accuracies(model: PretrainingModel, pairs: dict[str, tuple]) -> dict[str, dict[str, float]]:
     """For each of TASKS the share of held-out pairs that the model's head and a probe on [CLS] get right.
 
     pairs: task → what `whole` returns."""
-    results = {}
+    results, head = {}, getattr(model, model.tasks[0].name)  # the task it was trained for; asked about both
     for task, (training, held_out) in pairs.items():
         learned, labels = states(model, training, PROBED)
         asked, wanted = states(model, held_out)
         probe = linear_probe(learned, labels, penalty=1e-2)
         with torch.no_grad():
-            guesses = {"head": model.next_sentence(asked[:, None]), "probe": probe(asked)}
+            guesses = {"head": head(asked[:, None]), "probe": probe(asked)}
         results[task] = {name: (scores.argmax(-1) == wanted).double().mean().item()
                          for name, scores in guesses.items()}  # fmt: skip
     return results
@@ -160,7 +157,7 @@ def run_all(output: Path, seeds: int, start: runs.Run = START, task: runs.Run = 
         for seed in sorted(set(range(seeds)) - {kept["seed"] for kept in rows}):
             began, encoder = time.monotonic(), masked_start(replace(start, seed=seed), text)
             for trained in ("none", *TASKS):
-                run = replace(task, seed=seed)
+                run = replace(task, objective=OBJECTIVES.get(trained, task.objective), seed=seed)
                 model = with_head(encoder, run, text)
                 if trained in pairs:
                     learn(model, pairs[trained][0], run)

@@ -5,34 +5,22 @@
 import argparse
 import sys
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
 
 from spanbert_tutorial import ablation, runs
+from spanbert_tutorial.batches import PretrainingData
 from spanbert_tutorial.checkpoints import check_output
 from spanbert_tutorial.engine.loop import History, train
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.masking import SHARES, corrupt
-from spanbert_tutorial.pretraining import Objective, PretrainingData, PretrainingModel, gather
+from spanbert_tutorial.masking import SHARES
+from spanbert_tutorial.objectives import Objective
+from spanbert_tutorial.pretraining import PretrainingModel
 
 START = runs.Run(objective="mlm", steps=1_000)
 GO_ON = replace(START, steps=500, peak_learning_rate=2e-3)
-
-
-@dataclass
-class SharesData(PretrainingData):
-    """Pre-training data with other shares of [MASK] and of random tokens; the same draws in the same order."""
-
-    shares: tuple[float, float] = SHARES
-
-    def masked_segment(self, ranges: np.ndarray, rng: np.random.Generator):
-        """As in `PretrainingData`, with these shares."""
-        ids, lengths = gather(self.corpus, ranges, self.wordpiece.pad_id)
-        selected = self.objective.masking.select_batch(self.wordpiece.word_starts(ids), lengths, rng)
-        options = {"mask_id": self.wordpiece.mask_id, "random_ids": self.corpus.ids, "unit": self.objective.unit}
-        return ids, corrupt(ids, selected, rng, **options, shares=self.shares), selected, lengths
 
 
 def with_shares(run: runs.Run, text: runs.Text, shares: tuple[float, float]) -> tuple[PretrainingModel, History]:
@@ -55,8 +43,8 @@ def go_on(start: PretrainingModel, run: runs.Run, text: runs.Text) -> tuple[Pret
 def _train(
     model: PretrainingModel, run: runs.Run, text: runs.Text, shares: tuple[float, float], stream: int
 ) -> History:
-    objective = Objective.named(run.objective)
-    data = SharesData(text.train, text.wordpiece, objective, run.length, run.batch_size, shares=shares)
+    objective = replace(Objective.named(run.objective), shares=shares)
+    data = PretrainingData(text.train, text.wordpiece, objective, run.length, run.batch_size)
     return train(model, data.batches(np.random.default_rng(stream)), run.recipe())
 
 

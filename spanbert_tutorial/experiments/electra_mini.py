@@ -23,18 +23,15 @@ import torch
 from torch import nn
 
 from spanbert_tutorial import ablation, almanac, runs
+from spanbert_tutorial.batches import PretrainingData
 from spanbert_tutorial.bert import BertEncoder
 from spanbert_tutorial.checkpoints import load_checkpoint
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.engine.loop import History
 from spanbert_tutorial.experiments import frozen_states as tasks
 from spanbert_tutorial.experiments.continued import command, rounded
-from spanbert_tutorial.pretraining import (
-    Objective,
-    PretrainingData,
-    PretrainingModel,
-    start_positions_from_sinusoids,
-)
+from spanbert_tutorial.objectives import Objective
+from spanbert_tutorial.pretraining import PretrainingModel, start_positions_from_sinusoids
 from spanbert_tutorial.relatives.electra import ElectraConfig, ElectraPretraining, most_likely, replace_tokens, sample
 from spanbert_tutorial.relatives.electra_flops import electra_flops, mlm_flops
 
@@ -107,7 +104,7 @@ def detection(model: ElectraPretraining, text: runs.Text, length: int = MLM.leng
     false_alarms: the same of the others."""
     results = {}
     for name, pick in PICKS.items():
-        data = PretrainingData(text.held_out, text.wordpiece, Objective.named("mlm"), length, 64, keep_none=True)
+        data = PretrainingData(text.held_out, text.wordpiece, Objective.named("mlm").mask_only, length, 64)
         draws, chosen, replaced, said = torch.Generator().manual_seed(0), 0, [], []
         for batch in data.epoch(np.random.default_rng(12345)):
             ids, labels = replace_tokens(batch, pick(model.generate(batch), draws))

@@ -19,8 +19,10 @@ import numpy as np
 import torch
 
 from spanbert_tutorial import ablation, runs
+from spanbert_tutorial.batches import PretrainingData
 from spanbert_tutorial.engine.loop import History, train
-from spanbert_tutorial.pretraining import Objective, PretrainingData, PretrainingModel, measure
+from spanbert_tutorial.objectives import Objective
+from spanbert_tutorial.pretraining import PretrainingModel, measure
 
 # What the model reads and what it predicts, as objectives: a model of `mlm` passes over the labels of `mlm+nsp` data.
 FORMATS = {"one segment": ("mlm", "mlm"), "pairs": ("mlm+nsp", "mlm"), "pairs + NSP": ("mlm+nsp", "mlm+nsp")}
@@ -39,10 +41,10 @@ def held_out(model: PretrainingModel, run: runs.Run, text: runs.Text) -> dict[st
     """Held-out losses on both kinds of input, each chosen piece replaced by [MASK]; the same masks for every model."""
     results = {}
     for way, reads in {"one segment": "mlm", "pairs": "mlm+nsp"}.items():
-        objective = Objective.named(reads)
-        data = PretrainingData(text.held_out, text.wordpiece, objective, run.length, run.batch_size, keep_none=True)
+        objective = Objective.named(reads).mask_only
+        data = PretrainingData(text.held_out, text.wordpiece, objective, run.length, run.batch_size)
         results[way] = measure(model, data, np.random.default_rng(12345))
-        if way == "pairs" and model.next_sentence is not None:
+        if way == "pairs" and model.tasks:
             results[way]["nsp_accuracy"] = label_accuracy(model, data)
             results[way]["not_next"] = float(data.labels.mean())
     return results
@@ -51,11 +53,11 @@ def held_out(model: PretrainingModel, run: runs.Run, text: runs.Text) -> dict[st
 @torch.no_grad()
 def label_accuracy(model: PretrainingModel, data: PretrainingData) -> float:
     """Share of the pairs whose label the head that reads [CLS] finds, with 15 % of the pieces masked."""
-    device, right = next(model.parameters()).device, 0
+    (task,), device, right = model.tasks, next(model.parameters()).device, 0
     for batch in data.epoch(np.random.default_rng(12345)):
         batch = {name: value.to(device) for name, value in batch.items()}
-        hidden = model.encoder(batch["ids"], batch["segments"], batch["attention_mask"])
-        right += (model.next_sentence(hidden).argmax(-1) == batch["next_sentence"]).sum().item()
+        logits = getattr(model, task.name)(model.encode(batch))
+        right += (logits.argmax(-1) == batch[task.name]).sum().item()
     return right / len(data)
 
 

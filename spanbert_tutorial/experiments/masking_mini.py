@@ -19,13 +19,15 @@ import torch
 import torch.nn.functional as F
 
 from spanbert_tutorial import almanac, runs
+from spanbert_tutorial.batches import PretrainingData, gather
 from spanbert_tutorial.context_free import context_free
 from spanbert_tutorial.experiments import two_gaps
 from spanbert_tutorial.experiments.continued import START, command, curve, keep, rounded, with_shares
 from spanbert_tutorial.experiments.names import named_blocks
 from spanbert_tutorial.inputs import assemble
 from spanbert_tutorial.masking import SHARES, corrupt
-from spanbert_tutorial.pretraining import Objective, PretrainingData, PretrainingModel, gather
+from spanbert_tutorial.objectives import Objective
+from spanbert_tutorial.pretraining import PretrainingModel
 from spanbert_tutorial.wordpiece import WordPiece
 
 # Named as in BERT's Table 8, percent of [MASK], of the same token, of a random one; the values are those of `corrupt`.

@@ -29,7 +29,7 @@ RUN = runs.Run(objective="mlm", steps=900, batch_size=32, by_length=True)  # two
 def pretrain(form: str, run: runs.Run, text: runs.Text) -> tuple[PretrainingModel, History, float]:
     """A model trained on inputs of that format, its history, and the mean number of tokens in a step."""
     data = FormatData(text.train, text.wordpiece, run.length, run.batch_size, by_length=run.by_length, form=form)
-    model = runs.new_model(replace(run, objective="mlm+nsp" if data.objective.next_sentence else "mlm"), text)
+    model = runs.new_model(replace(run, objective="mlm+nsp" if data.objective.paired else "mlm"), text)
     batches, tokens = data.batches(np.random.default_rng(run.seed)), []
 
     def counted():
@@ -44,7 +44,8 @@ def held_out(model: PretrainingModel, run: runs.Run, text: runs.Text) -> dict[st
     """Held-out losses in each format, every chosen piece hidden; the same inputs and masks for every model."""
     corpus, results = first_documents(text.held_out, MEASURED), {}
     for form in FORMATS:
-        data = FormatData(corpus, text.wordpiece, run.length, 64, keep_none=True, form=form)
+        data = FormatData(corpus, text.wordpiece, run.length, 64, form=form)
+        data.objective = data.objective.mask_only
         results[form] = measure(model, data, np.random.default_rng(12345))
     return results
 

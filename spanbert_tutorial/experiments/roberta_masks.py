@@ -17,12 +17,13 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from spanbert_tutorial import ablation, runs
+from spanbert_tutorial.batches import PretrainingData
 from spanbert_tutorial.checkpoints import check_output
 from spanbert_tutorial.corpora import EncodedCorpus
 from spanbert_tutorial.engine.loop import History, train
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.experiments.continued import command, curve, rounded
-from spanbert_tutorial.pretraining import PretrainingData, PretrainingModel, measure
+from spanbert_tutorial.pretraining import PretrainingModel, measure
 from spanbert_tutorial.relatives.roberta import view_batches
 
 WAYS = {"static": 1, "ten copies": 10, "dynamic": None}
@@ -54,8 +55,8 @@ def losses(model: PretrainingModel, run: runs.Run, text: runs.Text) -> dict[str,
     training. The same masks for every model; no model was trained with them."""
     results = {}
     for name, corpus in {"held out": text.held_out, "trained on": text.train}.items():
-        arguments = (corpus, text.wordpiece, runs.training_data(run, text).objective, run.length, 64)
-        data = PretrainingData(*arguments, keep_none=True)
+        arguments = (corpus, text.wordpiece, runs.training_data(run, text).objective.mask_only, run.length, 64)
+        data = PretrainingData(*arguments)
         figures = measure(model, data, np.random.default_rng(12345))
         results[name] = {"loss": figures["mlm"], "accuracy": figures["accuracy"]}
     return results

@@ -5,7 +5,7 @@ from html import escape
 
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.figures.tokens import STRIP, TokenStrip
-from spanbert_tutorial.pretraining import PretrainingModel, fill
+from spanbert_tutorial.pretraining import PretrainingModel, fill_masks
 from spanbert_tutorial.wordpiece import WordPiece, split_words
 
 Guesses = Sequence[tuple[str, float]]  # likeliest first: a piece and its probability
@@ -93,11 +93,12 @@ def hide_and_predict(model: PretrainingModel, wordpiece: WordPiece, text: str, f
         )
     start, count = len(sum(parts[: first - 1], [])), len(sum(parts[first - 1 : last], []))
     hidden = [*words[: first - 1], *["[MASK]"] * count, *words[last:]]
-    (filled,) = fill(model, wordpiece, " ".join(hidden))
+    (filled,) = fill_masks(model, wordpiece, " ".join(hidden))
     marks, notes = [""] * len(pieces), [f"x{place}" for place in range(1, len(pieces) + 1)]
     marks[start : start + count] = ["masked"] * count
     notes[start : start + count] = [f"p{place}" for place in range(1, count + 1)]
-    if filled.sbo:
+    sbo = filled.guesses.get("sbo", [])
+    if sbo:
         marks[start - 1] = marks[start + count] = "boundary"
     strip = TokenStrip(pieces, marks, LEGEND, notes=notes)
-    return Predictions(strip, pieces[start : start + count], filled.mlm, filled.sbo)
+    return Predictions(strip, pieces[start : start + count], filled.guesses["mlm"], sbo)

@@ -8,17 +8,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import ClassVar, Self
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
-from spanbert_tutorial.batches import PretrainingData
 from spanbert_tutorial.bert import BertEncoder, Layer, initialise
 from spanbert_tutorial.config import EncoderConfig
 from spanbert_tutorial.engine.weights import HEADS, NAME_PAIRS, NO_EFFECT, ONLY_VALUE, Layout
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.inputs import Embeddings
-from spanbert_tutorial.sentence_pairs import sentence_order_pairs
 
 SHARING = ("all", "attention", "feed_forward", "none")  # what the layers have in common; ALBERT has "all"
 GELUS = {"gelu": "none", "gelu_new": "tanh"}  # hidden_act → PyTorch's name of the approximation
@@ -145,14 +142,3 @@ class AlbertEncoder(BertEncoder):
         settings = asdict(self.config)
         groups = 1 if settings.pop("sharing") == "all" else self.config.num_hidden_layers
         return AlbertModel(TheirConfig(num_hidden_groups=groups, **settings), add_pooling_layer=False)
-
-
-class SentenceOrderData(PretrainingData):
-    """Batches of masked pairs as in `PretrainingData`, but a wrong pair is a swapped one, and not text of another
-    document. The labels keep their name "next_sentence": the head and its loss are the same. Give an objective with
-    `next_sentence`. ALBERT §3.1."""
-
-    def __post_init__(self) -> None:
-        pairs = sentence_order_pairs(self.corpus, self.length - 3, np.random.default_rng(0))
-        self.segments, self.labels = [pairs.first, pairs.second], pairs.labels
-        self.report = f"{len(pairs.labels):,} pairs, {pairs.labels.mean():.1%} swapped; left out: {pairs.alone:,} alone"

@@ -13,13 +13,15 @@ from typing import ClassVar
 import numpy as np
 from torch import Tensor, nn
 
-from spanbert_tutorial.batches import Objective, PretrainingData
+from spanbert_tutorial.batches import PretrainingData
 from spanbert_tutorial.bert import BertEncoder
 from spanbert_tutorial.config import EncoderConfig
 from spanbert_tutorial.corpora import EncodedCorpus
 from spanbert_tutorial.engine.weights import NAME_PAIRS, Layout
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.inputs import Embeddings, assemble
+from spanbert_tutorial.masking import MaskedBlocks
+from spanbert_tutorial.objectives import Objective
 from spanbert_tutorial.sentence_pairs import NOT_NEXT, Pairs, document_sentences, fit, other_text, size
 
 # --- the encoder ----------------------------------------------------------------------------------------------------
@@ -115,7 +117,7 @@ def view_batches(
         places = order.permutation(len(data))
         for start in range(0, len(places), data.batch_size):
             rows = places[start : start + data.batch_size]
-            yield assemble([tuple(part[rows] for part in segment) for segment in view], data.wordpiece)
+            yield assemble([MaskedBlocks(*(part[rows] for part in segment)) for segment in view], data.wordpiece)
 
 
 # --- input formats --------------------------------------------------------------------------------------------------
@@ -195,11 +197,12 @@ class FormatData(PretrainingData):
         ranges[:, 0] += borders[ranges[:, 0]]
         self.segments = [ranges[ranges[:, 0] < ranges[:, 1]]]
 
-    def masked_segment(self, ranges: np.ndarray, rng: np.random.Generator) -> tuple:
+    def masked_segment(self, ranges: np.ndarray, rng: np.random.Generator) -> MaskedBlocks:
         """As in `PretrainingData`, but a separator between documents is never chosen."""
-        ids, corrupted, selected, lengths = super().masked_segment(ranges, rng)
-        border = ids == self.wordpiece.sep_id
-        return ids, np.where(border, ids, corrupted), selected & ~border, lengths
+        blocks = super().masked_segment(ranges, rng)
+        border = blocks.ids == self.wordpiece.sep_id
+        corrupted = np.where(border, blocks.ids, blocks.corrupted)
+        return blocks._replace(corrupted=corrupted, selected=blocks.selected & ~border)
 
     def statistics(self) -> dict[str, float]:
         """inputs; mean_length in tokens, with [CLS] and [SEP]; padding: its share if all inputs were padded to
