@@ -151,7 +151,7 @@ def train(
 
     reference: a loss to show beside the current one, e.g. the unigram entropy. snapshots: where to keep the state, from
     which the same call goes on bit for bit after it was stopped; `batches` then needs `state_dict` and
-    `load_state_dict` (`pretraining.Batches` has them). held_out: figures of held-out text, kept now and then beside the
+    `load_state_dict` (`batches.Batches` has them). held_out: figures of held-out text, kept now and then beside the
     losses (with snapshots only). Raises InputError when the batches end early, and FloatingPointError naming the step
     when the loss or the gradient is not a number; the weights are then those of the step before.
     """
