@@ -173,7 +173,8 @@ def test_mistakes_are_combined_from_the_fewest():
 
 
 def test_values_are_shown_briefly(capsys):
-    assert plain((np.float64(1 / 3), [torch.tensor([2 / 3]), 7])) == (0.3333, [[0.6667], 7])
+    assert plain((np.float64(1 / 3), [torch.tensor([2 / 3]), 7])) == (0.333333, [[0.666667], 7])
+    assert plain(1.000011) != plain(1.0)  # what is not the same does not look the same
     assert in_short(list(range(100))).endswith("… (list)") and len(in_short(list(range(100)))) < 70
     assert in_short(np.arange(100.0)) == "a value of the type ndarray and the shape (100,)"
     say("Correct: " + "one two " * 20)

@@ -164,12 +164,12 @@ def in_short(value: object) -> str:
 
 
 def plain(value: object) -> object:
-    """A value as lists and numbers, rounded to four digits, to be shown."""
+    """A value as lists and numbers, rounded to six digits, to be shown: a difference stays visible."""
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, list | tuple):
         return type(value)(map(plain, value))
-    return float(f"{value:.4g}") if isinstance(value, float) else value
+    return float(f"{value:.6g}") if isinstance(value, float) else value
 
 
 # --- comparing ------------------------------------------------------------------------------------------------------
