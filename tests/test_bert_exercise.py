@@ -30,8 +30,8 @@ def test_each_mistake_is_named(mistake, sentence):
 
 @pytest.mark.parametrize("attempt, sentence", [
     (lambda *given: None, "returns nothing"),
-    (lambda *given: 3, "the result is int"),
-    (lambda query, *rest: query[:2], r"(2, 4), and not a tensor of the shape [n,d] = (5, 4)"),
+    (lambda *given: 3, "the function returns 3 (int)"),
+    (lambda query, *rest: query[:2], "type Tensor and the shape (2, 4). Return a tensor of the shape [n,d] = (5, 4)"),
     (lambda query, *rest: query, "take the steps one by one"),
     (lambda query: query, "stopped with TypeError"),
 ])

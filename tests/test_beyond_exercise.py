@@ -77,7 +77,7 @@ MISTAKES = [
     (target_of(lambda *given: right(*given)[1][::-1]), "the target should be"),
     (lambda *given: right(*given)[::-1], "changed places"),
     (lambda *_: None, "returns nothing"),
-    (lambda ids, *_: ids, "not a pair"),
+    (lambda ids, *_: ids, "Return a pair, the input and the target"),
     (lambda *given: ([right(*given)[0]], right(*given)[1]), "flat list"),
     (lambda ids, *_: ids[99], "IndexError"),
 ]  # fmt: skip

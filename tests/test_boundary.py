@@ -400,9 +400,9 @@ def test_two_mistakes_at_once_are_both_named():
     "attempt, said",
     [
         (lambda spans, n: None, "returns nothing"),
-        (lambda spans, n: 3, "3 is no list of"),
-        (lambda spans, n: [(1, 2)], "is no list of"),
-        (lambda spans, n: [], r"wanted is [(4, 9, [1, 2, 3, 4])], and you say []"),
+        (lambda spans, n: 3, "returns 3 (int). Return a list of"),
+        (lambda spans, n: [(1, 2)], "(list). Return a list of"),
+        (lambda spans, n: [], r"wanted is [(4, 9, [1, 2, 3, 4])], and yours is []"),
     ],
 )
 def test_other_answers_are_shown(attempt, said, capsys):

@@ -89,6 +89,7 @@ def test_each_mistake_is_named_and_differs_from_the_others(mistake, sentence):
 
 def test_what_is_wrong_otherwise_is_told():
     assert "returns nothing" in exercise.diagnose_mean(lambda states, tokens: None)
-    assert "the function returns 3.0. Return a list" in exercise.diagnose_mean(lambda states, tokens: 3.0)
-    assert "[CLS] it rained [SEP] the function raises KeyError" in exercise.diagnose_mean(lambda states, tokens: {}[0])
-    assert "the mean is [3.0, 2.0], and you say [1.0, 1.0]" in exercise.diagnose_mean(lambda states, tokens: [1, 1])
+    assert "the function returns 3.0 (float). Return a list" in exercise.diagnose_mean(lambda states, tokens: 3.0)
+    said = exercise.diagnose_mean(lambda states, tokens: {}[0])
+    assert "[CLS] it rained [SEP], the function stopped with KeyError" in said
+    assert "wanted is [3.0, 2.0], and yours is [1.0, 1.0]" in exercise.diagnose_mean(lambda states, tokens: [1, 1])

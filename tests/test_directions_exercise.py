@@ -62,7 +62,7 @@ SQUARE, ITSELF = torch.ones(N, N, dtype=torch.bool), torch.eye(N, dtype=torch.bo
     ("all but yourself", lambda real: SQUARE, "at themselves, and at padding"),
     ("left-to-right", lambda real: SQUARE & real, "close one side"),
     ("left-to-right", lambda real: None, "returns nothing"),
-    ("left-to-right", lambda real: "triangle", "and not a tensor"),
+    ("left-to-right", lambda real: "triangle", "returns 'triangle' (str). Return a tensor of the shape [n,n]"),
     ("left-to-right", lambda real: SQUARE[:3], "the shape is [3, 7]"),
     ("left-to-right", lambda real: torch.zeros(N, N).masked_fill(~SQUARE.tril(), -torch.inf), "puts in -inf itself"),
     ("left-to-right", lambda real: real[:99] @ 3, "stopped with"),

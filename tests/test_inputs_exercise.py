@@ -75,7 +75,7 @@ def test_no_two_mistakes_look_alike():
     ("attempt", "sentence"),
     [
         (lambda pairs, longest: None, "returns nothing"),
-        (lambda pairs, longest: right(pairs, longest)[:2], "return three arrays"),
+        (lambda pairs, longest: right(pairs, longest)[:2], "Return three arrays"),
         (lambda pairs, longest: ([first for first, _ in pairs],) * 3, "the rows of ids have different lengths"),
         (lambda pairs, longest: (*right(pairs, longest)[:2], [1, 2]), "mask has the shape (2,)"),
         (lambda pairs, longest: pairs[0] + 1, "stopped with TypeError"),

@@ -78,7 +78,7 @@ def with_capital(capital):
         (forgets_a_return, "returns nothing"),
         (lambda pieces, told: pieces["a"], "TypeError"),
         (lambda pieces, told: told if told is not None else "Alice" not in pieces and "NATO" not in pieces,
-         'the vocabulary "a capital inside" and told = None the answer is False, and you say True'),
+         'the vocabulary "a capital inside" and told = None, wanted is False, and yours is True'),
     ],
 )
 def test_a_mistake_is_named(attempt, named):

@@ -107,7 +107,7 @@ def from_two_documents(documents, number, at, stop, rng):
 
 @pytest.mark.parametrize(("attempt", "sentence"), [
     (lambda *given: None, "returns nothing"),
-    (lambda *given: pair(*given)[:3], "return four things"),
+    (lambda *given: pair(*given)[:3], "Return four things"),
     (lambda *given: pair(*given, lowest=0), "Split after the first sentence at the earliest"),
     (lambda *given: pair(*given, lowest=0), "draw from at + 1"),
     (lambda documents, number, at, stop, rng: (documents[number][at:stop], [], 1, stop), "second segment is empty"),

@@ -1,7 +1,9 @@
 """Check for the exercise of `book/relatives/albert`: how many numbers an ALBERT has."""
 
 from collections.abc import Callable
-from textwrap import fill
+from operator import index
+
+from spanbert_tutorial.exercises.diagnosis import ask, compare, say, verdict
 
 POSITIONS, SEGMENTS = 512, 2
 CASES = (  # vocabulary, E, H, layers, sharing
@@ -71,29 +73,22 @@ MISTAKES = (
 
 def check_count(attempt: Attempt) -> None:
     """Prints whether `attempt(V, E, H, L, sharing)` counts the numbers of an ALBERT without pooler and heads."""
-    print(fill(diagnose_count(attempt), 68))
+    say(diagnose_count(attempt))
 
 
+@verdict
 def diagnose_count(attempt: Attempt) -> str:
     """One sentence: correct, or the likely mistake."""
-    try:
-        got = [attempt(*case) for case in CASES]
-    except Exception as error:  # whatever the reader's code raises is the reader's message
-        return f"Not yet: the function stopped with {type(error).__name__}: {error}"
-    if None in got:
-        return "Not yet: the function returns nothing. End it with `return`."
-    if not all(isinstance(number, int) for number in got):
-        return f"Not yet: {got[0]!r} is no whole number. Multiply and add whole numbers; nothing is divided."
-    if got == _all(counted()):
-        return "Correct: what is shared counts once, and the words cost E each, not H."
-    for mistake, sentence in MISTAKES:
-        if got == _all(mistake):
-            return f"Not yet: {sentence}"
-    wrong = next(number for number in range(len(CASES)) if got[number] != counted()(*CASES[number]))
-    off = got[wrong] - counted()(*CASES[wrong])
-    return (f"Not yet: for V, E, H, L, sharing = {CASES[wrong]} the count is {abs(off):,} too "
-            f"{'high' if off > 0 else 'low'}. Write the parts one under another.")  # fmt: skip
+    returns = "a whole number: multiply and add whole numbers; nothing is divided"
+    answers = ask(attempt, CASES, where=_case_in_words, read=lambda value, *case: index(value), returns=returns)
+    compare(answers, counted(), MISTAKES, _off)
+    return "what is shared counts once, and the words cost E each, not H."
 
 
-def _all(attempt: Attempt) -> list[int]:
-    return [attempt(*case) for case in CASES]
+def _case_in_words(*case: object) -> str:
+    return f"for V, E, H, L, sharing = {case}"
+
+
+def _off(count: int, wanted: int, *case: object) -> str:
+    side = "high" if count > wanted else "low"
+    return f"the count is {abs(count - wanted):,} too {side}. Write the parts one under another."

@@ -6,6 +6,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from spanbert_tutorial.exercises.diagnosis import array, ask, compare, say, verdict
+
 Attention = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 
 
@@ -44,27 +46,23 @@ MISTAKES = (
 
 def check_attention(attempt: Attention) -> None:
     """Prints whether `attempt(query [n,d], key [n,d], value [n,d], real bool[n]) -> [n,d]` is attention."""
-    print(diagnose_attention(attempt))
+    say(diagnose_attention(attempt))
 
 
+@verdict
 def diagnose_attention(attempt: Attention) -> str:
     """One sentence: correct, or the likely mistake."""
+    n, d = 5, 4
     generator = torch.Generator().manual_seed(0)
-    query, key, value = torch.randn(3, 5, 4, dtype=torch.float64, generator=generator)
-    real = torch.tensor([True, True, True, True, False])
-    wanted = _solution(query, key, value, real)
-    try:
-        got = attempt(query.clone(), key.clone(), value.clone(), real.clone())
-    except Exception as error:  # whatever the reader's code raises is the reader's message
-        return f"Not yet: the function stopped with {type(error).__name__}: {error}"
-    if got is None:
-        return "Not yet: the function returns nothing. End it with `return`."
-    if not isinstance(got, Tensor) or got.shape != wanted.shape:
-        shape = tuple(got.shape) if isinstance(got, Tensor) else type(got).__name__
-        return f"Not yet: the result is {shape}, and not a tensor of the shape [n,d] = {tuple(wanted.shape)}."
-    if torch.allclose(got.to(wanted.dtype), wanted, atol=1e-5):
-        return "Correct: scaled, hidden before softmax, one distribution for each query."
-    for mistake, sentence in MISTAKES:
-        if torch.allclose(got.to(wanted.dtype), mistake(query, key, value, real), atol=1e-5, equal_nan=True):
-            return f"Not yet: {sentence}"
-    return "Not yet: take the steps one by one: scores, divide by √d, hide padding, softmax, mix the values."
+    query, key, value = torch.randn(3, n, d, dtype=torch.float64, generator=generator)
+    case = query, key, value, torch.tensor([True, True, True, True, False])
+    answers = ask(
+        attempt, [case],
+        read=lambda value, *case: array(value, (n, d), Tensor), returns=f"a tensor of the shape [n,d] = {n, d}",
+    )  # fmt: skip
+    compare(answers, _solution, MISTAKES, _steps)
+    return "scaled, hidden before softmax, one distribution for each query."
+
+
+def _steps(*_: object) -> str:
+    return "take the steps one by one: scores, divide by √d, hide padding, softmax, mix the values."

@@ -1,11 +1,10 @@
 """Checks for the exercise of `book/spanbert/boundary`."""
 
 from collections.abc import Callable
-from itertools import product
-from textwrap import fill
 
 import numpy as np
 
+from spanbert_tutorial.exercises.diagnosis import ask, combined, compare, say, verdict
 from spanbert_tutorial.span_masking import spans_of
 
 Row = tuple[int, int, list[int]]
@@ -36,54 +35,27 @@ RIGHT = {"shift": 1, "outside": 1, "position": 1, "fused": True, "left_edge": Fa
 
 def check_boundary_rows(attempt: Callable[[list, int], list[Row]]) -> None:
     """Prints whether `attempt(spans, n)` gives (left, right, positions) of each span, from left to right."""
-    print(fill(diagnose_boundary_rows(attempt), width=68))
+    say(diagnose_boundary_rows(attempt))
 
 
+@verdict
 def diagnose_boundary_rows(attempt: Callable[[list, int], list[Row]]) -> str:
     """One sentence: correct, or the likely mistakes."""
-    answers = []
-    for spans, n in CASES:
-        answer = attempt(list(spans), n)
-        if answer is None:
-            return "Not yet: the function returns nothing. End it with `return`."
-        try:
-            answers.append(sorted((int(left), int(right), list(map(int, p))) for left, right, p in answer))
-        except (TypeError, ValueError):
-            return f"Not yet: {answer} is no list of (left, right, positions) like [(4, 9, [1, 2, 3, 4])]."
-    wrong = _fewest_mistakes(answers)
-    if wrong:
-        return f"Not yet: {'; and '.join(MISTAKES[mistake] for mistake in wrong)}."
-    for (spans, n), answer in zip(CASES, answers, strict=True):
-        wanted = boundary_rows_with(spans, n, **RIGHT)
-        if answer != wanted:
-            return (
-                f"Not yet: for the spans {spans} in a block of {n}, wanted is {wanted}, and you say {answer}."
-            )
-    return "Correct: the neighbours outside, counted with [CLS]; positions from 1; no row at an edge."
+    answers = ask(
+        attempt, CASES, where=lambda spans, n: f"for the spans {spans} in a block of {n}", read=_rows,
+        returns="a list of (left, right, positions) like [(4, 9, [1, 2, 3, 4])]",
+    )  # fmt: skip
+    compare(answers, boundary_rows_with, combined(boundary_rows_with, MISTAKES, most=len(RIGHT)))
+    return "the neighbours outside, counted with [CLS]; positions from 1; no row at an edge."
 
 
-def _fewest_mistakes(answers: list[list[Row]]) -> tuple:
-    """The smallest set of mistakes that explains all answers; empty when none does or all are right."""
-    choices = [[RIGHT[name], *(value for key, value in MISTAKES if key == name)] for name in RIGHT]
-    combinations = [tuple(zip(RIGHT, values, strict=True)) for values in product(*choices)]
-    for settings in sorted(combinations, key=lambda settings: len(set(settings) - set(RIGHT.items()))):
-        if [boundary_rows_with(spans, n, **dict(settings)) for spans, n in CASES] == answers:
-            return tuple(setting for setting in settings if setting in MISTAKES)
-    return ()
+def _rows(answer: object, *case: object) -> list[Row]:
+    return sorted((int(left), int(right), list(map(int, positions))) for left, right, positions in answer)
 
 
-def boundary_rows_with(
-    spans: list[tuple[int, int]],
-    n: int,
-    *,
-    shift: int,
-    outside: int,
-    position: int,
-    fused: bool,
-    left_edge: bool,
-    right_edge: bool,
-) -> list[Row]:
-    """The exercise's answer, right or with mistakes. spans: (first, last) as drawn, in a block of n."""
+def boundary_rows_with(spans: list[tuple[int, int]], n: int, **changed: int) -> list[Row]:
+    """The exercise's answer to spans (first, last) in a block of n. changed: settings that differ from `RIGHT`."""
+    shift, outside, position, fused, left_edge, right_edge = (RIGHT | changed).values()
     if fused:
         selected = np.zeros(n, dtype=bool)
         for first, last in spans:

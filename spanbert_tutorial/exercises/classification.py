@@ -1,7 +1,8 @@
 """Checks for the exercises of `book/tasks/classification`."""
 
 from collections.abc import Callable, Iterable, Sequence
-from textwrap import fill
+
+from spanbert_tutorial.exercises.diagnosis import ask, compare, say, verdict
 
 Vector = Sequence[float]
 Mean = Callable[[Sequence[Vector], Sequence[str]], Vector]
@@ -23,45 +24,19 @@ SPECIAL = "[CLS]", "[SEP]", "[PAD]"
 
 def check_mean(attempt: Mean) -> None:
     """Prints whether `attempt(states, tokens)` gives the mean of the states of the text's own pieces."""
-    print(fill(diagnose_mean(attempt), 68))
+    say(diagnose_mean(attempt))
 
 
+@verdict
 def diagnose_mean(attempt: Mean) -> str:
     """One sentence: correct, or the likely mistake."""
-    answers = []
-    for states, tokens in INPUTS:
-        try:
-            answer = attempt([list(state) for state in states], list(tokens))
-        except Exception as error:
-            return f"Not yet: for the tokens {' '.join(tokens)} the function raises {type(error).__name__}."
-        if answer is None:
-            return "Not yet: the function returns nothing. End it with `return`."
-        try:
-            answers.append([float(value) for value in answer])
-        except (TypeError, ValueError):
-            return f"Not yet: the function returns {answer!r}. Return a list of numbers, as long as a state."
-    if same(answers, mean_state):
-        return "Correct: only the pieces of the text count, each once."
-    named = next((sentence for mistake, sentence in MISTAKES if same(answers, mistake)), "")
-    return f"Not yet: {named or first_difference(answers)}"
-
-
-def close(one: Vector, other: Vector) -> bool:
-    """Whether two vectors are as long and nearly equal."""
-    return len(one) == len(other) and all(abs(a - b) < 1e-6 for a, b in zip(one, other, strict=True))
-
-
-def same(answers: Sequence[Vector], mean: Mean) -> bool:
-    """Whether the answers are those that a function gives to the inputs."""
-    return all(close(answer, mean(*given)) for answer, given in zip(answers, INPUTS, strict=True))
-
-
-def first_difference(answers: Sequence[Vector]) -> str:
-    """The first input with another mean, and both."""
-    wrong = next((given, answer) for given, answer in zip(INPUTS, answers, strict=True)
-                 if not close(answer, mean_state(*given)))
-    (states, tokens), answer = wrong
-    return f"for the tokens {' '.join(tokens)} the mean is {mean_state(states, tokens)}, and you say {list(answer)}."
+    answers = ask(
+        attempt, INPUTS, where=lambda states, tokens: f"for the tokens {' '.join(tokens)}",
+        read=lambda value, *case: [float(each) for each in value],
+        returns="a list of numbers, as long as a state",
+    )  # fmt: skip
+    compare(answers, mean_state, MISTAKES)
+    return "only the pieces of the text count, each once."
 
 
 def mean_over(states: Sequence[Vector], chosen: Sequence[bool], divisor: float | None = None) -> Vector:

@@ -1,12 +1,21 @@
 """Checks for the exercise of `book/relatives/electra`."""
 
 from collections.abc import Callable
-from itertools import product
-from textwrap import fill
 
 import numpy as np
 
-Answer = tuple[np.ndarray, np.ndarray, np.ndarray]
+from spanbert_tutorial.exercises.diagnosis import (
+    array,
+    ask,
+    combined,
+    compare,
+    differs,
+    say,
+    verdict,
+    without_changing,
+)
+
+Replace = Callable[..., tuple[np.ndarray, np.ndarray, np.ndarray]]
 
 # original, selected, sampled, real: a lucky sample, one that is not asked for, padding at the end.
 CASES = [
@@ -30,37 +39,35 @@ MISTAKES = {
 }
 
 
-def check_replace(attempt: Callable[..., Answer]) -> None:
+def check_replace(attempt: Replace) -> None:
     """Prints whether `attempt(original, selected, sampled, real)` gives the discriminator's ids, labels and scored
     tokens."""
-    print(fill(diagnose_replace(attempt), width=68))
+    say(diagnose_replace(attempt))
 
 
-def diagnose_replace(attempt: Callable[..., Answer]) -> str:
+@verdict
+def diagnose_replace(attempt: Replace) -> str:
     """One sentence: correct, or the likely mistakes."""
-    answers = []
-    for case in CASES:
-        given = arrays(case)
-        answer = attempt(*given)
-        if answer is None:
-            return "Not yet: the function returns nothing. End it with `return ids, replaced, scored`."
-        if not isinstance(answer, tuple | list) or len(answer) != 3:
-            return "Not yet: three arrays are wanted: ids, replaced, scored."
-        if any((now != then).any() for now, then in zip(given, arrays(case), strict=True)):
-            return "Not yet: an input was changed in place, and the labels need the originals. Work on a copy."
-        answer = [np.asarray(part) for part in answer]
-        if any(part.shape != given[0].shape for part in answer):
-            return "Not yet: ids, replaced and scored need one entry for each token of the input, chosen or not."
-        answers.append([part.astype(int).tolist() for part in answer])
-    wrong = _fewest_mistakes(answers)
-    if wrong:
-        return f"Not yet: {'; and '.join(MISTAKES[mistake] for mistake in wrong)}."
-    for case, answer in zip(CASES, answers, strict=True):
-        wanted = replace_with(*arrays(case), **RIGHT)
-        if answer != wanted:
-            return (f"Not yet: for original {case[0]}, selected {case[1]}, sampled {case[2]}, real {case[3]}, wanted "
-                    f"is {wanted}, and you say {answer}.")  # fmt: skip
-    return "Correct: samples at chosen places, a lucky one counts as original, and every real token is scored."
+    careful = without_changing(
+        attempt, "an input was changed in place, and the labels need the originals. Work on a copy."
+    )
+    answers = ask(
+        careful, map(arrays, CASES),
+        where=lambda original, *rest: f"for original {original.tolist()}", read=_three_lists,
+        returns="three arrays, `ids, replaced, scored`, with one entry for each token of the input, chosen or not",
+    )  # fmt: skip
+    compare(answers, replace_with, combined(replace_with, MISTAKES, most=len(RIGHT)), _with_the_rest)
+    return "samples at chosen places, a lucky one counts as original, and every real token is scored."
+
+
+def _three_lists(answer: object, original: np.ndarray, *case: np.ndarray) -> list[list[int]]:
+    ids, replaced, scored = (array(part, original.shape).astype(int).tolist() for part in answer)
+    return [ids, replaced, scored]
+
+
+def _with_the_rest(answer: list, wanted: list, original: np.ndarray, *case: np.ndarray) -> str:
+    selected, sampled, real = (part.astype(int).tolist() for part in case)
+    return f"selected {selected}, sampled {sampled} and real {real}, {differs(answer, wanted)}"
 
 
 def arrays(case: tuple) -> list[np.ndarray]:
@@ -69,21 +76,11 @@ def arrays(case: tuple) -> list[np.ndarray]:
     return [np.array(original), np.array(selected, dtype=bool), np.array(sampled), np.array(real, dtype=bool)]
 
 
-def _fewest_mistakes(answers: list) -> tuple:
-    """The smallest set of mistakes that explains all answers; empty when none does or all are right."""
-    choices = [[RIGHT[name], *(value for key, value in MISTAKES if key == name)] for name in RIGHT]
-    combinations = [tuple(zip(RIGHT, values, strict=True)) for values in product(*choices)]
-    for settings in sorted(combinations, key=lambda settings: len(set(settings) - set(RIGHT.items()))):
-        if [replace_with(*arrays(case), **dict(settings)) for case in CASES] == answers:
-            return tuple(setting for setting in settings if setting in MISTAKES)
-    return ()
-
-
 def replace_with(
-    original: np.ndarray, selected: np.ndarray, sampled: np.ndarray, real: np.ndarray,
-    *, lucky: str, sense: str, where: str, scored: str,
-) -> list[list[int]]:  # fmt: skip
-    """The exercise's answer, right or with mistakes, as lists of numbers."""
+    original: np.ndarray, selected: np.ndarray, sampled: np.ndarray, real: np.ndarray, **changed: str
+) -> list[list[int]]:
+    """The exercise's answer as lists of numbers. changed: settings that differ from `RIGHT`."""
+    lucky, sense, where, scored = (RIGHT | changed).values()
     ids = np.where(selected if where == "selected" else np.ones_like(selected), sampled, original)
     replaced = ids != original if lucky == "original" else selected.copy()
     asked = {"real": real, "selected": selected, "all": np.ones_like(real), "replaced": replaced}[scored]

@@ -1,13 +1,15 @@
 """Check for the exercise of `book/bert/inputs`: a batch of pairs as ids, segments and attention mask."""
 
 from collections.abc import Callable
-from itertools import combinations
-from textwrap import fill
 
 import numpy as np
 
+from spanbert_tutorial.exercises.diagnosis import NotYet, ask, combined, compare, say, verdict
+
 PAD, CLS, SEP = 0, 101, 102  # as in BERT's cased vocabulary
 Pair = tuple[list[int], list[int]]
+Batch = tuple[np.ndarray, np.ndarray, np.ndarray]
+NAMES = ("ids", "segments", "mask")
 
 # (pairs, longest): rows of different length, pairs to cut (a tie among them), and one that just fits.
 CASES = [
@@ -51,72 +53,51 @@ RIGHT = {
 }  # fmt: skip
 
 
-def check_batch(attempt: Callable[[list[Pair], int], tuple]) -> None:
+def check_batch(attempt: Callable[[list[Pair], int], Batch]) -> None:
     """Prints whether `attempt(pairs, longest)` gives ids, segments and mask [B,n] of a batch of pairs."""
-    print(fill(diagnose_batch(attempt), width=68))
+    say(diagnose_batch(attempt))
 
 
-def diagnose_batch(attempt: Callable[[list[Pair], int], tuple]) -> str:
+@verdict
+def diagnose_batch(attempt: Callable[[list[Pair], int], Batch]) -> str:
     """One sentence: correct, or the likely mistakes."""
-    answers = []
-    for pairs, longest in CASES:
-        try:
-            answer = attempt([(list(first), list(second)) for first, second in pairs], longest)
-        except Exception as error:  # whatever the reader's code raises is the reader's message
-            return f"Not yet: the function stopped with {type(error).__name__}: {error}"
-        if answer is None:
-            return "Not yet: the function returns nothing. End it with `return`."
-        problem = _shape_problem(answer, len(pairs))
-        if problem:
-            return f"Not yet: {problem}."
-        answers.append(tuple(np.asarray(array).astype(int) for array in answer))
-    wrong = _fewest_mistakes(answers)
-    if wrong is None:
-        return _first_difference(answers)
-    if wrong:
-        return f"Not yet: {'; and '.join(dict.fromkeys(MISTAKES[mistake] for mistake in wrong))}."
-    return "Correct: one [CLS], two [SEP], each in its own segment; the mask is 1 at real tokens."
+    answers = ask(
+        attempt, CASES, where=lambda pairs, longest: f"for {len(pairs)} pairs and at most {longest} tokens",
+        read=_three_arrays, returns="three arrays: ids, segments, mask",
+    )  # fmt: skip
+    compare(answers, batch_with, combined(batch_with, MISTAKES, most=3), _first_difference)
+    return "one [CLS], two [SEP], each in its own segment; the mask is 1 at real tokens."
 
 
-def _shape_problem(answer: tuple, rows: int) -> str:
-    """What keeps an answer from being three arrays [B,n]; empty when nothing does."""
-    if not isinstance(answer, tuple | list) or len(answer) != 3:
-        return "return three arrays: ids, segments, mask"
-    for name, array in zip(("ids", "segments", "mask"), answer, strict=True):
+def _three_arrays(answer: object, pairs: list[Pair], longest: int) -> Batch:
+    ids, segments, mask = answer
+    arrays = []
+    for name, array in zip(NAMES, (ids, segments, mask), strict=True):
         try:
-            shape = np.asarray(array).astype(int).shape
+            arrays.append(np.asarray(array).astype(int))
         except (TypeError, ValueError):
-            return f"the rows of {name} have different lengths. Pad the shorter ones"
-        if len(shape) != 2 or shape[0] != rows or shape != np.shape(np.asarray(answer[0])):
-            return f"{name} has the shape {shape}. All three have [B,n], a row for each of the {rows} pairs"
-    return ""
+            raise NotYet(f"the rows of {name} have different lengths. Pad the shorter ones.") from None
+        shape = arrays[-1].shape
+        if len(shape) != 2 or shape != (len(pairs), arrays[0].shape[-1]):
+            rows = f"a row for each of the {len(pairs)} pairs"
+            raise NotYet(f"{name} has the shape {shape}. All three have [B,n], {rows}.")
+    return tuple(arrays)
 
 
-def _fewest_mistakes(answers: list[tuple]) -> tuple | None:
-    """The smallest set of at most three mistakes that explains all answers; () when all are right, None for no set."""
-    for count in range(4):
-        for mistakes in combinations(MISTAKES, count):
-            settings = {**RIGHT, **dict(mistakes)}
-            made = (batch_with(pairs, longest, **settings) for pairs, longest in CASES)
-            if all(all(map(np.array_equal, *both)) for both in zip(made, answers, strict=True)):
-                return mistakes
-    return None
-
-
-def _first_difference(answers: list[tuple]) -> str:
+def _first_difference(batch: Batch, wanted: Batch, pairs: list[Pair], longest: int) -> str:
     """The first row that is not as wanted, for a mistake without a name."""
-    for (pairs, longest), answer in zip(CASES, answers, strict=True):
-        wanted = batch_with(pairs, longest, **RIGHT)
-        for name, here, there in zip(("ids", "segments", "mask"), answer, wanted, strict=True):
-            for pair, got, row in zip(pairs, here.tolist(), there.tolist(), strict=True):
-                if got != row:
-                    said = f"for the pair {pair} and at most {longest} tokens, {name} are {got}"
-                    return f"Not yet: {said}, wanted are {row}."
-    return "Not yet: the arrays differ from the ones wanted."  # cannot happen: then no mistake was made
+    rows = (
+        (name, pair, row, right)
+        for name, array, expected in zip(NAMES, batch, wanted, strict=True)
+        for pair, row, right in zip(pairs, array.tolist(), expected.tolist(), strict=True)
+    )
+    name, pair, row, right = next(found for found in rows if found[2] != found[3])
+    return f"{name} of the pair {pair} are {row}, wanted are {right}."
 
 
-def batch_with(pairs: list[Pair], longest: int, **settings) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The exercise's answer, right or with mistakes; the settings are those of RIGHT."""
+def batch_with(pairs: list[Pair], longest: int, **changed: object) -> Batch:
+    """The exercise's answer. changed: settings that differ from `RIGHT`."""
+    settings = RIGHT | changed
     rows = [framed_with(*shortened(*pair, longest, settings), settings) for pair in pairs]
     if settings["cut"] == "framed":
         rows = [row[:longest] for row in rows]

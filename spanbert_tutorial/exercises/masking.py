@@ -1,9 +1,10 @@
 """Checks for the exercise of `book/bert/masking`."""
 
 from collections.abc import Callable
-from textwrap import fill
 
 import numpy as np
+
+from spanbert_tutorial.exercises.diagnosis import NotYet, array, ask, call, say, verdict, without_changing
 
 MASK_ID, TOKENS = 4, 60_000
 RANDOM_IDS = np.arange(5, 100)  # never an original id, so each token shows what happened to it
@@ -39,49 +40,54 @@ MISTAKES = {
 
 def check_corrupt(attempt: Callable[..., np.ndarray]) -> None:
     """Prints whether `attempt(ids, selected, rng, mask_id, random_ids)` does 80/10/10 token by token."""
-    print(fill(diagnose_corrupt(attempt), 72))
+    say(diagnose_corrupt(attempt))
 
 
+@verdict
 def diagnose_corrupt(attempt: Callable[..., np.ndarray]) -> str:
     """One sentence: correct, or the likely mistake."""
     ids = np.arange(100, 100 + 2 * TOKENS)
     selected = np.arange(2 * TOKENS) % 2 == 0
-    given = ids.copy()
-    corrupted = attempt(given, selected, np.random.default_rng(0), MASK_ID, RANDOM_IDS)
-    if corrupted is None:
-        return "Not yet: the function returns nothing. End it with `return`."
-    corrupted = np.asarray(corrupted)
-    if (given != ids).any():
-        return "Not yet: the original ids were changed in place, and they are the answers. Work on `ids.copy()`."
-    if corrupted.shape != ids.shape:
-        return f"Not yet: {len(ids)} ids went in and shape {corrupted.shape} came out. Return all tokens of the block."
+    case = ids, selected, np.random.default_rng(0), MASK_ID, RANDOM_IDS
+    careful = without_changing(
+        attempt, "the original ids were changed in place, and they are the answers. Work on `ids.copy()`."
+    )
+    (answer,) = ask(careful, [case], read=_all_tokens, returns="all tokens of the block, one id for each")
+    corrupted = answer.value
     if (corrupted != ids)[~selected].any():
-        return "Not yet: tokens that were not chosen have changed."
+        raise NotYet("tokens that were not chosen have changed.")
     if _one_draw_for_all(attempt):
-        return "Not yet: one draw decided for all chosen tokens. Each token needs its own draw."
+        raise NotYet("one draw decided for all chosen tokens. Each token needs its own draw.")
     seen = corrupted[selected]
     masked, kept = (seen == MASK_ID).mean(), (seen == ids[selected]).mean()
     return _judge_shares((masked, 1 - masked - kept, kept), seen[(seen != MASK_ID) & (seen != ids[selected])])
 
 
+def _all_tokens(answer: object, ids: np.ndarray, *case: object) -> np.ndarray:
+    shape = np.shape(answer)
+    if shape != ids.shape:
+        raise NotYet(f"{len(ids)} ids went in and shape {shape} came out. Return all tokens of the block.")
+    return array(answer, ids.shape)
+
+
 def _one_draw_for_all(attempt: Callable[..., np.ndarray]) -> bool:
     """Whether some blocks become all [MASK] and all others have none."""
     ids, every = np.arange(100, 120), np.ones(20, dtype=bool)
-    blocks = [attempt(ids.copy(), every, np.random.default_rng(seed), MASK_ID, RANDOM_IDS) for seed in range(30)]
+    blocks = [call(attempt, ids.copy(), every, np.random.default_rng(seed), MASK_ID, RANDOM_IDS) for seed in range(30)]
     return {(np.asarray(block) == MASK_ID).mean() for block in blocks} == {0.0, 1.0}
 
 
 def _judge_shares(shares: tuple[float, float, float], random_tokens: np.ndarray) -> str:
-    """Compares (masked, random, kept) with what is wanted and with common mistakes."""
+    """Compares (masked, random, kept) with what is wanted and with common mistakes. Raises NotYet for the latter."""
     said = "/".join(f"{100 * share:.1f}" for share in shares)
     distance = {pattern: np.abs(np.subtract(shares, pattern)).max() for pattern in [WANTED, *MISTAKES]}
     nearest = min(distance, key=distance.get)
     if distance[nearest] > 0.005:
-        return f"Not yet: your shares are {said}, wanted are 80/10/10 for [MASK], random, kept."
+        raise NotYet(f"your shares are {said}, wanted are 80/10/10 for [MASK], random, kept.")
     if nearest != WANTED:
-        return f"Not yet: your shares are {said}: {MISTAKES[nearest]}."
+        raise NotYet(f"your shares are {said}: {MISTAKES[nearest]}.")
     if not np.isin(random_tokens, RANDOM_IDS).all():
-        return "Not yet: the random tokens do not come from `random_ids`."
+        raise NotYet("the random tokens do not come from `random_ids`.")
     if len(np.unique(random_tokens)) == 1:
-        return "Not yet: all random tokens are the same one. Each token needs its own draw."
-    return f"Correct: {said} for [MASK], random and kept."
+        raise NotYet("all random tokens are the same one. Each token needs its own draw.")
+    return f"{said} for [MASK], random and kept."

@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Callable, Sequence
-from textwrap import fill
 
+from spanbert_tutorial.exercises.diagnosis import ask, compare, say, verdict
 from spanbert_tutorial.wordpiece import SPECIALS
 
 Rule = Callable[[Sequence[str], bool | None], bool]
@@ -21,7 +21,7 @@ VOCABULARIES = {
     "a capital in brackets on one side": [*SPECIALS, "the", "[A", "river"],
     "digits and signs": [*SPECIALS, "the", "1873", "?", "[", "]", "中", "river"],
 }
-CASES = [(name, told) for name in VOCABULARIES for told in (None, True, False)]
+CASES = [(pieces, told) for pieces in VOCABULARIES.values() for told in (None, True, False)]
 
 
 def is_special(piece: str) -> bool:
@@ -39,39 +39,22 @@ def lower_case(pieces: Sequence[str], told: bool | None) -> bool:
 
 def check_lower_case(attempt: Rule) -> None:
     """Prints whether `attempt(pieces, told)` says rightly whether texts must be lower-cased."""
-    print(fill(diagnose_lower_case(attempt), 68))
+    say(diagnose_lower_case(attempt))
 
 
+@verdict
 def diagnose_lower_case(attempt: Rule) -> str:
     """One sentence: correct, or the likely mistake."""
-    answers = []
-    for name, told in CASES:
-        try:
-            answers.append(attempt(list(VOCABULARIES[name]), told))
-        except Exception as error:
-            return (f'Not yet: with the vocabulary "{name}" and told = {told} the function raises '
-                    f"{type(error).__name__}.")
-        if answers[-1] is None:
-            return (f"Not yet: with told = {told} the function returns nothing. End every way through it with "
-                    "`return`.")
-    if same(answers, lower_case):
-        return "Correct: what is told counts first, and a capital in an ordinary piece means a cased vocabulary."
-    named = next((sentence for mistake, sentence in MISTAKES if same(answers, mistake)), "")
-    return f"Not yet: {named or first_difference(answers)}"
+    answers = ask(
+        attempt, CASES, where=_case_in_words, read=lambda value, *case: bool(value), returns="True or False"
+    )
+    compare(answers, lower_case, MISTAKES)
+    return "what is told counts first, and a capital in an ordinary piece means a cased vocabulary."
 
 
-def same(answers: Sequence[bool], rule: Rule) -> bool:
-    """Whether the answers are those that a rule gives to the cases."""
-    wanted = [rule(VOCABULARIES[name], told) for name, told in CASES]
-    return [bool(answer) for answer in answers] == [bool(value) for value in wanted]
-
-
-def first_difference(answers: Sequence[bool]) -> str:
-    for (name, told), answer in zip(CASES, answers, strict=True):
-        wanted = lower_case(VOCABULARIES[name], told)
-        if bool(answer) != wanted:
-            break
-    return f'with the vocabulary "{name}" and told = {told} the answer is {wanted}, and you say {bool(answer)}.'
+def _case_in_words(pieces: Sequence[str], told: bool | None) -> str:
+    name = next(name for name, vocabulary in VOCABULARIES.items() if vocabulary is pieces)
+    return f'with the vocabulary "{name}" and told = {told}'
 
 
 # --- the likely mistakes, as rules ----------------------------------------------------------------------------------

@@ -1,9 +1,22 @@
 """Checks for the exercises of `book/bert/pretraining`."""
 
-from collections.abc import Callable, Sequence
-from textwrap import fill
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
+
+from spanbert_tutorial.exercises.diagnosis import (
+    NotYet,
+    ask,
+    compare,
+    differs,
+    named,
+    number,
+    one_by_one,
+    same,
+    say,
+    verdict,
+)
 
 PAD_ID = 0
 # Blocks of ids, padded on the right with PAD_ID.
@@ -24,23 +37,26 @@ Rate = Callable[[int, float, int, int], float]
 
 def check_plateau(attempt: Entropy) -> None:
     """Prints whether `attempt(ids, pad_id)` is the unigram entropy in nats of the real pieces in ids [B, n]."""
-    print(fill(diagnose_plateau(attempt), 68))
+    say(diagnose_plateau(attempt))
 
 
+@verdict
 def diagnose_plateau(attempt: Entropy) -> str:
     """One sentence: correct, or the likely mistake."""
-    answers = [attempt(np.array(ids), PAD_ID) for ids in BLOCKS]
-    if any(answer is None for answer in answers):
-        return "Not yet: the function returns nothing. End it with `return`."
-    if any(isinstance(answer, (tuple, list)) or np.ndim(answer) for answer in answers):
-        return "Not yet: the answer must be one number. Sum over the pieces."
-    if np.isnan(answers).any():
-        return "Not yet: an answer is nan, as 0 · ln 0 is. Leave out the pieces that do not occur."
-    for right_or_wrong, meaning in [(entropy, ""), *PLATEAU_MISTAKES]:
-        if np.allclose(answers, [right_or_wrong(np.array(ids), PAD_ID) for ids in BLOCKS]):
-            return f"Not yet: {meaning}." if meaning else "Correct: this is where a model that only counts ends."
-    wanted = [round(entropy(np.array(ids), PAD_ID), 3) for ids in BLOCKS]
-    return f"Not yet: the answers are {[round(float(a), 3) for a in answers]}, wanted are {wanted}."
+    answers = ask(
+        attempt, [(np.array(ids), PAD_ID) for ids in BLOCKS],
+        where=lambda ids, pad_id: f"for the ids {ids.tolist()}",
+        read=_entropy_in, returns="one number: sum over the pieces",
+    )  # fmt: skip
+    compare(answers, entropy, PLATEAU_MISTAKES)
+    return "this is where a model that only counts ends."
+
+
+def _entropy_in(answer: object, *case: object) -> float:
+    found = number(answer)
+    if np.isnan(found):
+        raise NotYet("the answer is nan, as 0 · ln 0 is. Leave out the pieces that do not occur.")
+    return found
 
 
 def shares(ids: np.ndarray) -> np.ndarray:
@@ -63,32 +79,32 @@ def mean_of_blocks(ids: np.ndarray, pad_id: int) -> float:
 
 
 PLATEAU_MISTAKES = [
-    (lambda ids, pad: entropy(ids, -1), "padding is counted as a piece. Take the real pieces only"),
+    (lambda ids, pad: entropy(ids, -1), "padding is counted as a piece. Take the real pieces only."),
     (
         lambda ids, pad: terms(np.unique(ids[ids != pad], return_counts=True)[1] / ids.size).sum(),
-        "padding is left out of the counts but not of the divisor. Divide by the number of real pieces",
+        "padding is left out of the counts but not of the divisor. Divide by the number of real pieces.",
     ),
     (
         lambda ids, pad: terms(shares(ids[ids != pad])).mean(),
-        "this is the mean over the kinds of pieces. Take the sum",
+        "this is the mean over the kinds of pieces. Take the sum.",
     ),
-    (lambda ids, pad: entropy(ids, pad) / np.log(2), "this is in bits. A loss in nats needs the natural logarithm"),
-    (lambda ids, pad: -entropy(ids, pad), "the sign is missing. The logarithm of a probability is below zero"),
+    (lambda ids, pad: entropy(ids, pad) / np.log(2), "this is in bits. A loss in nats needs the natural logarithm."),
+    (lambda ids, pad: -entropy(ids, pad), "the sign is missing. The logarithm of a probability is below zero."),
     (
         lambda ids, pad: float(np.log(len(np.unique(ids[ids != pad])))),
-        "this is the logarithm of the number of kinds, where all are equally likely. Weigh each by its frequency",
+        "this is the logarithm of the number of kinds, where all are equally likely. Weigh each by its frequency.",
     ),
     (
         lambda ids, pad: float(-np.log(shares(ids[ids != pad])).mean()),
-        "every kind of piece counts once. Weigh −ln p by p, because a frequent piece is hidden more often",
+        "every kind of piece counts once. Weigh −ln p by p, because a frequent piece is hidden more often.",
     ),
     (
         mean_of_blocks,
-        "the frequencies are taken block by block. Count over the whole text, then take the entropy once",
+        "the frequencies are taken block by block. Count over the whole text, then take the entropy once.",
     ),
     (
         lambda ids, pad: float(np.exp(entropy(ids, pad))),
-        "this is the perplexity, the exponential of the loss. Leave the exponential out",
+        "this is the perplexity, the exponential of the loss. Leave the exponential out.",
     ),
 ]
 
@@ -98,18 +114,18 @@ PLATEAU_MISTAKES = [
 
 def check_schedule(attempt: Rate) -> None:
     """Prints whether `attempt(step, peak, warmup, steps)` is the rate that training step 1, 2, … uses."""
-    print(fill(diagnose_schedule(attempt), 68))
+    say(diagnose_schedule(attempt))
 
 
+@verdict
 def diagnose_schedule(attempt: Rate) -> str:
     """One sentence: correct, or the likely mistake."""
-    for recipe in RECIPES:
-        answers = [attempt(step, *recipe) for step in range(1, recipe[2] + 1)]
-        if any(answer is None for answer in answers):
-            return "Not yet: the function returns nothing. End it with `return`."
-        if not np.allclose(answers, rates(rate, recipe), atol=1e-12):
-            return _schedule_mistake(answers, recipe)
-    return "Correct: up from 0 to the peak, then down in a straight line."
+    answers = ask(
+        partial(rates, attempt), RECIPES,
+        where=lambda peak, warmup, steps: f"for a peak of {peak}, {warmup} steps of warm-up and {steps} steps",
+    )  # fmt: skip
+    one_by_one(answers, partial(rates, rate), _schedule_mistake)
+    return "up from 0 to the peak, then down in a straight line."
 
 
 def rate(step: int, peak: float, warmup: int, steps: int) -> float:
@@ -118,40 +134,39 @@ def rate(step: int, peak: float, warmup: int, steps: int) -> float:
     return peak * (done / warmup if done < warmup else (steps - done) / (steps - warmup))
 
 
-def rates(law: Rate, recipe: tuple[float, int, int]) -> list[float]:
-    return [law(step, *recipe) for step in range(1, recipe[2] + 1)]
+def rates(law: Rate, *recipe: float) -> list[float]:
+    """The rates of all steps of a run."""
+    steps = [(step, *recipe) for step in range(1, recipe[2] + 1)]
+    asked = ask(law, steps, where=lambda step, *_: f"in step {step}", read=number, returns="one number")
+    return [answer.value for answer in asked]
 
 
-def _schedule_mistake(answers: Sequence[float], recipe: tuple[float, int, int]) -> str:
-    said = f"Not yet: for a peak of {recipe[0]}, {recipe[1]} steps of warm-up and {recipe[2]} steps"
-    for law, meaning in SCHEDULE_MISTAKES:
-        if np.allclose(answers, rates(law, recipe), atol=1e-12):
-            return f"{said}, {meaning}."
-    wanted = rates(rate, recipe)
-    step = int(np.flatnonzero(~np.isclose(answers, wanted, atol=1e-12))[0])
-    return f"{said}, step {step + 1} has {float(answers[step]):.4g}, wanted is {wanted[step]:.4g}."
+def _schedule_mistake(answer: list[float], wanted: list[float], *recipe: float) -> str:
+    known = named(answer, ((rates(law, *recipe), sentence) for law, sentence in SCHEDULE_MISTAKES))
+    step = next(step for step, both in enumerate(zip(answer, wanted, strict=True)) if not same(*both))
+    return known or f"in step {step + 1}, {differs(answer[step], wanted[step])}"
 
 
 SCHEDULE_MISTAKES = [
     (
         lambda step, *recipe: rate(step + 1, *recipe),
-        "you are one step ahead. The schedule counts the updates already made, so the first step has 0",
+        "you are one step ahead. The schedule counts the updates already made, so the first step has 0.",
     ),
-    (lambda step, *recipe: rate(max(step - 1, 1), *recipe), "you are one step behind"),
+    (lambda step, *recipe: rate(max(step - 1, 1), *recipe), "you are one step behind."),
     (
         lambda step, peak, warmup, steps: peak * min(1, (step - 1) / warmup),
-        "the fall is missing. After the warm-up the rate sinks to 0 in a straight line",
+        "the fall is missing. After the warm-up the rate sinks to 0 in a straight line.",
     ),
     (
         lambda step, peak, warmup, steps: peak * (steps - step + 1) / steps,
-        "the warm-up is missing. The first steps climb from 0 to the peak",
+        "the warm-up is missing. The first steps climb from 0 to the peak.",
     ),
     (
         lambda step, peak, warmup, steps: peak * min((step - 1) / warmup, (steps - step + 1) / steps),
-        "the fall is measured from step 0. Divide by the steps that are left after the warm-up",
+        "the fall is measured from step 0. Divide by the steps that are left after the warm-up.",
     ),
     (
         lambda step, peak, warmup, steps: rate(step, 1.0, warmup, steps),
-        "the peak is missing. Multiply the shape by it",
+        "the peak is missing. Multiply the shape by it.",
     ),
 ]

@@ -1,9 +1,10 @@
 """Checks for the exercise of `book/spanbert/pretraining_spanbert`."""
 
 from collections.abc import Callable
-from textwrap import fill
 
-import numpy as np
+from spanbert_tutorial.exercises.diagnosis import ask, compare, number, say, verdict
+
+Loss = Callable[[list[float], list[float | None]], float]
 
 # −log P of each chosen token by the masked language model head, and by the boundary head where the token has a row.
 CASES = [
@@ -18,21 +19,19 @@ def paper_loss(mlm: list[float], sbo: list[float | None]) -> float:
     return (sum(mlm) + sum(part for part in sbo if part is not None)) / len(mlm)
 
 
-def check_loss(attempt: Callable[[list[float], list[float | None]], float]) -> None:
+def check_loss(attempt: Loss) -> None:
     """Prints whether `attempt(mlm, sbo)` is SpanBERT's loss of a block."""
-    print(fill(diagnose_loss(attempt), 72))
+    say(diagnose_loss(attempt))
 
 
-def diagnose_loss(attempt: Callable[[list[float], list[float | None]], float]) -> str:
+@verdict
+def diagnose_loss(attempt: Loss) -> str:
     """One sentence: correct, or the likely mistake."""
-    answers = [attempt(list(mlm), list(sbo)) for mlm, sbo in CASES]
-    if any(answer is None for answer in answers):
-        return "Not yet: the function returns nothing. End it with `return`."
-    for loss, meaning in [(paper_loss, ""), *MISTAKES]:
-        if np.allclose(answers, [loss(mlm, sbo) for mlm, sbo in CASES]):
-            return f"Not yet: {meaning}." if meaning else "Correct: each chosen token adds both of its parts."
-    wanted = [round(paper_loss(mlm, sbo), 3) for mlm, sbo in CASES]
-    return f"Not yet: the answers are {[round(float(a), 3) for a in answers]}, wanted are {wanted}."
+    answers = ask(
+        attempt, CASES, where=lambda mlm, sbo: f"for mlm = {mlm} and sbo = {sbo}", read=number, returns="one number"
+    )
+    compare(answers, paper_loss, MISTAKES)
+    return "each chosen token adds both of its parts."
 
 
 def parts(sbo: list[float | None]) -> list[float]:
@@ -40,22 +39,22 @@ def parts(sbo: list[float | None]) -> list[float]:
 
 
 MISTAKES = [
-    (lambda mlm, sbo: sum(mlm) / len(mlm), "the boundary part is missing. SpanBERT adds it to the first part"),
+    (lambda mlm, sbo: sum(mlm) / len(mlm), "the boundary part is missing. SpanBERT adds it to the first part."),
     (
         lambda mlm, sbo: sum(parts(sbo)) / len(mlm),
-        "the first part is missing. The boundary objective is added to token prediction and does not replace it",
+        "the first part is missing. The boundary objective is added to token prediction and does not replace it.",
     ),
     (
         lambda mlm, sbo: sum(mlm) / len(mlm) + (sum(parts(sbo)) / len(parts(sbo)) if parts(sbo) else 0),
-        "the boundary part is divided by the number of its own tokens. The paper divides both by all chosen tokens",
+        "the boundary part is divided by the number of its own tokens. The paper divides both by all chosen tokens.",
     ),
     (
         lambda mlm, sbo: sum(mlm) / len(mlm) + sum(parts(sbo)) / (len(parts(sbo)) + 1),
-        "the boundary part is divided by its own tokens plus one. The released code does that, the paper does not",
+        "the boundary part is divided by its own tokens plus one. The released code does that, the paper does not.",
     ),
-    (lambda mlm, sbo: sum(mlm) + sum(parts(sbo)), "this is the sum. Divide by the number of chosen tokens"),
+    (lambda mlm, sbo: sum(mlm) + sum(parts(sbo)), "this is the sum. Divide by the number of chosen tokens."),
     (
         lambda mlm, sbo: (sum(mlm) + sum(parts(sbo))) / (len(mlm) + len(parts(sbo))),
-        "the two parts of a token count as two tokens. Divide by the number of chosen tokens",
+        "the two parts of a token count as two tokens. Divide by the number of chosen tokens.",
     ),
 ]

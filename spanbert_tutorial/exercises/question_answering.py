@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from itertools import combinations
+from itertools import chain
 from operator import index
-from textwrap import fill, shorten
 
 import numpy as np
 
+from spanbert_tutorial.exercises.diagnosis import ask, combined, compare, say, verdict
 from spanbert_tutorial.tasks.windows import Window, central_windows, window_ranges
 
 Scores = Sequence[tuple[np.ndarray, np.ndarray]]
@@ -85,55 +85,30 @@ def some_windows(pieces: int, room: int, stride: int) -> list[Window]:
 
 def check_answer(attempt: Decoder) -> None:
     """Prints whether `attempt(windows, scores, threshold, longest)` gives (first, last) context piece, or None."""
-    print(fill(diagnose_answer(attempt), 68))
+    say(diagnose_answer(attempt))
 
 
+@verdict
 def diagnose_answer(attempt: Decoder) -> str:
     """The word Correct and why, or the likely mistake; at most two mistakes are named."""
-    answers: list[Span] = []
-    for case in cases():
-        try:
-            answer = attempt(*case)
-        except Exception as error:
-            return f"Not yet: the function raises {type(error).__name__} ({error})."
-        try:
-            answers.append(None if answer is None else pair_of(answer))
-        except (TypeError, ValueError):
-            said = shorten(repr(answer), 40)
-            return f"Not yet: the function gives {said}. Return two whole numbers, (first, last), or None."
-    wanted = right_answers()
-    if answers == wanted:
-        return "Correct: one window holds the whole answer, and the least null score decides."
-    if answers == [None] * len(answers):
-        return "Not yet: you never give an answer. End the function with a `return` of the span."
-    wrong = likely_mistakes(answers)
-    if wrong:
-        return f"Not yet: {'; and '.join(MISTAKES[mistake] for mistake in wrong)}."
-    number = next(number for number, answer in enumerate(answers) if answer != wanted[number])
-    return f"Not yet: in case {number} the answer is {wanted[number]}, and you say {answers[number]}."
+    answers = ask(
+        attempt, cases(), where=_case_in_words, read=_span, returns="two whole numbers, (first, last), or None",
+        none_is_an_answer=True,
+    )  # fmt: skip
+    silent = (lambda *case: None), "you never give an answer. End the function with a `return` of the span."
+    compare(answers, answer_with, chain([silent], combined(answer_with, MISTAKES, most=2)))
+    return "one window holds the whole answer, and the least null score decides."
 
 
-def pair_of(answer: object) -> tuple[int, int]:
-    """Raises TypeError or ValueError for what is no pair of whole numbers; those of NumPy and torch are."""
+def _case_in_words(windows: list[Window], *_: object) -> str:
+    return f"in case {next(number for number, case in enumerate(cases()) if case[0] is windows)}"
+
+
+def _span(answer: object, *case: object) -> Span:
+    if answer is None:
+        return None
     first, last = answer
-    return index(first), index(last)
-
-
-def likely_mistakes(answers: list[Span]) -> tuple:
-    """One mistake, or else two, that explain all answers; empty when none do."""
-    for count in (1, 2):
-        for mistakes in combinations(MISTAKES, count):
-            if len(dict(mistakes)) == count and all(
-                    answer_with(*case, **dict(mistakes)) == answer
-                    for case, answer in zip(cases(), answers, strict=True)):
-                return mistakes
-    return ()
-
-
-@cache
-def right_answers() -> list[Span]:
-    """The answers to the cases."""
-    return [answer_with(*case) for case in cases()]
+    return index(first), index(last)  # whole numbers of NumPy and torch, too
 
 
 # --- the answer, right or with mistakes -----------------------------------------------------------------------------

@@ -2,9 +2,8 @@
 
 from collections.abc import Callable, Sequence
 from statistics import fmean
-from textwrap import fill
 
-from spanbert_tutorial.exercises.squad import number
+from spanbert_tutorial.exercises.diagnosis import ask, compare, number, say, verdict
 
 Draw = Callable[[Sequence[float], Sequence[str], Sequence[str]], float]
 
@@ -17,40 +16,23 @@ DRAWS = [
     ["Tea", "Oslo", "Tea"],
     ["Tea", "Tea", "Tea", "Oslo"],
 ]
+CASES = [(VALUES, TITLES, drawn) for drawn in DRAWS]
 
 
 def check_draw(attempt: Draw) -> None:
     """Prints whether `attempt(values, titles, drawn)` gives the mean over the questions of the drawn articles."""
-    print(fill(diagnose_draw(attempt), 68))
+    say(diagnose_draw(attempt))
 
 
+@verdict
 def diagnose_draw(attempt: Draw) -> str:
     """One sentence: correct, or the likely mistake."""
-    answers = []
-    for drawn in DRAWS:
-        try:
-            answer = attempt(list(VALUES), list(TITLES), list(drawn))
-        except Exception as error:
-            return f"Not yet: for the drawn articles {', '.join(drawn)} the function raises {type(error).__name__}."
-        if answer is None:
-            return "Not yet: the function returns nothing. End it with `return`."
-        answers.append(number(answer))
-    if same(answers, drawn_mean):
-        return "Correct: a drawn article brings all its questions, as often as it was drawn."
-    named = next((sentence for mistake, sentence in MISTAKES if same(answers, mistake)), "")
-    return f"Not yet: {named or first_difference(answers)}"
-
-
-def same(answers: Sequence[float], draw: Draw) -> bool:
-    """Whether the answers are those that a function gives to the draws."""
-    wanted = [draw(VALUES, TITLES, drawn) for drawn in DRAWS]
-    return all(abs(answer - value) < 1e-6 for answer, value in zip(answers, wanted, strict=True))
-
-
-def first_difference(answers: Sequence[float]) -> str:
-    pairs = [(drawn, drawn_mean(VALUES, TITLES, drawn), answer) for drawn, answer in zip(DRAWS, answers, strict=True)]
-    drawn, wanted, answer = next(pair for pair in pairs if not abs(pair[1] - pair[2]) < 1e-6)
-    return f"for the drawn articles {', '.join(drawn)} the mean is {wanted:.3f}, and you say {answer:.3f}."
+    answers = ask(
+        attempt, CASES, where=lambda values, titles, drawn: f"for the drawn articles {', '.join(drawn)}",
+        read=number, returns="one number",
+    )  # fmt: skip
+    compare(answers, drawn_mean, MISTAKES)
+    return "a drawn article brings all its questions, as often as it was drawn."
 
 
 def values_of(title: str, values: Sequence[float], titles: Sequence[str]) -> list[float]:

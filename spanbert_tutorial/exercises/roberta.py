@@ -2,9 +2,11 @@
 
 from collections.abc import Callable
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from spanbert_tutorial.exercises.diagnosis import array, ask, named, one_by_one, say, verdict
 from spanbert_tutorial.relatives.roberta import position_numbers
 
 Positions = Callable[[Tensor, int], Tensor]
@@ -43,29 +45,24 @@ MISTAKES = (
 
 def check_positions(attempt: Positions) -> None:
     """Prints whether `attempt(ids int64 [B,n], pad_id) -> int64 [B,n]` gives RoBERTa's positions."""
-    print(diagnose_positions(attempt))
+    say(diagnose_positions(attempt))
 
 
+@verdict
 def diagnose_positions(attempt: Positions) -> str:
     """One sentence: correct, or the likely mistake."""
     # no padding, on the right, in the middle, on the left
     pattern = torch.tensor([[1, 1, 1, 1, 1, 1], [1, 1, 1, 1, 0, 0], [1, 1, 0, 0, 1, 1], [0, 1, 1, 1, 1, 1]]).bool()
-    for pad in (1, 3):
-        ids = torch.where(pattern, torch.arange(24).reshape(4, 6) + 5, pad)
-        try:
-            got = attempt(ids.clone(), pad)
-        except Exception as error:  # whatever the reader's code raises is the reader's message
-            return f"Not yet: the function stopped with {type(error).__name__}: {error}"
-        if got is None:
-            return "Not yet: the function returns nothing. End it with `return`."
-        if not isinstance(got, Tensor) or got.shape != ids.shape:
-            shape = tuple(got.shape) if isinstance(got, Tensor) else type(got).__name__
-            return f"Not yet: the result is {shape}, and not a tensor of the shape [B,n] = {tuple(ids.shape)}."
-        if torch.equal(got.long(), position_numbers(ids, pad)):
-            continue
-        for mistake, sentence in MISTAKES:
-            if torch.equal(got.long(), mistake(ids, pad)):
-                return f"Not yet: {sentence}"
-        row = ids[2].tolist()
-        return f"Not yet: for ids {row} and pad_id {pad} you give {got[2].tolist()}. Take the steps one by one."
-    return "Correct: the real tokens count on from pad_id + 1, and padding has pad_id wherever it stands."
+    B, n = pattern.shape
+    answers = ask(
+        attempt, [(torch.where(pattern, torch.arange(B * n).reshape(B, n) + 5, pad), pad) for pad in (1, 3)],
+        where=lambda ids, pad: f"with pad_id = {pad}",
+        read=lambda value, *case: array(value, (B, n), Tensor), returns=f"a tensor of the shape [B,n] = {B, n}",
+    )  # fmt: skip
+    one_by_one(answers, position_numbers, _mistake)
+    return "the real tokens count on from pad_id + 1, and padding has pad_id wherever it stands."
+
+
+def _mistake(got: np.ndarray, wanted: Tensor, ids: Tensor, pad: int) -> str:
+    known = named(got, ((mistake(ids, pad), sentence) for mistake, sentence in MISTAKES))
+    return known or f"ids {ids[2].tolist()} get {got[2].tolist()} from you. Take the steps one by one."

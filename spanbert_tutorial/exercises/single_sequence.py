@@ -1,7 +1,8 @@
 """Check for the exercise of `book/spanbert/single_sequence`."""
 
 from collections.abc import Callable
-from textwrap import fill
+
+from spanbert_tutorial.exercises.diagnosis import ask, one_by_one, say, verdict
 
 # Lengths of the sentences of each document, and the length n of the model's input. No sentence is longer than n − 2.
 CASES = [
@@ -38,46 +39,49 @@ def pack(documents: Documents, n: int) -> list[list[int]]:
 
 def check_packing(attempt: Attempt) -> None:
     """Prints whether `attempt(documents, n)` packs blocks for an input of n with [CLS] and [SEP]."""
-    print(fill(diagnose_packing(attempt), 68))
+    say(diagnose_packing(attempt))
 
 
+@verdict
 def diagnose_packing(attempt: Attempt) -> str:
     """One sentence: correct, or the likely mistake. documents: lists of sentences, each a list of pieces; a block is a
     flat list of pieces."""
-    for lengths, n in CASES:
-        documents = made_documents(lengths)
-        answer = attempt(made_documents(lengths), n)
-        if answer is None:
-            return "Not yet: the function returns nothing. End it with `return`."
-        blocks, wanted = [list(block) for block in answer], pack(documents, n)
-        if blocks != wanted:
-            return f"Not yet: with sentences of {lengths} pieces and n = {n}, {mistake(blocks, documents, n)}."
-    return "Correct: whole sentences of one document, as many as fit beside [CLS] and [SEP]."
+    answers = ask(
+        attempt, [(made_documents(lengths), n) for lengths, n in CASES], where=_case_in_words,
+        read=lambda blocks, *case: [list(block) for block in blocks], returns="a list of blocks, each a list of pieces",
+    )  # fmt: skip
+    one_by_one(answers, pack, mistake)
+    return "whole sentences of one document, as many as fit beside [CLS] and [SEP]."
 
 
-def mistake(blocks: list[list[int]], documents: Documents, n: int) -> str:
+def _case_in_words(documents: Documents, n: int) -> str:
+    lengths = [[len(sentence) for sentence in document] for document in documents]
+    return f"with sentences of {lengths} pieces and n = {n}"
+
+
+def mistake(blocks: list[list[int]], wanted: list[list[int]], documents: Documents, n: int) -> str:
     """What is wrong with blocks that are not the wanted ones."""
     flat = [[piece for sentence in document for piece in sentence] for document in documents]
     given = [piece for block in blocks for piece in block]
     if any(isinstance(piece, str) for piece in given):
-        return "a block holds [CLS] or [SEP]. Leave them out; only their two places are kept free"
+        return "a block holds [CLS] or [SEP]. Leave them out; only their two places are kept free."
     if any(not isinstance(piece, int) for piece in given):
-        return "a block holds lists. Give each block as one flat list of pieces"
+        return "a block holds lists. Give each block as one flat list of pieces."
     if [] in blocks:
-        return "a block is empty. Ask whether the block holds anything before you close it"
+        return "a block is empty. Ask whether the block holds anything before you close it."
     goes_on = any(a == b[: len(a)] for a, b in zip(blocks, blocks[1:], strict=False))
     if goes_on and set(given) == {piece for document in flat for piece in document}:
-        return "a block goes on in the next document. Begin each document with an empty block"
+        return "a block goes on in the next document. Begin each document with an empty block."
     if problem := lost(given, flat):
         return problem
     if any(len({number for number, d in enumerate(flat) if set(block) & set(d)}) > 1 for block in blocks):
-        return "a block holds pieces of two documents. Close the block where a document ends"
+        return "a block holds pieces of two documents. Close the block where a document ends."
     ends = {sentence[-1] for document in documents for sentence in document}
     if any(block[-1] not in ends for block in blocks):
-        return "a block ends inside a sentence. A sentence that does not fit begins the next block"
+        return "a block ends inside a sentence. A sentence that does not fit begins the next block."
     longest = max(map(len, blocks))
     if longest > n - 2:
-        return f"a block has {longest} pieces: with [CLS] and [SEP] that makes {longest + 2}, more than n"
+        return f"a block has {longest} pieces: with [CLS] and [SEP] that makes {longest + 2}, more than n."
     return not_greedy(blocks, documents, n)
 
 
@@ -88,19 +92,19 @@ def lost(given: list[int], flat: list[list[int]]) -> str:
     if missing:
         last_only = all(every[-1] in missing if d is flat[-1] else not set(d) & missing for d in flat)
         if last_only:
-            return f"the last block of all is lost ({len(missing)} pieces). Close what is left after the loop"
+            return f"the last block of all is lost ({len(missing)} pieces). Close what is left after the loop."
         if all(d[-1] in missing for d in flat if set(d) & missing):
-            return f"the last block of a document is lost ({len(missing)} pieces). Close it, however short it is"
-        return f"{len(missing)} pieces are lost"
-    return "" if given == every else "pieces stand twice or out of order"
+            return f"the last block of a document is lost ({len(missing)} pieces). Close it, however short it is."
+        return f"{len(missing)} pieces are lost."
+    return "" if given == every else "pieces stand twice or out of order."
 
 
 def not_greedy(blocks: list[list[int]], documents: Documents, n: int) -> str:
     """Why whole, ordered, short blocks of one document are still not the wanted ones: room is left over."""
     if len(blocks) == sum(map(len, documents)):
-        return "every sentence has a block of its own. Fill a block as long as the next sentence fits"
+        return "every sentence has a block of its own. Fill a block as long as the next sentence fits."
     if blocks == pack(documents, n - 1):
-        return "a block that would be exactly full is closed too early: n − 2 pieces may stand in it"
+        return "a block that would be exactly full is closed too early: n − 2 pieces may stand in it."
     if blocks == pack(documents, n - 2):
-        return "[CLS] and [SEP] are counted twice: there is room for n − 2 pieces, and you leave two of them empty"
-    return "a block is closed although the next sentence would fit"
+        return "[CLS] and [SEP] are counted twice: there is room for n − 2 pieces, and you leave two of them empty."
+    return "a block is closed although the next sentence would fit."

@@ -4,8 +4,8 @@ import re
 import string
 from collections import Counter
 from collections.abc import Callable
-from textwrap import fill
 
+from spanbert_tutorial.exercises.diagnosis import ask, compare, number, say, verdict
 from spanbert_tutorial.tasks.squad import f1, normalise
 
 Measure = Callable[[str, str], float]
@@ -32,48 +32,27 @@ CASES = [
 
 def check_f1(attempt: Measure) -> None:
     """Prints whether `attempt(prediction, gold)` gives the F1 of two texts."""
-    print(fill(diagnose_f1(attempt), 68))
+    say(diagnose_f1(attempt))
 
 
+@verdict
 def diagnose_f1(attempt: Measure) -> str:
     """One sentence: correct, or the likely mistake."""
-    answers = []
-    for prediction, gold in CASES:
-        try:
-            answer = attempt(prediction, gold)
-        except ZeroDivisionError:
-            return (f'Not yet: with the prediction "{prediction}" and the gold answer "{gold}" you divide by zero. '
-                    "Without a shared word F1 is 0, and two empty sides give 1: ask before you divide.")
-        except Exception as error:
-            return (f'Not yet: with the prediction "{prediction}" and the gold answer "{gold}" the function raises '
-                    f"{type(error).__name__}.")
-        if answer is None:
-            return "Not yet: the function returns nothing. End it with `return`."
-        answers.append(number(answer))
-    if same(answers, f1):
-        return "Correct: each word counts as often as it stands in both, and empty sides are taken care of."
-    named = next((sentence for mistake, sentence in MISTAKES if same(answers, mistake)), "")
-    return f"Not yet: {named or first_difference(answers)}"
+    answers = ask(
+        attempt, CASES, where=_case_in_words, read=number, returns="one number, from 0 to 1", hint=_how_to_go_on
+    )
+    compare(answers, f1, MISTAKES)
+    return "each word counts as often as it stands in both, and empty sides are taken care of."
 
 
-def number(answer: object) -> float:
-    """An answer as a float; nan, which equals nothing, if it is no number."""
-    try:
-        return float(answer)  # also a number of NumPy or torch
-    except (TypeError, ValueError):
-        return float("nan")
+def _case_in_words(prediction: str, gold: str) -> str:
+    return f'for the prediction "{prediction}" and the gold answer "{gold}"'
 
 
-def same(answers: list[float], measure: Measure) -> bool:
-    """Whether the answers are those that a measure gives to the cases."""
-    return all(abs(answer - measure(*case)) < 1e-6 for answer, case in zip(answers, CASES, strict=True))
-
-
-def first_difference(answers: list[float]) -> str:
-    pairs = zip(CASES, answers, strict=True)
-    case, answer = next((case, answer) for case, answer in pairs if not abs(answer - f1(*case)) < 1e-6)
-    return (f'for the prediction "{case[0]}" and the gold answer "{case[1]}" F1 is {f1(*case):.2f}, '
-            f"and you say {answer:.2f}.")
+def _how_to_go_on(error: Exception, *case: str) -> str:
+    if isinstance(error, ZeroDivisionError):
+        return "Without a shared word F1 is 0, and two empty sides give 1: ask before you divide."
+    return ""
 
 
 # --- the likely mistakes, as measures -----------------------------------------------------------------------------

@@ -1,10 +1,9 @@
 """Checks for the exercises of `book/bert/wordpiece`."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable
-from numbers import Real
-from textwrap import fill
+from collections.abc import Callable
 
+from spanbert_tutorial.exercises.diagnosis import ask, compare, differs, number, one_by_one, say, verdict
 from spanbert_tutorial.wordpiece import count_pieces, split_word
 
 # Small vocabularies in which common mistakes give answers of their own.
@@ -23,37 +22,39 @@ CASES = [
 
 def check_split(attempt: Callable[[str, set[str]], list[str]]) -> None:
     """Prints whether `attempt(word, vocabulary)` divides a word, longest match first."""
-    print(fill(diagnose_split(attempt), 68))
+    say(diagnose_split(attempt))
 
 
+@verdict
 def diagnose_split(attempt: Callable[[str, set[str]], list[str]]) -> str:
     """One sentence: correct, or the likely mistake."""
-    for word, vocabulary in CASES:
-        wanted = split_word(word, vocabulary)
-        try:
-            answer = attempt(word, set(vocabulary))
-        except Exception as error:
-            what = "the empty word" if not word else f'"{word}"'
-            return f"Not yet: {what} stops your function with {type(error).__name__}. {_why_stopped(word, wanted)}"
-        if answer is None:
-            return "Not yet: the function returns nothing. End it with `return`."
-        if isinstance(answer, str) or not isinstance(answer, Iterable):
-            return f'Not yet: "{word}" gives {answer!r}. Return a list of pieces, such as {wanted}.'
-        answer = list(answer)
-        if answer != wanted:
-            said = f'Not yet: "{word}" becomes {answer}, wanted is {wanted}'
-            return f"{said}: {_split_mistake(word, vocabulary, answer, wanted)}."
-    return "Correct: the longest match first, ## inside the word, and [UNK] for the whole word when a match is missing."
+    answers = ask(
+        attempt, CASES, where=lambda word, _: f'for the word "{word}"' if word else "for the empty word", read=_pieces,
+        returns="a list of pieces, such as ['rower', '##s']", hint=_how_to_go_on,
+    )  # fmt: skip
+    one_by_one(answers, split_word, _split_mistake)
+    return "the longest match first, ## inside the word, and [UNK] for the whole word when a match is missing."
 
 
-def _why_stopped(word: str, wanted: list[str]) -> str:
+def _pieces(answer: object, *case: object) -> list[str]:
+    if isinstance(answer, str):
+        raise TypeError
+    return list(answer)
+
+
+def _how_to_go_on(error: Exception, word: str, vocabulary: set[str]) -> str:
     if not word:
         return "It has no pieces to look for: return [UNK]."
-    return "Ask for the case that no piece matches." if wanted == ["[UNK]"] else "Try it by hand on this word."
+    unknown = split_word(word, vocabulary) == ["[UNK]"]
+    return "Ask for the case that no piece matches." if unknown else "Try it by hand on this word."
 
 
-def _split_mistake(word: str, vocabulary: set[str], answer: list[str], wanted: list[str]) -> str:
-    """What is wrong with an answer that is not right."""
+def _split_mistake(answer: list[str], wanted: list[str], word: str, vocabulary: set[str]) -> str:
+    why = _why_wrong(answer, wanted, word, vocabulary)
+    return f"{differs(answer, wanted).rstrip('.')}: {why}."
+
+
+def _why_wrong(answer: list[str], wanted: list[str], word: str, vocabulary: set[str]) -> str:
     if not word:
         return "the empty word has no pieces, so it is unknown"
     if wanted == ["[UNK]"]:
@@ -91,75 +92,76 @@ def _unknown_mistake(word: str, vocabulary: set[str], answer: list[str]) -> str:
 
 # --- the score --------------------------------------------------------------------------------------------------------
 
+Words = dict[tuple[str, ...], int]
+Score = Callable[[Words, tuple[str, str]], float]
+
 WORDS = {("b", "##a", "##n", "##a", "##n", "##a"): 2, ("n", "##a", "##n"): 3, ("b", "##e"): 5, ("##n",): 1}
 PAIRS = [("b", "##e"), ("##a", "##n"), ("b", "##a"), ("##n", "##a")]
 
 
-def check_score(attempt: Callable[[dict[tuple[str, ...], int], tuple[str, str]], float]) -> None:
+def check_score(attempt: Score) -> None:
     """Prints whether `attempt(words, pair)` is the likelihood score of a pair."""
-    print(fill(diagnose_score(attempt), 68))
+    say(diagnose_score(attempt))
 
 
-def diagnose_score(attempt: Callable[[dict[tuple[str, ...], int], tuple[str, str]], float]) -> str:
+@verdict
+def diagnose_score(attempt: Score) -> str:
     """One sentence: correct, or the likely mistake."""
-    answers = []
-    for pair in PAIRS:
-        try:
-            answers.append(attempt(dict(WORDS), pair))
-        except Exception as error:
-            return f"Not yet: the pair {pair} stops your function with {type(error).__name__}."
-    if None in answers:
-        return "Not yet: the function returns nothing. End it with `return`."
-    if not all(isinstance(answer, Real) for answer in answers):
-        return f"Not yet: the function returns a {type(answers[0]).__name__}. Return one number."
-    if _same(answers, _scores(WORDS)):
-        return "Correct: how often the two stand together, divided by the product of how often each stands at all."
-    for problem, wrong in _wrong_scores():
-        if _same(answers, wrong):
-            return f"Not yet: {problem}."
-    pair, answer, wanted = next(
-        (pair, answer, wanted)
-        for pair, answer, wanted in zip(PAIRS, answers, _scores(WORDS), strict=True)
-        if not _same([answer], [wanted])
-    )
-    return f"Not yet: for the pair {pair} your score is {float(answer):.4f}, wanted is {wanted:.4f}."
+    answers = ask(
+        attempt, [(WORDS, pair) for pair in PAIRS], where=lambda words, pair: f"for the pair {pair}", read=number,
+        returns="one number",
+    )  # fmt: skip
+    compare(answers, score(), SCORE_MISTAKES)
+    return "how often the two stand together, divided by the product of how often each stands at all."
 
 
-def _same(left: list[float], right: list[float]) -> bool:
-    return all(abs(a - b) < 1e-9 for a, b in zip(left, right, strict=True))
+# --- the score, right and with the likely mistakes ------------------------------------------------------------------
 
 
-def _scores(words: dict[tuple[str, ...], int]) -> list[float]:
-    """The likelihood scores of PAIRS."""
-    pieces, pairs = count_pieces(words)
-    return [pairs[pair] / (pieces[pair[0]] * pieces[pair[1]]) for pair in PAIRS]
+def in_words(words: Words) -> tuple[Counter, Counter]:
+    """In how many words of the text each piece and each pair stands, however often in one."""
+    pieces, pairs = Counter(), Counter()
+    for word, count in words.items():
+        pieces.update(dict.fromkeys(word, count))
+        pairs.update(dict.fromkeys(zip(word, word[1:], strict=False), count))
+    return pieces, pairs
 
 
-def _wrong_scores() -> list[tuple[str, list[float]]]:
-    """What common mistakes give for PAIRS, each with a sentence."""
-    pieces, pairs = count_pieces(WORDS)
-    counts = [(pairs[pair], pieces[pair[0]], pieces[pair[1]]) for pair in PAIRS]
-    lefts, rights = Counter(), Counter()  # how often a piece is the left or the right one of any pair
-    for (left, right), count in pairs.items():
-        lefts[left] += count
-        rights[right] += count
-    sides = [lefts[left] * rights[right] for left, right in PAIRS]
-    holding, together = Counter(), Counter()  # how many words a piece or a pair stands in, however often
-    for word, count in WORDS.items():
-        holding.update(dict.fromkeys(word, count))
-        together.update(dict.fromkeys(zip(word, word[1:], strict=False), count))
-    products = [holding[left] * holding[right] for left, right in PAIRS]
-    alone = "a piece counts wherever it stands, not only in pairs"
-    once = "every word is counted once. Each stands in the text as often as its count says"
-    twice = "a piece or a pair that stands twice in a word counts twice"
-    return [
-        ("that is the frequency. Divide by the counts of the left and of the right piece", [c for c, *_ in counts]),
-        ("you divide by the sum of the two counts. Take their product", [c / (a + b) for c, a, b in counts]),
-        ("you divide by the count of the left piece only", [c / a for c, a, _ in counts]),
-        ("you divide by the count of the right piece only", [c / b for c, _, b in counts]),
-        ("you multiply by the right count. Put the product in brackets", [c / a * b for c, a, b in counts]),
-        (alone, [c / side for (c, *_), side in zip(counts, sides, strict=True)]),
-        (once, _scores(dict.fromkeys(WORDS, 1))),
-        (twice, [together[pair] / product for pair, product in zip(PAIRS, products, strict=True)]),
-        (twice, [pairs[pair] / product for pair, product in zip(PAIRS, products, strict=True)]),
-    ]
+def score(
+    join: Callable[[int, int, int], float] = lambda both, left, right: both / (left * right),
+    pieces: Callable[[Words], tuple[Counter, Counter]] = count_pieces,
+    pairs: Callable[[Words], tuple[Counter, Counter]] = count_pieces,
+) -> Score:
+    """The likelihood score, or with one step changed. pieces, pairs: how each of them is counted."""
+
+    def scored(words: Words, pair: tuple[str, str]) -> float:
+        of_piece, of_pair = pieces(words)[0], pairs(words)[1]
+        return join(of_pair[pair], of_piece[pair[0]], of_piece[pair[1]])
+
+    return scored
+
+
+def over_pairs(words: Words, pair: tuple[str, str]) -> float:
+    """A piece counts only where it is the left, or the right one of a pair."""
+    pairs = count_pieces(words)[1]
+    left = sum(count for (first, _), count in pairs.items() if first == pair[0])
+    right = sum(count for (_, second), count in pairs.items() if second == pair[1])
+    return pairs[pair] / (left * right)
+
+
+TWICE = "a piece or a pair that stands twice in a word counts twice."
+SCORE_MISTAKES: list[tuple[Score, str]] = [
+    (score(lambda both, left, right: both),
+     "that is the frequency. Divide by the counts of the left and of the right piece."),
+    (score(lambda both, left, right: both / (left + right)),
+     "you divide by the sum of the two counts. Take their product."),
+    (score(lambda both, left, right: both / left), "you divide by the count of the left piece only."),
+    (score(lambda both, left, right: both / right), "you divide by the count of the right piece only."),
+    (score(lambda both, left, right: both / left * right),
+     "you multiply by the right count. Put the product in brackets."),
+    (over_pairs, "a piece counts wherever it stands, not only in pairs."),
+    (lambda words, pair: score()(dict.fromkeys(words, 1), pair),
+     "every word is counted once. Each stands in the text as often as its count says."),
+    (score(pieces=in_words, pairs=in_words), TWICE),
+    (score(pieces=in_words), TWICE),
+]
