@@ -1,7 +1,7 @@
 """Span masking of a batch, raced against a plain loop of the released code's rules.
 
 `python -m benchmarks.masking [OUTPUT.json]`: n = 512, one thread; million tokens a second of choosing and replacing.
-Then the mode that breaks words as the released code does; it goes row by row.
+Then the mode that breaks words as the released code does, against the same loop.
 """
 
 import random

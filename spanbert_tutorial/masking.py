@@ -71,12 +71,16 @@ class MaskingScheme:
         """`select` for each row. Padding is never chosen.
 
         word_starts: bool [B,n]; lengths: int [B], real lengths. Returns bool [B,n].
-        Raises InputError when the shapes do not fit together.
+        Raises InputError when the shapes do not fit together, or for numbers (token ids) in place of booleans.
         """
         word_starts, lengths = np.asarray(word_starts), np.asarray(lengths)
         if word_starts.ndim != 2 or lengths.shape != word_starts.shape[:1]:
             raise InputError(
                 f"word_starts has shape {word_starts.shape} and lengths {lengths.shape}: give [B,n] and [B]."
+            )
+        if word_starts.dtype != bool and word_starts.size:
+            raise InputError(
+                f"word_starts holds numbers of {word_starts.dtype}: pass True where a piece begins a word, else False."
             )
         if ((lengths < 0) | (lengths > word_starts.shape[1])).any():
             raise InputError(f"lengths {lengths.tolist()} must lie between 0 and {word_starts.shape[1]}.")
@@ -177,14 +181,12 @@ def corrupt(
     first_of_unit = selected.copy()
     if unit == "span":
         first_of_unit[..., 1:] &= ~selected[..., :-1]
-    chosen = np.flatnonzero(selected)  # places, faster than a mask of all
-    draws = rng.random(np.count_nonzero(first_of_unit))  # [units]
-    unit_of_token = np.cumsum(first_of_unit.ravel()[chosen]) - 1  # [chosen tokens]
-    draw_of_token = draws[unit_of_token]
-    seen = ids.ravel()[chosen]
-    seen[draw_of_token < mask_share] = mask_id
-    random = (draw_of_token >= mask_share) & (draw_of_token < mask_share + random_share)
-    seen[random] = random_ids[rng.integers(len(random_ids), size=np.count_nonzero(random))]
+    places = np.flatnonzero(selected)  # of the chosen tokens
+    unit_of_token = np.cumsum(first_of_unit.ravel()[places]) - 1
+    draws = rng.random(np.count_nonzero(first_of_unit))[unit_of_token]  # one a unit, repeated for its tokens
+    masked = places[draws < mask_share]
+    replaced = places[(draws >= mask_share) & (draws < mask_share + random_share)]
     corrupted = ids.flatten()  # a copy
-    corrupted[chosen] = seen
+    corrupted[masked] = mask_id
+    corrupted[replaced] = random_ids[rng.integers(len(random_ids), size=len(replaced))]
     return corrupted.reshape(ids.shape)

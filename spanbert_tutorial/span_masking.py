@@ -2,14 +2,18 @@
 
 Source: SpanBERT §3.1. Two modes: as the paper states it, and as the released code does it
 (`complete_words=False`). NumPy only. As in `masking`, blocks come without [CLS] and [SEP].
+Here one span is drawn after another, as in the chapter; `span_masking_rows` draws those of a whole batch at once.
 """
 
+from bisect import bisect
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
+from spanbert_tutorial import span_masking_rows
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.masking import MaskingScheme, checked_word_starts, word_sizes
+from spanbert_tutorial.masking import MaskingScheme, word_sizes
 
 
 def clipped_geometric(p: float = 0.2, max_words: int = 10) -> np.ndarray:
@@ -55,154 +59,82 @@ class SpanMasking(MaskingScheme):
 
     def select(self, word_starts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """bool [n] in, bool [n] out; see `MaskingScheme.select`."""
-        block = checked_word_starts(word_starts)
-        cumulated, sizes, budget = self._cumulated(), word_sizes(block), self.budget(len(block))
-        if not self.complete_words:
-            return self._released(sizes, budget, cumulated, rng)
-        masked = np.zeros(len(sizes), dtype=bool)
-        spend(masked, sizes, budget, cumulated, rng)
-        return np.repeat(masked, sizes)
+        sizes, budget = word_sizes(word_starts), self.budget(len(word_starts))
+        if self.complete_words:
+            masked = np.zeros(len(sizes), dtype=bool)
+            mask_words(masked, sizes, budget, self._cumulated, rng)
+            return np.repeat(masked, sizes)
+        selected = np.zeros(len(word_starts), dtype=bool)
+        mask_pieces(selected, sizes, budget, self._cumulated, rng)
+        return selected
 
     def select_rows(self, word_starts: np.ndarray, lengths: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """The paper's mode draws the spans of all rows at once; the released code's goes row by row."""
-        if not self.complete_words or not word_starts.size:
-            return super().select_rows(word_starts, lengths, rng)
-        budgets = {length: self.budget(length) for length in np.unique(lengths).tolist()}
-        budgets_of_rows = np.array([budgets[length] for length in lengths.tolist()])
-        return all_rows(word_starts, lengths, budgets_of_rows, self._cumulated(), rng)
+        """Draws for all rows at once; a row whose draws did not spend its budget goes on alone, span after span."""
+        if not word_starts.size:
+            return np.zeros(word_starts.shape, dtype=bool)
+        budget_of = {length: self.budget(length) for length in np.unique(lengths).tolist()}
+        budgets = np.array([budget_of[length] for length in lengths.tolist()])
+        words, cumulated = span_masking_rows.words_of_rows(word_starts, lengths), self._cumulated
 
+        if self.complete_words:
+            masked, left = span_masking_rows.mask_words(words, budgets, cumulated, rng)
+            for row in np.flatnonzero(left).tolist():
+                of_row = words.of_row(row)
+                mask_words(masked[of_row], words.sizes[of_row], left[row], cumulated, rng)
+            return words.pieces_of(masked).reshape(word_starts.shape)
+
+        selected, left = span_masking_rows.mask_pieces(words, lengths, budgets, cumulated, rng)
+        for row in np.flatnonzero(left).tolist():
+            mask_pieces(selected[row, : lengths[row]], words.sizes[words.of_row(row)], left[row], cumulated, rng)
+        return selected
+
+    @cached_property
     def _cumulated(self) -> np.ndarray:
         """Probabilities of at most 1, 2, … max_words words."""
         cumulated = np.cumsum(clipped_geometric(self.p, self.max_words))
         return cumulated / cumulated[-1]  # exactly 1 at the end, whatever the rounding
 
-    def _released(self, sizes: np.ndarray, budget: int, cumulated: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """The released code's mode. sizes: int [words]."""
-        ends = np.cumsum(sizes)
-        word_of_piece = np.repeat(np.arange(len(sizes)), sizes)
-        selected, left = np.zeros(len(word_of_piece), dtype=bool), budget
-        while left:
-            length, anchor = draw_length(cumulated, rng), rng.integers(len(selected))
-            if selected[anchor]:
-                continue  # the length is thrown away too
-            first = word_of_piece[anchor]
-            start, end = ends[first] - sizes[first], ends[first:][:length][-1]
-            fresh = start + np.flatnonzero(~selected[start:end])[:left]  # so the last word may break
-            selected[fresh] = True
-            left -= len(fresh)
-        return selected
+
+def mask_words(
+    masked: np.ndarray, sizes: np.ndarray, left: int, cumulated: np.ndarray, rng: np.random.Generator
+) -> None:
+    """The paper's mode: span after span of whole words, until no word fits what is left of the budget.
+
+    masked: bool [words], written to; sizes: int [words], in pieces; left: pieces that may still be masked;
+    cumulated: see `draw_length`.
+    """
+    while len(starts := np.flatnonzero(~masked & (sizes <= left))):
+        start = starts[rng.integers(len(starts))]
+        end = min(start + draw_length(cumulated, rng), len(sizes))  # one past the span
+        for word in range(start, end):
+            cost = 0 if masked[word] else sizes[word]
+            if cost > left:
+                break
+            masked[word] = True
+            left -= cost
 
 
-def spend(masked: np.ndarray, sizes: np.ndarray, left: int, cumulated: np.ndarray, rng: np.random.Generator) -> None:
-    """The paper's mode: draws spans of words into `masked`, bool [words], until no word fits what is left of the
-    budget. sizes: pieces of each word, int [words]."""
-    while len(fitting := np.flatnonzero(~masked & (sizes <= left))):
-        first = fitting[rng.integers(len(fitting))]
-        last = first + draw_length(cumulated, rng)  # one past the span; slices stop at the block's end
-        cost = np.cumsum(sizes[first:last] * ~masked[first:last])
-        whole_words = np.searchsorted(cost, left, side="right")  # at least 1: the first word fits
-        masked[first : first + whole_words] = True
-        left -= cost[whole_words - 1]
+def mask_pieces(
+    selected: np.ndarray, sizes: np.ndarray, left: int, cumulated: np.ndarray, rng: np.random.Generator
+) -> None:
+    """The released code's mode: span after span, until the budget is spent to the piece.
+
+    selected: bool [n], written to; the others as in `mask_words`.
+    """
+    ends = np.cumsum(sizes)  # of the words, in pieces
+    word_of_piece = np.repeat(np.arange(len(sizes)), sizes)
+    while left:
+        length, anchor = draw_length(cumulated, rng), rng.integers(len(selected))
+        if selected[anchor]:
+            continue  # the length is thrown away too
+        word = word_of_piece[anchor]
+        last = min(word + length, len(sizes)) - 1
+        for piece in range(ends[word] - sizes[word], ends[last]):
+            if left and not selected[piece]:
+                selected[piece] = True
+                left -= 1
 
 
 def draw_length(cumulated: np.ndarray, rng: np.random.Generator) -> int:
-    """One length in words from the cumulated law, float [max_words]."""
-    return int(np.searchsorted(cumulated, rng.random(), side="right")) + 1
-
-
-# --- all rows of a batch at once ----------------------------------------------------------------------------
-#
-# The same law, fast: every row gets more draws than it needs, and NumPy finds out for all of them together which count.
-# A draw is passed over if its first word is already masked, as `spend` never draws such a word: to draw again until a
-# word is free is the same as to draw among the free ones. Only what is then left of a budget is spent row by row.
-
-
-def all_rows(
-    word_starts: np.ndarray, lengths: np.ndarray, budgets: np.ndarray, cumulated: np.ndarray, rng: np.random.Generator
-) -> np.ndarray:
-    """bool [B,n] in, bool [B,n] out; lengths and budgets: int [B], in pieces; cumulated: the law, float [max_words]."""
-    places, sizes, ends = words_of_rows(word_starts, lengths)
-    begins = np.append(0, ends[:-1, 1])  # [B], in words
-    words, mean_length = budgets.max() * len(sizes) / sizes.sum(), (1 - cumulated).sum() + 1
-    draws = int(1.3 * words / mean_length) + 8  # enough for nearly all rows
-    spans = draw_spans(begins, ends[:, 0], draws, cumulated, rng)  # [B,draws,2]
-    owner = first_comers(spans.reshape(-1, 2), len(sizes))  # [words]
-    owned = np.flatnonzero(owner < spans.size // 2)
-    costs = np.bincount(owner[owned], weights=sizes[owned], minlength=spans.size // 2).reshape(-1, draws)
-    costs = np.cumsum(costs.astype(int), axis=1)  # [B,draws], of each draw and those before it
-    within = costs <= budgets[:, None]  # these the budget pays whole
-    masked, left = np.append(within, False)[owner], budgets - np.max(costs * within, axis=1)
-    cut = np.flatnonzero(~within[:, -1])  # these rows have a draw that the budget pays in part or not at all
-    left[cut] -= mask_part(masked, sizes, spans[cut, np.argmin(within[cut], axis=1)], left[cut])
-    rest = np.flatnonzero(left)
-    left[rest] -= one_more(masked, sizes, draw_spans(begins[rest], ends[rest, 0], 16, cumulated, rng), left[rest])
-    for row in rest[left[rest] > 0].tolist():
-        words = slice(begins[row], ends[row, 0])
-        spend(masked[words], sizes[words], left[row], cumulated, rng)
-    chosen, selected = np.flatnonzero(masked), np.zeros(word_starts.size, dtype=bool)
-    for piece in range(np.max(sizes[chosen], initial=0)):  # of the chosen words the first pieces, the second ones, …
-        selected[places[chosen] + piece] = True
-        chosen = chosen[sizes[chosen] > piece + 1]
-    return selected.reshape(word_starts.shape)
-
-
-def words_of_rows(word_starts: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of the words of all rows, one row after another, the places of their first pieces and their sizes in pieces, int
-    [words]; and where the words of each row end in that list: without its padding and with it (which counts as one more
-    word), int [B,2]."""
-    starts, padded = word_starts.astype(bool), np.flatnonzero(lengths < word_starts.shape[1])
-    starts &= np.arange(word_starts.shape[1]) < lengths[:, None]
-    starts[:, 0] = True
-    starts[padded, lengths[padded]] = True
-    ends = np.cumsum(np.count_nonzero(starts, axis=1))
-    real = ends - (lengths < word_starts.shape[1])
-    places = np.flatnonzero(starts).astype(np.int32)
-    return places, np.diff(places, append=np.int32(starts.size)), np.stack([real, ends], axis=1)
-
-
-def draw_spans(begins, ends, draws: int, cumulated: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """(first, one past the last) word of `draws` spans in each row, int [B,draws,2]; begins and ends: int [B]."""
-    begins, ends = begins[:, None], ends[:, None]
-    first = begins + (rng.random((len(begins), draws)) * (ends - begins)).astype(int)
-    lengths = np.searchsorted(cumulated, rng.random(first.shape), side="right") + 1
-    return np.stack([first, np.minimum(first + lengths, ends)], axis=2)
-
-
-def first_comers(spans: np.ndarray, words: int) -> np.ndarray:
-    """For each word the first span that masks it, or len(spans), int [words]. spans: (first, one past the last), int
-    [m,2]. A span whose first word is masked by an earlier span does not count."""
-    spans = spans.astype(np.int32)  # half the memory to move
-    sizes, number = spans[:, 1] - spans[:, 0], np.arange(len(spans), dtype=np.int32)
-    span = np.repeat(number, sizes)[::-1]  # backwards, so that of several spans the first is written last
-    offsets = np.repeat(spans[:, 0] - np.cumsum(sizes, dtype=np.int32) + sizes, sizes)
-    word = (np.arange(len(span), dtype=np.int32) + offsets)[::-1]
-    counts, before = np.ones(len(spans), dtype=bool), None
-    while not np.array_equal(counts, before):  # the first k spans are right after k rounds; two or three are usual
-        kept, before = counts[span], counts
-        owner = np.full(words + 1, len(spans), dtype=np.int32)  # + 1: an empty last row begins behind the last word
-        owner[word[kept]] = span[kept]
-        counts = owner[spans[:, 0]] >= number
-    return owner[:-1]
-
-
-def one_more(masked: np.ndarray, sizes: np.ndarray, spans: np.ndarray, left: np.ndarray) -> np.ndarray:
-    """In each row masks the first of `spans`, int [rows,draws,2], whose first word fits; returns its cost, or 0."""
-    first = spans[..., 0]
-    fits = ~masked[first] & (sizes[first] <= left[:, None])
-    chosen = spans[np.arange(len(spans)), fits.argmax(axis=1)]
-    chosen[:, 1] = np.where(fits.any(axis=1), chosen[:, 1], chosen[:, 0])  # an empty span where none fits
-    return mask_part(masked, sizes, chosen, left)
-
-
-def mask_part(masked: np.ndarray, sizes: np.ndarray, spans: np.ndarray, left: np.ndarray) -> np.ndarray:
-    """Masks the words of one span in each of some rows up to the last whole word that fits; returns their cost.
-
-    spans: (first, one past the last) word, int [rows,2]; left: pieces that may be spent, int [rows].
-    """
-    words = spans[:, :1] + np.arange(np.max(spans[:, 1] - spans[:, 0], initial=0))  # [rows,longest]
-    inside = words < spans[:, 1:]
-    words = np.minimum(words, len(sizes) - 1)
-    cost = np.cumsum(sizes[words] * (inside & ~masked[words]), axis=1)
-    fits = inside & (cost <= left[:, None])
-    masked[words[fits]] = True
-    return np.max(cost * fits, axis=1, initial=0)
+    """One length in words. cumulated: probabilities of at most 1, 2, … words, float [max_words]."""
+    return bisect(cumulated, rng.random()) + 1

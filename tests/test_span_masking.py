@@ -173,6 +173,7 @@ def fixture(rows: int, pieces: int, seed: int = 0) -> tuple[np.ndarray, ...]:
 class Trace:
     """Every draw of an independent, plain version of the released algorithm, one piece at a time."""
 
+    ratio: float = 0.15
     drawn: list[int] = field(default_factory=list)
     pieces: list[int] = field(default_factory=list)
     rejected: int = 0
@@ -180,9 +181,9 @@ class Trace:
     def select(self, block: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         law = np.cumsum(clipped_geometric())
         law /= law[-1]
-        starts, chosen = block.tolist(), set()
+        starts, chosen, budget = block.tolist(), set(), math.ceil(len(block) * self.ratio)
         is_start = [True, *starts[1:]]
-        while len(chosen) < math.ceil(len(block) * 0.15):
+        while len(chosen) < budget:
             length = int((law <= rng.random()).sum()) + 1
             position = int(rng.integers(len(block)))
             if position in chosen:
@@ -191,7 +192,7 @@ class Trace:
             while not is_start[position]:
                 position -= 1
             words, walked = 0, 0
-            while position < len(block) and len(chosen) < math.ceil(len(block) * 0.15):
+            while position < len(block) and len(chosen) < budget:
                 words += is_start[position]
                 if words > length:
                     break

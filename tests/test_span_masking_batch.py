@@ -1,11 +1,25 @@
-"""All rows at once are the plain way, one span after another: bit for bit with the same draws, and in distribution."""
+"""All rows at once are the plain way, one span after another: bit for bit with the same draws, and in distribution.
+
+The laws themselves are written down a second time here: a plain loop of the released rules (`Trace`), and the exact
+probability of each mask of small blocks in both modes. Wrong laws must fail.
+"""
+
+import math
+from collections import Counter
+from functools import cache
+from itertools import product
+from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
+from test_span_masking import Trace, broken_words, fixture
 
-from spanbert_tutorial import span_masking
+from spanbert_tutorial import span_masking, span_masking_rows
 from spanbert_tutorial.masking import word_sizes
-from spanbert_tutorial.span_masking import SpanMasking, spans_of
+from spanbert_tutorial.span_masking import SpanMasking, clipped_geometric, spans_of
+
+PAPER = SpanMasking()
 
 
 def some_rows(rng, n=60, rows=40):
@@ -13,6 +27,9 @@ def some_rows(rng, n=60, rows=40):
     lengths = rng.integers(0, n + 1, rows)
     lengths[:3] = 0, n, 1
     return rng.random((rows, n)) < rng.uniform(0.2, 1, (rows, 1)), lengths
+
+
+# --- the same draws give the same masks ---
 
 
 def mask(masked, sizes, first, end, left):
@@ -43,46 +60,234 @@ def plain(masking, word_starts, lengths, spans, more, rng):
         rows.append((masked, sizes, left))
         words_before += len(sizes) + (length < word_starts.shape[1])
     for row, (masked, sizes, left) in enumerate(rows):
-        if left:
-            span_masking.spend(masked, sizes, left, masking._cumulated(), rng)
+        span_masking.mask_words(masked, sizes, left, masking._cumulated, rng)
         selected[row, : lengths[row]] = np.repeat(masked, sizes)
     return selected
 
 
-@pytest.mark.parametrize("masking", [SpanMasking(), SpanMasking(0.5), SpanMasking(0.9, p=0.05, max_words=30),
-                                     SpanMasking(0.0), SpanMasking(1.0), SpanMasking(max_words=1)])
+def plain_released(masking, word_starts, lengths, spans, rng):
+    """The same by the released rules, piece after piece."""
+    selected, words_before = np.zeros_like(word_starts), 0
+    for row, length in enumerate(lengths.tolist()):
+        sizes, left = word_sizes(word_starts[row, :length]), masking.budget(length)
+        begins = [0, *np.cumsum(sizes).tolist()]
+        for first, end in (spans[row] - words_before).tolist():
+            if left and not selected[row, begins[first]]:
+                for piece in range(begins[first], begins[end]):
+                    if left and not selected[row, piece]:
+                        selected[row, piece], left = True, left - 1
+        span_masking.mask_pieces(selected[row, :length], sizes, left, masking._cumulated, rng)
+        words_before += len(sizes) + (length < word_starts.shape[1])
+    return selected
+
+
+@pytest.mark.parametrize("complete_words", [True, False])
+@pytest.mark.parametrize("settings", [{}, {"mask_ratio": 0.5}, {"mask_ratio": 0.9, "p": 0.05, "max_words": 30},
+                                      {"mask_ratio": 0.0}, {"mask_ratio": 1.0}, {"max_words": 1}])
 @pytest.mark.parametrize("seed", range(5))
-def test_the_same_draws_give_the_same_masks(masking, seed, monkeypatch):
+def test_the_same_draws_give_the_same_masks(settings, complete_words, seed, monkeypatch):
+    masking = SpanMasking(**settings, complete_words=complete_words)
     word_starts, lengths = some_rows(np.random.default_rng(seed))
-    drawn, states, draw = [], [], span_masking.draw_spans
+    drawn, states, draw = [], [], span_masking_rows.draw_spans
 
     def note(*arguments):
         drawn.append(draw(*arguments))
         states.append(arguments[-1].bit_generator.state)
         return drawn[-1]
 
-    monkeypatch.setattr(span_masking, "draw_spans", note)
+    monkeypatch.setattr(span_masking_rows, "draw_spans", note)
     fast = masking.select_batch(word_starts, lengths, np.random.default_rng(seed))
     rng = np.random.default_rng()
     rng.bit_generator.state = states[-1]
-    np.testing.assert_array_equal(fast, plain(masking, word_starts, lengths, *drawn, rng))
+    again = plain if complete_words else plain_released
+    np.testing.assert_array_equal(fast, again(masking, word_starts, lengths, *drawn, rng))
 
 
-def figures(masks):
-    """What can be told of masks: share masked, share of each place masked, spans, and their lengths 1 to 12."""
-    lengths = np.concatenate([np.diff(spans_of(row)).ravel() + 1 for row in masks])
-    counts = np.bincount(lengths, minlength=200)[1:13] / len(masks)
-    return np.concatenate([[masks.mean(), len(lengths) / len(masks)], masks.mean(0), counts])
+# --- the exact law of small blocks ---
 
 
-def test_the_two_ways_have_the_same_law():
-    rng, masking, rows = np.random.default_rng(0), SpanMasking(), 6_000
-    one = rng.random(80) < 0.7
-    blocks = np.tile(one, (rows, 1))
-    fast = masking.select_batch(blocks, np.full(rows, 80), rng)
-    slow = np.stack([masking.select(one, rng) for _ in range(rows)])
-    gap = np.abs(figures(fast) - figures(slow))
-    noise = np.sqrt(np.maximum(figures(slow), 1 / rows) * 2 / rows)  # of counts, at most Poisson's
-    assert (gap < 5 * noise).all()
-    assert fast.sum(1).max() <= masking.budget(80)
-    assert abs((fast.sum(1) < 12).mean() - (slow.sum(1) < 12).mean()) < 0.03  # budgets that cannot be spent
+def exact_law(sizes, budget, law, complete_words):
+    """Probability of each mask of a block, by the rules of a mode and without a draw. A mask: its pieces, as a set."""
+    pieces = np.split(np.arange(sum(sizes)), np.cumsum(sizes)[:-1])  # of each word
+    word_of_piece = np.repeat(np.arange(len(sizes)), sizes).tolist()
+
+    @cache
+    def law_from(masked):
+        left = budget - len(masked)
+        starts = [word for piece, word in enumerate(word_of_piece) if left and piece not in masked]
+        if complete_words:
+            starts = [word for word in dict.fromkeys(starts) if sizes[word] <= left]
+        found = Counter({} if starts else {masked: 1.0})
+        for first, (length, share) in product(starts, enumerate(law, start=1)):
+            grown = set(masked)
+            for word in pieces[first : first + length]:
+                fresh = [piece for piece in word.tolist() if piece not in grown]
+                if complete_words and len(fresh) > budget - len(grown):
+                    break
+                grown.update(fresh[: budget - len(grown)])
+            for end, probability in law_from(frozenset(grown)).items():
+                found[end] += probability * share / len(starts)
+        return found
+
+    return law_from(frozenset())
+
+
+def assert_same_law(masks, law):
+    """Chi-square of all masks against their probabilities, 5 standard deviations wide. masks: bool [rows,n]."""
+    counts = Counter(frozenset(np.flatnonzero(mask).tolist()) for mask in masks)
+    assert counts.keys() <= law.keys(), "a mask that the rules cannot give"
+    expected = {mask: probability * len(masks) for mask, probability in law.items()}
+    assert sum(law.values()) == pytest.approx(1)
+    often = [mask for mask, count in expected.items() if count >= 5]
+    pairs = [(counts[mask], expected[mask]) for mask in often]
+    pairs.append((sum(counts[m] for m in law.keys() - often), sum(expected[m] for m in law.keys() - often) + 1e-9))
+    chi_square = sum((count - wanted) ** 2 / max(wanted, 1) for count, wanted in pairs)
+    assert chi_square < len(pairs) + 5 * math.sqrt(2 * len(pairs))
+
+
+SMALL = [[1, 3, 1, 2, 1, 1], [4, 1, 1, 1, 2, 2, 1], [2, 2, 2, 2], [1] * 8]  # sizes of words
+SMALL_SETTINGS = {"mask_ratio": 0.5, "p": 0.3, "max_words": 4}
+
+
+def small_batch(rows):
+    """The small blocks in turn, of 9, 12, 8 and 8 pieces, padded."""
+    word_starts, lengths = np.ones((rows, 12), dtype=bool), np.zeros(rows, dtype=int)
+    for block, sizes in enumerate(SMALL):
+        starts = np.isin(np.arange(sum(sizes)), np.cumsum(sizes) - sizes)
+        word_starts[block :: len(SMALL), : len(starts)], lengths[block :: len(SMALL)] = starts, len(starts)
+    word_starts[:, 0] = False  # the rest of a word is a word
+    return word_starts, lengths
+
+
+def assert_small_masks_have_the_exact_law(masks, lengths, complete_words):
+    masking, law = SpanMasking(**SMALL_SETTINGS, complete_words=complete_words), clipped_geometric(0.3, 4)
+    for block, sizes in enumerate(SMALL):
+        right = exact_law(sizes, masking.budget(sum(sizes)), law.tolist(), complete_words)
+        own = slice(block, None, len(SMALL))
+        assert not masks[own, sum(sizes) :].any()
+        assert_same_law(masks[own], right)
+
+
+@pytest.mark.parametrize("complete_words", [True, False])
+@pytest.mark.parametrize("draws", ["one block alone", 1, 2, "as usual"])  # few leave rows to the plain loop
+def test_small_blocks_have_the_exact_law(complete_words, draws, monkeypatch):
+    masking, rng = SpanMasking(**SMALL_SETTINGS, complete_words=complete_words), np.random.default_rng(1)
+    word_starts, lengths = small_batch(20_000)
+    if draws == "one block alone":
+        masks = np.zeros_like(word_starts)
+        for row, length in enumerate(lengths.tolist()):
+            masks[row, :length] = masking.select(word_starts[row, :length], rng)
+    else:
+        if draws != "as usual":
+            monkeypatch.setattr(span_masking_rows, "enough_draws", lambda *_: draws)
+        masks = masking.select_batch(word_starts, lengths, rng)
+    assert_small_masks_have_the_exact_law(masks, lengths, complete_words)
+
+
+# --- larger blocks, in distribution ---
+
+
+def figures(blocks, masks):
+    """What can be told of masks, each a count in a block: the places masked; runs by length in pieces and in words, by
+    the size of the word they start in; the words broken. blocks, masks: bool [rows,n]."""
+    starts, selected = (np.pad(each, ((0, 0), (0, 1)), constant_values=end).ravel()
+                        for each, end in ((blocks, True), (masks, False)))  # a free word after each block
+    word, (first, last) = np.cumsum(starts) - 1, spans_of(selected).T
+    hidden, size = np.bincount(word, selected), np.bincount(word)
+    broken = np.count_nonzero((hidden > 0) & (hidden < size)) / len(masks)
+    counts = [np.bincount(each, minlength=200)[1:most] / len(masks)
+              for each, most in ((last - first + 1, 16), (word[last] - word[first] + 1, 13), (size[word[first]], 5))]
+    return np.concatenate([masks.mean(0), *counts, [broken]])
+
+
+def assert_alike(found, right, rows):
+    """No figure differs by 5 standard errors; of counts, at most Poisson's."""
+    noise = np.sqrt(np.maximum(right, 1 / rows) * 2 / rows)
+    assert (np.abs(found - right) < 5 * noise).all()
+
+
+@cache
+def larger_blocks():
+    """4,000 blocks of 128 pieces, and their lengths."""
+    return np.stack(fixture(4_000, 128)), np.full(4_000, 128)
+
+
+@cache
+def plain_figures(ratio):
+    """Of the larger blocks, masked by a plain loop of the released rules."""
+    blocks, rng = larger_blocks()[0], np.random.default_rng(5)
+    return figures(blocks, np.stack([Trace(ratio).select(block, rng) for block in blocks]))
+
+
+def assert_like_the_plain_loop(ratio, rng):
+    blocks, lengths = larger_blocks()
+    masks = SpanMasking(ratio, complete_words=False).select_batch(blocks, lengths, rng)
+    assert (masks.sum(1) == math.ceil(ratio * 128)).all()
+    assert_alike(figures(blocks, masks), plain_figures(ratio), len(blocks))
+
+
+@pytest.mark.parametrize("ratio", [0.15, 0.5])
+def test_released_masks_of_a_batch_are_like_those_of_the_plain_loop(ratio):
+    assert_like_the_plain_loop(ratio, np.random.default_rng(0))
+
+
+def test_released_masks_of_a_batch_meet_every_budget_exactly():
+    rng = np.random.default_rng(0)
+    for ratio in (0.0, 0.15, 0.6, 1.0):
+        masking = SpanMasking(ratio, complete_words=False)
+        word_starts, lengths = some_rows(rng, rows=400)
+        masks = masking.select_batch(word_starts, lengths, rng)
+        assert masks.sum(1).tolist() == [masking.budget(length) for length in lengths.tolist()]
+        for starts, length, selected in zip(word_starts, lengths, masks, strict=True):
+            assert not selected[length:].any() and broken_words(starts[:length], selected[:length]) <= 1
+
+
+def test_the_paper_s_masks_of_a_batch_are_like_those_of_the_plain_loop():
+    blocks, lengths = larger_blocks()
+    rng = np.random.default_rng(0)
+    fast = PAPER.select_batch(blocks, lengths, rng)
+    slow = np.stack([PAPER.select(block, rng) for block in blocks])
+    assert_alike(figures(blocks, fast), figures(blocks, slow), len(blocks))
+    assert fast.sum(1).max() <= 20 and not any(map(broken_words, blocks, fast))
+    assert abs((fast.sum(1) < 20).mean() - (slow.sum(1) < 20).mean()) < 0.03  # budgets that cannot be spent
+
+
+# --- wrong laws fail ---
+
+WRONG = {  # what is wrong: a line of `span_masking_rows`, and what stands there instead
+    "starts uniform over words": (
+        "word_of_piece[anchors]", "draw_words(words.begins, words.ends, draws, rng)"),
+    "a start that is masked counts": (
+        "counts = owner[spans[:, 0]] >= number", "counts = np.ones(len(spans), dtype=bool)"),
+    "the last word stays whole, then a new span": (
+        "left[cut] -= mask_beginnings(selected, np.ones(len(selected), dtype=int), ends[spans_to_cut], left[cut])",
+        "left[cut] -= mask_beginnings(masked, words.sizes, spans_to_cut, left[cut])\n"
+        "    selected = words.pieces_of(masked)"),
+    "a span too dear is thrown away": (
+        "left[cut] -= mask_beginnings(selected, np.ones(len(selected), dtype=int), ends[spans_to_cut], left[cut])",
+        "pass"),
+    "spans one word longer": (
+        'lengths = np.searchsorted(cumulated, rng.random(firsts.shape), side="right") + 1',
+        'lengths = np.searchsorted(cumulated, rng.random(firsts.shape), side="right") + 2'),
+    "all lengths equally likely": (
+        'np.searchsorted(cumulated, rng.random(firsts.shape), side="right")',
+        "(rng.random(firsts.shape) * len(cumulated)).astype(int)"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_law_fails(name, monkeypatch):
+    right, wrong = WRONG[name]
+    source = Path(span_masking_rows.__file__).read_text(encoding="utf-8")
+    assert source.count(right) == 1
+    module = ModuleType("wrong")
+    exec(source.replace(right, wrong), vars(module))
+    monkeypatch.setattr(span_masking, "span_masking_rows", module)
+    word_starts, lengths = small_batch(20_000)
+    rng = np.random.default_rng(2)
+    masks = SpanMasking(**SMALL_SETTINGS, complete_words=False).select_batch(word_starts, lengths, rng)
+    with pytest.raises(AssertionError):
+        assert_small_masks_have_the_exact_law(masks, lengths, complete_words=False)
+    with pytest.raises(AssertionError):
+        assert_like_the_plain_loop(0.15, rng)  # shows what is wrong with the last span,
+        assert_like_the_plain_loop(0.5, rng)  # and this with starts that are masked
