@@ -12,7 +12,7 @@ from torch import Tensor
 
 from spanbert_tutorial.boundary import boundary_targets
 from spanbert_tutorial.corpora import EncodedCorpus
-from spanbert_tutorial.engine.loop import processes
+from spanbert_tutorial.engine.processes import processes
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.inputs import NO_TARGET, assemble
 from spanbert_tutorial.masking import TokenMasking, corrupt

@@ -60,7 +60,7 @@ def whole_folder(folder: str | Path) -> Iterator[Path]:
     part = place_beside(folder)
     remove(part)
     try:
-        part.mkdir()
+        part.mkdir(parents=True)
         yield part
         put_in_place(part, folder)
         remove_left_parts(folder)
@@ -89,7 +89,7 @@ def force_to_disk(path: Path) -> None:
 
 def place_beside(path: Path) -> Path:
     """Where this process writes what becomes `path`."""
-    return path.with_name(f".{path.name}.{os.getpid()}.part")
+    return path.parent / f".{path.name}.{os.getpid()}.part"
 
 
 def remove_left_parts(path: Path) -> None:
