@@ -9,8 +9,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from tqdm import tqdm
 
@@ -18,20 +17,17 @@ from spanbert_tutorial.engine.metrics import Metrics
 from spanbert_tutorial.engine.processes import any_process, fail_together, processes
 from spanbert_tutorial.engine.snapshots import Snapshots
 
-if TYPE_CHECKING:  # the loop makes them and imports this module
-    from spanbert_tutorial.engine.loop import History, Trainer
-
 Thing = TypeVar("Thing")
 
 
 class Keeper:
-    """Looks on while a run of `steps` steps learns: `note` after each step. reference: a loss to show beside the
-    current one.
+    """Looks on while a run of `steps` steps learns: `note` after each step. trainer, history: a `loop.Trainer` and a
+    `loop.History`; reference: a loss to show beside the current one.
 
     Until `go_on` names the snapshots there is only the bar, and a signal stops the run at once.
     """
 
-    def __init__(self, trainer: "Trainer", history: "History", steps: int, reference: float | None = None):
+    def __init__(self, trainer, history, steps: int, reference: float | None = None):
         self.trainer, self.history, self.steps, self.reference = trainer, history, steps, reference
         self.snapshots: Snapshots | None = None
         self.metrics: Metrics | None = None  # in the first process only
@@ -76,14 +72,12 @@ class Keeper:
             self.metrics.add(self.history, self.trainer.schedule.get_last_lr()[0], *self.trainer.taken())
 
 
-@dataclass
 class Progress:
     """What a snapshot keeps beside model, optimizer and schedule: the history, the place in the batches, and what the
     run has taken so far, (tokens, seconds)."""
 
-    history: "History"
-    batches: Iterable[dict]
-    trainer: "Trainer"
+    def __init__(self, history, batches: Iterable[dict], trainer):
+        self.history, self.batches, self.trainer = history, batches, trainer
 
     def state_dict(self) -> dict:
         state = {"history": json.dumps(vars(self.history)), "batches": self.batches.state_dict()}
@@ -113,7 +107,7 @@ def with_bar(things: Sequence[Thing], unit: str) -> Iterator[Thing]:
             bar.update()
 
 
-def show(bar: tqdm, history: "History", reference: float | None, tokens: int) -> None:
+def show(bar: tqdm, history, reference: float | None, tokens: int) -> None:
     """One step on the bar: smoothed losses, the reference to compare with, tokens a second since the bar began."""
     shown = {name: f"{history.mean(name, 20):.2f}" for name in history.losses if name != "loss"}
     if reference is not None:

@@ -90,13 +90,19 @@ def train(
     stream = iter(batches)
     with trainer.training(), keeper.watching():
         for step in range(len(history.steps) + 1, recipe.steps + 1):
-            drawn = [(batch, getattr(batches, "place", "")) for batch in islice(stream, recipe.accumulate)]
-            if len(drawn) < recipe.accumulate:
-                ended = f"the batches ended at step {step - 1} of {recipe.steps}"
-                raise InputError(f"{ended}: give more text or fewer steps.")
+            drawn = draw(batches, stream, recipe, step)
             history.add(step, trainer.step(drawn, step))
             keeper.note(step)
     return history
+
+
+def draw(batches: Iterable[dict], stream: Iterator[dict], recipe: Recipe, step: int) -> list[tuple[dict, str]]:
+    """The batches of a step from `stream`, and beside each its place in the data, where `batches` knows it. Raises
+    InputError when they end early."""
+    drawn = [(batch, getattr(batches, "place", "")) for batch in islice(stream, recipe.accumulate)]
+    if len(drawn) < recipe.accumulate:
+        raise InputError(f"the batches ended at step {step - 1} of {recipe.steps}: give more text or fewer steps.")
+    return drawn
 
 
 class Trainer:
