@@ -325,6 +325,16 @@ def test_what_silences_the_bar(monkeypatch, value, silent):
         assert bar.disable == silent
 
 
+@pytest.mark.parametrize("seconds", [0.0, 0.3])
+def test_a_bar_beside_things_is_there_when_they_take_long(monkeypatch, capsys, seconds):
+    monkeypatch.delenv("SPANBERT_TUTORIAL_STATIC")
+    bar = progress_bar
+    monkeypatch.setattr(keeping, "progress_bar", lambda *given, delay, **more: bar(*given, delay=delay / 20, **more))
+    assert [time.sleep(seconds) or thing for thing in keeping.with_bar(["a", "b", "c"], "question")] == ["a", "b", "c"]
+    out = capsys.readouterr().out
+    assert ("3/3" in out and "question" in out) if seconds else out == ""
+
+
 def test_the_bar_shows_tokens_a_second_and_the_time_left(capsys, monkeypatch):
     monkeypatch.delenv("SPANBERT_TUTORIAL_STATIC")
     batches = [{**batch, "attention_mask": torch.ones(16, 10, dtype=torch.bool)} for batch in toy_batches(30)]

@@ -78,16 +78,16 @@ def finetune(options: argparse.Namespace) -> None:
     state = open_state(output, options.resume)
     if state is None:
         return
-    with processes().main_process_first():  # what is wrong is said once, and what the hub has comes once
-        questions = read_several(options.data, part="train")
-        wordpiece = qa.read_vocabulary(options.vocabulary or options.init_from)
-        encoder = starting_encoder(options.init_from, options.untrained, options.seed or 0)
-        settings = chosen_settings(options, encoder.config.hidden_size)
-        snapshots = Snapshots(state / "snapshots", facts(options, settings, questions, wordpiece, encoder))
-        snapshots.check()
-    if first:
-        print(f"{len(questions):,} questions, {sum(not q.answers for q in questions):,} of them without an answer.")
     with kept_when_stopped(state):
+        with processes().main_process_first():  # what is wrong is said once, and what the hub has comes once
+            questions = read_several(options.data, part="train")
+            wordpiece = qa.read_vocabulary(options.vocabulary or options.init_from)
+            encoder = starting_encoder(options.init_from, options.untrained, options.seed or 0)
+            settings = chosen_settings(options, encoder.config.hidden_size)
+            snapshots = Snapshots(state / "snapshots", facts(options, settings, questions, wordpiece, encoder))
+            snapshots.check()
+        if first:
+            print(f"{len(questions):,} questions, {sum(not q.answers for q in questions):,} of them without an answer.")
         answerer, history = qa.fine_tune(encoder, wordpiece, questions, settings, snapshots)
         if not first:
             return
