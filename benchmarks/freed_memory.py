@@ -1,6 +1,6 @@
 """A training step that keeps its memory for the next, against one that hands it back to the system each time.
 
-`python -m benchmarks.freed_memory [OUTPUT.json]`. Why `loop.keep_freed_memory` is there. A process cannot undo the
+`python -m benchmarks.freed_memory [OUTPUT.json]`. Why `processes.keep_freed_memory` is there. A process cannot undo the
 setting, so each round starts two, one of each kind, and compares their seconds of processor time.
 """
 
@@ -23,7 +23,7 @@ def measure(size: str, keeping: bool, steps: int = 7) -> None:
 
     from benchmarks import steps as race
     from spanbert_tutorial.bert import EncoderConfig
-    from spanbert_tutorial.engine.loop import keep_freed_memory, precision
+    from spanbert_tutorial.engine.processes import keep_freed_memory, precision
 
     torch.set_num_threads(1)
     assert not keeping or keep_freed_memory(), "this system has no such setting"

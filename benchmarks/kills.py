@@ -25,7 +25,7 @@ PROGRAM = "import sys; from spanbert_tutorial.engine import snapshots; snapshots
 # seconds after the start, a snapshot, the last snapshot, the first file of the checkpoint
 LATEST = {"any": 4.0, "a snapshot": 0.3, "the end": 0.5, "the checkpoint": 0.01}
 # what a broken write leaves
-WRITTEN = ("hunted.training/snapshots/*.part", "hunted.training/text.part", ".hunted.*.part")
+WRITTEN = ("hunted.training/snapshots/*.part", "hunted.training/.text.*.part", ".hunted.*.part")
 RUN = ["pretrain", "--length", "32", "--batch-size", "4", "--objective", "span+sbo"]
 
 

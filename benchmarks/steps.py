@@ -21,7 +21,8 @@ from spanbert_tutorial.batches import PretrainingData
 from spanbert_tutorial.bert import EncoderConfig
 from spanbert_tutorial.corpora import EncodedCorpus
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.engine.loop import keep_freed_memory, parameter_groups, precision
+from spanbert_tutorial.engine.loop import parameter_groups
+from spanbert_tutorial.engine.processes import keep_freed_memory, precision
 from spanbert_tutorial.objectives import OBJECTIVES
 from spanbert_tutorial.pretraining import PretrainingModel
 from spanbert_tutorial.wordpiece import WordPiece

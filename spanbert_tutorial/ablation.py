@@ -21,7 +21,7 @@ from scipy import stats
 
 from spanbert_tutorial import runs
 from spanbert_tutorial.checkpoints import check_output
-from spanbert_tutorial.engine.loop import precision
+from spanbert_tutorial.engine.processes import precision
 from spanbert_tutorial.errors import InputError
 
 OBJECTIVES = ("mlm", "span", "span+sbo")

@@ -3,7 +3,7 @@
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from spanbert_tutorial.corpora import EncodedCorpus
-from spanbert_tutorial.engine.loop import processes
+from spanbert_tutorial.engine.processes import processes
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.inputs import NO_TARGET, assemble
 from spanbert_tutorial.masking import Blocks, MaskedBlocks, corrupt
@@ -82,7 +82,7 @@ class PretrainingData:
 
     def batches(self, rng: np.random.Generator) -> "Batches":
         """Epochs without end, which can be stopped and continued."""
-        return Batches(self, rng)
+        return Batches(self, rng, lambda batch, *process: share(batch, *process, self.counts(batch)))
 
     def masked_segment(self, ranges: np.ndarray, rng: np.random.Generator) -> MaskedBlocks:
         """One segment of each row, chosen and masked. ranges: int [B, 2]."""
@@ -127,11 +127,12 @@ class Batches:
     """Batches without end, epoch after epoch, that know their place: `state_dict` says it, `load_state_dict` goes there
     and draws the same batches from there on.
 
-    Of several processes each draws the same batch and takes its own rows, so that together they see what one would.
+    Of several processes each draws the same batch and takes its own part, so that together they see what one would.
+    share: gives the part of a batch for (process, processes).
     """
 
-    def __init__(self, data: PretrainingData, rng: np.random.Generator):
-        self.data, self.rng = data, rng
+    def __init__(self, data, rng: np.random.Generator, share: Callable[[dict, int, int], dict]):
+        self.data, self.rng, self.share = data, rng, share
         state = processes()
         self.process, self.processes = state.process_index, state.num_processes
         if data.batch_size % self.processes:
@@ -156,9 +157,7 @@ class Batches:
             self.new_epoch()
         batch = self.data.batch(self.order[self.at], self.rng)
         self.at += 1
-        if self.processes == 1:
-            return batch
-        return share(batch, self.process, self.processes, self.data.counts(batch))
+        return self.share(batch, self.process, self.processes) if self.processes > 1 else batch
 
     @property
     def place(self) -> str:

@@ -6,13 +6,9 @@
 """
 
 import json
-import os
-import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import asdict
-from glob import escape
 from pathlib import Path
 
 import torch
@@ -21,7 +17,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from spanbert_tutorial.bert import BertEncoder, EncoderConfig, set_dropout
-from spanbert_tutorial.engine.snapshots import force_to_disk
+from spanbert_tutorial.engine.files import whole_folder
 from spanbert_tutorial.engine.weights import (
     checkpoint_folder,
     from_huggingface_names,
@@ -77,25 +73,6 @@ def check_output(folder: str | Path) -> Path:
     except OSError as error:
         raise InputError(f"the output {folder} cannot be written ({error.strerror}): give another --output.") from None
     return folder
-
-
-@contextmanager
-def whole_folder(folder: Path) -> Iterator[Path]:
-    """A hidden folder beside `folder` to write into; it becomes `folder` when everything in it is on the disk, and is
-    removed when something fails. What killed processes have left of earlier tries then goes, too."""
-    part = folder.with_name(f".{folder.name}.{os.getpid()}.part")
-    shutil.rmtree(part, ignore_errors=True)
-    try:
-        part.mkdir()
-        yield part
-        for path in [*part.iterdir(), part]:
-            force_to_disk(path)
-        os.replace(part, folder)
-        force_to_disk(folder.parent)
-        for left in folder.parent.glob(f".{escape(folder.name)}.*.part"):
-            shutil.rmtree(left, ignore_errors=True)
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
 
 
 def save_checkpoint(

@@ -21,7 +21,8 @@ from spanbert_tutorial.checkpoints import read_vocabulary
 from spanbert_tutorial.context_free import context_free
 from spanbert_tutorial.corpora import Document, EncodedCorpus, documents, encode_corpus, split_sentences
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.engine.loop import History, Recipe, processes, train
+from spanbert_tutorial.engine.loop import History, Recipe, train
+from spanbert_tutorial.engine.processes import processes
 from spanbert_tutorial.engine.snapshots import Snapshots
 from spanbert_tutorial.errors import InputError, NoRoom
 from spanbert_tutorial.masking import TokenMasking

@@ -275,7 +275,7 @@ def test_missing_unknown_and_misshapen_weights_are_named(tmp_path):
 
 
 def test_unreadable_checkpoints(tmp_path):
-    with pytest.raises(InputError, match="There is no folder .*nowhere"):
+    with pytest.raises(InputError, match="there is no folder .*nowhere"):
         BertEncoder.from_huggingface(tmp_path / "nowhere")
     with pytest.raises(InputError, match="config.json is missing"):
         BertEncoder.from_huggingface(tmp_path)

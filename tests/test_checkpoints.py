@@ -229,7 +229,7 @@ def test_nothing_half_written_when_saving_fails(tmp_path, wordpiece, monkeypatch
         raise error
 
     holder, _, name = at.rpartition(".")
-    monkeypatch.setattr(getattr(checkpoints, holder) if holder else checkpoints, name, fail)
+    monkeypatch.setattr({"": checkpoints, "os": os, "WordPiece": WordPiece}[holder], name, fail)
     expected = InputError if isinstance(error, OSError) else type(error)
     with pytest.raises(expected) as caught:
         saved(tmp_path, wordpiece)

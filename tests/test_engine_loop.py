@@ -10,8 +10,9 @@ from accelerate import AutocastKwargs
 from accelerate.state import AcceleratorState
 from torch import nn
 
-from spanbert_tutorial.engine import loop
-from spanbert_tutorial.engine.loop import History, Recipe, parameter_groups, progress_bar, train
+from spanbert_tutorial.engine import keeping, loop, processes
+from spanbert_tutorial.engine.keeping import progress_bar
+from spanbert_tutorial.engine.loop import History, Recipe, parameter_groups, train
 from spanbert_tutorial.errors import InputError
 
 
@@ -94,7 +95,7 @@ def test_precision_asks_for_the_capability(monkeypatch, capability, expected):
     monkeypatch.undo()
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: capability)
-    assert loop.precision() == expected
+    assert processes.precision() == expected
 
 
 def in_fp16(monkeypatch, factor: float, backoff: float) -> loop.Trainer:
@@ -144,17 +145,17 @@ def test_freed_memory_is_kept_where_the_system_can(monkeypatch):
     newest, older, trim = (-3, 2**31 - 1), (-3, 2**25), (-1, 2**31 - 1)
     for refuses, wanted in [((), [newest, trim]), ((newest,), [newest, older, trim])]:
         asked: list[tuple[int, int]] = []
-        monkeypatch.setattr(loop.ctypes, "CDLL", lambda name, refuses=refuses: library(refuses))
-        assert loop.keep_freed_memory() and asked == wanted
-    monkeypatch.setattr(loop.ctypes, "CDLL", lambda name: object())
-    assert not loop.keep_freed_memory()
+        monkeypatch.setattr(processes.ctypes, "CDLL", lambda name, refuses=refuses: library(refuses))
+        assert processes.keep_freed_memory() and asked == wanted
+    monkeypatch.setattr(processes.ctypes, "CDLL", lambda name: object())
+    assert not processes.keep_freed_memory()
 
 
 def test_precision_is_float32_where_torch_cannot_say(monkeypatch):
     monkeypatch.undo()
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.delattr(torch.cpu, "_is_avx512_bf16_supported", raising=False)
-    assert loop.precision() == "no"
+    assert processes.precision() == "no"
 
 
 @pytest.mark.parametrize("warmup", [0, 6])
@@ -309,7 +310,7 @@ def test_the_bar_shows_losses_and_the_reference(capsys, monkeypatch):
 def test_the_bar_shows_the_mean_of_the_last_twenty(monkeypatch):
     monkeypatch.delenv("SPANBERT_TUTORIAL_STATIC")
     shown = []
-    monkeypatch.setattr(loop.tqdm, "set_postfix", lambda self, values, **options: shown.append(values))
+    monkeypatch.setattr(keeping.tqdm, "set_postfix", lambda self, values, **options: shown.append(values))
     history = train(Toy(), toy_batches(30), Recipe(30, 0.01, 1))
     assert len(shown) == 30 and shown[-1]["main"] == f"{sum(history.losses['main'][-20:]) / 20:.2f}"
     assert "loss" not in shown[-1]  # its parts are shown instead
@@ -322,6 +323,16 @@ def test_what_silences_the_bar(monkeypatch, value, silent):
         monkeypatch.setenv("SPANBERT_TUTORIAL_STATIC", value)
     with progress_bar(3) as bar:
         assert bar.disable == silent
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.3])
+def test_a_bar_beside_things_is_there_when_they_take_long(monkeypatch, capsys, seconds):
+    monkeypatch.delenv("SPANBERT_TUTORIAL_STATIC")
+    bar = progress_bar
+    monkeypatch.setattr(keeping, "progress_bar", lambda *given, delay, **more: bar(*given, delay=delay / 20, **more))
+    assert [time.sleep(seconds) or thing for thing in keeping.with_bar(["a", "b", "c"], "question")] == ["a", "b", "c"]
+    out = capsys.readouterr().out
+    assert ("3/3" in out and "question" in out) if seconds else out == ""
 
 
 def test_the_bar_shows_tokens_a_second_and_the_time_left(capsys, monkeypatch):

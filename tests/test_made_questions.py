@@ -1,6 +1,7 @@
 """Questions made by rule: what they ask for, what they leave out, and the command that writes them."""
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -146,7 +147,7 @@ def test_no_room_is_told_and_nothing_is_left(tmp_path, monkeypatch):
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(squad_files.os, "replace", full)
+    monkeypatch.setattr(os, "replace", full)
     with pytest.raises(squad_files.InputError, match="make room"):
         squad_files.write(tmp_path / "made.json", [], "1")
     assert not list(tmp_path.iterdir())

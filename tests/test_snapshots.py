@@ -18,7 +18,7 @@ from spanbert_tutorial.batches import PretrainingData
 from spanbert_tutorial.bert import EncoderConfig
 from spanbert_tutorial.corpora import EncodedCorpus
 from spanbert_tutorial.engine import loop, snapshots
-from spanbert_tutorial.engine.files import data_path
+from spanbert_tutorial.engine.files import data_path, place_beside
 from spanbert_tutorial.engine.loop import Recipe, train
 from spanbert_tutorial.engine.metrics import Metrics
 from spanbert_tutorial.engine.snapshots import Snapshots
@@ -171,7 +171,7 @@ def test_figures_that_cannot_be_written_end_the_run_in_one_sentence(data, tmp_pa
     with pytest.raises(InputError, match="the figures of before .* restore the file"):
         part(data, tmp_path / "snapshots")
     figures.unlink()
-    figures.with_suffix(".part").mkdir()
+    place_beside(figures).mkdir()
     with pytest.raises(NoRoom, match="the figures in .* cannot be written"):
         part(data, tmp_path / "snapshots")
 

@@ -108,6 +108,7 @@ def test_bad_input_is_one_sentence_and_writes_nothing(capsys, tmp_path):
     finetune = ["finetune", "squad", "--data", READER, "--init-from", TINY, "--output"]
     cases = [
         ([*finetune, tmp_path / "taken"], "exists already"),
+        ([*finetune, "."], "exists already"),
         ([*finetune, tmp_path / "new", "--resume"], "no stopped run"),
         ([*finetune, tmp_path / "new", "--epochs", -1], "epochs is -1.0"),
         ([*finetune, tmp_path / "new", "--length", 5000], "longer than the encoder's 512"),

@@ -7,7 +7,6 @@ sentence, its mentions and the facts that it states, so labels and later questio
 
 import json
 import lzma
-import os
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
@@ -19,7 +18,7 @@ import numpy as np
 from spanbert_tutorial.almanac.text import Sentence, Writer, parse, patterns
 from spanbert_tutorial.almanac.world import Entity, World
 from spanbert_tutorial.corpora import split_sentences
-from spanbert_tutorial.engine.files import data_path
+from spanbert_tutorial.engine.files import data_path, whole_file
 from spanbert_tutorial.errors import InputError
 
 SEED, DOCUMENTS, POPULARITY = 7, 13_000, 1.6
@@ -170,16 +169,16 @@ def write(folder: str | Path, seed: int = SEED, documents: int = DOCUMENTS) -> P
     Raises InputError when the folder cannot be written.
     """
     path = Path(folder) / "documents.jsonl.xz"
-    part = path.with_name(path.name + ".part")
     records = (document.record() for document in generate(seed, documents))
     lines = (json.dumps(record, separators=(",", ":")) + "\n" for record in records)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        part.touch()
-        part.write_bytes(lzma.compress("".join(lines).encode("ascii"), preset=6))
-        os.replace(part, path)
+        with whole_file(path) as part:
+            part.touch()  # before minutes of work
+            part.write_bytes(lzma.compress("".join(lines).encode("ascii"), preset=6))
     except OSError as error:
-        raise InputError(f"Cannot write {path} ({error.strerror}): choose a folder that can be written.") from error
+        wrong = f"the almanac cannot be written to {path} ({error.strerror})"
+        raise InputError(f"{wrong}: give a folder that can be written.") from error
     return path
 
 

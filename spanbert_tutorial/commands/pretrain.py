@@ -10,7 +10,7 @@ import time
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from spanbert_tutorial.commands.run_state import check_apart, check_state, finished, kept, options_text, remove_state
+from spanbert_tutorial.commands.run_state import check_apart, encoded_text, kept_when_stopped, open_state, remove_state
 from spanbert_tutorial.errors import InputError
 
 MOST_HELD_OUT = 100  # batches: of a large corpus all of the held-out text would take longer than it is worth
@@ -79,27 +79,22 @@ def size_of(source: str) -> str:
 def pretrain(options: argparse.Namespace) -> None:
     """Text → vocabulary → blocks → training → held-out figures → checkpoint."""
     run = settings(options)  # before the slow imports: a wrong option answers at once
-    from accelerate.utils import broadcast_object_list
-
     from spanbert_tutorial import runs
-    from spanbert_tutorial.checkpoints import check_output, keep_of_start, save_checkpoint
-    from spanbert_tutorial.engine.loop import processes
+    from spanbert_tutorial.checkpoints import keep_of_start, save_checkpoint
+    from spanbert_tutorial.engine.processes import processes
 
     if options.dry_run:
         return dry_run(run, options)
     main = processes().is_main_process  # one of several under `accelerate launch`
     output = Path(options.output or f"runs/{run.objective.replace('+', '-')}-{run.size}-seed{run.seed}")
-    state = output.parent / f"{output.name}.training"  # encoded text and snapshots, until the checkpoint is whole
-    (whole,) = broadcast_object_list([main and options.resume and finished(output, state)])  # as the first one says
-    if whole:
-        return
     if main:
         check_apart(output, options.corpus)
-        check_output(output)
-        check_state(state, options.resume)
+    state = open_state(output, options.resume)  # encoded text and snapshots, until the checkpoint is whole
+    if state is None:
+        return
     began = time.monotonic()
-    with kept(state, main):
-        text = options_text(options, state / "text")
+    with kept_when_stopped(state):
+        text = encoded_text(options, state / "text")
         model = start(options, run, text)
         keeper = snapshots(options, run, state, model)
         keeper.check()  # before anything reads the text
@@ -146,7 +141,7 @@ def start(options: argparse.Namespace, run, text):
     if not options.init_from:
         return None
     from spanbert_tutorial.checkpoints import continue_from
-    from spanbert_tutorial.engine.loop import processes
+    from spanbert_tutorial.engine.processes import processes
 
     model, new = continue_from(options.init_from, run.objective, run.seed)
     config = model.encoder.config
@@ -164,12 +159,12 @@ def dry_run(run, options: argparse.Namespace) -> None:
     from accelerate.utils import broadcast_object_list
 
     from spanbert_tutorial import runs
-    from spanbert_tutorial.engine.loop import processes
+    from spanbert_tutorial.engine.processes import processes
 
     main = processes().is_main_process
     with tempfile.TemporaryDirectory() as own:
         (scratch,) = broadcast_object_list([own])  # that of the first process; there it is removed
-        text = options_text(options, Path(scratch, "text"))
+        text = encoded_text(options, Path(scratch, "text"))
         if main:
             describe(options.corpus, text, run.length)
         model = start(options, run, text) or runs.new_model(run, text)
@@ -205,7 +200,7 @@ def peak_memory() -> str:
 
 def snapshots(options: argparse.Namespace, run, state: Path, model):
     """Where the run keeps its state, and what must not change when it goes on. model: to start from, or None."""
-    from spanbert_tutorial.engine.loop import precision, processes
+    from spanbert_tutorial.engine.processes import precision, processes
     from spanbert_tutorial.engine.snapshots import Snapshots, checksum, fingerprint
 
     files = ["tokenizer.json", *(file.relative_to(state / "text") for file in sorted(state.glob("text/*/*.npy")))]
@@ -284,7 +279,7 @@ def device() -> str:
     """What the run computes on."""
     import torch
 
-    from spanbert_tutorial.engine.loop import precision, processes
+    from spanbert_tutorial.engine.processes import precision, processes
 
     arithmetic = {"no": "float32"}.get(precision(), precision())
     if torch.cuda.is_available():

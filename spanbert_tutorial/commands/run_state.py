@@ -4,7 +4,6 @@
 
 import argparse
 import json
-import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,11 +11,37 @@ from pathlib import Path
 
 from spanbert_tutorial.errors import InputError, NoRoom
 
+TEXT_FACTS = "asked.json"  # beside the encoded text: what was asked for
+
+
+def open_state(output: Path, resume: bool) -> Path | None:
+    """The folder beside `output` in which the run keeps its state until `output` is whole; None where a stopped run was
+    at its end already. All processes go by what the first one finds.
+
+    Raises InputError, in the first process, for an output that is there or cannot be made, for a stopped run that
+    nobody asked to go on with, and for `resume` without one.
+    """
+    from accelerate.utils import broadcast_object_list
+
+    from spanbert_tutorial.checkpoints import check_output
+    from spanbert_tutorial.engine.processes import processes
+
+    state, first = output.parent / f"{output.name}.training", processes().is_main_process
+    (whole,) = broadcast_object_list([first and resume and finished(output, state)])
+    if whole:
+        return None
+    if first:
+        check_output(output)
+        check_state(state, resume)
+    return state
+
 
 @contextmanager
-def kept(state: Path, main: bool) -> Iterator[None]:
+def kept_when_stopped(state: Path) -> Iterator[None]:
     """Whatever stops what is inside, a state with a snapshot stays, and the message says how to go on; a state without
     one goes, if it was made here."""
+    from spanbert_tutorial.engine.processes import processes
+
     earlier = state.exists()
 
     def snapshot() -> bool:
@@ -33,7 +58,7 @@ def kept(state: Path, main: bool) -> Iterator[None]:
             raise NoRoom(f"{error} What is trained is kept in {state}: go on with --resume.") from None
         raise
     finally:
-        if main and not earlier and not snapshot():
+        if processes().is_main_process and not earlier and not snapshot():
             shutil.rmtree(state, ignore_errors=True)  # nothing to go on with
 
 
@@ -71,40 +96,39 @@ def check_state(state: Path, resume: bool) -> None:
         raise InputError(f"{state} holds a stopped run: go on with --resume, or remove that folder to start anew.")
 
 
-def options_text(options: argparse.Namespace, folder: Path):
+def encoded_text(options: argparse.Namespace, folder: Path):
     """The encoded text of a run: of its earlier part, or read anew by the first process."""
     from spanbert_tutorial import runs
-    from spanbert_tutorial.engine.loop import processes
+    from spanbert_tutorial.engine.processes import processes
 
-    if processes().is_main_process and folder.exists():
-        check_asked(folder, asked(options))
-    elif processes().is_main_process:
-        print(f"Reading and encoding {options.corpus} ...", flush=True)
-        part, titles = folder.with_suffix(".part"), read_titles(options.leave_out)
-        runs.open_text(options.corpus, part, options.vocabulary or options.init_from, options.vocab_size, titles)
-        settle(part, folder, asked(options))
-        if titles:
-            print(f"Left out: {len(titles.met):,} of the {len(titles):,} titles in {options.leave_out} were met.")
+    if processes().is_main_process:
+        if folder.exists():
+            check_same_text(folder, text_facts(options))
+        else:
+            encode_text(options, folder)
     processes().wait_for_everyone()
     return runs.reopen_text(folder)
 
 
-def settle(part: Path, folder: Path, facts: dict[str, str | int]) -> None:
-    """The encoded text in `part` moves to `folder`: whole from here on, or not there, also after a power cut."""
-    from spanbert_tutorial.engine.snapshots import force_to_disk
+def encode_text(options: argparse.Namespace, folder: Path) -> None:
+    """Reads and encodes the text of a run into a new `folder`, which is there whole or not at all."""
+    from spanbert_tutorial import runs
+    from spanbert_tutorial.engine.files import whole_folder
 
+    print(f"Reading and encoding {options.corpus} ...", flush=True)
+    titles = read_titles(options.leave_out)
     try:
-        (part / "asked.json").write_text(json.dumps(facts), encoding="utf-8")
-        for path in [*part.rglob("*"), part]:
-            force_to_disk(path)
-        os.replace(part, folder)
-        force_to_disk(folder.parent)
+        with whole_folder(folder) as part:
+            runs.open_text(options.corpus, part, options.vocabulary or options.init_from, options.vocab_size, titles)
+            (part / TEXT_FACTS).write_text(json.dumps(text_facts(options)), encoding="utf-8")
     except OSError as error:
         told = f"the encoded text cannot be kept in {folder} ({error})"
         raise NoRoom(f"{told}: make room, or give another --output.") from error
+    if titles:
+        print(f"Left out: {len(titles.met):,} of the {len(titles):,} titles in {options.leave_out} were met.")
 
 
-def asked(options: argparse.Namespace) -> dict[str, str | int]:
+def text_facts(options: argparse.Namespace) -> dict[str, str | int]:
     """What the encoded text depends on. content: of the files of the corpus, "" where they are none, gone, or cannot
     be read any more."""
     from spanbert_tutorial.corpora import corpus_files
@@ -122,10 +146,10 @@ def asked(options: argparse.Namespace) -> dict[str, str | int]:
     return {**facts, "leave-out": " | ".join(sorted(read_titles(options.leave_out))), "content": content}
 
 
-def check_asked(folder: Path, now: dict[str, str | int]) -> None:
+def check_same_text(folder: Path, now: dict[str, str | int]) -> None:
     """A stopped run goes on with the text that it began with, and says so when another is asked for."""
     try:
-        before = json.loads((folder / "asked.json").read_text(encoding="utf-8"))
+        before = json.loads((folder / TEXT_FACTS).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         before = {}
     if "" in (before.get("content"), now["content"]):  # of then or now it is not known

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from spanbert_tutorial.commands.run_state import check_state, finished, kept, read_titles, remove_state
+from spanbert_tutorial.commands.run_state import kept_when_stopped, open_state, read_titles, remove_state
 from spanbert_tutorial.errors import InputError, NoRoom
 
 
@@ -68,37 +68,49 @@ def add_make_options(parser: argparse.ArgumentParser) -> None:
 
 def finetune(options: argparse.Namespace) -> None:
     """Questions → windows → training → a folder that `answer` and `evaluate` open."""
-    from spanbert_tutorial.checkpoints import check_output
-    from spanbert_tutorial.engine.snapshots import Snapshots, fingerprint
+    from spanbert_tutorial.engine.processes import processes
+    from spanbert_tutorial.engine.snapshots import Snapshots
     from spanbert_tutorial.tasks import question_answering as qa
-    from spanbert_tutorial.tasks.fine_tuning import one_process
     from spanbert_tutorial.tasks.squad import read_several
 
     chosen_settings(options)  # a wrong option answers at once
-    one_process()
-    output = Path(options.output)
-    state = output.with_name(f"{output.name}.training")
-    if options.resume and finished(output, state):
+    output, first = Path(options.output), processes().is_main_process
+    state = open_state(output, options.resume)
+    if state is None:
         return
-    check_output(output)
-    questions = read_several(options.data, part="train")
-    wordpiece = qa.read_vocabulary(options.vocabulary or options.init_from)
-    encoder = starting_encoder(options.init_from, options.untrained, options.seed or 0)
-    settings = chosen_settings(options, encoder.config.hidden_size)
-    check_state(state, options.resume)
-    facts = asdict(settings) | {"data": " ".join(options.data), "init_from": options.init_from,
-                                "start": fingerprint(encoder), "untrained": options.untrained,
-                                "questions": len(questions),
-                                "content": hashlib.sha256(repr(questions).encode()).hexdigest(),
-                                "vocabulary": options.vocabulary or "its own"}
-    print(f"{len(questions):,} questions, {sum(not q.answers for q in questions):,} of them without an answer.")
-    with kept(state, main=True):
-        answerer, history = qa.fine_tune(encoder, wordpiece, questions, settings, Snapshots(state / "snapshots", facts))
+    with kept_when_stopped(state):
+        with processes().main_process_first():  # what is wrong is said once, and what the hub has comes once
+            questions = read_several(options.data, part="train")
+            wordpiece = qa.read_vocabulary(options.vocabulary or options.init_from)
+            encoder = starting_encoder(options.init_from, options.untrained, options.seed or 0)
+            settings = chosen_settings(options, encoder.config.hidden_size)
+            snapshots = Snapshots(state / "snapshots", facts(options, settings, questions, wordpiece, encoder))
+            snapshots.check()
+        if first:
+            print(f"{len(questions):,} questions, {sum(not q.answers for q in questions):,} of them without an answer.")
+        answerer, history = qa.fine_tune(encoder, wordpiece, questions, settings, snapshots)
+        if not first:
+            return
         metrics = (state / "metrics.jsonl").read_text(encoding="utf-8")
         texts = {"README.md": card(options, settings, len(questions), metrics), "metrics.jsonl": metrics}
         answerer.save(output, texts)
     remove_state(state)
     print(f"Last 50 steps: {history.mean('loss', 50):.2f} nats a boundary. Model: {output}")
+
+
+def facts(options: argparse.Namespace, settings, questions: Sequence, wordpiece, encoder) -> dict:
+    """What must not change when a stopped run goes on."""
+    from spanbert_tutorial.engine.processes import precision, processes
+    from spanbert_tutorial.engine.snapshots import fingerprint
+
+    def checksum(content: object) -> str:
+        return hashlib.sha256(repr(content).encode()).hexdigest()
+
+    given = {"data": " ".join(options.data), "init_from": options.init_from, "untrained": options.untrained,
+             "vocabulary": options.vocabulary or "its own"}
+    found = {"questions": len(questions), "content": checksum(questions), "pieces": checksum(wordpiece.pieces),
+             "start": fingerprint(encoder)}
+    return asdict(settings) | given | found | {"arithmetic": precision(), "processes": processes().num_processes}
 
 
 def chosen_settings(options: argparse.Namespace, width: int = 0):
@@ -149,10 +161,10 @@ def card(options: argparse.Namespace, settings, questions: int, metrics: str) ->
 
 def predictions(answerer, questions) -> tuple[dict[str, str], dict[str, float]]:
     """Best non-empty answer and null score − score of each question, by id, with a progress bar."""
-    from spanbert_tutorial.engine.loop import progress_bar
+    from spanbert_tutorial.engine.keeping import progress_bar
 
     texts, odds = {}, {}
-    with progress_bar(len(questions)) as bar:
+    with progress_bar(len(questions), unit="question") as bar:
         answers = answerer.answer_many(((q.question, q.context) for q in questions), threshold=float("inf"))
         try:
             for question, answer in zip(questions, answers, strict=True):
@@ -213,7 +225,7 @@ def evaluate(options: argparse.Namespace) -> None:
 
 def write_results(output: Path, texts: dict[str, str], contents: dict[str, dict]) -> None:
     """A new folder of predictions and other JSON files by name, whole or not at all."""
-    from spanbert_tutorial.checkpoints import whole_folder
+    from spanbert_tutorial.engine.files import whole_folder
     from spanbert_tutorial.tasks.squad import write_predictions
 
     try:

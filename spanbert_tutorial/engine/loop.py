@@ -6,28 +6,21 @@ The loop knows nothing of the model but this: called with a batch (a dict of ten
 LayerNorm), with the second Adam beta of RoBERTa, which suits short runs.
 """
 
-import ctypes
-import json
 import math
-import os
-import signal
-import sys
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from datetime import timedelta
 from itertools import islice
 
 import torch
-from accelerate import Accelerator, PartialState
+from accelerate import Accelerator
 from torch import nn
-from tqdm import tqdm
 from transformers import get_linear_schedule_with_warmup
 
-from spanbert_tutorial.engine.metrics import Metrics
-from spanbert_tutorial.engine.snapshots import Snapshots, one_says, together
+from spanbert_tutorial.engine.keeping import Keeper
+from spanbert_tutorial.engine.processes import keep_freed_memory, precision, processes
+from spanbert_tutorial.engine.snapshots import Snapshots
 from spanbert_tutorial.errors import InputError
 
 SKIPPED = 50  # steps one after another whose gradient overflows in fp16, before a run gives up
@@ -66,77 +59,12 @@ class History:
         return sum(values) / len(values)
 
 
-@dataclass
-class Progress:
-    """What a snapshot keeps beside model, optimizer and schedule: the history, the place in the batches, and what the
-    run has taken so far, (tokens, seconds)."""
-
-    history: History
-    batches: Iterable[dict]
-    trainer: "Trainer"
-
-    def state_dict(self) -> dict:
-        state = {"history": json.dumps(vars(self.history)), "batches": self.batches.state_dict()}
-        return state | {"taken": self.trainer.taken()}
-
-    def load_state_dict(self, state: dict) -> None:
-        vars(self.history).update(json.loads(state["history"]))
-        self.batches.load_state_dict(state["batches"])
-        self.trainer.before = state["taken"]
-
-
 def parameter_groups(model: nn.Module, weight_decay: float) -> list[dict]:
     """Weight decay on matrices only: biases and LayerNorm (all one-dimensional) go without."""
     parameters = [p for p in model.parameters() if p.requires_grad]
     matrices = [p for p in parameters if p.dim() > 1]
     vectors = [p for p in parameters if p.dim() <= 1]
     return [{"params": matrices, "weight_decay": weight_decay}, {"params": vectors, "weight_decay": 0.0}]
-
-
-def precision() -> str:
-    """Accelerate's name of the arithmetic: "bf16" where the machine computes in it natively, "fp16" (with a loss
-    scaler) on older graphics cards that have it, such as a T4, else "no" (float32).
-
-    Asks for the capability itself: `torch.cuda.is_bf16_supported()` is also true where bfloat16 is only emulated.
-    """
-    if torch.cuda.is_available():
-        capability = torch.cuda.get_device_capability()
-        return "bf16" if capability >= (8, 0) else "fp16" if capability >= (7, 0) else "no"
-    # not a public name: where a release of torch lacks it, float32 is always right
-    return "bf16" if getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)() else "no"
-
-
-def processes() -> PartialState:
-    """This process among those of the run; on a machine without accelerator they are processes of the CPU."""
-    if PartialState._shared_state:  # the first call decides
-        return PartialState()
-    accelerator = torch.accelerator.is_available() if hasattr(torch, "accelerator") else torch.cuda.is_available()
-    # the first process may read a large corpus for hours before the others see it
-    return PartialState(cpu=not accelerator, timeout=timedelta(days=7))
-
-
-def keep_freed_memory() -> bool:
-    """Lets a CPU process keep the memory of one step for the next; true where this can be set (glibc, so on Linux).
-
-    By default C's `free` hands large blocks back to the system, which fills every page anew with zeros when the next
-    step asks for it (`benchmarks/freed_memory.py`).
-    """
-    try:
-        mallopt = ctypes.CDLL(None).mallopt
-    except (AttributeError, TypeError):  # not glibc; Windows cannot even ask
-        return False
-    # M_MMAP_THRESHOLD, above which blocks are apart (older glibc: 32 MiB at most); M_TRIM_THRESHOLD of the heap's end
-    return any(mallopt(-3, most) for most in (2**31 - 1, 2**25)) and bool(mallopt(-1, 2**31 - 1))
-
-
-def progress_bar(steps: int, done: int = 0) -> tqdm:
-    """A bar on the terminal or in a live notebook; silent where outputs are kept (SPANBERT_TUTORIAL_STATIC=1).
-
-    done: steps of an earlier part of the run.
-    """
-    silent = os.environ.get("SPANBERT_TUTORIAL_STATIC") == "1" or not processes().is_main_process
-    form = {"unit": "step", "mininterval": 0.5, "dynamic_ncols": True}
-    return tqdm(total=steps, initial=done, disable=silent, file=sys.stdout, **form)
 
 
 def train(
@@ -155,40 +83,26 @@ def train(
     losses (with snapshots only). Raises InputError when the batches end early, and FloatingPointError naming the step
     when the loss or the gradient is not a number; the weights are then those of the step before.
     """
-    trainer, history, metrics = Trainer(model, recipe), History(), None
+    trainer, history = Trainer(model, recipe), History()
+    keeper = Keeper(trainer, history, recipe.steps, reference)
     if snapshots is not None:
-        trainer.accelerator.register_for_checkpointing(trainer.schedule, Progress(history, batches, trainer))
-        snapshots.load(trainer.accelerator)
-        if trainer.accelerator.is_main_process:
-            path = snapshots.folder.parent / "metrics.jsonl"
-            metrics = Metrics(path, len(history.steps) + 1, recipe.steps, held_out)
-
-    def note_figures() -> None:
-        if metrics is not None:
-            metrics.add(history, trainer.schedule.get_last_lr()[0], *trainer.taken())
-
-    stream, done = iter(batches), len(history.steps)
-    if done == recipe.steps and (error := together(note_figures, trainer.accelerator)):
-        raise error
-    with (trainer.training(), progress_bar(recipe.steps, done) as bar,
-          finishing_the_step(snapshots is not None) as asked_to_stop):
-        for step in range(done + 1, recipe.steps + 1):
-            drawn = [(batch, getattr(batches, "place", "")) for batch in islice(stream, recipe.accumulate)]
-            if len(drawn) < recipe.accumulate:
-                ended = f"the batches ended at step {step - 1} of {recipe.steps}"
-                raise InputError(f"{ended}: give more text or fewer steps.")
+        keeper.go_on(snapshots, batches, held_out)
+    stream = iter(batches)
+    with trainer.training(), keeper.watching():
+        for step in range(len(history.steps) + 1, recipe.steps + 1):
+            drawn = draw(batches, stream, recipe, step)
             history.add(step, trainer.step(drawn, step))
-            show(bar, history, reference, trainer.tokens)
-            if snapshots is not None:
-                if error := together(note_figures, trainer.accelerator):
-                    raise error
-                stop, due = (one_says(said, trainer.accelerator) for said in (asked_to_stop(), snapshots.due()))
-                if stop or due or step == recipe.steps:
-                    snapshots.save(trainer.accelerator, step)
-                    stop = one_says(asked_to_stop(), trainer.accelerator)  # perhaps meanwhile
-                if stop:
-                    raise KeyboardInterrupt(f"Stopped after step {step} of {recipe.steps}")
+            keeper.note(step)
     return history
+
+
+def draw(batches: Iterable[dict], stream: Iterator[dict], recipe: Recipe, step: int) -> list[tuple[dict, str]]:
+    """The batches of a step from `stream`, and beside each its place in the data, where `batches` knows it. Raises
+    InputError when they end early."""
+    drawn = [(batch, getattr(batches, "place", "")) for batch in islice(stream, recipe.accumulate)]
+    if len(drawn) < recipe.accumulate:
+        raise InputError(f"the batches ended at step {step - 1} of {recipe.steps}: give more text or fewer steps.")
+    return drawn
 
 
 class Trainer:
@@ -196,15 +110,17 @@ class Trainer:
     `before` is what earlier parts of the run took."""
 
     def __init__(self, model: nn.Module, recipe: Recipe):
-        processes()
+        processes()  # before the accelerator, which would choose by itself
         keep_freed_memory()
-        self.accelerator, self.clip_norm, self.tokens = Accelerator(mixed_precision=precision()), recipe.clip_norm, 0
-        self.before, self.began, self.skipped = (0, 0.0), time.monotonic(), 0
+        self.accelerator = Accelerator(mixed_precision=precision())
         groups = parameter_groups(model, recipe.weight_decay)
         how = {"betas": recipe.betas, "eps": recipe.epsilon, "fused": True}  # one kernel for all weights
         optimizer = torch.optim.AdamW(groups, lr=recipe.peak_learning_rate, **how)
         self.schedule = get_linear_schedule_with_warmup(optimizer, recipe.warmup_steps, recipe.steps)
-        self.bare, (self.model, self.optimizer) = model, self.accelerator.prepare(model, optimizer)
+        self.bare = model
+        self.model, self.optimizer = self.accelerator.prepare(model, optimizer)
+        self.clip_norm, self.skipped = recipe.clip_norm, 0
+        self.before, self.tokens, self.began = (0, 0.0), 0, time.monotonic()
 
     @contextmanager
     def training(self) -> Iterator[None]:
@@ -265,36 +181,3 @@ def what_went_wrong(losses: dict[str, float], where: str, batch: dict, model: nn
         return (f"{found}: the weights hold no numbers (first {lost[0]}). At the first step that means they came so: "
                 "take another checkpoint. Later, an earlier step was too long: lower the peak learning rate.")
     return f"{found}: the weights are finite, this batch overflows: look at it, or lower the peak learning rate."
-
-
-@contextmanager
-def finishing_the_step(wanted: bool) -> Iterator[Callable[[], bool]]:
-    """While this is open, the first Ctrl-C (or SIGTERM) only makes the yielded function true, so that the step can be
-    finished and kept; the second one stops at once. Without `wanted`, or outside the main thread, nothing changes."""
-    asked: list[int] = []
-    if not wanted or threading.current_thread() is not threading.main_thread():
-        yield lambda: False
-        return
-
-    def note(number: int, frame: object) -> None:
-        if asked:
-            raise KeyboardInterrupt
-        asked.append(number)
-
-    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield lambda: bool(asked)
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def show(bar: tqdm, history: History, reference: float | None, tokens: int) -> None:
-    """One step on the bar: smoothed losses, the reference to compare with, tokens a second since the bar began."""
-    shown = {name: f"{history.mean(name, 20):.2f}" for name in history.losses if name != "loss"}
-    if reference is not None:
-        shown["unigram"] = f"{reference:.2f}"
-    bar.update()
-    if tokens and (seconds := bar.format_dict["elapsed"]):
-        shown["tokens/s"] = f"{tokens / seconds:,.0f}"
-    bar.set_postfix(shown, refresh=False)

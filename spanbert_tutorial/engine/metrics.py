@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from spanbert_tutorial.engine.files import write_text
 from spanbert_tutorial.errors import InputError, NoRoom
 
 EVERY = 10  # steps whose means make a line
@@ -28,11 +29,10 @@ class Metrics:
     ):
         self.path, self.steps, self.held_out = Path(path), steps, held_out
         self.held_out_every = EVERY * max(25, steps // (EVERY * HELD_OUT_LINES))
-        kept, part = self.lines_before(first_step), self.path.with_suffix(".part")
+        kept = self.lines_before(first_step)
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            part.write_text("".join(kept), encoding="utf-8")
-            os.replace(part, self.path)
+            write_text(self.path, "".join(kept))
         except OSError as error:
             raise self.no_room(error) from error
         self.last = json.loads(kept[-1])["step"] if kept else 0

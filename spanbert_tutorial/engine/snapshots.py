@@ -7,19 +7,19 @@ that comes after a power cut, meets a whole snapshot or none. Only then is the o
 import hashlib
 import json
 import logging
-import os
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
 import torch
 from accelerate import Accelerator
-from safetensors import SafetensorError
 from torch import nn
 
+from spanbert_tutorial.engine.files import put_in_place
+from spanbert_tutorial.engine.processes import FAILURES, fail_together
 from spanbert_tutorial.errors import InputError, NoRoom
 
 UNLIKELY_SEED = 7_240_531_866
@@ -52,17 +52,6 @@ def whole(path: Path, wanted: str) -> bool:
     return path.is_file() and checksum(path) == wanted
 
 
-def force_to_disk(path: Path) -> None:
-    """A file or folder survives a power cut after this."""
-    if os.name == "nt" and path.is_dir():
-        return  # Windows opens no folders
-    handle = os.open(path, os.O_RDONLY if os.name != "nt" else os.O_RDWR)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
 @contextmanager
 def without_note_on_shared_weights() -> Iterator[None]:
     """The heads share the word embeddings, which are stored once, as they should be; accelerate warns each time."""
@@ -73,26 +62,6 @@ def without_note_on_shared_weights() -> Iterator[None]:
         yield
     finally:
         logger.setLevel(level)
-
-
-def one_says(yes: bool, accelerator: Accelerator) -> bool:
-    """Whether one of the processes says yes. A snapshot needs all of them at the same step, but their clocks differ and
-    a signal reaches each at another moment. It is also a barrier."""
-    if accelerator.num_processes == 1:
-        return yes
-    return accelerator.reduce(torch.tensor(float(yes), device=accelerator.device), "sum").item() > 0
-
-
-def together(work: Callable[[], None], accelerator: Accelerator) -> Exception | None:
-    """Does `work`. Returns the error of this process, or one that says that another process had one: so none of them
-    waits for another that has stopped."""
-    error: Exception | None = None
-    try:
-        work()
-    except (OSError, RuntimeError, SafetensorError, InputError) as caught:  # how a full disk is told, among others
-        error = caught
-    failed = one_says(error is not None, accelerator)
-    return (error or InputError("another process has failed; its message stands above.")) if failed else None
 
 
 class Snapshots:
@@ -118,14 +87,15 @@ class Snapshots:
         """Writes a snapshot of everything that the accelerator knows. Raises NoRoom when that cannot be done."""
         before, target = self.newest(), self.folder / f"step-{step:09d}"
         if target != before:
-            part = target.with_suffix(".part")
-            for work in (self._empty, self._write, self._finish):
-                error = together(partial(work, accelerator, part), accelerator)
-                if error is not None:
-                    shutil.rmtree(part, ignore_errors=True)  # it takes the room that is lacking
-                    kept = f"the last whole snapshot is {before.name}" if before else "there is no whole snapshot yet"
-                    raise NoRoom(f"no snapshot of step {step} can be written to {self.folder} ({error}): make room, or "
-                                 f"allow writing there; {kept}.") from error
+            part = target.with_suffix(".part")  # the same in all processes: each writes its random states
+            try:
+                for work in (self._empty, self._write, self._finish):
+                    fail_together(partial(work, accelerator, part))
+            except FAILURES as error:
+                shutil.rmtree(part, ignore_errors=True)  # it takes the room that is lacking
+                kept = f"the last whole snapshot is {before.name}" if before else "there is no whole snapshot yet"
+                raise NoRoom(f"no snapshot of step {step} can be written to {self.folder} ({error}): make room, or "
+                             f"allow writing there; {kept}.") from error
         self.written = time.monotonic()
 
     def _empty(self, accelerator: Accelerator, part: Path) -> None:
@@ -144,11 +114,8 @@ class Snapshots:
         listed = {path.name: {"bytes": path.stat().st_size, "sha256": checksum(path)} for path in files}
         content = {"facts": self.facts, "machine": machine(), "files": listed}
         (part / LIST).write_text(json.dumps(content, indent=1), encoding="utf-8")
-        for path in [*files, part / LIST, part]:
-            force_to_disk(path)
         target = part.with_suffix("")
-        os.replace(part, target)
-        force_to_disk(self.folder)
+        put_in_place(part, target)
         self._tidy(target)
 
     def _tidy(self, keep: Path) -> None:

@@ -154,7 +154,7 @@ def checkpoint_folder(path_or_name: str | Path, weights: bool = True) -> Path:
     if path.is_file():
         raise InputError(f"{path} is a file: give the folder that holds config.json and the weights.")
     if isinstance(path_or_name, Path) or not HUB_NAME.fullmatch(path_or_name):
-        raise InputError(f"There is no folder {path_or_name}: give a checkpoint's folder or a hub name.")
+        raise InputError(f"there is no folder {path_or_name}: give a checkpoint's folder or a hub name.")
     from huggingface_hub import snapshot_download  # here, because a folder does not need it
 
     small = ["config.json", "vocab.txt", "tokenizer.json", "tokenizer_config.json"]

@@ -14,9 +14,11 @@ from torch import Tensor, nn
 
 from spanbert_tutorial.batches import Batches
 from spanbert_tutorial.bert import set_dropout
-from spanbert_tutorial.engine.loop import History, Recipe, processes, train
+from spanbert_tutorial.engine.loop import History, Recipe, train
+from spanbert_tutorial.engine.processes import processes
 from spanbert_tutorial.engine.snapshots import Snapshots
 from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.inputs import NO_TARGET
 
 Model = TypeVar("Model", bound=nn.Module)
 
@@ -63,12 +65,6 @@ def stacked(some: Sequence[Input], pad_id: int) -> dict[str, Tensor]:
     return {name: torch.from_numpy(array) for name, array in arrays.items()}
 
 
-def one_process() -> None:
-    """Raises InputError in one of several processes."""
-    if processes().num_processes > 1:
-        raise InputError("fine-tuning runs in one process: start it without torchrun or accelerate launch.")
-
-
 def fit(
     head: Callable[[], Model],
     data,
@@ -76,12 +72,48 @@ def fit(
     snapshots: Snapshots | None = None,
 ) -> tuple[Model, History]:
     """Trains the model that `head` gives: an encoder under a new head, or one of before, to go on with. data: in the
-    form that `batches.Batches` draws from. Raises InputError in one of several processes."""
-    one_process()
+    form that `batches.Batches` draws from. Several processes share each batch; without dropout they give what one
+    gives, with it each drops other places."""
+    process, rng = processes(), np.random.default_rng(settings.seed)
     with torch.random.fork_rng():
         torch.manual_seed(settings.seed)
-        model = head()
+        model = head()  # the same in all processes
+        if process.process_index > 0:
+            torch.manual_seed(settings.seed + process.process_index)
         set_dropout(model, settings.dropout)
-        batches = Batches(data, np.random.default_rng(settings.seed))
-        history = train(model, batches, settings.recipe(int(sum(data.lengths()))), snapshots=snapshots)
+        recipe = settings.recipe(int(sum(data.lengths())))
+        learner = model if process.num_processes == 1 else Weighted(model)
+        history = train(learner, Batches(data, rng, share), recipe, snapshots=snapshots)
     return model, history
+
+
+# --- several processes --------------------------------------------------------------------------------------
+
+
+def share(batch: dict[str, Tensor], process: int, processes: int) -> dict[str, Tensor]:
+    """The rows process, process + processes, … of a batch, and `weight`: how many of its targets are among them,
+    divided by how many a process has on average. A loss is a mean over targets; so weighted, the mean of the processes'
+    losses is that of the whole batch. A process for which no row is left computes the first one with weight 0, because
+    all have to compute in step."""
+    part = {name: rows[process::processes] for name, rows in batch.items()}
+    mine, all_targets = targets(part), targets(batch)
+    if not mine:
+        part = {name: rows[:1] for name, rows in batch.items()}
+    return part | {"weight": torch.tensor(mine * processes / all_targets)}
+
+
+def targets(batch: dict[str, Tensor]) -> int:
+    """How many targets the losses of a batch are means over: those of the first field that no input is."""
+    wanted = next(rows for name, rows in batch.items() if name not in ("ids", "segments", "attention_mask"))
+    return int((wanted != NO_TARGET).sum())
+
+
+class Weighted(nn.Module):
+    """A model that learns from its share of a batch: its losses, times the `weight` of the share."""
+
+    def __init__(self, model: nn.Module):
+        super().__init__()
+        self.model = model
+
+    def forward(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+        return {name: loss * batch["weight"] for name, loss in self.model(batch).items()}

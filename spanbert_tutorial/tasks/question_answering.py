@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from spanbert_tutorial.bert import BertEncoder, initialise
 from spanbert_tutorial.checkpoints import read_vocabulary, write_folder
+from spanbert_tutorial.engine.keeping import with_bar
 from spanbert_tutorial.engine.loop import History
 from spanbert_tutorial.engine.snapshots import Snapshots
 from spanbert_tutorial.engine.weights import checkpoint_folder, read_config, read_weights, to_huggingface_names
@@ -76,7 +77,7 @@ class QuestionAnsweringData:
 
     by_length = True
 
-    def __init__(self, questions: Sequence[Question], wordpiece: WordPiece, settings: FineTuning):
+    def __init__(self, questions: Iterable[Question], wordpiece: WordPiece, settings: FineTuning):
         self.wordpiece, self.batch_size, self.length = wordpiece, settings.batch_size, settings.length
         self.windows: list[Window] = []
         self.targets: list[tuple[int, int]] = []
@@ -136,7 +137,7 @@ def fine_tune(
     if settings.length > (most := encoder.config.max_position_embeddings):
         raise InputError(f"windows of {settings.length} positions are longer than the encoder's {most}: give less.")
     check_vocabulary(wordpiece, encoder)
-    data = QuestionAnsweringData(questions, wordpiece, settings)
+    data = QuestionAnsweringData(with_bar(questions, "question"), wordpiece, settings)
     new = isinstance(start, BertEncoder)
     model, history = fit(lambda: QuestionAnsweringModel(start) if new else start, data, settings, snapshots)
     return QuestionAnswerer(model, wordpiece, settings.length, settings.stride), history

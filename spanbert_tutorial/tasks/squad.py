@@ -7,7 +7,6 @@ evaluation, written anew. No torch.
 
 import json
 import math
-import os
 import re
 import string
 from collections import Counter
@@ -16,6 +15,7 @@ from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 
+from spanbert_tutorial.engine.files import write_text
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.tasks.squad_files import Answer, Question, check_ids, read, read_several
 
@@ -74,12 +74,7 @@ def check_null_odds(null_odds: Mapping[str, float], questions: Sequence[Question
 
 def write_predictions(path: str | Path, predictions: Mapping[str, str]) -> None:
     """The official format, {id: text}, with "" for no answer; whole or not at all."""
-    part = Path(f"{path}.part")
-    try:
-        part.write_text(json.dumps(dict(predictions), ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
+    write_text(path, json.dumps(dict(predictions), ensure_ascii=False, indent=0) + "\n")
 
 
 # --- scores -------------------------------------------------------------------------------------------------

@@ -5,17 +5,16 @@ Source of the format: SQuAD (Rajpurkar and others, 2016) and SQuAD 2.0 (Rajpurka
 
 import json
 import lzma
-import os
 import unicodedata
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
 from spanbert_tutorial.corpora import HUB_NAME, OPENERS, hub_rows
+from spanbert_tutorial.engine.files import whole_file
 from spanbert_tutorial.errors import InputError, NoRoom
 
 
@@ -189,14 +188,9 @@ def write(path: str | Path, questions: Iterable[Question], version: str) -> None
 
     Raises NoRoom when it cannot be written there.
     """
-    path = Path(path)
-    part = path.with_name(f"{path.name}.part")
+    opener = OPENERS.get(Path(path).suffix, open)
     try:
-        with OPENERS.get(path.suffix, open)(part, "wt", encoding="utf-8") as file:
+        with whole_file(path) as part, opener(part, "wt", encoding="utf-8") as file:
             json.dump(squad_format(questions, version), file, ensure_ascii=False)
-        os.replace(part, path)
     except OSError as error:
         raise NoRoom(f"the questions cannot be written to {path} ({error}): make room, or give another.") from error
-    finally:
-        with suppress(OSError):  # such as a parent that is a file: said above
-            part.unlink()
