@@ -82,7 +82,7 @@ class PretrainingData:
 
     def batches(self, rng: np.random.Generator) -> "Batches":
         """Epochs without end, which can be stopped and continued."""
-        return Batches(self, rng, lambda batch, *process: share(batch, *process, self.counts(batch)))
+        return Batches(self, rng)
 
     def masked_segment(self, ranges: np.ndarray, rng: np.random.Generator) -> MaskedBlocks:
         """One segment of each row, chosen and masked. ranges: int [B, 2]."""
@@ -111,6 +111,10 @@ class PretrainingData:
         counts = {f"{task.name}_count": task.count(batch) for task in self.objective.tasks}
         return {"masked_count": len(batch["masked_ids"]), **counts}
 
+    def share(self, batch: dict[str, Tensor], process: int, processes: int) -> dict[str, Tensor]:
+        """The part of a batch that one of several processes takes."""
+        return share(batch, process, processes, self.counts(batch))
+
 
 def labelled_spans(corpus: EncodedCorpus, ranges: np.ndarray) -> np.ndarray:
     """The labelled spans that lie inside the ranges [B, 2], int [k, 4]: (row, first, last, kind), counted from the
@@ -128,11 +132,11 @@ class Batches:
     and draws the same batches from there on.
 
     Of several processes each draws the same batch and takes its own part, so that together they see what one would.
-    share: gives the part of a batch for (process, processes).
+    share: gives the part of a batch for (process, processes); by default the data's own.
     """
 
-    def __init__(self, data, rng: np.random.Generator, share: Callable[[dict, int, int], dict]):
-        self.data, self.rng, self.share = data, rng, share
+    def __init__(self, data, rng: np.random.Generator, share: Callable[[dict, int, int], dict] | None = None):
+        self.data, self.rng, self.share = data, rng, share or data.share
         state = processes()
         self.process, self.processes = state.process_index, state.num_processes
         if data.batch_size % self.processes:
