@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 from spanbert_tutorial import runs
+from spanbert_tutorial.corpora import EncodedCorpus
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.experiments import grid, table
 from spanbert_tutorial.experiments.results import said
+from spanbert_tutorial.wordpiece import WordPiece
 
 RUN = runs.Run(objective="mlm", steps=9)
 
@@ -164,8 +166,21 @@ def test_what_is_measured_once_has_neither_seeds_nor_an_output_before(tmp_path):
 
 def test_fingerprints_differ_where_the_parts_do():
     ids = np.arange(5, dtype=np.uint16)
-    assert grid.fingerprint(ids) == grid.fingerprint(ids.astype(np.int64)) != grid.fingerprint(ids + 1)
+    assert grid.fingerprint(ids) == grid.fingerprint(ids.copy()) != grid.fingerprint(ids + 1)
+    assert grid.fingerprint(ids[::2]) == grid.fingerprint(ids[::2].copy())
     assert grid.fingerprint([("a", 1)]) != grid.fingerprint([("a", 2)])
+
+
+def test_a_text_is_known_by_its_pieces_its_ends_and_its_vocabulary():
+    rng = np.random.default_rng(0)
+    ends = np.array([10, 20])
+    corpus = EncodedCorpus(rng.integers(5, 20, 20).astype(np.uint16), ends, ends)
+    first, second = (WordPiece.train(["a river and a mill"], size) for size in (40, 40))
+    facts = grid.text_facts(runs.Text(corpus, corpus, first))
+    assert facts == grid.text_facts(runs.Text(corpus, corpus, second)) and facts["pieces"] == 20
+    others = [replace(corpus, ids=corpus.ids[::-1]), replace(corpus, sentence_ends=np.array([9, 20]))]
+    prints = [grid.text_facts(runs.Text(corpus, other, first))["fingerprint"] for other in others]
+    assert len({facts["fingerprint"], *prints}) == 3
 
 
 @pytest.mark.parametrize("name", table.EXPERIMENTS)

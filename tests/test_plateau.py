@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import asdict
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -121,16 +122,10 @@ def test_a_stopped_command_goes_on_where_it_was(tmp_path, monkeypatch):
         trained.append(run)
         return {"run": asdict(run), "held_out": {"token": {"mlm": 1.0}}, "curve": {"mlm": [6.0, 3.9]}}
 
-    class Text:
-        unigram_entropy, wordpiece = 5.0, []
-
-        class train:
-            ids = np.arange(3)
-
-        held_out = train
-
+    text = SimpleNamespace(unigram_entropy=5.0)
+    monkeypatch.setattr(grid, "text_facts", lambda text: {"unigram_entropy": text.unigram_entropy})
     monkeypatch.setattr(leaving, "measured_run", fake)
-    monkeypatch.setattr(runs, "open_text", lambda source, folder: Text)
+    monkeypatch.setattr(runs, "open_text", lambda source, folder: text)
     output = tmp_path / "results.json"
     grid.run(leaving, output, seeds=1)
     assert len(trained) == 1 + len(leaving.ARMS) and trained[0] == leaving.LIVE

@@ -17,10 +17,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
                         help="JSON file of the results (default: runs/NAME.json); what a stopped command left goes on")
     parser.add_argument("--seeds", type=int, metavar="N", help="how many seeds (default: as the book)")
     parser.add_argument("--steps", type=int, metavar="N", help="at most so many in each pre-training run, for a trial")
-    wanted = {option: what for row in EXPERIMENTS.values() for option, what in row.inputs.items()}
-    for option in sorted(wanted):
-        users = ", ".join(name for name, row in EXPERIMENTS.items() if option in row.inputs)
-        parser.add_argument(f"--{option}", type=Path, metavar="PATH", help=f"{wanted[option]}: for {users}")
+    for option in every_input():
+        users: dict[str, list[str]] = {}
+        for name, row in EXPERIMENTS.items():
+            if option in row.inputs:
+                users.setdefault(row.inputs[option], []).append(name)
+        meaning = "; ".join(f"{', '.join(names)}: {what}" for what, names in users.items())
+        parser.add_argument(f"--{option}", type=Path, metavar="PATH", help=f"for {meaning}")
 
 
 def experiment(options: argparse.Namespace) -> None:
@@ -43,8 +46,7 @@ def experiment(options: argparse.Namespace) -> None:
 def inputs_of(options: argparse.Namespace) -> dict[str, Path]:
     """The input files of the experiment by option. Raises InputError for missing ones and for others."""
     wanted = row_of(options.name).inputs
-    every = {option for row in EXPERIMENTS.values() for option in row.inputs}
-    given = {option: path for option in sorted(every) if (path := getattr(options, option)) is not None}
+    given = {option: path for option in every_input() if (path := getattr(options, option)) is not None}
     for option, what in wanted.items():
         if option not in given:
             raise InputError(f"the experiment {options.name} needs --{option}: give a {what}.")
@@ -52,6 +54,11 @@ def inputs_of(options: argparse.Namespace) -> dict[str, Path]:
         if option not in wanted:
             raise InputError(f"the experiment {options.name} takes no --{option}: leave it out.")
     return given
+
+
+def every_input() -> list[str]:
+    """The options for files of all experiments."""
+    return sorted({option for row in EXPERIMENTS.values() for option in row.inputs})
 
 
 def listing() -> str:

@@ -40,7 +40,7 @@ def in_stages(run: runs.Run, first: runs.Text | None, text: runs.Text) -> dict:
 
 def prepare(folder: Path, settings: Mapping, corpus: Path) -> tuple[dict, tuple]:
     """The corpus, and the almanac in its pieces."""
-    text = runs.open_text(str(corpus), folder / "corpus", vocab_size=settings["vocab_size"])
+    text = runs.open_text(corpus.as_posix(), folder / "corpus", vocab_size=settings["vocab_size"])
     easy = runs.open_text("almanac", folder / "almanac", folder / "corpus" / "tokenizer.json")
     facts = {"almanac": text_facts(easy), "corpus": text_facts(text)}
     unigram = {name: told["unigram_entropy"] for name, told in facts.items()}

@@ -4,7 +4,7 @@
 An experiment is a module of this room, named like its file of results, with
 
 - `ARMS`, what is compared, in order; `ARM`, what a row calls it; `SEEDS`, how many seeds unless told;
-- `SETTINGS`, by name what else a row depends on: runs, numbers, lists; `one` takes them from here alone;
+- `SETTINGS`, what else a row depends on, by name: runs, numbers, lists; all of it is compared before a file goes on;
 - `one(arm, seed, settings, *given)`, which trains and measures, and returns the figures of a row, ready for JSON;
 - if its text is not the almanac: `prepare(folder, settings, **inputs)`, which returns facts about the data, ready for
   JSON and compared as the settings are, and what `one` is given;
@@ -54,30 +54,43 @@ def run(
     rows of this experiment with the same settings and data.
     """
     check_numbers(experiment, seeds, steps)
-    output, once = Path(output), measures_once(experiment)
-    settings = {} if once else shortened(settings or experiment.SETTINGS, steps)
-    kept = read_kept(check_output(output) if once else output, name_of(experiment))
-    head = {"command": command_line(experiment, seeds, steps, inputs), "surroundings": surroundings()}
+    output, command = Path(output), command_line(experiment, seeds, steps, inputs)
+    head = {"command": command, "surroundings": surroundings()}
     with TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # an encoded text may still be open, on Windows
-        if once:
+        if measures_once(experiment):
+            check_output(output)
             write_json(output, head | as_json(experiment.content(Path(folder), **inputs)))
-            return
-        facts, given = getattr(experiment, "prepare", almanac_text)(Path(folder), settings, **inputs)
-        compared = as_json(definitions(experiment) | settings | facts)
-        refuse_others(output, kept, compared)
-        more = {name: kept[name] for name in kept if name not in compared and name not in NOT_COMPARED}
-        if not kept and hasattr(experiment, "beside"):
-            more = as_json(experiment.beside(settings, *given))
-        rows = kept.get("rows", [])
-        for place in missing(experiment, rows, experiment.SEEDS if seeds is None else seeds):
-            began = time.monotonic()
-            found = experiment.one(*place.values(), settings, *given)
-            keys = keys_of(experiment, place)
-            rows += [as_json(keys | row) for row in (found if isinstance(found, list) else [found])]
-            rows.sort(key=lambda row: order(experiment, row))
-            write_json(output, head | compared | more | {"rows": rows})
-            told = ", ".join(f"{name} {value}" for name, value in keys.items())
-            print(f"{told}: {time.monotonic() - began:.0f} s", flush=True)
+        else:
+            settings = shortened(settings or experiment.SETTINGS, steps)
+            seeds = experiment.SEEDS if seeds is None else seeds
+            fill(experiment, output, head, seeds, settings, Path(folder), inputs)
+
+
+def fill(
+    experiment: ModuleType, output: Path, head: dict, seeds: int, settings: Mapping, folder: Path, inputs: Mapping
+) -> None:
+    """Adds the rows that `output` lacks. head: what the content begins with. folder: for scratch files."""
+    kept, prepare = read_kept(output, name_of(experiment)), getattr(experiment, "prepare", almanac_text)
+    facts, given = prepare(folder, settings, **inputs)
+    compared = as_json(definitions(experiment) | settings | facts)
+    refuse_others(output, kept, compared)
+    more = {name: kept[name] for name in kept if name not in compared and name not in NOT_COMPARED}
+    if not kept and hasattr(experiment, "beside"):
+        more = as_json(experiment.beside(settings, *given))
+    rows = kept.get("rows", [])
+    for place in missing(experiment, rows, seeds):
+        rows += new_rows(experiment, place, settings, given)
+        rows.sort(key=lambda row: order(experiment, row))
+        write_json(output, head | compared | more | {"rows": rows})
+
+
+def new_rows(experiment: ModuleType, place: Mapping, settings: Mapping, given: tuple) -> list[dict]:
+    """The rows of a place, mostly one."""
+    began, keys = time.monotonic(), keys_of(experiment, place)
+    found = experiment.one(*place.values(), settings, *given)
+    told = ", ".join(f"{name} {value}" for name, value in keys.items())
+    print(f"{told}: {time.monotonic() - began:.0f} s", flush=True)
+    return [as_json(keys | row) for row in (found if isinstance(found, list) else [found])]
 
 
 def check_numbers(experiment: ModuleType, seeds: int | None, steps: int | None) -> None:
@@ -97,17 +110,19 @@ def almanac_text(folder: Path, settings: Mapping) -> tuple[dict, tuple]:
 
 def text_facts(text: runs.Text) -> dict:
     """What tells one text, cut into pieces, from another."""
+    parts = [part for corpus in (text.train, text.held_out) for part in (corpus.ids, corpus.sentence_ends,
+                                                                         corpus.document_ends)]  # fmt: skip
     told = {"pieces": len(text.train.ids), "vocabulary": len(text.wordpiece)}
-    prints = fingerprint(text.train.ids, text.held_out.ids)
+    prints = fingerprint(text.wordpiece.pieces, *parts)
     return told | {"unigram_entropy": round(text.unigram_entropy, 4), "fingerprint": prints}
 
 
 def fingerprint(*parts: object) -> str:
-    """Twelve hexadecimal digits that differ when the parts do. parts: arrays of whole numbers, or what prints itself
-    fully, such as questions."""
+    """Twelve hexadecimal digits that differ when the parts do. parts: arrays of numbers, or what prints itself fully,
+    such as questions."""
     digest = hashlib.sha256()
     for part in parts:
-        digest.update(part.astype("<i8").tobytes() if isinstance(part, np.ndarray) else repr(part).encode())
+        digest.update(np.ascontiguousarray(part) if isinstance(part, np.ndarray) else repr(part).encode())
     return digest.hexdigest()[:12]
 
 
