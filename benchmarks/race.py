@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from spanbert_tutorial.ablation import surroundings
+from spanbert_tutorial.experiments.results import surroundings
 
 ROUNDS = 7
 WARM_UP = 5  # on a virtual machine the first steps are slow until the memory they use is really there

@@ -1,5 +1,4 @@
-"""The command line: `python -m spanbert_tutorial pretrain`, `finetune`, `evaluate`, `answer`, `make-questions`,
-`almanac` or `ablate`.
+"""The command line: `python -m spanbert_tutorial COMMAND`; `COMMANDS` says which there are.
 
 Bad input gives one sentence and exit code 2. Chapter: `book/spanbert/pretraining_spanbert`.
 """
@@ -8,53 +7,46 @@ import argparse
 import io
 import sys
 import warnings
-from dataclasses import replace
+from collections.abc import Callable
+from typing import NamedTuple
 
-from spanbert_tutorial.commands import pretrain, squad
+from spanbert_tutorial.commands import almanac, experiment, pretrain, squad
 from spanbert_tutorial.errors import InputError
+
+
+class Command(NamedTuple):
+    """A verb of the command line."""
+
+    help: str
+    add_options: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace], None]
+
+
+COMMANDS = {
+    "pretrain": Command("pre-train a model; without options a tiny SpanBERT on the almanac",
+                        pretrain.add_options, pretrain.pretrain),
+    "finetune": Command("fine-tune a checkpoint on a task: finetune squad", squad.add_finetune_options, squad.finetune),
+    "evaluate": Command("score a fine-tuned model on a task: evaluate squad", squad.add_evaluate_options,
+                        squad.evaluate),
+    "answer": Command("answer a question on a text file", squad.add_answer_options, squad.answer),
+    "make-questions": Command("make questions from text by rule, to fine-tune on first", squad.add_make_options,
+                              squad.make_questions),
+    "experiment": Command("run an experiment of the book again; without a name, list them all",
+                          experiment.add_options, experiment.experiment),
+    "almanac": Command("write the almanac again from its seed", almanac.add_options, almanac.almanac),
+}  # fmt: skip
 
 
 def parser() -> argparse.ArgumentParser:
     """Options of all commands."""
-    purpose = "Pre-train BERT and SpanBERT, fine-tune them, answer questions; make the data of the book again."
-    top = argparse.ArgumentParser(prog="python -m spanbert_tutorial", description=purpose)
-    commands = top.add_subparsers(dest="command", required=True, metavar="command")
-    train = commands.add_parser("pretrain", help="pre-train a model; without options a tiny SpanBERT on the almanac")
-    pretrain.add_options(train)
-    tune = commands.add_parser("finetune", help="fine-tune a checkpoint: finetune squad")
-    squad.add_finetune_options(tune)
-    score = commands.add_parser("evaluate", help="score a fine-tuned model: evaluate squad")
-    squad.add_evaluate_options(score)
-    ask = commands.add_parser("answer", help="answer a question on a text file")
-    squad.add_answer_options(ask)
-    make = commands.add_parser("make-questions", help="make questions from text by rule, to fine-tune on first")
-    squad.add_make_options(make)
-    world = commands.add_parser("almanac", help="write the almanac again from its seed")
-    world.add_argument("--output", required=True, help="folder to write documents and vocabulary to")
-    ablate = commands.add_parser("ablate", help="token against span masking, with and without SBO, over several seeds")
-    ablate.add_argument("--output", required=True, help="JSON file of the results")
-    ablate.add_argument("--seeds", type=int, default=5)
-    ablate.add_argument("--steps", type=int, help="batches of each run")
-    ablate.add_argument("--objectives", nargs="+", help="which to compare (default: mlm, span and span+sbo)")
+    purpose = "Pre-train BERT and SpanBERT, fine-tune them, answer questions; make the data and results of the book."
+    top = argparse.ArgumentParser(prog="python -m spanbert_tutorial", description=purpose,
+                                  epilog="COMMAND --help lists the options of a command.")
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, command in COMMANDS.items():
+        description = f"{command.help[0].upper()}{command.help[1:]}."
+        command.add_options(commands.add_parser(name, help=command.help, description=description))
     return top
-
-
-def almanac_command(options: argparse.Namespace) -> None:
-    """Documents, vocabulary and questions, the same as the shipped ones."""
-    from spanbert_tutorial import runs
-    from spanbert_tutorial.almanac import questions as almanac_questions
-
-    runs.write_almanac(options.output)
-    almanac_questions.write(options.output)
-    print(f"The almanac is in {options.output}.")
-
-
-def ablate_command(options: argparse.Namespace) -> None:
-    from spanbert_tutorial import ablation
-    from spanbert_tutorial.runs import RUNS
-
-    run = replace(RUNS["tiny"], steps=options.steps) if options.steps else RUNS["tiny"]
-    ablation.run_all(options.output, options.seeds, run, options.objectives or ablation.OBJECTIVES)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -63,11 +55,8 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stdout.reconfigure(errors="backslashreplace")
     warnings.showwarning = lambda message, *_, **__: print(f"warning: {message}", file=sys.stderr)
     options = parser().parse_args(arguments)
-    commands = {"pretrain": pretrain.pretrain, "finetune": squad.finetune, "evaluate": squad.evaluate,
-                "answer": squad.answer, "make-questions": squad.make_questions, "almanac": almanac_command,
-                "ablate": ablate_command}
     try:
-        commands[options.command](options)
+        COMMANDS[options.command].run(options)
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

@@ -1,91 +1,19 @@
-"""What happens inside a model when its loss leaves the unigram entropy, and what shortens the wait. Chapter:
-`book/bert/pretraining`.
+"""Looking inside a model when its loss leaves the unigram entropy. Chapter: `book/bert/pretraining`.
 
-`python -m spanbert_tutorial.plateau --output FILE` trains a tiny model under each of `SETTINGS` with several seeds.
-Seeds are paired: the same seed gives every setting the same masks and, with the same batch size, the same batches.
+What shortens the wait was tried by the experiment `leaving_the_plateau`.
 """
 
-import argparse
-import json
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from spanbert_tutorial import ablation, runs
 from spanbert_tutorial.bert import BertEncoder
-from spanbert_tutorial.checkpoints import check_output
-from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.masking import MaskingScheme
 from spanbert_tutorial.pretraining import PretrainingModel
 from spanbert_tutorial.wordpiece import WordPiece
-
-GAP = 1.0  # nats below the unigram entropy that count as having left
-
-# What each setting changes in a run of the book: tiny, token masking, 3e-3 after a warm-up of 0.1, start 0.06,
-# sinusoidal positions, batch 32.
-SETTINGS = {
-    "as in the book": {},
-    "no sinusoids": {"sinusoidal_positions": False},
-    "start 0.02": {"initializer_range": 0.02},
-    "peak 1e-3": {"peak_learning_rate": 1e-3},
-    "no warm-up": {"warmup": 0.0},
-    "warm-up of 0.4": {"warmup": 0.4},
-    "half the batch": {"batch_size": 16},
-    "half, twice the steps": {"batch_size": 16, "steps": 2_000},  # as much text as the book's run
-    "short blocks": {"length": 24, "batch_size": 64},  # twice the blocks, two thirds of the pieces
-    "short blocks, half": {"length": 24},  # half as many: as many blocks as the book's run
-}
-
-
-def setting(name: str, seed: int, steps: int = 1_000) -> runs.Run:
-    """The run of a setting and a seed. Raises InputError when there is no such setting."""
-    if name not in SETTINGS:
-        raise InputError(f'the setting "{name}" is unknown: use one of {", ".join(SETTINGS)}.')
-    return replace(runs.Run(objective="mlm", steps=steps, seed=seed), **SETTINGS[name])
-
-
-LIVE = setting("short blocks", seed=0, steps=600)  # the run that the chapter repeats
-LIVE_TOLERANCE = 0.25  # nats, on another machine; in the fall bf16 and float32 were up to 0.104 apart
-
-
-def left_after(curve: Sequence[float], every: int, entropy: float) -> int | None:
-    """The step at which a loss curve, means over `every` steps, first lies `GAP` below the unigram entropy, or None."""
-    below = np.flatnonzero(np.asarray(curve) < entropy - GAP)
-    return int(below[0] + 1) * every if len(below) else None
-
-
-def run_all(output: str | Path, seeds: int, steps: int) -> None:
-    """The chapter's live run, then each setting with every seed, on the almanac. `output` is written whole after each
-    run, so a stopped command goes on where it was. Raises InputError when it holds runs of other settings."""
-    output = check_output(output) if not Path(output).exists() else Path(output)
-    before = json.loads(output.read_text(encoding="utf-8")) if output.exists() else {}
-    live, kept = before.get("live"), before.get("rows", [])
-    if any(runs.Run(**row["run"]) != setting(row["setting"], row["run"]["seed"], steps) for row in kept):
-        raise InputError(f"{output} holds runs of other settings: give another --output.")
-    done = {(row["setting"], row["run"]["seed"]) for row in kept}
-    with TemporaryDirectory() as scratch:
-        text = runs.open_text("almanac", scratch)
-        live = live or ablation.one(LIVE, text)
-        for seed, name in [(seed, name) for seed in range(seeds) for name in SETTINGS if (name, seed) not in done]:
-            row = ablation.one(setting(name, seed, steps), text)
-            left = left_after(row["curve"]["mlm"], ablation.CURVE_EVERY, text.unigram_entropy)
-            kept.append({"setting": name, "left_after": left} | row)
-            print(f"seed {seed}, {name}: left after {left}, {row['held_out']['token']}", flush=True)
-            ablation.write_whole(output, results(live, kept, text, seeds, steps))
-
-
-def results(live: dict, kept: list[dict], text: runs.Text, seeds: int, steps: int) -> dict:
-    """The content of the results file."""
-    command = f"python -m spanbert_tutorial.plateau --output FILE --seeds {seeds} --steps {steps}"
-    head = {"command": command, "surroundings": ablation.surroundings(), "curve_tolerance": LIVE_TOLERANCE, "gap": GAP}
-    entropy = round(text.unigram_entropy, 4)
-    return {**head, "unigram_entropy": entropy, "curve_every": ablation.CURVE_EVERY, "live": live, "rows": kept}
 
 
 @dataclass(frozen=True)
@@ -186,21 +114,3 @@ class NeighbourCounts:
             return both
         a, b = np.searchsorted(self.outer, left * self.vocabulary + right + np.arange(2))
         return self.lean(np.bincount(self.middle[a:b], minlength=self.vocabulary), both)
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """The command of the kept experiment; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m spanbert_tutorial.plateau", description=__doc__.splitlines()[0])
-    parser.add_argument("--output", required=True, help="JSON file of the results")
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--steps", type=int, default=1_000, help="batches of each run")
-    try:
-        run_all(**vars(parser.parse_args(arguments)))
-    except InputError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -13,7 +13,7 @@ from spanbert_tutorial import runs
 from spanbert_tutorial.batches import PretrainingData
 from spanbert_tutorial.bert import BertEncoder, EncoderConfig, MaskedLanguageModelHead, NextSentenceHead
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.experiments import albert_sharing, albert_sop
+from spanbert_tutorial.experiments import albert_sharing, albert_sop, grid
 from spanbert_tutorial.objectives import Objective
 from spanbert_tutorial.relatives.albert import (
     SHARING,
@@ -303,11 +303,11 @@ def test_all_kinds_of_sharing_start_alike(text):
 
 def test_a_stopped_experiment_goes_on(tmp_path, monkeypatch, text):
     output, short = tmp_path / "sharing.json", replace(albert_sharing.RUN, steps=2, batch_size=4)
-    monkeypatch.setattr(albert_sharing, "SHARING", ("all", "none"))
+    monkeypatch.setattr(albert_sharing, "ARMS", ("all", "none"))
     monkeypatch.setattr(runs, "held_out", lambda *_: {"token": {"loss": 1.0}})
     monkeypatch.setattr(runs, "open_text", lambda *_: text)
     for seeds in (1, 2):
-        albert_sharing.run_all(output, seeds, short, short)
+        grid.run(albert_sharing, output, seeds, settings=albert_sharing.SETTINGS | {"start": short})
     rows = json.loads(output.read_text())["rows"]
     assert [(row["sharing"], row["seed"]) for row in rows] == [(s, n) for n in (0, 1) for s in ("all", "none")]
     assert rows[0]["in_layers"] * 2 == rows[1]["in_layers"]
@@ -340,9 +340,11 @@ def test_shared_pieces_do_not_know_the_order(pairs):
 def test_each_model_is_asked_both_questions(tmp_path, monkeypatch, text):
     short, output = replace(albert_sop.START, steps=2), tmp_path / "sop.json"
     monkeypatch.setattr(runs, "open_text", lambda *_: replace(text, train=text.held_out))
-    monkeypatch.setattr(albert_sop, "PROBED", 64)
+    settings = {"start": short, "task": short, "probed": 64}
     for _ in range(2):  # the second time nothing is left to do
-        albert_sop.run_all(output, 1, short, short)
+        grid.run(albert_sop, output, 1, settings=settings)
+    with pytest.raises(InputError, match="probed: 64 there, 65 now"):
+        grid.run(albert_sop, output, 1, settings=settings | {"probed": 65})
     content = json.loads(output.read_text())
     assert [row["trained"] for row in content["rows"]] == ["none", "NSP", "SOP"]
     for row in content["rows"]:

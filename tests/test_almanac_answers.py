@@ -28,27 +28,27 @@ def parts() -> dict[str, list[squad.Question]]:
 def test_a_row_holds_all_arms_with_their_figures(parts, monkeypatch):
     monkeypatch.setenv("SPANBERT_TUTORIAL_STATIC", "1")
     monkeypatch.setattr(almanac_answers, "ASKED_AGAIN", 4)
-    settings = replace(almanac_answers.SETTINGS, epochs=1.0)
-    row, again = (almanac_answers.one(3, parts, settings) for _ in range(2))
-    assert row == again and row["seed"] == 3
+    settings = almanac_answers.SETTINGS | {"settings": replace(almanac_answers.FINE_TUNING, epochs=1.0)}
+    row, again = (almanac_answers.one(3, settings, parts) for _ in range(2))
+    assert row == again
     share = sum(bool(question.answers) for question in parts["test"]) / len(parts["test"])
     for name in ARMS:
         found = row[name]
         assert set(found["auc"]) == set(CATEGORIES) and all(0 <= value <= 1 for value in found["auc"].values())
         assert set(found["answered"]) == {"", *almanac_answers.WORDS}
-        assert found["f1"] == pytest.approx(share * found["HasAns_f1"] + (1 - share) * found["NoAns_f1"])
+        assert found["f1"] == pytest.approx(share * found["HasAns_f1"] + (1 - share) * found["NoAns_f1"], abs=1e-3)
         assert found["forced"] >= found["HasAns_f1"]
         assert 0 < found["same_wording"] < 1
         counts = Counter(question.category or "answerable" for question in parts["test"])
         whole = sum(found["by_category"][kind] * count for kind, count in counts.items())
-        assert whole / len(parts["test"]) == pytest.approx(found["f1"])
+        assert whole / len(parts["test"]) == pytest.approx(found["f1"], abs=1e-3)
 
 
 def test_where_only_the_head_learns_the_encoder_stays_as_it_is(parts, monkeypatch):
     monkeypatch.setenv("SPANBERT_TUTORIAL_STATIC", "1")
     shipped, wordpiece = load_checkpoint(data_path("checkpoints", "spanbert-tiny"))[:2]
     moved = {}
-    for name, (encoder, chosen) in almanac_answers.arms(0, almanac_answers.SETTINGS).items():
+    for name, (encoder, chosen) in almanac_answers.arms(0, almanac_answers.FINE_TUNING).items():
         before = {key: weight.clone() for key, weight in encoder.state_dict().items()}
         answerer, _ = fine_tune(encoder, wordpiece, parts["train"], replace(chosen, epochs=3))
         after = answerer.model.encoder.state_dict()

@@ -11,11 +11,12 @@ import pytest
 import torch
 from chapter_cells import PAPERS, breaks, cells, kept, swapped
 
-from spanbert_tutorial import directions, plateau, runs
+from spanbert_tutorial import directions, runs
 from spanbert_tutorial.bert import EncoderConfig
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.engine.loop import Recipe
-from spanbert_tutorial.experiments import continued
+from spanbert_tutorial.experiments import leaving_the_plateau
+from spanbert_tutorial.experiments import results as kept_results
 
 matplotlib.use("Agg")
 
@@ -46,7 +47,7 @@ def test_the_bias_finds_the_frequencies(text):
 def settings() -> dict:
     """What the cell on the ten settings is given."""
     rows = sorted(kept("leaving_the_plateau.json")["rows"], key=lambda row: row["run"]["seed"])
-    chosen = {name: [row for row in rows if row["setting"] == name] for name in plateau.SETTINGS}
+    chosen = {name: [row for row in rows if row["setting"] == name] for name in leaving_the_plateau.ARMS}
     final = {name: [row["held_out"]["token"]["mlm"] for row in of] for name, of in chosen.items()}
     left_after = {name: [row["left_after"] for row in of] for name, of in chosen.items()}
 
@@ -54,8 +55,8 @@ def settings() -> dict:
         warmup, steps = recipe.warmup_steps, recipe.steps
         return recipe.peak_learning_rate * min(done / warmup, (steps - done) / (steps - warmup))
 
-    return {"final": final, "left_after": left_after, "plateau": plateau, "plt": plt, "np": np, "Recipe": Recipe,
-            "rate": rate}  # fmt: skip
+    return {"final": final, "left_after": left_after, "leaving_the_plateau": leaving_the_plateau, "plt": plt, "np": np,
+            "Recipe": Recipe, "rate": rate}  # fmt: skip
 
 
 def test_the_family_of_the_ten_settings():
@@ -132,9 +133,9 @@ def test_a_masked_model_is_no_writer(monkeypatch):
 def test_the_six_differences_of_the_shares():
     source, results = cells("bert/masking", "apart_from = family("), kept("masking_mini.json")
     variants, shown = ["80/10/10", "100/0/0", "80/20/0"], ["mask", "same", "random"]
-    figures = {(variant, place, name): continued.column(results, "shown", place, name, variant=variant)
+    figures = {(variant, place, name): kept_results.column(results, "shown", place, name, variant=variant)
                for variant in variants for place in shown for name in ("loss", "accuracy")}  # fmt: skip
-    exec("from itertools import product\nfrom spanbert_tutorial.ablation import family", given := {})
+    exec("from itertools import product\nfrom spanbert_tutorial.experiments.results import family", given := {})
     given |= {"np": np, "figures": figures, "variants": variants, "shown": shown,
               "frozen": {"80_10_10": 94.9, "100_0_0": 94.0}}  # fmt: skip
     assert not breaks(source, given)

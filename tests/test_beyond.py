@@ -16,7 +16,7 @@ from spanbert_tutorial import runs
 from spanbert_tutorial.bert import EncoderConfig
 from spanbert_tutorial.directions import attention_pattern, twin_states
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.experiments import beyond_ways
+from spanbert_tutorial.experiments import beyond_ways, grid
 from spanbert_tutorial.objectives import Objective
 from spanbert_tutorial.pretraining import PretrainingModel
 from spanbert_tutorial.relatives import beyond, systems
@@ -359,21 +359,20 @@ def test_left_means_left(text):
 
 
 def test_a_stopped_experiment_goes_on(text, questions, tmp_path, monkeypatch):
-    for name, value in {"TRIED": 1, "CURVE_EVERY": 1}.items():
-        monkeypatch.setattr(beyond_ways, name, value)
+    monkeypatch.setattr(beyond_ways, "TRIED", 1)
     monkeypatch.setattr(runs, "open_text", lambda *_: text)
     monkeypatch.setattr(beyond_ways, "new_sentences", lambda *_: questions[:3])
-    monkeypatch.setattr(beyond_ways, "START", replace(beyond_ways.START, batch_size=4))
+    settings = beyond_ways.SETTINGS | {"start": replace(beyond_ways.START, batch_size=4, steps=2), "sentences": 3}
     output = tmp_path / "ways.json"
-    beyond_ways.run_all(output, seeds=1, steps=2, sentences=3)
+    grid.run(beyond_ways, output, seeds=1, settings=settings)
     whole = json.loads(output.read_text(encoding="utf-8"))
     assert [row["way"] for row in whole["rows"]] == list(beyond_ways.WAYS) and whole["sentences"] == 3
-    assert set(whole["shipped"]) == {"gaps", "told_apart", "copying"} and len(whole["short"]["curve"]) == 2
+    assert set(whole["shipped"]) == {"gaps", "told_apart", "copying"} and len(whole["short"]["curve"]) == 1
     output.write_text(json.dumps({**whole, "rows": whole["rows"][:1]}), encoding="utf-8")
     again = []
     untrained = runs.new_model(beyond_ways.START, text).eval()
     monkeypatch.setattr(beyond_ways, "trained", lambda way, *_: again.append(way) or (untrained, [7.0, 6.0]))
-    beyond_ways.run_all(output, seeds=1, steps=2, sentences=3)
+    grid.run(beyond_ways, output, seeds=1, settings=settings)
     there = json.loads(output.read_text(encoding="utf-8"))
     assert again == list(beyond_ways.WAYS[1:]) and there["rows"][0] == whole["rows"][0] and len(there["rows"]) == 3
     assert there["short"] == whole["short"]

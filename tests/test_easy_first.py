@@ -6,9 +6,10 @@ from dataclasses import replace
 import pytest
 
 from spanbert_tutorial import almanac
-from spanbert_tutorial.experiments import easy_first
+from spanbert_tutorial.__main__ import main
+from spanbert_tutorial.experiments import easy_first, grid
 
-TOY = replace(easy_first.RUN, size="tiny", steps=4, batch_size=4)
+TOY = easy_first.SETTINGS | {"run": replace(easy_first.RUN, size="tiny", steps=4, batch_size=4), "vocab_size": 500}
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +23,7 @@ def corpus(tmp_path_factory):
 @pytest.fixture(scope="module")
 def output(corpus, tmp_path_factory):
     path = tmp_path_factory.mktemp("results") / "easy.json"
-    easy_first.run_all(str(corpus), path, 1, TOY, pieces=500)
+    grid.run(easy_first, path, 1, settings=TOY, corpus=corpus)
     return path
 
 
@@ -36,7 +37,7 @@ def test_every_arm_has_the_same_budget_and_a_first_stage_its_half(output):
 def test_arms_differ_and_a_seed_repeats(corpus, output, tmp_path):
     rows = json.loads(output.read_text(encoding="utf-8"))["rows"]
     assert len({row["held_out"]["mlm"] for row in rows}) == len(rows)
-    easy_first.run_all(str(corpus), tmp_path / "again.json", 1, TOY, pieces=500)
+    grid.run(easy_first, tmp_path / "again.json", 1, settings=TOY, corpus=corpus)
     again = json.loads((tmp_path / "again.json").read_text(encoding="utf-8"))["rows"]
     assert [row["held_out"] for row in again] == [row["held_out"] for row in rows]
 
@@ -46,12 +47,12 @@ def test_a_stopped_command_runs_only_what_is_missing(corpus, output):
     content["rows"] = content["rows"][:-1]
     content["rows"][0]["seconds"] = -1  # to be recognised
     output.write_text(json.dumps(content), encoding="utf-8")
-    easy_first.run_all(str(corpus), output, 1, TOY, pieces=500)
+    grid.run(easy_first, output, 1, settings=TOY, corpus=corpus)
     rows = json.loads(output.read_text(encoding="utf-8"))["rows"]
     assert len(rows) == len(easy_first.ARMS) and rows[0]["seconds"] == -1 and rows[-1]["seconds"] >= 0
 
 
 def test_a_corpus_that_is_not_there_is_named(tmp_path, capsys):
     command = ["--corpus", str(tmp_path / "no.txt"), "--output", str(tmp_path / "out.json")]
-    assert easy_first.main(command) == 2
+    assert main(["experiment", "easy_first", *command]) == 2
     assert "no.txt" in capsys.readouterr().err

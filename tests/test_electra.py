@@ -15,7 +15,7 @@ from spanbert_tutorial.bert import BertEncoder, EncoderConfig
 from spanbert_tutorial.corpora import encode_corpus
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.experiments import electra_mini
+from spanbert_tutorial.experiments import electra_mini, grid
 from spanbert_tutorial.objectives import Objective
 from spanbert_tutorial.pretraining import PretrainingModel
 from spanbert_tutorial.relatives.electra import (
@@ -396,13 +396,16 @@ def test_detection_counts(text, monkeypatch):
 def test_a_stopped_experiment_goes_on(text, tmp_path, monkeypatch):
     monkeypatch.setattr(electra_mini, "measured", lambda encoder, text, seed, mentions: {"x": 0.123456})
     monkeypatch.setattr(electra_mini.tasks, "town_mentions", lambda documents, pieces: [])
-    ran, original = [], electra_mini.row
-    monkeypatch.setattr(electra_mini, "row", lambda arm, begin, *rest: ran.append((arm, begin)) or
-                        original(arm, begin, *rest))  # fmt: skip
+    monkeypatch.setattr(runs, "open_text", lambda *_: text)
+    ran, original = [], electra_mini.train
+    monkeypatch.setattr(electra_mini, "train", lambda *asked: ran.append(asked[:2]) or original(*asked))
     output, first = tmp_path / "results.json", ("untrained", "scratch")
-    electra_mini.run_all(output, text, 1, [first], RUN, RUN, RUN)
-    electra_mini.run_all(output, text, 1, [first, ("arg-max", "start")], RUN, RUN, RUN)
-    assert ran == [first, ("arg-max", "start")]
+    settings = electra_mini.SETTINGS | {"scratch": RUN, "go_on": RUN}
+    monkeypatch.setattr(electra_mini, "ARMS", (first,))
+    grid.run(electra_mini, output, 1, settings=settings)
+    monkeypatch.setattr(electra_mini, "ARMS", (first, ("mlm", "start"), ("arg-max", "start")))
+    grid.run(electra_mini, output, 1, settings=settings)
+    assert ran == [first, ("mlm", "scratch"), ("mlm", "start"), ("arg-max", "start")]  # one start for both
     kept = json.loads(output.read_text())
     assert electra_mini.column(kept, "arg-max", "start", "tasks", "x") == [0.1235]
     assert np.isfinite(electra_mini.column(kept, "arg-max", "start", "curve", "rtd")[0]).all()

@@ -8,14 +8,16 @@ import numpy as np
 import pytest
 import torch
 
-from spanbert_tutorial import almanac, corpora, runs
+from spanbert_tutorial import almanac, runs
 from spanbert_tutorial.batches import PretrainingData
 from spanbert_tutorial.bert import EncoderConfig
 from spanbert_tutorial.context_free import context_free
-from spanbert_tutorial.corpora import encode_corpus
+from spanbert_tutorial.corpora import encode_corpus, split_sentences
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.experiments import boundary_probe, masking_mini, two_gaps
-from spanbert_tutorial.experiments.continued import column, go_on, rounded, with_shares
+from spanbert_tutorial.engine.loop import History
+from spanbert_tutorial.experiments import boundary_probe, grid, masking_mini, two_gaps
+from spanbert_tutorial.experiments.boundary_probe import go_on
+from spanbert_tutorial.experiments.masking_mini import with_shares
 from spanbert_tutorial.experiments.names import Block, Name, named_blocks, with_specials
 from spanbert_tutorial.objectives import Objective
 from spanbert_tutorial.pretraining import PretrainingModel
@@ -36,7 +38,7 @@ def some():
 
 @pytest.fixture(scope="module")
 def text(wordpiece, some, tmp_path_factory):
-    sentences = [corpora.split_sentences(document["text"]) for document in some]
+    sentences = [split_sentences(document["text"]) for document in some]
     folder = tmp_path_factory.mktemp("text")
     parts = [encode_corpus(sentences, wordpiece.encode_many, len(wordpiece), folder / name) for name in "ab"]
     return runs.Text(*parts, wordpiece)
@@ -156,17 +158,11 @@ def test_both_arms_go_on_from_the_same_weights_with_the_same_masks(text):
     start, _ = with_shares(RUN, text, (0.8, 0.1))
     before = [weight.clone() for weight in start.parameters()]
     losses = {}
-    for arm in boundary_probe.ARMS:
+    for arm in boundary_probe.GOING_ON:
         run = runs.Run(objective=arm, steps=1, batch_size=4)
         losses[arm] = go_on(start, run, text)[1].losses["mlm"][0]
     assert losses["span"] == pytest.approx(losses["span+sbo"], abs=1e-4)
     assert all(torch.equal(a, b) for a, b in zip(before, start.parameters(), strict=True))
-
-
-def test_kept_figures_come_back_by_seed():
-    rows = [{"arm": arm, "seed": s, "part": {"x": s + 0.1}} for s in (1, 0) for arm in "ab"]
-    assert column({"rows": rows}, "part", "x", arm="b") == [0.1, 1.1]
-    assert rounded({"a": [0.123456, 2], "b": "c"}) == {"a": [0.1235, 2], "b": "c"}
 
 
 # --- what is measured ---
@@ -225,19 +221,44 @@ def test_the_probe_reads_the_two_neighbours_and_never_the_edge(wordpiece, some):
     assert torch.equal(outside.long(), torch.stack([names.ids[row, first - 1], names.ids[row, last + 1]], 1))
 
 
-# --- commands and kept results ---
+# --- kept results, and one row of each run again ---
 
 
-@pytest.mark.parametrize("module", [masking_mini, boundary_probe])
-def test_the_command_refuses_an_output_that_exists(module, tmp_path, capsys):
-    there = tmp_path / "there.json"
-    there.write_text("{}")
-    assert module.main(["--output", str(there)]) == 2
-    assert "exists" in capsys.readouterr().err
+def test_an_untrained_row_comes_out_again(wordpiece):
+    """The row of the probe that needs no training, with seed 1."""
+    kept = json.loads(data_path("results", "boundary_probe.json").read_text(encoding="utf-8"))
+    fit, test = boundary_probe.examples(wordpiece)
+    untrained = runs.new_model(replace(boundary_probe.START, seed=1), runs.Text(None, None, wordpiece)).encoder
+    model = SimpleNamespace(encoder=untrained)
+    found = boundary_probe.one("untrained", 1, {}, lambda *_: (model, History()), fit, test)
+    (row,) = [row for row in kept["rows"] if (row["arm"], row["seed"]) == ("untrained", 1)]
+    for place, wanted in row["probe"].items():
+        assert found["probe"][place] == pytest.approx(wanted, abs=0.02)
 
 
-@pytest.mark.parametrize("name", ["masking_mini", "boundary_probe"])
-def test_kept_results_name_command_versions_and_five_seeds(name):
-    kept = json.loads(data_path("results", f"{name}.json").read_text(encoding="utf-8"))
-    assert name in kept["command"] and {"torch", "device", "threads"} <= set(kept["surroundings"])
-    assert {row["seed"] for row in kept["rows"]} == set(range(5))
+def test_all_arms_of_a_seed_share_one_start(text, wordpiece, tmp_path, monkeypatch):
+    """Nothing is trained twice, and with shuffled labels the probe reads the model of the boundary objective."""
+    trained, original, names = [], runs.pretrain, boundary_probe.examples(wordpiece)
+    monkeypatch.setattr(runs, "pretrain", lambda run, text: trained.append(run.seed) or original(run, text))
+    monkeypatch.setattr(runs, "open_text", lambda *_: text)
+    monkeypatch.setattr(boundary_probe, "examples", lambda wordpiece: names)
+    settings = boundary_probe.SETTINGS | {"start": RUN, "go_on": RUN}
+    grid.run(boundary_probe, tmp_path / "probe.json", seeds=2, settings=settings)
+    kept = json.loads((tmp_path / "probe.json").read_text(encoding="utf-8"))
+    assert trained == [0, 1] and [row["arm"] for row in kept["rows"]] == 2 * list(boundary_probe.ARMS)
+    assert [len(row["curve"]) for row in kept["rows"][:5]] == [0, 1, 1, 1, 0] and kept["tested_on"] == 1_214
+
+
+def test_each_share_is_trained_and_measured(text, tmp_path, monkeypatch):
+    monkeypatch.setattr(runs, "open_text", lambda *_: text)
+    settings = masking_mini.SETTINGS | {"start": RUN}
+    grid.run(masking_mini, tmp_path / "shares.json", seeds=1, settings=settings)
+    kept = json.loads((tmp_path / "shares.json").read_text(encoding="utf-8"))
+    assert [row["variant"] for row in kept["rows"]] == list(masking_mini.ARMS) and kept["hidden_names"] == 1_000
+    assert kept["short"]["run"]["steps"] == 3 and set(kept["rows"][0]["shown"]) == set(masking_mini.SHOWN)
+
+
+@pytest.mark.parametrize("experiment", [masking_mini, boundary_probe])
+def test_kept_results_have_five_seeds(experiment):
+    kept = json.loads(data_path("results", f"{grid.name_of(experiment)}.json").read_text(encoding="utf-8"))
+    assert {row["seed"] for row in kept["rows"]} == set(range(5)) == set(range(experiment.SEEDS))

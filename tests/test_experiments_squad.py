@@ -8,8 +8,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from spanbert_tutorial.__main__ import main
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.experiments import negatives, squad_real
+from spanbert_tutorial.experiments import grid, squad_negatives, squad_real
 from spanbert_tutorial.tasks import real_questions
 from spanbert_tutorial.tasks.squad import Answer, Question
 from spanbert_tutorial.tasks.squad_files import write
@@ -45,33 +46,34 @@ def test_where_abstaining_is_best_nothing_is_answered():
 def test_a_stopped_run_goes_on_where_it_was(tmp_path, monkeypatch):
     asked = []
 
-    def runs_of(name, seed, data, models):
+    def one(name, seed, settings, data, models):
         asked.append((name, seed))
         if len(asked) == 3:
             raise KeyboardInterrupt
-        return [{"start": name, "seed": seed, "score": {"f1": 1.0}}]
+        return [{"task": task, "score": {"f1": 1.0}} for task in ("squad1", "squad2")]
 
-    monkeypatch.setattr(squad_real, "runs_of", runs_of)
+    monkeypatch.setattr(squad_real, "one", one)
     monkeypatch.setattr(squad_real, "all_questions", lambda folder: {"squad1 test": TEST})
     monkeypatch.setattr(squad_real, "baselines", lambda data: {})
     output, made, easy = (tmp_path / f"{name}.json" for name in ("squad", "made", "easy"))
     write(made, TEST, "made")
     write(easy, TEST[:1], "easy")
+    inputs = {"data": tmp_path, "easy": easy, "made": made, "models": tmp_path}
     with pytest.raises(KeyboardInterrupt):
-        squad_real.run_all(tmp_path, easy, made, tmp_path, output, 1)
-    assert len(json.loads(output.read_text())["rows"]) == 2
-    squad_real.run_all(tmp_path, easy, made, tmp_path, output, 1)
+        grid.run(squad_real, output, 1, **inputs)
+    assert len(json.loads(output.read_text())["rows"]) == 4
+    grid.run(squad_real, output, 1, **inputs)
     assert json.loads(output.read_text())["questions"]["made train"] == [3, 1]
     rows = json.loads(output.read_text())["rows"]
-    assert [row["start"] for row in rows] == list(squad_real.STARTS)
+    assert [row["start"] for row in rows[::2]] == list(squad_real.STARTS)
     assert asked[2:] == [("new weights", 0)] * 2
     write(made, TEST[:2], "made")
-    with pytest.raises(InputError, match="runs on other questions"):
-        squad_real.run_all(tmp_path, easy, made, tmp_path, output, 1)
+    with pytest.raises(InputError, match=r"other settings \(questions, made train: \[3, 1\] there, \[2, 0\] now"):
+        grid.run(squad_real, output, 1, **inputs)
     write(made, TEST, "made")
     monkeypatch.setitem(squad_real.STAGES, "made", squad_real.STAGES["made"] * 2)
-    with pytest.raises(InputError, match="in other stages"):
-        squad_real.run_all(tmp_path, easy, made, tmp_path, output, 1)
+    with pytest.raises(InputError, match=r"other settings \(stages, made"):
+        grid.run(squad_real, output, 1, **inputs)
 
 
 def test_one_head_goes_through_all_stages(tmp_path, monkeypatch):
@@ -87,14 +89,14 @@ def test_one_head_goes_through_all_stages(tmp_path, monkeypatch):
     monkeypatch.setattr(squad_real, "fine_tune_in_stages", stages)
     monkeypatch.setattr(squad_real, "scored", lambda *_: {"f1": 1.0})
     data = {f"{task} {part}": TEST for task in squad_real.STAGES for part in ("train", "test")}
-    rows = squad_real.runs_of("bert-mini", 1, data, tmp_path)
+    rows = squad_real.one("bert-mini", 1, squad_real.SETTINGS, data, tmp_path)
     assert [row["task"] for row in rows] == ["easy", "made", "squad1", "squad2"] == list(squad_real.STAGES)
     assert started == ["encoder", model, model, model]
 
 
 def test_a_missing_folder_is_named(tmp_path, capsys):
     options = [f"--{name}={tmp_path}" for name in ("data", "easy", "made", "models")]
-    assert squad_real.main([*options, f"--output={tmp_path / 'out.json'}"]) == 2
+    assert main(["experiment", "squad_real", *options, f"--output={tmp_path / 'out.json'}"]) == 2
     assert "does not exist" in capsys.readouterr().err
 
 
@@ -102,12 +104,12 @@ def test_the_auc_by_sorting_equals_the_plain_one():
     rng = np.random.default_rng(0)
     for _ in range(20):
         having, without = rng.integers(0, 6, 13), rng.integers(1, 7, 8)
-        assert negatives.fast_auc(having, without) == pytest.approx(auc(having, without))
+        assert squad_negatives.fast_auc(having, without) == pytest.approx(auc(having, without))
 
 
 def test_worthless_null_odds_find_no_kind():
     questions = [question(str(i), f"Name{i}" if i % 2 else "", f"title {i // 4}") for i in range(16)]
-    table = negatives.compare(questions, lambda group: [0.0] * len(group))
+    table = squad_negatives.compare(questions, lambda group: [0.0] * len(group))
     assert {row["auc"] for row in table.values()} == {0.5} and len(table) >= 3
     assert table["written"]["interval"] == [0.5, 0.5]
 

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 import torch
 
+from spanbert_tutorial.__main__ import main
 from spanbert_tutorial.bert import BertEncoder, EncoderConfig
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.experiments import made_first, squad_real
+from spanbert_tutorial.experiments import grid, made_first, squad_real
 from spanbert_tutorial.tasks.squad import read
 from spanbert_tutorial.tasks.squad_files import write
 from spanbert_tutorial.wordpiece import WordPiece
@@ -29,7 +30,7 @@ GROUPS = {"real": QUESTIONS[:40], "made": QUESTIONS[50:80], "easy": QUESTIONS[80
 
 @pytest.mark.parametrize("arm", made_first.ARMS)
 def test_both_arms_read_the_same_number_of_pieces(arm):
-    row = made_first.one(arm, 0, *tiny(), GROUPS, pieces=16_384)
+    row = made_first.trained(arm, 0, *tiny(), GROUPS, pieces=16_384)
     assert [stage["questions"] for stage in row["stages"]] == [name for name, _, _ in made_first.ARMS[arm]]
     read_pieces = sum(stage["steps"] * stage["settings"]["batch_size"] * stage["settings"]["length"]
                       for stage in row["stages"])
@@ -40,24 +41,28 @@ def test_both_arms_read_the_same_number_of_pieces(arm):
 def test_a_stopped_command_goes_on_and_seeds_repeat(tmp_path, monkeypatch):
     monkeypatch.setattr(made_first, "split", lambda folder: (QUESTIONS[:40], QUESTIONS[40:50]))
     monkeypatch.setattr(squad_real, "start", tiny)
-    monkeypatch.setattr(made_first.one, "__defaults__", (2_000,))
     output, *files = (tmp_path / f"{name}.json" for name in ("first", "easy", "made"))
     for file in files:
         write(file, GROUPS[file.stem], "made")
-    made_first.run_all(tmp_path, *files, output, 1)
+    settings = made_first.SETTINGS | {"pieces": 2_000}
+    inputs = {"data": tmp_path} | {file.stem: file for file in files}
+    grid.run(made_first, output, 1, settings=settings, **inputs)
     first = json.loads(output.read_text(encoding="utf-8"))
     assert [row["arm"] for row in first["rows"]] == list(made_first.ARMS)
     output.write_text(json.dumps({**first, "rows": first["rows"][1:]}), encoding="utf-8")
-    made_first.run_all(tmp_path, *files, output, 1)
+    grid.run(made_first, output, 1, settings=settings, **inputs)
     again = json.loads(output.read_text(encoding="utf-8"))["rows"]
-    assert again == first["rows"][1:] + first["rows"][:1]
-    monkeypatch.setattr(made_first, "PIECES", 1)
+    assert again == first["rows"]
     with pytest.raises(InputError, match="of other settings"):
-        made_first.run_all(tmp_path, *files, output, 1)
+        grid.run(made_first, output, 1, settings=settings | {"pieces": 1}, **inputs)
+    write(files[0], GROUPS["made"], "easy")
+    with pytest.raises(InputError, match=r"of other settings \(fingerprint"):
+        grid.run(made_first, output, 1, settings=settings, **inputs)
 
 
 def test_a_missing_folder_is_named(tmp_path, capsys):
-    assert made_first.main([f"--{name}={tmp_path / name}" for name in ("data", "easy", "made", "output")]) == 2
+    options = [f"--{name}={tmp_path / name}" for name in ("data", "easy", "made", "output")]
+    assert main(["experiment", "made_first", *options]) == 2
     assert "does not exist" in capsys.readouterr().err
 
 

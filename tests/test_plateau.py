@@ -1,16 +1,19 @@
-"""Looking inside a run, counting neighbours, and an experiment that survives a stop."""
+"""Looking inside a run, counting neighbours, and what shortens the wait."""
 
 import json
 from dataclasses import asdict
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
-from spanbert_tutorial import ablation, plateau, runs
+from spanbert_tutorial import plateau, runs
 from spanbert_tutorial.bert import BertEncoder, EncoderConfig
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.experiments import grid
+from spanbert_tutorial.experiments import leaving_the_plateau as leaving
 from spanbert_tutorial.objectives import Objective
 from spanbert_tutorial.pretraining import PretrainingModel
 
@@ -100,49 +103,51 @@ def test_neighbours_are_counted():
 
 
 def test_left_after_by_hand():
-    assert plateau.left_after([6.0, 5.1, 4.9, 4.0], 25, entropy=6.0) == 75
-    assert plateau.left_after([6.0, 5.0], 25, entropy=6.0) is None
+    assert leaving.left_after([6.0, 5.1, 4.9, 4.0], 25, entropy=6.0) == 75
+    assert leaving.left_after([6.0, 5.0], 25, entropy=6.0) is None
 
 
 def test_each_setting_changes_one_thing_or_says_so():
-    own = asdict(plateau.setting("as in the book", seed=3))
-    for name, changes in plateau.SETTINGS.items():
-        run = asdict(plateau.setting(name, seed=3))
+    own = asdict(leaving.setting("as in the book", seed=3))
+    for name, changes in leaving.ARMS.items():
+        run = asdict(leaving.setting(name, seed=3))
         assert {key for key in run if run[key] != own[key]} == set(changes)
     with pytest.raises(InputError, match='"bigger" is unknown: use one of as in the book, no sinusoids'):
-        plateau.setting("bigger", 0)
+        leaving.setting("bigger", 0)
 
 
-def test_a_stopped_command_goes_on_where_it_was(tmp_path, monkeypatch, capsys):
+def test_a_stopped_command_goes_on_where_it_was(tmp_path, monkeypatch):
     trained = []
 
     def fake(run, text):
         trained.append(run)
         return {"run": asdict(run), "held_out": {"token": {"mlm": 1.0}}, "curve": {"mlm": [6.0, 3.9]}}
 
-    class Text:
-        unigram_entropy = 5.0
-
-    monkeypatch.setattr(ablation, "one", fake)
-    monkeypatch.setattr(runs, "open_text", lambda source, folder: Text)
+    text = SimpleNamespace(unigram_entropy=5.0)
+    monkeypatch.setattr(grid, "text_facts", lambda text: {"unigram_entropy": text.unigram_entropy})
+    monkeypatch.setattr(leaving, "measured_run", fake)
+    monkeypatch.setattr(runs, "open_text", lambda source, folder: text)
     output = tmp_path / "results.json"
-    assert plateau.main(["--output", str(output), "--seeds", "1"]) == 0
-    assert len(trained) == 1 + len(plateau.SETTINGS) and trained[0] == plateau.LIVE
-    assert plateau.main(["--output", str(output), "--seeds", "2"]) == 0
+    grid.run(leaving, output, seeds=1)
+    assert len(trained) == 1 + len(leaving.ARMS) and trained[0] == leaving.LIVE
+    grid.run(leaving, output, seeds=2)
     content = json.loads(output.read_text())
-    assert len(trained) == 1 + 2 * len(plateau.SETTINGS) and len(content["rows"]) == 2 * len(plateau.SETTINGS)
+    assert len(trained) == 1 + 2 * len(leaving.ARMS) and len(content["rows"]) == 2 * len(leaving.ARMS)
     assert {row["left_after"] for row in content["rows"]} == {50}
-    assert plateau.main(["--output", str(output), "--seeds", "2", "--steps", "7"]) == 2
-    assert "holds runs of other settings" in capsys.readouterr().err
+    with pytest.raises(InputError, match=r"holds rows of other settings \(start, steps: 1000 there, 7 now"):
+        grid.run(leaving, output, seeds=2, steps=7)
+    assert {leaving.setting(name, 0, leaving.RUN).steps for name in leaving.ARMS} == {1_000, 2_000}
+    short = {leaving.setting(name, 0, runs.Run(objective="mlm", steps=7)).steps for name in leaving.ARMS}
+    assert short == {7, 14}
 
 
 def test_the_kept_results_are_whole():
     """Every setting has the same five seeds, and `left_after` is what the kept curve says."""
     content = json.loads(data_path("results", "leaving_the_plateau.json").read_text(encoding="utf-8"))
-    assert runs.Run(**content["live"]["run"]) == plateau.LIVE
+    assert runs.Run(**content["live"]["run"]) == leaving.LIVE
     pairs = sorted((row["setting"], row["run"]["seed"]) for row in content["rows"])
-    assert pairs == sorted((name, seed) for name in plateau.SETTINGS for seed in range(5))
+    assert pairs == sorted((name, seed) for name in leaving.ARMS for seed in range(5))
     for row in content["rows"]:
-        assert runs.Run(**row["run"]) == plateau.setting(row["setting"], row["run"]["seed"])
-        left = plateau.left_after(row["curve"]["mlm"], content["curve_every"], content["unigram_entropy"])
+        assert runs.Run(**row["run"]) == leaving.setting(row["setting"], row["run"]["seed"])
+        left = leaving.left_after(row["curve"]["mlm"], content["curve_every"], content["unigram_entropy"])
         assert row["left_after"] == left

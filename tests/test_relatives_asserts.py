@@ -10,10 +10,9 @@ import pytest
 import torch
 from chapter_cells import PAPERS, breaks, cells, kept
 
-from spanbert_tutorial.ablation import family
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.experiments import albert_sop, beyond_ways, electra_mini
-from spanbert_tutorial.experiments.continued import column
+from spanbert_tutorial.experiments.results import column, family
 from spanbert_tutorial.figures.curves import draw_intervals
 from spanbert_tutorial.relatives.albert import SHARING, AlbertConfig, AlbertEncoder
 from spanbert_tutorial.relatives.electra import ElectraConfig

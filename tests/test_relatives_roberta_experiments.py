@@ -11,10 +11,12 @@ import pytest
 import torch
 
 from spanbert_tutorial import almanac, runs
+from spanbert_tutorial.__main__ import main
 from spanbert_tutorial.corpora import encode_corpus, split_sentences
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.engine.loop import History
-from spanbert_tutorial.experiments import roberta_formats, roberta_masks, roberta_real
+from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.experiments import grid, roberta_formats, roberta_masks, roberta_real
 from spanbert_tutorial.relatives.byte_bpe import ByteBPE
 from spanbert_tutorial.relatives.roberta import FORMATS
 from spanbert_tutorial.wordpiece import WordPiece
@@ -38,7 +40,7 @@ def test_the_first_documents(text):
 
 def test_the_ways_start_alike_and_then_differ(text):
     run = runs.Run(objective="mlm", steps=5, batch_size=16)  # 40 blocks: an epoch is 3 steps
-    losses = {way: roberta_masks.pretrain(way, run, text)[1].losses["mlm"] for way in roberta_masks.WAYS}
+    losses = {way: roberta_masks.pretrain(way, run, text)[1].losses["mlm"] for way in roberta_masks.ARMS}
     assert losses["static"][:3] == losses["ten copies"][:3] == losses["dynamic"][:3]
     assert len({tuple(values) for values in losses.values()}) == 2  # the second copy is also dynamic's second draw
     assert losses["static"][3:] != losses["dynamic"][3:]
@@ -60,34 +62,39 @@ def test_a_stopped_command_goes_on_where_it_was(text, tmp_path, monkeypatch):
         trained.append((way, run.seed))
         return None, History([1], {"mlm": [1.0]})
 
-    monkeypatch.setattr(roberta_masks, "small", lambda whole: text)
+    monkeypatch.setattr(roberta_masks, "small", lambda whole, *counts: text)
     monkeypatch.setattr(roberta_masks.runs, "open_text", lambda *given: text)
     monkeypatch.setattr(roberta_masks, "pretrain", pretrain)
     monkeypatch.setattr(roberta_masks, "losses", lambda model, run, text: {"held out": {"loss": 2.0}})
     output = tmp_path / "results.json"
-    for seeds in ("1", "2"):
-        assert roberta_masks.main(["--output", str(output), "--seeds", seeds]) == 0
-    ways = list(roberta_masks.WAYS)
-    short = ("dynamic", 0)  # done again by every command
-    assert trained == [short, *[(way, 0) for way in ways], short, *[(way, 1) for way in ways]]
+    for seeds in (1, 2):
+        grid.run(roberta_masks, output, seeds)
+    ways = list(roberta_masks.ARMS)
+    assert trained == [("dynamic", 0), *[(way, seed) for seed in range(2) for way in ways]]  # first what a chapter does
     kept = json.loads(output.read_text())
-    assert len(kept["rows"]) == 6 and kept["run"]["steps"] == 40 * -(-kept["blocks"] // 16)
-    monkeypatch.setattr(roberta_masks, "RUN", replace(roberta_masks.RUN, length=32))
-    assert roberta_masks.main(["--output", str(output)]) == 2
+    assert len(kept["rows"]) == 6 and kept["epochs"] == kept["run"]["steps"] / -(-kept["blocks"] // 16)
+    with pytest.raises(InputError, match="run, length: 64 there, 32 now"):
+        other = roberta_masks.SETTINGS | {"run": replace(roberta_masks.RUN, length=32)}
+        grid.run(roberta_masks, output, settings=other)
+
+
+def test_the_kept_runs_are_forty_epochs():
+    kept = json.loads(data_path("results", "roberta_masks.json").read_text(encoding="utf-8"))
+    assert roberta_masks.RUN.steps == kept["run"]["steps"] == kept["epochs"] * -(-kept["blocks"] // 16)
+    assert kept["epochs"] == roberta_masks.EPOCHS
 
 
 def test_models_are_measured_in_every_format(text, tmp_path, monkeypatch):
-    monkeypatch.setattr(roberta_formats, "RUN", replace(roberta_formats.RUN, steps=1, batch_size=4))
-    monkeypatch.setattr(roberta_formats, "MEASURED", 12)
+    settings = {"run": replace(roberta_formats.RUN, steps=1, batch_size=4), "measured": 12}
     monkeypatch.setattr(roberta_formats.runs, "open_text", lambda *given: text)
     output = tmp_path / "results.json"
-    assert roberta_formats.main(["--output", str(output), "--seeds", "1"]) == 0
+    grid.run(roberta_formats, output, 1, settings=settings)
     kept = json.loads(output.read_text())
     assert [row["format"] for row in kept["rows"]] == list(FORMATS)
     for row in kept["rows"]:
         assert set(row["held_out"]) == set(FORMATS) and 50 < row["tokens_a_step"] < 300
         assert ("nsp" in row["held_out"]["SEGMENT-PAIR+NSP"]) == ("NSP" in row["format"])
-    assert roberta_formats.main(["--output", str(output), "--seeds", "1"]) == 0
+    grid.run(roberta_formats, output, 1, settings=settings)
     assert json.loads(output.read_text()) == kept
 
 
@@ -107,7 +114,7 @@ def test_pieces_of_both_kinds(text):
 
 def test_missing_files_are_named(tmp_path, capsys):
     given = ["--data", str(tmp_path), "--output", str(tmp_path / "x.json")]
-    assert roberta_real.main(given) == 2
+    assert main(["experiment", "roberta_real", *given]) == 2
     assert "gpt2-encoder.json.xz" in capsys.readouterr().err
 
 

@@ -9,9 +9,9 @@ import pytest
 import torch
 from transformers import AutoModelForQuestionAnswering, AutoTokenizer
 
-from spanbert_tutorial.ablation import paired_interval
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.experiments import squad_real
+from spanbert_tutorial.experiments.results import paired_interval
 from spanbert_tutorial.tasks import squad
 from spanbert_tutorial.tasks.question_answering import QuestionAnswerer
 from spanbert_tutorial.tasks.real_questions import answered

@@ -10,6 +10,7 @@ import pytest
 from transformers import AutoTokenizer, BertModel
 
 from spanbert_tutorial import runs
+from spanbert_tutorial.__main__ import main
 from spanbert_tutorial.checkpoints import continue_from, load_checkpoint
 from spanbert_tutorial.commands.run_state import read_titles
 from spanbert_tutorial.corpora import documents, encode_corpus
@@ -144,7 +145,7 @@ def test_the_command_measures_the_models_again(tmp_path, capsys):
                 for i in range(first, first + count)]
         (tmp_path / folder / "texts.jsonl").write_text("\n".join(rows), encoding="utf-8")
     given = ["--corpus", tmp_path / "corpus", "--valid", tmp_path / "valid" / "texts.jsonl", "--output", tmp_path / "f"]
-    assert shipped_losses.main([str(argument) for argument in given]) == 0
+    assert main(["experiment", "shipped_losses", *map(str, given)]) == 0
     found = json.loads((tmp_path / "f").read_text(encoding="utf-8"))
     assert found.keys() == KEPT.keys() and found["command"] == KEPT["command"]
     assert found["train"]["documents"] == 118 and found["texts"]["held out"]["documents"] == 2

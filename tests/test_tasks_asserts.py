@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from chapter_cells import PAPERS, breaks, cells, kept, swapped
 
-from spanbert_tutorial.ablation import family
 from spanbert_tutorial.experiments import sentence_states
+from spanbert_tutorial.experiments.results import family
 from spanbert_tutorial.tasks import question_answering as qa
 from spanbert_tutorial.tasks.squad_negatives import RULES
 

@@ -1,1 +1,1 @@
-"""Experiments that take longer than a chapter may; each is run by one command and kept in `data/results/`."""
+"""What takes longer than a chapter may: one file for each experiment, listed in `table` and kept in `data/results/`."""

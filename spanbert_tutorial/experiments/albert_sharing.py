@@ -1,30 +1,25 @@
 """What sharing the layers' weights costs at equal width, in miniature. Chapter: `book/relatives/albert`.
 
-    python -m spanbert_tutorial.experiments.albert_sharing --output FILE
-
 After ALBERT's Table 4: an encoder of two layers of width 128, the size of the book's other small experiments, whose
 layers share all weights, only attention, only the feed-forward part, or nothing. Masked language modelling on the
-almanac. Paired seeds: the embeddings, the first layer and the batches are the same for all four. A stopped command
-goes on.
+almanac. Paired seeds: the embeddings, the first layer and the batches are the same for all four.
 """
 
-import json
-import sys
-import time
+from collections.abc import Mapping
 from dataclasses import asdict, replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import torch
 
 from spanbert_tutorial import runs
-from spanbert_tutorial.experiments.continued import command, curve, keep, rounded
+from spanbert_tutorial.experiments.results import CURVES, curve, rounded
 from spanbert_tutorial.objectives import Objective
 from spanbert_tutorial.pretraining import PretrainingModel, start_positions_from_sinusoids
 from spanbert_tutorial.relatives.albert import SHARING, AlbertConfig, AlbertEncoder
 
-SEEDS, RUN = 3, runs.Run(objective="mlm", steps=1_200)
+ARM, ARMS, SEEDS = "sharing", SHARING, 3
+RUN = runs.Run(objective="mlm", steps=1_200)
 SHORT = replace(RUN, steps=50)  # a chapter can afford to train this one again
+SETTINGS = {"start": RUN, **CURVES}
 
 
 def new_model(run: runs.Run, text: runs.Text, sharing: str) -> PretrainingModel:
@@ -41,8 +36,8 @@ def new_model(run: runs.Run, text: runs.Text, sharing: str) -> PretrainingModel:
     return model
 
 
-def row(run: runs.Run, text: runs.Text, sharing: str) -> dict:
-    """One run, trained and measured on held-out text, as a plain dict ready for JSON."""
+def trained(run: runs.Run, text: runs.Text, sharing: str) -> dict:
+    """The figures of one run, trained and measured on held-out text."""
     model = new_model(run, text, sharing)
     _, history = runs.pretrain(run, text, model)
     sizes = {
@@ -50,29 +45,15 @@ def row(run: runs.Run, text: runs.Text, sharing: str) -> dict:
         "in_layers": sum(weight.numel() for weight in model.encoder.layers.parameters()),
     }
     held_out = runs.held_out(model, run, text)["token"]
-    return {"sharing": sharing, "seed": run.seed, **sizes, "held_out": held_out, "curve": curve(history)}
+    return sizes | {"held_out": rounded(held_out), "curve": curve(history.losses["mlm"])}
 
 
-def run_all(output: Path, seeds: int, run: runs.Run = RUN, short: runs.Run = SHORT) -> None:
-    """Each kind with every seed; `output` is rewritten after each run, and what it holds is not run again."""
-    rows = json.loads(output.read_text(encoding="utf-8"))["rows"] if output.exists() else []
-    with TemporaryDirectory() as scratch:
-        text = runs.open_text("almanac", scratch)
-        again = {**rounded(row(short, text, "all")), "run": asdict(short)}
-        for seed in range(seeds):
-            for sharing in SHARING:
-                if any((kept["sharing"], kept["seed"]) == (sharing, seed) for kept in rows):
-                    continue
-                began = time.monotonic()
-                rows.append(row(replace(run, seed=seed), text, sharing))
-                print(f"{time.monotonic() - began:.0f} s", seed, sharing, rows[-1]["held_out"], flush=True)
-                entropy = round(text.unigram_entropy, 4)
-                keep(output, "albert_sharing", seeds, rows, start=asdict(run), short=again, unigram_entropy=entropy)
+def one(sharing: str, seed: int, settings: Mapping, text: runs.Text) -> dict:
+    """One run of a row."""
+    return trained(replace(settings["start"], seed=seed), text, sharing)
 
 
-def main(arguments: list[str] | None = None) -> int:
-    return command("What sharing the layers' weights costs at equal width.", run_all, SEEDS, arguments, goes_on=True)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def beside(settings: Mapping, text: runs.Text) -> dict:
+    """A short run that the chapter does again."""
+    short = replace(settings["start"], steps=min(SHORT.steps, settings["start"].steps))
+    return {"short": {"sharing": "all", "seed": short.seed, **trained(short, text, "all"), "run": asdict(short)}}

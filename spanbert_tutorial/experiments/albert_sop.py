@@ -1,21 +1,17 @@
 """Next sentence prediction and sentence order prediction, each asked the other's question. Chapter:
 `book/relatives/albert`.
 
-    python -m spanbert_tutorial.experiments.albert_sop --output FILE
-
 After ALBERT's Table 5, at tiny size on the almanac. For each seed one encoder learns masked language modelling on
 pairs. Copies of it then learn NSP, SOP or nothing, here from whole pairs without masks, so that few steps suffice. All
 are asked both questions about held-out pairs: with their own head, and by a probe on the frozen state of [CLS]. A bag
-of words gets the same pairs. Both labels are equally frequent, so guessing gives one half. A stopped command goes on.
+of words gets the same pairs. Both labels are equally frequent, so guessing gives one half.
 """
 
-import json
-import sys
-import time
-from dataclasses import asdict, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 import torch
@@ -25,16 +21,19 @@ from torch import Tensor
 from spanbert_tutorial import runs
 from spanbert_tutorial.batches import PretrainingData, gather
 from spanbert_tutorial.engine.loop import train
-from spanbert_tutorial.experiments.continued import command, keep
 from spanbert_tutorial.experiments.frozen_states import linear_probe
+from spanbert_tutorial.experiments.grid import text_facts
+from spanbert_tutorial.experiments.results import rounded
 from spanbert_tutorial.masking import MaskedBlocks
 from spanbert_tutorial.objectives import Objective
 from spanbert_tutorial.pretraining import PretrainingModel
 
-SEEDS, START = 3, runs.Run(objective="mlm+nsp", steps=1_000)
-TASK = replace(START, steps=500, peak_learning_rate=1e-3)
 TASKS, READERS = ("NSP", "SOP"), ("shared", "side by side")
+ARM, ARMS, SEEDS = "trained", ("none", *TASKS), 3
+START = runs.Run(objective="mlm+nsp", steps=1_000)
+TASK = replace(START, steps=500, peak_learning_rate=1e-3)
 PROBED = 3_000  # training pairs that a probe learns from
+SETTINGS = {"start": START, "task": TASK, "probed": PROBED}
 
 
 OBJECTIVES = {"NSP": "mlm+nsp", "SOP": "mlm+sop"}
@@ -93,13 +92,15 @@ def states(model: PretrainingModel, data: PretrainingData, most: int | None = No
     return torch.cat([hidden[:, 0] for hidden in found]), torch.cat([batch[task] for batch in batches])
 
 
-def accuracies(model: PretrainingModel, pairs: dict[str, tuple]) -> dict[str, dict[str, float]]:
+def accuracies(
+    model: PretrainingModel, pairs: dict[str, tuple], probed: int = PROBED
+) -> dict[str, dict[str, float]]:
     """For each of TASKS the share of held-out pairs that the model's head and a probe on [CLS] get right.
 
-    pairs: task → what `whole` returns."""
-    results, head = {}, getattr(model, model.tasks[0].name)  # the task it was trained for; asked about both
+    pairs: task → what `whole` returns. probed: training pairs that a probe learns from."""
+    results, head = {}, getattr(model, model.tasks[0].name)  # of the task it was trained for; asked about both
     for task, (training, held_out) in pairs.items():
-        learned, labels = states(model, training, PROBED)
+        learned, labels = states(model, training, probed)
         asked, wanted = states(model, held_out)
         probe = linear_probe(learned, labels, penalty=1e-2)
         with torch.no_grad():
@@ -144,31 +145,27 @@ def bag_of_words(training: PretrainingData, held_out: PretrainingData, reader: s
     return ((scores > 1e-3) == y).double().mean().item()  # not 0: ties then count alike on every machine
 
 
-# --- all of it --------------------------------------------------------------------------------------------------
+# --- a row ------------------------------------------------------------------------------------------------------
 
 
-def run_all(output: Path, seeds: int, start: runs.Run = START, task: runs.Run = TASK) -> None:
-    """All tasks with every seed; `output` is rewritten after each seed, and what it holds is not run again."""
-    rows = json.loads(output.read_text(encoding="utf-8"))["rows"] if output.exists() else []
-    with TemporaryDirectory() as scratch:
-        text = runs.open_text("almanac", scratch)
-        pairs = {name: whole(name, text) for name in TASKS}
-        sizes = {name: len(held_out) for name, (_, held_out) in pairs.items()}
-        for seed in sorted(set(range(seeds)) - {kept["seed"] for kept in rows}):
-            began, encoder = time.monotonic(), masked_start(replace(start, seed=seed), text)
-            for trained in ("none", *TASKS):
-                run = replace(task, objective=OBJECTIVES.get(trained, task.objective), seed=seed)
-                model = with_head(encoder, run, text)
-                if trained in pairs:
-                    learn(model, pairs[trained][0], run)
-                rows.append({"trained": trained, "seed": seed, "asked": accuracies(model, pairs)})
-                print(f"{time.monotonic() - began:.0f} s", rows[-1], flush=True)
-            keep(output, "albert_sop", seeds, rows, start=asdict(start), task=asdict(task), held_out_pairs=sizes)
+def prepare(folder: Path, settings: Mapping) -> tuple[dict, tuple]:
+    """The almanac's text and its whole pairs; and the encoder of a seed, which its arms share."""
+    text = runs.open_text("almanac", folder)
+    pairs = {name: whole(name, text) for name in TASKS}
+
+    @lru_cache(maxsize=1)
+    def start(seed: int) -> PretrainingModel:
+        return masked_start(replace(settings["start"], seed=seed), text)
+
+    sizes = {name: len(held_out) for name, (_, held_out) in pairs.items()}
+    return text_facts(text) | {"held_out_pairs": sizes}, (text, pairs, start)
 
 
-def main(arguments: list[str] | None = None) -> int:
-    return command("NSP and SOP, each asked the other's question.", run_all, SEEDS, arguments, goes_on=True)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def one(trained: str, seed: int, settings: Mapping, text: runs.Text, pairs: dict, start: Callable) -> dict:
+    """One task learned, or none, and both questions asked."""
+    task = settings["task"]
+    run = replace(task, objective=OBJECTIVES.get(trained, task.objective), seed=seed)
+    model = with_head(start(seed), run, text)
+    if trained in pairs:
+        learn(model, pairs[trained][0], run)
+    return {"asked": rounded(accuracies(model, pairs, settings["probed"]))}

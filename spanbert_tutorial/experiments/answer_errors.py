@@ -1,8 +1,6 @@
 """Where the shipped models err on real questions: finding or taking, which questions, silent or misled. Chapter:
 `book/tasks/real_questions`.
 
-    python -m spanbert_tutorial.experiments.answer_errors --data FOLDER --output FILE
-
 On every third question of half of SQuAD 1.1's development set, beside programs that learn nothing: F1 by question word
 and by the length of the answer, once with the whole context and once with the sentence alone that holds the answer (the
 oracle). On the articles of SQuAD 2.0 that score the models: F1 at the threshold that was tuned on other articles and
@@ -11,7 +9,6 @@ that has to answer gives the plausible answer to a question without one, beside 
 Intervals: 95 %, over articles.
 """
 
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -19,11 +16,10 @@ from pathlib import Path
 
 import numpy as np
 
-from spanbert_tutorial import ablation
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.experiments import squad_real
-from spanbert_tutorial.experiments.continued import command, rounded
-from spanbert_tutorial.experiments.negatives import bootstrap, by_article, weights_of
+from spanbert_tutorial.experiments.results import rounded
+from spanbert_tutorial.experiments.squad_negatives import bootstrap, by_article, weights_of
 from spanbert_tutorial.tasks import real_questions, squad
 from spanbert_tutorial.tasks.question_answering import QuestionAnswerer
 from spanbert_tutorial.tasks.real_questions import Guessed, answered, over_articles, tuned
@@ -154,21 +150,10 @@ def silence(questions: Sequence[Question], tune: Sequence[Question], says: dict[
             "systems": rows}
 
 
-def run_all(data: Path, output: Path) -> None:
-    """Both tasks; writes the results whole."""
+def content(folder: Path, data: Path) -> dict:
+    """Both tasks."""
     groups = squad_real.all_questions(data)
     ones, tune, twos = (groups[name] for name in ("squad1 test", "squad2 tune", "squad2 test"))
     ones = ones[::EVERY]
-    content = {"command": "python -m spanbert_tutorial.experiments.answer_errors --data FOLDER --output FILE",
-               "surroundings": ablation.surroundings(), "squad2": silence(twos, tune, systems("squad2", twos)),
-               "squad1": finding(ones, systems("squad1", ones))}
-    ablation.write_whole(output, rounded(content))
-
-
-def main(arguments: list[str] | None = None) -> int:
-    purpose = "Where the shipped models err on real questions."
-    return command(purpose, run_all, None, arguments, data="folder of SQuAD files (.json.xz)")
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    return rounded({"squad2": silence(twos, tune, systems("squad2", twos)),
+                    "squad1": finding(ones, systems("squad1", ones))})  # fmt: skip

@@ -1,18 +1,14 @@
 """One small model trained in two ways, auto-encoding and auto-regressive, and what each can do. Chapter:
 `book/relatives/beyond`.
 
-    python -m spanbert_tutorial.experiments.beyond_ways --output FILE
-
 Models of the same seed start from the same weights and read the same blocks in the same order; only who may look at
 whom and what has to be named differ. The third row is the control for the number of targets: auto-regressive, but only
 the tokens that masking has chosen are targets. All are measured on sentences that stand nowhere in the training text.
 """
 
-import json
-import sys
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 import torch
@@ -23,16 +19,20 @@ from spanbert_tutorial.checkpoints import load_checkpoint
 from spanbert_tutorial.corpora import split_sentences
 from spanbert_tutorial.directions import frame
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.experiments.continued import START, command, keep, rounded
 from spanbert_tutorial.experiments.frozen_states import in_training_text
+from spanbert_tutorial.experiments.grid import text_facts
+from spanbert_tutorial.experiments.results import CURVE_EVERY, curve, rounded
 from spanbert_tutorial.masking import word_sizes
 from spanbert_tutorial.relatives.beyond import LeftToRight, gap_by_chain_rule, pseudo_log_likelihood
 from spanbert_tutorial.wordpiece import WordPiece
 
 WAYS = ("auto-encoding, 15 %", "auto-regressive, 100 %", "auto-regressive, 15 %")  # percent: tokens that are targets
-SEEDS, SENTENCES, TRIED, CURVE_EVERY = 5, 300, 30, 25  # tried: gaps in which every piece of the vocabulary is tried
+ARM, ARMS, SEEDS = "way", WAYS, 5
+SENTENCES, TRIED = 300, 30  # tried: gaps in which every piece of the vocabulary is tried
+START = runs.Run(objective="mlm", steps=1_000)
 SHORT = replace(START, steps=250)  # a chapter can afford to train this one
 TOLERANCE = {"loss": 0.25, "share": 0.06}  # by which a figure may differ on another machine
+SETTINGS = {"start": START, "sentences": SENTENCES, "tried": TRIED, "every": CURVE_EVERY, "tolerance": TOLERANCE}
 
 
 def trained(way: str, run: runs.Run, text: runs.Text) -> tuple[nn.Module, list[float]]:
@@ -42,11 +42,6 @@ def trained(way: str, run: runs.Run, text: runs.Text) -> tuple[nn.Module, list[f
         model = LeftToRight(model, every=way == WAYS[1])
     model, history = runs.pretrain(run, text, model)
     return model.cpu().eval(), history.losses["loss"]
-
-
-def curve(losses: list[float]) -> list[float]:
-    """Means of CURVE_EVERY steps."""
-    return np.reshape(losses, (-1, CURVE_EVERY)).mean(axis=1).tolist()
 
 
 # --- the same questions to every model ------------------------------------------------------------------------
@@ -163,40 +158,23 @@ def unigram(text: runs.Text, rows: list[np.ndarray]) -> dict[str, float]:
     return figures((counts / counts.sum()).clamp(min=1e-9).log().expand(len(rows), -1), wanted)
 
 
-def settings_of(text: runs.Text, questions: list[np.ndarray], steps: int) -> dict[str, object]:
-    """What the file says beside the rows: a short run for the chapter, and two that need no training."""
-    run = replace(SHORT, steps=min(SHORT.steps, steps))
-    model, losses = trained(WAYS[1], run, text)
-    short = {"way": WAYS[1], "run": asdict(run), "curve": curve(losses), "uses": uses(model, text, questions)}
+def prepare(folder: Path, settings: Mapping) -> tuple[dict, tuple]:
+    """The almanac's text, and the sentences with which all models are asked."""
+    text = runs.open_text("almanac", folder)
+    rows = new_sentences(text.wordpiece, settings["sentences"])
+    return text_facts(text), (text, rows)
+
+
+def one(way: str, seed: int, settings: Mapping, text: runs.Text, rows: list[np.ndarray]) -> dict:
+    """One run, trained and asked."""
+    model, losses = trained(way, replace(settings["start"], seed=seed), text)
+    return {"uses": rounded(uses(model, text, rows)), "curve": curve(losses)}
+
+
+def beside(settings: Mapping, text: runs.Text, rows: list[np.ndarray]) -> dict:
+    """A short run that the chapter does again, and two readers that need no training."""
+    run = replace(settings["start"], steps=min(SHORT.steps, settings["start"].steps))
+    short = {"way": WAYS[1], "run": asdict(run), **one(WAYS[1], run.seed, {"start": run}, text, rows)}
     shipped, _ = load_checkpoint(data_path("checkpoints", "spanbert-tiny"))
-    settings = {"sentences": len(questions), "tried": TRIED, "every": CURVE_EVERY, "tolerance": TOLERANCE}
-    settings |= {"unigram": unigram(text, questions), "shipped": uses(shipped.eval(), text, questions)}
-    return rounded({**settings, "short": short})
-
-
-def run_all(output: Path, seeds: int, steps: int = START.steps, sentences: int = SENTENCES) -> None:
-    """Every way with every seed; `output` is written whole after each run, and what it holds is not run again. steps,
-    sentences: fewer for a trial."""
-    content = json.loads(output.read_text(encoding="utf-8")) if output.exists() else {"rows": []}
-    rows, done = content["rows"], {(row["way"], row["seed"]) for row in content["rows"]}
-    with TemporaryDirectory() as scratch:
-        text = runs.open_text("almanac", scratch)
-        questions = new_sentences(text.wordpiece, sentences)
-        names = ("sentences", "tried", "every", "tolerance", "unigram", "shipped", "short")
-        settings = {name: content[name] for name in names} if done else settings_of(text, questions, steps)
-        for seed in range(seeds):
-            for way in WAYS:
-                if (way, seed) in done:
-                    continue
-                model, losses = trained(way, replace(START, seed=seed, steps=steps), text)
-                rows.append({"way": way, "seed": seed, "uses": uses(model, text, questions), "curve": curve(losses)})
-                print(rows[-1], flush=True)
-                keep(output, "beyond_ways", seeds, rows, **settings)
-
-
-def main(arguments: list[str] | None = None) -> int:
-    return command("One small model, trained in two ways.", run_all, SEEDS, arguments, goes_on=True)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    told = {"unigram": unigram(text, rows), "shipped": uses(shipped.eval(), text, rows)}
+    return rounded(told) | {"short": short}

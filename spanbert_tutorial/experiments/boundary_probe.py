@@ -1,7 +1,5 @@
 """What boundary states hold, with and without the span boundary objective. Chapter: `book/spanbert/boundary`.
 
-    python -m spanbert_tutorial.experiments.boundary_probe --output FILE
-
 Each seed trains one tiny model with token masking until it has left the plateau. From there two models go on, with the
 same blocks and the same masked spans: one with the masked language model loss alone ("span"), one with both losses
 ("span+sbo"). So neither has an earlier exit from the plateau. Then all weights are frozen, one name is hidden in each
@@ -9,11 +7,10 @@ block, and a linear probe reads two states: those of the boundary tokens, or tho
 piece. Controls: the start itself, untrained weights, and labels shuffled before the probe is fitted.
 """
 
-import sys
-from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 import torch
@@ -21,13 +18,20 @@ from torch import Tensor
 
 from spanbert_tutorial import almanac, runs
 from spanbert_tutorial.bert import BertEncoder
-from spanbert_tutorial.experiments.continued import GO_ON, START, command, curve, go_on, keep
+from spanbert_tutorial.engine.loop import History, train
+from spanbert_tutorial.experiments.grid import text_facts
 from spanbert_tutorial.experiments.names import Block, named_blocks, with_specials
+from spanbert_tutorial.experiments.results import CURVES, curve, rounded
+from spanbert_tutorial.pretraining import PretrainingModel
 from spanbert_tutorial.wordpiece import WordPiece
 
-ARMS = ("span", "span+sbo")
-SEEDS, ROWS = 5, 64
-FIT_DOCUMENTS, LONGEST, RIDGE = 1_000, 4, 10.0
+ROWS, FIT_DOCUMENTS, LONGEST, RIDGE = 64, 1_000, 4, 10.0
+ARM, SEEDS = "arm", 5
+GOING_ON = ("span", "span+sbo")  # objectives
+ARMS = ("untrained", "start", *GOING_ON, "shuffled labels")
+START = runs.Run(objective="mlm", steps=1_000)
+SETTINGS = {"start": START, "go_on": replace(START, steps=500, peak_learning_rate=2e-3), **CURVES,
+            "fit_documents": FIT_DOCUMENTS, "longest": LONGEST, "ridge": RIDGE}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -103,32 +107,44 @@ def examples(wordpiece: WordPiece) -> tuple[HiddenNames, HiddenNames]:
     return fit, hidden_names(named_blocks(almanac.read("validation"), wordpiece), wordpiece, kinds, seed=2)
 
 
-def run_all(output: Path, seeds: int, begin: Callable = runs.pretrain, further: Callable = go_on) -> None:
-    """All seeds; `output` is written whole after each run. begin, further: as `runs.pretrain` and `go_on`."""
-    rows: list[dict] = []
-    with TemporaryDirectory() as scratch:
-        text = runs.open_text("almanac", scratch)
-        fit, test = examples(text.wordpiece)
+# --- the models of a seed ---------------------------------------------------------------------------------------
 
-        def add(arm: str, seed: int, encoder: BertEncoder, losses: list[float], shuffle: int | None = None) -> None:
-            rows.append({"arm": arm, "seed": seed, "probe": probes(encoder, fit, test, shuffle), "curve": losses})
-            print(arm, seed, rows[-1]["probe"], flush=True)
-            settings = {"go_on": asdict(GO_ON), "fitted_on": len(fit.ids), "tested_on": len(test.ids)}
-            keep(output, "boundary_probe", seeds, rows, **settings)
-
-        for seed in range(seeds):
-            add("untrained", seed, runs.new_model(replace(START, seed=seed), text).encoder, [])
-            start, history = begin(replace(START, seed=seed), text)
-            add("start", seed, start.encoder, curve(history))
-            for arm in ARMS:
-                model, history = further(start, replace(GO_ON, objective=arm, seed=seed), text)
-                add(arm, seed, model.encoder, curve(history))
-            add("shuffled labels", seed, model.encoder, [], shuffle=seed)  # of the last arm, with the objective
+Trained = tuple[PretrainingModel, History]
 
 
-def main(arguments: list[str] | None = None) -> int:
-    return command("What boundary states hold, with and without the boundary objective.", run_all, SEEDS, arguments)
+def go_on(start: PretrainingModel, run: runs.Run, text: runs.Text) -> Trained:
+    """A copy of `start`, trained further as `run` says. A boundary head, where the objective has one, begins untrained.
+
+    Runs of one seed see the same blocks with the same masks, whether they have that head or not.
+    """
+    model = runs.new_model(run, text)
+    model.encoder.load_state_dict(start.encoder.state_dict())
+    model.masked_language_model.load_state_dict(start.masked_language_model.state_dict())
+    batches = runs.training_data(run, text).batches(np.random.default_rng(1_000 + run.seed))  # not those of the start
+    return model, train(model, batches, run.recipe())
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def prepare(folder: Path, settings: Mapping) -> tuple[dict, tuple]:
+    """The almanac's text, names to fit the probe and to test it, and the models of a seed, each trained once."""
+    text = runs.open_text("almanac", folder)
+    fit, test = examples(text.wordpiece)
+
+    @lru_cache(maxsize=len(ARMS))
+    def trained(arm: str, seed: int) -> Trained:
+        start = replace(settings["start"], seed=seed)
+        if arm == "untrained":
+            return runs.new_model(start, text), History()
+        if arm == "start":
+            return runs.pretrain(start, text)
+        return go_on(trained("start", seed)[0], replace(settings["go_on"], objective=arm, seed=seed), text)
+
+    return text_facts(text) | {"fitted_on": len(fit.ids), "tested_on": len(test.ids)}, (trained, fit, test)
+
+
+def one(arm: str, seed: int, settings: Mapping, trained: Callable, fit: HiddenNames, test: HiddenNames) -> dict:
+    """What a probe reads from one model. With shuffled labels the model is the one of the boundary objective."""
+    if arm == "shuffled labels":
+        model, _ = trained(GOING_ON[-1], seed)
+        return {"probe": rounded(probes(model.encoder, fit, test, shuffle=seed)), "curve": []}
+    model, history = trained(arm, seed)
+    return {"probe": rounded(probes(model.encoder, fit, test)), "curve": curve(history.losses.get("mlm", []))}

@@ -1,48 +1,47 @@
 """ELECTRA against masked language modelling in miniature, at equal computation. Chapter: `book/relatives/electra`.
 
-    python -m spanbert_tutorial.experiments.electra_mini --output FILE
-
 Tiny encoders on the almanac, seeds paired: the same first weights of the encoder, the same blocks, the same chosen
 tokens. Twice: from scratch, and going on from a masked language model that has left the plateau (in ELECTRA its encoder
 and embeddings; the generator's layers and both heads start anew). The losses cannot be compared, so every encoder, the
 generator left aside, is measured on the tasks of `frozen_states`. Variant: the likeliest token instead of a sampled
-one. Control: the untrained encoder. A stopped command goes on where it stopped.
+one. Control: the untrained encoder.
 """
 
 import copy
-import json
-import sys
-import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
+from functools import lru_cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 import torch
 from torch import nn
 
-from spanbert_tutorial import ablation, almanac, runs
+from spanbert_tutorial import almanac, runs
 from spanbert_tutorial.batches import PretrainingData
 from spanbert_tutorial.bert import BertEncoder
 from spanbert_tutorial.checkpoints import load_checkpoint
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.engine.loop import History
 from spanbert_tutorial.experiments import frozen_states as tasks
-from spanbert_tutorial.experiments.continued import command, rounded
+from spanbert_tutorial.experiments import results
+from spanbert_tutorial.experiments.grid import text_facts
+from spanbert_tutorial.experiments.results import CURVE_EVERY, rounded
 from spanbert_tutorial.objectives import Objective
 from spanbert_tutorial.pretraining import PretrainingModel, start_positions_from_sinusoids
 from spanbert_tutorial.relatives.electra import ElectraConfig, ElectraPretraining, most_likely, replace_tokens, sample
 from spanbert_tutorial.relatives.electra_flops import electra_flops, mlm_flops
 
 # What is trained, and from where: "scratch", or the "start", which is the masked language model from scratch.
+ARM, SEEDS = ("arm", "from"), 5
 ARMS = (("untrained", "scratch"), ("mlm", "scratch"), ("electra", "scratch"),
         ("mlm", "start"), ("electra", "start"), ("arg-max", "start"))  # fmt: skip
 PICKS = {"electra": sample, "arg-max": most_likely}
-SEEDS, MLM = 5, runs.Run(objective="mlm", steps=1_000)
+MLM = runs.Run(objective="mlm", steps=1_000)
 GO_ON = replace(MLM, steps=400, peak_learning_rate=2e-3)
 LIVE = replace(GO_ON, steps=110)  # what the chapter does again, from the shipped model: 99 steps of ELECTRA
 TOLERANCE = {"mlm": 0.1, "rtd": 0.04}  # nats by which a point of a curve may differ on another machine
+SETTINGS = {"scratch": MLM, "go_on": GO_ON, "curve_every": CURVE_EVERY}
 
 
 def cost_ratio(run: runs.Run, vocabulary: int) -> float:
@@ -102,7 +101,7 @@ def detection(model: ElectraPretraining, text: runs.Text, length: int = MLM.leng
     replaced: share of the chosen tokens whose replacement is another token; accuracy: over all tokens; always_original:
     the accuracy of saying "original" everywhere; found: share of the replaced tokens with a positive logit;
     false_alarms: the same of the others."""
-    results = {}
+    figures = {}
     for name, pick in PICKS.items():
         data = PretrainingData(text.held_out, text.wordpiece, Objective.named("mlm").mask_only, length, 64)
         draws, chosen, replaced, said = torch.Generator().manual_seed(0), 0, [], []
@@ -113,14 +112,14 @@ def detection(model: ElectraPretraining, text: runs.Text, length: int = MLM.leng
             replaced.append(labels[real])
             said.append(model.detect(batch, ids)[real] > 0)
         labels, guesses = torch.cat(replaced), torch.cat(said)
-        results[name] = {
+        figures[name] = {
             "replaced": labels.sum().item() / chosen,
             "accuracy": (labels == guesses).float().mean().item(),
             "always_original": 1 - labels.float().mean().item(),
             "found": guesses[labels].float().mean().item(),
             "false_alarms": guesses[~labels].float().mean().item(),
         }
-    return results
+    return figures
 
 
 def measured(encoder: BertEncoder, text: runs.Text, seed: int, mentions: list) -> dict[str, float]:
@@ -138,19 +137,17 @@ def measured(encoder: BertEncoder, text: runs.Text, seed: int, mentions: list) -
     return found | {"tags, fine-tuned": tasks.accuracy(classifier, states[-1], tags)}
 
 
-def row(arm: str, begin: str, seed: int, model: nn.Module, history: History, text: runs.Text, mentions: list) -> dict:
-    """One run as a plain dict ready for JSON."""
+def figures_of(seed: int, model: nn.Module, history: History, text: runs.Text, mentions: list) -> dict:
+    """The figures of one run."""
     pair = isinstance(model, ElectraPretraining)
-    figures = {"arm": arm, "from": begin, "seed": seed, "steps": len(history.steps), "curve": curves(history)}
+    figures = {"steps": len(history.steps), "curve": curves(history)}
     figures["tasks"] = measured(model.discriminator if pair else model.encoder, text, seed, mentions)
     return rounded(figures | {"detection": detection(model, text)} if pair else figures)
 
 
 def curves(history: History) -> dict[str, list[float]]:
-    """Means of each loss over every `ablation.CURVE_EVERY` steps."""
-    every = ablation.CURVE_EVERY
-    return {name: [float(np.mean(values[i : i + every])) for i in range(0, len(values), every)]
-            for name, values in history.losses.items() if name != "loss"}  # fmt: skip
+    """Means over steps of each loss, without their sum."""
+    return {name: values for name, values in results.curves(history).items() if name != "loss"}
 
 
 def live(text: runs.Text, run: runs.Run = LIVE) -> tuple[ElectraPretraining, dict[str, list[float]]]:
@@ -160,58 +157,38 @@ def live(text: runs.Text, run: runs.Run = LIVE) -> tuple[ElectraPretraining, dic
     return pair, curves(history)
 
 
-def run_all(output: Path, text: runs.Text, seeds: int = SEEDS, arms: Sequence = ARMS, scratch: runs.Run = MLM,
-            further: runs.Run = GO_ON, again: runs.Run = LIVE) -> None:  # fmt: skip
-    """Each arm with every seed; `output` is rewritten after each run, and what it holds is not run again."""
-    kept = json.loads(output.read_text(encoding="utf-8")) if output.exists() else {"rows": []}
-    content = {
-        "command": "python -m spanbert_tutorial.experiments.electra_mini --output FILE",
-        "surroundings": ablation.surroundings(),
-        "scratch": asdict(scratch),
-        "go_on": asdict(further),
-        "cost_ratio": round(cost_ratio(scratch, len(text.wordpiece)), 4),
-        "curve_every": ablation.CURVE_EVERY,
-        "live": kept.get("live") or {"run": asdict(again), "curve": rounded(live(text, again)[1])},
-        "live_tolerance": TOLERANCE,
-        "rows": kept["rows"],
-    }
-    ablation.write_whole(output, content)
+def prepare(folder: Path, settings: Mapping) -> tuple[dict, tuple]:
+    """The almanac's text, the mentions that ask for roles, and the start of a seed, trained once."""
+    text = runs.open_text("almanac", folder)
     documents = [document for split in ("validation", "test") for document in almanac.read(split)]
     mentions = tasks.town_mentions(documents, text.wordpiece)
-    for seed in range(seeds):
-        start, done = None, {(row["arm"], row["from"]) for row in content["rows"] if row["seed"] == seed}
-        for arm, begin in arms:
-            if (arm, begin) in done:
-                continue
-            began = time.monotonic()
-            if begin == "start" and start is None:
-                start, _ = train("mlm", "scratch", seed, text, None, scratch)
-            model, history = train(arm, begin, seed, text, start, scratch, further)
-            start = model if (arm, begin) == ("mlm", "scratch") else start
-            content["rows"].append(row(arm, begin, seed, model, history, text, mentions))
-            content["rows"].sort(key=lambda row: (row["seed"], ARMS.index((row["arm"], row["from"]))))
-            ablation.write_whole(output, content)
-            print(f"{time.monotonic() - began:.0f} s, seed {seed}, {arm}, from {begin}", flush=True)
+
+    @lru_cache(maxsize=1)
+    def start(seed: int) -> tuple[PretrainingModel, History]:
+        return train("mlm", "scratch", seed, text, None, settings["scratch"])
+
+    ratio = {"cost_ratio": round(cost_ratio(settings["scratch"], len(text.wordpiece)), 4)}
+    return text_facts(text) | ratio, (text, mentions, start)
 
 
-def column(results: dict, arm: str, begin: str, *names: str) -> list[float]:
-    """One figure of every seed, in the order of the seeds. results: the content of the file; names: the way to it."""
-    figures = [kept for kept in results["rows"] if (kept["arm"], kept["from"]) == (arm, begin)]
-    for name in names:
-        figures = [figure[name] for figure in figures]
-    return figures
+def one(arm: tuple[str, str], seed: int, settings: Mapping, text: runs.Text, mentions: list, start: Callable) -> dict:
+    """One run, trained and measured."""
+    what, begin = arm
+    if arm == ("mlm", "scratch"):
+        model, history = start(seed)
+    else:
+        begun = start(seed)[0] if begin == "start" else None
+        model, history = train(what, begin, seed, text, begun, settings["scratch"], settings["go_on"])
+    return figures_of(seed, model, history, text, mentions)
 
 
-def on_the_almanac(output: Path, seeds: int) -> None:
-    """`run_all` with the text that comes with the book."""
-    with TemporaryDirectory() as folder:
-        run_all(output, runs.open_text("almanac", folder), seeds)
+def beside(settings: Mapping, text: runs.Text, *_: object) -> dict:
+    """The chapter's run."""
+    again = replace(settings["go_on"], steps=min(LIVE.steps, settings["go_on"].steps))
+    kept = {"run": asdict(again), "curve": live(text, again)[1]}
+    return {"live": kept, "live_tolerance": TOLERANCE}
 
 
-def main(arguments: list[str] | None = None) -> int:
-    return command("ELECTRA against masked language modelling, at equal computation.", on_the_almanac, SEEDS, arguments,
-                   goes_on=True)  # fmt: skip
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def column(content: Mapping, arm: str, begin: str, *names: str) -> list:
+    """One figure of every seed, in the order of the seeds. content: of the file; names: the way to it."""
+    return results.column(content, *names, **{"arm": arm, "from": begin})

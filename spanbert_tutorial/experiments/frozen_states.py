@@ -19,12 +19,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from spanbert_tutorial import almanac
-from spanbert_tutorial.ablation import paired_interval
 from spanbert_tutorial.almanac.world import LABELS
 from spanbert_tutorial.bert import BertEncoder, initialise
 from spanbert_tutorial.corpora import split_sentences
 from spanbert_tutorial.directions import attention_pattern, frame, new_language_model
 from spanbert_tutorial.engine.loop import Recipe, train
+from spanbert_tutorial.experiments.results import paired_interval
 from spanbert_tutorial.inputs import NO_TARGET
 from spanbert_tutorial.wordpiece import WordPiece
 
@@ -157,7 +157,7 @@ class Tagger(nn.Module):
 def resampled_interval(first: Sequence[float], second: Sequence[float], test_to_train: float) -> tuple[float, float]:
     """Mean of first − second over paired random splits of *one* collection, and half the width of its 95 % interval.
 
-    Such splits overlap, so their differences are alike and `ablation.paired_interval` is too narrow. The corrected
+    Such splits overlap, so their differences are alike and `results.paired_interval` is too narrow. The corrected
     resampled t-test of Nadeau and Bengio (Machine Learning 52, 2003) takes the variance times 1/J + test_to_train in
     place of 1/J, for J splits with `test_to_train` cases to test on for each case to learn from."""
     mean, half = paired_interval(first, second)

@@ -3,36 +3,32 @@
 
     python -m spanbert_tutorial make-questions --corpus WIKIPEDIA --leave-out data/squad_titles.txt --easy --output EASY
     python -m spanbert_tutorial make-questions --corpus WIKIPEDIA --leave-out data/squad_titles.txt --output MADE
-    python -m spanbert_tutorial.experiments.made_first --data FOLDER --easy EASY --made MADE --output FILE
 
 Each run starts from `spanbert-mini` and reads the same number of pieces: of real questions only, half of them in short
 windows around the answers and half in full ones; or half of made questions in short windows before, easy ones first,
 and half as much of the real ones. One head goes through all stages. Scored on articles of SQuAD's training set that no
-run has seen. A stopped command goes on.
+run has seen.
 """
 
-import json
-import sys
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
 
-from spanbert_tutorial.ablation import surroundings, write_whole
 from spanbert_tutorial.bert import BertEncoder
-from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.experiments import squad_real
-from spanbert_tutorial.experiments.continued import command
+from spanbert_tutorial.experiments.grid import fingerprint
 from spanbert_tutorial.tasks import squad
 from spanbert_tutorial.tasks.question_answering import FineTuning, QuestionAnsweringData
 from spanbert_tutorial.tasks.real_questions import STAGES, answered, fine_tune_in_stages
 from spanbert_tutorial.tasks.squad import Question
 from spanbert_tutorial.wordpiece import WordPiece
 
-SEEDS = 3
 QUESTIONS, MADE, HELD_OUT, PIECES = 25_000, 60_000, 1_200, 12_000_000
-COMMAND = "python -m spanbert_tutorial.experiments.made_first --data FOLDER --easy EASY --made MADE --output FILE"
+SETTINGS = {"start": "spanbert-mini", "questions": QUESTIONS, "made": MADE, "pieces": PIECES}
 SHORT, FULL = STAGES["squad1"]
+ARM, SEEDS = "arm", 3
 ARMS = {  # of each stage the questions, the settings and the share of the pieces
     "real questions only": (("real", SHORT, 0.5), ("real", FULL, 0.5)),
     "made questions first": (("easy", SHORT, 0.15), ("made", SHORT, 0.35), ("real", SHORT, 0.25), ("real", FULL, 0.25)),
@@ -61,7 +57,7 @@ def for_pieces(settings: FineTuning, questions: list[Question], wordpiece: WordP
     return replace(settings, epochs=pieces / int(windows.lengths().sum()))
 
 
-def one(
+def trained(
     arm: str, seed: int, encoder: BertEncoder, wordpiece: WordPiece, groups: dict[str, list[Question]],
     pieces: float = PIECES,
 ) -> dict:
@@ -75,32 +71,19 @@ def one(
         taken.append({"questions": name, "settings": asdict(stage), "steps": len(history.steps), "loss": loss})
     score = squad.score(*answered(answerer, groups["test"])[:2])
     figures = {name: round(score[name], 4) for name in ("exact", "f1")}
-    return {"arm": arm, "seed": seed, "stages": taken, "score": figures}
+    return {"stages": taken, "score": figures}
 
 
-def run_all(data: Path, easy: Path, made: Path, output: Path, seeds: int) -> None:
-    """All arms with every seed; `output` is written whole after each, and what it holds is not run again."""
-    settings = {"start": "spanbert-mini", "questions": QUESTIONS, "made": MADE, "pieces": PIECES}
-    content = json.loads(output.read_text(encoding="utf-8")) if output.exists() else settings | {"rows": []}
-    if any(content[name] != value for name, value in settings.items()):
-        raise InputError(f"{output} holds runs of other settings: give another --output.")
-    rows = content["rows"]
-    done = {(row["arm"], row["seed"]) for row in rows}
+def prepare(folder: Path, settings: Mapping, data: Path, easy: Path, made: Path) -> tuple[dict, tuple]:
+    """Questions: written ones to train on and to score, and many made ones by kind."""
     (train, test), many = split(data), {"made": squad.read(made), "easy": squad.read(easy)}
-    for seed, arm in [(seed, arm) for seed in range(seeds) for arm in ARMS if (arm, seed) not in done]:
-        groups = {name: drawn(some, MADE, seed) for name, some in many.items()}
-        groups |= {"real": drawn(train, QUESTIONS, seed), "test": test}
-        rows.append(one(arm, seed, *squad_real.start("spanbert-mini", seed), groups))
-        print(arm, seed, rows[-1]["score"], flush=True)
-        write_whole(output, {"command": f"{COMMAND} --seeds {seeds}", "surroundings": surroundings(),
-                             **settings, "held_out": len(test), "rows": rows})
+    return {"held_out": len(test), "fingerprint": fingerprint(train, test, many)}, (train, test, many)
 
 
-def main(arguments: list[str] | None = None) -> int:
-    inputs = {"data": "folder of SQuAD files (.json.xz)", "easy": "SQuAD file of `make-questions --easy`",
-              "made": "SQuAD file of `make-questions`"}
-    return command("Made questions before real ones, and a control.", run_all, SEEDS, arguments, True, **inputs)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def one(
+    arm: str, seed: int, settings: Mapping, train: list[Question], test: list[Question], many: dict[str, list[Question]]
+) -> dict:
+    """One run, trained on questions that the seed draws, and scored."""
+    groups = {name: drawn(some, settings["made"], seed) for name, some in many.items()}
+    groups |= {"real": drawn(train, settings["questions"], seed), "test": test}
+    return trained(arm, seed, *squad_real.start(settings["start"], seed), groups, settings["pieces"])

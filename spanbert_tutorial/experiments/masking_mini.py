@@ -1,18 +1,14 @@
 """80/10/10 and two other shares in miniature, and names filled gap by gap. Chapter: `book/bert/masking`.
 
-    python -m spanbert_tutorial.experiments.masking_mini --output FILE
-
 After BERT's appendix C.2 (Table 8), at tiny size: token masking, paired seeds; only the shares of [MASK], of the same
 token and of a random one differ. Measured on held-out text: the loss at chosen places that show [MASK], the same token,
 or a random one, the same places for all; and what becomes of names of two pieces that are both hidden.
 """
 
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
 from itertools import chain
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 import torch
@@ -21,9 +17,11 @@ import torch.nn.functional as F
 from spanbert_tutorial import almanac, runs
 from spanbert_tutorial.batches import PretrainingData, gather
 from spanbert_tutorial.context_free import context_free
+from spanbert_tutorial.engine.loop import History, train
 from spanbert_tutorial.experiments import two_gaps
-from spanbert_tutorial.experiments.continued import START, command, curve, keep, rounded, with_shares
+from spanbert_tutorial.experiments.grid import text_facts
 from spanbert_tutorial.experiments.names import named_blocks
+from spanbert_tutorial.experiments.results import CURVES, curve, rounded
 from spanbert_tutorial.inputs import assemble
 from spanbert_tutorial.masking import SHARES, corrupt
 from spanbert_tutorial.objectives import Objective
@@ -31,10 +29,19 @@ from spanbert_tutorial.pretraining import PretrainingModel
 from spanbert_tutorial.wordpiece import WordPiece
 
 # Named as in BERT's Table 8, percent of [MASK], of the same token, of a random one; the values are those of `corrupt`.
-VARIANTS = {"80/10/10": SHARES, "100/0/0": (1.0, 0.0), "80/20/0": (0.8, 0.0)}
+ARM, SEEDS = "variant", 5
+ARMS = {"80/10/10": SHARES, "100/0/0": (1.0, 0.0), "80/20/0": (0.8, 0.0)}
 SHOWN = {"mask": (1.0, 0.0), "same": (0.0, 0.0), "random": (0.0, 1.0)}  # what all chosen places show when we measure
-SEEDS, ROWS, GAPS = 5, 64, 1_000
-SHORT = replace(START, steps=50)
+ROWS, GAPS = 64, 1_000
+START = runs.Run(objective="mlm", steps=1_000)
+SETTINGS = {"start": START, **CURVES}
+
+
+def with_shares(run: runs.Run, text: runs.Text, shares: tuple[float, float]) -> tuple[PretrainingModel, History]:
+    """As `runs.pretrain`, with other shares: a model trained from its first weights."""
+    model, objective = runs.new_model(run, text), replace(Objective.named(run.objective), shares=shares)
+    data = PretrainingData(text.train, text.wordpiece, objective, run.length, run.batch_size)
+    return model, train(model, data.batches(np.random.default_rng(run.seed)), run.recipe())
 
 
 def chosen_tokens(text: runs.Text, length: int = START.length) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
@@ -89,26 +96,24 @@ def by_filling(model: PretrainingModel, gaps: two_gaps.TwoGaps, exists: torch.Te
     return results
 
 
-def run_all(output: Path, seeds: int, train: Callable = with_shares) -> None:
-    """Every variant with every seed; `output` is written whole after each run. train: as `with_shares`."""
-    rows = []
-    with TemporaryDirectory() as scratch:
-        text = runs.open_text("almanac", scratch)
-        gaps, exists = hidden_names(text.wordpiece)
-        again = curve(with_shares(SHORT, text, VARIANTS["100/0/0"])[1])  # a chapter can afford to train this one
-        short = {"variant": "100/0/0", "run": asdict(SHORT), "curve": rounded(again)}
-        for seed in range(seeds):
-            for variant, shares in VARIANTS.items():
-                model, history = train(replace(START, seed=seed), text, shares)
-                row = {"variant": variant, "seed": seed, "shown": by_input(model, text)}
-                rows.append({**row, "names": by_filling(model, gaps, exists), "curve": curve(history)})
-                print(variant, seed, row["shown"], flush=True)
-                keep(output, "masking_mini", seeds, rows, short=short, hidden_names=len(gaps.ids))
+def prepare(folder: Path, settings: Mapping) -> tuple[dict, tuple]:
+    """The almanac's text, and held-out names to fill in."""
+    text = runs.open_text("almanac", folder)
+    gaps, exists = hidden_names(text.wordpiece)
+    return text_facts(text) | {"hidden_names": len(gaps.ids)}, (text, gaps, exists)
 
 
-def main(arguments: list[str] | None = None) -> int:
-    return command("80/10/10 and other shares in miniature.", run_all, SEEDS, arguments)
+def one(
+    variant: str, seed: int, settings: Mapping, text: runs.Text, gaps: two_gaps.TwoGaps, exists: torch.Tensor
+) -> dict:
+    """One run, trained and measured."""
+    model, history = with_shares(replace(settings["start"], seed=seed), text, ARMS[variant])
+    figures = {"shown": by_input(model, text), "names": by_filling(model, gaps, exists)}
+    return rounded(figures) | {"curve": curve(history.losses["mlm"])}
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def beside(settings: Mapping, text: runs.Text, *_: object) -> dict:
+    """A short run that the chapter does again."""
+    run, variant = replace(settings["start"], steps=min(50, settings["start"].steps)), "100/0/0"
+    again = curve(with_shares(run, text, ARMS[variant])[1].losses["mlm"])
+    return {"short": {"variant": variant, "run": asdict(run), "curve": again}}

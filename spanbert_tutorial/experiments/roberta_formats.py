@@ -1,29 +1,25 @@
 """Four input formats with the same number of tokens in each step. Chapter: `book/relatives/roberta`.
 
-    python -m spanbert_tutorial.experiments.roberta_formats --output FILE
-
 After RoBERTa's §4.2 and Table 2, at tiny size. Inputs differ in length, so a batch is counted in tokens: about as many
 in each step, whatever the format. Seeds are paired: with one seed all formats start from the same encoder weights.
-Every model is measured on held-out text in all four formats. A stopped command goes on.
+Every model is measured on held-out text in all four formats.
 """
 
-import sys
-import time
-from dataclasses import asdict, replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
-from spanbert_tutorial import ablation, runs
+from spanbert_tutorial import runs
 from spanbert_tutorial.engine.loop import History, train
-from spanbert_tutorial.experiments.continued import command, curve, rounded
-from spanbert_tutorial.experiments.roberta_masks import MEASURED, first_documents, kept_rows
+from spanbert_tutorial.experiments.results import CURVE_EVERY, curve, rounded
+from spanbert_tutorial.experiments.roberta_masks import MEASURED, first_documents
 from spanbert_tutorial.pretraining import PretrainingModel, measure
 from spanbert_tutorial.relatives.roberta import FORMATS, FormatData
 
-SEEDS = 3
+ARM, ARMS, SEEDS = "format", FORMATS, 3
 RUN = runs.Run(objective="mlm", steps=900, batch_size=32, by_length=True)  # two formats add NSP
+SETTINGS = {"run": RUN, "measured": MEASURED, "curve_every": CURVE_EVERY}
 
 
 def pretrain(form: str, run: runs.Run, text: runs.Text) -> tuple[PretrainingModel, History, float]:
@@ -40,9 +36,12 @@ def pretrain(form: str, run: runs.Run, text: runs.Text) -> tuple[PretrainingMode
     return model, train(model, counted(), run.recipe(), text.unigram_entropy), float(np.mean(tokens))
 
 
-def held_out(model: PretrainingModel, run: runs.Run, text: runs.Text) -> dict[str, dict[str, float]]:
-    """Held-out losses in each format, every chosen piece hidden; the same inputs and masks for every model."""
-    corpus, results = first_documents(text.held_out, MEASURED), {}
+def held_out(
+    model: PretrainingModel, run: runs.Run, text: runs.Text, measured: int = MEASURED
+) -> dict[str, dict[str, float]]:
+    """Held-out losses in each format, every chosen piece hidden; the same inputs and masks for every model. measured:
+    held-out documents."""
+    corpus, results = first_documents(text.held_out, measured), {}
     for form in FORMATS:
         data = FormatData(corpus, text.wordpiece, run.length, 64, form=form)
         data.objective = data.objective.mask_only
@@ -50,34 +49,8 @@ def held_out(model: PretrainingModel, run: runs.Run, text: runs.Text) -> dict[st
     return results
 
 
-def run_all(output: Path, seeds: int) -> None:
-    """Every format with every seed; `output` is written whole after each run, and what it holds is not run again."""
-    rows = kept_rows(output, RUN)
-    content = {
-        "command": f"python -m spanbert_tutorial.experiments.roberta_formats --output FILE --seeds {seeds}",
-        "surroundings": ablation.surroundings(),
-        "run": asdict(RUN),
-        "curve_every": ablation.CURVE_EVERY,
-    }
-    with TemporaryDirectory() as scratch:
-        text = runs.open_text("almanac", scratch)
-        content["unigram_entropy"] = round(text.unigram_entropy, 4)
-        for seed in range(seeds):
-            for form in FORMATS:
-                if any((row["format"], row["seed"]) == (form, seed) for row in rows):
-                    continue
-                began = time.monotonic()
-                model, history, tokens = pretrain(form, replace(RUN, seed=seed), text)
-                row = {"format": form, "seed": seed, "tokens_a_step": tokens}
-                row |= {"held_out": held_out(model, RUN, text), "curve": curve(history)}
-                rows.append(rounded(row))
-                print(f"{time.monotonic() - began:.0f} s", seed, form, row["held_out"], flush=True)
-                ablation.write_whole(output, {**content, "rows": rows})
-
-
-def main(arguments: list[str] | None = None) -> int:
-    return command("Four input formats with the same number of tokens.", run_all, SEEDS, arguments, goes_on=True)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def one(form: str, seed: int, settings: Mapping, text: runs.Text) -> dict:
+    """One run, trained and measured in every format."""
+    model, history, tokens = pretrain(form, replace(settings["run"], seed=seed), text)
+    figures = {"tokens_a_step": tokens, "held_out": held_out(model, settings["run"], text, settings["measured"])}
+    return rounded(figures) | {"curve": curve(history.losses["mlm"])}

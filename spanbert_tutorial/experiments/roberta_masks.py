@@ -1,34 +1,30 @@
 """Static masks, ten copies and dynamic masks over 40 epochs of a small text. Chapter: `book/relatives/roberta`.
 
-    python -m spanbert_tutorial.experiments.roberta_masks --output FILE
-
 After RoBERTa's §4.1 and Table 1, at tiny size. With one seed the three ways start from the same weights, see the same
-blocks in the same order and begin with the same masks. A stopped command goes on.
+blocks in the same order and begin with the same masks.
 """
 
-import json
 import math
-import sys
-import time
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from spanbert_tutorial import ablation, runs
+from spanbert_tutorial import runs
 from spanbert_tutorial.batches import PretrainingData
-from spanbert_tutorial.checkpoints import check_output
 from spanbert_tutorial.corpora import EncodedCorpus
 from spanbert_tutorial.engine.loop import History, train
-from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.experiments.continued import command, curve, rounded
+from spanbert_tutorial.experiments.grid import text_facts
+from spanbert_tutorial.experiments.results import CURVES, curve, rounded
 from spanbert_tutorial.pretraining import PretrainingModel, measure
 from spanbert_tutorial.relatives.roberta import view_batches
 
-WAYS = {"static": 1, "ten copies": 10, "dynamic": None}
-SEEDS, EPOCHS, DOCUMENTS, MEASURED = 5, 40, 160, 250
-RUN = runs.Run(objective="mlm", batch_size=16)  # its steps follow from EPOCHS
+EPOCHS, DOCUMENTS, MEASURED = 40, 160, 250
+ARM, SEEDS = "way", 5
+ARMS = {"static": 1, "ten copies": 10, "dynamic": None}  # how many masks each block has
+RUN = runs.Run(objective="mlm", batch_size=16, steps=EPOCHS * math.ceil(482 / 16))  # the first documents: 482 blocks
+SETTINGS = {"run": RUN, "documents": DOCUMENTS, "measured": MEASURED, **CURVES}
 
 
 def first_documents(corpus: EncodedCorpus, documents: int) -> EncodedCorpus:
@@ -37,9 +33,9 @@ def first_documents(corpus: EncodedCorpus, documents: int) -> EncodedCorpus:
     return EncodedCorpus(corpus.ids[:end], corpus.sentence_ends[corpus.sentence_ends <= end], ends)
 
 
-def small(text: runs.Text) -> runs.Text:
+def small(text: runs.Text, documents: int = DOCUMENTS, measured: int = MEASURED) -> runs.Text:
     """The first documents of both parts."""
-    parts = first_documents(text.train, DOCUMENTS), first_documents(text.held_out, MEASURED)
+    parts = first_documents(text.train, documents), first_documents(text.held_out, measured)
     return runs.Text(*parts, text.wordpiece)
 
 
@@ -47,7 +43,7 @@ def pretrain(way: str, run: runs.Run, text: runs.Text) -> tuple[PretrainingModel
     """As `runs.pretrain`, with masks of that way."""
     model, data = runs.new_model(run, text), runs.training_data(run, text)
     order, masks = (np.random.default_rng([run.seed, stream]) for stream in range(2))
-    return model, train(model, view_batches(data, WAYS[way], order, masks), run.recipe(), text.unigram_entropy)
+    return model, train(model, view_batches(data, ARMS[way], order, masks), run.recipe(), text.unigram_entropy)
 
 
 def losses(model: PretrainingModel, run: runs.Run, text: runs.Text) -> dict[str, dict[str, float]]:
@@ -62,56 +58,22 @@ def losses(model: PretrainingModel, run: runs.Run, text: runs.Text) -> dict[str,
     return results
 
 
-def run_all(output: Path, seeds: int) -> None:
-    """Every way with every seed; `output` is written whole after each run, and what it holds is not run again."""
-    with TemporaryDirectory() as scratch:
-        text = small(runs.open_text("almanac", scratch))
-        blocks = len(runs.training_data(RUN, text))
-        run = replace(RUN, steps=EPOCHS * math.ceil(blocks / RUN.batch_size))
-        rows, short = kept_rows(output, run), replace(run, steps=100)
-        again = {"way": "dynamic", "run": asdict(short), "curve": rounded(curve(pretrain("dynamic", short, text)[1]))}
-        content = {
-            "command": f"python -m spanbert_tutorial.experiments.roberta_masks --output FILE --seeds {seeds}",
-            "surroundings": ablation.surroundings(),
-            "run": asdict(run),
-            "epochs": EPOCHS,
-            "documents": DOCUMENTS,
-            "blocks": blocks,
-            "pieces": len(text.train.ids),
-            "unigram_entropy": round(text.unigram_entropy, 4),
-            "curve_every": ablation.CURVE_EVERY,
-            "curve_tolerance": ablation.CURVE_TOLERANCE,
-            "short": again,
-        }
-        for seed in range(seeds):
-            for way in WAYS:
-                if any((row["way"], row["seed"]) == (way, seed) for row in rows):
-                    continue
-                began = time.monotonic()
-                model, history = pretrain(way, replace(run, seed=seed), text)
-                row = {"way": way, "seed": seed, "new_masks": losses(model, run, text), "curve": curve(history)}
-                rows.append(rounded(row))
-                print(f"{time.monotonic() - began:.0f} s", seed, way, row["new_masks"], flush=True)
-                ablation.write_whole(output, {**content, "rows": rows})
+def prepare(folder: Path, settings: Mapping) -> tuple[dict, tuple]:
+    """The first documents of the almanac."""
+    text = small(runs.open_text("almanac", folder), settings["documents"], settings["measured"])
+    blocks, run = len(runs.training_data(settings["run"], text)), settings["run"]
+    return text_facts(text) | {"blocks": blocks, "epochs": run.steps / math.ceil(blocks / run.batch_size)}, (text,)
 
 
-# --- a command that goes on where it was stopped --------------------------------------------------------------------
+def one(way: str, seed: int, settings: Mapping, text: runs.Text) -> dict:
+    """One run, trained and measured."""
+    run = replace(settings["run"], seed=seed)
+    model, history = pretrain(way, run, text)
+    return {"new_masks": rounded(losses(model, run, text)), "curve": curve(history.losses["mlm"])}
 
 
-def kept_rows(output: Path, run: runs.Run) -> list[dict]:
-    """Rows of an earlier, stopped command, none if there was none. Raises InputError when it had other settings."""
-    if not output.exists():
-        check_output(output)
-        return []
-    kept = json.loads(output.read_text(encoding="utf-8"))
-    if kept.get("run") != asdict(run):
-        raise InputError(f"{output} holds results of other settings: give another --output.")
-    return kept["rows"]
-
-
-def main(arguments: list[str] | None = None) -> int:
-    return command("Static masks, ten copies and dynamic masks.", run_all, SEEDS, arguments, goes_on=True)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def beside(settings: Mapping, text: runs.Text) -> dict:
+    """A short run that the chapter does again."""
+    run = replace(settings["run"], steps=min(100, settings["run"].steps))
+    again = curve(pretrain("dynamic", run, text)[1].losses["mlm"])
+    return {"short": {"way": "dynamic", "run": asdict(run), "curve": again}}

@@ -1,22 +1,16 @@
 """GPT-2's pieces beside BERT's, and the four input formats over Wikipedia. Chapter: `book/relatives/roberta`.
 
-    python -m spanbert_tutorial.experiments.roberta_real --data FOLDER --output FILE
-
-FOLDER holds `vocab/` with GPT-2's two files and BERT's cased vocabulary, and `wikipedia/valid.jsonl.xz`, which this
-project does not ship. Only figures and the pieces of our own example texts are kept.
+The folder `--data` holds `vocab/` with GPT-2's two files and BERT's cased vocabulary, and `wikipedia/valid.jsonl.xz`,
+which this project does not ship. Only figures and the pieces of our own example texts are kept.
 """
 
-import argparse
 import lzma
-import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from spanbert_tutorial import ablation
-from spanbert_tutorial.checkpoints import check_output
 from spanbert_tutorial.corpora import documents, encode_corpus
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.experiments.continued import rounded
+from spanbert_tutorial.experiments.results import rounded
 from spanbert_tutorial.relatives.byte_bpe import ByteBPE
 from spanbert_tutorial.relatives.roberta import FORMATS, FormatData
 from spanbert_tutorial.wordpiece import WordPiece
@@ -76,21 +70,11 @@ def format_statistics(corpus_path: Path, wordpiece: WordPiece) -> dict[str, dict
     return results
 
 
-def main(arguments: list[str] | None = None) -> int:
-    options = argparse.ArgumentParser(description="GPT-2's pieces beside BERT's, and formats over Wikipedia.")
-    options.add_argument("--data", type=Path, required=True, help="folder with vocab/ and wikipedia/")
-    options.add_argument("--output", type=Path, required=True, help="JSON file of the results")
-    chosen = options.parse_args(arguments)
-    try:
-        output = check_output(chosen.output)
-        wordpiece, byte_bpe = vocabularies(chosen.data / "vocab")
-        wikipedia = format_statistics(chosen.data / "wikipedia" / "valid.jsonl.xz", wordpiece)
-    except InputError as error:
-        print(error, file=sys.stderr)
-        return 2
-    content = {
-        "command": "python -m spanbert_tutorial.experiments.roberta_real --data FOLDER --output FILE",
-        "surroundings": ablation.surroundings(),
+def content(folder: Path, data: Path) -> dict:
+    """The content of the file."""
+    wordpiece, byte_bpe = vocabularies(data / "vocab")
+    wikipedia = format_statistics(data / "wikipedia" / "valid.jsonl.xz", wordpiece)
+    return {
         "sources": {
             "vocabularies": "bert-base-cased (Apache 2.0), GPT-2 (MIT)",
             "wikipedia": "135 documents of English Wikipedia, May 2015 (CC BY-SA 3.0); statistics only",
@@ -100,9 +84,3 @@ def main(arguments: list[str] | None = None) -> int:
         "texts": cut(TEXTS, wordpiece, byte_bpe),
         "wikipedia": rounded(wikipedia),
     }
-    ablation.write_whole(output, content)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

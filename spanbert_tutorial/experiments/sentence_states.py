@@ -1,8 +1,6 @@
 """What one vector says about a whole sentence: the state of [CLS], and two others.
 Chapter: `book/tasks/classification`.
 
-    python -m spanbert_tutorial.experiments.sentence_states --output FILE
-
 Sentences of the almanac that stand in no training document. A linear probe answers three questions on each from one
 vector: `length` (few, some or many pieces), `kind` (of what kind is the name that comes first?), `order` (have two
 neighbouring words changed places?). The vectors are C, the state of [CLS] after the last layer; the mean of the pieces'
@@ -13,10 +11,9 @@ random are learned twice: in as many passes as the others, and in so many that C
 Questions of this form: Conneau and others, 2018. Shapes: N sentences, B batch, n sequence, H hidden.
 """
 
-import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -25,12 +22,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from spanbert_tutorial import ablation, almanac
+from spanbert_tutorial import almanac
 from spanbert_tutorial.bert import BertEncoder
 from spanbert_tutorial.checkpoints import load_checkpoint
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.experiments.continued import command, rounded
 from spanbert_tutorial.experiments.frozen_states import accuracy, labelled_sentences, linear_probe
+from spanbert_tutorial.experiments.grid import fingerprint
+from spanbert_tutorial.experiments.results import rounded
 from spanbert_tutorial.pretraining import start_positions_from_sinusoids
 from spanbert_tutorial.tasks import classification
 from spanbert_tutorial.tasks.fine_tuning import FineTuning, stacked
@@ -38,12 +36,13 @@ from spanbert_tutorial.wordpiece import WordPiece
 
 SEEDS, KINDS, FEWEST_WORDS, PENALTY = 5, 5, 6, 3e-3
 READ, QUESTIONS = ("C", "mean", "bag"), ("length", "kind", "order")
-SETTINGS = FineTuning(epochs=3, batch_size=4, peak_learning_rate=5e-4, length=128)
+FINE_TUNING = FineTuning(epochs=3, batch_size=4, peak_learning_rate=5e-4, length=128)
 TINY = "new weights", "new weights, no positions", "spanbert-tiny"
 TUNED = (("new weights", "kind", 3), ("new weights", "kind", 10), ("spanbert-tiny", "kind", 3),
          ("spanbert-tiny", "length", 3), ("spanbert-tiny", "kind at random", 3),
          ("spanbert-tiny", "kind at random", 30))  # start, labels, passes
 MINI = "new weights", "spanbert-mini", "bert-mini"
+SETTINGS = {"settings": FINE_TUNING, "tuned": TUNED, "penalty": PENALTY}
 
 
 class Sentence(NamedTuple):
@@ -185,7 +184,7 @@ def most_frequent(label: Tensor) -> float:
     return max(Counter(label.tolist()).values()) / len(label)
 
 
-def tiny(seed: int) -> dict:
+def tiny(seed: int, settings: FineTuning = FINE_TUNING) -> dict:
     """The encoders of size tiny, also after fine-tuning; the share of the most frequent answers; the classifiers'; and
     how far fine-tuning moved C."""
     rows, wordpiece = sentences(), encoder("spanbert-tiny", "spanbert-tiny")[1]
@@ -200,7 +199,7 @@ def tiny(seed: int) -> dict:
         below, key = encoder(name, "spanbert-tiny", seed)[0], f"{name}, {question}, {epochs} passes"
         label = at_random(wanted["kind"], seed) if question == "kind at random" else wanted[question]
         train, test = (examples(rows, label, part) for part in split)
-        tuned, _ = classification.fine_tune(below, wordpiece, train, replace(SETTINGS, epochs=epochs, seed=seed))
+        tuned, _ = classification.fine_tune(below, wordpiece, train, replace(settings, epochs=epochs, seed=seed))
         found["classifier"][key] = right(tuned, test)
         made = vectors(below.eval(), wordpiece, rows)
         found["tiny"][key] = answers(made, wanted, *split)
@@ -227,20 +226,11 @@ def mini(seed: int) -> dict:
     return {name: answers(read_once(name, MINI[1]), wanted, *split) for name in MINI}
 
 
-def run_all(output: Path, seeds: int) -> None:
-    """Every seed; `output` is rewritten after each."""
-    rows = []
-    for seed in range(seeds):
-        rows.append({"seed": seed, **tiny(seed), "mini": mini(seed)})
-        print(rows[-1], flush=True)
-        content = {"command": f"python -m spanbert_tutorial.experiments.sentence_states --output FILE --seeds {seeds}",
-                   "surroundings": ablation.surroundings(), "settings": asdict(SETTINGS), "sentences": len(sentences())}
-        ablation.write_whole(output, content | {"rows": rounded(rows)})
+def prepare(folder: Path, settings: Mapping) -> tuple[dict, tuple]:
+    """The sentences are read when they are asked for."""
+    return {"sentences": len(sentences()), "fingerprint": fingerprint(sentences())}, ()
 
 
-def main(arguments: list[str] | None = None) -> int:
-    return command("What the state of [CLS] says about a sentence, with several seeds.", run_all, SEEDS, arguments)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def one(seed: int, settings: Mapping) -> dict:
+    """All arms of a seed."""
+    return rounded(tiny(seed, settings["settings"]) | {"mini": mini(seed)})

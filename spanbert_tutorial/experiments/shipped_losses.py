@@ -1,25 +1,20 @@
 """Losses of the shipped models of Wikipedia on text that they have not read, beside what frequencies alone reach on the
 same pieces. Chapter: `book/workshop/shipped_models`.
 
-    python -m spanbert_tutorial.experiments.shipped_losses --corpus WIKIPEDIA --valid FILE --output FILE
-
-WIKIPEDIA is the folder of `.jsonl` files that the models were trained on, FILE another such file; this project ships
-neither, only figures are kept. The tables without context (`context_free`) are fitted on the training text.
+`--corpus` is the folder of `.jsonl` files that the models were trained on, `--valid` another such file; this project
+ships neither, only figures are kept. The tables without context (`context_free`) are fitted on the training text.
 """
 
-import sys
 from collections.abc import Mapping
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from spanbert_tutorial import ablation, runs
+from spanbert_tutorial import runs
 from spanbert_tutorial.checkpoints import load_checkpoint, read_vocabulary
 from spanbert_tutorial.corpora import EncodedCorpus, documents, encode_corpus, split_sentences
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.experiments.continued import command, rounded
+from spanbert_tutorial.experiments.results import rounded
 from spanbert_tutorial.tasks.squad import read
 
-COMMAND = "python -m spanbert_tutorial.experiments.shipped_losses --corpus WIKIPEDIA --valid FILE --output FILE"
 OBJECTIVES = {"mini-start": "mlm", "bert-mini": "mlm+nsp", "spanbert-mini": "span+sbo"}
 MOST = {"held out": 100, "valid": 20, "reader": 2}  # batches of each text
 
@@ -45,33 +40,18 @@ def losses(name: str, train: EncodedCorpus, texts: Mapping[str, EncodedCorpus]) 
             for part, text in texts.items()}  # fmt: skip
 
 
-def run_all(corpus: Path, valid: Path, output: Path) -> None:
-    """Encodes the texts, measures every model on each, and writes the figures to `output`."""
+def content(folder: Path, corpus: Path, valid: Path) -> dict:
+    """Encodes the texts and measures every model on each."""
     wordpiece = read_vocabulary(data_path("checkpoints", "mini-start"))
     left_out = set(data_path("squad_dev_titles.txt").read_text(encoding="utf-8").splitlines())
-    with TemporaryDirectory() as scratch:
-        encode = wordpiece.encode_many, len(wordpiece)
-        text = runs.open_text(str(corpus), Path(scratch, "corpus"), data_path("checkpoints", "mini-start"), 0, left_out)
-        texts = {"held out": text.held_out}
-        texts["valid"] = encode_corpus(documents(valid), *encode, Path(scratch, "valid"))
-        texts["reader"] = encode_corpus(reader_articles(), *encode, Path(scratch, "reader"))
-        content = {
-            "command": COMMAND,
-            "surroundings": ablation.surroundings(),
-            "train": {"documents": len(text.train.document_ends), "pieces": len(text.train.ids)},
-            "texts": {name: {"documents": len(part.document_ends), "pieces": len(part.ids), "batches": MOST[name]}
-                      for name, part in texts.items()},
-            "losses": {name: rounded(losses(name, text.train, texts)) for name in OBJECTIVES},
-        }  # fmt: skip
-        del text, texts  # closes their files, or Windows could not remove them
-    ablation.write_whole(output, content)
-
-
-def main(arguments: list[str] | None = None) -> int:
-    inputs = {"corpus": "folder of .jsonl files that the models were trained on", "valid": "another such file"}
-    return command("Losses of the shipped models of Wikipedia, beside two tables without context.", run_all, None,
-                   arguments, **inputs)  # fmt: skip
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    encode = wordpiece.encode_many, len(wordpiece)
+    text = runs.open_text(str(corpus), folder / "corpus", data_path("checkpoints", "mini-start"), 0, left_out)
+    texts = {"held out": text.held_out}
+    texts["valid"] = encode_corpus(documents(valid), *encode, folder / "valid")
+    texts["reader"] = encode_corpus(reader_articles(), *encode, folder / "reader")
+    return {
+        "train": {"documents": len(text.train.document_ends), "pieces": len(text.train.ids)},
+        "texts": {name: {"documents": len(part.document_ends), "pieces": len(part.ids), "batches": MOST[name]}
+                  for name, part in texts.items()},
+        "losses": {name: rounded(losses(name, text.train, texts)) for name in OBJECTIVES},
+    }  # fmt: skip

@@ -3,31 +3,26 @@ nothing. Chapter: `book/tasks/real_questions`.
 
     python -m spanbert_tutorial make-questions --corpus WIKIPEDIA --leave-out data/squad_titles.txt --easy --output EASY
     python -m spanbert_tutorial make-questions --corpus WIKIPEDIA --leave-out data/squad_titles.txt --output MADE
-    python -m spanbert_tutorial.experiments.squad_real --data FOLDER --easy EASY --made MADE --models FOLDER \
-      --output FILE
 
 First on questions made by rule, from articles of other titles than SQuAD's, easy ones before. Then SQuAD 1.1: trained
 on a part of its training set and two further sets, in short windows around the answers, then in full ones; scored on a
 half of its development set, before and after. Then SQuAD 2.0: each model of before is trained on, on articles of the
 2.0 files, and scored on other articles; the threshold for "no answer" is chosen on a third group. One head goes through
-all stages. A stopped command goes on where it was.
+all stages. The models of the first seed are kept in `--models`.
 """
 
 import json
 import shutil
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
 import torch
 
-from spanbert_tutorial import ablation
 from spanbert_tutorial.bert import BertEncoder
 from spanbert_tutorial.checkpoints import continue_from
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.experiments.continued import command
 from spanbert_tutorial.pretraining import start_positions_from_sinusoids
 from spanbert_tutorial.tasks import squad
 from spanbert_tutorial.tasks.question_answering import QuestionAnswerer
@@ -40,9 +35,8 @@ STARTS = ("spanbert-mini", "bert-mini", "new weights")
 TRAIN = ("train-v1.1-part", "squadshifts-reddit", "squadshifts-amazon_reviews")
 TEST = "dev-v1.1-half"
 WITH_UNANSWERABLE = ("train-v2.0-part", "dev-v2.0-half")
-SEEDS = 3
-INPUTS = "--data FOLDER --easy EASY --made MADE --models FOLDER --output FILE"
-COMMAND = f"python -m spanbert_tutorial.experiments.squad_real {INPUTS}"
+ARM, ARMS, SEEDS = "start", STARTS, 3
+SETTINGS = {"stages": STAGES}
 
 
 def read(folder: Path, names: Sequence[str]) -> list[Question]:
@@ -114,57 +108,40 @@ def with_made(data: dict[str, list[Question]], **files: Path) -> dict[str, list[
     return data
 
 
-def runs_of(name: str, seed: int, data: dict[str, list[Question]], models: Path) -> list[dict]:
-    """Fine-tunes one start on made questions, SQuAD 1.1, 2.0; the models of the first seed are kept in `models`."""
+def prepare(
+    folder: Path, settings: Mapping, data: Path, easy: Path, made: Path, models: Path
+) -> tuple[dict, tuple]:
+    """All questions by group, and the folder for models."""
+    try:
+        models.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{models} cannot be made ({error}): give another folder by --models.") from error
+    groups = with_made(all_questions(data), made=made, easy=easy)
+    counts = {name: [len(group), sum(not q.answers for q in group)] for name, group in groups.items()}
+    return {"questions": counts}, (groups, models)
+
+
+def beside(settings: Mapping, data: dict[str, list[Question]], models: Path) -> dict:
+    """What needs no training."""
+    return {"baselines": baselines(data)}
+
+
+def one(name: str, seed: int, settings: Mapping, data: dict[str, list[Question]], models: Path) -> list[dict]:
+    """Fine-tunes one start on made questions, SQuAD 1.1, 2.0, a row for each; the models of the first seed are kept in
+    `models`."""
     model, wordpiece = start(name, seed)
     rows = []
-    for task, stages in STAGES.items():
+    for task, stages in settings["stages"].items():
         stages = [replace(stage, seed=seed) for stage in stages]
         answerer, histories = fine_tune_in_stages(model, wordpiece, data[f"{task} train"], stages)
         model = answerer.model  # with its head
         taken = [{"settings": asdict(settings), "steps": len(history.steps), "loss": history.mean("loss", 100)}
                  for settings, history in zip(stages, histories, strict=True)]
         result = scored(answerer, data[f"{task} test"], data.get(f"{task} tune", ()))
-        rows.append({"start": name, "task": task, "seed": seed, "stages": taken, "score": result})
+        rows.append({"task": task, "stages": taken, "score": result})
         print(name, task, seed, {measure: round(value, 2) for measure, value in result.items()}, flush=True)
         if seed == 0:
             target = models / f"{name.replace(' ', '-')}-{task}"
             shutil.rmtree(target, ignore_errors=True)  # of a run that was stopped before its rows were kept
-            answerer.save(target, {"row.json": json.dumps(rows[-1], indent=1)})
+            answerer.save(target, {"row.json": json.dumps({"start": name, "seed": seed, **rows[-1]}, indent=1)})
     return rows
-
-
-def run_all(data: Path, easy: Path, made: Path, models: Path, output: Path, seeds: int) -> None:
-    """Everything that `output` does not hold yet; it is written whole after each start and seed."""
-    try:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        models.mkdir(parents=True, exist_ok=True)
-        content = json.loads(output.read_text(encoding="utf-8")) if output.exists() else {}
-    except (OSError, ValueError) as error:
-        raise InputError(f"{output} or {models} cannot be used ({error}): give others.") from error
-    groups = with_made(all_questions(data), made=made, easy=easy)
-    counts = {name: [len(group), sum(not q.answers for q in group)] for name, group in groups.items()}
-    stages = {task: [asdict(stage) for stage in some] for task, some in STAGES.items()}
-    asked = {"questions": counts, "stages": json.loads(json.dumps(stages))}
-    if content and {name: content.get(name) for name in asked} != asked:
-        raise InputError(f"{output} holds runs on other questions or in other stages: give another --output.")
-    if not content:
-        content = {"command": COMMAND, "surroundings": ablation.surroundings(), **asked,
-                   "baselines": baselines(groups), "rows": []}
-    done = {(row["start"], row["seed"]) for row in content["rows"]}
-    for seed in range(seeds):
-        for name in STARTS:
-            if (name, seed) not in done:
-                content["rows"] += runs_of(name, seed, groups, models)
-                ablation.write_whole(output, content)
-
-
-def main(arguments: list[str] | None = None) -> int:
-    inputs = {"data": "folder of SQuAD files (.json.xz)", "easy": "SQuAD file of `make-questions --easy`",
-              "made": "SQuAD file of `make-questions`",
-              "models": "folder for the models of the first seed"}
-    return command("Question answering on SQuAD, several starts and seeds.", run_all, SEEDS, arguments, True, **inputs)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,17 +1,14 @@
 """Entity tags for names that no label has shown: a pre-trained encoder, new weights, and two lists, of names and of
 their words. Chapter: `book/tasks/question_answering`.
 
-    python -m spanbert_tutorial.experiments.tagging_names --output FILE
-
 A fifth of the almanac's entities is held out: no sentence with one of them is trained on, and only sentences whose
 entities are all held out are scored. The pre-trained encoder has read these names, without labels; the new weights and
 the lists have not. A seed is a choice of entities, an order of the batches and a set of new weights.
 """
 
-import sys
 import warnings
-from collections.abc import Iterable
-from dataclasses import asdict, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -21,7 +18,8 @@ import torch
 from spanbert_tutorial import almanac
 from spanbert_tutorial.bert import BertEncoder
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.experiments.continued import command, keep
+from spanbert_tutorial.experiments.grid import fingerprint
+from spanbert_tutorial.experiments.results import rounded
 from spanbert_tutorial.pretraining import start_positions_from_sinusoids
 from spanbert_tutorial.tasks import tagging
 from spanbert_tutorial.tasks.question_answering import FineTuning
@@ -29,7 +27,9 @@ from spanbert_tutorial.wordpiece import WordPiece
 
 SEEDS, DOCUMENTS, STEPS = 5, 1_000, 100
 HELD_OUT = 0.2  # of the entities
-SETTINGS = FineTuning(batch_size=32, peak_learning_rate=2e-3, length=40)
+FINE_TUNING = FineTuning(batch_size=32, peak_learning_rate=2e-3, length=40)
+SETTINGS = {"start": "spanbert-tiny", "settings": FINE_TUNING, "steps": STEPS, "documents": DOCUMENTS,
+            "held_out": HELD_OUT}  # fmt: skip
 Labelled = list[tuple[tagging.LabelledText, set[str]]]  # sentences, and the entities (by id) in each
 
 
@@ -56,7 +56,7 @@ def starts(seed: int) -> dict[str, BertEncoder]:
     return {"pre-trained": pretrained, "new weights": new}
 
 
-def run(train: Labelled, test: Labelled, seed: int, steps: int = STEPS, settings: FineTuning = SETTINGS) -> dict:
+def run(train: Labelled, test: Labelled, seed: int, steps: int = STEPS, settings: FineTuning = FINE_TUNING) -> dict:
     """{who: {"precision", "recall", "f1"}} on names that no label has shown, in percent; the numbers of texts; and
     `known_words`."""
     wordpiece = WordPiece.from_file(data_path("almanac", "vocab.txt"))
@@ -70,7 +70,7 @@ def run(train: Labelled, test: Labelled, seed: int, steps: int = STEPS, settings
         tagger, _ = tagging.fine_tune(encoder, wordpiece, shown, settings)
         found[name] = tagger.tags([text for text, _ in new])
     scores = {name: tagging.entity_scores(gold, tags) for name, tags in found.items()}
-    return {"seed": seed, "texts": [len(shown), len(new)], "known_words": known_words(shown, new), "scores": scores}
+    return {"texts": [len(shown), len(new)], "known_words": known_words(shown, new), "scores": scores}
 
 
 def known_words(shown: list[tagging.LabelledText], new: list[tagging.LabelledText]) -> float:
@@ -79,21 +79,13 @@ def known_words(shown: list[tagging.LabelledText], new: list[tagging.LabelledTex
     return 100 * float(np.mean([word in known for name in tagging.NameList(new).labels for word in name]))
 
 
-def run_all(output: Path, seeds: int) -> None:
-    """Every seed; `output` is rewritten after each."""
-    train, test = sentences(islice(almanac.read("train"), DOCUMENTS)), sentences(almanac.read("test"))
-    rows = []
-    for seed in range(seeds):
-        rows.append(run(train, test, seed))
-        print(rows[-1], flush=True)
-        about = {"start": "spanbert-tiny", "settings": asdict(SETTINGS), "steps": STEPS, "documents": DOCUMENTS,
-                 "held_out": HELD_OUT}
-        keep(output, "tagging_names", seeds, rows, **about)
+def prepare(folder: Path, settings: Mapping) -> tuple[dict, tuple]:
+    """The labelled sentences."""
+    train = sentences(islice(almanac.read("train"), settings["documents"]))
+    test = sentences(almanac.read("test"))
+    return {"fingerprint": fingerprint(*(text for text, _ in train + test))}, (train, test)
 
 
-def main(arguments: list[str] | None = None) -> int:
-    return command("Entity tags for names that no label has shown.", run_all, SEEDS, arguments)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def one(seed: int, settings: Mapping, train: Labelled, test: Labelled) -> dict:
+    """All arms of a seed."""
+    return rounded(run(train, test, seed, settings["steps"], settings["settings"]))

@@ -10,7 +10,8 @@ import torch
 from spanbert_tutorial import runs
 from spanbert_tutorial.corpora import EncodedCorpus
 from spanbert_tutorial.engine.loop import History
-from spanbert_tutorial.experiments import input_formats
+from spanbert_tutorial.experiments import grid, pairs_vs_single
+from spanbert_tutorial.experiments.results import column
 from spanbert_tutorial.wordpiece import WordPiece
 
 RUN = runs.Run(objective="mlm", steps=2, length=24, batch_size=4)
@@ -30,30 +31,30 @@ def text():
 
 
 def test_one_segment_is_the_usual_run(text):
-    here, history = input_formats.pretrain("one segment", RUN, text)
+    here, history = pairs_vs_single.pretrain("one segment", RUN, text)
     usual, wanted = runs.pretrain(RUN, text)
     assert history.losses == wanted.losses
     assert all(torch.equal(a, b) for a, b in zip(here.parameters(), usual.parameters(), strict=True))
 
 
 def test_pairs_predict_with_or_without_the_label(text):
-    histories = {name: input_formats.pretrain(name, RUN, text)[1] for name in ("pairs", "pairs + NSP")}
+    histories = {name: pairs_vs_single.pretrain(name, RUN, text)[1] for name in ("pairs", "pairs + NSP")}
     assert set(histories["pairs"].losses) == {"loss", "mlm"}
     assert set(histories["pairs + NSP"].losses) == {"loss", "mlm", "nsp"}
     assert histories["pairs"].losses["mlm"] == histories["pairs"].losses["loss"]
 
 
 def test_all_formats_start_from_the_same_encoder(text):
-    starts = [runs.new_model(replace(RUN, objective=predicts), text) for _, predicts in input_formats.FORMATS.values()]
+    starts = [runs.new_model(replace(RUN, objective=predicts), text) for _, predicts in pairs_vs_single.ARMS.values()]
     for model in starts[1:]:
         pairs = zip(starts[0].encoder.parameters(), model.encoder.parameters(), strict=True)
         assert all(torch.equal(a, b) for a, b in pairs)
 
 
 def test_every_model_is_measured_on_both_formats(text):
-    for name in input_formats.FORMATS:
-        model = runs.new_model(replace(RUN, objective=input_formats.FORMATS[name][1]), text).eval()
-        figures = input_formats.held_out(model, RUN, text)
+    for name in pairs_vs_single.ARMS:
+        model = runs.new_model(replace(RUN, objective=pairs_vs_single.ARMS[name][1]), text).eval()
+        figures = pairs_vs_single.held_out(model, RUN, text)
         assert set(figures) == {"one segment", "pairs"}
         assert all(np.isfinite(list(values.values())).all() for values in figures.values())
         assert ("nsp_accuracy" in figures["pairs"]) == (name == "pairs + NSP")
@@ -66,15 +67,18 @@ def test_a_stopped_command_goes_on_where_it_was(text, tmp_path, monkeypatch):
         trained.append((name, run.seed, run.steps))
         return None, History()
 
-    monkeypatch.setattr(input_formats, "pretrain", fake)
-    monkeypatch.setattr(input_formats, "held_out", lambda model, run, text: {"pairs": {"mlm": float(run.seed)}})
-    output, steps = tmp_path / "results.json", input_formats.RUN.steps
-    input_formats.run_all(output, text, seeds=2, formats=["pairs"])
-    assert [row for row in trained if row[2] == steps] == [("pairs", 0, steps), ("pairs", 1, steps)]
-    trained.clear()
-    input_formats.run_all(output, text, seeds=2)
-    assert [row[:2] for row in trained if row[2] == steps] == [
-        (name, seed) for seed in range(2) for name in ("one segment", "pairs + NSP")]
+    monkeypatch.setattr(pairs_vs_single, "pretrain", fake)
+    monkeypatch.setattr(pairs_vs_single, "held_out", lambda model, run, text: {"pairs": {"mlm": float(run.seed)}})
+    monkeypatch.setattr(runs, "open_text", lambda *_: text)
+    output, steps = tmp_path / "results.json", pairs_vs_single.SETTINGS["run"].steps
+    grid.run(pairs_vs_single, output, seeds=2)
     results = json.loads(output.read_text())
-    assert [row["format"] for row in results["rows"]] == list(input_formats.FORMATS) * 2
-    assert input_formats.column(results, "pairs", "pairs", "mlm") == [0.0, 1.0]
+    results["rows"] = [row for row in results["rows"] if row["format"] == "pairs"]
+    output.write_text(json.dumps(results))
+    assert trained[0] == ("pairs + NSP", 0, 100)  # what the chapter does again
+    trained.clear()
+    grid.run(pairs_vs_single, output, seeds=2)
+    assert trained == [(name, seed, steps) for seed in range(2) for name in ("one segment", "pairs + NSP")]
+    results = json.loads(output.read_text())
+    assert [row["format"] for row in results["rows"]] == list(pairs_vs_single.ARMS) * 2
+    assert column(results, "held_out", "pairs", "mlm", format="pairs") == [0.0, 1.0]

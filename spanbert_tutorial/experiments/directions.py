@@ -1,20 +1,18 @@
 """One direction, two joined, both at once: what the models predict and what their states are good for, five seeds.
 Chapter: `book/bert/directions`.
 
-    python -m spanbert_tutorial.experiments.directions_seeds --output FILE
-
 Models of the same seed start from the same weights and see the same blocks; only who may look at whom differs.
 """
 
-import argparse
-from tempfile import TemporaryDirectory
+from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 import torch
 
-from spanbert_tutorial import ablation, almanac, runs
+from spanbert_tutorial import almanac, runs
 from spanbert_tutorial.bert import BertEncoder
-from spanbert_tutorial.checkpoints import check_output, load_checkpoint
+from spanbert_tutorial.checkpoints import load_checkpoint
 from spanbert_tutorial.directions import VIEWS, new_language_model, score, train_language_model
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.experiments.frozen_states import (
@@ -32,11 +30,13 @@ from spanbert_tutorial.experiments.frozen_states import (
     town_mentions,
     words_at,
 )
+from spanbert_tutorial.experiments.grid import almanac_text
+from spanbert_tutorial.experiments.results import CURVE_EVERY, curve, rounded
 from spanbert_tutorial.wordpiece import WordPiece
 
-COMMAND = "python -m spanbert_tutorial.experiments.directions_seeds --output FILE"
-SEEDS, CURVE_EVERY = 5, 25
+SEEDS = 5
 TOLERANCE = {"loss": 0.2, "accuracy": 0.04}  # by which a figure may differ on another machine
+SETTINGS = {"tolerance": TOLERANCE, "curve_every": CURVE_EVERY}
 
 
 def role_rows(encoders: dict, mentions: list[Mention], pieces: WordPiece, seed: int) -> dict[str, float]:
@@ -56,15 +56,21 @@ def role_rows(encoders: dict, mentions: list[Mention], pieces: WordPiece, seed: 
     return found
 
 
-def one_seed(seed: int, text: runs.Text, shipped: BertEncoder) -> dict:
-    """All figures of one seed, rounded."""
+def prepare(folder: Path, settings: Mapping) -> tuple[dict, tuple]:
+    """The almanac's text, and the shipped encoder."""
+    facts, given = almanac_text(folder, settings)
+    shipped, _ = load_checkpoint(data_path("checkpoints", "spanbert-tiny"))
+    return facts, (*given, shipped.encoder)
+
+
+def one(seed: int, settings: Mapping, text: runs.Text, shipped: BertEncoder) -> dict:
+    """All figures of one seed."""
     pieces, trained, views, curves = text.wordpiece, {}, {}, {}
     for pattern in ("left-to-right", "right-to-left", "both ways"):
         trained[pattern], losses = train_language_model(pattern, text, seed)
-        curves[pattern] = np.reshape(losses, (-1, CURVE_EVERY)).mean(axis=1).round(3).tolist()
+        curves[pattern] = curve(losses)
         if pattern != "right-to-left":
-            scores = {view: score(trained[pattern], text, view) for view in VIEWS}
-            views[pattern] = {view: {k: round(v, 4) for k, v in s.items()} for view, s in scores.items()}
+            views[pattern] = {view: score(trained[pattern], text, view) for view in VIEWS}
     alone = {pattern: [(model.encoder, pattern)] for pattern, model in trained.items()}
     untrained = new_language_model("both ways", len(pieces), seed).encoder
     encoders = {"untrained": [(untrained, "both ways")], **alone}
@@ -76,31 +82,10 @@ def one_seed(seed: int, text: runs.Text, shipped: BertEncoder) -> dict:
     parts = {"tags": tests, "tags_new": [row for row, old in zip(tests, known, strict=True) if not old]}
     figures = {name: tag_rows(shipped, rows, part, pieces, seed) for name, part in parts.items()}
     figures["roles"] = role_rows(encoders, mentions, pieces, seed)
-    rounded = {name: {k: round(v, 4) for k, v in part.items()} for name, part in figures.items()}
-    return {"seed": seed, "curves": curves, "views": views, "in_training_text": round(known.mean().item(), 4)} | rounded
+    return {"curves": curves} | rounded({"views": views, "in_training_text": known.mean().item(), **figures})
 
 
 def tag_rows(shipped: BertEncoder, rows: list, tests: list, pieces: WordPiece, seed: int) -> dict[str, float]:
     """Accuracy of each way to use the encoder, and of the list of most frequent tags."""
     ways = four_ways(shipped, rows, tests, pieces, seed)
     return ways | {"most frequent tag": most_frequent_tag(rows, tests)}
-
-
-def main() -> None:
-    """Five seeds; the file is written anew after each."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--output", required=True)
-    output = check_output(parser.parse_args().output)
-    shipped, _ = load_checkpoint(data_path("checkpoints", "spanbert-tiny"))
-    about = {"command": COMMAND, "surroundings": ablation.surroundings(), "tolerance": TOLERANCE}
-    with TemporaryDirectory() as scratch:
-        text, rows = runs.open_text("almanac", scratch), []
-        about |= {"unigram_entropy": round(text.unigram_entropy, 4), "curve_every": CURVE_EVERY}
-        for seed in range(SEEDS):
-            rows.append(one_seed(seed, text, shipped.encoder))
-            print(rows[-1], flush=True)
-            ablation.write_whole(output, about | {"rows": rows})
-
-
-if __name__ == "__main__":
-    main()

@@ -1,25 +1,19 @@
 """Which questions without an answer are easy to find: written by people, picked by shared words, or made by rule, on
 SQuAD 2.0 itself. Chapter: `book/tasks/squad`.
 
-    python -m spanbert_tutorial.experiments.negatives --data FOLDER --output FILE
-
 Two guessers that learn nothing, on a half of the development set; and the shipped model fine-tuned on SQuAD 2.0, on
 the articles of that half that it was not trained on, beside the guessers on these. Measure: AUC of the null odds
 against the answerable questions of the same texts, with 95 % bootstrap intervals over articles. The guessers
 weigh words by the contexts of all articles.
 """
 
-import json
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from spanbert_tutorial import ablation
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.experiments import squad_real
-from spanbert_tutorial.experiments.continued import command
 from spanbert_tutorial.tasks.answer_figures import predictions, score_windows
 from spanbert_tutorial.tasks.question_answering import QuestionAnswerer
 from spanbert_tutorial.tasks.squad import Question
@@ -95,8 +89,8 @@ def compare(questions: Sequence[Question], null_odds: NullOdds) -> dict[str, dic
     return result
 
 
-def run_all(data: Path, output: Path) -> None:
-    """All three readers; writes the results whole."""
+def content(folder: Path, data: Path) -> dict:
+    """All three readers."""
     questions, unseen = squad_real.read(data, ["dev-v2.0-half"]), squad_real.by_article(data)["test"]
     weights = weights_of(questions)
     answerer = QuestionAnswerer.from_pretrained(data_path("checkpoints", MODEL))
@@ -111,18 +105,5 @@ def run_all(data: Path, output: Path) -> None:
     results = {name: compare(questions, guesser) for name, guesser in guessers.items()}
     results |= {f"{name}, unseen": compare(unseen, guesser) for name, guesser in guessers.items()}
     results["trained, unseen"] = compare(unseen, trained)
-    text = "python -m spanbert_tutorial.experiments.negatives --data FOLDER --output FILE"
-    content = {"command": text, "surroundings": ablation.surroundings(), "model": MODEL,
-               "articles": len({q.title for q in questions}), "unseen": len({q.title for q in unseen}),
-               "results": results}
-    print(json.dumps(results, indent=1))
-    ablation.write_whole(output, content)
-
-
-def main(arguments: list[str] | None = None) -> int:
-    purpose, data = "Which questions without an answer are easy to find.", "folder of SQuAD files (.json.xz)"
-    return command(purpose, run_all, None, arguments, data=data)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    return {"model": MODEL, "articles": len({q.title for q in questions}), "unseen": len({q.title for q in unseen}),
+            "results": results}  # fmt: skip
