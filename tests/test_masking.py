@@ -144,6 +144,12 @@ def test_wrong_shapes_are_named():
         TokenMasking().select_batch(np.ones((2, 3), dtype=bool), np.array([3, 4]), generator())
 
 
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_batch_of_token_ids_by_mistake_is_named(scheme):
+    with pytest.raises(InputError, match="word_starts holds numbers of int64: pass True where a piece begins a word"):
+        scheme(0.15).select_batch(np.array([[7, 8, 9]]), np.array([3]), generator())
+
+
 # --- corrupt ---
 
 
