@@ -121,6 +121,20 @@ def test_a_file_that_holds_something_else_is_left_alone(toy, tmp_path, content):
     assert output.read_text(encoding="utf-8") == content
 
 
+def test_without_room_the_file_keeps_what_it_has(toy, tmp_path, monkeypatch):
+    output = tmp_path / "toy.json"
+    grid.run(toy, output, seeds=1)
+    before = output.read_bytes()
+
+    def full(path, content):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(grid, "write_json", full)
+    with pytest.raises(InputError, match="toy.json .*No space left.*: make room and give the same command again"):
+        grid.run(toy, output, seeds=2)
+    assert output.read_bytes() == before
+
+
 def test_a_folder_is_no_output(toy, tmp_path):
     with pytest.raises(InputError, match="is a folder: give a file"):
         grid.run(toy, tmp_path)

@@ -30,7 +30,7 @@ import numpy as np
 from spanbert_tutorial import runs
 from spanbert_tutorial.checkpoints import check_output
 from spanbert_tutorial.engine.files import write_json
-from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.errors import InputError, NoRoom
 from spanbert_tutorial.experiments.results import said, surroundings
 
 NOT_COMPARED = ("command", "surroundings", "rows")  # of a file's content
@@ -60,7 +60,7 @@ def run(
     with TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # an encoded text may still be open, on Windows
         if measures_once(experiment):
             check_output(output)
-            write_json(output, head | as_json(experiment.content(Path(folder), **inputs)))
+            keep(output, head | as_json(experiment.content(Path(folder), **inputs)))
         else:
             settings = shortened(settings or experiment.SETTINGS, steps)
             seeds = experiment.SEEDS if seeds is None else seeds
@@ -82,7 +82,7 @@ def fill(
     for place in missing(experiment, rows, seeds):
         rows += new_rows(experiment, place, settings, given)
         rows.sort(key=lambda row: order(experiment, row))
-        write_json(output, head | compared | more | {"rows": rows})
+        keep(output, head | compared | more | {"rows": rows})
 
 
 def new_rows(experiment: ModuleType, place: Mapping, settings: Mapping, given: tuple) -> list[dict]:
@@ -227,6 +227,15 @@ def refuse_others(output: Path, kept: Mapping, compared: Mapping) -> None:
         if kept and kept.get(name) != value:
             raise InputError(f"{output} holds rows of other settings ({difference(name, kept.get(name), value)}): "
                              "give another --output.")
+
+
+def keep(output: Path, content: dict) -> None:
+    """Writes the file. Raises NoRoom, after which it still holds what was kept before."""
+    try:
+        write_json(output, content)
+    except OSError as error:
+        told = f"the results cannot be written to {output} ({error})"
+        raise NoRoom(f"{told}: make room and give the same command again, or another --output.") from error
 
 
 def difference(name: str, there: object, here: object) -> str:
