@@ -1,6 +1,7 @@
 """Cells of chapters by a mark in their text, run with other values than the chapter's: do their asserts break?"""
 
 import json
+from itertools import takewhile
 
 import matplotlib.pyplot as plt
 import nbformat
@@ -12,13 +13,17 @@ PAPERS = json.loads(data_path("papers.json").read_text(encoding="utf-8"))
 
 
 def cells(chapter: str, *marks: str) -> str:
-    """The sources of the code cells that hold the marks, one each, in the order of the marks. chapter: such as
-    "bert/masking"."""
+    """The sources of the code cells that hold the marks, one each, in the order of the marks, each with the check
+    cells right behind it. chapter: such as "bert/masking"."""
     notebook = nbformat.read(data_path("papers.json").parents[1] / "book" / f"{chapter}.ipynb", as_version=4)
-    code = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
-    found = [[source for source in code if mark in source] for mark in marks]
-    assert all(len(sources) == 1 for sources in found), marks
-    return "\n".join(source for (source,) in found)
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    found = [[place for place, cell in enumerate(code) if mark in cell.source] for mark in marks]
+    assert all(len(places) == 1 for places in found), marks
+    sources = []
+    for (place,) in found:
+        checks = takewhile(lambda cell: "check" in cell.metadata.get("tags", []), code[place + 1 :])
+        sources += [cell.source for cell in (code[place], *checks)]
+    return "\n".join(sources)
 
 
 def breaks(source: str, given: dict) -> bool:

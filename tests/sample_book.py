@@ -32,7 +32,7 @@ def good_notebook():
         cells=[
             new_markdown_cell("# A chapter\n\nSee [SpanBERT](https://arxiv.org/abs/1907.10529v3) and $x^2$."),
             executed("# setup", 1, tags=["colab-setup", "hide-input", "nbval-ignore-output"]),
-            executed("print(1 + 1)", 2, [printed("2\n")]),
+            executed("print(1 + 1)", 2, [printed("2\n")], ["teach"]),
             new_markdown_cell("```python\nfill(me)  # ```{note} is code here\n```\nand `{role}` in code."),
         ]
     )
@@ -48,7 +48,8 @@ def make_book(root: Path, notebook=None) -> Path:
     set_address(root, "")
     shutil.copytree(ROOT / "book_assets", root / "book_assets")
     (root / "tools").mkdir()
-    shutil.copy(ROOT / "tools" / "book_extension.py", root / "tools")
+    for name in ("book_extension.py", "kinds.py"):
+        shutil.copy(ROOT / "tools" / name, root / "tools")
     (root / "book" / "welcome.md").write_text("# Welcome\n\nTo the [chapter](bert/chapter.ipynb).\n")
     (root / "book" / "references.md").write_text(REFERENCES)
     (root / "_toc.yml").write_text(

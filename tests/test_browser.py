@@ -99,7 +99,8 @@ def test_a_page_opens_without_a_complaint(page):
 def test_text_can_be_read(theme, page):
     page.emulate_media(color_scheme=theme)
     page.wait_for_function(f"document.documentElement.dataset.theme == '{theme}'", timeout=5_000)
-    for selector in (".bd-article h1", ".bd-article p", ".bd-article pre", ".bd-article p a", ".bd-sidebar-primary a"):
+    for selector in (".bd-article h1", ".bd-article p", ".bd-article pre", ".bd-article p a", ".bd-sidebar-primary a",
+                     ".bd-article .fold > summary"):
         if page.locator(selector).count():
             assert contrast(page, selector) >= LEAST_CONTRAST, selector
     page.emulate_media(color_scheme="light")
@@ -134,6 +135,38 @@ def test_explorers_switch_their_panels(page):
             select.select_option(index=0)
             assert view.inner_html() == before
     assert page.complaints == []
+
+
+def test_folded_code_is_one_quiet_line_that_opens(page):
+    """Every fold is closed, stands on one line of its size, and opens by a click and by a key."""
+    folds = page.locator(".bd-article details.fold")
+    assert folds.evaluate_all("all => all.filter(one => one.open).length") == 0
+    for fold in (folds.first, folds.last) if folds.count() else ():
+        line, code = fold.locator("summary"), fold.locator("pre").first
+        assert not code.is_visible() and fold.bounding_box()["height"] < 40
+        line.click()
+        assert code.is_visible()
+        line.press("Enter")
+        assert not code.is_visible()
+
+
+def test_folds_need_no_script(browser):
+    page = browser.new_context(java_script_enabled=False).new_page()
+    page.goto(f"{PAGES.as_uri()}/book/bert/masking.html")
+    check = page.locator("details.fold-check").first
+    check.locator("summary").click()
+    assert check.locator("pre").first.is_visible()
+    page.context.close()
+
+
+def test_on_paper_solutions_are_open_and_the_rest_is_quiet(browser):
+    page = visit(browser, "book/bert/masking.html")
+    page.emulate_media(media="print")
+    assert page.locator("details.fold-hide-input pre").first.is_visible()
+    for kind in ("check", "plumbing", "colab-setup"):
+        assert not page.locator(f"details.fold-{kind} pre").first.is_visible(), kind
+        assert page.locator(f"details.fold-{kind} summary").first.is_visible() == (kind == "check")
+    page.context.close()
 
 
 def test_the_search_page_finds_a_page(browser):

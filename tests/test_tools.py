@@ -8,12 +8,13 @@ import sys
 import tomllib
 
 import pytest
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
-from sample_book import build, executed, good_notebook, make_book, set_address
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from sample_book import build, executed, good_notebook, make_book, printed, set_address
 
 import address
 import colab_check
 import environment
+import kinds
 import notebooks
 import pages
 import picture
@@ -110,6 +111,65 @@ def test_a_failing_cell_is_named_and_the_file_left_alone(tmp_path):
         notebooks.execute(chapter, tmp_path)
     assert chapter.read_text() == before
     assert [path.name for path in chapter.parent.iterdir()] == ["chapter.ipynb"]
+
+
+def normalised(cell, root):
+    """The cell in the normal form of a converted chapter."""
+    notebook = new_notebook(cells=[new_markdown_cell("# T"), cell])
+    return notebooks.normalise(notebook, root / "book" / "a" / "b.ipynb", root).cells[2]
+
+
+@pytest.mark.parametrize(
+    ("tag", "source", "output", "title"),
+    [
+        ("check", "assert 1", None, "Check"),
+        ("plumbing", "import os\n\nNAME = 1", None, "Imports"),
+        ("plumbing", "NAME = 1", None, "Preparation"),
+        ("plumbing", "x", {"text/html": "<b>x</b>"}, "Code of the figure"),
+        ("plumbing", "x", {"text/plain": "x"}, "Code of the output"),
+        ("plumbing", "# @title Preparation\nx", {"image/png": "="}, "Code of the figure"),  # it has been run since
+        ("plumbing", "# @title Code of the three clubs\nx", {"image/png": "="}, "Code of the three clubs"),
+    ],
+)
+def test_what_the_page_folds_is_a_form_with_a_title(tag, source, output, title, tmp_path):
+    make_book(tmp_path)
+    cell = executed(source, 1, [new_output("display_data", data=output)] if output else [], [tag])
+    once = normalised(cell, tmp_path)
+    assert once.source.startswith(f"# @title {title}\n") and once.source.count("@title") == 1
+    assert once.metadata.cellView == "form"
+    assert normalised(once, tmp_path).source == once.source
+    once.metadata.tags = ["teach"]
+    shown = normalised(once, tmp_path)
+    assert "@title" not in shown.source and "cellView" not in shown.metadata
+
+
+def test_code_is_formatted_on_88_columns_where_the_chapter_has_its_kinds(tmp_path, monkeypatch):
+    make_book(tmp_path)
+    source = "values = call(\n    1, 'two',\n)\n%matplotlib inline"
+    assert normalised(new_code_cell(source), tmp_path).source == 'values = call(1, "two")\n%matplotlib inline'
+    assert normalised(new_code_cell("1 +"), tmp_path).source == "1 +"  # no Python: execution will tell
+    long = f"x = call('{'a' * 40}', '{'b' * 40}')"
+    assert max(map(len, normalised(new_code_cell(long), tmp_path).source.splitlines())) <= 88
+    monkeypatch.setattr(kinds, "NOT_YET", {"a/b"})
+    assert normalised(new_code_cell(source), tmp_path).source == source
+
+
+def test_the_kinds_are_proposed(tmp_path, capsys):
+    cells = [
+        executed("import os", 1),
+        executed("x = 1\nprint(x)\nassert x == 1", 2, [printed("1\n")]),
+        executed("assert x > 0\nassert x < 2", 3),
+        executed("\n".join(f"x = {i}" for i in range(30)), 4),
+        executed("draw()", 5, [new_output("display_data", data={"image/png": "="})]),
+        executed("assert x", 6, tags=["plumbing"]),
+    ]
+    chapter = make_book(tmp_path, new_notebook(cells=[new_markdown_cell("# T"), *cells]))
+    assert notebooks.show_kinds([chapter]) == 0
+    rows = capsys.readouterr().out.splitlines()[3:]
+    wanted = ["plumbing?", "teach?; move 1 assert(s) to a check", "check", "teach?; too long", "plumbing?",
+              "plumbing; is plumbing with an assert"]  # fmt: skip
+    assert all(want in row for want, row in zip(wanted, rows, strict=False))
+    assert rows[6] == "visible: 5 of 7 cells, 37 lines, 8.1% asserts; longest [30, 3, 2, 1, 1]"
 
 
 def test_ids_follow_the_source_and_are_unique():

@@ -1,16 +1,100 @@
-"""A Sphinx extension that keeps out of the pages what Jupyter Book adds to each and this book does not use.
+"""A Sphinx extension: folds the code that is not the idea, and keeps out what Jupyter Book adds and nobody uses.
+
+A code cell of one of the kinds of `kinds.py` that are folded, and any cell tagged `hide-input`, shows one quiet line
+in place of its code, an HTML `<details>` that needs no script: "✓ 6 checks passed", "Solution", "Code of the figure".
+Outputs stay visible; plumbing has its line below the output, where a caption stands. Lines that follow one another
+stand in one row.
 
 Thebe (running cells on a remote server) would put a web address and the name of a foreign repository into every
 page, and an error into the browser's console.
 """
 
+from html import escape
+
+from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.transforms.post_transforms import SphinxPostTransform
+
+from kinds import asserts_in, code_of, title_of
 
 UNUSED = ("sphinx_thebe", "sphinx_comments")
+FOLDED_TAGS = ("check", "plumbing", "colab-setup", "hide-input")  # the first that a cell has names its fold
+
+
+class Fold(nodes.Element):
+    """Code under one line; `kind`: a tag of FOLDED_TAGS, `label`: the line."""
+
+
+def visit_fold(translator, node: Fold) -> None:
+    """Open the fold."""
+    translator.body.append(f'<details class="fold fold-{node["kind"]}">\n<summary>{escape(node["label"])}</summary>\n')
+
+
+def depart_fold(translator, node: Fold) -> None:
+    """Close it."""
+    translator.body.append("</details>\n")
+
+
+def label(kind: str, source: str) -> str:
+    """The line that stands for the code of a cell."""
+    if kind == "check":
+        count = len(asserts_in(source))
+        return f"✓ {count} check{'' if count == 1 else 's'} passed"
+    return "Setup" if kind == "colab-setup" else title_of(source) or "Code"
+
+
+def fold_cell(cell: nodes.container, kind: str) -> None:
+    """Put a cell's code under its line, plumbing's below the output. The title is the line, so it is not repeated."""
+    code, *outputs = cell.children
+    (block,) = code.findall(nodes.literal_block)
+    source = block.astext()
+    block.rawsource = code_of(source)
+    block.children = [nodes.Text(block.rawsource)]
+    row = nodes.container(classes=["folds"])
+    row += Fold("", code, kind=kind, label=label(kind, source))
+    cell.children = []
+    cell += [*outputs, row] if kind == "plumbing" else [row, *outputs]
+    cell.attributes.pop("hide_mode", None)
+
+
+def join_rows(cell: nodes.container) -> None:
+    """Hang the lines of a cell that shows nothing else onto the row that ends the cell before it, or make it one."""
+    place = cell.parent.index(cell)
+    before = cell.parent[place - 1] if place else None
+    if not is_cell(before) or len(cell) != 1:
+        return
+    if "folds" in before[-1]["classes"]:
+        before[-1] += cell[0].children
+    else:
+        before += cell[0]
+    cell.parent.remove(cell)
+
+
+def is_cell(node: nodes.Node | None) -> bool:
+    """Whether the node is a code cell."""
+    return isinstance(node, nodes.container) and node.get("nb_element") == "cell_code" and bool(node.children)
+
+
+class FoldCells(SphinxPostTransform):
+    """Fold code cells by their tags, before myst-nb folds them its own way."""
+
+    default_priority = 198  # myst-nb's transform has 199
+    formats = ("html",)
+
+    def run(self, **kwargs) -> None:
+        """Fold every cell that has one of the tags."""
+        for cell in list(self.document.findall(is_cell)):
+            kind = next((tag for tag in FOLDED_TAGS if tag in cell["cell_metadata"].get("tags", [])), None)
+            if kind:
+                fold_cell(cell, kind)
+                if kind in ("check", "plumbing"):
+                    join_rows(cell)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Take back what the unused extensions wanted to do later."""
+    """Add the folds; take back what the unused extensions wanted to do later."""
+    app.add_node(Fold, html=(visit_fold, depart_fold))
+    app.add_post_transform(FoldCells)
     for listeners in app.events.listeners.values():
         for listener in list(listeners):
             if listener.handler.__module__.split(".")[0] in UNUSED:

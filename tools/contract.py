@@ -11,9 +11,9 @@ import nbformat
 
 from address import has_tag
 from environment import ROOT
+from kinds import MOST_ASSERTS, cell_problems, is_converted, taken_from_checks, visible_share
 from notebooks import book_notebooks, check, describe, read
 
-MOST_CELLS = 60
 MACHINE_PATH = re.compile(r"/home/|/root/|/tmp/|/work/|/Users/|site-packages/|\b[A-Za-z]:\\\\?(?:Users|Windows)")
 DIRECTIVE = re.compile(r"^\s*(?:(?:`{3,}|~{3,}|:{3,})\s*\{[\w:.-]+\}|\.\. [\w-]+::)", re.MULTILINE)
 ROLE = re.compile(r"\{[a-z][\w:.-]*\}`[^`]+`")
@@ -131,13 +131,25 @@ def setup_first(notebook: nbformat.NotebookNode) -> list[str]:
     return [] if cells and has_tag(cells[0], "colab-setup") else ["the first code cell is not the Colab setup."]
 
 
+def wrong_kinds(notebook: nbformat.NotebookNode) -> list[str]:
+    """Cells without a kind or against the rules of theirs, cells that need a check, and too many visible asserts."""
+    cells = code_cells(notebook)
+    problems = [f"{describe(cell, notebook.cells)} {problem}" for cell in cells for problem in cell_problems(cell)]
+    problems += [
+        f"{describe(cell, notebook.cells)} needs {name} from a check: give it in a teach or plumbing cell."
+        for cell, name in taken_from_checks(cells)
+    ]
+    share = visible_share(cells)
+    if share > MOST_ASSERTS:
+        problems.append(f"{share:.1%} of the visible code lines are asserts; {MOST_ASSERTS:.0%} is the most.")
+    return problems
+
+
 def notebook_problems(notebook: nbformat.NotebookNode, references: str) -> list[str]:
-    """All that the contract refuses in one notebook."""
+    """All that the contract refuses in one notebook, but for the kinds of its cells (`wrong_kinds`)."""
     problems = []
     for guard in (never_executed, unasserted, skipped, bad_outputs, widget_state, missing_alt_text, setup_first):
         problems += guard(notebook)
-    if len(notebook.cells) > MOST_CELLS:
-        problems.append(f"the notebook has {len(notebook.cells)} cells; {MOST_CELLS} is the limit.")
     markdown = "\n\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
     return problems + directives(markdown) + uncited(markdown, references) + machine_paths(all_text(notebook))
 
@@ -147,8 +159,9 @@ def book_problems(root: Path = ROOT) -> list[str]:
     references = (root / "book" / "references.md").read_text(encoding="utf-8")
     problems = []
     for path in book_notebooks(root):
-        problems += [f"{path.name}: {problem}" for problem in notebook_problems(read(path), references)]
-        problems += check(path, root)
+        notebook, place = read(path), path.relative_to(root).as_posix()
+        found = notebook_problems(notebook, references) + (wrong_kinds(notebook) if is_converted(place) else [])
+        problems += [f"{path.name}: {problem}" for problem in found] + check(path, root)
     for path in [root / "README.md", *sorted((root / "book").rglob("*.md"))]:
         text = path.read_text(encoding="utf-8") if path.exists() else ""
         problems += [f"{path.name}: {problem}" for problem in machine_paths(text) + uncited(text, references)]

@@ -1,8 +1,9 @@
 """Execute the book's notebooks, store them in one normal form, and check that form.
 
     python tools/notebooks.py execute [PATHS]     run in a fresh kernel and store outputs (all chapters without PATHS)
-    python tools/notebooks.py normalise [PATHS]   only bring metadata, ids and the Colab cell into the normal form
+    python tools/notebooks.py normalise [PATHS]   only bring metadata, ids, titles and code into the normal form
     python tools/notebooks.py check [PATHS]       say what is not in the normal form
+    python tools/notebooks.py kinds [PATHS]       show the kinds of the code cells, and propose those that are missing
 """
 
 import argparse
@@ -21,6 +22,7 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernel
 
 from address import read_address, write_cells
 from environment import ROOT, prepare, warm_up
+from kinds import code_of, is_converted, report, write_form
 
 CELL_TIMEOUT = 300  # seconds, the same as in pyproject.toml
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
@@ -29,6 +31,9 @@ NOTEBOOK_METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python", "pygments_lexer": "ipython3"},
 }
+
+
+FORMATTER = ["-m", "ruff", "format", "--quiet", "--config", str(ROOT / "book" / "ruff.toml")]
 
 
 class NotebookError(RuntimeError):
@@ -78,6 +83,15 @@ def name_cells(cells: list) -> None:
         cell.id = digest if seen[digest] == 1 else f"{digest}-{seen[digest]}"
 
 
+def format_code(notebook: nbformat.NotebookNode) -> None:
+    """Write the code as `book/ruff.toml` says, on 88 columns. Code that is no Python stays as it is."""
+    command = [sys.executable, *FORMATTER, "--stdin-filename", "chapter.ipynb", "-"]
+    result = subprocess.run(command, input=serialise(notebook), capture_output=True, text=True, encoding="utf-8")
+    if result.returncode == 0:
+        for cell, formatted in zip(notebook.cells, nbformat.reads(result.stdout, 4).cells, strict=True):
+            cell.source = formatted.source
+
+
 def normalise(notebook: nbformat.NotebookNode, path: Path, root: Path = ROOT) -> nbformat.NotebookNode:
     """The notebook in the book's normal form: nothing of an editor, of a machine or of a moment in it."""
     notebook = nbformat.from_dict(notebook)
@@ -93,6 +107,9 @@ def normalise(notebook: nbformat.NotebookNode, path: Path, root: Path = ROOT) ->
             for output in cell.outputs:
                 if output.output_type == "execute_result":
                     output.execution_count = cell.execution_count
+            write_form(cell)
+    if is_converted(place):
+        format_code(notebook)
     name_cells(notebook.cells)
     return notebook
 
@@ -100,7 +117,7 @@ def normalise(notebook: nbformat.NotebookNode, path: Path, root: Path = ROOT) ->
 def describe(cell: nbformat.NotebookNode, cells: list) -> str:
     """"code cell 7 (`x = …`)": the cell's number among the code cells, from 1, and its first line."""
     number = [other.id for other in cells if other.cell_type == "code"].index(cell.id) + 1
-    first = next((line for line in cell.source.splitlines() if line.strip()), "")
+    first = next((line for line in code_of(cell.source).splitlines() if line.strip()), "")
     return f"code cell {number} (`{first[:60]}`)"
 
 
@@ -186,10 +203,18 @@ def check_all(paths: list[Path]) -> int:
     return 1 if problems else 0
 
 
+def show_kinds(paths: list[Path]) -> int:
+    """Print the kinds of the code cells and what fits where one is missing; the exit code."""
+    for path in paths:
+        print(f"{path.name}\n{report([cell for cell in read(path).cells if cell.cell_type == 'code'])}\n")
+    return 0
+
+
 def main() -> int:
     """The command line."""
+    commands = {"execute": execute_all, "normalise": normalise_all, "check": check_all, "kinds": show_kinds}
     parser = argparse.ArgumentParser(description="Execute, normalise or check the book's notebooks.")
-    parser.add_argument("command", choices=["execute", "normalise", "check"])
+    parser.add_argument("command", choices=list(commands))
     parser.add_argument("paths", nargs="*", type=Path, help="notebooks; all of the book when none is given")
     arguments = parser.parse_args()
     paths = [path.resolve() for path in arguments.paths] or book_notebooks()
@@ -197,7 +222,7 @@ def main() -> int:
     if missing:
         print(f"No such notebook: {', '.join(missing)}.", file=sys.stderr)
         return 2
-    return {"execute": execute_all, "normalise": normalise_all, "check": check_all}[arguments.command](paths)
+    return commands[arguments.command](paths)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,220 @@
+"""The kinds of code cells: what a reader of the page sees of each, the rules of each, and how far a chapter is.
+
+A code cell has one kind. Three are told by a tag of their name:
+
+- teach: the idea's code, visible; about 12 lines. An assert stands here only where it is the lesson.
+- check: asserts, and what they need; folded under one line that counts them. It has no output.
+- plumbing: imports, panels, figures, tables; its code is folded, its output stays visible. No asserts.
+
+The other two are the setup cell (`colab-setup`) and solutions (`hide-input`, titled "Solution"). What is folded in the
+page is a form on Colab, so it begins with `# @title`; `notebooks.py normalise` writes that line where it is missing.
+"""
+
+import ast
+import re
+
+import nbformat
+
+TAGGED = ("teach", "check", "plumbing")
+FOLDED = ("check", "plumbing", "solution")
+MOST_LINES = 20  # of a visible cell
+GOOD_LINES = 12
+MOST_COLUMNS = 88
+MOST_ASSERTS = 0.03  # share of the visible code lines
+OWN_TITLES = ("Check", "Code of the figure", "Code of the output", "Imports", "Preparation")
+TITLE = re.compile(r"# @title (.+)")
+MAGIC = re.compile(r"^(\s*)[%!].*$", re.MULTILINE)
+ONLY_TRUE = re.compile(r"^(?:.*[:=]\s*)?(?:True|False)$", re.MULTILINE)
+
+# Chapters whose cells have no kinds yet. It shrinks to nothing: no name is added, and a chapter that passes leaves.
+NOT_YET = {
+    "bert/bert",
+    "bert/directions",
+    "bert/inputs",
+    "bert/pretraining",
+    "bert/sentence_pairs",
+    "bert/wordpiece",
+    "relatives/albert",
+    "relatives/beyond",
+    "relatives/electra",
+    "relatives/roberta",
+    "spanbert/pretraining_spanbert",
+    "spanbert/single_sequence",
+    "spanbert/span_masking",
+    "tasks/classification",
+    "tasks/old_notes",
+    "tasks/question_answering",
+    "tasks/real_questions",
+    "tasks/squad",
+    "workshop/engine",
+    "workshop/faq",
+    "workshop/paper_code_here",
+    "workshop/shipped_models",
+}
+
+
+def is_converted(place: str) -> bool:
+    """Whether the notebook at `place`, such as "book/bert/masking.ipynb", is held to the kinds."""
+    return place.removeprefix("book/").removesuffix(".ipynb") not in NOT_YET
+
+
+def title_of(source: str) -> str:
+    """The cell's title, which Colab shows above a form and the page on a fold; "" where it has none."""
+    found = TITLE.match(source)
+    return found.group(1).strip() if found else ""
+
+
+def code_of(source: str) -> str:
+    """The cell's code without its title."""
+    return source.partition("\n")[2] if title_of(source) else source
+
+
+def kinds_of(cell: nbformat.NotebookNode) -> list[str]:
+    """The kinds that the cell has; the contract asks for one."""
+    tags = cell.metadata.get("tags", [])
+    kinds = [kind for kind in TAGGED if kind in tags]
+    if "colab-setup" in tags:
+        kinds.append("setup")
+    elif "hide-input" in tags and title_of(cell.source).startswith("Solution"):
+        kinds.append("solution")
+    return kinds
+
+
+def tree_of(source: str) -> ast.Module:
+    """The cell's syntax tree; lines for IPython count as `pass`."""
+    return ast.parse(MAGIC.sub(r"\1pass", source))
+
+
+def asserts_in(source: str) -> list[ast.Assert]:
+    """The asserts of a cell, wherever they stand."""
+    return [node for node in ast.walk(tree_of(source)) if isinstance(node, ast.Assert)]
+
+
+def assert_lines(source: str) -> int:
+    """Number of lines that asserts take."""
+    return sum(node.end_lineno - node.lineno + 1 for node in asserts_in(source))
+
+
+def code_lines(source: str) -> int:
+    """Number of lines that are not empty, the title not counted."""
+    return sum(bool(line.strip()) for line in code_of(source).splitlines())
+
+
+def has_output(cell: nbformat.NotebookNode, *mimes: str) -> bool:
+    """Whether the cell shows something; with `mimes`, something whose type begins with one of them."""
+    shown = [mime for output in cell.get("outputs", []) for mime in output.get("data", {})]
+    return any(mime.startswith(mimes) for mime in shown) if mimes else bool(cell.get("outputs"))
+
+
+def only_imports(source: str) -> bool:
+    """Whether the cell imports, and does no more than give names beside."""
+    kinds = {type(node) for node in tree_of(source).body}
+    return bool(kinds & {ast.Import, ast.ImportFrom}) and kinds <= {ast.Import, ast.ImportFrom, ast.Assign}
+
+
+def new_title(kind: str, cell: nbformat.NotebookNode) -> str:
+    """The title of a folded cell whose author gave it none: one of OWN_TITLES."""
+    if kind == "check":
+        return "Check"
+    if has_output(cell):
+        return "Code of the figure" if has_output(cell, "image/", "text/html") else "Code of the output"
+    return "Imports" if only_imports(cell.source) else "Preparation"
+
+
+def write_form(cell: nbformat.NotebookNode) -> None:
+    """Make a folded cell a form on Colab, with a title; a visible cell is none. Other cells stay as they are."""
+    kinds = kinds_of(cell)
+    if kinds == ["teach"]:
+        cell.metadata.pop("cellView", None)
+        cell.source = code_of(cell.source)
+    elif len(kinds) == 1 and kinds[0] in FOLDED:
+        cell.metadata["cellView"] = "form"
+        if title_of(cell.source) in ("", *OWN_TITLES):  # a run may have given the cell an output
+            cell.source = f"# @title {new_title(kinds[0], cell)}\n{code_of(cell.source)}"
+
+
+def cell_problems(cell: nbformat.NotebookNode) -> list[str]:
+    """What the cell's kind forbids, as ends of sentences that begin with the cell."""
+    kinds = kinds_of(cell)
+    if len(kinds) != 1:
+        return [f"has {' and '.join(kinds) or 'no kind'}; tag it {', '.join(TAGGED[:-1])} or {TAGGED[-1]}."]
+    (kind,), asserts, lines = kinds, asserts_in(cell.source), cell.source.splitlines()
+    tall = kind == "teach" and len(lines) > MOST_LINES
+    long = [number for number, line in enumerate(lines, start=1) if len(line) > MOST_COLUMNS]
+    printed = "".join(output.get("text", "") for output in cell.outputs if output.output_type == "stream")
+    returned = "\n".join(output.get("data", {}).get("text/plain", "") for output in cell.outputs)
+    wrong = {
+        f"is visible and has {len(lines)} lines; {MOST_LINES} is the most.": tall,
+        "is a check without an assert.": kind == "check" and not asserts,
+        "is a check with an output: print in a teach cell.": kind == "check" and has_output(cell),
+        "is plumbing with an assert: give it a check cell.": kind == "plumbing" and asserts,
+        f"has lines of more than {MOST_COLUMNS} columns: {long}.": kind != "setup" and long,
+        "prints only True or False: say it in words, and assert it.": ONLY_TRUE.search(f"{printed}\n{returned}"),
+    }
+    return [problem for problem, found in wrong.items() if found]
+
+
+def names_in(source: str) -> tuple[set[str], set[str]]:
+    """Names that the cell gives, anywhere in it, and names that it reads."""
+    given, read = set(), set()
+    for node in ast.walk(tree_of(source)):
+        if isinstance(node, ast.Name):
+            (read if isinstance(node.ctx, ast.Load) else given).add(node.id)
+        elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            given.add(node.name)
+        elif isinstance(node, ast.alias):
+            given.add(node.asname or node.name.split(".")[0])
+        elif isinstance(node, ast.arg):
+            given.add(node.arg)
+    return given, read
+
+
+def taken_from_checks(cells: list[nbformat.NotebookNode]) -> list[tuple[nbformat.NotebookNode, str]]:
+    """Cells that read a name which only a check before them gives: who passes the check over would miss it."""
+    given_by_checks, found = set(), []
+    given_by_others: set[str] = set()
+    for cell in cells:
+        given, read = names_in(cell.source)
+        if kinds_of(cell) == ["check"]:
+            given_by_checks |= given - given_by_others
+        else:
+            found += [(cell, name) for name in sorted((read & given_by_checks) - given)]
+            given_by_others |= given
+            given_by_checks -= given
+    return found
+
+
+def visible_share(cells: list[nbformat.NotebookNode]) -> float:
+    """Share of asserts in the lines of the visible code cells."""
+    visible = [cell.source for cell in cells if kinds_of(cell) == ["teach"]]
+    return sum(map(assert_lines, visible)) / max(sum(map(code_lines, visible)), 1)
+
+
+def proposal(cell: nbformat.NotebookNode) -> str:
+    """What to do with a cell: its kind where it has one, else the one that fits, and what is in the way."""
+    kinds, body = kinds_of(cell), tree_of(cell.source).body
+    asserts, shows = asserts_in(cell.source), has_output(cell, "image/", "text/html")
+    if len(kinds) == 1:
+        return "; ".join([kinds[0], *cell_problems(cell)])
+    if asserts and not cell.get("outputs") and sum(isinstance(node, ast.Assert) for node in body) * 2 >= len(body):
+        return "check"
+    kind = "plumbing" if shows or only_imports(cell.source) else "teach"
+    notes = [f"move {len(asserts)} assert(s) to a check"] if asserts else []
+    if kind == "teach" and code_lines(cell.source) - assert_lines(cell.source) > MOST_LINES:
+        notes.append("too long: cut it, or plumbing")
+    return f"{kind}?" + "".join(f"; {note}" for note in notes)
+
+
+def report(cells: list[nbformat.NotebookNode]) -> str:
+    """A table of the code cells with a proposal for each, and the figures that the contract looks at."""
+    rows = ["cell  lines  asserts  kind, or what fits"]
+    for number, cell in enumerate(cells, start=1):
+        first = next((line for line in code_of(cell.source).splitlines() if line.strip()), "")
+        lines, asserts = len(cell.source.splitlines()), len(asserts_in(cell.source))
+        rows.append(f"{number:4} {lines:6} {asserts:8}  {proposal(cell):60} {first[:50]}")
+    visible = [cell for cell in cells if kinds_of(cell) in ([], ["teach"])]
+    lines = sum(code_lines(cell.source) for cell in visible)
+    share = sum(assert_lines(cell.source) for cell in visible) / max(lines, 1)
+    longest = sorted((len(cell.source.splitlines()) for cell in visible), reverse=True)[:5]
+    rows.append(f"visible: {len(visible)} of {len(cells)} cells, {lines} lines, {share:.1%} asserts; longest {longest}")
+    return "\n".join(rows)
