@@ -28,7 +28,7 @@ Document = list[str]
 
 # . ! or ? with closing quotes and brackets, then space, then (perhaps after an opening one) a capital or digit
 # OWNER/NAME or OWNER/NAME:CONFIGURATION
-HUB_NAME = re.compile(r"([\w.-]+/[\w.-]+)(?::([\w.-]+))?")
+HUB_SET = re.compile(r"([\w.-]+/[\w.-]+)(?::([\w.-]+))?")
 SENTENCE_END = re.compile(r"""([.!?]["')\]”’]*)\s+(?=["'(\[“‘]?[A-Z0-9])""")
 OPENERS = {"": open, ".xz": lzma.open, ".gz": gzip.open}
 FORMS = (".txt", ".jsonl")
@@ -123,7 +123,7 @@ def documents(path: str | Path, leave_out: Collection[str] = ()) -> Iterator[Doc
     Raises InputError naming the file and what to do.
     """
     found = False
-    name = HUB_NAME.fullmatch(str(path))
+    name = HUB_SET.fullmatch(str(path))
     if name and not Path(path).exists() and not form_and_packing(Path(path))[0]:
         texts = hub_texts(*name.groups(), leave_out)
     else:

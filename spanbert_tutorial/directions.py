@@ -17,7 +17,7 @@ from spanbert_tutorial.bert import BertEncoder, EncoderConfig, MaskedLanguageMod
 from spanbert_tutorial.engine.loop import Recipe, train
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.pretraining import PretrainingModel, start_positions_from_sinusoids
-from spanbert_tutorial.runs import Run, Text
+from spanbert_tutorial.runs import EncodedText, Run
 from spanbert_tutorial.single_sequence import single_sequence_blocks
 from spanbert_tutorial.wordpiece import WordPiece
 
@@ -96,7 +96,7 @@ def new_language_model(pattern: str, vocabulary: int, seed: int) -> LanguageMode
     return model
 
 
-def text_batches(text: Text, rng: np.random.Generator, *, held_out: bool = False, length: int = 32,
+def text_batches(text: EncodedText, rng: np.random.Generator, *, held_out: bool = False, length: int = 32,
                  batch_size: int = 16) -> Iterator[dict[str, Tensor]]:  # fmt: skip
     """Without end: blocks with [CLS] and [SEP] as ids [B,n] and real bool [B,n], each block once a round."""
     corpus, pieces = text.held_out if held_out else text.train, text.wordpiece
@@ -105,17 +105,19 @@ def text_batches(text: Text, rng: np.random.Generator, *, held_out: bool = False
         order = rng.permutation(len(blocks))
         for start in range(0, len(order), batch_size):
             ids, lengths = gather(corpus, blocks[order[start : start + batch_size]], pieces.pad_id)
-            yield frame([row[:n] for row, n in zip(ids, lengths, strict=True)], pieces)
+            yield padded_batch([row[:n] for row, n in zip(ids, lengths, strict=True)], pieces)
 
 
-def frame(rows: Iterable[np.ndarray], pieces: WordPiece) -> dict[str, Tensor]:
+def padded_batch(rows: Iterable[np.ndarray], pieces: WordPiece) -> dict[str, Tensor]:
     """Rows of pieces as one batch, [CLS] before and [SEP] behind each: ids [B,n], real bool [B,n]."""
     rows = [torch.tensor([pieces.cls_id, *row.tolist(), pieces.sep_id]) for row in rows]
     ids = nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=pieces.pad_id)
     return {"ids": ids, "real": torch.arange(ids.shape[1]) < torch.tensor([len(row) for row in rows])[:, None]}
 
 
-def train_language_model(pattern: str, text: Text, seed: int, steps: int = 250) -> tuple[LanguageModel, list[float]]:
+def train_language_model(
+    pattern: str, text: EncodedText, seed: int, steps: int = 250
+) -> tuple[LanguageModel, list[float]]:
     """A trained model and its losses in nats, step by step. The same seed gives the same batches."""
     model = new_language_model(pattern, len(text.wordpiece), seed)
     batches = text_batches(text, np.random.default_rng(seed))
@@ -126,7 +128,7 @@ def train_language_model(pattern: str, text: Text, seed: int, steps: int = 250) 
 # --- the same pieces, asked in several ways --------------------------------------------------------------------
 
 
-def scored_pieces(text: Text, batches: int = 40) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+def scored_pieces(text: EncodedText, batches: int = 40) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
     """ids [B,n], real bool [B,n] and chosen bool [B,n] of held-out text: one token in seven is chosen, the same ones
     for every model and view; never [CLS] or [SEP]."""
     rng, pieces = np.random.default_rng(12345), text.wordpiece
@@ -141,7 +143,7 @@ VIEWS = ("in sight", "behind [MASK]", "not looked at")
 
 
 @torch.no_grad()
-def score(model: LanguageModel, text: Text, view: str, batches: int = 40) -> dict[str, float]:
+def score(model: LanguageModel, text: EncodedText, view: str, batches: int = 40) -> dict[str, float]:
     """Loss in nats and accuracy on one token in seven of held-out text, the same tokens for every model and view.
 
     view: "in sight", all tokens stand there; "behind [MASK]", the scored tokens are replaced; "not looked at",
@@ -176,7 +178,7 @@ def gap_inputs(ids: Tensor, place: Tensor, end: Tensor, side: str, pieces: WordP
 
 
 @torch.no_grad()
-def score_gaps(model: PretrainingModel, text: Text, side: str, batches: int = 40) -> dict[str, float]:
+def score_gaps(model: PretrainingModel, text: EncodedText, side: str, batches: int = 40) -> dict[str, float]:
     """Loss in nats and accuracy of a masked language model on the pieces that `score` takes, one gap at a time."""
     losses, right = [], []
     for ids, real, chosen in scored_pieces(text, batches):

@@ -104,7 +104,7 @@ def preset(size: str, objective: str) -> Run:
 
 
 @dataclass(frozen=True)
-class Text:
+class EncodedText:
     """Encoded text to train on and to measure on, with the vocabulary that encoded it."""
 
     train: EncodedCorpus
@@ -134,7 +134,7 @@ def open_text(
     vocabulary: str | Path | None = None,
     vocab_size: int = 8_000,
     leave_out: Collection[str] = (),
-) -> Text:
+) -> EncodedText:
     """Encodes the shipped almanac (`source="almanac"`) or the corpus at a path into `folder`, once.
 
     vocabulary: a vocab.txt, a tokenizer.json, or a checkpoint that holds one; None means the almanac's own, or for a
@@ -160,15 +160,15 @@ def open_text(
     except OSError as error:
         told = f"{source} cannot be encoded into {folder} ({error})"
         raise NoRoom(f"{told}: make room, or give another --output.") from None
-    return Text(*encoded, wordpiece)
+    return EncodedText(*encoded, wordpiece)
 
 
-def reopen_text(folder: str | Path) -> Text:
+def reopen_text(folder: str | Path) -> EncodedText:
     """The text that `open_text` encoded into `folder`, without the files that it came from."""
     if not Path(folder, "tokenizer.json").is_file():
         raise InputError(f"{folder} holds no whole encoded text: remove {Path(folder).parent} and start the run anew.")
     wordpiece = WordPiece.from_file(Path(folder, "tokenizer.json"))
-    return Text(*(EncodedCorpus.load(Path(folder, name)) for name in PARTS), wordpiece)
+    return EncodedText(*(EncodedCorpus.load(Path(folder, name)) for name in PARTS), wordpiece)
 
 
 def write_almanac(folder: str | Path) -> None:
@@ -180,7 +180,7 @@ def write_almanac(folder: str | Path) -> None:
     WordPiece.train(sentences, ALMANAC_PIECES).save_vocabulary(Path(folder) / "vocab.txt")
 
 
-def new_model(run: Run, text: Text) -> PretrainingModel:
+def new_model(run: Run, text: EncodedText) -> PretrainingModel:
     """An untrained model of the run's size, the same for the same seed."""
     changes = {"hidden_dropout_prob": run.dropout, "attention_probs_dropout_prob": run.dropout}
     changes["initializer_range"] = run.initializer_range
@@ -195,7 +195,7 @@ def new_model(run: Run, text: Text) -> PretrainingModel:
     return model
 
 
-def training_data(run: Run, text: Text) -> PretrainingData:
+def training_data(run: Run, text: EncodedText) -> PretrainingData:
     """The blocks that the run trains on."""
     objective = Objective.named(run.objective)
     return PretrainingData(
@@ -204,7 +204,7 @@ def training_data(run: Run, text: Text) -> PretrainingData:
 
 
 def pretrain(
-    run: Run, text: Text, model: PretrainingModel | None = None, snapshots: Snapshots | None = None
+    run: Run, text: EncodedText, model: PretrainingModel | None = None, snapshots: Snapshots | None = None
 ) -> tuple[PretrainingModel, History]:
     """Trains a new model, or goes on with `model`, with the run's dropout. The same run on the same text gives the same
     batches."""
@@ -216,7 +216,7 @@ def pretrain(
     return model, train(model, batches, run.recipe(), text.unigram_entropy, snapshots, watch)
 
 
-def rehearse(run: Run, text: Text, model: PretrainingModel, steps: int = 4) -> tuple[int, float, float]:
+def rehearse(run: Run, text: EncodedText, model: PretrainingModel, steps: int = 4) -> tuple[int, float, float]:
     """A few steps of a run. Returns the number of parameters, and seconds and tokens a step (of all processes)."""
     data = training_data(run, text)
     batches = list(islice(data.batches(np.random.default_rng(run.seed)), steps + 1))
@@ -234,7 +234,7 @@ def noting(batches: list[dict], moments: list[float]) -> Iterator[dict]:
         yield batch
 
 
-def held_out_losses(model: PretrainingModel, run: Run, text: Text) -> dict[str, float]:
+def held_out_losses(model: PretrainingModel, run: Run, text: EncodedText) -> dict[str, float]:
     """Losses on a small part of the held-out text, always the same gaps, so that they make a curve: of the masked
     language model under each way of choosing (`held_out_token`, …), of a second task (such as `held_out_sbo`)."""
     figures = held_out(model, run, text, WATCHED_BATCHES)
@@ -245,7 +245,7 @@ def held_out_losses(model: PretrainingModel, run: Run, text: Text) -> dict[str, 
 
 
 def held_out(
-    model: PretrainingModel, run: Run, text: Text, most: int | None = None, tables: bool = False
+    model: PretrainingModel, run: Run, text: EncodedText, most: int | None = None, tables: bool = False
 ) -> dict[str, dict[str, float]]:
     """Held-out losses and accuracy under both ways of choosing, each chosen token replaced by [MASK]; with a task that
     reads pairs also of pairs, under "pairs".

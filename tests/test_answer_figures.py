@@ -86,7 +86,7 @@ def test_f1_by_category_is_the_score_of_each_group(questions, scored):
 
 
 def test_telling_words_by_hand():
-    answer = (squad.Answer("Ada", 0),)
+    answer = (squad.GoldAnswer("Ada", 0),)
     asked = ["Who founded Upton?", "Who did not found Upton?", "Who never lived in Upton?", "Who did not live?"]
     questions = [squad.Question(str(i), text, "Ada", answers=answer if i == 0 else ()) for i, text in enumerate(asked)]
     assert figures.telling_words(questions, at_least=2) == {"did", "not"}

@@ -347,8 +347,8 @@ def text(tmp_path_factory):
     some = [document for document, _ in zip(almanac.read("validation"), range(30), strict=False)]
     sentences = [corpora.split_sentences(document["text"]) for document in some]
     folder = tmp_path_factory.mktemp("text")
-    return runs.Text(*(encode_corpus(sentences, wordpiece.encode_many, len(wordpiece), folder / name) for name in "ab"),
-                     wordpiece)  # fmt: skip
+    parts = [encode_corpus(sentences, wordpiece.encode_many, len(wordpiece), folder / name) for name in "ab"]
+    return runs.EncodedText(*parts, wordpiece)
 
 
 RUN = runs.Run(objective="mlm", steps=3, batch_size=4)

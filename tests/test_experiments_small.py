@@ -41,7 +41,7 @@ def text(wordpiece, some, tmp_path_factory):
     sentences = [split_sentences(document["text"]) for document in some]
     folder = tmp_path_factory.mktemp("text")
     parts = [encode_corpus(sentences, wordpiece.encode_many, len(wordpiece), folder / name) for name in "ab"]
-    return runs.Text(*parts, wordpiece)
+    return runs.EncodedText(*parts, wordpiece)
 
 
 # --- names in blocks ---
@@ -228,7 +228,7 @@ def test_an_untrained_row_comes_out_again(wordpiece):
     """The row of the probe that needs no training, with seed 1."""
     kept = json.loads(data_path("results", "boundary_probe.json").read_text(encoding="utf-8"))
     fit, test = boundary_probe.examples(wordpiece)
-    untrained = runs.new_model(replace(boundary_probe.START, seed=1), runs.Text(None, None, wordpiece)).encoder
+    untrained = runs.new_model(replace(boundary_probe.START, seed=1), runs.EncodedText(None, None, wordpiece)).encoder
     model = SimpleNamespace(encoder=untrained)
     found = boundary_probe.one("untrained", 1, {}, lambda *_: (model, History()), fit, test)
     (row,) = [row for row in kept["rows"] if (row["arm"], row["seed"]) == ("untrained", 1)]

@@ -12,14 +12,14 @@ from spanbert_tutorial.__main__ import main
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.experiments import grid, squad_negatives, squad_real
 from spanbert_tutorial.tasks import real_questions
-from spanbert_tutorial.tasks.squad import Answer, Question
+from spanbert_tutorial.tasks.squad import GoldAnswer, Question
 from spanbert_tutorial.tasks.squad_files import write
 from spanbert_tutorial.tasks.squad_negatives import auc
 
 
 def question(number: str, answer: str = "", title: str = "one") -> Question:
     context = f"Mara wrote book {number} in Brell. {answer}"
-    marks = (Answer(answer, context.index(answer)),) if answer else ()
+    marks = (GoldAnswer(answer, context.index(answer)),) if answer else ()
     return Question(number, f"Who wrote book {number}?", context, title, marks)
 
 

@@ -190,10 +190,10 @@ def test_a_text_is_known_by_its_pieces_its_ends_and_its_vocabulary():
     ends = np.array([10, 20])
     corpus = EncodedCorpus(rng.integers(5, 20, 20).astype(np.uint16), ends, ends)
     first, second = (WordPiece.train(["a river and a mill"], size) for size in (40, 40))
-    facts = grid.text_facts(runs.Text(corpus, corpus, first))
-    assert facts == grid.text_facts(runs.Text(corpus, corpus, second)) and facts["pieces"] == 20
+    facts = grid.text_facts(runs.EncodedText(corpus, corpus, first))
+    assert facts == grid.text_facts(runs.EncodedText(corpus, corpus, second)) and facts["pieces"] == 20
     others = [replace(corpus, ids=corpus.ids[::-1]), replace(corpus, sentence_ends=np.array([9, 20]))]
-    prints = [grid.text_facts(runs.Text(corpus, other, first))["fingerprint"] for other in others]
+    prints = [grid.text_facts(runs.EncodedText(corpus, other, first))["fingerprint"] for other in others]
     assert len({facts["fingerprint"], *prints}) == 3
 
 

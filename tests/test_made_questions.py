@@ -12,7 +12,7 @@ from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.tasks import made_questions as made
 from spanbert_tutorial.tasks import squad_files
 from spanbert_tutorial.tasks.squad import read
-from spanbert_tutorial.tasks.squad_files import Answer, Question
+from spanbert_tutorial.tasks.squad_files import GoldAnswer, Question
 
 CONTEXTS = list(dict.fromkeys(question.context for question in read(data_path("reader", "reader.json"))))
 LONG = "The old mill by the river Tarn was built in 1873 by Anna Sorel for her two sons."
@@ -106,9 +106,9 @@ def test_a_short_document_gives_one_question_for_each_passage_at_most(corpus):
 
 @pytest.mark.parametrize("packing", ["", ".xz", ".gz"])
 def test_what_is_written_is_read_back(tmp_path, packing):
-    questions = [Question("1", "Who?", "Anna did.", "one", (Answer("Anna", 0),)),
-                 Question("2", "When?", "Anna did.", "one", category="silent", plausible=(Answer("did", 5),)),
-                 Question("3", "What?", "It — rains.", "two", (Answer("rains", 5),))]
+    questions = [Question("1", "Who?", "Anna did.", "one", (GoldAnswer("Anna", 0),)),
+                 Question("2", "When?", "Anna did.", "one", category="silent", plausible=(GoldAnswer("did", 5),)),
+                 Question("3", "What?", "It — rains.", "two", (GoldAnswer("rains", 5),))]
     file = tmp_path / f"some.json{packing}"
     squad_files.write(file, questions, "1")
     assert read(file) == questions

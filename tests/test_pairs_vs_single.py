@@ -27,7 +27,7 @@ def text():
         ends = np.arange(7, documents * 42 + 1, 7)
         return EncodedCorpus(rng.integers(5, len(wordpiece), documents * 42).astype(np.uint16), ends, ends[5::6])
 
-    return runs.Text(corpus(30), corpus(10), wordpiece)
+    return runs.EncodedText(corpus(30), corpus(10), wordpiece)
 
 
 def test_one_segment_is_the_usual_run(text):

@@ -29,7 +29,7 @@ from spanbert_tutorial.inputs import NO_TARGET, assemble, frame
 from spanbert_tutorial.masking import TokenMasking, WholeWordMasking, corrupt
 from spanbert_tutorial.objectives import OBJECTIVES, Objective
 from spanbert_tutorial.pretraining import PretrainingModel
-from spanbert_tutorial.runs import RUNS, Text, preset, training_data
+from spanbert_tutorial.runs import RUNS, EncodedText, preset, training_data
 from spanbert_tutorial.single_sequence import single_sequence_blocks
 from spanbert_tutorial.span_masking import SpanMasking, clipped_geometric, spans_of
 from spanbert_tutorial.tasks import windows
@@ -382,7 +382,7 @@ def test_24_a_batch_is_a_number_of_blocks_at_tiny_size_and_of_tokens_above(wordp
     """What the training itself draws: 8 short blocks of 6 tokens and 8 long ones of 32, for batches of 2 × 32."""
     ends = np.cumsum([4, 30] * 8)
     corpus = EncodedCorpus(np.arange(100, 100 + ends[-1]), ends, ends)
-    text, here = Text(corpus, corpus, wordpiece), {}
+    text, here = EncodedText(corpus, corpus, wordpiece), {}
     for size in RUNS:
         data = training_data(replace(preset(size, "span"), length=32, batch_size=2), text)
         batches = data.batches(generator())

@@ -13,7 +13,7 @@ from spanbert_tutorial.bert import BertEncoder, EncoderConfig
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.tasks import question_answering as qa
-from spanbert_tutorial.tasks.squad import Answer, Question, read
+from spanbert_tutorial.tasks.squad import GoldAnswer, Question, read
 from spanbert_tutorial.tasks.windows import (
     best_spans,
     central_windows,
@@ -121,7 +121,7 @@ def test_a_span_never_touches_question_or_separators(wordpiece):
 
 def test_targets_point_to_the_answer_or_to_cls(wordpiece):
     context, start = CONTEXT * 3, len(CONTEXT) + CONTEXT.index("Alice Mercer")
-    question = Question("1", QUESTION, context, answers=(Answer("Alice Mercer", start),))
+    question = Question("1", QUESTION, context, answers=(GoldAnswer("Alice Mercer", start),))
     settings = qa.FineTuning(length=40, stride=8)
     data = qa.QuestionAnsweringData([question, Question("2", QUESTION, context)], wordpiece, settings)
     held = 0
@@ -134,7 +134,7 @@ def test_targets_point_to_the_answer_or_to_cls(wordpiece):
 
 def test_windows_without_the_answer_can_be_left_out_but_not_those_of_questions_without_one(wordpiece):
     context, start = CONTEXT * 3, len(CONTEXT) + CONTEXT.index("Alice Mercer")
-    with_answer = Question("1", QUESTION, context, answers=(Answer("Alice Mercer", start),))
+    with_answer = Question("1", QUESTION, context, answers=(GoldAnswer("Alice Mercer", start),))
     without = Question("2", QUESTION, context)
     settings = qa.FineTuning(length=40, stride=8)
     every = qa.QuestionAnsweringData([with_answer, without], wordpiece, settings)
@@ -143,13 +143,13 @@ def test_windows_without_the_answer_can_be_left_out_but_not_those_of_questions_w
     holding = [target for target in every.targets if target != (0, 0)]
     assert some.targets == holding + alone.targets and 1 < len(holding) < len(alone)
     nothing = qa.QuestionAnsweringData(
-        [replace(with_answer, answers=(Answer(context, 0),))], wordpiece, replace(settings, answers_only=True))
+        [replace(with_answer, answers=(GoldAnswer(context, 0),))], wordpiece, replace(settings, answers_only=True))
     assert len(nothing) == 0  # no window holds so long an answer
 
 
 def test_offsets_inside_a_word_take_the_whole_piece(wordpiece):
     encoded = encode(wordpiece, QUESTION, "Born in 1873.")
-    first, last = qa.answer_pieces(encoded, Question("1", QUESTION, "Born in 1873.", answers=(Answer("87", 9),)))
+    first, last = qa.answer_pieces(encoded, Question("1", QUESTION, "Born in 1873.", answers=(GoldAnswer("87", 9),)))
     begin, end = encoded.offsets[first, 0], encoded.offsets[last, 1]
     assert "87" in "Born in 1873."[begin:end]
 
@@ -158,7 +158,7 @@ def test_offsets_inside_a_word_take_the_whole_piece(wordpiece):
 
 
 def test_the_loss_is_the_mean_of_two_cross_entropies(answerer, wordpiece):
-    question = Question("1", QUESTION, CONTEXT, answers=(Answer("1873", CONTEXT.index("1873")),))
+    question = Question("1", QUESTION, CONTEXT, answers=(GoldAnswer("1873", CONTEXT.index("1873")),))
     data = qa.QuestionAnsweringData([question], wordpiece, qa.FineTuning(length=64))
     batch = data.batch(np.array([0]), np.random.default_rng(0))
     with torch.no_grad():
@@ -171,7 +171,7 @@ def test_fine_tuning_learns_the_questions_it_is_shown(wordpiece):
     torch.manual_seed(0)
     names = ["Alice Mercer", "Ruth Sander", "Victor Darrow", "Clara Penrose"]
     contexts = [f"The club met in Upton. Its president was {name}, and it rained." for name in names]
-    questions = [Question(str(i), "Who was its president?", context, answers=(Answer(name, context.index(name)),))
+    questions = [Question(str(i), "Who was its president?", context, answers=(GoldAnswer(name, context.index(name)),))
                  for i, (name, context) in enumerate(zip(names, contexts, strict=True))]
     encoder = BertEncoder(EncoderConfig.tiny(vocab_size=len(wordpiece), initializer_range=0.06))
     settings = qa.FineTuning(epochs=60, batch_size=4, peak_learning_rate=1e-3, length=64, dropout=0.0)

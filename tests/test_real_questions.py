@@ -11,7 +11,7 @@ from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.tasks import question_answering as qa
 from spanbert_tutorial.tasks import real_questions
-from spanbert_tutorial.tasks.squad import Answer, Question, read
+from spanbert_tutorial.tasks.squad import GoldAnswer, Question, read
 from spanbert_tutorial.wordpiece import WordPiece
 
 QUESTIONS = read(data_path("reader", "reader.json"))
@@ -66,7 +66,7 @@ CONTEXT = "Mara wrote. Mr. Lund read it in 1901! It was long.  Nobody else read 
 
 
 def asked(*texts: str) -> Question:
-    answers = tuple(Answer(text, CONTEXT.index(text)) for text in texts)
+    answers = tuple(GoldAnswer(text, CONTEXT.index(text)) for text in texts)
     return Question("a", "Who read it?", CONTEXT, "Books", answers)
 
 
@@ -87,10 +87,11 @@ def test_the_oracle_leaves_the_sentences_of_the_first_answer(answer, sentence):
 
 def test_the_oracle_takes_the_place_of_the_answer_not_its_text():
     place = CONTEXT.rindex("read it")
-    question = replace(asked(), answers=(Answer("read it", place), Answer("Mara", 0), Answer("it", place + 5)))
+    answers = GoldAnswer("read it", place), GoldAnswer("Mara", 0), GoldAnswer("it", place + 5)
+    question = replace(asked(), answers=answers)
     found = real_questions.only_its_sentence(question)
     assert found.context == "Nobody else read it."
-    assert found.answers == (Answer("read it", 12), Answer("it", 17))  # Mara stands elsewhere
+    assert found.answers == (GoldAnswer("read it", 12), GoldAnswer("it", 17))  # Mara stands elsewhere
 
 
 def test_the_oracle_on_the_reader():

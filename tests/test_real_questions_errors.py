@@ -13,7 +13,7 @@ import pytest
 from environment import ROOT
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.experiments import answer_errors, squad_real
-from spanbert_tutorial.tasks.squad import Answer, Question
+from spanbert_tutorial.tasks.squad import GoldAnswer, Question
 
 CONTEXT = "Mara wrote it in Brell. Lund read it in 1901."
 KEPT = json.loads(data_path("results", "answer_errors.json").read_text(encoding="utf-8"))
@@ -21,7 +21,7 @@ OTHERS = json.loads(data_path("results", "squad_real.json").read_text(encoding="
 
 
 def question(number: str, asked: str, answer: str = "", plausible: str = "", title: str = "one") -> Question:
-    marks = [(Answer(text, CONTEXT.index(text)),) if text else () for text in (answer, plausible)]
+    marks = [(GoldAnswer(text, CONTEXT.index(text)),) if text else () for text in (answer, plausible)]
     return Question(number, asked, CONTEXT, title, *marks)
 
 

@@ -384,7 +384,7 @@ def test_formats_that_cannot_be_are_refused(corpus, wordpiece):
 
 
 def test_a_format_trains(corpus, wordpiece):
-    text = runs.Text(corpus, corpus, wordpiece)
+    text = runs.EncodedText(corpus, corpus, wordpiece)
     run = runs.Run(objective="mlm", steps=2, batch_size=4)
     from spanbert_tutorial.experiments import roberta_formats
 

@@ -29,7 +29,7 @@ def text(tmp_path_factory):
     wordpiece, folder = WordPiece.from_file(data_path("almanac", "vocab.txt")), tmp_path_factory.mktemp("text")
     sentences = [split_sentences(document["text"]) for document in islice(almanac.read("train"), 12)]
     parts = [encode_corpus(sentences, wordpiece.encode_many, len(wordpiece), folder / name) for name in "ab"]
-    return runs.Text(*parts, wordpiece)
+    return runs.EncodedText(*parts, wordpiece)
 
 
 def test_the_first_documents(text):

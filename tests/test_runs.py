@@ -23,7 +23,7 @@ from spanbert_tutorial.wordpiece import WordPiece
 
 
 @pytest.fixture(scope="module")
-def text(tmp_path_factory) -> runs.Text:
+def text(tmp_path_factory) -> runs.EncodedText:
     return runs.open_text("almanac", tmp_path_factory.mktemp("almanac"))
 
 
@@ -83,7 +83,7 @@ def test_too_long_a_length_is_refused(text):
 def test_a_short_run_falls_to_the_unigram_entropy(text, monkeypatch):
     """The frequencies are learned within a hundred steps; held-out figures come under both ways of choosing."""
     monkeypatch.setenv("SPANBERT_TUTORIAL_STATIC", "1")
-    small = runs.Text(text.train, first_documents(text.held_out, 20), text.wordpiece)
+    small = runs.EncodedText(text.train, first_documents(text.held_out, 20), text.wordpiece)
     run = runs.Run(steps=100)
     model, history = runs.pretrain(run, small)
     assert history.losses["mlm"][0] > 7 and abs(history.mean("mlm", 20) - text.unigram_entropy) < 0.4
@@ -101,7 +101,7 @@ def test_the_metrics_hold_a_held_out_curve(text, monkeypatch, tmp_path):
     """The last line has the losses on the same held-out gaps at any time; looking at them changes no weight."""
     monkeypatch.setenv("SPANBERT_TUTORIAL_STATIC", "1")
     monkeypatch.setattr(runs, "WATCHED_BATCHES", 2)
-    small = runs.Text(text.train, first_documents(text.held_out, 20), text.wordpiece)
+    small = runs.EncodedText(text.train, first_documents(text.held_out, 20), text.wordpiece)
     run = runs.Run(objective="mlm+nsp", steps=20, batch_size=4)
     model, history = runs.pretrain(run, small, snapshots=Snapshots(tmp_path / "snapshots", {}))
     lines = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]

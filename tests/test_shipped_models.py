@@ -115,7 +115,7 @@ def test_the_losses_of_the_card_are_measured_again(shipped, tmp_path):
     file = REAL / "wikipedia" / "valid.jsonl.xz"
     corpus = encode_corpus(documents(str(file)), wordpiece.encode_many, len(wordpiece), tmp_path)
     most = shipped_losses.MOST["valid"]
-    figures = runs.held_out(model, shipped_losses.run_of(name), runs.Text(corpus, corpus, wordpiece), most)
+    figures = runs.held_out(model, shipped_losses.run_of(name), runs.EncodedText(corpus, corpus, wordpiece), most)
     stated = lines(card(name), "valid, ")
     assert stated.keys() == figures.keys()
     for way, values in figures.items():

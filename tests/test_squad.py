@@ -15,7 +15,7 @@ from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.tasks.squad import (
     NEVER,
-    Answer,
+    GoldAnswer,
     Question,
     best_threshold,
     chosen_threshold,
@@ -38,7 +38,7 @@ CONTEXT = "The Denver Broncos won Super Bowl 50 in Santa Clara, California."
 
 def asked(number: str, *texts: str) -> Question:
     """A question whose answers are the texts; where they stand does not matter to the score."""
-    return Question(number, "?", " ".join(texts), answers=tuple(Answer(text, 0) for text in texts))
+    return Question(number, "?", " ".join(texts), answers=tuple(GoldAnswer(text, 0) for text in texts))
 
 
 # --- the rules, by hand -------------------------------------------------------------------------------------------
@@ -405,7 +405,7 @@ def written(folder: Path, content: object, name: str = "x.json") -> Path:
 @pytest.mark.parametrize("packing", PACK)
 def test_every_packing_is_read(tmp_path, packing):
     (question,) = read(written(tmp_path, made(), f"x.json{packing}"))
-    assert question == Question("q1", "Who won?", CONTEXT, "Bowl", (Answer("Denver Broncos", 4),))
+    assert question == Question("q1", "Who won?", CONTEXT, "Bowl", (GoldAnswer("Denver Broncos", 4),))
     assert question == read(str(tmp_path / f"x.json{packing}"))[0]
 
 
@@ -414,7 +414,7 @@ def test_what_squad_1_leaves_out_may_be_absent_and_what_squad_2_adds_is_kept(tmp
     plausible = [{"text": "Super Bowl 50", "answer_start": 23}]
     content = made(is_impossible=True, answers=[], plausible_answers=plausible, category="negation")
     (question,) = read(written(tmp_path, content))
-    assert question.plausible == (Answer("Super Bowl 50", 23),) and question.category == "negation"
+    assert question.plausible == (GoldAnswer("Super Bowl 50", 23),) and question.category == "negation"
     assert question.answers == ()
 
 
@@ -560,7 +560,7 @@ def test_a_set_of_the_hub(monkeypatch):
 
     monkeypatch.setattr(datasets, "load_dataset", load)
     first, second = read("rajpurkar/squad_v2")
-    assert first.answers == (Answer("Denver Broncos", 4), Answer("Broncos", 11)) and first.title == "Bowl"
+    assert first.answers == (GoldAnswer("Denver Broncos", 4), GoldAnswer("Broncos", 11)) and first.title == "Bowl"
     assert second.answers == () and second.id == "q2"
     assert len(read("rajpurkar/squad_v2:train")) == 2
     assert len(read_several(["rajpurkar/squad_v2"], part="train")) == 2  # as `finetune squad` reads it
@@ -650,7 +650,7 @@ def test_json_within_json_without_end_is_refused(tmp_path):
 
 
 def test_the_chosen_threshold_takes_equal_null_odds_together_and_may_be_never():
-    two = [Question("a", "Who?", "Ada won.", answers=(Answer("Ada", 0),)), Question("b", "Who lost?", "Ada won.")]
+    two = [Question("a", "Who?", "Ada won.", answers=(GoldAnswer("Ada", 0),)), Question("b", "Who lost?", "Ada won.")]
     texts = {"a": "Ada", "b": "Ada"}
     assert chosen_threshold(texts, two, {"a": -1.0, "b": 2.0}) == -1.0
     assert chosen_threshold(texts, two, {"a": 1.0, "b": 1.0}) == NEVER  # the official search says (100, 1.0)

@@ -7,7 +7,7 @@ import pytest
 
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.tasks.squad_files import Answer, Question, check, check_ids, read
+from spanbert_tutorial.tasks.squad_files import GoldAnswer, Question, check, check_ids, read
 from spanbert_tutorial.tasks.squad_negatives import (
     OPPOSITES,
     RULES,
@@ -136,7 +136,7 @@ def test_picked_questions_keep_their_words_and_get_the_nearest_context(questions
 
 
 def test_a_question_without_another_context_is_left_out(weights):
-    alone = Question("q", "Who?", CONTEXT, "A", (Answer("Ada Brell", 67),))
+    alone = Question("q", "Who?", CONTEXT, "A", (GoldAnswer("Ada Brell", 67),))
     assert picked([alone], weights, True) == picked([alone], weights, False) == []
     rival = Question("r", "Who?", "Ada Brell again.", "B")  # an answer stands in it
     assert picked([alone, rival], weights, False) == []

@@ -20,7 +20,7 @@ from spanbert_tutorial.almanac.documents import Document
 from spanbert_tutorial.almanac.world import Entity, World
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.tasks import squad_files
-from spanbert_tutorial.tasks.squad_files import Answer, Question
+from spanbert_tutorial.tasks.squad_files import GoldAnswer, Question
 
 CATEGORIES = ("entity_swap", "other_neutral", "mutual_exclusion", "negation", "antonym", "impossible_condition")
 MOST = 4  # questions with an answer on one document, and as many without
@@ -54,7 +54,7 @@ class Fact:
     subject: Entity
     relation: str
     thing: str
-    answers: tuple[Answer, ...]
+    answers: tuple[GoldAnswer, ...]
 
     @property
     def key(self) -> str:
@@ -63,7 +63,7 @@ class Fact:
 
 def stated(document: Document, world: World) -> dict[tuple[str, str], Fact]:
     """The facts of a document by (subject's id, relation)."""
-    found: dict[tuple[str, str, str], dict[Answer, None]] = {}
+    found: dict[tuple[str, str, str], dict[GoldAnswer, None]] = {}
     offset = 0
     for sentence in document.sentences:
         for subject, relation, thing in sentence.facts:
@@ -71,7 +71,7 @@ def stated(document: Document, world: World) -> dict[tuple[str, str], Fact]:
             for mention in sentence.mentions:
                 if mention.entity == thing and mention.form in ("name", "short", "value"):
                     text = sentence.text[mention.start : mention.end]
-                    places[Answer(text, offset + mention.start)] = None
+                    places[GoldAnswer(text, offset + mention.start)] = None
         offset += len(sentence.text) + 1
     return {(subject, relation): Fact(world.entities[subject], relation, thing, tuple(places))
             for (subject, relation, thing), places in found.items()}

@@ -70,7 +70,7 @@ class Layout:
 
 BERT = Layout("bert", NAME_PAIRS)
 
-HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
+HUB_MODEL = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 
 def to_huggingface_names(
@@ -153,7 +153,7 @@ def checkpoint_folder(path_or_name: str | Path, weights: bool = True) -> Path:
         return path
     if path.is_file():
         raise InputError(f"{path} is a file: give the folder that holds config.json and the weights.")
-    if isinstance(path_or_name, Path) or not HUB_NAME.fullmatch(path_or_name):
+    if isinstance(path_or_name, Path) or not HUB_MODEL.fullmatch(path_or_name):
         raise InputError(f"there is no folder {path_or_name}: give a checkpoint's folder or a hub name.")
     from huggingface_hub import snapshot_download  # here, because a folder does not need it
 

@@ -22,7 +22,7 @@ SHORT = replace(RUN, steps=50)  # a chapter can afford to train this one again
 SETTINGS = {"start": RUN, **CURVES}
 
 
-def new_model(run: runs.Run, text: runs.Text, sharing: str) -> PretrainingModel:
+def new_model(run: runs.Run, text: runs.EncodedText, sharing: str) -> PretrainingModel:
     """An untrained model as `runs.new_model` makes it, but an ALBERT whose layers share; E = H."""
     changes = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
     changes |= {"initializer_range": run.initializer_range, "sharing": sharing}
@@ -36,7 +36,7 @@ def new_model(run: runs.Run, text: runs.Text, sharing: str) -> PretrainingModel:
     return model
 
 
-def trained(run: runs.Run, text: runs.Text, sharing: str) -> dict:
+def trained(run: runs.Run, text: runs.EncodedText, sharing: str) -> dict:
     """The figures of one run, trained and measured on held-out text."""
     model = new_model(run, text, sharing)
     _, history = runs.pretrain(run, text, model)
@@ -48,12 +48,12 @@ def trained(run: runs.Run, text: runs.Text, sharing: str) -> dict:
     return sizes | {"held_out": rounded(held_out), "curve": curve(history.losses["mlm"])}
 
 
-def one(sharing: str, seed: int, settings: Mapping, text: runs.Text) -> dict:
+def one(sharing: str, seed: int, settings: Mapping, text: runs.EncodedText) -> dict:
     """One run of a row."""
     return trained(replace(settings["start"], seed=seed), text, sharing)
 
 
-def beside(settings: Mapping, text: runs.Text) -> dict:
+def beside(settings: Mapping, text: runs.EncodedText) -> dict:
     """A short run that the chapter does again."""
     short = replace(settings["start"], steps=min(SHORT.steps, settings["start"].steps))
     return {"short": {"sharing": "all", "seed": short.seed, **trained(short, text, "all"), "run": asdict(short)}}

@@ -54,7 +54,7 @@ class WholePairs(PretrainingData):
         return MaskedBlocks(ids, ids, np.zeros(ids.shape, dtype=bool), lengths)
 
 
-def whole(task: str, text: runs.Text, run: runs.Run = START) -> tuple[PretrainingData, PretrainingData]:
+def whole(task: str, text: runs.EncodedText, run: runs.Run = START) -> tuple[PretrainingData, PretrainingData]:
     """The pairs of one of TASKS, of the training and of the held-out text."""
     objective = Objective.named(OBJECTIVES[task])
     return tuple(WholePairs(corpus, text.wordpiece, objective, run.length, run.batch_size)
@@ -64,7 +64,7 @@ def whole(task: str, text: runs.Text, run: runs.Run = START) -> tuple[Pretrainin
 # --- the encoder ------------------------------------------------------------------------------------------------
 
 
-def masked_start(run: runs.Run, text: runs.Text) -> PretrainingModel:
+def masked_start(run: runs.Run, text: runs.EncodedText) -> PretrainingModel:
     """A model that has learned the masked words of pairs, and nothing about the pairs."""
     model = runs.new_model(replace(run, objective="mlm"), text)
     data = PretrainingData(text.train, text.wordpiece, Objective.named("mlm+nsp"), run.length, run.batch_size)
@@ -77,7 +77,7 @@ def learn(model: PretrainingModel, data: PretrainingData, run: runs.Run) -> None
     train(model, data.batches(np.random.default_rng(run.seed)), run.recipe())
 
 
-def with_head(start: PretrainingModel, run: runs.Run, text: runs.Text) -> PretrainingModel:
+def with_head(start: PretrainingModel, run: runs.Run, text: runs.EncodedText) -> PretrainingModel:
     """A copy of `start` with a new head that reads [CLS]."""
     model = runs.new_model(run, text)
     model.load_state_dict(start.state_dict(), strict=False)  # all but the new head
@@ -161,7 +161,7 @@ def prepare(folder: Path, settings: Mapping) -> tuple[dict, tuple]:
     return text_facts(text) | {"held_out_pairs": sizes}, (text, pairs, start)
 
 
-def one(trained: str, seed: int, settings: Mapping, text: runs.Text, pairs: dict, start: Callable) -> dict:
+def one(trained: str, seed: int, settings: Mapping, text: runs.EncodedText, pairs: dict, start: Callable) -> dict:
     """One task learned, or none, and both questions asked."""
     task = settings["task"]
     run = replace(task, objective=OBJECTIVES.get(trained, task.objective), seed=seed)

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from spanbert_tutorial import almanac, runs
 from spanbert_tutorial.checkpoints import load_checkpoint
 from spanbert_tutorial.corpora import split_sentences
-from spanbert_tutorial.directions import frame
+from spanbert_tutorial.directions import padded_batch
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.experiments.frozen_states import in_training_text
 from spanbert_tutorial.experiments.grid import text_facts
@@ -35,7 +35,7 @@ TOLERANCE = {"loss": 0.25, "share": 0.06}  # by which a figure may differ on ano
 SETTINGS = {"start": START, "sentences": SENTENCES, "tried": TRIED, "every": CURVE_EVERY, "tolerance": TOLERANCE}
 
 
-def trained(way: str, run: runs.Run, text: runs.Text) -> tuple[nn.Module, list[float]]:
+def trained(way: str, run: runs.Run, text: runs.EncodedText) -> tuple[nn.Module, list[float]]:
     """A model trained from the first weights of the run in one of `WAYS`, and its losses step by step."""
     model = runs.new_model(run, text)
     if way != WAYS[0]:
@@ -62,7 +62,7 @@ def log_p_at(
 ) -> Tensor:
     """Log-probabilities [B,V] for the places [B] of the rows (counted without [CLS]): of a `LeftToRight` model from the
     token before, of a masked one from the place itself. end: whether [SEP] stands behind each row."""
-    batch, row = frame(rows, pieces), torch.arange(len(rows))
+    batch, row = padded_batch(rows, pieces), torch.arange(len(rows))
     if isinstance(model, LeftToRight):
         states = model.states(batch["ids"])[row, torch.from_numpy(places)]  # the token before; [CLS] is in front
     else:
@@ -91,7 +91,7 @@ def gaps(model: nn.Module, rows: list[np.ndarray], pieces: WordPiece) -> dict[st
     places = np.array([rng.integers(len(row)) for row in rows])
     wanted = torch.tensor([row[place] for row, place in zip(rows, places, strict=True)])
     if isinstance(model, LeftToRight):
-        batch = frame(rows[:TRIED], pieces)
+        batch = padded_batch(rows[:TRIED], pieces)
         before_end = (batch["real"].sum(1) - 1).tolist()  # [SEP] is no target of the third way
         parts = [gap_by_chain_rule(model, ids[:n], int(p) + 1)
                  for ids, n, p in zip(batch["ids"], before_end, places, strict=False)]  # fmt: skip
@@ -129,7 +129,7 @@ def told_apart(model: nn.Module, rows: list[np.ndarray], pieces: WordPiece) -> f
 
 
 @torch.no_grad()
-def copying(model: nn.Module, text: runs.Text, rows: int = 200, length: int = 16) -> dict[str, float]:
+def copying(model: nn.Module, text: runs.EncodedText, rows: int = 200, length: int = 16) -> dict[str, float]:
     """Loss at one token of a random sequence of pieces that stands in the context once before ("copy"), and at the same
     token where another random sequence stands there ("other"). What context alone can teach."""
     rng, pieces = np.random.default_rng(3), text.wordpiece
@@ -144,13 +144,13 @@ def copying(model: nn.Module, text: runs.Text, rows: int = 200, length: int = 16
     return results
 
 
-def uses(model: nn.Module, text: runs.Text, rows: list[np.ndarray]) -> dict[str, object]:
+def uses(model: nn.Module, text: runs.EncodedText, rows: list[np.ndarray]) -> dict[str, object]:
     """All questions to one model."""
     return {"gaps": gaps(model, rows, text.wordpiece), "told_apart": told_apart(model, rows, text.wordpiece),
             "copying": copying(model, text)}  # fmt: skip
 
 
-def unigram(text: runs.Text, rows: list[np.ndarray]) -> dict[str, float]:
+def unigram(text: runs.EncodedText, rows: list[np.ndarray]) -> dict[str, float]:
     """What a list of frequencies reaches in the gaps of `gaps`."""
     counts = torch.from_numpy(np.bincount(text.train.ids, minlength=len(text.wordpiece))).float()
     rng = np.random.default_rng(1)
@@ -165,13 +165,13 @@ def prepare(folder: Path, settings: Mapping) -> tuple[dict, tuple]:
     return text_facts(text), (text, rows)
 
 
-def one(way: str, seed: int, settings: Mapping, text: runs.Text, rows: list[np.ndarray]) -> dict:
+def one(way: str, seed: int, settings: Mapping, text: runs.EncodedText, rows: list[np.ndarray]) -> dict:
     """One run, trained and asked."""
     model, losses = trained(way, replace(settings["start"], seed=seed), text)
     return {"uses": rounded(uses(model, text, rows)), "curve": curve(losses)}
 
 
-def beside(settings: Mapping, text: runs.Text, rows: list[np.ndarray]) -> dict:
+def beside(settings: Mapping, text: runs.EncodedText, rows: list[np.ndarray]) -> dict:
     """A short run that the chapter does again, and two readers that need no training."""
     run = replace(settings["start"], steps=min(SHORT.steps, settings["start"].steps))
     short = {"way": WAYS[1], "run": asdict(run), **one(WAYS[1], run.seed, {"start": run}, text, rows)}

@@ -112,7 +112,7 @@ def examples(wordpiece: WordPiece) -> tuple[HiddenNames, HiddenNames]:
 Trained = tuple[PretrainingModel, History]
 
 
-def go_on(start: PretrainingModel, run: runs.Run, text: runs.Text) -> Trained:
+def go_on(start: PretrainingModel, run: runs.Run, text: runs.EncodedText) -> Trained:
     """A copy of `start`, trained further as `run` says. A boundary head, where the objective has one, begins untrained.
 
     Runs of one seed see the same blocks with the same masks, whether they have that head or not.

@@ -63,7 +63,7 @@ def prepare(folder: Path, settings: Mapping) -> tuple[dict, tuple]:
     return facts, (*given, shipped.encoder)
 
 
-def one(seed: int, settings: Mapping, text: runs.Text, shipped: BertEncoder) -> dict:
+def one(seed: int, settings: Mapping, text: runs.EncodedText, shipped: BertEncoder) -> dict:
     """All figures of one seed."""
     pieces, trained, views, curves = text.wordpiece, {}, {}, {}
     for pattern in ("left-to-right", "right-to-left", "both ways"):

@@ -21,7 +21,7 @@ ARM, SEEDS = "arm", 3
 ARMS = {"corpus only": None, "corpus, then corpus": "corpus", "almanac first": "almanac"}
 
 
-def in_stages(run: runs.Run, first: runs.Text | None, text: runs.Text) -> dict:
+def in_stages(run: runs.Run, first: runs.EncodedText | None, text: runs.EncodedText) -> dict:
     """Trains one model, perhaps half of the steps on a first text, then on the other; figures of the held-out part of
     the other.
 

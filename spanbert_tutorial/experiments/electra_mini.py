@@ -51,7 +51,7 @@ def cost_ratio(run: runs.Run, vocabulary: int) -> float:
     return sum(electra_flops(config, run.length, chosen).values()) / mlm_flops(config, run.length, chosen)
 
 
-def new_model(run: runs.Run, text: runs.Text, **changes) -> ElectraPretraining:
+def new_model(run: runs.Run, text: runs.EncodedText, **changes) -> ElectraPretraining:
     """An untrained pair; its discriminator starts from the weights that `runs.new_model` gives an encoder."""
     off = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
     config = ElectraConfig.preset(run.size, vocab_size=len(text.wordpiece), initializer_range=run.initializer_range,
@@ -64,12 +64,12 @@ def new_model(run: runs.Run, text: runs.Text, **changes) -> ElectraPretraining:
     return model
 
 
-def same_cost(run: runs.Run, text: runs.Text) -> runs.Run:
+def same_cost(run: runs.Run, text: runs.EncodedText) -> runs.Run:
     """As many steps of ELECTRA as cost what the run's steps of the masked language model cost."""
     return replace(run, steps=round(run.steps / cost_ratio(run, len(text.wordpiece))))
 
 
-def go_on(arm: str, start: BertEncoder, run: runs.Run, text: runs.Text) -> tuple[ElectraPretraining, History]:
+def go_on(arm: str, start: BertEncoder, run: runs.Run, text: runs.EncodedText) -> tuple[ElectraPretraining, History]:
     """A pair whose discriminator and embeddings start as `start`, trained as long as the run says, in steps of its own.
     arm: of `PICKS`."""
     pair = new_model(run, text, pick=PICKS[arm])
@@ -78,7 +78,7 @@ def go_on(arm: str, start: BertEncoder, run: runs.Run, text: runs.Text) -> tuple
     return pair.cpu(), history
 
 
-def train(arm: str, begin: str, seed: int, text: runs.Text, start: PretrainingModel | None,
+def train(arm: str, begin: str, seed: int, text: runs.EncodedText, start: PretrainingModel | None,
           scratch: runs.Run = MLM, further: runs.Run = GO_ON) -> tuple[nn.Module, History]:  # fmt: skip
     """The trained model of one arm and its history. start: for arms that go on."""
     run = replace(scratch, seed=seed) if begin == "scratch" else replace(further, seed=1_000 + seed)  # other blocks
@@ -95,7 +95,9 @@ def train(arm: str, begin: str, seed: int, text: runs.Text, start: PretrainingMo
 
 
 @torch.no_grad()
-def detection(model: ElectraPretraining, text: runs.Text, length: int = MLM.length) -> dict[str, dict[str, float]]:
+def detection(
+    model: ElectraPretraining, text: runs.EncodedText, length: int = MLM.length
+) -> dict[str, dict[str, float]]:
     """On held-out text, replaced in each way of `PICKS`; the same chosen tokens for every model.
 
     replaced: share of the chosen tokens whose replacement is another token; accuracy: over all tokens; always_original:
@@ -122,7 +124,7 @@ def detection(model: ElectraPretraining, text: runs.Text, length: int = MLM.leng
     return figures
 
 
-def measured(encoder: BertEncoder, text: runs.Text, seed: int, mentions: list) -> dict[str, float]:
+def measured(encoder: BertEncoder, text: runs.EncodedText, seed: int, mentions: list) -> dict[str, float]:
     """Accuracy on unseen sentences: tags after fine-tuning, tags and roles read from the frozen last layer."""
     pieces = text.wordpiece
     rows, tests = tasks.samples(pieces, seed)
@@ -137,7 +139,7 @@ def measured(encoder: BertEncoder, text: runs.Text, seed: int, mentions: list) -
     return found | {"tags, fine-tuned": tasks.accuracy(classifier, states[-1], tags)}
 
 
-def figures_of(seed: int, model: nn.Module, history: History, text: runs.Text, mentions: list) -> dict:
+def figures_of(seed: int, model: nn.Module, history: History, text: runs.EncodedText, mentions: list) -> dict:
     """The figures of one run."""
     pair = isinstance(model, ElectraPretraining)
     figures = {"steps": len(history.steps), "curve": curves(history)}
@@ -150,7 +152,7 @@ def curves(history: History) -> dict[str, list[float]]:
     return {name: values for name, values in results.curves(history).items() if name != "loss"}
 
 
-def live(text: runs.Text, run: runs.Run = LIVE) -> tuple[ElectraPretraining, dict[str, list[float]]]:
+def live(text: runs.EncodedText, run: runs.Run = LIVE) -> tuple[ElectraPretraining, dict[str, list[float]]]:
     """A short run that starts from the shipped tiny model, and its curves."""
     start, _ = load_checkpoint(data_path("checkpoints", "spanbert-tiny"))
     pair, history = go_on("electra", start.encoder, same_cost(run, text), text)
@@ -171,7 +173,9 @@ def prepare(folder: Path, settings: Mapping) -> tuple[dict, tuple]:
     return text_facts(text) | ratio, (text, mentions, start)
 
 
-def one(arm: tuple[str, str], seed: int, settings: Mapping, text: runs.Text, mentions: list, start: Callable) -> dict:
+def one(
+    arm: tuple[str, str], seed: int, settings: Mapping, text: runs.EncodedText, mentions: list, start: Callable
+) -> dict:
     """One run, trained and measured."""
     what, begin = arm
     if arm == ("mlm", "scratch"):
@@ -182,7 +186,7 @@ def one(arm: tuple[str, str], seed: int, settings: Mapping, text: runs.Text, men
     return figures_of(seed, model, history, text, mentions)
 
 
-def beside(settings: Mapping, text: runs.Text, *_: object) -> dict:
+def beside(settings: Mapping, text: runs.EncodedText, *_: object) -> dict:
     """The chapter's run."""
     again = replace(settings["go_on"], steps=min(LIVE.steps, settings["go_on"].steps))
     kept = {"run": asdict(again), "curve": live(text, again)[1]}

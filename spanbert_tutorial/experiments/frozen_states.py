@@ -22,10 +22,11 @@ from spanbert_tutorial import almanac
 from spanbert_tutorial.almanac.world import LABELS
 from spanbert_tutorial.bert import BertEncoder, initialise
 from spanbert_tutorial.corpora import split_sentences
-from spanbert_tutorial.directions import attention_pattern, frame, new_language_model
+from spanbert_tutorial.directions import attention_pattern, new_language_model, padded_batch
 from spanbert_tutorial.engine.loop import Recipe, train
 from spanbert_tutorial.experiments.results import paired_interval
 from spanbert_tutorial.inputs import NO_TARGET
+from spanbert_tutorial.tasks.tagging import labelled_sentences
 from spanbert_tutorial.wordpiece import WordPiece
 
 
@@ -61,15 +62,6 @@ def town_mentions(documents: Iterable[dict], pieces: WordPiece) -> list[Mention]
                     ids = pieces.encode(sentence)
                     found.append(Mention(document["id"], ids, position, heads[0], label != "TOWN"))
     return found
-
-
-def labelled_sentences(document: dict) -> Iterator[tuple[str, list[tuple[int, int, str]]]]:
-    """Each sentence of an almanac document with its entities: first character, end, label."""
-    offset = 0
-    for sentence in split_sentences(document["text"]):
-        inside = [entity for entity in document["entities"] if offset <= entity[0] < offset + len(sentence)]
-        yield sentence, [(start - offset, end - offset, label) for start, end, label, _ in inside]
-        offset += len(sentence) + 1
 
 
 def balanced(mentions: list[Mention], rng: np.random.Generator) -> list[Mention]:
@@ -133,14 +125,14 @@ def tagged_sentences(documents: Iterable[dict], pieces: WordPiece) -> list[tuple
 
 def tag_batch(rows: list[tuple[np.ndarray, np.ndarray]], pieces: WordPiece) -> dict[str, Tensor]:
     """ids [B,n], real [B,n] and tags [B,n] of some sentences; NO_TARGET at [CLS], [SEP] and padding."""
-    batch = frame([ids for ids, _ in rows], pieces)
+    batch = padded_batch([ids for ids, _ in rows], pieces)
     batch["tags"] = torch.full_like(batch["ids"], NO_TARGET)
     for row, (_, tags) in enumerate(rows):
         batch["tags"][row, 1 : len(tags) + 1] = torch.from_numpy(tags)
     return batch
 
 
-class Tagger(nn.Module):
+class LinearTagger(nn.Module):
     """An encoder and one linear layer on its last states: a tag for each piece."""
 
     def __init__(self, encoder: BertEncoder) -> None:
@@ -180,7 +172,7 @@ def states_at(encoder: BertEncoder, mentions: list[Mention], pieces: WordPiece, 
     found = []
     for start in range(0, len(mentions), 64):
         part = mentions[start : start + 64]
-        batch = frame([mention.ids for mention in part], pieces)
+        batch = padded_batch([mention.ids for mention in part], pieces)
         states = layer_states(encoder, batch["ids"], attention_pattern(pattern, batch["real"]))[-1]
         found.append(states[torch.arange(len(part)), torch.tensor([mention.position for mention in part])])
     return torch.cat(found)
@@ -239,7 +231,7 @@ def tune(encoder: BertEncoder, rows: list, pieces: WordPiece, seed: int, steps: 
     """Trains the encoder, in place, together with a new linear layer, and returns that layer."""
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        tagger = Tagger(encoder)
+        tagger = LinearTagger(encoder)
     train(tagger, tag_batches(rows, pieces, np.random.default_rng(seed)), Recipe(steps, 2e-3, warmup_steps=10))
     return tagger.cpu().classifier
 

@@ -109,7 +109,7 @@ def almanac_text(folder: Path, settings: Mapping) -> tuple[dict, tuple]:
     return text_facts(text), (text,)
 
 
-def text_facts(text: runs.Text) -> dict:
+def text_facts(text: runs.EncodedText) -> dict:
     """What tells one text, cut into pieces, from another."""
     parts = [part for corpus in (text.train, text.held_out) for part in (corpus.ids, corpus.sentence_ends,
                                                                          corpus.document_ends)]  # fmt: skip

@@ -53,13 +53,13 @@ def left_after(curve: Sequence[float], every: int, entropy: float) -> int | None
     return int(below[0] + 1) * every if len(below) else None
 
 
-def one(name: str, seed: int, settings: Mapping, text: runs.Text) -> dict:
+def one(name: str, seed: int, settings: Mapping, text: runs.EncodedText) -> dict:
     """One run, and when it left."""
     row = measured_run(setting(name, seed, settings["start"]), text)
     return {"left_after": left_after(row["curve"]["mlm"], settings["curve_every"], text.unigram_entropy)} | row
 
 
-def beside(settings: Mapping, text: runs.Text) -> dict:
+def beside(settings: Mapping, text: runs.EncodedText) -> dict:
     """The chapter's run."""
     live = replace(LIVE, steps=min(LIVE.steps, settings["start"].steps))
     return {"curve_tolerance": LIVE_TOLERANCE, "live": measured_run(live, text)}

@@ -37,14 +37,16 @@ START = runs.Run(objective="mlm", steps=1_000)
 SETTINGS = {"start": START, **CURVES}
 
 
-def with_shares(run: runs.Run, text: runs.Text, shares: tuple[float, float]) -> tuple[PretrainingModel, History]:
+def with_shares(run: runs.Run, text: runs.EncodedText, shares: tuple[float, float]) -> tuple[PretrainingModel, History]:
     """As `runs.pretrain`, with other shares: a model trained from its first weights."""
     model, objective = runs.new_model(run, text), replace(Objective.named(run.objective), shares=shares)
     data = PretrainingData(text.train, text.wordpiece, objective, run.length, run.batch_size)
     return model, train(model, data.batches(np.random.default_rng(run.seed)), run.recipe())
 
 
-def chosen_tokens(text: runs.Text, length: int = START.length) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+def chosen_tokens(
+    text: runs.EncodedText, length: int = START.length
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """ids [B,n], selected bool [B,n] and lengths [B] of all held-out blocks: the same tokens for every model."""
     data = PretrainingData(text.held_out, text.wordpiece, Objective.named("mlm"), length, ROWS)
     choose = np.random.default_rng(1)
@@ -53,7 +55,7 @@ def chosen_tokens(text: runs.Text, length: int = START.length) -> Iterator[tuple
         yield ids, data.objective.masking.select_batch(text.wordpiece.word_starts(ids), lengths, choose), lengths
 
 
-def without_context(text: runs.Text, length: int = START.length) -> dict[str, float]:
+def without_context(text: runs.EncodedText, length: int = START.length) -> dict[str, float]:
     """What is reached at these tokens by somebody who sees nothing: the share of the commonest of them, and the
     accuracy of a table that knows how frequent each piece is at each position (see `context_free`)."""
     chosen = [(selected.nonzero()[1] + 1, ids[selected]) for ids, selected, _ in chosen_tokens(text, length)]
@@ -64,7 +66,9 @@ def without_context(text: runs.Text, length: int = START.length) -> dict[str, fl
 
 
 @torch.no_grad()
-def by_input(model: PretrainingModel, text: runs.Text, length: int = START.length) -> dict[str, dict[str, float]]:
+def by_input(
+    model: PretrainingModel, text: runs.EncodedText, length: int = START.length
+) -> dict[str, dict[str, float]]:
     """Mean loss in nats and accuracy at the same chosen tokens of all held-out blocks, for each of `SHOWN`."""
     results = {}
     for shown, shares in SHOWN.items():
@@ -104,7 +108,7 @@ def prepare(folder: Path, settings: Mapping) -> tuple[dict, tuple]:
 
 
 def one(
-    variant: str, seed: int, settings: Mapping, text: runs.Text, gaps: two_gaps.TwoGaps, exists: torch.Tensor
+    variant: str, seed: int, settings: Mapping, text: runs.EncodedText, gaps: two_gaps.TwoGaps, exists: torch.Tensor
 ) -> dict:
     """One run, trained and measured."""
     model, history = with_shares(replace(settings["start"], seed=seed), text, ARMS[variant])
@@ -112,7 +116,7 @@ def one(
     return rounded(figures) | {"curve": curve(history.losses["mlm"])}
 
 
-def beside(settings: Mapping, text: runs.Text, *_: object) -> dict:
+def beside(settings: Mapping, text: runs.EncodedText, *_: object) -> dict:
     """A short run that the chapter does again."""
     run, variant = replace(settings["start"], steps=min(50, settings["start"].steps)), "100/0/0"
     again = curve(with_shares(run, text, ARMS[variant])[1].losses["mlm"])

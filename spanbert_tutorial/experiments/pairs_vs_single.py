@@ -24,7 +24,7 @@ ARMS = {"one segment": ("mlm", "mlm"), "pairs": ("mlm+nsp", "mlm"), "pairs + NSP
 SETTINGS = {"run": runs.Run(objective="mlm", steps=1_800), **CURVES}
 
 
-def pretrain(name: str, run: runs.Run, text: runs.Text) -> tuple[PretrainingModel, History]:
+def pretrain(name: str, run: runs.Run, text: runs.EncodedText) -> tuple[PretrainingModel, History]:
     """As `runs.pretrain`, with inputs of the format `name`. With one seed all formats start from the same encoder."""
     reads, predicts = ARMS[name]
     model = runs.new_model(replace(run, objective=predicts), text)
@@ -32,7 +32,7 @@ def pretrain(name: str, run: runs.Run, text: runs.Text) -> tuple[PretrainingMode
     return model, train(model, data.batches(np.random.default_rng(run.seed)), run.recipe(), text.unigram_entropy)
 
 
-def held_out(model: PretrainingModel, run: runs.Run, text: runs.Text) -> dict[str, dict[str, float]]:
+def held_out(model: PretrainingModel, run: runs.Run, text: runs.EncodedText) -> dict[str, dict[str, float]]:
     """Held-out losses on both kinds of input, each chosen piece replaced by [MASK]; the same masks for every model."""
     results = {}
     for way, reads in {"one segment": "mlm", "pairs": "mlm+nsp"}.items():
@@ -56,14 +56,14 @@ def label_accuracy(model: PretrainingModel, data: PretrainingData) -> float:
     return right / len(data)
 
 
-def one(name: str, seed: int, settings: Mapping, text: runs.Text) -> dict:
+def one(name: str, seed: int, settings: Mapping, text: runs.EncodedText) -> dict:
     """One run, trained and measured."""
     run = replace(settings["run"], seed=seed)
     model, history = pretrain(name, run, text)
     return {"run": asdict(run), "held_out": rounded(held_out(model, run, text)), "curve": curves(history)}
 
 
-def beside(settings: Mapping, text: runs.Text) -> dict:
+def beside(settings: Mapping, text: runs.EncodedText) -> dict:
     """A short run that the chapter does again."""
     short = {"run": replace(settings["run"], steps=min(100, settings["run"].steps))}
     return {"live": {"format": "pairs + NSP"} | one("pairs + NSP", 0, short, text)}

@@ -22,7 +22,7 @@ RUN = runs.Run(objective="mlm", steps=900, batch_size=32, by_length=True)  # two
 SETTINGS = {"run": RUN, "measured": MEASURED, "curve_every": CURVE_EVERY}
 
 
-def pretrain(form: str, run: runs.Run, text: runs.Text) -> tuple[PretrainingModel, History, float]:
+def pretrain(form: str, run: runs.Run, text: runs.EncodedText) -> tuple[PretrainingModel, History, float]:
     """A model trained on inputs of that format, its history, and the mean number of tokens in a step."""
     data = FormatData(text.train, text.wordpiece, run.length, run.batch_size, by_length=run.by_length, form=form)
     model = runs.new_model(replace(run, objective="mlm+nsp" if data.objective.paired else "mlm"), text)
@@ -37,7 +37,7 @@ def pretrain(form: str, run: runs.Run, text: runs.Text) -> tuple[PretrainingMode
 
 
 def held_out(
-    model: PretrainingModel, run: runs.Run, text: runs.Text, measured: int = MEASURED
+    model: PretrainingModel, run: runs.Run, text: runs.EncodedText, measured: int = MEASURED
 ) -> dict[str, dict[str, float]]:
     """Held-out losses in each format, every chosen piece hidden; the same inputs and masks for every model. measured:
     held-out documents."""
@@ -49,7 +49,7 @@ def held_out(
     return results
 
 
-def one(form: str, seed: int, settings: Mapping, text: runs.Text) -> dict:
+def one(form: str, seed: int, settings: Mapping, text: runs.EncodedText) -> dict:
     """One run, trained and measured in every format."""
     model, history, tokens = pretrain(form, replace(settings["run"], seed=seed), text)
     figures = {"tokens_a_step": tokens, "held_out": held_out(model, settings["run"], text, settings["measured"])}

@@ -33,20 +33,20 @@ def first_documents(corpus: EncodedCorpus, documents: int) -> EncodedCorpus:
     return EncodedCorpus(corpus.ids[:end], corpus.sentence_ends[corpus.sentence_ends <= end], ends)
 
 
-def small(text: runs.Text, documents: int = DOCUMENTS, measured: int = MEASURED) -> runs.Text:
+def small(text: runs.EncodedText, documents: int = DOCUMENTS, measured: int = MEASURED) -> runs.EncodedText:
     """The first documents of both parts."""
     parts = first_documents(text.train, documents), first_documents(text.held_out, measured)
-    return runs.Text(*parts, text.wordpiece)
+    return runs.EncodedText(*parts, text.wordpiece)
 
 
-def pretrain(way: str, run: runs.Run, text: runs.Text) -> tuple[PretrainingModel, History]:
+def pretrain(way: str, run: runs.Run, text: runs.EncodedText) -> tuple[PretrainingModel, History]:
     """As `runs.pretrain`, with masks of that way."""
     model, data = runs.new_model(run, text), runs.training_data(run, text)
     order, masks = (np.random.default_rng([run.seed, stream]) for stream in range(2))
     return model, train(model, view_batches(data, ARMS[way], order, masks), run.recipe(), text.unigram_entropy)
 
 
-def losses(model: PretrainingModel, run: runs.Run, text: runs.Text) -> dict[str, dict[str, float]]:
+def losses(model: PretrainingModel, run: runs.Run, text: runs.EncodedText) -> dict[str, dict[str, float]]:
     """Loss in nats and accuracy with new masks, every chosen piece hidden: on held-out text, and on the blocks of the
     training. The same masks for every model; no model was trained with them."""
     results = {}
@@ -65,14 +65,14 @@ def prepare(folder: Path, settings: Mapping) -> tuple[dict, tuple]:
     return text_facts(text) | {"blocks": blocks, "epochs": run.steps / math.ceil(blocks / run.batch_size)}, (text,)
 
 
-def one(way: str, seed: int, settings: Mapping, text: runs.Text) -> dict:
+def one(way: str, seed: int, settings: Mapping, text: runs.EncodedText) -> dict:
     """One run, trained and measured."""
     run = replace(settings["run"], seed=seed)
     model, history = pretrain(way, run, text)
     return {"new_masks": rounded(losses(model, run, text)), "curve": curve(history.losses["mlm"])}
 
 
-def beside(settings: Mapping, text: runs.Text) -> dict:
+def beside(settings: Mapping, text: runs.EncodedText) -> dict:
     """A short run that the chapter does again."""
     run = replace(settings["run"], steps=min(100, settings["run"].steps))
     again = curve(pretrain("dynamic", run, text)[1].losses["mlm"])

@@ -26,12 +26,13 @@ from spanbert_tutorial import almanac
 from spanbert_tutorial.bert import BertEncoder
 from spanbert_tutorial.checkpoints import load_checkpoint
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.experiments.frozen_states import accuracy, labelled_sentences, linear_probe
+from spanbert_tutorial.experiments.frozen_states import accuracy, linear_probe
 from spanbert_tutorial.experiments.grid import fingerprint
 from spanbert_tutorial.experiments.results import rounded
 from spanbert_tutorial.pretraining import start_positions_from_sinusoids
 from spanbert_tutorial.tasks import classification
 from spanbert_tutorial.tasks.fine_tuning import FineTuning, stacked
+from spanbert_tutorial.tasks.tagging import labelled_sentences
 from spanbert_tutorial.wordpiece import WordPiece
 
 SEEDS, KINDS, FEWEST_WORDS, PENALTY = 5, 5, 6, 3e-3

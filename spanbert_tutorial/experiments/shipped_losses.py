@@ -36,7 +36,7 @@ def reader_articles() -> list[list[str]]:
 def losses(name: str, train: EncodedCorpus, texts: Mapping[str, EncodedCorpus]) -> dict[str, dict]:
     """text → way of hiding → figures, as `runs.held_out` gives them with tables that are fitted on `train`."""
     model, wordpiece = load_checkpoint(data_path("checkpoints", name))
-    return {part: runs.held_out(model, run_of(name), runs.Text(train, text, wordpiece), MOST[part], tables=True)
+    return {part: runs.held_out(model, run_of(name), runs.EncodedText(train, text, wordpiece), MOST[part], tables=True)
             for part, text in texts.items()}  # fmt: skip
 
 

@@ -16,12 +16,12 @@ ARM, ARMS, SEEDS = "objective", ("mlm", "span", "span+sbo"), 5
 SETTINGS = {"run": replace(runs.RUNS["tiny"], steps=1_800), **CURVES}
 
 
-def one(objective: str, seed: int, settings: Mapping, text: runs.Text) -> dict:
+def one(objective: str, seed: int, settings: Mapping, text: runs.EncodedText) -> dict:
     """One run, trained and measured."""
     return measured_run(replace(settings["run"], objective=objective, seed=seed), text)
 
 
-def measured_run(run: runs.Run, text: runs.Text) -> dict:
+def measured_run(run: runs.Run, text: runs.EncodedText) -> dict:
     """Trains a model; its settings, its figures on held-out text beside those of two tables without context, its loss
     curves and the seconds."""
     began = time.monotonic()

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from spanbert_tutorial.corpora import Document
-from spanbert_tutorial.tasks.squad_files import Answer, Question
+from spanbert_tutorial.tasks.squad_files import GoldAnswer, Question
 from spanbert_tutorial.tasks.squad_negatives import SMALL_WORDS, WORD, stretches
 
 MOST_WORDS, FEWEST_WORDS = 110, 8  # of a context; of a sentence that is asked about
@@ -62,7 +62,7 @@ def asked_about(
     text, place, kind = hidden_stretch(sentences[which], rng)
     start = len("".join(f"{sentence} " for sentence in sentences[:which])) + place
     question = question_words(sentences[which], text, place, kind, rng, *(EASY if easy else USUAL))
-    return Question(name, question, " ".join(sentences), title, (Answer(text, start),))
+    return Question(name, question, " ".join(sentences), title, (GoldAnswer(text, start),))
 
 
 def hidden_stretch(sentence: str, rng: np.random.Generator) -> tuple[str, int, str]:

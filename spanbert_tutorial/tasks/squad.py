@@ -17,9 +17,9 @@ from pathlib import Path
 
 from spanbert_tutorial.engine.files import write_text
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.tasks.squad_files import Answer, Question, check_ids, read, read_several
+from spanbert_tutorial.tasks.squad_files import GoldAnswer, Question, check_ids, read, read_several
 
-__all__ = ["Answer", "Question", "best_threshold", "chosen_threshold", "exact_match", "f1", "human_score",
+__all__ = ["GoldAnswer", "Question", "best_threshold", "chosen_threshold", "exact_match", "f1", "human_score",
            "majority_answer", "normalise", "read", "read_predictions", "read_several", "score", "write_predictions"]
 ARTICLES = re.compile(r"\b(a|an|the)\b")
 PUNCTUATION = str.maketrans("", "", string.punctuation)

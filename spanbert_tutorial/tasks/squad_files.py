@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
-from spanbert_tutorial.corpora import HUB_NAME, OPENERS, hub_rows
+from spanbert_tutorial.corpora import HUB_SET, OPENERS, hub_rows
 from spanbert_tutorial.engine.files import whole_file
 from spanbert_tutorial.errors import InputError, NoRoom
 
 
 @dataclass(frozen=True)
-class Answer:
+class GoldAnswer:
     """A stretch of the context: its text and the offset of its first character."""
 
     text: str
@@ -37,8 +37,8 @@ class Question:
     question: str
     context: str
     title: str = ""
-    answers: tuple[Answer, ...] = ()
-    plausible: tuple[Answer, ...] = ()
+    answers: tuple[GoldAnswer, ...] = ()
+    plausible: tuple[GoldAnswer, ...] = ()
     category: str | None = None
 
 
@@ -48,7 +48,7 @@ def read(source: str | Path, part: str = "validation") -> list[Question]:
 
     Raises InputError naming article, question and reason.
     """
-    name = HUB_NAME.fullmatch(str(source))
+    name = HUB_SET.fullmatch(str(source))
     if name and not Path(source).exists() and Path(source).suffix not in (".json", *filter(None, OPENERS)):
         questions = list(hub_questions(*name.groups(default=part)))
     else:
@@ -113,9 +113,9 @@ def article_questions(article: dict) -> Iterator[Question]:
         raise InputError(f"{where}: not in SQuAD format ({missing}); mend it.") from None
 
 
-def listed(answers: Iterable[Mapping]) -> tuple[Answer, ...]:
+def listed(answers: Iterable[Mapping]) -> tuple[GoldAnswer, ...]:
     """The answers of a list in SQuAD format."""
-    return tuple(Answer(answer["text"], answer["answer_start"]) for answer in answers)
+    return tuple(GoldAnswer(answer["text"], answer["answer_start"]) for answer in answers)
 
 
 def check(question: Question, impossible: bool | None) -> None:
@@ -158,7 +158,7 @@ def hub_questions(name: str, part: str) -> Iterator[Question]:
         try:
             answers = zip(row["answers"]["text"], row["answers"]["answer_start"], strict=True)
             question = Question(row["id"], row["question"], row["context"], row.get("title", ""),
-                                tuple(Answer(text, start) for text, start in answers))
+                                tuple(GoldAnswer(text, start) for text, start in answers))
             check(question, None)
         except (KeyError, TypeError, ValueError) as error:
             if isinstance(error, InputError):
@@ -170,7 +170,7 @@ def hub_questions(name: str, part: str) -> Iterator[Question]:
 
 def squad_format(questions: Iterable[Question], version: str) -> dict:
     """The content of a SQuAD 2.0 file; questions in a row with one title and context share a paragraph, an article."""
-    def listed(answers: tuple[Answer, ...]) -> list[dict]:
+    def listed(answers: tuple[GoldAnswer, ...]) -> list[dict]:
         return [{"text": answer.text, "answer_start": answer.start} for answer in answers]
 
     def entry(q: Question) -> dict:

@@ -14,7 +14,7 @@ import numpy as np
 
 from spanbert_tutorial.corpora import split_sentences
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.tasks.squad import Answer, Question
+from spanbert_tutorial.tasks.squad import GoldAnswer, Question
 
 QUESTION_WORDS = frozenset("who whom whose what which when where why how".split())
 SMALL_WORDS = QUESTION_WORDS | frozenset(
@@ -166,7 +166,7 @@ def picked(questions: Sequence[Question], weights: WordWeights, same_article: bo
 
 
 def unanswerable(
-    source: Question, question: str, context: str, category: str, plausible: tuple[Answer, ...] = ()
+    source: Question, question: str, context: str, category: str, plausible: tuple[GoldAnswer, ...] = ()
 ) -> Question:
     """A made question; its id names its source."""
     return replace(source, id=f"{source.id}-{category}", question=question, context=context, answers=(),
