@@ -1,9 +1,11 @@
-"""A stranger's masking scheme and second task: one new file (`stranger.py`) and one row of a table, nothing else."""
+"""A stranger's masking scheme, second task and experiment: a new file each and one row of a table, nothing else."""
 
 import json
+import sys
 
 import numpy as np
 import pytest
+import stranger_experiment
 import torch
 from stranger import LabelledMasking, LongBlock
 from test_main import run
@@ -13,6 +15,7 @@ from spanbert_tutorial.bert import BertEncoder
 from spanbert_tutorial.checkpoints import load_checkpoint
 from spanbert_tutorial.corpora import EncodedCorpus
 from spanbert_tutorial.engine.files import data_path
+from spanbert_tutorial.experiments.table import EXPERIMENTS, Row
 from spanbert_tutorial.objectives import OBJECTIVES, Objective
 from spanbert_tutorial.wordpiece import WordPiece
 
@@ -62,3 +65,22 @@ def test_a_scheme_sees_the_labelled_spans_of_each_block():
     assert chosen[:5] == [(0, 4), (0, 5), (1, 3), (1, 4), (1, 5)]  # + 1 for [CLS]
 
 
+
+
+def test_an_experiment_is_listed_run_and_gone_on_with(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("SPANBERT_TUTORIAL_STATIC", "1")
+    monkeypatch.setitem(EXPERIMENTS, "batches", Row("what does a batch size cost?", 7))
+    monkeypatch.setitem(sys.modules, "spanbert_tutorial.experiments.batches", stranger_experiment)
+    monkeypatch.setattr(stranger_experiment, "__name__", "spanbert_tutorial.experiments.batches")
+    assert "7  batches: what does a batch size cost?" in run(capsys, "experiment")[1]
+    command = "experiment", "batches", "--output", tmp_path / "batches.json", "--steps", 2
+    for seeds in (1, 2):  # the second time only the second seed is new
+        code, said, wrong = run(capsys, *command, "--seeds", seeds)
+        assert code == 0, wrong
+        assert said.count(f"seed {seeds - 1}") == 2 and said.count("seed ") == 2
+    rows = json.loads((tmp_path / "batches.json").read_text(encoding="utf-8"))["rows"]
+    assert [(row["batch"], row["seed"]) for row in rows] == [(4, 0), (8, 0), (4, 1), (8, 1)]
+    assert all("long" in row["curve"] and row["held_out"]["span"]["mlm"] > 0 for row in rows)
+    monkeypatch.setitem(stranger_experiment.SETTINGS, "curve_every", 7)
+    code, _, wrong = run(capsys, *command, "--seeds", 2)
+    assert code == 2 and "holds rows of other settings (curve_every: 25 there, 7 now)" in wrong
