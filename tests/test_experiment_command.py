@@ -100,10 +100,13 @@ def test_a_stop_says_that_the_same_command_goes_on(toy, monkeypatch, capsys):
     def stopped(*_, **__):
         raise KeyboardInterrupt("Stopped after step 5 of 9")
 
+    assert main(["experiment", "toy_letters", "--corpus", "text", "--seeds", "1"]) == 0
     monkeypatch.setattr("spanbert_tutorial.experiments.grid.run", stopped)
     assert main(["experiment", "toy_letters", "--corpus", "text"]) == 130
     said = capsys.readouterr().err
-    assert "the same command goes on" in said and "--resume" not in said
+    assert "toy_letters.json keeps what was done: the same command goes on" in said and "--resume" not in said
+    assert main(["experiment", "toy_letters", "--corpus", "text", "--output", "new.json"]) == 130
+    assert capsys.readouterr().err == "Stopped.\n"
 
 
 @pytest.mark.parametrize("name", COMMANDS)

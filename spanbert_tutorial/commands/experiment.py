@@ -38,7 +38,8 @@ def experiment(options: argparse.Namespace) -> None:
     try:
         grid.run(table.module_of(options.name), output, options.seeds, options.steps, **inputs)
     except KeyboardInterrupt:  # in the middle of a row, which is then lost
-        print(f"{output} keeps what was done: the same command goes on.", file=sys.stderr)
+        if output.exists():
+            print(f"{output} keeps what was done: the same command goes on.", file=sys.stderr)
         raise KeyboardInterrupt from None
     print(f"The results are in {output}.")
 

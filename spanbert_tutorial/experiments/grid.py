@@ -225,8 +225,8 @@ def refuse_others(output: Path, kept: Mapping, compared: Mapping) -> None:
     """Raises InputError when the rows of a file have other settings or other data, naming the first of them."""
     for name, value in compared.items():
         if kept and kept.get(name) != value:
-            raise InputError(f"{output} holds rows of other settings ({difference(name, kept.get(name), value)}): "
-                             "give another --output.")
+            told = difference(name, kept[name], value) if name in kept else f"it does not say its {name}"
+            raise InputError(f"{output} holds rows of other settings ({told}): give another --output.")
 
 
 def keep(output: Path, content: dict) -> None:
