@@ -1,23 +1,28 @@
 """A stopped run goes on bit for bit; what cannot be continued truthfully is refused."""
 
+import hashlib
+import io
 import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 from accelerate.state import AcceleratorState
 from safetensors import SafetensorError
+from safetensors.torch import save
 
 from spanbert_tutorial.batches import PretrainingData
 from spanbert_tutorial.bert import EncoderConfig
 from spanbert_tutorial.corpora import EncodedCorpus
-from spanbert_tutorial.engine import loop, snapshots
+from spanbert_tutorial.engine import keeping, loop, snapshots, states
 from spanbert_tutorial.engine.files import data_path, place_beside
 from spanbert_tutorial.engine.loop import Recipe, train
 from spanbert_tutorial.engine.metrics import Metrics
@@ -111,7 +116,7 @@ def test_another_setting_is_refused(data, tmp_path):
         part(data, tmp_path, facts={"seed": 2})
 
 
-@pytest.mark.parametrize("name", ["model.safetensors", "optimizer.bin", "custom_checkpoint_1.pkl", "snapshot.json"])
+@pytest.mark.parametrize("name", ["model.safetensors", "optimizer.safetensors", "state.json", "snapshot.json"])
 @pytest.mark.parametrize("harm", ["cut", "change", "remove"])
 def test_a_snapshot_that_is_not_whole_is_refused(data, tmp_path, name, harm):
     with pytest.raises(ConnectionError):
@@ -142,14 +147,14 @@ def test_a_half_written_snapshot_is_passed_over(data, tmp_path):
 def test_no_room_names_the_last_whole_snapshot(data, tmp_path, monkeypatch):
     with pytest.raises(ConnectionError):
         part(data, tmp_path, stop_after=3)
-    monkeypatch.setattr(loop.Accelerator, "save_state", no_room)
+    monkeypatch.setattr(snapshots, "write_states", no_room)
     with pytest.raises(InputError, match="no snapshot of step 4 .*No space left.*the last whole .* step-000000003"):
         part(data, tmp_path)
     monkeypatch.undo()
     assert (tmp_path / "step-000000003").is_dir()
 
 
-def no_room(self, folder: str) -> None:
+def no_room(folder: Path, states: dict) -> None:
     Path(folder, "model.safetensors").write_bytes(b"half")
     raise SafetensorError("No space left on device")
 
@@ -193,7 +198,7 @@ def test_no_room_for_one_of_the_files_of_a_snapshot(data, tmp_path, most):
         part(data, tmp_path, stop_after=3)
     sizes = {path.name: path.stat().st_size for path in (tmp_path / "step-000000003").iterdir()}
     met = sorted(name for name, size in sizes.items() if size > most)
-    assert met == ["model.safetensors", "optimizer.bin"][most > 1_000_000 :], sizes
+    assert met == ["model.safetensors", "optimizer.safetensors"][most > 1_000_000 :], sizes
     before, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     try:
         resource.setrlimit(resource.RLIMIT_FSIZE, (most, before[1]))
@@ -233,17 +238,88 @@ def test_the_fingerprint_sees_each_weight():
     assert snapshots.fingerprint(first) != snapshots.fingerprint(second)
 
 
-def test_random_states_that_do_not_load_are_refused(data, tmp_path, monkeypatch):
-    """Accelerate goes on without them; with dropout the run would not be the same."""
-    with pytest.raises(ConnectionError):
-        part(data, tmp_path, stop_after=2)
-    snapshot = tmp_path / "step-000000002"
+class Planted:
+    """Unpickled, it leaves a file behind: code of a snapshot has run."""
+
+    def __init__(self, mark: Path):
+        self.mark = mark
+
+    def __reduce__(self):
+        return Path.touch, (self.mark,)
+
+
+def exchanged(snapshot: Path, name: str, content: bytes | None) -> None:
+    """Another content for one file of a snapshot, None for none, with the checksum that belongs to it."""
     listed = json.loads((snapshot / "snapshot.json").read_text(encoding="utf-8"))
-    (snapshot / "random_states_0.pkl").unlink()
-    del listed["files"]["random_states_0.pkl"]
+    if content is None:
+        (snapshot / name).unlink()
+        del listed["files"][name]
+    else:
+        (snapshot / name).write_bytes(content)
+        listed["files"][name] = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
     (snapshot / "snapshot.json").write_text(json.dumps(listed), encoding="utf-8")
-    with pytest.raises(InputError, match="no random states"):
-        part(data, tmp_path)
+
+
+FILES = ["model.safetensors", "optimizer.safetensors", "random_0.safetensors", "state.json"]
+
+
+def planted(mark: Path) -> dict[str, bytes | None]:
+    """What somebody may put into a file: code in two forms, JSON of other kinds, tensors of other names, nothing."""
+    saved = io.BytesIO()
+    torch.save({"state": Planted(mark)}, saved)
+    return {"pickle": pickle.dumps(Planted(mark)), "saved": saved.getvalue(), "number": b"7", "list": b"[]",
+            "nested": b"[" * 200_000 + b"]" * 200_000, "other": save({"x": torch.ones(2)}), "none": None,
+            "part": b'{"model": {"code": 1}}', "tensor": b'{"model": {"tensor": "gone"}}'}  # fmt: skip
+
+
+def test_the_files_of_a_snapshot_are_known(data, tmp_path):
+    part(data, tmp_path)
+    assert sorted(path.name for path in (tmp_path / f"step-{STEPS:09d}").iterdir()) == sorted([*FILES, "snapshot.json"])
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("kind", planted(Path()))
+def test_no_file_of_a_snapshot_runs_code(data, tmp_path, name, kind):
+    """Whatever stands in it, with the right checksum: the run is refused in one sentence, and nothing was executed."""
+    with pytest.raises(ConnectionError):
+        part(data, tmp_path / "run", stop_after=2)
+    mark = tmp_path / "executed"
+    exchanged(tmp_path / "run" / "step-000000002", name, planted(mark)[kind])
+    with pytest.raises(InputError, match="holds no state that loads here") as refused:
+        part(data, tmp_path / "run")
+    assert not mark.exists() and len(str(refused.value)) < 400
+    pickle.loads(planted(mark)["pickle"])
+    assert mark.exists()  # so the planted code works
+
+
+def test_a_snapshot_does_not_grow_with_the_run(tmp_path):
+    """The history in it is that of the last steps."""
+    sizes = []
+    for steps in (keeping.KEPT_STEPS, 50 * keeping.KEPT_STEPS):
+        history = loop.History()
+        for step in range(1, steps + 1):
+            history.add(step, {"loss": 1.5})
+        kept = keeping.Progress(SimpleNamespace(history=history, trainer=SimpleNamespace(taken=lambda: (1, 2.0))),
+                                SimpleNamespace(state_dict=dict))  # fmt: skip
+        states.write_states(tmp_path, {"progress": kept.state_dict()})
+        sizes.append((tmp_path / "state.json").stat().st_size)
+        assert history.done == steps
+    assert sizes[1] < 1.5 * sizes[0]  # the numbers of the steps have more digits
+
+
+def test_a_state_is_the_same_after_writing_and_reading(tmp_path):
+    shared = torch.arange(6.0).reshape(2, 3)
+    state = {"a": shared, "again": shared, 3: {"list": [1, 2.5, None, True, "x"], "tuple": (0.9, (1e-8, 7))},
+             "half": torch.ones(2, dtype=torch.bfloat16), "empty": {}}  # fmt: skip
+    states.write_states(tmp_path, {"one": state, "two": {"words": "only"}})
+    found = states.read_states(tmp_path)
+    assert found["two"] == {"words": "only"} and list(found["one"]) == list(state)
+    assert found["one"][3] == state[3] and found["one"]["empty"] == {}
+    for name in ("a", "again", "half"):
+        assert torch.equal(found["one"][name], state[name]) and found["one"][name].dtype == state[name].dtype
+    assert (tmp_path / "one.safetensors").stat().st_size < 300  # the shared tensor once
+    with pytest.raises(TypeError, match="x.y is a .*Path"):
+        states.apart({"y": tmp_path}, "x", {})
 
 
 COMMAND = [sys.executable, "-m", "spanbert_tutorial", "pretrain", "--batch-size", "2", "--length", "24"]

@@ -2,7 +2,6 @@
 where it can go on.
 """
 
-import json
 import os
 import signal
 import sys
@@ -16,6 +15,8 @@ from tqdm import tqdm
 from spanbert_tutorial.engine.metrics import Metrics
 from spanbert_tutorial.engine.processes import any_process, fail_together, processes
 from spanbert_tutorial.engine.snapshots import Snapshots
+
+KEPT_STEPS = 1_000  # of the history in a snapshot, which so does not grow with the length of a run
 
 Thing = TypeVar("Thing")
 
@@ -37,11 +38,10 @@ class Keeper:
     ) -> None:
         """Brings model, optimizer, schedule, history and batches to the newest snapshot, if there is one, and keeps
         them and the run's figures from here on. held_out: gives figures of held-out text, kept now and then."""
-        accelerator, self.snapshots = self.trainer.accelerator, snapshots
-        accelerator.register_for_checkpointing(self.trainer.schedule, Progress(self.history, batches, self.trainer))
-        snapshots.load(accelerator)
-        done = len(self.history.steps)
-        if accelerator.is_main_process:
+        self.snapshots, self.parts = snapshots, self.trainer.parts() | {"progress": Progress(self, batches)}
+        snapshots.load(self.parts)
+        done = self.history.done
+        if processes().is_main_process:
             self.metrics = Metrics(snapshots.folder.parent / "metrics.jsonl", done + 1, self.steps, held_out)
         if done == self.steps:
             fail_together(self.add_figures)
@@ -49,7 +49,7 @@ class Keeper:
     @contextmanager
     def watching(self) -> Iterator[None]:
         """While this is open the bar is there, and with snapshots a signal waits for the end of the step."""
-        with (progress_bar(self.steps, len(self.history.steps)) as self.bar,
+        with (progress_bar(self.steps, self.history.done) as self.bar,
               finishing_the_step(self.snapshots is not None) as self.asked_to_stop):
             yield
 
@@ -61,7 +61,7 @@ class Keeper:
         fail_together(self.add_figures)
         stop, due = any_process(self.asked_to_stop()), any_process(self.snapshots.due())
         if stop or due or step == self.steps:
-            self.snapshots.save(self.trainer.accelerator, step)
+            self.snapshots.save(self.parts, step)
             stop = any_process(self.asked_to_stop())  # perhaps meanwhile
         if stop:
             raise KeyboardInterrupt(f"Stopped after step {step} of {self.steps}")
@@ -73,18 +73,19 @@ class Keeper:
 
 
 class Progress:
-    """What a snapshot keeps beside model, optimizer and schedule: the history, the place in the batches, and what the
-    run has taken so far, (tokens, seconds)."""
+    """What a snapshot keeps beside model, optimizer and schedule: the last steps of the history, the place in the
+    batches, and what the run has taken so far, (tokens, seconds)."""
 
-    def __init__(self, history, batches: Iterable[dict], trainer):
-        self.history, self.batches, self.trainer = history, batches, trainer
+    def __init__(self, keeper: Keeper, batches: Iterable[dict]):
+        self.history, self.trainer, self.batches = keeper.history, keeper.trainer, batches
 
     def state_dict(self) -> dict:
-        state = {"history": json.dumps(vars(self.history)), "batches": self.batches.state_dict()}
-        return state | {"taken": self.trainer.taken()}
+        last = {name: values[-KEPT_STEPS:] for name, values in self.history.losses.items()}
+        history = {"steps": self.history.steps[-KEPT_STEPS:], "losses": last}
+        return {"history": history, "batches": self.batches.state_dict(), "taken": self.trainer.taken()}
 
     def load_state_dict(self, state: dict) -> None:
-        vars(self.history).update(json.loads(state["history"]))
+        vars(self.history).update(state["history"])
         self.batches.load_state_dict(state["batches"])
         self.trainer.before = state["taken"]
 

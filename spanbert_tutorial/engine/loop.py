@@ -43,7 +43,8 @@ class Recipe:
 
 @dataclass
 class History:
-    """What a run left: the numbers of its steps, and for each step the losses by name (nats)."""
+    """What a run left: the numbers of its steps, and for each step the losses by name (nats). A long run that was
+    stopped and went on has only the last steps of the parts before."""
 
     steps: list[int] = field(default_factory=list)
     losses: dict[str, list[float]] = field(default_factory=dict)
@@ -52,6 +53,11 @@ class History:
         self.steps.append(step)
         for name, value in losses.items():
             self.losses.setdefault(name, []).append(value)
+
+    @property
+    def done(self) -> int:
+        """Steps of the run so far."""
+        return self.steps[-1] if self.steps else 0
 
     def mean(self, name: str, last: int) -> float:
         """Mean of the last `last` values of a loss: single batches are noisy."""
@@ -89,7 +95,7 @@ def train(
         keeper.go_on(snapshots, batches, held_out)
     stream = iter(batches)
     with trainer.training(), keeper.watching():
-        for step in range(len(history.steps) + 1, recipe.steps + 1):
+        for step in range(history.done + 1, recipe.steps + 1):
             drawn = draw(batches, stream, recipe, step)
             history.add(step, trainer.step(drawn, step))
             keeper.note(step)
@@ -167,6 +173,11 @@ class Trainer:
         if not self.skipped:  # accelerate's own flag does not see it: the fused AdamW passes over inside its kernel
             self.schedule.step()
         self.optimizer.zero_grad()
+
+    def parts(self) -> dict[str, object]:
+        """What a snapshot keeps of it; in fp16 also the factor of the loss."""
+        parts = {"model": self.bare, "optimizer": self.optimizer, "schedule": self.schedule}
+        return parts if self.accelerator.scaler is None else parts | {"scaler": self.accelerator.scaler}
 
     def taken(self) -> tuple[int, float]:
         """Tokens and seconds of the run so far, earlier parts included."""

@@ -1,30 +1,32 @@
 """Snapshots of a run, so that a stopped one goes on bit for bit. Chapter: `book/spanbert/pretraining_spanbert`.
 
 A snapshot is written into a folder of its own, forced to the disk, and renamed as the last step: a reader, or a run
-that comes after a power cut, meets a whole snapshot or none. Only then is the one before it removed.
+that comes after a power cut, meets a whole snapshot or none. Only then is the one before it removed. It holds tensors
+and JSON only (`states`): going on runs no code of a file.
 """
 
 import hashlib
 import json
-import logging
 import shutil
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
 import torch
-from accelerate import Accelerator
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
 from torch import nn
 
 from spanbert_tutorial.engine.files import put_in_place
-from spanbert_tutorial.engine.processes import FAILURES, fail_together
+from spanbert_tutorial.engine.processes import FAILURES, fail_together, processes
+from spanbert_tutorial.engine.states import random_states, read_states, set_random_states, write_states
 from spanbert_tutorial.errors import InputError, NoRoom
 
-UNLIKELY_SEED = 7_240_531_866
 EVERY = 120.0  # seconds between two snapshots
 LIST = "snapshot.json"  # what the snapshot holds, with sizes and checksums
+# How a file tells that it holds something else.
+UNREADABLE = (OSError, SafetensorError, ValueError, KeyError, TypeError, AttributeError, RuntimeError, IndexError)
 
 
 def checksum(path: Path) -> str:
@@ -47,21 +49,14 @@ def machine() -> str:
     return f"torch {torch.__version__} on {device}, threads: {torch.get_num_threads()}"
 
 
+def random_file() -> str:
+    """Name of the file of this process's random states."""
+    return f"random_{processes().process_index}.safetensors"
+
+
 def whole(path: Path, wanted: str) -> bool:
     """Whether a file is there with the checksum of then."""
     return path.is_file() and checksum(path) == wanted
-
-
-@contextmanager
-def without_note_on_shared_weights() -> Iterator[None]:
-    """The heads share the word embeddings, which are stored once, as they should be; accelerate warns each time."""
-    logger = logging.getLogger("accelerate.utils.other")
-    level = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        logger.setLevel(level)
 
 
 class Snapshots:
@@ -83,14 +78,15 @@ class Snapshots:
         """The last whole snapshot; what a stopped writer left is passed over."""
         return max(self.folder.glob("step-*[0-9]"), default=None)
 
-    def save(self, accelerator: Accelerator, step: int) -> None:
-        """Writes a snapshot of everything that the accelerator knows. Raises NoRoom when that cannot be done."""
+    def save(self, parts: Mapping[str, object], step: int) -> None:
+        """Writes a snapshot of the parts, each with a `state_dict`, and of the random states of all processes. Raises
+        NoRoom when that cannot be done."""
         before, target = self.newest(), self.folder / f"step-{step:09d}"
         if target != before:
             part = target.with_suffix(".part")  # the same in all processes: each writes its random states
             try:
                 for work in (self._empty, self._write, self._finish):
-                    fail_together(partial(work, accelerator, part))
+                    fail_together(partial(work, parts, part))
             except FAILURES as error:
                 shutil.rmtree(part, ignore_errors=True)  # it takes the room that is lacking
                 kept = f"the last whole snapshot is {before.name}" if before else "there is no whole snapshot yet"
@@ -98,17 +94,18 @@ class Snapshots:
                              f"allow writing there; {kept}.") from error
         self.written = time.monotonic()
 
-    def _empty(self, accelerator: Accelerator, part: Path) -> None:
-        if accelerator.is_main_process:
+    def _empty(self, parts: Mapping[str, object], part: Path) -> None:
+        if processes().is_main_process:
             shutil.rmtree(part, ignore_errors=True)
             part.mkdir(parents=True)
 
-    def _write(self, accelerator: Accelerator, part: Path) -> None:
-        with without_note_on_shared_weights():
-            accelerator.save_state(str(part))
+    def _write(self, parts: Mapping[str, object], part: Path) -> None:
+        if processes().is_main_process:
+            write_states(part, {name: one.state_dict() for name, one in parts.items()})
+        save_file(random_states(), part / random_file())
 
-    def _finish(self, accelerator: Accelerator, part: Path) -> None:
-        if not accelerator.is_main_process:
+    def _finish(self, parts: Mapping[str, object], part: Path) -> None:
+        if not processes().is_main_process:
             return
         files = sorted(path for path in part.iterdir())
         listed = {path.name: {"bytes": path.stat().st_size, "sha256": checksum(path)} for path in files}
@@ -129,8 +126,9 @@ class Snapshots:
         if newest := self.newest():
             self._check(newest)
 
-    def load(self, accelerator: Accelerator) -> bool:
-        """Brings everything that the accelerator knows to the newest snapshot; False when there is none.
+    def load(self, parts: Mapping[str, object]) -> bool:
+        """Brings the parts, each with a `load_state_dict`, and the random states to the newest snapshot; False when
+        there is none.
 
         Raises InputError for a snapshot of other settings or another text, and for one that was changed or cut off.
         """
@@ -138,15 +136,19 @@ class Snapshots:
         if newest is None:
             return False
         before = self._check(newest)
-        if accelerator.is_main_process:
+        if processes().is_main_process:
             self._tidy(newest)
             if before != machine():
-                parts = f"the part before ran with {before}, this one with {machine()}"
-                print(f"Goes on, but not bit for bit: {parts}.", flush=True)
-        marker = torch.manual_seed(UNLIKELY_SEED).get_state()
-        accelerator.load_state(str(newest))
-        if torch.equal(torch.get_rng_state(), marker):  # accelerate only logs it when random states do not load
-            raise InputError(f"{newest} holds no random states that load here: go on with the versions of then.")
+                told = f"the part before ran with {before}, this one with {machine()}"
+                print(f"Goes on, but not bit for bit: {told}.", flush=True)
+        try:
+            states = read_states(newest)
+            for name, one in parts.items():
+                one.load_state_dict(states[name])
+            set_random_states(load_file(newest / random_file()))
+        except UNREADABLE as error:
+            raise InputError(f"{newest} holds no state that loads here ({type(error).__name__}): go on with the "
+                             "version of then, or remove the run's folder and start anew.") from error
         return True
 
     def _check(self, snapshot: Path) -> str:
