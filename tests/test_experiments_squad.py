@@ -79,9 +79,9 @@ def test_a_stopped_run_goes_on_where_it_was(tmp_path, monkeypatch):
 def test_one_head_goes_through_all_stages(tmp_path, monkeypatch):
     """Each task goes on with the very model of the task before."""
     started, model = [], SimpleNamespace()
-    histories = [SimpleNamespace(steps=[1], mean=lambda name, last: 1.0)]
+    histories = [SimpleNamespace(done=1, mean=lambda name, last: 1.0)]
 
-    def stages(start, wordpiece, questions, settings):
+    def stages(start, wordpiece, questions, settings, state):
         started.append(start)
         return SimpleNamespace(model=model), histories * len(settings)
 

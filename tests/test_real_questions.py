@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from spanbert_tutorial.bert import BertEncoder, EncoderConfig
+from spanbert_tutorial.engine import loop, snapshots
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.tasks import question_answering as qa
@@ -35,6 +36,37 @@ def test_each_stage_goes_on_where_the_one_before_ended():
         assert torch.equal(one, other)
     new_heads = [qa.fine_tune(encoders[2], wordpiece, questions, stage)[1].losses for stage in stages]
     assert new_heads[0] == histories[0].losses and new_heads[1] != histories[1].losses
+
+
+def test_stages_go_on_after_a_stop(tmp_path, monkeypatch):
+    """Stopped in the second stage, the same call ends with the same weights; a finished stage is not trained again."""
+    wordpiece = WordPiece.from_file(data_path("checkpoints", "mini-start", "tokenizer.json"))
+    config = EncoderConfig.tiny(vocab_size=len(wordpiece), max_position_embeddings=128, num_hidden_layers=1)
+    questions = [question for question in QUESTIONS if question.answers][:24]
+    short = replace(qa.PRESETS["short-first"], epochs=0.5, batch_size=4)
+    stages, right, trained = [short, replace(short, seed=1)], loop.Trainer.step, []
+
+    def whole(state):
+        encoder = BertEncoder(config, torch.Generator().manual_seed(0))
+        return real_questions.fine_tune_in_stages(encoder, wordpiece, questions, stages, state)[0].model
+
+    def step(self, drawn, number):
+        trained.append(number)
+        if len(trained) == stop:
+            raise ConnectionError("the machine went away")
+        return right(self, drawn, number)
+
+    monkeypatch.setattr(snapshots, "EVERY", 0.0)
+    monkeypatch.setattr(loop.Trainer, "step", step)
+    stop = 0
+    wanted, steps = whole(None), len(trained)
+    trained, stop = [], steps // 2 + 2
+    with pytest.raises(ConnectionError):
+        whole(tmp_path)
+    trained, stop = [], 0
+    found = whole(tmp_path)
+    assert trained == list(range(2, steps // 2 + 1)) and steps > 4
+    assert all(torch.equal(one, other) for one, other in zip(wanted.parameters(), found.parameters(), strict=True))
 
 
 def test_the_recipe_ends_in_full_windows_and_keeps_all_where_answers_may_lack():

@@ -68,7 +68,7 @@ def trained(
         answerer, (history,) = fine_tune_in_stages(model, wordpiece, groups[name], [stage])
         model = answerer.model  # with its head
         loss = round(history.mean("loss", 50), 4)
-        taken.append({"questions": name, "settings": asdict(stage), "steps": len(history.steps), "loss": loss})
+        taken.append({"questions": name, "settings": asdict(stage), "steps": history.done, "loss": loss})
     score = squad.score(*answered(answerer, groups["test"])[:2])
     figures = {name: round(score[name], 4) for name in ("exact", "f1")}
     return {"stages": taken, "score": figures}

@@ -130,12 +130,12 @@ def one(name: str, seed: int, settings: Mapping, data: dict[str, list[Question]]
     """Fine-tunes one start on made questions, SQuAD 1.1, 2.0, a row for each; the models of the first seed are kept in
     `models`."""
     model, wordpiece = start(name, seed)
-    rows = []
+    rows, kept = [], models / f"{name.replace(' ', '-')}-{seed}.training"  # goes on after a stop
     for task, stages in settings["stages"].items():
         stages = [replace(stage, seed=seed) for stage in stages]
-        answerer, histories = fine_tune_in_stages(model, wordpiece, data[f"{task} train"], stages)
+        answerer, histories = fine_tune_in_stages(model, wordpiece, data[f"{task} train"], stages, kept / task)
         model = answerer.model  # with its head
-        taken = [{"settings": asdict(settings), "steps": len(history.steps), "loss": history.mean("loss", 100)}
+        taken = [{"settings": asdict(settings), "steps": history.done, "loss": history.mean("loss", 100)}
                  for settings, history in zip(stages, histories, strict=True)]
         result = scored(answerer, data[f"{task} test"], data.get(f"{task} tune", ()))
         rows.append({"task": task, "stages": taken, "score": result})
@@ -144,4 +144,5 @@ def one(name: str, seed: int, settings: Mapping, data: dict[str, list[Question]]
             target = models / f"{name.replace(' ', '-')}-{task}"
             shutil.rmtree(target, ignore_errors=True)  # of a run that was stopped before its rows were kept
             answerer.save(target, {"row.json": json.dumps({"start": name, "seed": seed, **rows[-1]}, indent=1)})
+    shutil.rmtree(kept, ignore_errors=True)
     return rows

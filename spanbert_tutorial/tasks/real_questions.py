@@ -4,13 +4,15 @@ over articles; and where the errors are. Chapter: `book/tasks/real_questions`.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
+from pathlib import Path
 
 import numpy as np
 
 from spanbert_tutorial.bert import BertEncoder
 from spanbert_tutorial.corpora import split_sentences
 from spanbert_tutorial.engine.loop import History
+from spanbert_tutorial.engine.snapshots import Snapshots
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.tasks import squad
 from spanbert_tutorial.tasks.answer_figures import predictions, score_windows
@@ -39,12 +41,15 @@ def fine_tune_in_stages(
     wordpiece: WordPiece,
     questions: Sequence[Question],
     stages: Sequence[FineTuning],
+    state: Path | None = None,
 ) -> tuple[QuestionAnswerer, list[History]]:
     """Trains `start` (in place) stage after stage. An encoder gets a new head before the first one; from then on the
-    head stays."""
+    head stays. state: a folder for snapshots, from which the same call goes on after it was stopped."""
     histories = []
-    for settings in stages:
-        answerer, history = fine_tune(start, wordpiece, questions, settings)
+    for number, settings in enumerate(stages):
+        facts = asdict(settings) | {"questions": len(questions)}
+        snapshots = None if state is None else Snapshots(state / str(number) / "snapshots", facts)
+        answerer, history = fine_tune(start, wordpiece, questions, settings, snapshots)
         start = answerer.model
         histories.append(history)
     return answerer, histories
