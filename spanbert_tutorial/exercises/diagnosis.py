@@ -76,9 +76,9 @@ def ask(
 ) -> Iterator[Answer]:
     """Calls a reader's function on a copy of each case; one after the other, as the answers are wanted.
 
-    where: (*case) → the case in words. read: (value, *case) → the answer as it is compared; whatever it raises means
-    that the value has the wrong type or shape. returns: what the function should return, in words.
-    hint: (error, *case) → a sentence for who hears that the function stopped.
+    where: `(*case)` → the case in words. read: `(value, *case)` → the answer as it is compared; whatever it raises
+    means that the value has the wrong type or shape. returns: what the function should return, in words.
+    hint: `(error, *case)` → a sentence for who hears that the function stopped.
     Raises NotYet if the function raises, returns nothing, or returns what cannot be read.
     """
     for case in cases:
@@ -198,8 +198,8 @@ def compare(
 ) -> None:
     """Does nothing if all answers are right, or else names the first mistake that explains them all.
 
-    right: (*case) → the right answer. otherwise: (value, wanted, *case) → a sentence on the first wrong answer, when no
-    mistake explains the answers. Raises NotYet.
+    right: `(*case)` → the right answer. otherwise: `(value, wanted, *case)` → a sentence on the first wrong answer, when
+    no mistake explains the answers. Raises NotYet.
     """
     answers = list(answers)
     for known, sentence in chain([(right, "")], mistakes):
@@ -213,7 +213,7 @@ def compare(
 def one_by_one(answers: Iterable[Answer], right: Callable, why: Callable[..., str]) -> None:
     """Does nothing if all answers are right, or else raises NotYet for the first that is not; no other is asked then.
 
-    why: (value, wanted, *case) → a sentence on what is wrong.
+    why: `(value, wanted, *case)` → a sentence on what is wrong.
     """
     for case, place, value in answers:
         wanted = right(*case)
@@ -229,7 +229,7 @@ def named(value: object, mistakes: Iterable[tuple[object, str]]) -> str:
 def combined(answer_with: Callable, mistakes: dict[tuple[str, object], str], most: int) -> Iterator[Mistake]:
     """Each mistake alone, then two at once, and so on up to `most`: the fewest that explain the answers come first.
 
-    mistakes: (setting, wrong value) → what to say, without a full stop. answer_with: (*case, **settings) → what is
+    mistakes: (setting, wrong value) → what to say, without a full stop. answer_with: `(*case, **settings)` → what is
     answered with these settings wrong.
     """
     for count in range(1, most + 1):
