@@ -33,7 +33,6 @@ NOT_YET = {
     "bert/inputs",
     "bert/pretraining",
     "bert/sentence_pairs",
-    "bert/wordpiece",
     "relatives/albert",
     "relatives/beyond",
     "relatives/electra",
