@@ -2,6 +2,8 @@
 
 import copy
 import json
+import math
+from fractions import Fraction
 from types import SimpleNamespace
 
 import matplotlib
@@ -13,9 +15,10 @@ from chapter_cells import PAPERS, breaks, cells, kept, swapped
 
 from spanbert_tutorial import directions, runs
 from spanbert_tutorial.bert import EncoderConfig
+from spanbert_tutorial.checkpoints import load_checkpoint
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.engine.loop import Recipe
-from spanbert_tutorial.experiments import leaving_the_plateau
+from spanbert_tutorial.experiments import frozen_states, leaving_the_plateau
 from spanbert_tutorial.experiments import results as kept_results
 
 matplotlib.use("Agg")
@@ -76,15 +79,16 @@ def test_the_family_of_the_ten_settings():
 
 
 def test_both_products_are_the_share_of_the_sentence():
-    source = cells("bert/directions", "def factors(sentence, seen)")
-    assert not breaks(source, {})
-    assert breaks(source.replace('"the dog sleeps": 2', '"the dog sleeps": 3'), {})
-    assert breaks(source.replace("range(i)", "range(i + 1)"), {})
+    source = cells("bert/directions", "def factors(sentence, seen)", '"from both sides": lambda')
+    given = {"math": math, "Fraction": Fraction}
+    assert not breaks(source, given)
+    assert breaks(source.replace('"the dog sleeps": 2', '"the dog sleeps": 3'), given)
+    assert breaks(source.replace("range(i)", "range(i + 1)"), given)
 
 
 def test_roles_need_the_corrected_interval():
-    source, results = cells("bert/directions", 'gaps[joined, "right-to-left"]'), kept("directions.json")
-    given = {"kept": results, "ratio": 826 / 812, "np": np}
+    source, results = cells("bert/directions", "resampled_interval(roles[a], roles[b], ratio)"), kept("directions.json")
+    given = {"kept": results, "ratio": 826 / 812, "np": np, "resampled_interval": frozen_states.resampled_interval}
     assert not breaks(source, given)
     assert breaks(source, given | {"ratio": 0})  # the usual interval
     for names in (("two directions joined", "right-to-left"), ("spanbert-tiny", "untrained"),
@@ -114,7 +118,8 @@ def test_a_masked_model_is_no_writer(monkeypatch):
     source = cells("bert/directions", "asks = {side: score_gaps")
     found = {"both sides": {"loss": 1.82, "accuracy": 0.591}, "left side": {"loss": 3.58, "accuracy": 0.301},
              "left side, length known": {"loss": 2.95, "accuracy": 0.385}}  # fmt: skip
-    given = {"data_path": data_path, "text": None, "pieces": None, "np": np, "kept": kept("directions.json")}
+    given = {"data_path": data_path, "text": None, "pieces": None, "np": np, "kept": kept("directions.json"),
+             "load_checkpoint": load_checkpoint}  # fmt: skip
     monkeypatch.setattr(directions, "write_on", lambda *_: "")
 
     def broken(values):
