@@ -31,7 +31,6 @@ NOT_YET = {
     "bert/bert",
     "bert/directions",
     "bert/inputs",
-    "bert/sentence_pairs",
     "bert/wordpiece",
     "relatives/albert",
     "relatives/beyond",
