@@ -7,7 +7,6 @@ from fractions import Fraction
 from types import SimpleNamespace
 
 import matplotlib
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
@@ -53,13 +52,9 @@ def settings() -> dict:
     chosen = {name: [row for row in rows if row["setting"] == name] for name in leaving_the_plateau.ARMS}
     final = {name: [row["held_out"]["token"]["mlm"] for row in of] for name, of in chosen.items()}
     left_after = {name: [row["left_after"] for row in of] for name, of in chosen.items()}
-
-    def rate(done, recipe):
-        warmup, steps = recipe.warmup_steps, recipe.steps
-        return recipe.peak_learning_rate * min(done / warmup, (steps - done) / (steps - warmup))
-
-    return {"final": final, "left_after": left_after, "leaving_the_plateau": leaving_the_plateau, "plt": plt, "np": np,
-            "Recipe": Recipe, "rate": rate}  # fmt: skip
+    return {"final": final, "left_after": left_after, "arms": leaving_the_plateau.ARMS, "family": kept_results.family,
+            "column": kept_results.column, "paired_interval": kept_results.paired_interval,
+            "data_path": data_path, "quoted": {name: entry["value"] for name, entry in PAPERS.items()}}  # fmt: skip
 
 
 def test_the_family_of_the_ten_settings():
