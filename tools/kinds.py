@@ -38,7 +38,6 @@ NOT_YET = {
     "relatives/beyond",
     "relatives/electra",
     "relatives/roberta",
-    "spanbert/single_sequence",
     "tasks/classification",
     "tasks/old_notes",
     "tasks/question_answering",
