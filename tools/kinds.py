@@ -45,7 +45,6 @@ NOT_YET = {
     "tasks/old_notes",
     "tasks/question_answering",
     "tasks/real_questions",
-    "tasks/squad",
     "workshop/engine",
     "workshop/faq",
     "workshop/paper_code_here",
