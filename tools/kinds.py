@@ -41,7 +41,6 @@ NOT_YET = {
     "spanbert/pretraining_spanbert",
     "spanbert/single_sequence",
     "spanbert/span_masking",
-    "tasks/classification",
     "tasks/old_notes",
     "tasks/question_answering",
     "tasks/real_questions",
