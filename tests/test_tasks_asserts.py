@@ -136,7 +136,8 @@ def test_the_states_pass_and_swapped_labels_break():
                  for size in ("tiny", "mini") for name in rows[0][size] for question in sentence_states.QUESTIONS
                  for vector in sentence_states.READ}  # fmt: skip
         given = {"table": table, "seeds": rows, "QUESTIONS": sentence_states.QUESTIONS, "lists": [92.0],
-                 "trained": [("tiny", "spanbert-tiny"), ("mini", "spanbert-mini"), ("mini", "bert-mini")]}  # fmt: skip
+                 "trained": [("tiny", "spanbert-tiny"), ("mini", "spanbert-mini"), ("mini", "bert-mini")],
+                 "sentence_states": sentence_states, "papers": PAPERS}  # fmt: skip
         return breaks(cells("tasks/classification", "def percent(size, name"), given)
 
     assert not broken(rows)
