@@ -43,7 +43,6 @@ NOT_YET = {
     "spanbert/span_masking",
     "tasks/classification",
     "tasks/old_notes",
-    "tasks/question_answering",
     "tasks/real_questions",
     "tasks/squad",
     "workshop/engine",
