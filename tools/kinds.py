@@ -42,7 +42,6 @@ NOT_YET = {
     "spanbert/single_sequence",
     "spanbert/span_masking",
     "tasks/classification",
-    "tasks/old_notes",
     "tasks/real_questions",
     "tasks/squad",
     "workshop/engine",
