@@ -32,8 +32,6 @@ NOT_YET = {
     "relatives/beyond",
     "relatives/electra",
     "relatives/roberta",
-    "tasks/old_notes",
-    "tasks/question_answering",
     "tasks/real_questions",
     "workshop/engine",
     "workshop/faq",

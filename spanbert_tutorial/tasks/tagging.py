@@ -1,4 +1,4 @@
-"""Tagging: a label for each word, here the entities of the almanac. Chapter: `book/tasks/question_answering`.
+"""Tagging: a label for each word, here the entities of the almanac. Chapter: `book/tasks/tagging`.
 
 The state of a word's first piece goes through one linear layer and a softmax; neighbouring tags do not see one another
 (no CRF). Sources: BERT §4 and §5.3 (CoNLL-2003); entities out of tags and their F1: the convention of CoNLL's scorer.
