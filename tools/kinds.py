@@ -34,7 +34,6 @@ NOT_YET = {
     "bert/pretraining",
     "bert/sentence_pairs",
     "bert/wordpiece",
-    "relatives/albert",
     "relatives/beyond",
     "relatives/electra",
     "relatives/roberta",
