@@ -31,7 +31,7 @@ QUOTED = {
         ["electra_small_part_of_bert_large", "found = [round(gain, 1)"],
         {"ElectraConfig": ElectraConfig, "electra_flops": electra_flops, "mlm_flops": mlm_flops},
     ),
-    "roberta": (["def show(columns, keys)", "text_gigabytes"], {"np": np}),
+    "roberta": (["def show(columns, keys)", "table 5, GLUE"], {"np": np}),
 }
 WRONG = [
     ("albert", "albert_table2_speed", [4.7, 1.0, 5.6, 1.7, 0.6, 0.4]),
@@ -107,7 +107,8 @@ def masks(rows: list[dict]) -> tuple[str, dict]:
     ways = "static", "ten copies", "dynamic"
     found = {(w, p): column({"rows": rows}, "new_masks", p, "loss", way=w) for w in ways for p in places}
     return cells("relatives/roberta", "for way in (\"ten copies\", \"static\")"), {
-        "loss": found, "places": places, "np": np, "plt": plt}  # fmt: skip
+        "loss": found, "places": places, "np": np, "plt": plt, "family": family,
+        "draw_intervals": draw_intervals}  # fmt: skip
 
 
 def copying(rows: list[dict]) -> tuple[str, dict]:

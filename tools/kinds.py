@@ -36,7 +36,6 @@ NOT_YET = {
     "bert/wordpiece",
     "relatives/beyond",
     "relatives/electra",
-    "relatives/roberta",
     "spanbert/pretraining_spanbert",
     "spanbert/single_sequence",
     "spanbert/span_masking",
