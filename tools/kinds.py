@@ -35,7 +35,6 @@ NOT_YET = {
     "bert/sentence_pairs",
     "bert/wordpiece",
     "relatives/albert",
-    "relatives/beyond",
     "relatives/electra",
     "relatives/roberta",
     "spanbert/pretraining_spanbert",
@@ -49,7 +48,6 @@ NOT_YET = {
     "workshop/engine",
     "workshop/faq",
     "workshop/paper_code_here",
-    "workshop/shipped_models",
 }
 
 
