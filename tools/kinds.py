@@ -46,7 +46,6 @@ NOT_YET = {
     "tasks/real_questions",
     "tasks/squad",
     "workshop/engine",
-    "workshop/faq",
     "workshop/paper_code_here",
 }
 
