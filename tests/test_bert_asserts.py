@@ -16,7 +16,6 @@ from spanbert_tutorial import directions, runs
 from spanbert_tutorial.bert import EncoderConfig
 from spanbert_tutorial.checkpoints import load_checkpoint
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.engine.loop import Recipe
 from spanbert_tutorial.experiments import frozen_states, leaving_the_plateau
 from spanbert_tutorial.experiments import results as kept_results
 

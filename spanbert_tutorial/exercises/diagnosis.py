@@ -198,8 +198,8 @@ def compare(
 ) -> None:
     """Does nothing if all answers are right, or else names the first mistake that explains them all.
 
-    right: `(*case)` → the right answer. otherwise: `(value, wanted, *case)` → a sentence on the first wrong answer, when
-    no mistake explains the answers. Raises NotYet.
+    right: `(*case)` → the right answer. otherwise: `(value, wanted, *case)` → a sentence on the first wrong answer,
+    when no mistake explains the answers. Raises NotYet.
     """
     answers = list(answers)
     for known, sentence in chain([(right, "")], mistakes):
