@@ -10,6 +10,7 @@ import pytest
 import torch
 from chapter_cells import PAPERS, breaks, cells, kept
 
+from spanbert_tutorial.bert import EncoderConfig
 from spanbert_tutorial.experiments import albert_sop, beyond_ways, electra_mini
 from spanbert_tutorial.experiments.results import column, family
 from spanbert_tutorial.figures.curves import draw_intervals
@@ -28,8 +29,9 @@ QUOTED = {
         {"AlbertConfig": AlbertConfig, "AlbertEncoder": AlbertEncoder, "torch": torch, "V": 30_000},
     ),
     "electra": (
-        ["electra_small_part_of_bert_large", "found = [round(gain, 1)"],
-        {"ElectraConfig": ElectraConfig, "electra_flops": electra_flops, "mlm_flops": mlm_flops},
+        ["glue = {n: papers", "electra_small_part_of_bert_large", "found = [round(gain, 1)"],
+        {"ElectraConfig": ElectraConfig, "EncoderConfig": EncoderConfig, "electra_flops": electra_flops,
+         "mlm_flops": mlm_flops},
     ),
     "roberta": (["def show(columns, keys)", "table 5, GLUE"], {"np": np}),
 }
@@ -98,7 +100,8 @@ def order(rows: list[dict]) -> tuple[str, dict]:
 def tasks(rows: list[dict]) -> tuple[str, dict]:
     marks = "def mean(arm, begin", "score, steps = {}, {}", '"scratch: ELECTRA - MLM"', "of_all = [", "ends = {}"
     rows = sorted(rows, key=lambda row: (row["seed"], electra_mini.ARMS.index((row["arm"], row["from"]))))
-    given = {"np": np, "text": SimpleNamespace(unigram_entropy=5.87), "base": 0.4227, "electra_mini": electra_mini}
+    given = {"np": np, "text": SimpleNamespace(unigram_entropy=5.87), "base": 0.4227, "electra_mini": electra_mini,
+             "family": family, "draw_intervals": draw_intervals, "plt": plt}  # fmt: skip
     return cells("relatives/electra", *marks), given | {"kept": kept("electra_mini.json") | {"rows": rows}}
 
 
