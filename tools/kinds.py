@@ -31,7 +31,6 @@ NOT_YET = {
     "relatives/electra",
     "tasks/real_questions",
     "workshop/engine",
-    "workshop/paper_code_here",
 }
 
 
