@@ -30,7 +30,6 @@ ONLY_TRUE = re.compile(r"^(?:.*[:=]\s*)?(?:True|False)$", re.MULTILINE)
 NOT_YET = {
     "relatives/electra",
     "tasks/real_questions",
-    "workshop/engine",
 }
 
 
