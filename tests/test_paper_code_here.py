@@ -14,6 +14,7 @@ from itertools import islice
 import numpy as np
 import pytest
 import torch
+from chapter_cells import cells
 
 from environment import ROOT
 from spanbert_tutorial import runs, span_masking
@@ -478,8 +479,8 @@ def test_32_the_question_comes_first(wordpiece):
 
 
 def test_every_row_has_a_section_and_a_test():
-    cells = json.loads(PAGE.read_text(encoding="utf-8"))["cells"]
-    text = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+    found = json.loads(PAGE.read_text(encoding="utf-8"))["cells"]
+    text = "\n".join("".join(cell["source"]) for cell in found if cell["cell_type"] == "markdown")
     rows = [int(number) for number in re.findall(r"^\| (\d+) \|", text, re.MULTILINE)]
     headings = re.findall(r"^## (\d+)(?: and (\d+))?\. ", text, re.MULTILINE)
     sections = [int(number) for pair in headings for number in pair if number]
@@ -489,23 +490,15 @@ def test_every_row_has_a_section_and_a_test():
 
 # --- what the page asserts fails for a wrong value ---
 
-CELLS = ["".join(cell["source"]) for cell in json.loads(PAGE.read_text(encoding="utf-8"))["cells"]
-         if cell["cell_type"] == "code"]
-
-
-def cell(text: str) -> str:
-    """The one code cell of the page that holds a text."""
-    (found,) = [source for source in CELLS if text in source]
-    return found
+PLACE = "workshop/paper_code_here"
 
 
 @pytest.fixture(scope="module")
 def page() -> dict:
     """What the cells below need of those before them."""
     names: dict = {}
-    before = "new_rng = np.random.default_rng", "def block_of", "cut_off = clipped_geometric", "def share_first"
-    for text in (*before, EACH, "from spanbert_tutorial.checkpoints import model_state"):
-        exec(cell(text), names)
+    exec(cells(PLACE, "new_rng = np.random.default_rng", "def block_of", "paper, released = ", "table = model.encoder",
+               "pairs = PretrainingData(", "def first_step(recipe"), names)
     return names
 
 
@@ -522,7 +515,7 @@ def passage_first(question, passage, **specials):
 
 
 EACH, HALF = "each = [segment.count(0)", "thin, in_runs = "
-ADAM, BATCH = "def first_step(recipe", "batches = data.batches"
+ADAM, BATCH = "large, tiny = recipes.values()", "batches = data.batches"
 WRONG = {
     "11, a budget rounded down": (EACH, TokenMasking, "budget", floored),
     "11, one segment only": (EACH, PretrainingData, "masked_segment", None),
@@ -541,7 +534,7 @@ WRONG = {
 
 @pytest.mark.parametrize("text", sorted({row[0] for row in WRONG.values()}))
 def test_the_cells_pass_as_they_are(page, text):
-    exec(cell(text), dict(page) | {"preset": preset})
+    exec(cells(PLACE, text), dict(page))
 
 
 @pytest.mark.parametrize("name", WRONG)
@@ -556,4 +549,4 @@ def test_a_cell_fails_for_a_wrong_value(page, monkeypatch, name):
 
     (monkeypatch.setitem if isinstance(where, dict) else monkeypatch.setattr)(where, what, value)
     with pytest.raises(AssertionError):
-        exec(cell(text), dict(page) | {"preset": preset})
+        exec(cells(PLACE, text), dict(page))
