@@ -10,10 +10,8 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 from sample_book import REFERENCES, build, executed, good_notebook, make_book, printed
 
 import contract
-import kinds
 import notebooks
 import pages
-from environment import ROOT
 
 PICTURE = new_output("display_data", data={"image/png": "iVBORw0KGgo=", "text/plain": "<Figure>"})
 
@@ -181,19 +179,11 @@ def test_later_cells_do_not_lean_on_a_check():
     assert kind_problems(executed("found = 1", 3, tags=["teach"]), check, uses) == ""
 
 
-def test_a_converted_chapter_of_the_book_is_held_to_the_kinds(tmp_path, monkeypatch):
+def test_a_chapter_of_the_book_is_held_to_the_kinds(tmp_path):
     notebook = good_notebook()
     del notebook.cells[2].metadata["tags"]
-    chapter = make_book(tmp_path, notebook)
+    make_book(tmp_path, notebook)
     assert "chapter.ipynb: code cell 2 (`print(1 + 1)`) has no kind" in "\n".join(contract.book_problems(tmp_path))
-    monkeypatch.setattr(kinds, "NOT_YET", {"bert/chapter"})
-    assert contract.book_problems(tmp_path) == [] and chapter.is_file()
-
-
-@pytest.mark.parametrize("name", sorted(kinds.NOT_YET))
-def test_a_chapter_that_has_its_kinds_leaves_the_list(name):
-    path = ROOT / "book" / f"{name}.ipynb"
-    assert path.is_file() and contract.wrong_kinds(notebooks.read(path)), f"take {name} out of NOT_YET in kinds.py"
 
 
 # A stale output.

@@ -14,7 +14,6 @@ from sample_book import build, executed, good_notebook, make_book, printed, set_
 import address
 import colab_check
 import environment
-import kinds
 import notebooks
 import pages
 import picture
@@ -143,15 +142,13 @@ def test_what_the_page_folds_is_a_form_with_a_title(tag, source, output, title, 
     assert "@title" not in shown.source and "cellView" not in shown.metadata
 
 
-def test_code_is_formatted_on_88_columns_where_the_chapter_has_its_kinds(tmp_path, monkeypatch):
+def test_code_is_formatted_on_88_columns(tmp_path):
     make_book(tmp_path)
     source = "values = call(\n    1, 'two',\n)\n%matplotlib inline"
     assert normalised(new_code_cell(source), tmp_path).source == 'values = call(1, "two")\n%matplotlib inline'
     assert normalised(new_code_cell("1 +"), tmp_path).source == "1 +"  # no Python: execution will tell
     long = f"x = call('{'a' * 40}', '{'b' * 40}')"
     assert max(map(len, normalised(new_code_cell(long), tmp_path).source.splitlines())) <= 88
-    monkeypatch.setattr(kinds, "NOT_YET", {"a/b"})
-    assert normalised(new_code_cell(source), tmp_path).source == source
 
 
 def test_the_kinds_are_proposed(tmp_path, capsys):

@@ -11,7 +11,7 @@ import nbformat
 
 from address import has_tag
 from environment import ROOT
-from kinds import MOST_ASSERTS, cell_problems, is_converted, taken_from_checks, visible_share
+from kinds import MOST_ASSERTS, cell_problems, taken_from_checks, visible_share
 from notebooks import book_notebooks, check, describe, read
 
 MACHINE_PATH = re.compile(r"/home/|/root/|/tmp/|/work/|/Users/|site-packages/|\b[A-Za-z]:\\\\?(?:Users|Windows)")
@@ -159,8 +159,8 @@ def book_problems(root: Path = ROOT) -> list[str]:
     references = (root / "book" / "references.md").read_text(encoding="utf-8")
     problems = []
     for path in book_notebooks(root):
-        notebook, place = read(path), path.relative_to(root).as_posix()
-        found = notebook_problems(notebook, references) + (wrong_kinds(notebook) if is_converted(place) else [])
+        notebook = read(path)
+        found = notebook_problems(notebook, references) + wrong_kinds(notebook)
         problems += [f"{path.name}: {problem}" for problem in found] + check(path, root)
     for path in [root / "README.md", *sorted((root / "book").rglob("*.md"))]:
         text = path.read_text(encoding="utf-8") if path.exists() else ""

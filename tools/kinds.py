@@ -26,15 +26,6 @@ TITLE = re.compile(r"# @title (.+)")
 MAGIC = re.compile(r"^(\s*)[%!].*$", re.MULTILINE)
 ONLY_TRUE = re.compile(r"^(?:.*[:=]\s*)?(?:True|False)$", re.MULTILINE)
 
-# Chapters whose cells have no kinds yet. It shrinks to nothing: no name is added, and a chapter that passes leaves.
-NOT_YET = {
-}
-
-
-def is_converted(place: str) -> bool:
-    """Whether the notebook at `place`, such as "book/bert/masking.ipynb", is held to the kinds."""
-    return place.removeprefix("book/").removesuffix(".ipynb") not in NOT_YET
-
 
 def title_of(source: str) -> str:
     """The cell's title, which Colab shows above a form and the page on a fold; "" where it has none."""

@@ -22,7 +22,7 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernel
 
 from address import read_address, write_cells
 from environment import ROOT, prepare, warm_up
-from kinds import code_of, is_converted, report, write_form
+from kinds import code_of, report, write_form
 
 CELL_TIMEOUT = 300  # seconds, the same as in pyproject.toml
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
@@ -108,8 +108,7 @@ def normalise(notebook: nbformat.NotebookNode, path: Path, root: Path = ROOT) ->
                 if output.output_type == "execute_result":
                     output.execution_count = cell.execution_count
             write_form(cell)
-    if is_converted(place):
-        format_code(notebook)
+    format_code(notebook)
     name_cells(notebook.cells)
     return notebook
 
