@@ -130,7 +130,7 @@ class BertEncoder(nn.Module):
         if ids.dim() != 2 or 0 in ids.shape:
             raise InputError(f"ids have the shape {tuple(ids.shape)}: give a batch [B,n], a row a sequence.")
         if ids.shape[1] > longest:
-            raise InputError(f"A sequence of {ids.shape[1]} tokens is longer than {longest} "
+            raise InputError(f"a sequence of {ids.shape[1]} tokens is longer than {longest} "
                              "(max_position_embeddings): cut it, or split it into several.")
         _check_values("ids", ids, ids.shape, self.config.vocab_size)
         _check_values("segments", segments, ids.shape, self.config.type_vocab_size)
@@ -140,7 +140,7 @@ class BertEncoder(nn.Module):
         _check_values("attention_mask", attention_mask, torch.Size(shape), 2)
         mask = attention_mask.bool()
         if _may_look(mask) and not mask.any(dim=-1).all():
-            raise InputError("A row of attention_mask is all 0: every row needs a token to look at.")
+            raise InputError("a row of attention_mask is all 0: every row needs a token to look at.")
         if _may_look(mask) and mask.all():
             return None  # nothing is hidden, and no mask is faster
         return mask[:, None] if mask.dim() == 3 else mask[:, None, None, :]

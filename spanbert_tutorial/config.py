@@ -53,7 +53,7 @@ class EncoderConfig:
     def preset(cls, name: str, **changes: float) -> Self:
         """One of the named sizes of PRESETS (feed-forward width 4H), with `changes` to any field."""
         if name not in PRESETS:
-            raise InputError(f"There is no size {name!r}: choose one of {', '.join(PRESETS)}.")
+            raise InputError(f"there is no size {name!r}: choose one of {', '.join(PRESETS)}.")
         layers, width, heads = PRESETS[name]
         cls._refuse_unknown(changes)
         sizes = {"num_hidden_layers": layers, "hidden_size": width, "num_attention_heads": heads}
@@ -73,7 +73,7 @@ class EncoderConfig:
         cls._refuse_unknown(sizes)
         for field in fields(cls)[:5]:  # the sizes; the other fields have the defaults of transformers
             if field.name not in sizes:
-                raise InputError(f"The config lacks {field.name}: add it to config.json.")
+                raise InputError(f"the config lacks {field.name}: add it to config.json.")
         return cls(**sizes)
 
     @classmethod

@@ -386,7 +386,7 @@ def test_configs_with_unknown_names():
         EncoderConfig.preset("huge")
     with pytest.raises(InputError, match="'layers' is not a field"):
         EncoderConfig.tiny(layers=3)
-    with pytest.raises(InputError, match="The config lacks hidden_size"):
+    with pytest.raises(InputError, match="the config lacks hidden_size"):
         EncoderConfig.from_dict({"vocab_size": 101})
     with pytest.raises(InputError, match="'head.bias' is not a weight of this encoder"):
         to_huggingface_names({"head.bias": torch.zeros(1)})
@@ -404,7 +404,7 @@ def test_configs_with_unknown_names():
     ({"segments": torch.zeros(1, 16, dtype=torch.long)}, r"segments: shape \(1, 16\), wanted \(3, 16\)"),
     ({"attention_mask": torch.ones(3, 15)}, r"attention_mask: shape \(3, 15\)"),
     ({"attention_mask": torch.full((3, 16), -1e4)}, "attention_mask: the value -10000.0 is outside 0 to 1"),
-    ({"attention_mask": torch.zeros(3, 16)}, "A row of attention_mask is all 0"),
+    ({"attention_mask": torch.zeros(3, 16)}, "a row of attention_mask is all 0"),
 ])
 @pytest.mark.parametrize("method", ["forward", "attention_maps"])
 def test_inputs_that_do_not_fit(change, sentence, method):
