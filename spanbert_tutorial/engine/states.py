@@ -20,8 +20,7 @@ def apart(state: object, name: str, tensors: dict[str, Tensor]) -> object:
     in two places, such as the weights that heads share with the embeddings, goes there once. Raises TypeError for
     anything else."""
     if isinstance(state, Tensor):
-        known = {tensor.data_ptr(): key for key, tensor in tensors.items() if tensor.shape == state.shape}
-        name = known.get(state.data_ptr(), name)
+        name = next((key for key, tensor in tensors.items() if same_memory(tensor, state)), name)
         tensors[name] = state.detach()
         return {"tensor": name}
     if isinstance(state, Mapping):
@@ -32,6 +31,12 @@ def apart(state: object, name: str, tensors: dict[str, Tensor]) -> object:
     if type(state) not in SHOWN:
         raise TypeError(f"{name} is a {type(state).__name__}, neither a tensor nor JSON.")
     return state
+
+
+def same_memory(one: Tensor, other: Tensor) -> bool:
+    """Whether two tensors are the same numbers in the same place; empty ones are in none."""
+    alike = one.shape == other.shape and one.dtype == other.dtype and one.stride() == other.stride()
+    return alike and one.numel() > 0 and one.data_ptr() == other.data_ptr()
 
 
 def joined(content: object, tensors: Mapping[str, Tensor]) -> object:
