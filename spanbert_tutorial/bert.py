@@ -17,6 +17,7 @@ from torch.nn import functional
 from spanbert_tutorial.config import PRESETS, EncoderConfig
 from spanbert_tutorial.engine.weights import (
     check_weights,
+    check_widths,
     checkpoint_folder,
     from_huggingface_names,
     read_config,
@@ -175,7 +176,9 @@ class BertEncoder(nn.Module):
         if isinstance(model_or_path, nn.Module):
             return model_or_path.config.to_dict(), model_or_path.state_dict(), "the model"
         folder = checkpoint_folder(model_or_path)
-        return read_config(folder), read_weights(folder), str(folder)
+        config, state = read_config(folder), read_weights(folder)
+        check_widths(cls.config_class.from_dict(config).widths, state, folder)
+        return config, state, str(folder)
 
     def to_huggingface(self) -> nn.Module:
         """The same model in `transformers`, without pooler: same numbers, same float type, in `.eval()` mode."""

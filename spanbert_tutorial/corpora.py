@@ -7,7 +7,6 @@ name such as `Salesforce/wikitext:wikitext-103-raw-v1` that is no path is read f
 
 import gc
 import gzip
-import json
 import lzma
 import re
 import shutil
@@ -22,7 +21,7 @@ from typing import IO
 
 import numpy as np
 
-from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.errors import InputError, check_text, parse_json
 
 Document = list[str]
 
@@ -78,14 +77,21 @@ def jsonl_documents(lines: Iterable[str], path: Path, leave_out: Collection[str]
         if not line.strip():
             continue
         try:
-            document = json.loads(line)
+            document = parse_json(line)
             text = document["text"]
-            text.encode()  # JSON can spell half a character (\ud83d alone), which no vocabulary can read
-        except (ValueError, KeyError, TypeError, AttributeError):
+            check_text("it", text)  # JSON can spell half a character (\ud83d alone), which no vocabulary can read
+        except (ValueError, KeyError, TypeError):
             wrong = f'{path}, line {number}: not a JSON object with a string under "text"; mend that line.'
             raise InputError(wrong) from None
-        if document.get("title") not in leave_out:
+        if not left_out(document.get("title"), leave_out, f"{path}, line {number}"):
             yield text
+
+
+def left_out(title: object, leave_out: Collection[str], where: str) -> bool:
+    """Whether a document is to be left out. Raises InputError for a title that is no text: it might be one of them."""
+    if leave_out and not isinstance(title, str | None):
+        raise InputError(f"{where}: the title is no string, so it cannot be compared with those to leave out; mend it.")
+    return title in leave_out
 
 
 def read_file(path: Path, leave_out: Collection[str] = ()) -> Iterator[str]:
@@ -158,7 +164,7 @@ def hub_texts(name: str, configuration: str | None, leave_out: Collection[str] =
     while (row := next_row(rows, name)) is not None:
         if not isinstance(row.get("text"), str):
             raise InputError(f"the set {name} has no column of strings called text: save it as a .jsonl that has one.")
-        if row.get("title") not in leave_out:
+        if not left_out(row.get("title"), leave_out, f"the set {name}"):
             yield row["text"]
 
 

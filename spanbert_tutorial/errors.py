@@ -1,4 +1,7 @@
-"""The exception for bad input, and its one special kind, used by every room of the house."""
+"""The exception for bad input, its one special kind, and what many rooms check alike."""
+
+import json
+from numbers import Real
 
 
 class InputError(ValueError):
@@ -10,3 +13,44 @@ class InputError(ValueError):
 
 class NoRoom(InputError):
     """Something cannot be written, for lack of room or of the right to; what was kept before is whole."""
+
+
+# --- what many rooms check alike ------------------------------------------------------------------------------------
+
+
+def is_number(value: object) -> bool:
+    """Whether a value is a real number: neither NaN nor True or False, which Python counts as 1 and 0."""
+    return isinstance(value, Real) and not isinstance(value, bool) and value == value
+
+
+def is_whole(value: object) -> bool:
+    """Whether a value is a whole number, such as 3 or 3.0."""
+    return is_number(value) and value % 1 == 0
+
+
+def check_text(what: str, *texts: str) -> None:
+    """Raises InputError for what is no text, and for half a character (a lone surrogate), which no file can hold."""
+    for text in texts:
+        if not isinstance(text, str):
+            raise InputError(f"{what} is {shown(text)}: give text.")
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            half = f"U+{ord(text[error.start]):04X}"
+            raise InputError(f"{what} holds half a character ({half}): mend its encoding.") from None
+
+
+def parse_json(text: str, **how: object) -> object:
+    """The content of JSON. how: for `json.loads`. Raises ValueError for what is none, or is nested too deeply."""
+    try:
+        return json.loads(text, **how)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def shown(value: object) -> str:
+    """A value as a message shows it; by its kind where it is nested too deeply, or a number of too many digits."""
+    try:
+        return repr(value)
+    except (RecursionError, ValueError):
+        return f"a value of the kind {type(value).__name__}"

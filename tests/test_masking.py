@@ -146,7 +146,7 @@ def test_wrong_shapes_are_named():
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_a_batch_of_token_ids_by_mistake_is_named(scheme):
-    with pytest.raises(InputError, match="word_starts holds numbers of int64: pass True where a piece begins a word"):
+    with pytest.raises(InputError, match="booleans, got values of int64: pass True where a piece begins a word"):
         scheme(0.15).select_batch(np.array([[7, 8, 9]]), np.array([3]), generator())
 
 
