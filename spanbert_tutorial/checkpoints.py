@@ -222,6 +222,6 @@ def check_names_and_shapes(folder: Path, found: Mapping[str, Tensor], wanted: Ma
         if name in found and found[name].shape != wanted[name].shape
     ]
     if wrong:
-        more = f", and {len(wrong) - 3} more" if len(wrong) > 3 else ""
-        reasons = ", ".join(wrong[:3])
+        more = f", and {len(wrong) - 2} more" if len(wrong) > 2 else ""
+        reasons = ", ".join(wrong[:2])
         raise InputError(f"the weights of {folder} do not fit its config ({reasons}{more}): copy the checkpoint again.")

@@ -1,6 +1,7 @@
 """The exception for bad input, its one special kind, and what many rooms check alike."""
 
 import json
+import math
 import re
 from numbers import Real
 
@@ -43,8 +44,11 @@ def without_middle(text: str, most: int) -> str:
 
 
 def is_number(value: object) -> bool:
-    """Whether a value is a real number: neither NaN nor True or False, which Python counts as 1 and 0."""
-    return isinstance(value, Real) and not isinstance(value, bool) and value == value
+    """Whether a value is a real number that floats reach: not NaN, nor True or False, which Python counts as 1 and 0."""
+    try:
+        return isinstance(value, Real) and not isinstance(value, bool) and not math.isnan(value)
+    except OverflowError:  # a whole number such as 10**400
+        return False
 
 
 def is_whole(value: object) -> bool:

@@ -146,11 +146,24 @@ def test_utf16_and_a_character_cut_at_the_end_are_not_utf8(tmp_path):
 @pytest.mark.parametrize(
     "line",
     ["{", "no", "[1]", "3", "null", '{"title": "a"}', '{"text": 3}', '{"text": null}', '{"text": ["a"]}',
-     '{"text": "\\ud83d"}', '{"text": ' + "1" * 5_000 + "}"],
+     '{"text": "\\ud83d"}', '{"text": ' + "1" * 5_000 + "}", "[" * 200_000, '{"text": ' + '{"a":' * 200_000],
 )  # fmt: skip
 def test_a_bad_json_line_is_named(tmp_path, line):
     path = write(tmp_path / "a.jsonl", '{"text": "Good."}\n\n' + line + "\n")
     assert f"{path}, line 3: " in complaint(path)
+
+
+@pytest.mark.parametrize("title", [["t"], {"t": 1}, 7, True, [[]]])
+def test_a_title_of_another_type_cannot_be_left_out(tmp_path, title):
+    path = write(tmp_path / "a.jsonl", json.dumps({"text": "Good.", "title": title}))
+    assert list(documents(path)) == [["Good."]]  # nobody asked for titles
+    with pytest.raises(InputError, match=re.escape(f"{path}, line 1: the title is no string")):
+        list(documents(path, {"t"}))
+
+
+def test_a_document_without_a_title_is_not_left_out(tmp_path):
+    for document in ({"text": "Good."}, {"text": "Good.", "title": None}, {"text": "Good.", "title": "\ud800"}):
+        assert list(documents(write(tmp_path / "a.jsonl", json.dumps(document)), {"t"})) == [["Good."]]
 
 
 @pytest.mark.parametrize("packing", [".xz", ".gz"])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 
 from spanbert_tutorial.__main__ import main
 from spanbert_tutorial.bert import BertEncoder, EncoderConfig
@@ -26,9 +26,12 @@ SIZES = {"vocab_size": len(PIECES), "hidden_size": 16, "num_hidden_layers": 2, "
 DEEP = "[" * 200_000 + "]" * 200_000
 QUERY = "bert.encoder.layer.1.attention.self.query.weight"
 # The ways into a folder, in Python, and which of the two folders each opens.
-READERS = {"load": (load_checkpoint, "pretrained"), "go on": (lambda folder: continue_from(folder, "span+sbo"), "pretrained"),
-           "encoder": (lambda folder: BertEncoder.read(folder), "answerer"),
-           "answer": (qa.QuestionAnswerer.from_pretrained, "answerer")}  # fmt: skip
+READERS = {
+    "load": (load_checkpoint, "pretrained"),
+    "go on": (lambda folder: continue_from(folder, "span+sbo"), "pretrained"),
+    "encoder": (BertEncoder.read, "answerer"),
+    "answer": (qa.QuestionAnswerer.from_pretrained, "answerer"),
+}
 
 
 @pytest.fixture(scope="module")
@@ -111,9 +114,8 @@ def test_a_config_that_is_no_object_is_named(copy, reader, content):
 
 def test_a_value_nested_just_so_deep_that_it_can_be_read(copy):
     for depth in (900, 950, 980, 990):
-        nested = json.loads("[" * depth + "]" * depth) if depth < 900 else "[" * depth + "]" * depth
         for file in copy.glob("*/config.json"):
-            file.write_text('{"model_type": %s}' % nested, encoding="utf-8")
+            file.write_text('{"model_type": ' + "[" * depth + "]" * depth + "}", encoding="utf-8")
         assert refused("encoder", copy)
 
 
@@ -205,9 +207,9 @@ def test_ids_beside_the_weights_may_be_whole_numbers(copy):
 
 
 def test_one_weight_under_two_names_is_refused():
-    state = {"encoder.layer.0.output.dense.bias": torch.ones(1), "bert.encoder.layer.0.output.dense.bias": torch.ones(1)}
-    with pytest.raises(InputError, match="'bert.encoder.layer.0.output.dense.bias' is there under two names"):
-        from_huggingface_names(state)
+    name = "encoder.layer.0.output.dense.bias"
+    with pytest.raises(InputError, match=f"'bert.{name}' is there under two names"):
+        from_huggingface_names({name: torch.ones(1), f"bert.{name}": torch.ones(1)})
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -217,7 +219,7 @@ def test_every_command_refuses_alike(copy, capsys, kind):
     change_weights(copy, replaced(KINDS[kind]))
     text, new = copy.parent / "text.txt", copy.parent / "new"
     text.write_text("\n\n".join(["The river rose."] * 60), encoding="utf-8")
-    reader = data_path("reader", "questions.json")
+    reader = data_path("reader", "reader.json")
     before = sorted(copy.parent.rglob("*"))
     for arguments in (
         ["pretrain", "--corpus", text, "--init-from", copy / "pretrained", "--config", "tiny", "--length", "24",
