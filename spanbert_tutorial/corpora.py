@@ -30,6 +30,7 @@ Document = list[str]
 HUB_SET = re.compile(r"([\w.-]+/[\w.-]+)(?::([\w.-]+))?")
 SENTENCE_END = re.compile(r"""([.!?]["')\]”’]*)\s+(?=["'(\[“‘]?[A-Z0-9])""")
 OPENERS = {"": open, ".xz": lzma.open, ".gz": gzip.open}
+BROKEN_PACKING = (lzma.LZMAError, gzip.BadGzipFile, zlib.error, EOFError)
 FORMS = (".txt", ".jsonl")
 
 
@@ -91,7 +92,7 @@ def left_out(title: object, leave_out: Collection[str], where: str) -> bool:
     """Whether a document is to be left out. Raises InputError for a title that is no text: it might be one of them."""
     if leave_out and not isinstance(title, str | None):
         raise InputError(f"{where}: the title is no string, so it cannot be compared with those to leave out; mend it.")
-    return title in leave_out
+    return isinstance(title, str | None) and title in leave_out
 
 
 def read_file(path: Path, leave_out: Collection[str] = ()) -> Iterator[str]:
@@ -102,12 +103,19 @@ def read_file(path: Path, leave_out: Collection[str] = ()) -> Iterator[str]:
         with opener(path, "rt", encoding="utf-8-sig") as lines:  # -sig: some editors put a mark in front
             yield from text_documents(lines) if form == ".txt" else jsonl_documents(lines, path, leave_out)
     except UnicodeDecodeError:
-        place = first_bad_byte(opener(path, "rb"))
-        raise InputError(f"{path} is not UTF-8 at byte {place:,}: convert it to UTF-8.") from None
-    except (lzma.LZMAError, gzip.BadGzipFile, zlib.error, EOFError):
+        raise InputError(not_utf8(path, opener)) from None
+    except BROKEN_PACKING:
         raise InputError(f"{path} is not a whole {packing} file: pack or copy it again.") from None
     except PermissionError:
         raise InputError(f"{path} may not be read: change its permissions.") from None
+
+
+def not_utf8(path: Path, opener: Callable[..., IO[bytes]]) -> str:
+    """What to say of a file in which there is a byte that is not UTF-8; a packed one may also break off after it."""
+    try:
+        return f"{path} is not UTF-8 at byte {first_bad_byte(opener(path, 'rb')):,}: convert it to UTF-8."
+    except BROKEN_PACKING:
+        return f"{path} is not a whole {path.suffix} file: pack or copy it again."
 
 
 def first_bad_byte(file: IO[bytes]) -> int:

@@ -44,7 +44,7 @@ def without_middle(text: str, most: int) -> str:
 
 
 def is_number(value: object) -> bool:
-    """Whether a value is a real number that floats reach: not NaN, nor True or False, which Python counts as 1 and 0."""
+    """Whether a value is a real number that floats reach: not NaN, nor True or False, which Python takes as 1 and 0."""
     try:
         return isinstance(value, Real) and not isinstance(value, bool) and not math.isnan(value)
     except OverflowError:  # a whole number such as 10**400

@@ -179,6 +179,14 @@ def test_truncated_damaged_or_mislabelled_packing(tmp_path, packing):
         assert f"is not a whole {packing} file" in message, name
 
 
+@pytest.mark.parametrize("packing", [".xz", ".gz"])
+def test_a_packed_file_that_is_not_utf8_and_breaks_off(tmp_path, packing):
+    whole = PACK[packing](b"caf\xe9 au lait")
+    for cut in range(1, len(whole)):
+        said = complaint(write(tmp_path / f"a.txt{packing}", whole[:cut]))
+        assert f"is not a whole {packing} file" in said or "is not UTF-8 at byte 3" in said
+
+
 def test_a_file_that_may_not_be_read(tmp_path, monkeypatch):
     path = write(tmp_path / "a.txt", "Text.")  # the test may run as root, whom permissions do not stop
 

@@ -242,7 +242,8 @@ def test_other_shares_can_be_asked_for(shares):
 
 
 @pytest.mark.parametrize("shares", [(0.9, 0.2), (-0.1, 0.5), (0.5, -0.1), (NAN, 0.1), (0.8, NAN), (INFINITE, 0),
-                                    (0, 1j), ("0.8", 0.1), (0.8,), (0.8, 0.1, 0.1), None, 0.8, "ab", (True, False), (None, 0)])
+                                    (0, 1j), ("0.8", 0.1), (0.8,), (0.8, 0.1, 0.1), None, 0.8, "ab", (True, False),
+                                    (None, 0)])
 def test_shares_beyond_1_or_below_0_are_refused(shares):
     options = {"mask_id": MASK, "random_ids": RANDOM_IDS, "shares": shares}
     with pytest.raises(InputError, match="together at most 1"):
