@@ -149,8 +149,8 @@ class BertEncoder(nn.Module):
     @classmethod
     def from_huggingface(cls, model_or_path: nn.Module | str | Path) -> Self:
         """An encoder with the weights of a transformers model of this kind, of a folder (`config.json` beside
-        `model.safetensors` or `pytorch_model.bin`) or of a hub name, in float32 or better, in `.eval()`. A warning
-        names the heads left out. A missing, unknown or wrongly shaped weight raises InputError."""
+        `model.safetensors` or `pytorch_model.bin`) or of a hub name, in float32 (a model of float64 keeps that), in
+        `.eval()`. A warning names the heads left out. A missing, unknown or wrongly shaped weight raises InputError."""
         encoder, _, left_out, source = cls.read(model_or_path)
         if left_out:
             warnings.warn(f"Only the encoder was loaded; left out of {source}: {', '.join(left_out)}.", stacklevel=2)
