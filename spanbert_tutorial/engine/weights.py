@@ -4,6 +4,7 @@ Chapter: `book/bert/bert.ipynb`. One table of name pairs serves both directions;
 """
 
 import json
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.errors import InputError, regular_file
 
 # (here, in transformers); {} stands for the number of the layer.
 NAME_PAIRS = (
@@ -149,9 +150,9 @@ def checkpoint_folder(path_or_name: str | Path, weights: bool = True) -> Path:
     """The folder itself, or a download of the hub's model of that name, with or without its weights. Raises InputError
     without either."""
     path = Path(path_or_name)
-    if path.is_dir():
+    if os.path.isdir(path):
         return path
-    if path.is_file():
+    if os.path.lexists(path):
         raise InputError(f"{path} is a file: give the folder that holds config.json and the weights.")
     if isinstance(path_or_name, Path) or not HUB_MODEL.fullmatch(path_or_name):
         raise InputError(f"there is no folder {path_or_name}: give a checkpoint's folder or a hub name.")
@@ -183,7 +184,7 @@ def read_config(folder: Path, name: str = "config.json") -> dict:
     """Content of such a file of the folder. Raises InputError when it is missing or not a JSON object."""
     file = folder / name
     try:
-        content = json.loads(file.read_text(encoding="utf-8"))
+        content = json.loads(regular_file(file).read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise InputError(f"{file} is missing: put the model's {name} beside its weights.") from error
     except (OSError, ValueError) as error:
@@ -201,8 +202,9 @@ def read_weights(folder: Path) -> dict[str, Tensor]:
     from safetensors.torch import load_file
 
     new, old = folder / "model.safetensors", folder / "pytorch_model.bin"
-    file = new if new.exists() else old
+    file = new if os.path.lexists(new) else old
     try:
+        regular_file(file)
         state = load_file(new) if file is new else torch.load(old, map_location="cpu", weights_only=True)
     except FileNotFoundError as error:
         raise InputError(f"{folder} has neither {new.name} nor {old.name}: put one of them there.") from error
