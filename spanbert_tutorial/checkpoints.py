@@ -6,7 +6,7 @@
 """
 
 import json
-import tempfile
+import os
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -17,7 +17,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from spanbert_tutorial.bert import BertEncoder, EncoderConfig, set_dropout
-from spanbert_tutorial.engine.files import whole_folder
+from spanbert_tutorial.engine.files import try_place, whole_folder
 from spanbert_tutorial.engine.weights import (
     check_widths,
     checkpoint_folder,
@@ -68,14 +68,15 @@ def checkpoint_names(model: PretrainingModel) -> dict[str, Tensor]:
 
 
 def check_output(folder: str | Path) -> Path:
-    """The folder to write to, before hours of work. Raises InputError if it exists already or cannot be made."""
+    """The place to write to, before hours of work. Raises InputError if it exists already or cannot be made; makes
+    nothing."""
+    if not str(folder).strip():
+        raise InputError("the output has no name: give one by --output.")
     folder = Path(folder)
-    if folder.exists() or folder.is_symlink():
+    if os.path.lexists(folder):
         raise InputError(f"the output {folder} exists already: give another --output, or remove it first.")
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent):
-            pass
+        try_place(folder)
     except OSError as error:
         raise InputError(f"the output {folder} cannot be written ({error.strerror}): give another --output.") from None
     return folder
@@ -112,8 +113,9 @@ def write_folder(
     texts: Mapping[str, str],
 ) -> None:
     """A folder of `transformers`, whole or not at all. architecture: its class there; facts: further entries of
-    config.json. Raises InputError if the folder exists, NoRoom if it cannot be written."""
+    config.json. Raises InputError if the folder exists or a weight is no number, NoRoom if it cannot be written."""
     folder = check_output(folder)
+    check_finite(state)
     settings = {"model_type": "bert", "architectures": [architecture], "hidden_act": "gelu", **asdict(config), **facts}
     settings["dtype"] = "float32"  # to compute in, whatever the weights are stored in; transformers reads it
     try:
@@ -122,9 +124,17 @@ def write_folder(
             save_file(dict(state), made / "model.safetensors", metadata={"format": "pt"})
             wordpiece.save(made)
             for name, text in texts.items():
-                (made / name).write_text(text, encoding="utf-8")
+                (made / name).write_text(text, encoding="utf-8", errors="backslashreplace")  # names of files
     except (OSError, SafetensorError) as error:
         raise NoRoom(f"the checkpoint {folder} cannot be written ({error}): make room and try again.") from error
+
+
+def check_finite(state: Mapping[str, Tensor]) -> None:
+    """Raises InputError naming the first weight that is infinite or no number."""
+    for name, weight in state.items():
+        if not weight.isfinite().all():
+            raise InputError(f"the weight {name} is too large for {str(weight.dtype).removeprefix('torch.')}, or no "
+                             "number, so nothing is saved: lower the learning rate, or do without half precision.")
 
 
 def load_checkpoint(folder: str | Path) -> tuple[PretrainingModel, WordPiece]:

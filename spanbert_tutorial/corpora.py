@@ -21,7 +21,7 @@ from typing import IO
 
 import numpy as np
 
-from spanbert_tutorial.errors import InputError, check_text, parse_json
+from spanbert_tutorial.errors import InputError, check_text, parse_json, regular_file
 
 Document = list[str]
 
@@ -49,9 +49,13 @@ def form_and_packing(path: Path) -> tuple[str, str]:
 def corpus_files(path: str | Path) -> list[Path]:
     """The readable files at a path, in the order of their names. Raises InputError when there is none."""
     path = Path(path)
-    if not path.exists():
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
         raise InputError(f"the corpus {path} does not exist: give a .txt or .jsonl file (also .xz, .gz), a folder, or "
-                         "OWNER/NAME of the Hugging Face hub.")
+                         "OWNER/NAME of the Hugging Face hub.") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"the corpus {path} cannot be read ({error}): give another, or mend that.") from None
     files = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
     files = [file for file in files if form_and_packing(file)[0]]
     if not files:
@@ -100,7 +104,7 @@ def read_file(path: Path, leave_out: Collection[str] = ()) -> Iterator[str]:
     form, packing = form_and_packing(path)
     opener: Callable[..., IO[str]] = OPENERS[packing]
     try:
-        with opener(path, "rt", encoding="utf-8-sig") as lines:  # -sig: some editors put a mark in front
+        with opener(regular_file(path), "rt", encoding="utf-8-sig") as lines:  # -sig: some editors put a mark in front
             yield from text_documents(lines) if form == ".txt" else jsonl_documents(lines, path, leave_out)
     except UnicodeDecodeError:
         raise InputError(not_utf8(path, opener)) from None
@@ -108,6 +112,8 @@ def read_file(path: Path, leave_out: Collection[str] = ()) -> Iterator[str]:
         raise InputError(f"{path} is not a whole {packing} file: pack or copy it again.") from None
     except PermissionError:
         raise InputError(f"{path} may not be read: change its permissions.") from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}): copy it to another place, or mend that.") from None
 
 
 def not_utf8(path: Path, opener: Callable[..., IO[bytes]]) -> str:

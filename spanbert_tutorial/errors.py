@@ -1,19 +1,23 @@
 """The exception for bad input, its one special kind, and what many rooms check alike."""
 
+import errno
 import json
 import math
+import os
 import re
+import stat
 from numbers import Real
+from pathlib import Path
 
-LONGEST = 300  # characters of a message
-SHOWN = 60  # of a value in a message that would be longer
+LONGEST = 300  # characters of a message, unless it lists what we wrote ourselves, such as names of weights
+VALUE, SHOWN = 100, 60  # in a longer message a value of more characters than the first is cut to the second
 
 
 class InputError(ValueError):
     """Bad input, said in one sentence that names the value or file and how to fix it.
 
-    The command line prints the sentence and exits with code 2. `str` of it is one line of at most `LONGEST` characters,
-    whatever the value was: long values lose their middle, and what a terminal would not show is written as its code.
+    The command line prints the sentence and exits with code 2. `str` of it is one short line, whatever the value was:
+    long values lose their middle, and what a terminal would not show is written as its code.
     """
 
     def __str__(self) -> str:
@@ -25,11 +29,11 @@ class NoRoom(InputError):
 
 
 def one_line(message: str) -> str:
-    """The message as one printable line of at most `LONGEST` characters."""
-    printable = "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in message)
-    if len(printable) > LONGEST:
-        printable = re.sub(rf"\S{{{SHOWN + 1},}}", lambda found: without_middle(found[0], SHOWN), printable)
-    return without_middle(printable, LONGEST)
+    """The message as one printable line, shortened where it is too long to be read."""
+    line = "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in message)
+    if len(line) > LONGEST:
+        line = re.sub(rf"\S{{{VALUE + 1},}}", lambda found: without_middle(found[0], SHOWN), line)
+    return without_middle(line, LONGEST) if len(line) > 2 * LONGEST else line
 
 
 def without_middle(text: str, most: int) -> str:
@@ -82,3 +86,14 @@ def shown(value: object) -> str:
         return repr(value)
     except (RecursionError, ValueError):
         return f"a value of the kind {type(value).__name__}"
+
+
+def regular_file(path: str | Path) -> Path:
+    """The path, once it is known for a file that has an end: opening a pipe would wait for ever, and a device may have
+    no end. Raises OSError for anything else, and where there is nothing."""
+    kind = os.stat(path).st_mode
+    if stat.S_ISDIR(kind):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if not stat.S_ISREG(kind):
+        raise OSError(errno.EINVAL, "it is a pipe or a device, not a file", str(path))
+    return Path(path)

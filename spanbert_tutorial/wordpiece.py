@@ -15,7 +15,8 @@ from pathlib import Path
 import numpy as np
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
-from spanbert_tutorial.errors import InputError, check_text, parse_json, shown
+from spanbert_tutorial.engine.files import write_text
+from spanbert_tutorial.errors import InputError, check_text, parse_json, regular_file, shown
 
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 CHINESE_BLOCKS = [(0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x2CEAF), (0x2F800, 0x2FA1F)]
@@ -210,7 +211,8 @@ class WordPiece:
         """Reads BERT's `vocab.txt` (one piece a line, the line number is the id) or a checkpoint's `tokenizer.json`."""
         path = Path(path)
         try:
-            text = path.read_text(encoding="utf-8").removeprefix("\ufeff")  # a mark that some editors put in front
+            text = regular_file(path).read_text(encoding="utf-8")
+            text = text.removeprefix("\ufeff")  # a mark that some editors put in front
         except FileNotFoundError:
             raise InputError(f"the vocabulary {path} does not exist: give a vocab.txt or a tokenizer.json.") from None
         except UnicodeDecodeError as error:
@@ -298,9 +300,11 @@ class WordPiece:
         return self.library.decode([int(i) for i in ids], skip_special_tokens=False)
 
     def save(self, folder: str | Path) -> None:
-        """Writes `tokenizer.json` and `tokenizer_config.json`, which `transformers.AutoTokenizer` opens."""
+        """Writes `tokenizer.json` and `tokenizer_config.json`, which `transformers.AutoTokenizer` opens. Raises OSError
+        when that cannot be done."""
         folder = Path(folder)
-        self.library.save(str(folder / "tokenizer.json"))
+        # not by the library's own `save`, which tells a full disk by an Exception of no kind
+        (folder / "tokenizer.json").write_text(self.library.to_str(pretty=True), encoding="utf-8")
         names = dict(zip(["pad_token", "unk_token", "cls_token", "sep_token", "mask_token"], SPECIALS, strict=True))
         settings = {"tokenizer_class": "BertTokenizer", "do_lower_case": self.lowercase, "model_max_length": 512}
         settings |= names
@@ -309,5 +313,5 @@ class WordPiece:
         (folder / "tokenizer_config.json").write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
 
     def save_vocabulary(self, path: str | Path) -> None:
-        """Writes BERT's `vocab.txt`."""
-        Path(path).write_text("\n".join(self.pieces) + "\n", encoding="utf-8")
+        """Writes BERT's `vocab.txt`, whole or not at all. Raises OSError when that cannot be done."""
+        write_text(path, "\n".join(self.pieces) + "\n")

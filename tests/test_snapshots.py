@@ -24,7 +24,7 @@ from spanbert_tutorial.bert import EncoderConfig
 from spanbert_tutorial.commands.run_state import TEXT_FACTS, check_same_text
 from spanbert_tutorial.corpora import EncodedCorpus
 from spanbert_tutorial.engine import keeping, loop, snapshots, states
-from spanbert_tutorial.engine.files import data_path, place_beside
+from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.engine.loop import Recipe, train
 from spanbert_tutorial.engine.metrics import Metrics
 from spanbert_tutorial.engine.snapshots import Snapshots
@@ -169,7 +169,11 @@ def test_what_killed_writers_left_is_removed(data, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == [f"step-{STEPS:09d}"]
 
 
-def test_figures_that_cannot_be_written_end_the_run_in_one_sentence(data, tmp_path):
+def full(*_):
+    raise OSError(28, "No space left on device")
+
+
+def test_figures_that_cannot_be_written_end_the_run_in_one_sentence(data, tmp_path, monkeypatch):
     with pytest.raises(ConnectionError):
         part(data, tmp_path / "snapshots", stop_after=3)
     figures = tmp_path / "metrics.jsonl"
@@ -177,7 +181,7 @@ def test_figures_that_cannot_be_written_end_the_run_in_one_sentence(data, tmp_pa
     with pytest.raises(InputError, match="the figures of before .* restore the file"):
         part(data, tmp_path / "snapshots")
     figures.unlink()
-    place_beside(figures).mkdir()
+    monkeypatch.setattr("spanbert_tutorial.engine.files.put_in_place", full)
     with pytest.raises(NoRoom, match="the figures in .* cannot be written"):
         part(data, tmp_path / "snapshots")
 

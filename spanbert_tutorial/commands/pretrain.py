@@ -47,15 +47,12 @@ def settings(options: argparse.Namespace):
 
     config = options.config or (size_of(options.init_from) if options.init_from else "tiny")
     run = preset(config, options.objective)
-    if options.keep_start is not None and not (options.init_from and 0 < options.keep_start < 1):
-        raise InputError(f"--keep-start is {options.keep_start}: give a share between 0 and 1, and --init-from.")
+    if options.keep_start is not None and options.init_from is None:
+        raise InputError(f"--keep-start is {options.keep_start}, but there is no start: give --init-from, too.")
     given = {name: getattr(options, name) for name in ("steps", "length", "batch_size", "accumulate")}
     given |= {"peak_learning_rate": options.learning_rate}
     if options.batch_size and options.accumulate is None:
         given["accumulate"] = 1  # whoever names the batch means the step
-    for name, value in given.items():
-        if value is not None and value <= 0:
-            raise InputError(f"--{name.replace('_', '-')} is {value}: give a number above 0.")
     given = {name: value for name, value in given.items() if value is not None}
     if options.steps:  # as many steps of warm-up as the preset has, but of a shorter run a tenth at most
         given["warmup"] = min(0.1, run.warmup * run.steps / options.steps)
@@ -87,13 +84,16 @@ def pretrain(options: argparse.Namespace) -> None:
     if options.dry_run:
         return dry_run(run, options)
     main = processes().is_main_process  # one of several under `accelerate launch`
-    output = Path(options.output or f"runs/{run.objective.replace('+', '-')}-{run.size}-seed{run.seed}")
+    output = options.output
+    if output is None:
+        output = f"runs/{run.objective.replace('+', '-')}-{run.size}-seed{run.seed}"
     if main:
-        check_apart(output, options.corpus)
+        check_apart(Path(output), options.corpus)
     state = open_state(output, options.resume)  # encoded text and snapshots, until the checkpoint is whole
     if state is None:
         return
     began = time.monotonic()
+    output = Path(output)
     with kept_when_stopped(state):
         text = encoded_text(options, state / "text")
         model = start(options, run, text)

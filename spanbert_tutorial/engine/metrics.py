@@ -1,6 +1,7 @@
 """The figures of a run as it goes: one JSON object a line. Chapter: `book/spanbert/pretraining_spanbert`."""
 
 import json
+import math
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +18,7 @@ class Metrics:
 
     steps: of the whole run; the last one writes a line, too. first_step: a run that goes on keeps the lines before it.
     held_out: gives figures of held-out text by name; asked now and then, and at the last step. Raises NoRoom when
-    the file cannot be written, InputError when its lines cannot be used.
+    the file cannot be written, InputError when its lines cannot be used, FloatingPointError when a figure is no number.
     """
 
     def __init__(
@@ -57,6 +58,8 @@ class Metrics:
         line |= {"tokens": tokens, "seconds": round(seconds, 1)}
         if self.held_out is not None and (step % self.held_out_every == 0 or step == self.steps):
             line |= {name: round(value, 4) for name, value in self.held_out().items()}
+        if lost := [name for name, value in line.items() if not math.isfinite(value)]:
+            raise FloatingPointError(f"{lost[0]} is {line[lost[0]]} after step {step}: lower the peak learning rate.")
         try:
             with self.path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(line) + "\n")

@@ -3,6 +3,7 @@
 Chapter: `book/bert/bert.ipynb`. One table of name pairs serves both directions; BERT's relatives bring their own.
 """
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from spanbert_tutorial.errors import InputError, parse_json, shown
+from spanbert_tutorial.errors import InputError, parse_json, regular_file, shown
 
 # (here, in transformers); {} stands for the number of the layer.
 NAME_PAIRS = (
@@ -154,9 +155,9 @@ def checkpoint_folder(path_or_name: str | Path, weights: bool = True) -> Path:
     """The folder itself, or a download of the hub's model of that name, with or without its weights. Raises InputError
     without either."""
     path = Path(path_or_name)
-    if path.is_dir():
+    if os.path.isdir(path):
         return path
-    if path.is_file():
+    if os.path.lexists(path):
         raise InputError(f"{path} is a file: give the folder that holds config.json and the weights.")
     if isinstance(path_or_name, Path) or not HUB_MODEL.fullmatch(path_or_name):
         raise InputError(f"there is no folder {path_or_name}: give a checkpoint's folder or a hub name.")
@@ -188,7 +189,7 @@ def read_config(folder: Path, name: str = "config.json") -> dict:
     """Content of such a file of the folder. Raises InputError when it is missing or not a JSON object."""
     file = folder / name
     try:
-        content = parse_json(file.read_text(encoding="utf-8"))
+        content = parse_json(regular_file(file).read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise InputError(f"{file} is missing: put the model's {name} beside its weights.") from error
     except (OSError, ValueError) as error:
@@ -207,8 +208,9 @@ def read_weights(folder: Path) -> dict[str, Tensor]:
     from safetensors.torch import load_file
 
     new, old = folder / "model.safetensors", folder / "pytorch_model.bin"
-    file = new if new.exists() else old
+    file = new if os.path.lexists(new) else old
     try:
+        regular_file(file)
         state = load_file(new) if file is new else torch.load(old, map_location="cpu", weights_only=True)
     except FileNotFoundError as error:
         raise InputError(f"{folder} has neither {new.name} nor {old.name}: put one of them there.") from error

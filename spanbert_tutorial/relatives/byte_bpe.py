@@ -16,7 +16,7 @@ import numpy as np
 import regex
 from tokenizers import ByteLevelBPETokenizer
 
-from spanbert_tutorial.errors import InputError, check_text, parse_json
+from spanbert_tutorial.errors import InputError, check_text, parse_json, regular_file
 
 Pair = tuple[str, str]
 
@@ -182,5 +182,5 @@ class ByteBPE:
 def read(path: str | Path) -> str:
     """The text of a file, also of a packed one."""
     opener = lzma.open if Path(path).suffix == ".xz" else open
-    with opener(path, "rt", encoding="utf-8") as file:
+    with opener(regular_file(path), "rt", encoding="utf-8") as file:
         return file.read()

@@ -15,7 +15,7 @@ from itertools import accumulate
 from pathlib import Path
 
 from spanbert_tutorial.engine.files import write_text
-from spanbert_tutorial.errors import InputError, check_text, is_number, parse_json, shown
+from spanbert_tutorial.errors import InputError, check_text, is_number, parse_json, regular_file, shown
 from spanbert_tutorial.tasks.squad_files import GoldAnswer, Question, check_ids, read, read_several
 
 __all__ = ["GoldAnswer", "Question", "best_threshold", "chosen_threshold", "exact_match", "f1", "human_score",
@@ -28,7 +28,7 @@ NEVER = -1e9  # a threshold far below all null odds: no answer, whatever comes; 
 def read_predictions(path: str | Path, questions: Sequence[Question]) -> dict[str, str]:
     """The official format, {id: text}. Raises InputError unless there is one text for each question and no other."""
     try:
-        predictions = parse_json(Path(path).read_text(encoding="utf-8-sig"), object_pairs_hook=unique)
+        predictions = parse_json(regular_file(path).read_text(encoding="utf-8-sig"), object_pairs_hook=unique)
     except (OSError, ValueError) as error:
         wrong = f"the predictions {path} cannot be read ({error})"
         raise InputError(f"{wrong}: give a JSON object of id and text.") from None

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from spanbert_tutorial.corpora import HUB_SET, OPENERS, hub_rows
 from spanbert_tutorial.engine.files import whole_file
-from spanbert_tutorial.errors import InputError, NoRoom, check_text, parse_json, shown
+from spanbert_tutorial.errors import InputError, NoRoom, check_text, parse_json, regular_file, shown
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def articles(path: str | Path) -> list[dict]:
     path = Path(path)
     opener = OPENERS.get(path.suffix, open)
     try:
-        with opener(path, "rt", encoding="utf-8-sig") as file:
+        with opener(regular_file(path), "rt", encoding="utf-8-sig") as file:
             content = parse_json(file.read())
     except FileNotFoundError:
         raise InputError(f"{path} does not exist: give a SQuAD file (.json, also .xz or .gz), or a "
