@@ -123,7 +123,7 @@ def finetune(options: argparse.Namespace) -> None:
     task = TASKS[options.task]
     chosen_settings(options, task)  # a wrong option answers at once
     output, first = Path(options.output), processes().is_main_process
-    state = open_state(output, options.resume)
+    state = open_state(options.output, options.resume)
     if state is None:
         return
     with kept_when_stopped(state):
@@ -181,12 +181,7 @@ def chosen_settings(options: argparse.Namespace, task: Task, width: int = 0):
     names = {field.name for field in fields(presets[preset])}
     given = {name: value for name, value in vars(options).items() if name in names}
     given["peak_learning_rate"] = options.learning_rate
-    given = {name: value for name, value in given.items() if value is not None}
-    for name, value in given.items():
-        if not (0 <= value < 2**63 if name == "seed" else 0 < value < float("inf")):
-            wanted = "from 0 to 2^63 - 1" if name == "seed" else "above 0"
-            raise InputError(f"{name} is {value}: give a number {wanted}.")
-    return replace(presets[preset], **given)
+    return replace(presets[preset], **{name: value for name, value in given.items() if value is not None})
 
 
 def starting_encoder(source: str, untrained: bool, seed: int):

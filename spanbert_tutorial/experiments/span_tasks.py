@@ -1,9 +1,9 @@
 """All span and sentence tasks on real text, from three starts. Chapter: `book/tasks/results`.
 
 No pre-training (new weights), `bert-mini` and `spanbert-mini`, each fine-tuned on each task with several seeds. The
-seeds are fine-tuning seeds: there is one pre-training run of each kind, so an interval over them says how far fine-tuning
-varies, not what another pre-training run would give. Parts, settings and controls of a task stand in the module
-`span_tasks_TASK`; the settings were chosen on validation parts.
+seeds are fine-tuning seeds: there is one pre-training run of each kind, so an interval over them says how far
+fine-tuning varies, not what another pre-training run would give. Parts, settings and controls of a task stand in the
+module `span_tasks_TASK`; the settings were chosen on validation parts.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from spanbert_tutorial.experiments import span_tasks_relations as relations
 from spanbert_tutorial.experiments import span_tasks_sentences as sentences
 from spanbert_tutorial.experiments.grid import fingerprint
 from spanbert_tutorial.experiments.results import rounded
-from spanbert_tutorial.experiments.squad_real import STARTS, start
+from spanbert_tutorial.experiments.squad_real import start
 
 ARM, SEEDS = ("task", "start"), 3
 TASKS = ("coreference", "relations", *sentences.PLANS)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import Any, Protocol
 
-from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.errors import InputError, check_text
 from spanbert_tutorial.figures.tokens import STRIP
 
 SHOWN = 5  # candidates in the table
@@ -21,7 +21,7 @@ class AnswerPanel:
     candidates: (first character, character after the last, S + E), best first, at least one. The answer is the first
     of them, or none when null_score − its score is above `threshold`; then the candidate is marked with dashes.
     gold: the right answers, none for a question without one; without `gold` nothing is said of them. All text is
-    escaped. Raises InputError when there is no candidate.
+    escaped. Raises InputError when there is no candidate, and for half a character.
     """
 
     def __init__(
@@ -35,6 +35,8 @@ class AnswerPanel:
     ) -> None:
         if not candidates:
             raise InputError("there is no candidate to show: give at least one.")
+        check_text("the question", question)
+        check_text("the context", context)
         self.question, self.context = question, context
         self.candidates, self.null_score, self.threshold = list(candidates), null_score, threshold
         self.gold = None if gold is None else "; ".join(gold) or "(no answer)"
