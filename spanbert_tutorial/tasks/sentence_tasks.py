@@ -26,7 +26,7 @@ from spanbert_tutorial.tasks.classification import (
     Sentences,
     all_scores,
 )
-from spanbert_tutorial.tasks.fine_tuning import FineTuning, fit
+from spanbert_tutorial.tasks.fine_tuning import FineTuning, check_start, fit
 from spanbert_tutorial.tasks.sentence_files import GLUE, TASKS, Example, Task, read, task_named
 from spanbert_tutorial.wordpiece import WordPiece
 
@@ -125,6 +125,7 @@ def fine_tune(
     """Trains encoder (in place) and a new head, for labels, or for scores where the examples have numbers. settings:
     batches hold about `batch_size` × `length` tokens; `stride` has no meaning here. Raises InputError unless there are
     at least two labels or scores."""
+    check_start(encoder, wordpiece, settings)
     if len({label for _, label in examples}) < 2:
         raise InputError("all examples have the same label: give examples of at least two.")
     if isinstance(examples[0][1], str):
