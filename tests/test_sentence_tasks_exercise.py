@@ -8,7 +8,7 @@ from spanbert_tutorial.exercises import sentence_tasks as exercise
 
 
 def with_numpy(gold, said):
-    one, other = (np.array(row) == "1" for row in (gold, said))
+    one, other = (1.0 * (np.array(row) == "1") for row in (gold, said))
     return float(np.corrcoef(one, other)[0, 1]) if np.ptp(one) and np.ptp(other) else 0
 
 

@@ -79,6 +79,6 @@ MISTAKES: list[tuple[Measure, str]] = [
     (changed(lambda tp, fp, fn, tn: ratio(tp * tn - fp * fn, tp * tn + fp * fn)),
      "below the line stands the root of four sums: how often 1 and 0 are said, and how often they are right."),
     (changed(lambda tp, fp, fn, tn: ratio(tp, tp + fn) + ratio(tn, tn + fp) - 1),
-     "this is recall of the ones plus recall of the zeros, minus 1. It asks only how many of the gold labels are found, "
+     "this is recall of the ones plus recall of the zeros, minus 1. It asks how many gold labels are found, "
      "not how many of the predictions are right."),
 ]  # fmt: skip
