@@ -124,6 +124,14 @@ def test_pictures_have_a_text_alternative(page):
     assert all(text.strip() and ".png" not in text for text in alternatives)
 
 
+def test_diagrams_have_words_and_fit_the_page(page):
+    page.set_viewport_size(NARROW)
+    for drawing in page.locator("svg.diagram:visible").all():
+        assert drawing.locator("title").count() == 1 and drawing.locator("desc").count() == 1
+        assert drawing.bounding_box()["width"] <= NARROW["width"]
+    page.set_viewport_size(WIDE)
+
+
 def test_explorers_switch_their_panels(page):
     for explorer in page.locator("[data-explorer]").all():
         view = explorer.locator("[data-view]")
@@ -186,6 +194,7 @@ def test_the_first_file_leads_to_the_welcome_page(browser):
 
 # page → for each of its explorers the number of choices
 EXPLORERS = {
+    "welcome": [2],
     "bert/wordpiece": [3],
     "bert/bert": [4],
     "spanbert/span_masking": [3, 2],

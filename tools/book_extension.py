@@ -5,11 +5,16 @@ in place of its code, an HTML `<details>` that needs no script: "✓ 6 checks pa
 Outputs stay visible; plumbing has its line below the output, where a caption stands. Lines that follow one another
 stand in one row.
 
+A diagram (an SVG of `spanbert_tutorial.figures.diagram`), stored in a notebook or shown by a Markdown page, becomes
+part of the page, so that it takes the page's colours. A still one that has a live form is replaced by it.
+
 Thebe (running cells on a remote server) would put a web address and the name of a foreign repository into every
 page, and an error into the browser's console.
 """
 
 from html import escape
+from importlib import import_module
+from pathlib import Path
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -19,6 +24,11 @@ from kinds import asserts_in, code_of, title_of
 
 UNUSED = ("sphinx_thebe", "sphinx_comments")
 FOLDED_TAGS = ("check", "plumbing", "colab-setup", "hide-input")  # the first that a cell has names its fold
+
+
+DIAGRAM = '<svg class="diagram"'  # how the file of a diagram begins
+# The name of a still picture → the function that gives its live form, an explorer.
+LIVE = {"span_boundary.svg": "spanbert_tutorial.figures.boundary_figure:figure_one"}
 
 
 class Fold(nodes.Element):
@@ -91,10 +101,33 @@ class FoldCells(SphinxPostTransform):
                     join_rows(cell)
 
 
+def live_form(name: str) -> str:
+    """The HTML of a live picture."""
+    module, function = LIVE[name].split(":")
+    return getattr(import_module(module), function)()._repr_html_()
+
+
+class InlineDiagrams(SphinxPostTransform):
+    """Put diagrams into the page itself: a picture file could not know whether the page is light or dark."""
+
+    default_priority = 199
+    formats = ("html",)
+
+    def run(self, **kwargs) -> None:
+        """Replace every picture that is a diagram."""
+        for image in list(self.document.findall(nodes.image)):
+            path = Path(self.env.srcdir, image["uri"])
+            if path.suffix == ".svg" and (drawing := path.read_text(encoding="utf-8")).startswith(DIAGRAM):
+                html = live_form(path.name) if path.name in LIVE else drawing
+                alone = isinstance(image.parent, nodes.paragraph) and len(image.parent) == 1
+                (image.parent if alone else image).replace_self(nodes.raw("", f"<div>{html}</div>", format="html"))
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Add the folds; take back what the unused extensions wanted to do later."""
+    """Add the folds and the diagrams; take back what the unused extensions wanted to do later."""
     app.add_node(Fold, html=(visit_fold, depart_fold))
     app.add_post_transform(FoldCells)
+    app.add_post_transform(InlineDiagrams)
     for listeners in app.events.listeners.values():
         for listener in list(listeners):
             if listener.handler.__module__.split(".")[0] in UNUSED:
