@@ -95,7 +95,7 @@ def _heads(picture: Diagram, fed: Reads, word: int) -> Diagram:
                              (248, "masked", ["MLM head", f"x{own}"])):
         picture.head(HEADS, top, 120, 44, lines, kind)
         picture.arrow(middle, top - 1, middle, top - 22)
-        picture.token(middle - wide / 2, top - 45, name, "right", wide)
+        picture.token(middle - wide / 2, top - 45, name, "prediction", wide)
     picture.arrow(198, _middle(word), HEADS + 3, 274, "masked", bend="h")
     picture.arrow(198, _middle(fed.left), HEADS + 7, 98, "boundary", bend="h")
     picture.arrow(198, _middle(fed.right), HEADS + 3, 112, "boundary", bend="h")

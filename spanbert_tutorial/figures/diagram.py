@@ -2,7 +2,7 @@
 
 A shape says what a thing is: a token is a small rounded box, a vector a row of cells, a matrix a grid, a part of the
 model a large soft box, a head a box with slanted sides, a loss a pill. A colour says whose it is: blue what is masked,
-orange the boundary, violet what only training fills, green the right answer, red a loss.
+orange the boundary, violet what only training fills, green what a head predicts, red a loss.
 
 All looks stand in attributes, without identifiers, markers or a style sheet: GitHub takes these out of a notebook.
 Text and lines have the colour of the text around (`currentColor`); the other colours suit a light and a dark page.
@@ -27,7 +27,7 @@ COLOURS = {
     "masked": f"rgb({STYLES['masked'][1]})",
     "boundary": f"rgb({STYLES['boundary'][1]})",
     "learned": f"rgb({OTHER_COLOURS[0]})",
-    "right": f"rgb({STYLES['kept'][1]})",
+    "prediction": f"rgb({STYLES['kept'][1]})",
     "loss": f"rgb({STYLES['random'][1]})",
 }
 THIN = 'fill="none" stroke="currentColor" stroke-width="1.2" stroke-opacity=".6"'
@@ -93,9 +93,9 @@ class Diagram:
         return self
 
     def token(self, x: float, y: float, text: str, kind: str = "", width: float | None = None) -> float:
-        """A token; its upper left corner is (x, y). kind: "", "masked", "boundary" or "right". Returns its width.
+        """A token; its upper left corner is (x, y). kind: "", "masked", "boundary" or "prediction". Returns its width.
 
-        A masked token is filled; a boundary token and a right one have a thick line below, so none of them is told
+        A masked token is filled; a boundary token and a prediction have a thick line below, so none of them is told
         by colour alone.
         """
         width = round(text_width(text) + 12) if width is None else width
@@ -105,7 +105,7 @@ class Diagram:
         else:
             look = f'stroke="{colour}" stroke-width="1.6"' if kind else 'stroke="currentColor" stroke-opacity=".5"'
             self.rectangle(x, y, width, HIGH, f'fill="none" {look}', 5)
-        if kind in ("boundary", "right"):
+        if kind in ("boundary", "prediction"):
             self.path(f"M{x + 3:g} {line - 1.5:g}h{width - 6:g}", f'stroke="{colour}" stroke-width="4"')
         white = "#fff" if kind == "masked" else ""
         self.text(x + width / 2, y + 15.5, text, colour=white)
@@ -134,10 +134,14 @@ class Diagram:
         self.rectangle(x, y, width, height, look, 8)
         return self.lines(x + width / 2, y + height / 2, lines)
 
-    def head(self, x: float, y: float, width: float, height: float, lines: Sequence[str] = (), kind: str = "") -> Self:
-        """A head: a box with slanted sides, narrow at the top, where its prediction leaves."""
+    def head(
+        self, x: float, y: float, width: float, height: float, lines: Sequence[str] = (), kind: str = "",
+        *, down: bool = False,
+    ) -> Self:
+        """A head: a box with slanted sides, narrow where its prediction leaves: at the top, or below with `down`."""
         slant, colour = min(14, width / 8), COLOURS[kind]
-        way = f"M{x:g} {y + height:g}L{x + slant:g} {y:g}H{x + width - slant:g}L{x + width:g} {y + height:g}Z"
+        wide, narrow = (y, y + height) if down else (y + height, y)
+        way = f"M{x:g} {wide:g}L{x + slant:g} {narrow:g}H{x + width - slant:g}L{x + width:g} {wide:g}Z"
         look = f'fill="{colour}" fill-opacity=".12" stroke="{colour}" stroke-width="1.6"'
         self.path(way, look)
         return self.lines(x + width / 2, y + height / 2, lines)

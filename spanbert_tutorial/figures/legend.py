@@ -12,7 +12,8 @@ ROWS: list[tuple[Callable[[Diagram, float], object], str, str]] = [
     (lambda d, y: d.token(12, y - HIGH / 2, "[MASK]", "masked"), "masked token",
      "blue and filled: the model must name it"),
     (lambda d, y: d.token(12, y - HIGH / 2, "was", "boundary"), "boundary token", "orange, underlined: beside a span"),
-    (lambda d, y: d.token(12, y - HIGH / 2, "game", "right"), "right answer", "green, underlined: what to predict"),
+    (lambda d, y: d.token(12, y - HIGH / 2, "game", "prediction"), "prediction",
+     "green, underlined: what a head gives"),
     (lambda d, y: d.vector(12, y - 3, "masked"), "vector", "in the colour of its token"),
     (lambda d, y: d.matrix(12, y - 14, 4, 7), "matrix", "a grid, with its shape beside it"),
     (lambda d, y: d.vector(12, y - 3, "learned"), "learned vector", "violet: of no token, filled by training"),
@@ -21,7 +22,7 @@ ROWS: list[tuple[Callable[[Diagram, float], object], str, str]] = [
     (lambda d, y: d.loss(12, y - 13, 84, "loss"), "loss", "a red pill with a double line"),
     (lambda d, y: d.arrow(12, y - 6, 92, y - 6).arrow(12, y + 7, 92, y + 7, "boundary"), "arrow",
      "what flows, in its colour or grey"),
-]  # fmt: skip
+]
 
 
 def language() -> Diagram:
