@@ -65,18 +65,23 @@ class Diagram:
         self.rectangles: dict[str, list[str]] = {}
         self.paths: dict[str, str] = {}
         self.words: dict[str, list[str]] = {}
+        self.linked = False  # an image has no links in it, a group may have
 
     # --- what it is made of ---
 
     def text(
         self, x: float, y: float, text: str, *, size: float = SIZE, anchor: str = "middle", bold: bool = False,
-        soft: bool = False, colour: str = "", turned: bool = False,
+        soft: bool = False, colour: str = "", turned: bool = False, href: str = "", tip: str = "",
     ) -> Self:
-        """Text whose line stands at y. anchor: "start", "middle" or "end"; soft: paler; turned: read upwards."""
+        """Text whose line stands at y. anchor: "start", "middle" or "end"; soft: paler; turned: read upwards; href:
+        where it leads, with a tip for a reader who points at it."""
         looks = [f'font-size="{size:g}"'] * (size != SIZE) + [f'text-anchor="{anchor}"'] * (anchor != "middle")
         looks += ['font-weight="600"'] * bold + ['fill-opacity=".75"'] * soft + [f'fill="{colour}"'] * bool(colour)
         turn = f' transform="rotate(-90 {x:g} {y:g})"' if turned else ""
         word = f'<text x="{x:g}" y="{y:g}"{turn}>{escape(text, quote=False)}</text>'
+        if href:
+            self.linked = True
+            word = f'<a href="{escape(href)}"><title>{escape(tip)}</title>{word}</a>'
         self.words.setdefault(" ".join(looks), []).append(word)
         return self
 
@@ -194,8 +199,9 @@ class Diagram:
 
     def svg(self, alone: bool = True) -> str:
         """The SVG. alone: it may be shown as a picture file, so it brings the colours of a text."""
+        role = "group" if self.linked else "img"
         size = f'width="{round(self.width * SHOWN)}" height="{round(self.height * SHOWN)}"'
-        looks = f'class="{MARK}" viewBox="0 0 {self.width:g} {self.height:g}" {size} role="img"'
+        looks = f'class="{MARK}" viewBox="0 0 {self.width:g} {self.height:g}" {size} role="{role}"'
         looks += ' style="max-width:100%;height:auto"'
         looks += f' fill="currentColor" font-size="{SIZE}" text-anchor="middle"'
         if alone:
