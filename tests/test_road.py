@@ -82,7 +82,7 @@ def test_the_names_of_three_columns_do_not_touch_the_lines_between_them():
 
 def test_the_map_says_the_same_in_words():
     told = road.draw_map(BOOK, 3).description
-    assert "Part II: SpanBERT: Span masking, The span boundary objective" in told
+    assert "Part II: SpanBERT: Span masking, Span boundary objective" in told
     assert "If you teach: Prerequisites, WordPiece" in told
 
 
