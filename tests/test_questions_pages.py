@@ -48,11 +48,13 @@ def test_numbers_of_an_answer_are_computed_in_view_or_stand_in_the_chapters_it_l
     assert unknown_numbers(answer, PAGES[part]) <= set(re.findall(r"\d[\d.]*\d", given.replace(",", "")))
 
 
-def test_every_chapter_of_a_part_is_asked_about():
+def test_the_questions_go_through_the_whole_part():
+    """All its chapters, or at least six of them where it has more."""
     for part, page in PAGES.items():
         asked = {target.partition("#")[0] for _, target in links(page.read_text(encoding="utf-8"))}
         chapters = {path.name for path in (BOOK / part).glob("*.ipynb")}
-        assert chapters <= asked, f"{part}/questions.md asks nothing about {sorted(chapters - asked)}"
+        missing = sorted(chapters - asked)
+        assert len(chapters & asked) >= min(len(chapters), 6), f"{part}/questions.md asks nothing about {missing}"
 
 
 @pytest.mark.parametrize("text, complaint", [
