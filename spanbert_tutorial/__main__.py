@@ -43,6 +43,12 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise InputError(f"{message}: see {self.prog.removeprefix('python -m ')} --help.")
 
+    def parse_args(self, *given) -> argparse.Namespace:
+        options = super().parse_args(*given)
+        if empty := [name for name, value in vars(options).items() if value == []]:  # what argparse makes of `--x=--`
+            self.error(f"argument --{empty[0].replace('_', '-')}: expected one argument")
+        return options
+
 
 def parser() -> argparse.ArgumentParser:
     """Options of all commands."""
