@@ -19,6 +19,7 @@ from torch import Tensor
 from spanbert_tutorial.bert import BertEncoder, EncoderConfig, set_dropout
 from spanbert_tutorial.engine.files import try_place, whole_folder
 from spanbert_tutorial.engine.weights import (
+    check_widths,
     checkpoint_folder,
     from_huggingface_names,
     read_config,
@@ -55,8 +56,13 @@ def rename(state: Mapping[str, Tensor], pairs: list[tuple[str, str]]) -> dict[st
 
 
 def model_state(model: PretrainingModel) -> dict[str, Tensor]:
-    """All weights of a model under transformers' names."""
-    state = {name: w.detach().cpu().contiguous() for name, w in model.state_dict().items() if not name.endswith(TIED)}
+    """All weights of a model under transformers' names, ready to be stored."""
+    return {name: weight.detach().cpu().contiguous() for name, weight in checkpoint_names(model).items()}
+
+
+def checkpoint_names(model: PretrainingModel) -> dict[str, Tensor]:
+    """All weights of a model under transformers' names, where they are."""
+    state = {name: weight for name, weight in model.state_dict().items() if not name.endswith(TIED)}
     encoder = rename(state, [("encoder.", "")])
     return to_huggingface_names(encoder, prefix="bert.") | rename(state, head_names(model))
 
@@ -142,9 +148,12 @@ def load_checkpoint(folder: str | Path) -> tuple[PretrainingModel, WordPiece]:
     ours = settings.get("spanbert_tutorial")
     if not isinstance(ours, dict) or "objective" not in ours:
         raise InputError(f"{folder} has no heads of this project: open it with BertEncoder.from_huggingface instead.")
-    model = PretrainingModel(EncoderConfig.from_dict(settings), Objective.named(ours["objective"]))
+    config, objective = EncoderConfig.from_dict(settings), Objective.named(ours["objective"])
     weights = read_weights(folder)
-    check_names_and_shapes(folder, weights, model_state(model))
+    check_widths(config.widths, weights, folder)
+    with torch.device("meta"):  # no memory: sizes that do not fit the weights are refused before they are built
+        check_names_and_shapes(folder, weights, checkpoint_names(PretrainingModel(config, objective)))
+    model = PretrainingModel(config, objective)
     encoder, others = from_huggingface_names(weights)
     state = {f"encoder.{name}": weight for name, weight in encoder.items()}
     state |= rename(others, [(there, here) for here, there in head_names(model)])
@@ -177,7 +186,7 @@ def read_vocabulary(source: str | Path) -> WordPiece:
         return wordpiece
     capital = any(piece != piece.lower() for piece in wordpiece.pieces if not piece.startswith("["))
     told = read_config(settings.parent, settings.name) if settings.is_file() else {}
-    lowercase = not capital if told.get("do_lower_case") is None else bool(told["do_lower_case"])
+    lowercase = not capital if told.get("do_lower_case") is None else told["do_lower_case"]
     return WordPiece.from_file(file, lowercase, told.get("strip_accents"))
 
 
@@ -223,6 +232,6 @@ def check_names_and_shapes(folder: Path, found: Mapping[str, Tensor], wanted: Ma
         if name in found and found[name].shape != wanted[name].shape
     ]
     if wrong:
-        more = f", and {len(wrong) - 3} more" if len(wrong) > 3 else ""
-        reasons = ", ".join(wrong[:3])
+        more = f", and {len(wrong) - 2} more" if len(wrong) > 2 else ""
+        reasons = ", ".join(wrong[:2])
         raise InputError(f"the weights of {folder} do not fit its config ({reasons}{more}): copy the checkpoint again.")

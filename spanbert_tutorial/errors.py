@@ -1,9 +1,12 @@
-"""The exception for bad input, its one special kind, and the check of files; used by every room of the house."""
+"""The exception for bad input, its one special kind, and what many rooms check alike."""
 
 import errno
+import json
+import math
 import os
 import re
 import stat
+from numbers import Real
 from pathlib import Path
 
 LONGEST = 300  # characters of a message, unless it lists what we wrote ourselves, such as names of weights
@@ -39,6 +42,50 @@ def without_middle(text: str, most: int) -> str:
         return text
     end = (most - 1) // 2
     return f"{text[: most - 1 - end]}…{text[-end:]}"
+
+
+# --- what many rooms check alike ------------------------------------------------------------------------------------
+
+
+def is_number(value: object) -> bool:
+    """Whether a value is a real number that floats reach: not NaN, nor True or False, which Python takes as 1 and 0."""
+    try:
+        return isinstance(value, Real) and not isinstance(value, bool) and not math.isnan(value)
+    except OverflowError:  # a whole number such as 10**400
+        return False
+
+
+def is_whole(value: object) -> bool:
+    """Whether a value is a whole number, such as 3 or 3.0."""
+    return is_number(value) and value % 1 == 0
+
+
+def check_text(what: str, *texts: str) -> None:
+    """Raises InputError for what is no text, and for half a character (a lone surrogate), which no file can hold."""
+    for text in texts:
+        if not isinstance(text, str):
+            raise InputError(f"{what} is {shown(text)}: give text.")
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            half = f"U+{ord(text[error.start]):04X}"
+            raise InputError(f"{what} holds half a character ({half}): mend its encoding.") from None
+
+
+def parse_json(text: str, **how: object) -> object:
+    """The content of JSON. how: for `json.loads`. Raises ValueError for what is none, or is nested too deeply."""
+    try:
+        return json.loads(text, **how)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def shown(value: object) -> str:
+    """A value as a message shows it; by its kind where it is nested too deeply, or a number of too many digits."""
+    try:
+        return repr(value)
+    except (RecursionError, ValueError):
+        return f"a value of the kind {type(value).__name__}"
 
 
 def regular_file(path: str | Path) -> Path:

@@ -17,7 +17,7 @@ import numpy as np
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
 from spanbert_tutorial.engine.files import write_text
-from spanbert_tutorial.errors import InputError, regular_file
+from spanbert_tutorial.errors import InputError, check_text, parse_json, regular_file, shown
 
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 LEARNED = 1_000  # characters of the longest word that pieces are learned from
@@ -195,15 +195,22 @@ def learn_pieces(texts: Sequence[str], first: list[str], characters: list[str], 
 class WordPiece:
     """A vocabulary and its encoder. `pieces[i]` is the piece with id i; `starts[i]` says whether it begins a word.
 
-    Special tokens and [UNK] count as word starts, as in the released SpanBERT code.
+    Special tokens and [UNK] count as word starts, as in the released SpanBERT code. Raises InputError for a vocabulary
+    without them, pieces that are no text, ids that are not 0, 1, 2, …, and settings that are not true or false.
     """
 
     def __init__(self, vocabulary: dict[str, int], lowercase: bool = False, strip_accents: bool | None = None):
         missing = [special for special in SPECIALS if special not in vocabulary]
         if missing:
             raise InputError(f"the vocabulary has no {', '.join(missing)}: add each on a line of its own.")
-        if sorted(vocabulary.values()) != list(range(len(vocabulary))):
+        check_text("a piece of the vocabulary", *vocabulary)
+        whole = all(type(number) is int for number in vocabulary.values())
+        if not whole or sorted(vocabulary.values()) != list(range(len(vocabulary))):
             raise InputError("the ids of the vocabulary are not 0, 1, 2, … without a gap: take a whole vocab.txt.")
+        for name, setting in (("lowercase", lowercase), ("strip_accents", strip_accents)):
+            if not isinstance(setting, bool | None):
+                raise InputError(f"{name} is {shown(setting)}: write true or false.")
+        lowercase = bool(lowercase)
         self.lowercase, self.strip_accents = lowercase, lowercase if strip_accents is None else strip_accents
         self.library = bert_tokenizer(vocabulary, lowercase, self.strip_accents)
         self.pieces = [piece for piece, _ in sorted(vocabulary.items(), key=lambda item: item[1])]
@@ -235,14 +242,16 @@ class WordPiece:
     @classmethod
     def from_tokenizer_json(cls, path: Path, text: str) -> "WordPiece":
         try:
-            settings = json.loads(text)
-            vocabulary = settings["model"]["vocab"]
+            settings = parse_json(text)
+            vocabulary, how = settings["model"]["vocab"], settings.get("normalizer")
+            how = {} if how is None else how
             if settings["model"].get("type") != "WordPiece" or not isinstance(vocabulary, dict):
                 raise KeyError("WordPiece")
+            if not isinstance(how, dict):
+                raise TypeError("normalizer")
         except (ValueError, KeyError, TypeError):
             raise InputError(f"{path} is not a tokenizer.json of a WordPiece vocabulary: give a vocab.txt.") from None
-        how = settings.get("normalizer") or {}
-        return cls.named(path, vocabulary, bool(how.get("lowercase")), how.get("strip_accents"))
+        return cls.named(path, vocabulary, how.get("lowercase"), how.get("strip_accents"))
 
     @classmethod
     def named(cls, path: Path, vocabulary: dict[str, int], *how: bool | None) -> "WordPiece":
@@ -273,16 +282,20 @@ class WordPiece:
         return len(self.pieces)
 
     def encode(self, text: str) -> np.ndarray:
-        """Ids of a text, int64 [n], without [CLS] and [SEP]."""
+        """Ids of a text, int64 [n], without [CLS] and [SEP]. Raises InputError for half a character."""
+        check_text("the text", text)
         return np.array(self.library.encode(text, add_special_tokens=False).ids, dtype=np.int64)
 
     def encode_with_offsets(self, text: str) -> tuple[np.ndarray, np.ndarray]:
-        """Ids, int64 [n], and where each piece stands in the text, in characters: (begin, end), int64 [n, 2]."""
+        """Ids, int64 [n], and where each piece stands in the text, in characters: (begin, end), int64 [n, 2]. Raises
+        InputError for half a character."""
+        check_text("the text", text)
         encoding = self.library.encode(text, add_special_tokens=False)
         return np.array(encoding.ids, dtype=np.int64), np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2)
 
     def encode_many(self, texts: list[str]) -> list[list[int]]:
-        """Ids of many texts at once, on all cores."""
+        """Ids of many texts at once, on all cores. Raises InputError for half a character."""
+        check_text("a text", *texts)
         return [encoding.ids for encoding in self.library.encode_batch_fast(texts, add_special_tokens=False)]
 
     def word_starts(self, ids: np.ndarray) -> np.ndarray:

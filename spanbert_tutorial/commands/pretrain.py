@@ -11,7 +11,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from spanbert_tutorial.commands.run_state import check_apart, encoded_text, kept_when_stopped, open_state, remove_state
-from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.errors import InputError, shown
 
 MOST_HELD_OUT = 100  # batches: of a large corpus all of the held-out text would take longer than it is worth
 
@@ -69,7 +69,8 @@ def size_of(source: str) -> str:
     for name, (layers, width, _) in PRESETS.items():
         if shape == (layers, width):
             return name
-    raise InputError(f"{source} has {shape[0]} layers of width {shape[1]}, of which no config is known: name the one "
+    layers, width = map(shown, shape)
+    raise InputError(f"{source} has {layers} layers of width {width}, of which no config is known: name the one "
                      f"nearest to it by --config ({', '.join(PRESETS)}).")
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from spanbert_tutorial.errors import InputError, NoRoom, regular_file
+from spanbert_tutorial.errors import InputError, NoRoom, parse_json, regular_file
 
 TEXT_FACTS = "asked.json"  # beside the encoded text: what was asked for
 
@@ -156,8 +156,8 @@ def text_facts(options: argparse.Namespace) -> dict[str, str | int]:
 def check_same_text(folder: Path, now: dict[str, str | int]) -> None:
     """A stopped run goes on with the text that it began with, and says so when another is asked for."""
     try:
-        before = json.loads((folder / TEXT_FACTS).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        before = dict(parse_json((folder / TEXT_FACTS).read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
         before = {}
     if "" in (before.get("content"), now["content"]):  # of then or now it is not known
         before["content"] = now["content"]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from spanbert_tutorial.engine.files import write_text
-from spanbert_tutorial.errors import InputError, NoRoom
+from spanbert_tutorial.errors import InputError, NoRoom, parse_json
 
 EVERY = 10  # steps whose means make a line
 HELD_OUT_LINES = 40  # about so many lines of a long run also have figures of held-out text; a short run has fewer
@@ -42,7 +42,7 @@ class Metrics:
         """The whole lines of steps before this one: a killed run may leave half a line."""
         try:
             lines = self.path.read_text(encoding="utf-8").splitlines(keepends=True) if self.path.exists() else []
-            return [line for line in lines if line.endswith("\n") and json.loads(line)["step"] < first_step]
+            return [line for line in lines if line.endswith("\n") and parse_json(line)["step"] < first_step]
         except (OSError, ValueError, KeyError, TypeError) as error:
             wrong = f"the figures of before in {self.path} cannot be used ({error})"
             raise InputError(f"{wrong}: restore the file from a copy, or remove it.") from error

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import Any, Protocol
 
-from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.errors import InputError, check_text
 from spanbert_tutorial.figures.tokens import STRIP
 
 SHOWN = 5  # candidates in the table
@@ -19,7 +19,7 @@ class AnswerPanel:
 
     candidates: (first character, character after the last, S + E), best first, at least one. The answer is the first
     of them, or none when null_score − its score is above `threshold`. All text is escaped.
-    Raises InputError when there is no candidate.
+    Raises InputError when there is no candidate, and for half a character.
     """
 
     def __init__(
@@ -32,6 +32,8 @@ class AnswerPanel:
     ) -> None:
         if not candidates:
             raise InputError("there is no candidate to show: give at least one.")
+        check_text("the question", question)
+        check_text("the context", context)
         self.question, self.context = question, context
         self.candidates, self.null_score, self.threshold = list(candidates), null_score, threshold
 
