@@ -101,7 +101,8 @@ def test_what_is_no_file_is_refused_and_never_waited_for(kind, command):
     with new_folder() as folder:
         odd_things(folder)
         made = door.command([*command, kind], folder)
-        assert made.code or kind in ("text.txt", "mine.json.part")
+        fit_to_read = {"text.txt", "mine.json.part"} | ({"empty.txt", "half.json"} if "--leave-out" in command else set())
+        assert made.code or kind in fit_to_read
 
 
 @contextlib.contextmanager
@@ -134,9 +135,10 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing(what, writes):
     """Wherever it comes: while the text is encoded, a snapshot, the figures or the checkpoint is written. Only a
     snapshot stays, and the sentence then says how to go on."""
     command = {"make": MAKE, "train": TRAIN, "almanac": ["almanac"]}[what]
+    writes = 0 if what == "almanac" else writes  # later ones come after long work
     with new_folder() as folder:
         odd_things(folder)
-        with full_after(writes % 3 if what == "almanac" else writes):
+        with full_after(writes):
             made = door.command([*command, "--output", "made.json"], folder, kept="made.json.training")
         assert made.code == 0 or "No space" in made.err
         assert ("--resume" in made.err) == (folder / "made.json.training").exists()
