@@ -73,8 +73,10 @@ def changed(draw, options: dict, names: list[str]):
     """Options with some of their values, or some further options, gone wild; a list of words."""
     options = dict(options)
     for name in draw(st.lists(st.sampled_from(names), min_size=1, max_size=3, unique=True)):
-        options[name] = draw(WILD.get(name, WORDS))
-    words = [part for name, value in options.items() if not honest(name, value)
+        value = draw(WILD.get(name, WORDS))
+        if not honest(name, value):
+            options[name] = value
+    words = [part for name, value in options.items()
              for part in draw(st.sampled_from([[f"{name}={value}"], [f"{name}={value}"], [name, value]]))]
     return [*words, *draw(st.lists(st.sampled_from(FLAGS), max_size=1))]
 
