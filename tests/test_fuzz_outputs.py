@@ -6,6 +6,7 @@ import contextlib
 import errno
 import io
 import os
+from pathlib import Path
 
 import pytest
 from fuzz import Door, new_folder
@@ -68,7 +69,7 @@ def test_questions_are_written_to_any_place_or_refused(path):
         odd_things(folder)
         made = door.command([*MAKE, f"--output={path}"], folder)
         if not made.code:
-            assert os.path.getsize(os.path.join(folder, path.rstrip("/"))) > 100
+            assert os.path.getsize(folder / Path(path)) > 100
 
 
 @posix
@@ -79,8 +80,8 @@ def test_a_checkpoint_is_written_to_any_place_or_refused(path):
         odd_things(folder)
         made = door.command([*TRAIN, f"--output={path}"], folder)
         if not made.code:
-            assert os.path.getsize(os.path.join(folder, path, "model.safetensors")) > 10_000
-            assert not os.path.lexists(os.path.join(folder, path.rstrip("/") + ".training"))
+            assert os.path.getsize(folder / Path(path) / "model.safetensors") > 10_000
+            assert not os.path.lexists(folder / f"{Path(path)}.training")
 
 
 @posix
