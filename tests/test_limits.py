@@ -83,6 +83,7 @@ def test_a_seed_is_checked_alike_in_every_command(capsys, monkeypatch, tmp_path,
     ([], "required: COMMAND: see spanbert_tutorial --help."), (["pretrian"], "'pretrian' (choose from"),
     (["evaluate"], "required: task, --model, --data, --output: see"),
     (["pretrain", "--s", "1"], "ambiguous option: --s"),
+    (["almanac", "--output=--"], "--output: expected one argument"),
 ])  # fmt: skip
 def test_wrong_options_are_one_sentence_too(capsys, given, told):
     code, out, err = run(capsys, *given)

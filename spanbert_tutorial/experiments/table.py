@@ -60,7 +60,8 @@ EXPERIMENTS = {
 def row_of(name: str) -> Row:
     """Raises InputError for an unknown name, with the nearest ones."""
     if name not in EXPERIMENTS:
-        near = get_close_matches(name, EXPERIMENTS, n=3) or sorted(EXPERIMENTS)
+        some = [*sorted(EXPERIMENTS)[:3], "… (without a name all are listed)"]
+        near = get_close_matches(name, EXPERIMENTS, n=3) or some
         raise InputError(f'the experiment "{name}" is unknown: use one of {", ".join(near)}.')
     return EXPERIMENTS[name]
 
