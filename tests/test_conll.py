@@ -68,8 +68,8 @@ def spans(words):
 @st.composite
 def documents(draw):
     """A document with mentions that may be nested, also in their own cluster, but cross only those of another."""
-    sentences = draw(st.lists(st.lists(st.sampled_from(["a", "b.", "é"]), min_size=1, max_size=4), min_size=1, max_size=3))
-    clusters, seen = {}, []
+    sentence = st.lists(st.sampled_from(["a", "b.", "é"]), min_size=1, max_size=4)
+    sentences, clusters = draw(st.lists(sentence, min_size=1, max_size=3)), {}
     for span in draw(st.lists(spans(sum(map(len, sentences))), max_size=8, unique=True)):
         home = draw(st.integers(0, 2))
         crossing = any(min(span, other)[0] < max(span, other)[0] <= min(span, other)[1] < max(span, other)[1]

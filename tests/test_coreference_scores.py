@@ -171,7 +171,10 @@ def share(pair):
 def partitions(draw):
     """Clusters of some of eight mentions."""
     homes = draw(st.lists(st.integers(0, 4), min_size=8, max_size=8))
-    return ["".join(m for m, home in zip("abcdefgh", homes, strict=True) if home == n) for n in sorted(set(homes) - {4})]
+    found = {}
+    for mention, home in zip("abcdefgh", homes, strict=True):
+        found[home] = found.get(home, "") + mention
+    return [cluster for home, cluster in sorted(found.items()) if home < 4]
 
 
 @given(partitions(), partitions())

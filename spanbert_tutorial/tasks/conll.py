@@ -1,4 +1,4 @@
-"""Documents with coreference in the format of CoNLL-2012: read and written. Chapter: `book/tasks/coreference`. No torch.
+"""Documents with coreference in CoNLL-2012's format: read and written. Chapter: `book/tasks/coreference`. No torch.
 
 A file holds documents; a document is a row of words, a blank line ends a sentence. The fourth column is the word, the
 last says which mentions begin and end there: `(7` begins one of cluster 7, `7)` ends it, `(7)` is one word long, `|`

@@ -2,9 +2,9 @@
 `book/tasks/coreference`.
 
 Sources: end-to-end coreference (Lee and others, 2017), BERT in it with independent segments (Joshi and others, 2019),
-which SpanBERT §4.1 uses. Left out: higher-order refinement and the coarse-to-fine step (Lee and others, 2018); here each
-mention looks at the nearest mentions before it. Shapes: B documents, S segments, n sequence, N = S·n positions of a
-document, H hidden, W words, k candidate spans, m mentions kept, a antecedents of each, G width of a span's vector.
+which SpanBERT §4.1 uses. Left out: higher-order refinement and the coarse-to-fine step (Lee and others, 2018); here
+each mention looks at the nearest mentions before it. Shapes: B documents, S segments, n sequence, H hidden, W words,
+M labelled mentions, k candidate spans, m mentions kept, a antecedents of each, G width of a span's vector.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,20 +17,61 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from spanbert_tutorial.bert import BertEncoder
+from spanbert_tutorial.corpora import split_sentences
 from spanbert_tutorial.engine.loop import History
 from spanbert_tutorial.engine.snapshots import Snapshots
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.inputs import NO_TARGET, frame
-from spanbert_tutorial.tasks import coreference_scores
-from spanbert_tutorial.tasks.conll import Document, Span, read
-from spanbert_tutorial.tasks.fine_tuning import FineTuning, fit
-from spanbert_tutorial.wordpiece import WordPiece
+from spanbert_tutorial.tasks import conll, coreference_scores, task_checkpoints
+from spanbert_tutorial.tasks.conll import Document, Span
+from spanbert_tutorial.tasks.fine_tuning import FineTuning, check_start, fit
+from spanbert_tutorial.wordpiece import WordPiece, split_words
 
-__all__ = ["CoreferenceModel", "CoreferenceResolver", "fine_tune", "read", "score"]
-MAX_WORDS, RATIO, ANTECEDENTS = 10, 0.25, 100  # longest span; λ, mentions kept per word; antecedents looked at
+# small: tried on LitBank; spanbert: the settings of the released command, with one learning rate for both parts
+PRESETS = {
+    "small": FineTuning(epochs=3, batch_size=4, peak_learning_rate=5e-4, length=128),
+    "spanbert": FineTuning(epochs=20, batch_size=4, peak_learning_rate=2e-5, length=384),
+}
+TASK = "coreference"
+FACTS = {"max_words": int, "singletons": bool, "length": int}  # what a checkpoint says beside its weights
+MAX_WORDS, RATIO, ANTECEDENTS = 10, 0.25, 100  # longest span at most; λ, mentions kept per word; antecedents looked at
+RARE = -3.0  # where the score of a mention starts: few spans are mentions, and this need not be learned first
 SEGMENTS = 4  # how many segments of a document are trained on at a time
 FEATURES, HIDDEN = 20, 150  # width of a learned feature, and of the scorers' hidden layer; Lee and others (2017)
 BUCKETS = torch.tensor([2, 3, 4, 5, 8, 16, 32, 64])  # distances, in mentions: 1, 2, 3, 4, 5-7, 8-15, 16-31, 32-63, more
+
+
+# --- documents --------------------------------------------------------------------------------------------------------
+
+
+def read(*paths: str | Path) -> list[Document]:
+    """The documents of files in CoNLL's format, of folders and archives of such; `conll.read` says more."""
+    return [document for path in paths for document in conll.read(path)]
+
+
+def plain(text: str, name: str = "text", mentions: Sequence[Sequence[tuple[int, int]]] = ()) -> Document:
+    """A document from plain text. mentions: clusters of (start, end) in characters, as the almanac gives them. Raises
+    InputError for a text without a word and for a mention that does not begin and end with a word."""
+    document, offsets = plain_with_offsets(text, name)
+    first, last = ({place[side]: number for number, place in enumerate(offsets)} for side in (0, 1))
+    wrong = [span for cluster in mentions for span in cluster if span[0] not in first or span[1] not in last]
+    if wrong:
+        raise InputError(f"the mention {wrong[0]} of {name} does not begin and end with a word: mend it.")
+    return Document(name, document.sentences, [[(first[start], last[end]) for start, end in one] for one in mentions])
+
+
+def plain_with_offsets(text: str, name: str = "text") -> tuple[Document, list[tuple[int, int]]]:
+    """A document without labels, and where each of its words stands in the text: (start, end) in characters."""
+    sentences, offsets, at = [], [], 0
+    for sentence in split_sentences(text):
+        sentences.append(split_words(sentence))
+        for word in sentences[-1]:
+            begin = text.find(word, at)
+            at = begin + len(word)
+            offsets.append((begin, at))
+    if not offsets:
+        raise InputError("the text is empty: write at least one word.")
+    return Document(name, sentences), offsets
 
 
 # --- a document as segments of pieces ---------------------------------------------------------------------------------
@@ -52,8 +93,8 @@ class Segmented(NamedTuple):
 
 def segmented(document: Document, wordpiece: WordPiece, length: int, segments: int | None = None) -> list[Segmented]:
     """The document in parts of at most `segments` segments (None: in one part). Segments are independent of one
-    another, as in Joshi and others (2019): they do not overlap, and each ends with a sentence; a sentence that is longer
-    than a segment is cut between words. A mention across two parts is left out."""
+    another, as in Joshi and others (2019): they do not overlap, and each ends with a sentence; a sentence that is
+    longer than a segment is cut between words. A mention across two parts is left out."""
     if length < 3:
         raise InputError(f"a length of {length} has no room beside [CLS] and [SEP]: give more.")
     pieces = wordpiece.encode_many(document.words)
@@ -123,7 +164,7 @@ def padded(arrays: Sequence[np.ndarray]) -> np.ndarray:
 # --- spans: candidates, and which are kept ----------------------------------------------------------------------------
 
 
-def candidates(sentences: Tensor, segments: Tensor, most: int = MAX_WORDS) -> Tensor:
+def candidates(sentences: Tensor, segments: Tensor, most: int) -> Tensor:
     """All spans of at most `most` words inside one sentence and one segment, int64 [k,2] (first, last word), in order.
     sentences, segments: the number of each word's, [W]."""
     first = torch.arange(len(sentences), device=sentences.device).repeat_interleave(most)
@@ -188,9 +229,9 @@ class SpanVectors(nn.Module):
     """g = [x_first; x_last; x̂; width]: the states of a span's first and last piece, a weighted mean of all its pieces
     (the weights by attention), and a learned vector for its width in words. Lee and others (2017), §4.2."""
 
-    def __init__(self, hidden_size: int, features: int = FEATURES):
+    def __init__(self, hidden_size: int, max_words: int, features: int = FEATURES):
         super().__init__()
-        self.attention, self.widths = nn.Linear(hidden_size, 1), nn.Embedding(MAX_WORDS, features)
+        self.attention, self.widths = nn.Linear(hidden_size, 1), nn.Embedding(max_words, features)
         self.size = 3 * hidden_size + features
 
     def forward(self, hidden: Tensor, words: Tensor, spans: Tensor) -> Tensor:
@@ -229,30 +270,32 @@ class AntecedentScorer(nn.Module):
 class CoreferenceModel(nn.Module):
     """An encoder with a score for each span, and one for each mention and antecedent.
 
-    singletons: whether the labels name mentions that nothing else refers to. If so, the mention scores learn from all
-    labelled mentions directly, too; if not (OntoNotes), a span without a partner may well be a mention, and they learn
-    from the links alone, as in the papers.
+    max_words: of the longest span that is looked at. singletons: whether the labels name mentions that nothing else
+    refers to. If so, the mention scores learn from all labelled mentions directly, too; if not (OntoNotes), a span
+    without a partner may well be a mention, and they learn from the links alone, as in the papers.
     """
 
-    def __init__(self, encoder: BertEncoder, singletons: bool):
+    def __init__(self, encoder: BertEncoder, max_words: int, singletons: bool):
         super().__init__()
-        self.encoder, self.singletons = encoder, singletons
-        self.span_vectors = SpanVectors(encoder.config.hidden_size)
+        self.encoder, self.max_words, self.singletons = encoder, max_words, singletons
+        self.span_vectors = SpanVectors(encoder.config.hidden_size, max_words)
         self.mention_scorer = scorer(self.span_vectors.size)
         self.antecedent_scorer = AntecedentScorer(self.span_vectors.size)
         self.dropout = nn.Dropout(encoder.config.hidden_dropout_prob)
+        nn.init.constant_(self.mention_scorer[-1].bias, RARE)
 
     def documents(self, batch: Mapping[str, Tensor]) -> Iterable[Scored]:
         """What it says of each document of a batch."""
         ids = batch["ids"]
         hidden = self.encoder(ids.flatten(0, 1), None, batch["attention_mask"].flatten(0, 1)).float()
-        for states, words, sentences in zip(hidden.view(*ids.shape, -1), batch["words"], batch["sentences"], strict=True):
+        documents = zip(hidden.view(*ids.shape, -1), batch["words"], batch["sentences"], strict=True)
+        for states, words, sentences in documents:
             real = sentences != NO_TARGET
             yield self.scored(self.dropout(states), words[real], sentences[real])
 
     def scored(self, hidden: Tensor, words: Tensor, sentences: Tensor) -> Scored:
         """hidden [S,n,H], words [W,3], sentences [W] of one document."""
-        spans = candidates(sentences, words[:, 0])
+        spans = candidates(sentences, words[:, 0], self.max_words)
         vectors = self.span_vectors(hidden, words, spans)
         mention_scores = self.mention_scorer(vectors)[:, 0]
         most = max(1, int(RATIO * len(words)))
@@ -272,9 +315,12 @@ class CoreferenceModel(nn.Module):
             cluster = clusters_of(document.spans, mentions[mentions[:, 0] != NO_TARGET])
             losses["antecedent"].append(antecedent_loss(document, cluster[document.chosen]))
             wanted = (cluster >= 0).float()
-            losses["mention"].append(F.binary_cross_entropy_with_logits(document.mention_scores, wanted, reduction="sum"))
+            mention = F.binary_cross_entropy_with_logits(document.mention_scores, wanted, reduction="sum")
+            losses["mention"].append(mention)
+        if not self.singletons:
+            del losses["mention"]
         words = (batch["sentences"] != NO_TARGET).sum()
-        parts = {name: sum(values) / words for name, values in losses.items() if self.singletons or name == "antecedent"}
+        parts = {name: sum(values) / words for name, values in losses.items()}
         return {"loss": sum(parts.values()), **parts}
 
 
@@ -324,11 +370,14 @@ def fine_tune(
 ) -> tuple["CoreferenceResolver", History]:
     """Trains encoder (in place) and a new head. settings: `length` of a segment, `batch_size` segments in a batch;
     `stride` has no meaning here. Raises InputError when no document has a cluster."""
+    check_start(encoder, wordpiece, settings)
     if not any(document.clusters for document in documents):
         raise InputError("no document has a cluster: give documents with coreference labels.")
-    singletons = any(len(cluster) == 1 for document in documents for cluster in document.clusters)
+    clusters = [cluster for document in documents for cluster in document.clusters]
+    max_words = min(MAX_WORDS, max(last - first + 1 for cluster in clusters for first, last in cluster))
+    singletons = any(len(cluster) == 1 for cluster in clusters)
     data = CoreferenceData(documents, wordpiece, settings)
-    model, history = fit(lambda: CoreferenceModel(encoder, singletons), data, settings, snapshots)
+    model, history = fit(lambda: CoreferenceModel(encoder, max_words, singletons), data, settings, snapshots)
     return CoreferenceResolver(model, wordpiece, settings.length), history
 
 
@@ -337,6 +386,22 @@ class CoreferenceResolver:
 
     def __init__(self, model: CoreferenceModel, wordpiece: WordPiece, length: int = 128):
         self.model, self.wordpiece, self.length = model.eval(), wordpiece, length
+
+    @classmethod
+    def from_pretrained(cls, source: str | Path, tokenizer: str | Path | None = None) -> "CoreferenceResolver":
+        """Opens a folder that `save` wrote. Raises InputError for one of another task."""
+        encoder, head, facts, wordpiece = task_checkpoints.load(source, TASK, tokenizer)
+        wrong = [name for name, kind in FACTS.items() if not isinstance(facts.get(name), kind)]
+        if wrong:
+            raise InputError(f"config.json of {source} does not say {', '.join(wrong)}: copy the checkpoint again.")
+        model = CoreferenceModel(encoder, facts["max_words"], facts["singletons"])
+        task_checkpoints.fill(model, head, source)
+        return cls(model, wordpiece, facts["length"])
+
+    def save(self, folder: str | Path, texts: Mapping[str, str]) -> None:
+        """Writes a folder that `from_pretrained` opens. texts: further files by name, such as README.md."""
+        facts = {"max_words": self.model.max_words, "singletons": self.model.singletons, "length": self.length}
+        task_checkpoints.save(folder, TASK, self.model, facts, self.wordpiece, texts)
 
     def predict(self, documents: Sequence[Document]) -> list[list[list[Span]]]:
         """The clusters of each document, in order; labels that a document may have are not looked at. Clusters of one
@@ -352,7 +417,8 @@ class CoreferenceResolver:
         best = found.scores.argmax(1)
         antecedents = [int(found.antecedents[row, column - 1]) if column else None for row, column in enumerate(best)]
         mentions = [tuple(span) for span in found.spans[found.chosen].tolist()]
-        sure = {mention for mention, value in zip(mentions, found.mention_scores[found.chosen], strict=True) if value > 0}
+        own = found.mention_scores[found.chosen].tolist()
+        sure = {mention for mention, value in zip(mentions, own, strict=True) if value > 0}
         return [cluster for cluster in linked(mentions, antecedents)
                 if len(cluster) > 1 or (self.model.singletons and cluster[0] in sure)]
 

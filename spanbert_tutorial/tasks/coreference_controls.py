@@ -6,7 +6,7 @@ What a trained model is compared with. Each rule joins mentions; `rule_mentions`
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import groupby
+from itertools import accumulate, groupby
 
 from spanbert_tutorial.tasks.conll import Document, Span
 
@@ -15,6 +15,7 @@ KINDS = {kind: set(words.split()) for kind, words in {
     "many": "they them their theirs themselves", "speaker": "i me my mine myself",
     "speakers": "we us our ours ourselves", "hearer": "you your yours yourself thou thee thy thine"}.items()}
 PRONOUNS = {word: kind for kind, words in KINDS.items() for word in words}
+POINTING = ("masculine", "feminine", "thing", "many")
 NO_NAME = {"the", "a", "an", "and", "but", "or", "if", "in", "on", "at", "of", "to", "for", "by", "with", "from", "as",
            "so", "that", "this", "these", "those", "there", "then", "when", "what", "who", "how", "why", "not", "no",
            "yes", "oh"}  # fmt: skip
@@ -29,17 +30,9 @@ def gold_mentions(document: Document) -> list[Span]:
 def rule_mentions(document: Document) -> list[Span]:
     """Pronouns, and runs of words with capitals; at the beginning of a sentence only words that are elsewhere written
     with a capital, too."""
-    first = set()
-    begin = 0
-    for sentence in document.sentences:
-        first.add(begin)
-        begin += len(sentence)
-    words = document.words
+    words, first = document.words, {0, *accumulate(map(len, document.sentences))}
     named = {word for at, word in enumerate(words) if at not in first and is_capital(word)}
-    found = []
-    for at, word in enumerate(words):
-        if word.lower() in PRONOUNS:
-            found.append((at, at))
+    found = [(at, at) for at, word in enumerate(words) if word.lower() in PRONOUNS]
     names = (at for at, word in enumerate(words) if is_capital(word) and (at not in first or word in named))
     for _, run in groupby(enumerate(names), key=lambda pair: pair[1] - pair[0]):
         places = [at for _, at in run]
@@ -63,23 +56,23 @@ def same_head(document: Document, mentions: Sequence[Span]) -> list[list[Span]]:
 
 
 def nearest(document: Document, mentions: Sequence[Span]) -> list[list[Span]]:
-    """Names by their last words; a pronoun goes to the nearest mention before it that is a name or a pronoun of the same
-    kind. "I", "we" and "you" stay with their own kind."""
-    homes: dict[str, list[Span]] = {}
-    order: list[tuple[str, list[Span]]] = []
-    for mention in mentions:
+    """Names by their last words; a pronoun goes to the nearest mention before it that is a name or a pronoun of the
+    same kind. "I", "we" and "you" stay with their own kind."""
+    clusters: list[list[Span]] = []
+    homes: dict[str, list[Span]] = {}  # last word of a name, or kind of pronoun → its cluster
+    for number, mention in enumerate(mentions):
         own = kind(document, mention)
-        if own in ("masculine", "feminine", "thing", "many"):
-            home = next((home for other, home in reversed(order) if other in ("", own)), None)
+        key = own or document.words[mention[1]].lower()
+        if own in POINTING:
+            fitting = [one for one in mentions[:number] if kind(document, one) in ("", own)]
+            home = next((cluster for cluster in clusters if fitting and fitting[-1] in cluster), None)
         else:
-            home = homes.get(own or document.words[mention[1]].lower())
-        home = [] if home is None else home
-        if own in ("", "speaker", "speakers", "hearer"):
-            homes[own or document.words[mention[1]].lower()] = home
+            home = homes.get(key)
+        if home is None:
+            clusters.append(home := [])
+        homes.setdefault(key, home)
         home.append(mention)
-        order.append((own, home))
-    clusters = {id(home): home for _, home in order}
-    return list(clusters.values())
+    return clusters
 
 
 def alone(document: Document, mentions: Sequence[Span]) -> list[list[Span]]:

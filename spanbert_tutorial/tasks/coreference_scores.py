@@ -1,8 +1,8 @@
 """Scores of coreference: MUC, B³, CEAF-φ4 and their average; GAP's F1. Chapter: `book/tasks/coreference`. No torch.
 
-The key is what annotators say, the response what a system says. Both are clusters: collections of mentions, which may be
-anything hashable, such as (first word, last word). Sources: MUC (Vilain and others, 1995), B³ (Bagga and Baldwin, 1998),
-CEAF (Luo, 2005), and the rules of the official scorer of CoNLL-2012 (Pradhan and others, 2014), written anew.
+The key is what annotators say, the response what a system says. Both are clusters: collections of mentions, which may
+be anything hashable, such as (first word, last word). Sources: MUC (Vilain and others, 1995), B³ (Bagga and Baldwin,
+1998), CEAF (Luo, 2005), and the rules of the official scorer of CoNLL-2012 (Pradhan and others, 2014), written anew.
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
@@ -59,7 +59,7 @@ def checked(clusters: Clusters, side: str) -> list[set[Mention]]:
     return sets
 
 
-# --- the three metrics: recall, as numerator and denominator; precision is recall with the sides exchanged -------------
+# --- the three metrics: recall, as numerator and denominator; precision is recall with the sides exchanged ------------
 
 
 def muc(key: Sequence[set], response: Sequence[set]) -> Share:

@@ -1,7 +1,7 @@
-"""GAP: one pronoun and two names; whom does it mean? Files, score, controls. Chapter: `book/tasks/coreference`. No torch.
+"""GAP: one pronoun and two names; whom does it mean? Files, score, controls. Chapter: `book/tasks/coreference`.
 
-Half of the pronouns are feminine, half masculine, so that a system that knows one better is seen. Source: GAP (Webster and
-others, 2018) and the rules of its official scorer, written anew.
+Half of the pronouns are feminine, half masculine, so that a system that knows one better is seen. Source: GAP (Webster
+and others, 2018) and the rules of its official scorer, written anew.
 """
 
 from collections import Counter
@@ -80,7 +80,7 @@ def score(rows: Sequence[Row], answers: Sequence[Answer]) -> dict[str, float]:
     return found | {"bias": found["feminine"] / found["masculine"] if found["masculine"] else 0.0}
 
 
-# --- controls: no training ------------------------------------------------------------------------------------------------
+# --- controls: no training --------------------------------------------------------------------------------------------
 
 
 def both(row: Row) -> Answer:
