@@ -68,7 +68,8 @@ def made(pronoun, right):
 
 def test_the_score_by_hand():
     """Masculine: 1 right of 2 said, 1 of 2 found. Feminine: 1 of 1 said, 1 of 1 found. Together 2 of 3 and 2 of 3."""
-    rows = [made("he", (True, False)), made("His", (False, True)), made("her", (True, False)), made("she", (False, False))]
+    rights = {"he": (True, False), "His": (False, True), "her": (True, False), "she": (False, False)}
+    rows = [made(pronoun, right) for pronoun, right in rights.items()]
     found = gap.score(rows, [(True, True), (False, False), (True, False), (False, False)])
     assert found == pytest.approx({"f1": 200 / 3, "masculine": 50, "feminine": 100, "bias": 2})
     nothing = gap.score(rows, [(False, False)] * 4)
