@@ -78,13 +78,12 @@ def plain_with_offsets(text: str, name: str = "text") -> tuple[Document, list[tu
 
 
 class Segmented(NamedTuple):
-    """Some segments of a document, each an input with [CLS] and [SEP]; words are counted from the first of them."""
+    """Some segments of a document, each an input with [CLS] and [SEP]; words are counted from their first."""
 
     ids: list[np.ndarray]  # S times [n]
     words: np.ndarray  # int [W,3]: segment, first and last position of each word in it
     sentences: np.ndarray  # int [W], the number of each word's sentence
     mentions: np.ndarray  # int [M,3]: first and last word, number of the cluster
-    first_word: int  # which word of the document the first one is
 
     @property
     def tokens(self) -> int:
@@ -136,7 +135,7 @@ def part(document: Document, wordpiece: WordPiece, pieces: list[list[int]], cuts
     sentences = np.repeat(np.arange(len(document.sentences)), [len(sentence) for sentence in document.sentences])
     mentions = [(first - begin, last - begin, number) for number, cluster in enumerate(document.clusters)
                 for first, last in cluster if begin <= first and last < end]
-    return Segmented(ids, np.concatenate(words), sentences[begin:end], np.array(mentions).reshape(-1, 3), begin)
+    return Segmented(ids, np.concatenate(words), sentences[begin:end], np.array(mentions).reshape(-1, 3))
 
 
 def stacked(parts: Sequence[Segmented], pad_id: int) -> dict[str, Tensor]:
@@ -264,7 +263,7 @@ class AntecedentScorer(nn.Module):
         bucket = torch.bucketize(here - antecedents, BUCKETS.to(vectors.device), right=True)
         hidden = self.mention(vectors)[:, None] + self.antecedent(vectors)[antecedents]
         hidden = hidden + self.product(vectors[:, None] * vectors[antecedents]) + self.distance(self.distances(bucket))
-        return self.score(F.relu(hidden))[..., 0]
+        return self.score(F.relu(hidden))[..., 0].float()
 
 
 class CoreferenceModel(nn.Module):
@@ -297,7 +296,7 @@ class CoreferenceModel(nn.Module):
         """hidden [S,n,H], words [W,3], sentences [W] of one document."""
         spans = candidates(sentences, words[:, 0], self.max_words)
         vectors = self.span_vectors(hidden, words, spans)
-        mention_scores = self.mention_scorer(vectors)[:, 0]
+        mention_scores = self.mention_scorer(vectors)[:, 0].float()
         most = max(1, int(RATIO * len(words)))
         chosen = torch.tensor(kept(spans.tolist(), mention_scores.tolist(), most), device=hidden.device)
         here = torch.arange(len(chosen), device=hidden.device)[:, None]
