@@ -6,9 +6,8 @@ Finn, and two of Sherlock Holmes; all four train.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-
-import torch
 
 from spanbert_tutorial.bert import BertEncoder
 from spanbert_tutorial.tasks import coreference, coreference_controls, gap
@@ -35,14 +34,8 @@ def parts(folder: Path) -> dict[str, list]:
 
 def measured(encoder: BertEncoder, wordpiece: WordPiece, data: dict[str, list], seed: int) -> dict[str, float]:
     """Figures in percent of a model that this encoder (trained in place) becomes with the training part."""
-    with torch.random.fork_rng():
-        resolver, _ = coreference.fine_tune(encoder, wordpiece, data["train"], settings(seed))
+    resolver, _ = coreference.fine_tune(encoder, wordpiece, data["train"], replace(SETTINGS, seed=seed))
     return figures(data["test"], resolver.predict(data["test"])) | on_gap(resolver, data["gap"])
-
-
-def settings(seed: int):
-    """Those of a run."""
-    return coreference.FineTuning(**vars(SETTINGS) | {"seed": seed})
 
 
 def figures(documents: Sequence[Document], predictions: Sequence[list[list[Span]]]) -> dict[str, float]:

@@ -114,12 +114,14 @@ def segment_ends(sentences: Sequence[int], pieces: Sequence[int], room: int) -> 
         if used and used + total > room:
             ends.append(begin)
             used = 0
-        for word in range(begin, end) if total > room else ():
+        if total <= room:
+            used += total
+            continue
+        for word in range(begin, end):  # a sentence that is too long for one segment
             if used + pieces[word] > room:
                 ends.append(word)
                 used = 0
             used += pieces[word]
-        used += 0 if total > room else total
     return [*ends, end]
 
 
