@@ -11,7 +11,7 @@ import pytest
 
 from spanbert_tutorial import almanac, corpora, runs
 from spanbert_tutorial.__main__ import main
-from spanbert_tutorial.almanac import questions
+from spanbert_tutorial.almanac import coreference, questions
 from spanbert_tutorial.almanac.documents import SEED
 from spanbert_tutorial.almanac.world import World
 from spanbert_tutorial.engine.files import data_path
@@ -128,6 +128,11 @@ def test_sizes_kinds_and_splits(records):
     assert all(0.02 <= words[split] / sum(words.values()) <= 0.04 for split in ("validation", "test"))
     assert len({record["kind"] for record in records}) >= 10
     assert len({record["id"] for record in records}) == len({record["text"] for record in records}) == len(records)
+
+
+def test_coreference_labels_are_those_of_the_generator(documents):
+    made = {document.id: found for document in documents if (found := coreference.clusters(document)) is not None}
+    assert made == {record["id"]: record["clusters"] for record in coreference.read()}
 
 
 def test_text_is_ascii_and_splits_exactly_into_sentences(documents):

@@ -56,6 +56,10 @@ TASKS = {
         settings={"stride": "context pieces from one window to the next",
                   "answers_only": "leave out windows that miss their question's answer"},
         evaluate="commands.squad:evaluate", add_evaluate_options="commands.squad:add_evaluate_options"),
+    "coreference": Task(
+        "which words mean the same thing", "document",
+        "files in CoNLL's format (also .xz, .gz), folders and archives of such",
+        read="tasks.coreference:read", model="tasks.coreference:CoreferenceResolver", score="tasks.coreference:score"),
     "sentences": Task(
         "one or two sentences, a label or a score, as in GLUE", "example",
         "TSV files in GLUE's layout (also .xz, .gz) or OWNER/NAME:PART of the hub (without PART: train)",
