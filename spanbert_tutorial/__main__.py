@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable
 from typing import NamedTuple
 
-from spanbert_tutorial.commands import almanac, experiment, pretrain, squad
+from spanbert_tutorial.commands import almanac, experiment, pretrain, squad, tasks
 from spanbert_tutorial.errors import InputError
 
 
@@ -25,9 +25,9 @@ class Command(NamedTuple):
 COMMANDS = {
     "pretrain": Command("pre-train a model; without options a tiny SpanBERT on the almanac",
                         pretrain.add_options, pretrain.pretrain),
-    "finetune": Command("fine-tune a checkpoint on a task: finetune squad", squad.add_finetune_options, squad.finetune),
-    "evaluate": Command("score a fine-tuned model on a task: evaluate squad", squad.add_evaluate_options,
-                        squad.evaluate),
+    "finetune": Command("fine-tune a checkpoint on a task; finetune --help lists the tasks",
+                        tasks.add_finetune_options, tasks.finetune),
+    "evaluate": Command("score a fine-tuned model on a task", tasks.add_evaluate_options, tasks.evaluate),
     "answer": Command("answer a question on a text file", squad.add_answer_options, squad.answer),
     "make-questions": Command("make questions from text by rule, to fine-tune on first", squad.add_make_options,
                               squad.make_questions),

@@ -32,7 +32,8 @@ NAME_PAIRS = (
 OLD_NAMES = {"gamma": "weight", "beta": "bias"}  # LayerNorm's parameters in the first released checkpoints
 
 # What stands beside the encoder in known checkpoints. `position_ids` are only the numbers 0, 1, 2, ...
-HEADS = ("pooler", "cls", "qa_outputs", "classifier", "sop_classifier", "boundary", "heads", "embeddings.position_ids")
+HEADS = ("pooler", "cls", "qa_outputs", "classifier", "sop_classifier", "boundary", "head", "heads",
+         "embeddings.position_ids")
 
 # What a BERT config.json may carry beside the sizes: keys that leave the encoder's numbers as they are ...
 NO_EFFECT = frozenset("""

@@ -4,6 +4,7 @@
 Source: BERT §A.3; SpanBERT's released code. Shapes: B batch, n sequence.
 """
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
@@ -13,12 +14,13 @@ import torch
 from torch import Tensor, nn
 
 from spanbert_tutorial.batches import Batches
-from spanbert_tutorial.bert import set_dropout
+from spanbert_tutorial.bert import BertEncoder, set_dropout
 from spanbert_tutorial.engine.loop import History, Recipe, train
 from spanbert_tutorial.engine.processes import processes
 from spanbert_tutorial.engine.snapshots import Snapshots
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.inputs import NO_TARGET
+from spanbert_tutorial.wordpiece import WordPiece
 
 Model = TypeVar("Model", bound=nn.Module)
 
@@ -63,6 +65,25 @@ def stacked(some: Sequence[Input], pad_id: int) -> dict[str, Tensor]:
         ids[row, : lengths[row]], segments[row, : lengths[row]] = one.ids, one.segments
     arrays = {"ids": ids, "segments": segments, "attention_mask": np.arange(shape[1]) < lengths[:, None]}
     return {name: torch.from_numpy(array) for name, array in arrays.items()}
+
+
+def check_start(encoder: BertEncoder, wordpiece: WordPiece, settings: FineTuning) -> None:
+    """Raises InputError for inputs longer than the encoder's, and for a vocabulary that does not fit it."""
+    if settings.length > (most := encoder.config.max_position_embeddings):
+        raise InputError(f"windows of {settings.length} positions are longer than the encoder's {most}: give less.")
+    check_vocabulary(wordpiece, encoder)
+
+
+def check_vocabulary(wordpiece: WordPiece, encoder: BertEncoder) -> None:
+    """Raises InputError for a vocabulary with more pieces than the encoder has, and warns of one with far fewer."""
+    pieces, room = len(wordpiece), encoder.config.vocab_size
+    if pieces > room:
+        raise InputError(f"the vocabulary has {pieces:,} pieces and the model {room:,}: give the vocabulary that it "
+                         "was trained with.")
+    if pieces + 128 <= room:  # some models pad to a round number
+        warnings.warn(f"the vocabulary has only {pieces:,} pieces and the model {room:,}: most likely it is not the "
+                      "one of the training, and then the answers are of no use; give that one.", UserWarning,
+                      stacklevel=4)
 
 
 def fit(

@@ -17,14 +17,15 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from spanbert_tutorial.bert import BertEncoder, initialise
-from spanbert_tutorial.checkpoints import read_vocabulary, write_folder
+from spanbert_tutorial.checkpoints import read_vocabulary
 from spanbert_tutorial.engine.keeping import with_bar
 from spanbert_tutorial.engine.loop import History
 from spanbert_tutorial.engine.snapshots import Snapshots
-from spanbert_tutorial.engine.weights import checkpoint_folder, read_config, read_weights, to_huggingface_names
+from spanbert_tutorial.engine.weights import checkpoint_folder, read_config, read_weights
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.tasks.fine_tuning import FineTuning, fit, stacked
+from spanbert_tutorial.tasks.fine_tuning import FineTuning, check_start, check_vocabulary, fit, stacked
 from spanbert_tutorial.tasks.squad import Question
+from spanbert_tutorial.tasks.task_checkpoints import write_half
 from spanbert_tutorial.tasks.windows import Candidate, Encoded, Window, decode, encode, windows
 from spanbert_tutorial.wordpiece import WordPiece
 
@@ -134,25 +135,11 @@ def fine_tune(
     """Trains `start` (in place) on questions: an encoder under a new head, or a model of before with the head that it
     has. Returns what answers, and the history of the losses."""
     encoder = start if isinstance(start, BertEncoder) else start.encoder
-    if settings.length > (most := encoder.config.max_position_embeddings):
-        raise InputError(f"windows of {settings.length} positions are longer than the encoder's {most}: give less.")
-    check_vocabulary(wordpiece, encoder)
+    check_start(encoder, wordpiece, settings)
     data = QuestionAnsweringData(with_bar(questions, "question"), wordpiece, settings)
     new = isinstance(start, BertEncoder)
     model, history = fit(lambda: QuestionAnsweringModel(start) if new else start, data, settings, snapshots)
     return QuestionAnswerer(model, wordpiece, settings.length, settings.stride), history
-
-
-def check_vocabulary(wordpiece: WordPiece, encoder: BertEncoder) -> None:
-    """Raises InputError for a vocabulary with more pieces than the encoder has, and warns of one with far fewer."""
-    pieces, room = len(wordpiece), encoder.config.vocab_size
-    if pieces > room:
-        raise InputError(f"the vocabulary has {pieces:,} pieces and the model {room:,}: give the vocabulary that it "
-                         "was trained with.")
-    if pieces + 128 <= room:  # some models pad to a round number
-        warnings.warn(f"the vocabulary has only {pieces:,} pieces and the model {room:,}: most likely it is not the "
-                      "one of the training, and then the answers are of no use; give that one.", UserWarning,
-                      stacklevel=3)
 
 
 # --- answering ----------------------------------------------------------------------------------------------
@@ -209,11 +196,9 @@ class QuestionAnswerer:
     def save(self, folder: str | Path, texts: dict[str, str]) -> None:
         """Writes a folder, whole or not at all, that `from_pretrained` and `transformers.BertForQuestionAnswering`
         open. texts: further files by name, such as its README.md. Weights are stored in half precision."""
-        state = to_huggingface_names(self.model.encoder.state_dict(), prefix="bert.")
-        state |= {f"qa_outputs.{name}": weight for name, weight in self.model.boundaries.state_dict().items()}
-        state = {name: weight.detach().cpu().to(torch.float16).contiguous() for name, weight in state.items()}
-        facts, config = {"spanbert_tutorial": {"length": self.length, "stride": self.stride}}, self.model.encoder.config
-        write_folder(folder, config, "BertForQuestionAnswering", facts, state, self.wordpiece, texts)
+        head = {f"qa_outputs.{name}": weight for name, weight in self.model.boundaries.state_dict().items()}
+        facts, encoder = {"length": self.length, "stride": self.stride}, self.model.encoder
+        write_half(folder, encoder, head, "BertForQuestionAnswering", facts, self.wordpiece, texts)
 
     def answer(self, question: str, context: str, threshold: float = 0.0) -> Answer:
         """The best answer, an exact slice of `context`; no answer when null_score − score is above `threshold`.
