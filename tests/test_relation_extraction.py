@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spanbert_tutorial import almanac
+from spanbert_tutorial.__main__ import main
 from spanbert_tutorial.almanac import relations
 from spanbert_tutorial.almanac.world import World
 from spanbert_tutorial.bert import BertEncoder, EncoderConfig
@@ -173,7 +174,8 @@ ENTRY = {
     "token": "Ella Hale was born in Upton .".split(),
     "subj_start": 0, "subj_end": 1, "obj_start": 5, "obj_end": 5, "subj_type": "PERSON", "obj_type": "CITY",
     "stanford_pos": "NNP NNP VBD VBN IN NNP .".split(), "stanford_ner": "PERSON PERSON O O O CITY O".split(),
-    "stanford_head": [4, 1, 4, 0, 6, 4, 4], "stanford_deprel": ["compound", "nsubj", "aux", "ROOT", "case", "nmod", "punct"],
+    "stanford_head": [4, 1, 4, 0, 6, 4, 4],
+    "stanford_deprel": "compound nsubj aux ROOT case nmod punct".split(),
 }  # fmt: skip  # a line of the layout, written for this test
 
 
@@ -214,7 +216,8 @@ def test_wrong_json_is_named(tmp_path, content, reason):
 def test_what_is_no_file_is_named(tmp_path):
     (tmp_path / "x.csv").write_text("a")
     (tmp_path / "x.json.xz").write_text("a")
-    for name, reason in (("x.csv", "neither .json nor .txt"), ("none.json", "does not exist"), ("x.json.xz", "be read")):
+    reasons = {"x.csv": "neither .json nor .txt", "none.json": "does not exist", "x.json.xz": "cannot be read"}
+    for name, reason in reasons.items():
         with pytest.raises(InputError, match=reason):
             read(tmp_path / name)
 
@@ -380,6 +383,45 @@ def test_unknown_ways_are_refused(wordpiece):
     for wrong in ({"marking": "typed"}, {"head": "mean"}):
         with pytest.raises(InputError, match="is unknown: use one of"):
             rx.fine_tune(tiny(wordpiece), wordpiece, [EXAMPLE], FineTuning(), **wrong)
+
+
+@pytest.mark.parametrize("head", rx.HEADS)
+def test_a_saved_extractor_predicts_the_same(wordpiece, shipped, tmp_path, head):
+    some = shipped["test"][:30]
+    settings = FineTuning(epochs=0.2, length=40)
+    made, _ = rx.fine_tune(tiny(wordpiece), wordpiece, some, settings, marking="replaced", head=head)
+    made.save(tmp_path / "model", {"README.md": "made"})
+    again = rx.RelationExtractor.from_pretrained(tmp_path / "model")
+    assert (again.relations, again.marking, again.length) == (made.relations, "replaced", 40)
+    assert again.wordpiece.pieces == made.wordpiece.pieces and again.predict(some) == made.predict(some)
+    settings = json.loads((tmp_path / "model" / "config.json").read_text())
+    assert settings["vocab_size"] == len(made.wordpiece) > len(wordpiece)
+
+
+def test_going_on_from_an_extractor_adds_only_new_markers(wordpiece, shipped):
+    settings = FineTuning(epochs=0.1, length=40)
+    first, _ = rx.fine_tune(tiny(wordpiece), wordpiece, shipped["test"][:9], settings)
+    second, _ = rx.fine_tune(first.model.encoder, first.wordpiece, shipped["test"][:9], settings)
+    assert second.wordpiece.pieces == first.wordpiece.pieces
+
+
+def test_the_command_trains_and_scores(tmp_path, capsys):
+    data = [str(data_path("almanac", "relations-validation.json.xz"))]
+    main(["finetune", "relations", "--init-from", str(data_path("checkpoints", "spanbert-tiny")), "--data", *data,
+          "--output", str(tmp_path / "model"), "--epochs", "0.05"])
+    main(["evaluate", "relations", "--model", str(tmp_path / "model"), "--data", *data,
+          "--output", str(tmp_path / "scores")])
+    assert "2,619 examples" in capsys.readouterr().out
+    found = json.loads((tmp_path / "scores" / "score.json").read_text())
+    assert list(found) == ["micro"] and 0 <= found["micro"]["f1"] <= 100
+    assert len(json.loads((tmp_path / "scores" / "predictions.json").read_text())) == 2_619
+
+
+def test_the_figures_of_evaluate():
+    some = [EXAMPLE._replace(relation=label) for label in (CE, CE, "Other")]
+    found = rx.figures(some, [CE, EC, "Other"])
+    assert found["micro"]["f1"] == 50 and found["macro, directed"]["f1"] == 50
+    assert list(rx.figures([EXAMPLE, BACKWARDS], [NO, NO])) == ["micro"]
 
 
 # --- the almanac: exact by construction ---

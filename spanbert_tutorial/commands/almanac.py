@@ -11,10 +11,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def almanac(options: argparse.Namespace) -> None:
-    """Documents, vocabulary and questions, the same as the shipped ones."""
+    """Documents, vocabulary, questions and relations, the same as the shipped ones."""
     from spanbert_tutorial import runs
-    from spanbert_tutorial.almanac import questions
+    from spanbert_tutorial.almanac import questions, relations
 
     runs.write_almanac(options.output)
     questions.write(options.output)
+    relations.write(options.output)
     print(f"The almanac is in {options.output}.")

@@ -56,6 +56,11 @@ TASKS = {
         settings={"stride": "context pieces from one window to the next",
                   "answers_only": "leave out windows that miss their question's answer"},
         evaluate="commands.squad:evaluate", add_evaluate_options="commands.squad:add_evaluate_options"),
+    "relations": Task(
+        "relations of two marked names", "example",
+        "files in TACRED's layout (.json) or SemEval-2010 Task 8's (.txt), also .xz, .gz",
+        read="tasks.relation_files:read", model="tasks.relation_extraction:RelationExtractor",
+        score="tasks.relation_extraction:figures"),
 }  # fmt: skip
 
 

@@ -38,6 +38,7 @@ EXPERIMENTS = {
     "sentence_states": Row("what does the state of [CLS] say about a sentence?", 40),
     "almanac_answers": Row("what does pre-training bring to question answering on the almanac?", 20),
     "tagging_names": Row("can names be tagged that no label has shown?", 3),
+    "relation_markers": Row("how are names marked and read for relation extraction?", 6),
     "squad_negatives": Row("which questions without an answer are easy to find?", 10, SQUAD),
     "squad_real": Row("what do the shipped starts bring on SQuAD?", 900,
                       MADE | {"models": "folder for the models of the first seed"}),

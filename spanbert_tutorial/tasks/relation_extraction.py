@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -22,11 +23,16 @@ from spanbert_tutorial.engine.loop import History
 from spanbert_tutorial.engine.snapshots import Snapshots
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.inputs import frame
-from spanbert_tutorial.tasks.fine_tuning import FineTuning, fit, stacked
-from spanbert_tutorial.tasks.question_answering import check_vocabulary
-from spanbert_tutorial.tasks.relation_files import NO_RELATION, OTHER, Example
+from spanbert_tutorial.tasks import task_checkpoints
+from spanbert_tutorial.tasks.fine_tuning import FineTuning, check_start, fit, stacked
+from spanbert_tutorial.tasks.relation_files import NO_RELATION, OTHER, Example, negative_of
 from spanbert_tutorial.wordpiece import WordPiece
 
+PRESETS = {
+    "small": FineTuning(epochs=5, batch_size=32, peak_learning_rate=3e-4, length=64),
+    "spanbert": FineTuning(epochs=10, batch_size=32, peak_learning_rate=2e-5, length=128),
+}  # the second: the released code's command for TACRED
+TASK = "relations"  # on the command line
 MARKINGS, HEADS = ("replaced", "around"), ("cls", "entities")
 DIRECTION = re.compile(r"\(e[12],e[12]\)$")
 
@@ -81,6 +87,16 @@ def check_lengths(gold: Sequence[str], predicted: Sequence[str]) -> None:
     """Raises InputError unless there is one prediction for each gold label."""
     if len(gold) != len(predicted):
         raise InputError(f"{len(gold)} gold labels and {len(predicted)} predictions: give one for each.")
+
+
+def figures(examples: Sequence[Example], predicted: Sequence[str]) -> dict[str, dict[str, float]]:
+    """What `evaluate relations` prints: micro figures, and the directed macro ones where labels have a direction."""
+    gold = [example.relation for example in examples]
+    negative = negative_of(examples)
+    found = {"micro": score(gold, predicted, negative)}
+    if any(DIRECTION.search(label) for label in gold):
+        found["macro, directed"] = directed_score(gold, predicted, negative)
+    return found
 
 
 # --- marked names -----------------------------------------------------------------------------------------------
@@ -236,7 +252,7 @@ def fine_tune(
     settings: batches hold about `batch_size` × `length` tokens; `stride` has no meaning here."""
     if marking not in MARKINGS or head not in HEADS:
         raise InputError(f'marking "{marking}" with head "{head}" is unknown: use one of {MARKINGS} and of {HEADS}.')
-    check_vocabulary(wordpiece, encoder)
+    check_start(encoder, wordpiece, settings)
     wordpiece = with_markers(wordpiece, markers(examples, marking))
     data = RelationData(examples, wordpiece, settings, marking)
 
@@ -254,6 +270,20 @@ class RelationExtractor:
     def __init__(self, model: RelationModel, wordpiece: WordPiece, relations: Sequence[str], marking: str, length: int):
         self.model, self.wordpiece, self.relations = model.eval(), wordpiece, list(relations)
         self.marking, self.length = marking, length
+
+    @classmethod
+    def from_pretrained(cls, source: str | Path, tokenizer: str | Path | None = None) -> "RelationExtractor":
+        """Opens a folder that `save` wrote. Raises InputError for a model of another task."""
+        found = task_checkpoints.load(source, TASK, tokenizer)
+        facts = found.facts
+        model = RelationModel(found.encoder, len(facts["relations"]), facts["head"])
+        task_checkpoints.fill(model, found.head, source)
+        return cls(model, found.wordpiece, facts["relations"], facts["marking"], facts["length"])
+
+    def save(self, folder: str | Path, texts: dict[str, str]) -> None:
+        """Writes a folder that `from_pretrained` opens. texts: further files by name."""
+        facts = {"relations": self.relations, "head": self.model.head, "marking": self.marking, "length": self.length}
+        task_checkpoints.save(folder, TASK, self.model, facts, self.wordpiece, texts)
 
     @torch.no_grad()
     def predict(self, examples: Sequence[Example], batch_size: int = 64) -> list[str]:

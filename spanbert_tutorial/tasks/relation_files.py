@@ -52,12 +52,16 @@ def negative_of(examples: Sequence[Example]) -> str:
     return OTHER if any(example.relation == OTHER for example in examples) else NO_RELATION
 
 
-def read(path: str | Path) -> list[Example]:
-    """The examples of a file in TACRED's or SemEval's layout, told apart by `.json` and `.txt`.
+def read(*paths: str | Path) -> list[Example]:
+    """The examples of files in TACRED's or SemEval's layout, told apart by `.json` and `.txt`.
 
-    Raises InputError naming the example or the line, and the reason.
+    Raises InputError naming the file, the example or the line, and the reason.
     """
-    path = Path(path)
+    return [example for path in paths for example in read_one(Path(path))]
+
+
+def read_one(path: Path) -> list[Example]:
+    """The examples of one file."""
     packing = path.suffix if path.suffix in OPENERS else ""
     form = Path(path.stem).suffix if packing else path.suffix
     if form not in (".json", ".txt"):
