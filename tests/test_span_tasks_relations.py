@@ -16,7 +16,7 @@ from spanbert_tutorial.wordpiece import WordPiece
 
 REAL = Path(os.environ.get("SPANBERT_TUTORIAL_REAL_DATA", "unset"))
 LABELS = ["Cause-Effect(e1,e2)", "Cause-Effect(e2,e1)", "Other"]
-STATED = {"train": 5991, "validation": 825, "test": 1184}
+STATED = {"train": 6025, "validation": 780, "test": 1195}
 
 
 def made(count: int, seed: int = 0) -> list[Example]:
@@ -77,4 +77,4 @@ def test_the_parts_of_the_real_file():
             "Instrument-Agency", "Member-Collection", "Message-Topic", "Product-Producer")
           for order in ("e1,e2", "e2,e1")), "Other"}
     found = {name: row["f1"] for name, row in experiment.controls(parts).items()}
-    assert found["most frequent relation"] < 5 < found["words of the names"] < 60
+    assert found["most frequent relation"] < 5 < found["words of the names"] < 60 < found["all words"] < 75
