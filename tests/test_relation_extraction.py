@@ -452,6 +452,17 @@ def test_the_shipped_examples_come_out_again(shipped):
     assert len(made) > 200 and shipped["train"][: len(made)] == made
 
 
+def test_what_is_written_is_read_again(tmp_path, monkeypatch, shipped):
+    some = list(islice(almanac.generate(), 120))
+    monkeypatch.setattr(almanac.documents, "generate", lambda: iter(some))
+    relations.write(tmp_path, training_documents=50)
+    first = [document for document in some if document.split == "train"][:50]
+    parts = {"train": first} | {part: [one for one in some if one.split == part] for part in ("validation", "test")}
+    for part, documents in parts.items():
+        made = [example for document in documents for example in relations.examples(document)]
+        assert made and read(tmp_path / f"relations-{part}.json.xz") == made == shipped[part][: len(made)]
+
+
 def test_an_example_is_what_the_sentence_tells():
     world = World(almanac.documents.SEED)
     facts, told, untold = world.facts, 0, 0
