@@ -1,9 +1,10 @@
-# make book · make test · make older · make serve · make notebooks · make address · make colab-check · make clean
+# make book · make test · make fuzz · make older · make serve · make notebooks · make address · make colab-check · make clean
 # The first of them makes .venv and installs everything into it; after that only older needs the network, once.
 
 PYTHON ?= python3
 WORKERS ?= 2
 PORT ?= 8000
+FUZZ ?= 1500
 
 VENV := .venv
 PY := $(VENV)/bin/python
@@ -17,7 +18,7 @@ PAGES := _build/html
 
 OLDER := _build/transformers-5.15.0
 
-.PHONY: help book html style test older serve notebooks address colab-check clean
+.PHONY: help book html style test fuzz older serve notebooks address colab-check clean
 .NOTPARALLEL:
 
 help:
@@ -53,6 +54,13 @@ style: $(STAMP)
 test: style html
 	@echo "Running the tests and every cell of the book, $(WORKERS) at a time ..."
 	@$(PY) -m pytest --nbval tests book -n $(WORKERS) --dist loadfile --quiet
+
+# Hostile inputs, FUZZ for each door; the counts go to data/results/fuzz.json.
+fuzz: $(STAMP)
+	@echo "Trying $(FUZZ) inputs at each door, $(WORKERS) doors at a time ..."
+	@rm -rf _build/fuzz
+	@SPANBERT_TUTORIAL_FUZZ=$(FUZZ) $(PY) -m pytest tests/test_fuzz_*.py -n $(WORKERS) --dist loadfile --quiet; \
+	  status=$$?; $(PY) tests/fuzz.py && exit $$status
 
 # What reads checkpoints once more, with the transformers of Colab: it still has functions that the newest lacks.
 older: $(STAMP)

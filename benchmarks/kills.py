@@ -25,7 +25,7 @@ PROGRAM = "import sys; from spanbert_tutorial.engine import snapshots; snapshots
 # seconds after the start, a snapshot, the last snapshot, the first file of the checkpoint
 LATEST = {"any": 4.0, "a snapshot": 0.3, "the end": 0.5, "the checkpoint": 0.01}
 # what a broken write leaves
-WRITTEN = ("hunted.training/snapshots/*.part", "hunted.training/.text.*.part", ".hunted.*.part")
+WRITTEN = ("hunted.training/snapshots/*.part", "hunted.training/.spanbert-*.part", ".spanbert-*.part")
 RUN = ["pretrain", "--length", "32", "--batch-size", "4", "--objective", "span+sbo"]
 
 
@@ -80,7 +80,7 @@ def kill_once(text: Path, output: Path, rng: random.Random, moment: str, steps: 
 
 def begun(output: Path, halves: set[tuple[Path, int]]) -> bool:
     """Whether a checkpoint is half written, other than those that earlier kills left."""
-    return any(path.name.startswith(f".{output.name}.") for path, _ in unfinished(output) - halves)
+    return any(path.parent == output.parent for path, _ in unfinished(output) - halves)
 
 
 def state_of(output: Path) -> Path:

@@ -8,10 +8,10 @@ import io
 import sys
 import warnings
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
-from spanbert_tutorial.commands import almanac, experiment, pretrain, squad, tasks
-from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.commands import almanac, experiment, limits, pretrain, squad, tasks
+from spanbert_tutorial.errors import InputError, one_line
 
 
 class Command(NamedTuple):
@@ -37,11 +37,18 @@ COMMANDS = {
 }  # fmt: skip
 
 
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong with the options as everything here does, in one sentence."""
+
+    def error(self, message: str) -> NoReturn:
+        raise InputError(f"{message}: see {self.prog.removeprefix('python -m ')} --help.")
+
+
 def parser() -> argparse.ArgumentParser:
     """Options of all commands."""
     purpose = "Pre-train BERT and SpanBERT, fine-tune them, answer questions; make the data and results of the book."
-    top = argparse.ArgumentParser(prog="python -m spanbert_tutorial", description=purpose,
-                                  epilog="COMMAND --help lists the options of a command.")
+    top = Parser(prog="python -m spanbert_tutorial", description=purpose,
+                 epilog="COMMAND --help lists the options of a command.")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, command in COMMANDS.items():
         description = f"{command.help[0].upper()}{command.help[1:]}."
@@ -54,11 +61,23 @@ def main(arguments: list[str] | None = None) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):  # an answer may hold letters that an old terminal lacks
         sys.stdout.reconfigure(errors="backslashreplace")
     warnings.showwarning = lambda message, *_, **__: print(f"warning: {message}", file=sys.stderr)
-    options = parser().parse_args(arguments)
     try:
+        options = parser().parse_args(arguments)
+        limits.check(vars(options))
         COMMANDS[options.command].run(options)
+        sys.stdout.flush()  # here, where it can still be said that nobody reads it, or that there is no room
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:  # of a place that nothing above thought of
+        told = f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}"
+        print(f"error: {one_line(told)}: see to that file or folder, or give another.", file=sys.stderr)
+        return 2
+    except (MemoryError, RuntimeError) as error:  # torch tells it by its own kinds of the second
+        if "memory" not in f"{type(error).__name__} {error}".lower():
+            raise
+        print("error: the memory does not suffice: give a smaller --batch-size or --length, or a smaller model.",
+              file=sys.stderr)
         return 2
     except FloatingPointError as error:
         print(f"error: {error} Start anew, with another --output.", file=sys.stderr)

@@ -17,6 +17,7 @@ from torch.nn import functional
 from spanbert_tutorial.config import PRESETS, EncoderConfig
 from spanbert_tutorial.engine.weights import (
     check_weights,
+    check_widths,
     checkpoint_folder,
     from_huggingface_names,
     read_config,
@@ -148,8 +149,8 @@ class BertEncoder(nn.Module):
     @classmethod
     def from_huggingface(cls, model_or_path: nn.Module | str | Path) -> Self:
         """An encoder with the weights of a transformers model of this kind, of a folder (`config.json` beside
-        `model.safetensors` or `pytorch_model.bin`) or of a hub name, in float32 or better, in `.eval()`. A warning
-        names the heads left out. A missing, unknown or wrongly shaped weight raises InputError."""
+        `model.safetensors` or `pytorch_model.bin`) or of a hub name, in float32 (a model of float64 keeps that), in
+        `.eval()`. A warning names the heads left out. A missing, unknown or wrongly shaped weight raises InputError."""
         encoder, _, left_out, source = cls.read(model_or_path)
         if left_out:
             warnings.warn(f"Only the encoder was loaded; left out of {source}: {', '.join(left_out)}.", stacklevel=2)
@@ -175,7 +176,9 @@ class BertEncoder(nn.Module):
         if isinstance(model_or_path, nn.Module):
             return model_or_path.config.to_dict(), model_or_path.state_dict(), "the model"
         folder = checkpoint_folder(model_or_path)
-        return read_config(folder), read_weights(folder), str(folder)
+        config, state = read_config(folder), read_weights(folder)
+        check_widths(cls.config_class.from_dict(config).widths, state, folder)
+        return config, state, str(folder)
 
     def to_huggingface(self) -> nn.Module:
         """The same model in `transformers`, without pooler: same numbers, same float type, in `.eval()` mode."""

@@ -13,11 +13,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.errors import InputError, is_whole, shown
 from spanbert_tutorial.inputs import NO_TARGET
-from spanbert_tutorial.masking import MaskedBlocks
+from spanbert_tutorial.masking import MaskedBlocks, booleans, check_lengths, whole_numbers
 from spanbert_tutorial.second_task import SecondTask
 from spanbert_tutorial.span_masking import spans_of
+
+MOST_TARGETS = 100_000  # of a span; each has its column
 
 
 @dataclass(frozen=True)
@@ -45,10 +47,13 @@ def boundary_targets(
 
     selected: bool [B,n]; ids: int [B,n], the original ids, also where the input keeps or replaces the token;
     lengths: int [B], real lengths. A span that touches its block's first or last token gives no row.
-    Raises InputError for shapes that do not fit together, lengths beyond n, or max_targets below 1.
+    Raises InputError for shapes that do not fit together, arrays that hold something else, lengths beyond n, or a
+    max_targets that is no whole number from 1 to MOST_TARGETS.
     """
-    selected, ids, lengths = np.asarray(selected, dtype=bool), np.asarray(ids), np.asarray(lengths)
-    _check(selected, ids, lengths, max_targets)
+    selected = booleans("selected", selected, "a token is chosen")
+    ids, lengths = whole_numbers("ids", ids), whole_numbers("lengths", lengths)
+    _check(selected, ids, lengths)
+    max_targets = checked_max_targets(max_targets)
     n = selected.shape[1]
     # blocks one after the other, a free place behind each, so that no run crosses into the next block
     real = np.pad(selected & (np.arange(n) < lengths[:, None]), ((0, 0), (0, 1)))  # [B, n + 1]
@@ -63,16 +68,21 @@ def boundary_targets(
     return BoundaryTargets(*(torch.from_numpy(part.astype(np.int64)) for part in (batch, pairs, targets)))
 
 
-def _check(selected: np.ndarray, ids: np.ndarray, lengths: np.ndarray, max_targets: int) -> None:
+def _check(selected: np.ndarray, ids: np.ndarray, lengths: np.ndarray) -> None:
     if selected.ndim != 2 or ids.shape != selected.shape or lengths.shape != selected.shape[:1]:
         raise InputError(
             f"selected has shape {selected.shape}, ids {ids.shape} and lengths {lengths.shape}: "
             "give [B,n], [B,n] and [B]."
         )
-    if ((lengths < 0) | (lengths > selected.shape[1])).any():
-        raise InputError(f"lengths {lengths.tolist()} must lie between 0 and {selected.shape[1]}.")
-    if max_targets < 1:
-        raise InputError(f"max_targets is {max_targets}: give a whole number of at least 1, such as 15.")
+    check_lengths(lengths, selected.shape[1])
+
+
+def checked_max_targets(max_targets: int) -> int:
+    """The number. Raises InputError unless it is a whole one from 1 to MOST_TARGETS."""
+    if not is_whole(max_targets) or not 1 <= max_targets <= MOST_TARGETS:
+        raise InputError(f"max_targets is {shown(max_targets)}: give a whole number of at least 1, such as 15, and at "
+                         f"most {MOST_TARGETS:,}.")
+    return int(max_targets)
 
 
 class SpanBoundaryObjective(nn.Module):
@@ -96,7 +106,7 @@ class SpanBoundaryObjective(nn.Module):
                 f"the embedding weight has shape {tuple(embedding_weight.shape)}: "
                 f"its second size must be hidden_size {hidden_size}."
             )
-        self.positions = nn.Embedding(max_targets, position_dim)
+        self.positions = nn.Embedding(checked_max_targets(max_targets), position_dim)
         self.linear1 = nn.Linear(2 * hidden_size + position_dim, hidden_size)
         self.norm1 = nn.LayerNorm(hidden_size, eps=1e-12)
         self.linear2 = nn.Linear(hidden_size, hidden_size)

@@ -6,7 +6,7 @@
 """
 
 import json
-import tempfile
+import os
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -17,8 +17,9 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from spanbert_tutorial.bert import BertEncoder, EncoderConfig, set_dropout
-from spanbert_tutorial.engine.files import whole_folder
+from spanbert_tutorial.engine.files import try_place, whole_folder
 from spanbert_tutorial.engine.weights import (
+    check_widths,
     checkpoint_folder,
     from_huggingface_names,
     read_config,
@@ -55,21 +56,27 @@ def rename(state: Mapping[str, Tensor], pairs: list[tuple[str, str]]) -> dict[st
 
 
 def model_state(model: PretrainingModel) -> dict[str, Tensor]:
-    """All weights of a model under transformers' names."""
-    state = {name: w.detach().cpu().contiguous() for name, w in model.state_dict().items() if not name.endswith(TIED)}
+    """All weights of a model under transformers' names, ready to be stored."""
+    return {name: weight.detach().cpu().contiguous() for name, weight in checkpoint_names(model).items()}
+
+
+def checkpoint_names(model: PretrainingModel) -> dict[str, Tensor]:
+    """All weights of a model under transformers' names, where they are."""
+    state = {name: weight for name, weight in model.state_dict().items() if not name.endswith(TIED)}
     encoder = rename(state, [("encoder.", "")])
     return to_huggingface_names(encoder, prefix="bert.") | rename(state, head_names(model))
 
 
 def check_output(folder: str | Path) -> Path:
-    """The folder to write to, before hours of work. Raises InputError if it exists already or cannot be made."""
+    """The place to write to, before hours of work. Raises InputError if it exists already or cannot be made; makes
+    nothing."""
+    if not str(folder).strip():
+        raise InputError("the output has no name: give one by --output.")
     folder = Path(folder)
-    if folder.exists() or folder.is_symlink():
+    if os.path.lexists(folder):
         raise InputError(f"the output {folder} exists already: give another --output, or remove it first.")
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent):
-            pass
+        try_place(folder)
     except OSError as error:
         raise InputError(f"the output {folder} cannot be written ({error.strerror}): give another --output.") from None
     return folder
@@ -106,8 +113,9 @@ def write_folder(
     texts: Mapping[str, str],
 ) -> None:
     """A folder of `transformers`, whole or not at all. architecture: its class there; facts: further entries of
-    config.json. Raises InputError if the folder exists, NoRoom if it cannot be written."""
+    config.json. Raises InputError if the folder exists or a weight is no number, NoRoom if it cannot be written."""
     folder = check_output(folder)
+    check_finite(state)
     settings = {"model_type": "bert", "architectures": [architecture], "hidden_act": "gelu", **asdict(config), **facts}
     settings["dtype"] = "float32"  # to compute in, whatever the weights are stored in; transformers reads it
     try:
@@ -116,9 +124,17 @@ def write_folder(
             save_file(dict(state), made / "model.safetensors", metadata={"format": "pt"})
             wordpiece.save(made)
             for name, text in texts.items():
-                (made / name).write_text(text, encoding="utf-8")
+                (made / name).write_text(text, encoding="utf-8", errors="backslashreplace")  # names of files
     except (OSError, SafetensorError) as error:
         raise NoRoom(f"the checkpoint {folder} cannot be written ({error}): make room and try again.") from error
+
+
+def check_finite(state: Mapping[str, Tensor]) -> None:
+    """Raises InputError naming the first weight that is infinite or no number."""
+    for name, weight in state.items():
+        if not weight.isfinite().all():
+            raise InputError(f"the weight {name} is too large for {str(weight.dtype).removeprefix('torch.')}, or no "
+                             "number, so nothing is saved: lower the learning rate, or do without half precision.")
 
 
 def load_checkpoint(folder: str | Path) -> tuple[PretrainingModel, WordPiece]:
@@ -132,9 +148,12 @@ def load_checkpoint(folder: str | Path) -> tuple[PretrainingModel, WordPiece]:
     ours = settings.get("spanbert_tutorial")
     if not isinstance(ours, dict) or "objective" not in ours:
         raise InputError(f"{folder} has no heads of this project: open it with BertEncoder.from_huggingface instead.")
-    model = PretrainingModel(EncoderConfig.from_dict(settings), Objective.named(ours["objective"]))
+    config, objective = EncoderConfig.from_dict(settings), Objective.named(ours["objective"])
     weights = read_weights(folder)
-    check_names_and_shapes(folder, weights, model_state(model))
+    check_widths(config.widths, weights, folder)
+    with torch.device("meta"):  # no memory: sizes that do not fit the weights are refused before they are built
+        check_names_and_shapes(folder, weights, checkpoint_names(PretrainingModel(config, objective)))
+    model = PretrainingModel(config, objective)
     encoder, others = from_huggingface_names(weights)
     state = {f"encoder.{name}": weight for name, weight in encoder.items()}
     state |= rename(others, [(there, here) for here, there in head_names(model)])
@@ -167,7 +186,7 @@ def read_vocabulary(source: str | Path) -> WordPiece:
         return wordpiece
     capital = any(piece != piece.lower() for piece in wordpiece.pieces if not piece.startswith("["))
     told = read_config(settings.parent, settings.name) if settings.is_file() else {}
-    lowercase = not capital if told.get("do_lower_case") is None else bool(told["do_lower_case"])
+    lowercase = not capital if told.get("do_lower_case") is None else told["do_lower_case"]
     return WordPiece.from_file(file, lowercase, told.get("strip_accents"))
 
 
@@ -213,6 +232,6 @@ def check_names_and_shapes(folder: Path, found: Mapping[str, Tensor], wanted: Ma
         if name in found and found[name].shape != wanted[name].shape
     ]
     if wrong:
-        more = f", and {len(wrong) - 3} more" if len(wrong) > 3 else ""
-        reasons = ", ".join(wrong[:3])
+        more = f", and {len(wrong) - 2} more" if len(wrong) > 2 else ""
+        reasons = ", ".join(wrong[:2])
         raise InputError(f"the weights of {folder} do not fit its config ({reasons}{more}): copy the checkpoint again.")

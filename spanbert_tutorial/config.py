@@ -6,11 +6,12 @@ from dataclasses import dataclass, fields
 from typing import ClassVar, Self
 
 from spanbert_tutorial.engine.weights import BERT, Layout, encoder_settings
-from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.errors import InputError, is_number, shown
 
 # Layers, width, heads. BERT §3 gives base and large; the small ones keep 64 numbers per head, as BERT does.
 PRESETS = {"tiny": (2, 128, 2), "mini": (4, 256, 4), "small": (4, 512, 8), "base": (12, 768, 12),
            "large": (24, 1024, 16)}
+MOST_LAYERS = 1_000  # more than anybody has trained; a wild number would build layers for hours
 
 
 @dataclass(frozen=True)
@@ -37,9 +38,14 @@ class EncoderConfig:
         for field in fields(self):
             value, least = getattr(self, field.name), 0 if field.name == "pad_token_id" else 1
             if field.type is int and (type(value) is not int or value < least):
-                raise InputError(f"{field.name} is {value!r}: give a whole number of at least {least}.")
-            if field.type is float and not (isinstance(value, int | float) and 0 <= value < 1):
-                raise InputError(f"{field.name} is {value!r}: give a number from 0 up to, not including, 1.")
+                raise InputError(f"{field.name} is {shown(value)}: give a whole number of at least {least}.")
+            if field.type is float and not (is_number(value) and 0 <= value < 1):
+                raise InputError(f"{field.name} is {shown(value)}: give a number from 0 up to, not including, 1.")
+        if self.num_hidden_layers > MOST_LAYERS:
+            raise InputError(f"num_hidden_layers is {shown(self.num_hidden_layers)}: give at most {MOST_LAYERS:,}.")
+        if self.pad_token_id >= self.vocab_size:
+            raise InputError(f"pad_token_id {shown(self.pad_token_id)} is no id of {self.vocab_size:,} pieces: give "
+                             "a smaller one.")
         if self.hidden_size % self.num_attention_heads:
             raise InputError(f"hidden_size {self.hidden_size} cannot be shared evenly among "
                              f"{self.num_attention_heads} heads: make num_attention_heads a divisor of it.")
@@ -49,11 +55,18 @@ class EncoderConfig:
         """Tokens of the longest input. A relative may need some rows of the position table for something else."""
         return self.max_position_embeddings
 
+    @property
+    def widths(self) -> dict[str, int]:
+        """The sizes that a checkpoint's weights show in their shapes, by name."""
+        others = ("num_hidden_layers", "num_attention_heads", "pad_token_id")
+        return {field.name: getattr(self, field.name) for field in fields(self)
+                if field.type is int and field.name not in others}
+
     @classmethod
     def preset(cls, name: str, **changes: float) -> Self:
         """One of the named sizes of PRESETS (feed-forward width 4H), with `changes` to any field."""
-        if name not in PRESETS:
-            raise InputError(f"there is no size {name!r}: choose one of {', '.join(PRESETS)}.")
+        if not isinstance(name, str) or name not in PRESETS:
+            raise InputError(f"there is no size {shown(name)}: choose one of {', '.join(PRESETS)}.")
         layers, width, heads = PRESETS[name]
         cls._refuse_unknown(changes)
         sizes = {"num_hidden_layers": layers, "hidden_size": width, "num_attention_heads": heads}

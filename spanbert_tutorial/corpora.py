@@ -7,7 +7,6 @@ name such as `Salesforce/wikitext:wikitext-103-raw-v1` that is no path is read f
 
 import gc
 import gzip
-import json
 import lzma
 import re
 import shutil
@@ -22,7 +21,7 @@ from typing import IO
 
 import numpy as np
 
-from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.errors import InputError, check_text, parse_json, regular_file
 
 Document = list[str]
 
@@ -31,6 +30,7 @@ Document = list[str]
 HUB_SET = re.compile(r"([\w.-]+/[\w.-]+)(?::([\w.-]+))?")
 SENTENCE_END = re.compile(r"""([.!?]["')\]”’]*)\s+(?=["'(\[“‘]?[A-Z0-9])""")
 OPENERS = {"": open, ".xz": lzma.open, ".gz": gzip.open}
+BROKEN_PACKING = (lzma.LZMAError, gzip.BadGzipFile, zlib.error, EOFError)
 FORMS = (".txt", ".jsonl")
 
 
@@ -49,9 +49,13 @@ def form_and_packing(path: Path) -> tuple[str, str]:
 def corpus_files(path: str | Path) -> list[Path]:
     """The readable files at a path, in the order of their names. Raises InputError when there is none."""
     path = Path(path)
-    if not path.exists():
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
         raise InputError(f"the corpus {path} does not exist: give a .txt or .jsonl file (also .xz, .gz), a folder, or "
-                         "OWNER/NAME of the Hugging Face hub.")
+                         "OWNER/NAME of the Hugging Face hub.") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"the corpus {path} cannot be read ({error}): give another, or mend that.") from None
     files = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
     files = [file for file in files if form_and_packing(file)[0]]
     if not files:
@@ -78,14 +82,21 @@ def jsonl_documents(lines: Iterable[str], path: Path, leave_out: Collection[str]
         if not line.strip():
             continue
         try:
-            document = json.loads(line)
+            document = parse_json(line)
             text = document["text"]
-            text.encode()  # JSON can spell half a character (\ud83d alone), which no vocabulary can read
-        except (ValueError, KeyError, TypeError, AttributeError):
+            check_text("it", text)  # JSON can spell half a character (\ud83d alone), which no vocabulary can read
+        except (ValueError, KeyError, TypeError):
             wrong = f'{path}, line {number}: not a JSON object with a string under "text"; mend that line.'
             raise InputError(wrong) from None
-        if document.get("title") not in leave_out:
+        if not left_out(document.get("title"), leave_out, f"{path}, line {number}"):
             yield text
+
+
+def left_out(title: object, leave_out: Collection[str], where: str) -> bool:
+    """Whether a document is to be left out. Raises InputError for a title that is no text: it might be one of them."""
+    if leave_out and not isinstance(title, str | None):
+        raise InputError(f"{where}: the title is no string, so it cannot be compared with those to leave out; mend it.")
+    return isinstance(title, str | None) and title in leave_out
 
 
 def read_file(path: Path, leave_out: Collection[str] = ()) -> Iterator[str]:
@@ -93,15 +104,24 @@ def read_file(path: Path, leave_out: Collection[str] = ()) -> Iterator[str]:
     form, packing = form_and_packing(path)
     opener: Callable[..., IO[str]] = OPENERS[packing]
     try:
-        with opener(path, "rt", encoding="utf-8-sig") as lines:  # -sig: some editors put a mark in front
+        with opener(regular_file(path), "rt", encoding="utf-8-sig") as lines:  # -sig: some editors put a mark in front
             yield from text_documents(lines) if form == ".txt" else jsonl_documents(lines, path, leave_out)
     except UnicodeDecodeError:
-        place = first_bad_byte(opener(path, "rb"))
-        raise InputError(f"{path} is not UTF-8 at byte {place:,}: convert it to UTF-8.") from None
-    except (lzma.LZMAError, gzip.BadGzipFile, zlib.error, EOFError):
+        raise InputError(not_utf8(path, opener)) from None
+    except BROKEN_PACKING:
         raise InputError(f"{path} is not a whole {packing} file: pack or copy it again.") from None
     except PermissionError:
         raise InputError(f"{path} may not be read: change its permissions.") from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}): copy it to another place, or mend that.") from None
+
+
+def not_utf8(path: Path, opener: Callable[..., IO[bytes]]) -> str:
+    """What to say of a file in which there is a byte that is not UTF-8; a packed one may also break off after it."""
+    try:
+        return f"{path} is not UTF-8 at byte {first_bad_byte(opener(path, 'rb')):,}: convert it to UTF-8."
+    except BROKEN_PACKING:
+        return f"{path} is not a whole {path.suffix} file: pack or copy it again."
 
 
 def first_bad_byte(file: IO[bytes]) -> int:
@@ -158,7 +178,7 @@ def hub_texts(name: str, configuration: str | None, leave_out: Collection[str] =
     while (row := next_row(rows, name)) is not None:
         if not isinstance(row.get("text"), str):
             raise InputError(f"the set {name} has no column of strings called text: save it as a .jsonl that has one.")
-        if row.get("title") not in leave_out:
+        if not left_out(row.get("title"), leave_out, f"the set {name}"):
             yield row["text"]
 
 

@@ -1,12 +1,99 @@
-"""The exception for bad input, and its one special kind, used by every room of the house."""
+"""The exception for bad input, its one special kind, and what many rooms check alike."""
+
+import errno
+import json
+import math
+import os
+import re
+import stat
+from numbers import Real
+from pathlib import Path
+
+LONGEST = 300  # characters of a message, unless it lists what we wrote ourselves, such as names of weights
+VALUE, SHOWN = 100, 60  # in a longer message a value of more characters than the first is cut to the second
 
 
 class InputError(ValueError):
     """Bad input, said in one sentence that names the value or file and how to fix it.
 
-    The command line prints the sentence and exits with code 2.
+    The command line prints the sentence and exits with code 2. `str` of it is one short line, whatever the value was:
+    long values lose their middle, and what a terminal would not show is written as its code.
     """
+
+    def __str__(self) -> str:
+        return one_line(super().__str__())
 
 
 class NoRoom(InputError):
     """Something cannot be written, for lack of room or of the right to; what was kept before is whole."""
+
+
+def one_line(message: str) -> str:
+    """The message as one printable line, shortened where it is too long to be read."""
+    line = "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in message)
+    if len(line) > LONGEST:
+        line = re.sub(rf"\S{{{VALUE + 1},}}", lambda found: without_middle(found[0], SHOWN), line)
+    return without_middle(line, LONGEST) if len(line) > 2 * LONGEST else line
+
+
+def without_middle(text: str, most: int) -> str:
+    """The text with `most` characters, its beginning and its end, where it has more."""
+    if len(text) <= most:
+        return text
+    end = (most - 1) // 2
+    return f"{text[: most - 1 - end]}…{text[-end:]}"
+
+
+# --- what many rooms check alike ------------------------------------------------------------------------------------
+
+
+def is_number(value: object) -> bool:
+    """Whether a value is a real number that floats reach: not NaN, nor True or False, which Python takes as 1 and 0."""
+    try:
+        return isinstance(value, Real) and not isinstance(value, bool) and not math.isnan(value)
+    except OverflowError:  # a whole number such as 10**400
+        return False
+
+
+def is_whole(value: object) -> bool:
+    """Whether a value is a whole number, such as 3 or 3.0."""
+    return is_number(value) and value % 1 == 0
+
+
+def check_text(what: str, *texts: str) -> None:
+    """Raises InputError for what is no text, and for half a character (a lone surrogate), which no file can hold."""
+    for text in texts:
+        if not isinstance(text, str):
+            raise InputError(f"{what} is {shown(text)}: give text.")
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            half = f"U+{ord(text[error.start]):04X}"
+            raise InputError(f"{what} holds half a character ({half}): mend its encoding.") from None
+
+
+def parse_json(text: str, **how: object) -> object:
+    """The content of JSON. how: for `json.loads`. Raises ValueError for what is none, or is nested too deeply."""
+    try:
+        return json.loads(text, **how)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def shown(value: object) -> str:
+    """A value as a message shows it; by its kind where it is nested too deeply, or a number of too many digits."""
+    try:
+        return repr(value)
+    except (RecursionError, ValueError):
+        return f"a value of the kind {type(value).__name__}"
+
+
+def regular_file(path: str | Path) -> Path:
+    """The path, once it is known for a file that has an end: opening a pipe would wait for ever, and a device may have
+    no end. Raises OSError for anything else, and where there is nothing."""
+    kind = os.stat(path).st_mode
+    if stat.S_ISDIR(kind):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if not stat.S_ISREG(kind):
+        raise OSError(errno.EINVAL, "it is a pipe or a device, not a file", str(path))
+    return Path(path)

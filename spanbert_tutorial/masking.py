@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.errors import InputError, is_number, is_whole, shown
 
 SHARES = 0.8, 0.1  # of [MASK] and of random tokens; the rest, 0.1, keeps the original token
 
@@ -48,8 +48,8 @@ class MaskingScheme:
     mask_ratio: float = 0.15
 
     def __post_init__(self) -> None:
-        if not 0 <= self.mask_ratio <= 1:
-            raise InputError(f"mask_ratio is {self.mask_ratio}, but a share lies between 0 and 1: try 0.15.")
+        if not is_number(self.mask_ratio) or not 0 <= self.mask_ratio <= 1:
+            raise InputError(f"mask_ratio is {shown(self.mask_ratio)}, but a share lies between 0 and 1: try 0.15.")
 
     def budget(self, pieces: int) -> int:
         """⌈mask_ratio · pieces⌉, an int.
@@ -71,19 +71,16 @@ class MaskingScheme:
         """`select` for each row. Padding is never chosen.
 
         word_starts: bool [B,n]; lengths: int [B], real lengths. Returns bool [B,n].
-        Raises InputError when the shapes do not fit together, or for numbers (token ids) in place of booleans.
+        Raises InputError when the shapes do not fit together, for numbers (token ids) in place of booleans, and for
+        lengths that are not whole.
         """
-        word_starts, lengths = np.asarray(word_starts), np.asarray(lengths)
+        word_starts = booleans("word_starts", word_starts, "a piece begins a word")
+        lengths = whole_numbers("lengths", lengths)
         if word_starts.ndim != 2 or lengths.shape != word_starts.shape[:1]:
             raise InputError(
                 f"word_starts has shape {word_starts.shape} and lengths {lengths.shape}: give [B,n] and [B]."
             )
-        if word_starts.dtype != bool and word_starts.size:
-            raise InputError(
-                f"word_starts holds numbers of {word_starts.dtype}: pass True where a piece begins a word, else False."
-            )
-        if ((lengths < 0) | (lengths > word_starts.shape[1])).any():
-            raise InputError(f"lengths {lengths.tolist()} must lie between 0 and {word_starts.shape[1]}.")
+        check_lengths(lengths, word_starts.shape[1])
         return self.select_rows(word_starts, lengths, rng)
 
     def select_blocks(self, blocks: Blocks, rng: np.random.Generator) -> np.ndarray:
@@ -130,13 +127,44 @@ class WholeWordMasking(MaskingScheme):
 
 def checked_word_starts(word_starts: np.ndarray) -> np.ndarray:
     """The block as a bool [n] array. Raises InputError for another shape, or for numbers (token ids)."""
-    block = np.asarray(word_starts)
-    if block.ndim != 1 or (block.dtype != bool and block.size):
+    block = booleans("word_starts", word_starts, "a piece begins a word")
+    if block.ndim != 1:
         raise InputError(
-            f"word_starts must be one block of booleans, got shape {block.shape} of {block.dtype}: "
+            f"word_starts must be one block of booleans, got shape {block.shape}: "
             "pass True where a piece begins a word, or use select_batch for several blocks."
         )
-    return block.astype(bool)
+    return block
+
+
+def booleans(name: str, values: object, true: str) -> np.ndarray:
+    """The values as an array of True and False. true: where it holds True. Raises InputError for others, such as token
+    ids by mistake."""
+    found = array_of(name, values)
+    if found.dtype != bool and found.size:
+        raise InputError(f"{name} must be booleans, got values of {found.dtype}: pass True where {true}, else False.")
+    return found.astype(bool, copy=False)
+
+
+def whole_numbers(name: str, values: object) -> np.ndarray:
+    """The values as an array of whole numbers. Raises InputError for others."""
+    found = array_of(name, values)
+    if found.dtype.kind not in "iu" and found.size:
+        raise InputError(f"{name} holds values of {found.dtype}: give whole numbers.")
+    return found if found.dtype.kind in "iu" else found.astype(np.int64)
+
+
+def array_of(name: str, values: object) -> np.ndarray:
+    """The values as an array. Raises InputError where they have no common shape."""
+    try:
+        return np.asarray(values)
+    except (ValueError, TypeError) as error:
+        raise InputError(f"{name} is no array of one shape ({error}): give rows of equal length.") from None
+
+
+def check_lengths(lengths: np.ndarray, n: int) -> None:
+    """Raises InputError for a length that is not between 0 and n."""
+    if ((lengths < 0) | (lengths > n)).any():
+        raise InputError(f"lengths {lengths.tolist()} must lie between 0 and {n}.")
 
 
 def word_sizes(word_starts: np.ndarray) -> np.ndarray:
@@ -164,9 +192,11 @@ def corrupt(
     rows. In a unit replaced by random tokens each token has its own draw, which may equal the original.
     shares: of [MASK] and of random tokens, for those who try others than 80/10/10 (BERT appendix C.2).
     Returns a new array of the same dtype.
-    Raises InputError for an unknown unit, shapes that differ, empty `random_ids`, or shares beyond 1.
+    Raises InputError for an unknown unit, shapes that differ, empty `random_ids`, shares beyond 1, and arrays that hold
+    something else.
     """
-    ids, selected, random_ids = np.asarray(ids), np.asarray(selected, dtype=bool), np.asarray(random_ids)
+    ids, random_ids = whole_numbers("ids", ids), whole_numbers("random_ids", random_ids)
+    selected = booleans("selected", selected, "a token is chosen")
     if unit not in ("span", "token"):
         raise InputError(f'unit is "{unit}": use "span" or "token".')
     if ids.shape != selected.shape:
@@ -175,9 +205,9 @@ def corrupt(
         raise InputError(
             f"random_ids has shape {random_ids.shape}: give a flat array of token ids, not empty."
         )
-    mask_share, random_share = shares
-    if min(mask_share, random_share) < 0 or mask_share + random_share > 1 + 1e-9:  # 1e-9: rounding
-        raise InputError(f"shares are {shares}: give those of [MASK] and of random tokens, together at most 1.")
+    if not is_whole(mask_id) or not np.iinfo(ids.dtype).min <= mask_id <= np.iinfo(ids.dtype).max:
+        raise InputError(f"mask_id is {shown(mask_id)}: give a token id that fits {ids.dtype}.")
+    mask_share, random_share = checked_shares(shares)
     first_of_unit = selected.copy()
     if unit == "span":
         first_of_unit[..., 1:] &= ~selected[..., :-1]
@@ -190,3 +220,15 @@ def corrupt(
     corrupted[masked] = mask_id
     corrupted[replaced] = random_ids[rng.integers(len(random_ids), size=len(replaced))]
     return corrupted.reshape(ids.shape)
+
+
+def checked_shares(shares: tuple[float, float]) -> tuple[float, float]:
+    """The two shares. Raises InputError unless they are two numbers from 0 on, together at most 1."""
+    try:
+        mask_share, random_share = shares
+    except (TypeError, ValueError):
+        mask_share = random_share = None
+    if not (is_number(mask_share) and is_number(random_share)
+            and min(mask_share, random_share) >= 0 and mask_share + random_share <= 1 + 1e-9):  # 1e-9: rounding
+        raise InputError(f"shares are {shown(shares)}: give those of [MASK] and of random tokens, together at most 1.")
+    return mask_share, random_share

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from spanbert_tutorial.boundary import Boundary
-from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.errors import InputError, shown
 from spanbert_tutorial.masking import SHARES, MaskingScheme, TokenMasking, WholeWordMasking
 from spanbert_tutorial.second_task import SecondTask
 from spanbert_tutorial.sentence_pairs import NextSentence, SentenceOrder
@@ -29,8 +29,9 @@ class Objective:
     @classmethod
     def named(cls, name: str) -> Self:
         """A row of `OBJECTIVES`. Raises InputError for an unknown name."""
-        if name not in OBJECTIVES:
-            raise InputError(f'the objective "{name}" is unknown: use one of {", ".join(OBJECTIVES)}.')
+        if not isinstance(name, str) or name not in OBJECTIVES:
+            told = name if isinstance(name, str) else shown(name)
+            raise InputError(f'the objective "{told}" is unknown: use one of {", ".join(OBJECTIVES)}.')
         return OBJECTIVES[name]
 
     @property

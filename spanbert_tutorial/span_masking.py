@@ -12,27 +12,35 @@ from functools import cached_property
 import numpy as np
 
 from spanbert_tutorial import span_masking_rows
-from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.masking import MaskingScheme, word_sizes
+from spanbert_tutorial.errors import InputError, is_number, is_whole, shown
+from spanbert_tutorial.masking import MaskingScheme, booleans, word_sizes
+
+MOST_WORDS = 1_000_000  # of a span; each length has its number in memory
 
 
 def clipped_geometric(p: float = 0.2, max_words: int = 10) -> np.ndarray:
     """Probabilities of span lengths 1 … max_words, float [max_words] (SpanBERT §3.1).
 
     "Clipped" means cut off and divided by what is left: P(k) = p(1−p)^(k−1) / (1 − (1−p)^max_words). Longer
-    draws are NOT moved to max_words. Raises InputError unless 0 < p ≤ 1 and max_words is a whole number ≥ 1.
+    draws are NOT moved to max_words. Raises InputError unless 0 < p ≤ 1 and max_words is a whole number from 1 to
+    MOST_WORDS.
     """
-    if not 0 < p <= 1:
-        raise InputError(f"p is {p}, but the geometric law needs a p above 0 and at most 1: try 0.2.")
-    if max_words < 1 or max_words != int(max_words):
-        raise InputError(f"max_words is {max_words}: give a whole number of at least 1, such as 10.")
+    if not is_number(p) or not 0 < p <= 1:
+        raise InputError(f"p is {shown(p)}, but the geometric law needs a p above 0 and at most 1: try 0.2.")
+    if not is_whole(max_words) or not 1 <= max_words <= MOST_WORDS:
+        raise InputError(f"max_words is {shown(max_words)}: give a whole number of at least 1, such as 10, and at most "
+                         f"{MOST_WORDS:,}.")
     weights = p * (1 - p) ** np.arange(int(max_words))
     return weights / weights.sum()
 
 
 def spans_of(selected: np.ndarray) -> np.ndarray:
-    """(first, last) of each maximal run, int [k,2]. Touching spans are one: both neighbours are unmasked."""
-    edges = np.diff(np.asarray(selected, dtype=np.int8), prepend=0, append=0)
+    """(first, last) of each maximal run, int [k,2]. Touching spans are one: both neighbours are unmasked. Raises
+    InputError for anything but one block of booleans."""
+    found = booleans("selected", selected, "a token is chosen")
+    if found.ndim != 1:
+        raise InputError(f"selected has shape {found.shape}: give one block [n].")
+    edges = np.diff(found.astype(np.int8), prepend=0, append=0)
     return np.stack([np.flatnonzero(edges == 1), np.flatnonzero(edges == -1) - 1], axis=1)
 
 

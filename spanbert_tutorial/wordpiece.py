@@ -15,7 +15,8 @@ from pathlib import Path
 import numpy as np
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
-from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.engine.files import write_text
+from spanbert_tutorial.errors import InputError, check_text, parse_json, regular_file, shown
 
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 CHINESE_BLOCKS = [(0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x2CEAF), (0x2F800, 0x2FA1F)]
@@ -183,15 +184,22 @@ def learn_pieces(texts: Sequence[str], first: list[str], characters: list[str], 
 class WordPiece:
     """A vocabulary and its encoder. `pieces[i]` is the piece with id i; `starts[i]` says whether it begins a word.
 
-    Special tokens and [UNK] count as word starts, as in the released SpanBERT code.
+    Special tokens and [UNK] count as word starts, as in the released SpanBERT code. Raises InputError for a vocabulary
+    without them, pieces that are no text, ids that are not 0, 1, 2, …, and settings that are not true or false.
     """
 
     def __init__(self, vocabulary: dict[str, int], lowercase: bool = False, strip_accents: bool | None = None):
         missing = [special for special in SPECIALS if special not in vocabulary]
         if missing:
             raise InputError(f"the vocabulary has no {', '.join(missing)}: add each on a line of its own.")
-        if sorted(vocabulary.values()) != list(range(len(vocabulary))):
+        check_text("a piece of the vocabulary", *vocabulary)
+        whole = all(type(number) is int for number in vocabulary.values())
+        if not whole or sorted(vocabulary.values()) != list(range(len(vocabulary))):
             raise InputError("the ids of the vocabulary are not 0, 1, 2, … without a gap: take a whole vocab.txt.")
+        for name, setting in (("lowercase", lowercase), ("strip_accents", strip_accents)):
+            if not isinstance(setting, bool | None):
+                raise InputError(f"{name} is {shown(setting)}: write true or false.")
+        lowercase = bool(lowercase)
         self.lowercase, self.strip_accents = lowercase, lowercase if strip_accents is None else strip_accents
         self.library = bert_tokenizer(vocabulary, lowercase, self.strip_accents)
         self.pieces = [piece for piece, _ in sorted(vocabulary.items(), key=lambda item: item[1])]
@@ -203,7 +211,8 @@ class WordPiece:
         """Reads BERT's `vocab.txt` (one piece a line, the line number is the id) or a checkpoint's `tokenizer.json`."""
         path = Path(path)
         try:
-            text = path.read_text(encoding="utf-8").removeprefix("\ufeff")  # a mark that some editors put in front
+            text = regular_file(path).read_text(encoding="utf-8")
+            text = text.removeprefix("\ufeff")  # a mark that some editors put in front
         except FileNotFoundError:
             raise InputError(f"the vocabulary {path} does not exist: give a vocab.txt or a tokenizer.json.") from None
         except UnicodeDecodeError as error:
@@ -222,14 +231,16 @@ class WordPiece:
     @classmethod
     def from_tokenizer_json(cls, path: Path, text: str) -> "WordPiece":
         try:
-            settings = json.loads(text)
-            vocabulary = settings["model"]["vocab"]
+            settings = parse_json(text)
+            vocabulary, how = settings["model"]["vocab"], settings.get("normalizer")
+            how = {} if how is None else how
             if settings["model"].get("type") != "WordPiece" or not isinstance(vocabulary, dict):
                 raise KeyError("WordPiece")
+            if not isinstance(how, dict):
+                raise TypeError("normalizer")
         except (ValueError, KeyError, TypeError):
             raise InputError(f"{path} is not a tokenizer.json of a WordPiece vocabulary: give a vocab.txt.") from None
-        how = settings.get("normalizer") or {}
-        return cls.named(path, vocabulary, bool(how.get("lowercase")), how.get("strip_accents"))
+        return cls.named(path, vocabulary, how.get("lowercase"), how.get("strip_accents"))
 
     @classmethod
     def named(cls, path: Path, vocabulary: dict[str, int], *how: bool | None) -> "WordPiece":
@@ -260,16 +271,20 @@ class WordPiece:
         return len(self.pieces)
 
     def encode(self, text: str) -> np.ndarray:
-        """Ids of a text, int64 [n], without [CLS] and [SEP]."""
+        """Ids of a text, int64 [n], without [CLS] and [SEP]. Raises InputError for half a character."""
+        check_text("the text", text)
         return np.array(self.library.encode(text, add_special_tokens=False).ids, dtype=np.int64)
 
     def encode_with_offsets(self, text: str) -> tuple[np.ndarray, np.ndarray]:
-        """Ids, int64 [n], and where each piece stands in the text, in characters: (begin, end), int64 [n, 2]."""
+        """Ids, int64 [n], and where each piece stands in the text, in characters: (begin, end), int64 [n, 2]. Raises
+        InputError for half a character."""
+        check_text("the text", text)
         encoding = self.library.encode(text, add_special_tokens=False)
         return np.array(encoding.ids, dtype=np.int64), np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2)
 
     def encode_many(self, texts: list[str]) -> list[list[int]]:
-        """Ids of many texts at once, on all cores."""
+        """Ids of many texts at once, on all cores. Raises InputError for half a character."""
+        check_text("a text", *texts)
         return [encoding.ids for encoding in self.library.encode_batch_fast(texts, add_special_tokens=False)]
 
     def word_starts(self, ids: np.ndarray) -> np.ndarray:
@@ -285,9 +300,11 @@ class WordPiece:
         return self.library.decode([int(i) for i in ids], skip_special_tokens=False)
 
     def save(self, folder: str | Path) -> None:
-        """Writes `tokenizer.json` and `tokenizer_config.json`, which `transformers.AutoTokenizer` opens."""
+        """Writes `tokenizer.json` and `tokenizer_config.json`, which `transformers.AutoTokenizer` opens. Raises OSError
+        when that cannot be done."""
         folder = Path(folder)
-        self.library.save(str(folder / "tokenizer.json"))
+        # not by the library's own `save`, which tells a full disk by an Exception of no kind
+        (folder / "tokenizer.json").write_text(self.library.to_str(pretty=True), encoding="utf-8")
         names = dict(zip(["pad_token", "unk_token", "cls_token", "sep_token", "mask_token"], SPECIALS, strict=True))
         settings = {"tokenizer_class": "BertTokenizer", "do_lower_case": self.lowercase, "model_max_length": 512}
         settings |= names
@@ -296,5 +313,5 @@ class WordPiece:
         (folder / "tokenizer_config.json").write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
 
     def save_vocabulary(self, path: str | Path) -> None:
-        """Writes BERT's `vocab.txt`."""
-        Path(path).write_text("\n".join(self.pieces) + "\n", encoding="utf-8")
+        """Writes BERT's `vocab.txt`, whole or not at all. Raises OSError when that cannot be done."""
+        write_text(path, "\n".join(self.pieces) + "\n")

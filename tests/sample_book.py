@@ -11,6 +11,11 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from environment import ROOT
 
 REFERENCES = "# References\n\n- Joshi and others. SpanBERT. <https://arxiv.org/abs/1907.10529>\n"
+ROAD = """
+[chapters]
+"bert/chapter" = {name = "A chapter", needs = [], routes = "nte", shows = "a sum"}
+"references" = {name = "References", needs = ["bert/chapter"], routes = "nte", shows = "papers"}
+"""
 BUILD = "import sys; from jupyter_book.cli.main import main; sys.argv[0] = 'jupyter-book'; main()"
 
 
@@ -48,12 +53,14 @@ def make_book(root: Path, notebook=None) -> Path:
     set_address(root, "")
     shutil.copytree(ROOT / "book_assets", root / "book_assets")
     (root / "tools").mkdir()
-    for name in ("book_extension.py", "kinds.py"):
+    for name in ("book_extension.py", "kinds.py", "road.py"):
         shutil.copy(ROOT / "tools" / name, root / "tools")
     (root / "book" / "welcome.md").write_text("# Welcome\n\nTo the [chapter](bert/chapter.ipynb).\n")
     (root / "book" / "references.md").write_text(REFERENCES)
+    (root / "book" / "road.toml").write_text(ROAD)
     (root / "_toc.yml").write_text(
-        "format: jb-book\nroot: book/welcome\nchapters:\n- file: book/bert/chapter\n- file: book/references\n"
+        "format: jb-book\nroot: book/welcome\nparts:\n- caption: One part\n  chapters:\n"
+        "  - file: book/bert/chapter\n  - file: book/references\n"
     )
     chapter.write_text(serialise(normalise(notebook or good_notebook(), chapter, root)), encoding="utf-8")
     return chapter

@@ -157,6 +157,22 @@ def test_bad_input_is_named(selected, ids, lengths, max_targets, message):
         boundary_targets(np.zeros(selected, bool), np.zeros(ids, int), np.zeros(lengths, int), max_targets)
 
 
+@pytest.mark.parametrize("wrong", [
+    *({"selected": chosen} for chosen in ([[0, 1, 0]], [[0.0, 1.0, 0.0]], [["a", "", "b"]], [[True], [True, False]])),
+    *({"ids": ids} for ids in ([[1.5, 2.0, 3.0]], [["a", "b", "c"]], [[None, 1, 2]], [[True, True, True]])),
+    *({"lengths": lengths} for lengths in ([3.0], [2.5], ["3"], [None], [True], [float("nan")], [2**64])),
+    *({"max_targets": most} for most in (2.5, float("nan"), float("inf"), "3", None, True, [3], 10**12, -1, 1j)),
+])  # fmt: skip
+def test_arrays_and_numbers_of_something_else_are_named(wrong):
+    given = {"selected": [[False, True, False]], "ids": [[1, 2, 3]], "lengths": [3], "max_targets": 15}
+    assert boundary_targets(**given).count() == 1 == boundary_targets(**given | {"max_targets": 15.0}).count()
+    with pytest.raises(InputError, match=next(iter(wrong))):
+        boundary_targets(**given | wrong)
+    if "max_targets" in wrong:
+        with pytest.raises(InputError, match="max_targets"):
+            SpanBoundaryObjective(8, nn.Parameter(torch.zeros(5, 8)), **wrong)
+
+
 @pytest.mark.parametrize("length", [6, -1])
 def test_a_length_out_of_range_is_named(length):
     with pytest.raises(InputError, match=rf"lengths \[{length}\] must lie between 0 and 5"):

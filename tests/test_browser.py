@@ -124,6 +124,29 @@ def test_pictures_have_a_text_alternative(page):
     assert all(text.strip() and ".png" not in text for text in alternatives)
 
 
+def test_diagrams_have_words_and_fit_the_page(page):
+    page.set_viewport_size(NARROW)
+    for drawing in page.locator("svg.diagram:visible").all():
+        assert drawing.locator("> title").count() == drawing.locator("> desc").count() == 1
+        assert drawing.bounding_box()["width"] <= NARROW["width"]
+    page.set_viewport_size(WIDE)
+
+
+def test_the_map_has_one_layout_for_each_width_and_leads_to_chapters(browser):
+    page = visit(browser, "book/welcome.html")
+    wide, narrow = page.locator(".road-wide svg"), page.locator(".road-narrow svg")
+    assert wide.is_visible() and not narrow.is_visible()
+    page.set_viewport_size(NARROW)
+    assert narrow.is_visible() and not wide.is_visible()
+    narrow.get_by_role("link", name="Span masking: ").click()
+    page.wait_for_url("**/book/spanbert/span_masking.html", timeout=10_000)
+    sign = page.get_by_role("navigation", name="Where you are on the road")
+    sign.get_by_role("link", name="Masked language modelling").press("Enter")
+    page.wait_for_url("**/book/bert/masking.html", timeout=10_000)
+    assert page.complaints == []
+    page.context.close()
+
+
 def test_explorers_switch_their_panels(page):
     for explorer in page.locator("[data-explorer]").all():
         view = explorer.locator("[data-view]")
@@ -186,6 +209,7 @@ def test_the_first_file_leads_to_the_welcome_page(browser):
 
 # page → for each of its explorers the number of choices
 EXPLORERS = {
+    "welcome": [2],
     "bert/wordpiece": [3],
     "bert/bert": [4],
     "spanbert/span_masking": [3, 2],

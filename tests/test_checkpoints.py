@@ -23,6 +23,7 @@ from spanbert_tutorial.checkpoints import (
     model_state,
     save_checkpoint,
     vocabulary_file,
+    write_folder,
 )
 from spanbert_tutorial.corpora import EncodedCorpus
 from spanbert_tutorial.errors import InputError
@@ -217,9 +218,24 @@ def test_a_place_that_cannot_be_written(tmp_path, wordpiece):
     assert (tmp_path / "file").read_text(encoding="utf-8") == "mine"
 
 
-def test_check_output_leaves_nothing_but_the_parent(tmp_path):
+def test_check_output_leaves_nothing(tmp_path):
     assert check_output(str(tmp_path / "runs" / "model")) == tmp_path / "runs" / "model"
-    assert list((tmp_path / "runs").iterdir()) == []
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["", "  ", "\t"])
+def test_an_output_needs_a_name(name):
+    with pytest.raises(InputError, match="the output has no name: give one by --output"):
+        check_output(name)
+
+
+@pytest.mark.parametrize("weight", [torch.tensor([1.0, torch.nan]), torch.tensor([torch.inf]),
+                                    torch.tensor([7e4]).to(torch.float16)])  # fmt: skip
+def test_weights_that_are_no_numbers_are_not_saved(tmp_path, wordpiece, weight):
+    model = model_of("span")
+    with pytest.raises(InputError, match="the weight a.b is too large for float.*nothing is saved"):
+        write_folder(tmp_path / "m", model.encoder.config, "BertForMaskedLM", {}, {"a.b": weight}, wordpiece, {})
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt(), MemoryError()])
@@ -259,7 +275,9 @@ def test_an_unknown_objective_is_refused_before_writing(tmp_path, wordpiece):
          "bert.encoder.layer.2.output.dense.bias is surplus"),
         (lambda w: w.update({"cls.predictions.bias": torch.zeros(3)}),
          r"cls.predictions.bias has shape \(3,\) instead of \(46,\)"),
-        (dict.clear, "is missing, .* is missing, .* is missing, and [0-9]+ more"),
+        (lambda w: [w.pop(name) for name in [*w] if "word_embeddings" not in name],
+         "is missing, .* is missing, and [0-9]+ more"),
+        (dict.clear, "has no weights of vocab_size 46"),
     ],
 )  # fmt: skip
 def test_weights_missing_surplus_or_of_another_shape_are_named(tmp_path, wordpiece, change, message):

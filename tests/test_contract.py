@@ -12,6 +12,8 @@ from sample_book import REFERENCES, build, executed, good_notebook, make_book, p
 import contract
 import notebooks
 import pages
+from spanbert_tutorial.figures import legend
+from spanbert_tutorial.figures.boundary_figure import draw
 
 PICTURE = new_output("display_data", data={"image/png": "iVBORw0KGgo=", "text/plain": "<Figure>"})
 
@@ -97,6 +99,14 @@ def test_a_picture_with_alt_text_passes():
     cell = executed("plt.show()", 3, [PICTURE])
     cell.metadata = nbformat.from_dict({"mystnb": {"image": {"alt": "a line that rises"}}})
     assert problems_with(cell) == ""
+
+
+def test_a_diagram_brings_its_own_words():
+    diagram = "<svg><title>Two heads</title><desc>Both read states.</desc></svg>"
+    for data, complaint in ((diagram, ""), (diagram.replace("Both read states.", " "), "without mystnb.image.alt")):
+        shown = new_output("display_data", data={"image/svg+xml": data})
+        found = problems_with(executed("draw()", 3, [shown]))
+        assert complaint in found and bool(found) == bool(complaint)
 
 
 def test_a_notebook_out_of_its_normal_form_is_refused(tmp_path):
@@ -253,6 +263,21 @@ def test_the_page_folds_what_is_not_the_idea(tmp_path):
     assert all(text in folded and text not in visible for text in ("assert", "draw", "solved", "former"))
     assert "@title" not in html  # the line is the title
     assert len(re.findall(r'class="folds ', html)) == 6  # lines that follow one another share a row
+
+
+def test_a_diagram_becomes_part_of_the_page_and_a_live_one_replaces_its_picture(tmp_path):
+    chapter = good_notebook()
+    stored = new_output("execute_result", data={"image/svg+xml": draw().svg(), "text/plain": "x"}, execution_count=3)
+    chapter.cells.append(executed("draw()", 3, [stored], ["plumbing"]))
+    make_book(tmp_path, chapter)
+    (tmp_path / "book" / "welcome.md").write_text("# Welcome\n\n![one](../book_assets/span_boundary.svg)\n\n"
+                                                  "![two](../book_assets/language.svg)\n")
+    result = build(tmp_path)
+    assert result.returncode == 0, result.stderr
+    pages_of = tmp_path / "_build" / "html" / "book"
+    page, welcome = ((pages_of / name).read_text(encoding="utf-8") for name in ("bert/chapter.html", "welcome.html"))
+    assert draw().svg() in page and legend.language().svg() in welcome
+    assert welcome.count("data-explorer style") == 1 and "language.svg" not in welcome
 
 
 @pytest.mark.parametrize(

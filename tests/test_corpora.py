@@ -146,11 +146,24 @@ def test_utf16_and_a_character_cut_at_the_end_are_not_utf8(tmp_path):
 @pytest.mark.parametrize(
     "line",
     ["{", "no", "[1]", "3", "null", '{"title": "a"}', '{"text": 3}', '{"text": null}', '{"text": ["a"]}',
-     '{"text": "\\ud83d"}', '{"text": ' + "1" * 5_000 + "}"],
+     '{"text": "\\ud83d"}', '{"text": ' + "1" * 5_000 + "}", "[" * 200_000, '{"text": ' + '{"a":' * 200_000],
 )  # fmt: skip
 def test_a_bad_json_line_is_named(tmp_path, line):
     path = write(tmp_path / "a.jsonl", '{"text": "Good."}\n\n' + line + "\n")
     assert f"{path}, line 3: " in complaint(path)
+
+
+@pytest.mark.parametrize("title", [["t"], {"t": 1}, 7, True, [[]]])
+def test_a_title_of_another_type_cannot_be_left_out(tmp_path, title):
+    path = write(tmp_path / "a.jsonl", json.dumps({"text": "Good.", "title": title}))
+    assert list(documents(path)) == [["Good."]]  # nobody asked for titles
+    with pytest.raises(InputError, match=re.escape(f"{path}, line 1: the title is no string")):
+        list(documents(path, {"t"}))
+
+
+def test_a_document_without_a_title_is_not_left_out(tmp_path):
+    for document in ({"text": "Good."}, {"text": "Good.", "title": None}, {"text": "Good.", "title": "\ud800"}):
+        assert list(documents(write(tmp_path / "a.jsonl", json.dumps(document)), {"t"})) == [["Good."]]
 
 
 @pytest.mark.parametrize("packing", [".xz", ".gz"])
@@ -164,6 +177,14 @@ def test_truncated_damaged_or_mislabelled_packing(tmp_path, packing):
     for name, data in cases.items():
         message = complaint(write(tmp_path / f"{name}.txt{packing}", data))
         assert f"is not a whole {packing} file" in message, name
+
+
+@pytest.mark.parametrize("packing", [".xz", ".gz"])
+def test_a_packed_file_that_is_not_utf8_and_breaks_off(tmp_path, packing):
+    whole = PACK[packing](b"caf\xe9 au lait")
+    for cut in range(1, len(whole)):
+        said = complaint(write(tmp_path / f"a.txt{packing}", whole[:cut]))
+        assert f"is not a whole {packing} file" in said or "is not UTF-8 at byte 3" in said
 
 
 def test_a_file_that_may_not_be_read(tmp_path, monkeypatch):

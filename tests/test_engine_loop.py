@@ -13,6 +13,7 @@ from torch import nn
 from spanbert_tutorial.engine import keeping, loop, processes
 from spanbert_tutorial.engine.keeping import progress_bar
 from spanbert_tutorial.engine.loop import History, Recipe, parameter_groups, train
+from spanbert_tutorial.engine.snapshots import Snapshots
 from spanbert_tutorial.errors import InputError
 
 
@@ -426,3 +427,24 @@ def test_of_several_batches_the_bad_one_is_named_and_leaves_no_gradient():
     with pytest.raises(FloatingPointError, match=r"at step 1, batch 2 \("):
         train(model, Walking(), Recipe(2, 0.01, 1, accumulate=4))
     assert all(weight.grad is None for weight in model.parameters())
+
+
+class Kept(list):
+    """Batches whose place can be kept."""
+
+    def state_dict(self):
+        return {}
+
+
+@pytest.mark.parametrize("steps, every", [(1, 1e9), (3, 0.0)])
+def test_weights_that_a_step_has_spoilt_are_told_before_they_are_kept(tmp_path, steps, every):
+    """The loss of that step is still a number: it was computed before. A snapshot after the first step sees it, too."""
+    kept, recipe = Snapshots(tmp_path / "snapshots", {}, every), Recipe(steps, math.inf, warmup_steps=0)
+    with pytest.raises(FloatingPointError, match="after step 1 the weights hold no numbers .*: lower the peak"):
+        train(Toy(), Kept(toy_batches(3)), recipe, snapshots=kept)
+    assert kept.newest() is None
+
+
+def test_weights_that_the_last_step_has_spoilt_are_told_without_snapshots():
+    with pytest.raises(FloatingPointError, match="after step 1 the weights hold no numbers"):
+        train(Toy(), toy_batches(1), Recipe(1, math.inf, warmup_steps=0))

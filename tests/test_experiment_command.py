@@ -72,9 +72,9 @@ def test_without_a_name_all_are_listed_with_their_minutes(capsys):
 @pytest.mark.parametrize("arguments, told", [
     (["token_vs_spam"], 'the experiment "token_vs_spam" is unknown: use one of token_vs_span'),
     (["plateau"], 'the experiment "plateau" is unknown: use one of '),
-    (["token_vs_span", "--seeds", "0"], "--seeds is 0: give a number above 0."),
-    (["token_vs_span", "--seeds", "-1"], "--seeds is -1: give a number above 0."),
-    (["token_vs_span", "--steps", "-1"], "--steps is -1: give a number above 0."),
+    (["token_vs_span", "--seeds", "0"], "--seeds is 0: give a whole number from 1 to 10,000."),
+    (["token_vs_span", "--seeds", "-1"], "--seeds is -1: give a whole number from 1 to 10,000."),
+    (["token_vs_span", "--steps", "-1"], "--steps is -1: give a whole number from 1 to 999,999,999."),
     (["tagging_names", "--steps", "5"], "does no pre-training: leave it out."),
     (["roberta_real", "--data", ".", "--seeds", "2"], "roberta_real measures only once: leave it out."),
     (["easy_first"], "the experiment easy_first needs --corpus: give a text file"),

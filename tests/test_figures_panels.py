@@ -8,8 +8,13 @@ from test_figures_explorer import NASTY, Page
 from spanbert_tutorial.checkpoints import load_checkpoint
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.figures.attention import draw_heads
 from spanbert_tutorial.figures.attention_map import AttentionMap
 from spanbert_tutorial.figures.bars import HEIGHT, Bars
+from spanbert_tutorial.figures.curves import draw_curves, draw_intervals
+from spanbert_tutorial.figures.explorer import Explorer
+from spanbert_tutorial.figures.merges import Merges
+from spanbert_tutorial.figures.playground import AnswerPanel
 from spanbert_tutorial.figures.predictions import Predictions, hide_and_predict
 from spanbert_tutorial.figures.tokens import TokenStrip
 
@@ -21,7 +26,63 @@ def tiny():
     return load_checkpoint(data_path("checkpoints", "spanbert-tiny"))
 
 
+HALF = "a\ud83d"  # half a character: no page can hold it
+
+
+@pytest.mark.parametrize("make", [
+    lambda: TokenStrip([HALF], [""]),
+    lambda: TokenStrip(["a"], ["masked"], {"masked": HALF}),
+    lambda: TokenStrip(["a"], [HALF]),
+    lambda: TokenStrip(["a"], [""], notes=[HALF]),
+    lambda: TokenStrip(["a"], [""], caption=HALF),
+    lambda: Bars([HALF], {"a": [0.5]}),
+    lambda: Bars(["x"], {HALF: [0.5]}),
+    lambda: Bars(["x"], {"a": [0.5]}, caption=HALF),
+    lambda: AttentionMap([[1.0]], [HALF]),
+    lambda: AttentionMap([[1.0]], ["a"], HALF),
+    lambda: Predictions(TokenStrip(["a"], [""]), [HALF], [[("a", 0.5)]], []),
+    lambda: Predictions(TokenStrip(["a"], [""]), ["a"], [[(HALF, 0.5)]], []),
+    lambda: Merges(f"a {HALF}", "frequency", 1),
+    lambda: AnswerPanel(HALF, "a", [(0, 1, 0.5)], 0.0),
+    lambda: AnswerPanel("a", HALF, [(0, 1, 0.5)], 0.0),
+    lambda: Explorer({HALF: ["a"]}, lambda **given: TokenStrip(["a"], [""])),
+    lambda: Explorer({"a": [HALF]}, lambda **given: TokenStrip(["a"], [""])),
+    lambda: draw_heads(torch.ones(1, 1, 1), [HALF]),
+    lambda: draw_heads(torch.ones(1, 1, 1), ["a"], [HALF]),
+    lambda: draw_curves({HALF: ([1], [1.0])}, {}, "steps"),
+    lambda: draw_curves({"a": ([1], [1.0])}, {HALF: 1.0}, "steps"),
+    lambda: draw_intervals({HALF: (1.0, 0.5)}, "nats"),
+    lambda: draw_intervals({"a": (1.0, 0.5)}, HALF),
+])  # fmt: skip
+def test_half_a_character_is_refused(make):
+    with pytest.raises(InputError, match=r"half a character \(U\+D83D\)"):
+        make()
+
+
 # --- bars ---
+
+
+@pytest.mark.parametrize("top", [0, -1, float("nan"), float("inf"), "1", None, True])
+def test_a_scale_that_is_none_is_refused(top):
+    with pytest.raises(InputError, match="top is .*: give a number above 0"):
+        Bars(["x"], {"a": [0]}, top=top)
+
+
+@pytest.mark.parametrize("value", ["0.5", None, True, float("nan"), float("inf"), 1j, [0.5]])
+def test_a_bar_that_is_no_number_is_refused(value):
+    with pytest.raises(InputError, match="give one for each label, between 0 and 1"):
+        Bars(["x"], {"a": [value]})
+
+
+def test_a_series_without_a_colour_is_refused():
+    with pytest.raises(InputError, match="4 series are too many for 3 colours"):
+        Bars(["x"], {name: [0.5] for name in "abcd"})
+
+
+@pytest.mark.parametrize("weights", [[["a"]], [[None]], [[1.0], [0.5, 0.5]], None, "a", [[1j]], [[float("nan")]]])
+def test_a_map_of_something_else_is_refused(weights):
+    with pytest.raises(InputError, match="weights"):
+        AttentionMap(weights, ["a"])
 
 
 def test_bars_say_every_number_in_text_and_to_a_screen_reader():

@@ -10,7 +10,7 @@ from spanbert_tutorial.bert import BertEncoder, EncoderConfig
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.figures.explorer import Explorer
-from spanbert_tutorial.figures.playground import SHOWN, AnswerPanel, ask, playground
+from spanbert_tutorial.figures.playground import SHOWN, SILENCED, AnswerPanel, ask, playground
 from spanbert_tutorial.tasks.question_answering import QuestionAnswerer, QuestionAnsweringModel
 from spanbert_tutorial.wordpiece import WordPiece
 
@@ -46,6 +46,22 @@ def test_the_text_twin_says_everything():
     assert "above the threshold 0\n" in repr(panel(0.0))
 
 
+def test_a_silenced_candidate_is_marked_with_dashes():
+    silent = panel(0.0)
+    assert "\nUpton was founded by ((Alice Mercer)) in 1873.\n" in repr(silent)
+    assert silent._repr_html_().count(f'<span style="{SILENCED}">Alice Mercer</span>') == 1
+    assert SILENCED not in panel(2.0)._repr_html_()
+
+
+@pytest.mark.parametrize(("gold", "said"), [(["Alice Mercer", "Mercer <b>"], "Alice Mercer; Mercer <b>"),
+                                            ([], "(no answer)")])  # fmt: skip
+def test_the_gold_answers_are_shown_where_they_are_known(gold, said):
+    made = AnswerPanel(WORDS, CONTEXT, SPANS, 6.0, 2.0, gold)
+    assert f"\nAnswer: Alice Mercer\nGold: {said}\n" in repr(made)
+    assert f"Gold: {said}" in "".join(Page(made._repr_html_()).text)
+    assert "Gold" not in panel(2.0)._repr_html_() and "Gold" not in repr(panel(2.0))
+
+
 def test_the_answer_is_marked_only_where_there_is_one():
     page = Page(panel(2.0)._repr_html_())
     assert [tag for tag, _ in page.tags].count("mark") == 1 and "Alice Mercer" in page.text
@@ -74,6 +90,7 @@ def test_asking_is_the_answerer_s_answer(answerer):
         made, answer = ask(answerer, WORDS, CONTEXT, threshold), answerer.answer(WORDS, CONTEXT, threshold)
         assert made.answer == answer.text and made.null_score == pytest.approx(answer.null_score)
         assert made.candidates[0][2] == pytest.approx(answer.score)
+    assert "\nGold: Mercer\n" in repr(ask(answerer, WORDS, CONTEXT, gold=["Mercer"]))
     with pytest.raises(InputError, match="the context is empty"):
         ask(answerer, WORDS, " ")
 

@@ -27,6 +27,7 @@ SCHEMES = [TokenMasking, WholeWordMasking, SpanMasking, released]
 blocks = st.lists(st.booleans(), max_size=80).map(lambda starts: np.array(starts, dtype=bool))
 ratios = st.integers(0, 100).map(lambda percent: percent / 100)
 seeds = st.integers(0, 2**32 - 1)
+NAN, INFINITE = float("nan"), float("inf")
 
 
 def generator(seed: int = 0) -> np.random.Generator:
@@ -126,7 +127,7 @@ def test_every_position_is_equally_likely(scheme):
     assert np.abs(counts / draws - 0.15).max() < 4.5 * error  # the largest of 100 positions
 
 
-@pytest.mark.parametrize("ratio", [-0.1, 1.01, 15, float("nan")])
+@pytest.mark.parametrize("ratio", [-0.1, 1.01, 15, float("nan"), float("inf"), 10**400, "0.15", None, True, [0.15], 1j])
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_a_ratio_out_of_range_is_named(scheme, ratio):
     with pytest.raises(InputError, match="mask_ratio is .*try 0.15"):
@@ -144,9 +145,31 @@ def test_wrong_shapes_are_named():
         TokenMasking().select_batch(np.ones((2, 3), dtype=bool), np.array([3, 4]), generator())
 
 
+@pytest.mark.parametrize("lengths", [[3.0], [2.5], ["3"], [None], [True], [NAN], [[3], [1, 2]], [2**64]])
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_lengths_that_are_not_whole_are_named(scheme, lengths):
+    with pytest.raises(InputError, match="lengths"):
+        scheme(0.15).select_batch(np.ones((1, 3), dtype=bool), lengths, generator())
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int16, np.uint64])
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_whole_lengths_of_any_width_give_the_same(scheme, kind):
+    starts, lengths = np.ones((3, 40), dtype=bool), np.array([40, 0, 7])
+    wanted = scheme(0.3).select_batch(starts, lengths, generator())
+    assert (scheme(0.3).select_batch(starts, lengths.astype(kind), generator()) == wanted).all()
+
+
+@pytest.mark.parametrize("starts", [[1, 0], [1.0, 0.0], ["a", "b"], [None, True], [[True], [True, False]]])
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_block_of_something_else_is_named(scheme, starts):
+    with pytest.raises(InputError, match="word_starts"):
+        scheme(0.15).select(starts, generator())
+
+
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_a_batch_of_token_ids_by_mistake_is_named(scheme):
-    with pytest.raises(InputError, match="word_starts holds numbers of int64: pass True where a piece begins a word"):
+    with pytest.raises(InputError, match="booleans, got values of int64: pass True where a piece begins a word"):
         scheme(0.15).select_batch(np.array([[7, 8, 9]]), np.array([3]), generator())
 
 
@@ -218,7 +241,9 @@ def test_other_shares_can_be_asked_for(shares):
         assert counts[mode] / draws == pytest.approx(share, abs=4 * math.sqrt(abs(share * (1 - share)) / draws))
 
 
-@pytest.mark.parametrize("shares", [(0.9, 0.2), (-0.1, 0.5), (0.5, -0.1)])
+@pytest.mark.parametrize("shares", [(0.9, 0.2), (-0.1, 0.5), (0.5, -0.1), (NAN, 0.1), (0.8, NAN), (INFINITE, 0),
+                                    (0, 1j), ("0.8", 0.1), (0.8,), (0.8, 0.1, 0.1), None, 0.8, "ab", (True, False),
+                                    (None, 0)])
 def test_shares_beyond_1_or_below_0_are_refused(shares):
     options = {"mask_id": MASK, "random_ids": RANDOM_IDS, "shares": shares}
     with pytest.raises(InputError, match="together at most 1"):
@@ -268,6 +293,20 @@ def test_bad_input_is_named():
         corrupt(ids, selected[:2], generator(), mask_id=MASK, random_ids=RANDOM_IDS)
     with pytest.raises(InputError, match="not empty"):
         corrupt(ids, selected, generator(), mask_id=MASK, random_ids=np.array([], dtype=int))
+    with pytest.raises(InputError, match=r"selected must be booleans.*int64: pass True where a token is chosen"):
+        corrupt(ids, np.array([0, 1, 0]), generator(), mask_id=MASK, random_ids=RANDOM_IDS)
+
+
+@pytest.mark.parametrize("wrong", [
+    *({"ids": ids} for ids in ([1.5, 2, 3], ["a", "b", "c"], [True, False, True], [None, 1, 2], [[1], [1, 2]])),
+    *({"selected": chosen} for chosen in ([0, 5, 0], [0.0, 1.0, 0.0], ["a", "b", "c"], [None, True, False])),
+    *({"random_ids": ids} for ids in ([1.5], ["a"], [True], [None], None, 7, [[1]])),
+    *({"mask_id": number} for number in (2.7, "4", None, True, 2**70, NAN, INFINITE, [4])),
+])  # fmt: skip
+def test_arrays_that_hold_something_else_are_named(wrong):
+    given = {"ids": [1, 2, 3], "selected": [True, False, True], "mask_id": MASK, "random_ids": RANDOM_IDS} | wrong
+    with pytest.raises(InputError, match=next(iter(wrong))):
+        corrupt(**given, rng=generator())
 
 
 # --- the chapter's exercise ---

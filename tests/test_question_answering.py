@@ -305,7 +305,7 @@ def test_wrong_checkpoints_are_named(tmp_path, wordpiece):
     with pytest.warns(UserWarning, match="only 300 pieces and the model 500: most likely it is not the one"):
         qa.QuestionAnswerer.from_pretrained(tmp_path / "old", tokenizer=tmp_path / "small.txt")
     old_folder(tmp_path / "words", wordpiece.pieces[:500], {"spanbert_tutorial": {"length": "abc"}})
-    with pytest.raises(InputError, match='has the length "abc": write a whole number'):
+    with pytest.raises(InputError, match="has the length 'abc': write a whole number"):
         qa.QuestionAnswerer.from_pretrained(tmp_path / "words")
 
 

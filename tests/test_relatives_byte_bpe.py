@@ -163,7 +163,12 @@ def test_bad_input_is_named(small, tmp_path):
         ByteBPE(small.vocabulary, [*small.merges, ("q", "z")])
     with pytest.raises(InputError, match="without a gap"):
         ByteBPE({**small.vocabulary, "qz": 999}, small.merges)
-    for vocabulary, merges in (("{", "a b"), ("[]", "a b"), ("{}", "a b c"), (None, None)):
+    for wrong in ("300", None, [300], 300.0, -0.0, True):
+        with pytest.raises(InputError, match="without a gap"):
+            ByteBPE({**small.vocabulary, small.pieces[300]: wrong}, small.merges)
+    with pytest.raises(InputError, match="a piece of the vocabulary is 5: give text"):
+        ByteBPE({**small.vocabulary, 5: 500}, small.merges)
+    for vocabulary, merges in (("{", "a b"), ("[]", "a b"), ("{}", "a b c"), (None, None), ("[" * 200_000, "a b")):
         for name, content in (("v", vocabulary), ("m", merges)):
             (tmp_path / name).unlink(missing_ok=True)
             if content is not None:

@@ -21,9 +21,10 @@ from safetensors.torch import load_file, save
 
 from spanbert_tutorial.batches import PretrainingData
 from spanbert_tutorial.bert import EncoderConfig
+from spanbert_tutorial.commands.run_state import TEXT_FACTS, check_same_text
 from spanbert_tutorial.corpora import EncodedCorpus
 from spanbert_tutorial.engine import keeping, loop, snapshots, states
-from spanbert_tutorial.engine.files import data_path, place_beside
+from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.engine.loop import Recipe, train
 from spanbert_tutorial.engine.metrics import Metrics
 from spanbert_tutorial.engine.snapshots import Snapshots
@@ -168,7 +169,11 @@ def test_what_killed_writers_left_is_removed(data, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == [f"step-{STEPS:09d}"]
 
 
-def test_figures_that_cannot_be_written_end_the_run_in_one_sentence(data, tmp_path):
+def full(*_):
+    raise OSError(28, "No space left on device")
+
+
+def test_figures_that_cannot_be_written_end_the_run_in_one_sentence(data, tmp_path, monkeypatch):
     with pytest.raises(ConnectionError):
         part(data, tmp_path / "snapshots", stop_after=3)
     figures = tmp_path / "metrics.jsonl"
@@ -176,7 +181,7 @@ def test_figures_that_cannot_be_written_end_the_run_in_one_sentence(data, tmp_pa
     with pytest.raises(InputError, match="the figures of before .* restore the file"):
         part(data, tmp_path / "snapshots")
     figures.unlink()
-    place_beside(figures).mkdir()
+    monkeypatch.setattr("spanbert_tutorial.engine.files.put_in_place", full)
     with pytest.raises(NoRoom, match="the figures in .* cannot be written"):
         part(data, tmp_path / "snapshots")
 
@@ -290,6 +295,30 @@ def test_no_file_of_a_snapshot_runs_code(data, tmp_path, name, kind):
     assert not mark.exists() and len(str(refused.value)) < 400
     pickle.loads(planted(mark)["pickle"])
     assert mark.exists()  # so the planted code works
+
+
+@pytest.mark.parametrize("content", ["[" * 200_000, '{"facts":' * 200_000, "7" * 9_999, "[]", "7", "", "{}"])
+def test_a_list_of_other_things_is_refused(data, tmp_path, content):
+    with pytest.raises(ConnectionError):
+        part(data, tmp_path, stop_after=2)
+    (tmp_path / "step-000000002" / "snapshot.json").write_text(content, encoding="utf-8")
+    with pytest.raises(InputError, match="is not as it was written"):
+        part(data, tmp_path)
+
+
+@pytest.mark.parametrize("line", ["[" * 200_000, '{"step":' * 200_000, "[]", "7", '{"step": "x"}', "{}", "x"])
+def test_figures_of_other_things_are_refused(tmp_path, line):
+    (tmp_path / "metrics.jsonl").write_text(line + "\n", encoding="utf-8")
+    with pytest.raises(InputError, match="the figures of before .* cannot be used"):
+        Metrics(tmp_path / "metrics.jsonl", first_step=3, steps=9)
+
+
+@pytest.mark.parametrize("content", ["[" * 200_000, "[]", "7", "null", '"x"', ""])
+def test_facts_of_the_text_of_other_kinds_are_another_text(tmp_path, content):
+    (tmp_path / "text").mkdir()
+    (tmp_path / "text" / TEXT_FACTS).write_text(content, encoding="utf-8")
+    with pytest.raises(InputError, match="began with another text"):
+        check_same_text(tmp_path / "text", {"corpus": "a.txt", "content": "a"})
 
 
 def test_a_snapshot_does_not_grow_with_the_run(tmp_path):

@@ -59,17 +59,17 @@ def test_edges_of_the_law():
     assert clipped_geometric(1e-9, 4) == pytest.approx([0.25] * 4)
 
 
-@pytest.mark.parametrize("p", [0, -0.2, 1.5, float("nan")])
+@pytest.mark.parametrize("p", [0, -0.2, 1.5, float("nan"), float("inf"), "0.2", None, True, [0.2], 1j])
 def test_a_bad_p_is_named(p):
     for make in (clipped_geometric, lambda p: SpanMasking(p=p)):
-        with pytest.raises(InputError, match=f"p is {p}.*try 0.2"):
+        with pytest.raises(InputError, match=re.escape(f"p is {p!r}") + ".*try 0.2"):
             make(p)
 
 
-@pytest.mark.parametrize("max_words", [0, -1, 2.5])
+@pytest.mark.parametrize("max_words", [0, -1, 2.5, float("nan"), float("inf"), 10**12, "10", None, True, [10], 1j])
 def test_a_bad_max_words_is_named(max_words):
     for make in (lambda words: clipped_geometric(0.2, words), lambda words: SpanMasking(max_words=words)):
-        with pytest.raises(InputError, match=f"max_words is {max_words}"):
+        with pytest.raises(InputError, match=re.escape(f"max_words is {max_words!r}: give a whole number")):
             make(max_words)
 
 
@@ -87,6 +87,16 @@ def test_spans_are_the_maximal_runs(selected):
         assert first == 0 or not selected[first - 1]
         assert last == len(selected) - 1 or not selected[last + 1]
     assert (rebuilt == selected).all()
+
+
+@pytest.mark.parametrize("selected", [[0, 1, 0], [0, 5, 0], [0.0, 1.0], ["a"], [None], [[True]], True, [[1], [1, 2]]])
+def test_spans_of_something_else_are_refused(selected):
+    with pytest.raises(InputError, match="selected"):
+        spans_of(selected)
+
+
+def test_a_whole_number_of_words_may_be_written_as_a_float():
+    assert (clipped_geometric(0.2, 3.0) == clipped_geometric(0.2, 3)).all()
 
 
 def test_touching_spans_are_one():

@@ -5,14 +5,17 @@ import json
 import lzma
 import os
 import random
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import datasets
+import numpy as np
 import pytest
 
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.tasks import squad_files
 from spanbert_tutorial.tasks.squad import (
     NEVER,
     GoldAnswer,
@@ -365,6 +368,9 @@ def test_missing_and_unknown_ids_are_named():
         ('["Denver"]', "not a JSON object"),
         ('{"a": null, "b": "", "c": "", "d": "", "e": ""}', "not a JSON object of id and text"),
         ('{"a": "", "b": "", "c": "", "d": "", "e": "", "a": "Denver"}', "the id a stands twice"),
+        ("[" * 200_000, "nested too deeply"),
+        ('{"a":' * 200_000, "nested too deeply"),
+        ("7" * 9_999, "cannot be read"),
         ('{"a": ""}', "not given: 4"),
         ('{"a": "", "b": "", "c": "", "d": "", "e": "", "f": ""}', "unknown: 1 (f)"),
     ],
@@ -383,6 +389,54 @@ def test_predictions_are_written_in_the_official_format(tmp_path):
     write_predictions(tmp_path / "p.json", predictions)
     assert json.loads((tmp_path / "p.json").read_text(encoding="utf-8")) == predictions
     assert read_predictions(tmp_path / "p.json", QUESTIONS) == predictions
+
+
+def test_half_a_character_is_scored_but_not_written(tmp_path):
+    predictions = {name: "\ud83d" for name in "abcde"}
+    (tmp_path / "p.json").write_text(json.dumps(predictions), encoding="utf-8")  # JSON can spell it
+    assert score(read_predictions(tmp_path / "p.json", QUESTIONS), QUESTIONS)["exact"] == 0
+    with pytest.raises(InputError, match="a prediction holds half a character"):
+        write_predictions(tmp_path / "q.json", predictions)
+    assert not (tmp_path / "q.json").exists()
+
+
+@pytest.mark.parametrize("text", [None, 5, ["Denver"], b"Denver", float("nan")])
+def test_a_prediction_that_is_no_text_is_named(text):
+    with pytest.raises(InputError, match="the prediction of c is .*: give text"):
+        score({name: "" for name in "abcde"} | {"c": text}, QUESTIONS)
+
+
+def test_ids_of_another_type_are_unknown():
+    with pytest.raises(InputError, match=r"unknown: 2 \(7, None\)"):
+        score({name: "" for name in "abcde"} | {7: "", None: ""}, QUESTIONS)
+
+
+NO_NUMBERS = ["0.5", 10**400, None, True, [0.5], 1j, float("nan"), np.bool_(True)]
+
+
+@pytest.mark.parametrize("odds", NO_NUMBERS)
+@pytest.mark.parametrize("use", [best_threshold, chosen_threshold, lambda *given: score(*given, 0.0)])
+def test_null_odds_that_are_no_numbers_are_named(use, odds):
+    with pytest.raises(InputError, match="the null odds of c are not a number"):
+        use({name: "" for name in "abcde"}, QUESTIONS, {name: 0.0 for name in "abcde"} | {"c": odds})
+
+
+@pytest.mark.parametrize("threshold", [value for value in NO_NUMBERS if value is not None])
+def test_a_threshold_that_is_no_number_is_named(threshold):
+    with pytest.raises(InputError, match="the threshold is .*: give a number"):
+        score({name: "" for name in "abcde"}, QUESTIONS, {name: 0.0 for name in "abcde"}, threshold)
+
+
+def test_any_real_number_may_be_null_odds():
+    odds = dict(zip("abcde", (10**30, np.float32(1.5), -(10**30), float("inf"), np.int64(3)), strict=True))
+    found = score({name: "x" for name in "abcde"}, QUESTIONS, odds, 10**29)
+    right = [not question.answers for question in QUESTIONS if odds[question.id] > 10**29]
+    assert found["exact"] == 100 * sum(right) / len(QUESTIONS)
+
+
+def test_another_measure_is_named():
+    with pytest.raises(InputError, match="the measure is 'f2': give"):
+        best_threshold({name: "" for name in "abcde"}, QUESTIONS, {name: 0.0 for name in "abcde"}, "f2")
 
 
 # --- files --------------------------------------------------------------------------------------------------------
@@ -437,7 +491,14 @@ def start(offset: object, text: object = "Denver Broncos") -> dict:
         (start(4.0), "a value of the wrong kind"),
         (start(4, None), "a value of the wrong kind"),
         (start(True, "he"), "a value of the wrong kind"),  # Python would take it as 1
+        (start(4, ["Denver"]), "a value of the wrong kind"),
+        (start(4, []), "a value of the wrong kind"),
+        (start(10**400), "the context has"),
         ({"category": ["negation"]}, "a value of the wrong kind"),
+        ({"category": "\ud83d"}, "its title or category holds half a character"),
+        ({"answers": ""}, "a value of the wrong kind"),
+        ({"answers": {}}, "a value of the wrong kind"),
+        ({"plausible_answers": {}}, "a value of the wrong kind"),
         ({"answers": [{"text": "Denver"}]}, "no 'answer_start'"),
         ({"answers": None}, "a value of the wrong kind"),
         ({"answers": ...}, "no 'answers'"),
@@ -454,6 +515,31 @@ def test_bad_questions_are_named_with_article_question_and_reason(tmp_path, chan
     assert 'article "Bowl", question q1: ' in said and wanted in said
 
 
+@pytest.mark.parametrize("content", ["[" * 200_000, '{"data":' * 200_000, '{"data": [' + "[" * 200_000])
+def test_a_file_nested_deeply_is_named(tmp_path, content):
+    file = tmp_path / "x.json"
+    file.write_text(content, encoding="utf-8")
+    assert "nested too deeply" in complaint(read, file)
+
+
+@pytest.mark.parametrize("depth", [900, 950, 970, 990])
+@pytest.mark.parametrize("place", ["id", "title"])
+def test_values_nested_just_so_deep_that_they_can_be_read(tmp_path, place, depth):
+    file = tmp_path / "x.json"
+    text = json.dumps(made(id="HERE") if place == "id" else made()).replace('"HERE"' if place == "id" else '"Bowl"',
+                                                                            "[" * depth + "]" * depth)
+    file.write_text(text, encoding="utf-8")
+    assert len(complaint(read, file)) <= 300
+
+
+def test_half_a_character_is_not_written(tmp_path):
+    for changes in ({"category": "\ud83d"}, {"title": "\ud83d"}, {"question": "\ud83d"}):
+        question = replace(read(written(tmp_path, made(answers=[], is_impossible=True)))[0], **changes)
+        with pytest.raises(InputError, match="holds half a character"):
+            squad_files.write(tmp_path / "new.json", [question], "v")
+        assert not (tmp_path / "new.json").exists()
+
+
 @pytest.mark.parametrize("wrong", [{"id": ...}, {"id": 7}, {"id": ["q1"]}])
 def test_a_question_without_a_proper_id_is_named_by_its_article(tmp_path, wrong):
     said = complaint(read, written(tmp_path, made(**wrong)))
@@ -467,7 +553,8 @@ def test_an_id_that_stands_twice_is_named(tmp_path):
     assert 'article "Second", question q1: the id stands 2 times' in complaint(read, written(tmp_path, content))
 
 
-@pytest.mark.parametrize("paragraphs", [..., 3, [3], ["x"], [{"context": CONTEXT}], [{"qas": [{"id": "q1"}]}],
+@pytest.mark.parametrize("paragraphs", [..., 3, [3], ["x"], "", {}, [{"context": CONTEXT, "qas": {}}],
+                                        [{"context": CONTEXT}], [{"qas": [{"id": "q1"}]}],
                                         [{"context": CONTEXT, "qas": ["x"]}], [{"context": CONTEXT, "qas": 3}]])
 def test_an_article_of_another_form_is_named(tmp_path, paragraphs):
     article = {"title": "Bowl"} | ({} if paragraphs is ... else {"paragraphs": paragraphs})
@@ -495,10 +582,16 @@ def test_a_mark_of_byte_order_is_passed_over(tmp_path):
     assert read_predictions(tmp_path / "p.json", questions) == {"q1": "Denver"}
 
 
-def test_predictions_that_cannot_be_written_leave_the_old_ones(tmp_path):
+def test_predictions_that_cannot_be_written_leave_the_old_ones(tmp_path, monkeypatch):
+    def full(*anything):
+        raise OSError(28, "No space left on device")
+
     write_predictions(tmp_path / "p.json", {"a": "x"})
-    with pytest.raises(UnicodeEncodeError):
+    with pytest.raises(InputError, match="half a character"):
         write_predictions(tmp_path / "p.json", {"a": "\ud800"})
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        write_predictions(tmp_path / "p.json", {"a": "y"})
     assert [file.name for file in tmp_path.iterdir()] == ["p.json"]
     assert json.loads((tmp_path / "p.json").read_text(encoding="utf-8")) == {"a": "x"}
 

@@ -16,7 +16,6 @@ import colab_check
 import environment
 import notebooks
 import pages
-import picture
 from environment import ROOT
 
 URL = "https://github.com/someone/spanbert-book"
@@ -284,8 +283,3 @@ def test_the_package_asks_only_for_what_the_requirements_pin():
     names = {re.match(r"[\w-]+", dependency).group() for dependency in project["dependencies"]}
     assert names <= set(requirements())
     assert all(">=" in dependency and "==" not in dependency for dependency in project["dependencies"])
-
-
-def test_the_readmes_picture_is_the_chapters():
-    """`python tools/picture.py` after the chapter was executed again."""
-    assert picture.PICTURE.read_bytes() == picture.stored_picture()

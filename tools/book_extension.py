@@ -5,20 +5,34 @@ in place of its code, an HTML `<details>` that needs no script: "✓ 6 checks pa
 Outputs stay visible; plumbing has its line below the output, where a caption stands. Lines that follow one another
 stand in one row.
 
+A diagram (an SVG of `spanbert_tutorial.figures.diagram`), stored in a notebook or shown by a Markdown page, becomes
+part of the page, so that it takes the page's colours. A still one that has a live form is replaced by it. The map of
+the book gets its links, and each chapter a sign at its head that says where you are (`road.py`).
+
 Thebe (running cells on a remote server) would put a web address and the name of a foreign repository into every
 page, and an error into the browser's console.
 """
 
+from functools import partial
 from html import escape
+from importlib import import_module
+from pathlib import Path
 
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
 from kinds import asserts_in, code_of, title_of
+from road import map_html, read_road, sign_html
 
 UNUSED = ("sphinx_thebe", "sphinx_comments")
 FOLDED_TAGS = ("check", "plumbing", "colab-setup", "hide-input")  # the first that a cell has names its fold
+
+
+MAP = "road.svg"
+DIAGRAM = '<svg class="diagram"'  # how the file of a diagram begins
+# The name of a still picture → the function that gives its live form, an explorer.
+LIVE = {"span_boundary.svg": "spanbert_tutorial.figures.boundary_figure:figure_one"}
 
 
 class Fold(nodes.Element):
@@ -91,10 +105,61 @@ class FoldCells(SphinxPostTransform):
                     join_rows(cell)
 
 
+def live_form(name: str) -> str:
+    """The HTML of a live picture."""
+    module, function = LIVE[name].split(":")
+    return getattr(import_module(module), function)()._repr_html_()
+
+
+class InlineDiagrams(SphinxPostTransform):
+    """Put diagrams into the page itself: a picture file could not know whether the page is light or dark."""
+
+    default_priority = 199
+    formats = ("html",)
+
+    def run(self, **kwargs) -> None:
+        """Replace every picture that is a diagram."""
+        for image in list(self.document.findall(nodes.image)):
+            path = Path(self.env.srcdir, image["uri"])
+            if path.suffix == ".svg" and (drawing := path.read_text(encoding="utf-8")).startswith(DIAGRAM):
+                html = self.html_of(path.name, drawing)
+                alone = isinstance(image.parent, nodes.paragraph) and len(image.parent) == 1
+                (image.parent if alone else image).replace_self(nodes.raw("", f"<div>{html}</div>", format="html"))
+
+
+    def html_of(self, name: str, drawing: str) -> str:
+        """The map with links, the live form of a picture that has one, or the drawing itself."""
+        if name == MAP:
+            return map_html(read_road(Path(self.env.srcdir)), partial(link_to, self.app, self.env.docname))
+        return live_form(name) if name in LIVE else drawing
+
+
+def link_to(app: Sphinx, docname: str, page: str) -> str:
+    """The address of a page of the road, seen from another page."""
+    return app.builder.get_relative_uri(docname, f"book/{page}")
+
+
+class RoadSigns(SphinxPostTransform):
+    """Put the sign at a chapter's head: where you are, what you need, where it leads."""
+
+    default_priority = 199
+    formats = ("html",)
+
+    def run(self, **kwargs) -> None:
+        """Add the sign below the title."""
+        title = next(iter(self.document.findall(nodes.title)), None)
+        page = self.env.docname.removeprefix("book/")
+        sign = sign_html(read_road(Path(self.env.srcdir)), page, partial(link_to, self.app, self.env.docname))
+        if title is not None and sign:
+            title.parent.insert(title.parent.index(title) + 1, nodes.raw("", sign, format="html"))
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Add the folds; take back what the unused extensions wanted to do later."""
+    """Add the folds and the diagrams; take back what the unused extensions wanted to do later."""
     app.add_node(Fold, html=(visit_fold, depart_fold))
     app.add_post_transform(FoldCells)
+    app.add_post_transform(InlineDiagrams)
+    app.add_post_transform(RoadSigns)
     for listeners in app.events.listeners.values():
         for listener in list(listeners):
             if listener.handler.__module__.split(".")[0] in UNUSED:

@@ -20,6 +20,7 @@ ROLE = re.compile(r"\{[a-z][\w:.-]*\}`[^`]+`")
 LABEL = re.compile(r"^\([\w-]+\)=\s*$", re.MULTILINE)
 CODE = re.compile(r"^(`{3,}|~{3,}).*?^\1|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 ASSERT = re.compile(r"^\s*assert\b", re.MULTILINE)
+WORDED = re.compile(r"<title>[^<]*\w[^<]*</title><desc>[^<]*\w[^<]*</desc>")
 ARXIV = re.compile(r"arxiv\.org/(?:abs|pdf|html)/(\d{4}\.\d{4,5})")
 ACL = re.compile(r"aclanthology\.org/([\w.-]+?)(?:\.pdf)?(?=[/\s)>\]\"']|$)")
 
@@ -80,14 +81,20 @@ def widget_state(notebook: nbformat.NotebookNode) -> list[str]:
 
 
 def missing_alt_text(notebook: nbformat.NotebookNode) -> list[str]:
-    """Pictures without a text alternative."""
+    """Pictures without a text alternative. A diagram brings its own: a title and a description."""
     problems = []
     for cell in code_cells(notebook):
-        picture = any(mime.startswith("image/") for output in cell.outputs for mime in output.get("data", {}))
+        shown = [item for output in cell.outputs for item in output.get("data", {}).items()]
+        picture = any(mime.startswith("image/") and not has_words(mime, data) for mime, data in shown)
         alt = cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "")
         if picture and not alt.strip():
             problems.append(f"{describe(cell, notebook.cells)} shows a picture without mystnb.image.alt.")
     return problems
+
+
+def has_words(mime: str, data: str) -> bool:
+    """Whether the picture is an SVG with a title and a description in it."""
+    return mime == "image/svg+xml" and bool(WORDED.search(data))
 
 
 def directives(text: str) -> list[str]:

@@ -1,26 +1,27 @@
-"""The README's picture: the stored figure of the cell tagged `readme-picture`, copied out of its chapter.
+"""Pictures of pages that are no notebooks: the README's, the welcome page's, the page of notation's.
 
-`python tools/picture.py` writes it; a test checks that it is still the chapter's.
+`python tools/picture.py` draws them into `book_assets/`; a test checks that they are what the package draws today.
 """
 
-import base64
-
-import nbformat
-
 from environment import ROOT
+from road import draw_map, read_road
+from spanbert_tutorial.figures import boundary_figure, legend
 
-CHAPTER = ROOT / "book" / "spanbert" / "pretraining_spanbert.ipynb"
-PICTURE = ROOT / "book_assets" / "leaving_the_plateau.png"
-TAG = "readme-picture"
+FOLDER = ROOT / "book_assets"
+MAP_COLUMNS = 3
+PICTURES = {
+    "span_boundary.svg": boundary_figure.draw,  # alive in the built page, see book_extension.py
+    "language.svg": legend.language,
+    "road.svg": lambda: draw_map(read_road(ROOT), MAP_COLUMNS),  # with links in the built page
+}
 
 
-def stored_picture() -> bytes:
-    """The PNG that the chapter keeps."""
-    cells = [c for c in nbformat.read(CHAPTER, as_version=4).cells if TAG in c.metadata.get("tags", [])]
-    (image,) = (output.data["image/png"] for output in cells[0].outputs if "image/png" in output.get("data", {}))
-    return base64.b64decode(image)
+def drawn(name: str) -> str:
+    """The content of a picture's file."""
+    return PICTURES[name]().svg() + "\n"
 
 
 if __name__ == "__main__":
-    PICTURE.write_bytes(stored_picture())
-    print(f"{PICTURE.relative_to(ROOT)} is the chapter's figure.")
+    for picture in PICTURES:
+        (FOLDER / picture).write_text(drawn(picture), encoding="utf-8")
+        print(f"book_assets/{picture} is drawn.")

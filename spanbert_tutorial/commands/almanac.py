@@ -4,18 +4,28 @@
 
 import argparse
 
+from spanbert_tutorial.errors import NoRoom
+
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Options of `almanac`."""
-    parser.add_argument("--output", required=True, metavar="FOLDER", help="folder to write to")
+    parser.add_argument("--output", required=True, metavar="FOLDER", help="new folder to write to")
 
 
 def almanac(options: argparse.Namespace) -> None:
-    """Documents, vocabulary, questions and relations, the same as the shipped ones."""
+    """Documents, vocabulary, questions and labels, the same as the shipped ones; all of them or nothing."""
     from spanbert_tutorial import runs
-    from spanbert_tutorial.almanac import questions, relations
+    from spanbert_tutorial.almanac import pairs, questions, relations
+    from spanbert_tutorial.checkpoints import check_output
+    from spanbert_tutorial.engine.files import whole_folder
 
-    runs.write_almanac(options.output)
-    questions.write(options.output)
-    relations.write(options.output)
-    print(f"The almanac is in {options.output}.")
+    output = check_output(options.output)
+    try:
+        with whole_folder(output) as made:
+            runs.write_almanac(made)
+            questions.write(made)
+            pairs.write(made)
+            relations.write(made)
+    except (OSError, NoRoom) as error:
+        raise NoRoom(f"the almanac cannot be written to {output} ({error}): make room, or give another.") from error
+    print(f"The almanac is in {output}.")

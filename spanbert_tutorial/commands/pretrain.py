@@ -11,7 +11,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from spanbert_tutorial.commands.run_state import check_apart, encoded_text, kept_when_stopped, open_state, remove_state
-from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.errors import InputError, shown
 
 MOST_HELD_OUT = 100  # batches: of a large corpus all of the held-out text would take longer than it is worth
 
@@ -47,15 +47,12 @@ def settings(options: argparse.Namespace):
 
     config = options.config or (size_of(options.init_from) if options.init_from else "tiny")
     run = preset(config, options.objective)
-    if options.keep_start is not None and not (options.init_from and 0 < options.keep_start < 1):
-        raise InputError(f"--keep-start is {options.keep_start}: give a share between 0 and 1, and --init-from.")
+    if options.keep_start is not None and options.init_from is None:
+        raise InputError(f"--keep-start is {options.keep_start}, but there is no start: give --init-from, too.")
     given = {name: getattr(options, name) for name in ("steps", "length", "batch_size", "accumulate")}
     given |= {"peak_learning_rate": options.learning_rate}
     if options.batch_size and options.accumulate is None:
         given["accumulate"] = 1  # whoever names the batch means the step
-    for name, value in given.items():
-        if value is not None and value <= 0:
-            raise InputError(f"--{name.replace('_', '-')} is {value}: give a number above 0.")
     given = {name: value for name, value in given.items() if value is not None}
     if options.steps:  # as many steps of warm-up as the preset has, but of a shorter run a tenth at most
         given["warmup"] = min(0.1, run.warmup * run.steps / options.steps)
@@ -72,7 +69,8 @@ def size_of(source: str) -> str:
     for name, (layers, width, _) in PRESETS.items():
         if shape == (layers, width):
             return name
-    raise InputError(f"{source} has {shape[0]} layers of width {shape[1]}, of which no config is known: name the one "
+    layers, width = map(shown, shape)
+    raise InputError(f"{source} has {layers} layers of width {width}, of which no config is known: name the one "
                      f"nearest to it by --config ({', '.join(PRESETS)}).")
 
 
@@ -86,13 +84,16 @@ def pretrain(options: argparse.Namespace) -> None:
     if options.dry_run:
         return dry_run(run, options)
     main = processes().is_main_process  # one of several under `accelerate launch`
-    output = Path(options.output or f"runs/{run.objective.replace('+', '-')}-{run.size}-seed{run.seed}")
+    output = options.output
+    if output is None:
+        output = f"runs/{run.objective.replace('+', '-')}-{run.size}-seed{run.seed}"
     if main:
-        check_apart(output, options.corpus)
+        check_apart(Path(output), options.corpus)
     state = open_state(output, options.resume)  # encoded text and snapshots, until the checkpoint is whole
     if state is None:
         return
     began = time.monotonic()
+    output = Path(output)
     with kept_when_stopped(state):
         text = encoded_text(options, state / "text")
         model = start(options, run, text)

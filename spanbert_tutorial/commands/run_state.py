@@ -4,17 +4,18 @@
 
 import argparse
 import json
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from spanbert_tutorial.errors import InputError, NoRoom
+from spanbert_tutorial.errors import InputError, NoRoom, parse_json, regular_file
 
 TEXT_FACTS = "asked.json"  # beside the encoded text: what was asked for
 
 
-def open_state(output: Path, resume: bool) -> Path | None:
+def open_state(output: str | Path, resume: bool) -> Path | None:
     """The folder beside `output` in which the run keeps its state until `output` is whole; None where a stopped run was
     at its end already. All processes go by what the first one finds.
 
@@ -26,8 +27,8 @@ def open_state(output: Path, resume: bool) -> Path | None:
     from spanbert_tutorial.checkpoints import check_output
     from spanbert_tutorial.engine.processes import processes
 
-    state, first = output.parent / f"{output.name}.training", processes().is_main_process
-    (whole,) = broadcast_object_list([first and resume and finished(output, state)])
+    state, first = Path(output).parent / f"{Path(output).name}.training", processes().is_main_process
+    (whole,) = broadcast_object_list([first and resume and finished(Path(output), state)])
     if whole:
         return None
     if first:
@@ -40,6 +41,7 @@ def open_state(output: Path, resume: bool) -> Path | None:
 def kept_when_stopped(state: Path) -> Iterator[None]:
     """Whatever stops what is inside, a state with a snapshot stays, and the message says how to go on; a state without
     one goes, if it was made here."""
+    from spanbert_tutorial.engine.files import new_parents
     from spanbert_tutorial.engine.processes import processes
 
     earlier = state.exists()
@@ -47,19 +49,20 @@ def kept_when_stopped(state: Path) -> Iterator[None]:
     def snapshot() -> bool:
         return any(state.glob("snapshots/step-*[0-9]"))
 
-    try:
-        yield
-    except KeyboardInterrupt as stop:
-        if snapshot() and not str(stop):
-            raise KeyboardInterrupt("Stopped") from None  # the command line adds how to go on
-        raise
-    except NoRoom as error:
-        if snapshot():
-            raise NoRoom(f"{error} What is trained is kept in {state}: go on with --resume.") from None
-        raise
-    finally:
-        if processes().is_main_process and not earlier and not snapshot():
-            shutil.rmtree(state, ignore_errors=True)  # nothing to go on with
+    with new_parents(state):
+        try:
+            yield
+        except KeyboardInterrupt as stop:
+            if snapshot() and not str(stop):
+                raise KeyboardInterrupt("Stopped") from None  # the command line adds how to go on
+            raise
+        except NoRoom as error:
+            if snapshot():
+                raise NoRoom(f"{error} What is trained is kept in {state}: go on with --resume.") from None
+            raise
+        finally:
+            if processes().is_main_process and not earlier and not snapshot():
+                shutil.rmtree(state, ignore_errors=True)  # nothing to go on with
 
 
 def check_apart(output: Path, corpus: str) -> None:
@@ -90,10 +93,14 @@ def remove_state(state: Path) -> None:
 
 def check_state(state: Path, resume: bool) -> None:
     """A stopped run is neither overwritten nor silently continued, and --resume needs one."""
-    if resume and not state.exists():
+    from spanbert_tutorial.checkpoints import check_output
+
+    if resume and not os.path.lexists(state):
         raise InputError(f"there is no stopped run in {state}: leave out --resume, or give the --output of then.")
-    if not resume and state.exists():
+    if not resume and os.path.lexists(state):
         raise InputError(f"{state} holds a stopped run: go on with --resume, or remove that folder to start anew.")
+    if not resume:
+        check_output(state)
 
 
 def encoded_text(options: argparse.Namespace, folder: Path):
@@ -149,8 +156,8 @@ def text_facts(options: argparse.Namespace) -> dict[str, str | int]:
 def check_same_text(folder: Path, now: dict[str, str | int]) -> None:
     """A stopped run goes on with the text that it began with, and says so when another is asked for."""
     try:
-        before = json.loads((folder / TEXT_FACTS).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        before = dict(parse_json((folder / TEXT_FACTS).read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
         before = {}
     if "" in (before.get("content"), now["content"]):  # of then or now it is not known
         before["content"] = now["content"]
@@ -177,7 +184,7 @@ def read_titles(path: str | None) -> Titles:
     if path is None:
         return Titles()
     try:
-        return Titles(Path(path).read_text(encoding="utf-8").splitlines())
+        return Titles(regular_file(path).read_text(encoding="utf-8").splitlines())
     except (OSError, UnicodeDecodeError) as error:
         wrong = f"the titles in {path} cannot be read ({error})"
         raise InputError(f"{wrong}: give a text file, one title a line.") from None

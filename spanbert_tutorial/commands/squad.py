@@ -4,11 +4,10 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from spanbert_tutorial.commands.run_state import read_titles
 from spanbert_tutorial.commands.tasks import write_results
-from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.errors import InputError, regular_file
 
 
 def add_evaluate_options(parser: argparse.ArgumentParser) -> None:
@@ -115,7 +114,8 @@ def answer(options: argparse.Namespace) -> None:
     from spanbert_tutorial.tasks.question_answering import QuestionAnswerer
 
     try:
-        context = Path(options.context_file).read_bytes().decode("utf-8")  # line ends as they are: offsets count them
+        # line ends as they are: offsets count them
+        context = regular_file(options.context_file).read_bytes().decode("utf-8")
     except FileNotFoundError:
         raise InputError(f"{options.context_file} does not exist: give a text file in UTF-8.") from None
     except (OSError, UnicodeDecodeError) as error:
@@ -135,8 +135,6 @@ def make_questions(options: argparse.Namespace) -> None:
     from spanbert_tutorial.tasks import made_questions as made
     from spanbert_tutorial.tasks.squad_files import write
 
-    if options.seed < 0:
-        raise InputError(f"seed is {options.seed}: give a number from 0 on.")
     output, texts = check_output(options.output), documents(options.corpus, read_titles(options.leave_out))
     stream = made.made_questions(texts, options.seed, easy=options.easy)
     questions = [*tqdm(stream, unit=" questions", file=sys.stdout, mininterval=0.5)]

@@ -22,9 +22,9 @@ class Task(NamedTuple):
     What a task brings is named as MODULE:NAME, inside the package, and imported when it is used. read: (path, …) →
     examples. model: a class with `fine_tune` beside it in its module, and there `PRESETS`: settings by name, among them
     "small" and "spanbert". The class has `from_pretrained(source, tokenizer)`, `predict(examples)` and `save(folder,
-    texts)`. score: (examples, predictions) → figures, ready for JSON. settings: further fields of its `FineTuning` that
-    can be given, and what they mean; reading: further options, handed to `read`. evaluate: in place of what all tasks
-    share.
+    texts)`. score: (examples, predictions, …) → figures, ready for JSON. settings: further fields of its `FineTuning`
+    that can be given, and what they mean; reading: further options, handed to `read` and to `score`. evaluate: in place
+    of what all tasks share.
     """
 
     help: str
@@ -61,6 +61,13 @@ TASKS = {
         "files in TACRED's layout (.json) or SemEval-2010 Task 8's (.txt), also .xz, .gz",
         read="tasks.relation_files:read", model="tasks.relation_extraction:RelationExtractor",
         score="tasks.relation_extraction:figures"),
+    "sentences": Task(
+        "one or two sentences, a label or a score, as in GLUE", "example",
+        "TSV files in GLUE's layout (also .xz, .gz) or OWNER/NAME:PART of the hub (without PART: train)",
+        read="tasks.sentence_files:read", model="tasks.sentence_tasks:SentencePredictor",
+        score="tasks.sentence_tasks:score_of",
+        reading={"subtask": "whose files these are: cola, sst2, mrpc, stsb, qqp, mnli, qnli, rte, wnli, almanac-pairs "
+                            "or almanac-shared"}),
 }  # fmt: skip
 
 
@@ -128,7 +135,7 @@ def finetune(options: argparse.Namespace) -> None:
     task = TASKS[options.task]
     chosen_settings(options, task)  # a wrong option answers at once
     output, first = Path(options.output), processes().is_main_process
-    state = open_state(output, options.resume)
+    state = open_state(options.output, options.resume)
     if state is None:
         return
     with kept_when_stopped(state):
@@ -154,7 +161,12 @@ def finetune(options: argparse.Namespace) -> None:
 def read(options: argparse.Namespace, task: Task) -> list:
     """The examples of all files."""
     data = options.data if isinstance(options.data, list) else [options.data]
-    return task.load(task.read)(*data, **{name: getattr(options, name) for name in task.reading})
+    return task.load(task.read)(*data, **reading(options, task))
+
+
+def reading(options: argparse.Namespace, task: Task) -> dict:
+    """The values of its further options."""
+    return {name: getattr(options, name) for name in task.reading}
 
 
 def said(number: int, task: Task) -> str:
@@ -171,7 +183,7 @@ def facts(options: argparse.Namespace, task: Task, settings, examples: Sequence,
         return hashlib.sha256(repr(content).encode()).hexdigest()
 
     given = {"data": " ".join(options.data), "init_from": options.init_from, "untrained": options.untrained,
-             "vocabulary": options.vocabulary or "its own"} | {name: getattr(options, name) for name in task.reading}
+             "vocabulary": options.vocabulary or "its own"} | reading(options, task)
     found = {f"{task.unit}s": len(examples), "content": checksum(examples), "pieces": checksum(wordpiece.pieces),
              "start": fingerprint(encoder)}
     return asdict(settings) | given | found | {"arithmetic": precision(), "processes": processes().num_processes}
@@ -186,12 +198,7 @@ def chosen_settings(options: argparse.Namespace, task: Task, width: int = 0):
     names = {field.name for field in fields(presets[preset])}
     given = {name: value for name, value in vars(options).items() if name in names}
     given["peak_learning_rate"] = options.learning_rate
-    given = {name: value for name, value in given.items() if value is not None}
-    for name, value in given.items():
-        if not (0 <= value < 2**63 if name == "seed" else 0 < value < float("inf")):
-            wanted = "from 0 to 2^63 - 1" if name == "seed" else "above 0"
-            raise InputError(f"{name} is {value}: give a number {wanted}.")
-    return replace(presets[preset], **given)
+    return replace(presets[preset], **{name: value for name, value in given.items() if value is not None})
 
 
 def starting_encoder(source: str, untrained: bool, seed: int):
@@ -234,7 +241,7 @@ def evaluate(options: argparse.Namespace) -> None:
         return task.load(task.evaluate)(options)
     output, examples = check_output(options.output), read(options, task)
     predictions = task.load(task.model).from_pretrained(options.model, options.vocabulary).predict(examples)
-    result = task.load(task.score)(examples, predictions)
+    result = task.load(task.score)(examples, predictions, **reading(options, task))
     write_results(output, {"predictions": predictions, "score": result})
     print(json.dumps(result, indent=1))
 

@@ -4,13 +4,15 @@ What is written goes into a hidden file or folder beside its place, is forced to
 a reader, or a run that comes after a power cut, meets what was there before or all of the new.
 """
 
+import hashlib
 import json
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
-from glob import escape
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from uuid import uuid4
 
 PACKAGE = Path(__file__).resolve().parents[1]
 
@@ -42,30 +44,59 @@ def write_json(path: str | Path, content: object) -> None:
 
 @contextmanager
 def whole_file(path: str | Path) -> Iterator[Path]:
-    """The place beside `path` to write to; the file there becomes `path` at the end, and goes when something fails."""
-    path = Path(path)
-    part = place_beside(path)
-    try:
+    """An empty file beside `path` to write to; it becomes `path` at the end, and goes when something fails."""
+    with becoming(Path(path)) as part:
+        part.open("xb").close()
         yield part
-        put_in_place(part, path)
-        remove_left_parts(path)
-    finally:
-        remove(part)
 
 
 @contextmanager
 def whole_folder(folder: str | Path) -> Iterator[Path]:
     """A new folder beside `folder` to write into; it becomes `folder` at the end, and goes when something fails."""
-    folder = Path(folder)
-    part = place_beside(folder)
-    remove(part)
-    try:
-        part.mkdir(parents=True)
+    with becoming(Path(folder)) as part:
+        part.mkdir()
         yield part
-        put_in_place(part, folder)
-        remove_left_parts(folder)
-    finally:
-        remove(part)
+
+
+@contextmanager
+def becoming(path: Path) -> Iterator[Path]:
+    """A place beside `path`, for a file or folder that becomes `path` at the end. When something fails it goes, and so
+    do the folders that were made for it."""
+    with new_parents(path):
+        part = place_beside(path)
+        try:
+            yield part
+            put_in_place(part, path)
+            remove_left_parts(path)
+        finally:
+            remove(part)
+
+
+@contextmanager
+def new_parents(path: Path) -> Iterator[None]:
+    """The folders above `path` are there; when something fails those that were made, and are empty, go again."""
+    made = [folder for folder in path.parents if not os.path.lexists(folder)]
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield
+    except BaseException:
+        remove_empty(made)
+        raise
+
+
+def remove_empty(folders: list[Path]) -> None:
+    """Removes the folders, the innermost first, as far as they are there and empty."""
+    for folder in folders:
+        with suppress(OSError):
+            folder.rmdir()
+
+
+def try_place(path: Path) -> None:
+    """Raises OSError where nothing called `path` could be made: no right, no room, a name that is too long. Leaves
+    nothing."""
+    parents = [folder for folder in (path, *path.parents) if not os.path.lexists(folder)]
+    with tempfile.TemporaryDirectory(dir=(parents or [path])[-1].parent) as trial:
+        Path(trial, *(folder.name for folder in reversed(parents))).mkdir(parents=True, exist_ok=True)
 
 
 def put_in_place(part: Path, target: Path) -> None:
@@ -88,13 +119,18 @@ def force_to_disk(path: Path) -> None:
 
 
 def place_beside(path: Path) -> Path:
-    """Where this process writes what becomes `path`."""
-    return path.parent / f".{path.name}.{os.getpid()}.part"
+    """Where something that becomes `path` is written. Nobody else has such a name, and it fits beside any other."""
+    return path.parent / f"{own_names(path)}{uuid4().hex}.part"
+
+
+def own_names(path: Path) -> str:
+    """What the names of the parts of `path` begin with."""
+    return f".spanbert-{hashlib.sha256(os.fsencode(path.name)).hexdigest()[:16]}-"
 
 
 def remove_left_parts(path: Path) -> None:
     """What killed processes have left of earlier tries goes."""
-    for part in path.parent.glob(f".{escape(path.name)}.*.part"):
+    for part in path.parent.glob(f"{own_names(path)}*.part"):
         remove(part)
 
 

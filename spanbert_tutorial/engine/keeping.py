@@ -56,11 +56,14 @@ class Keeper:
     def note(self, step: int) -> None:
         """After each step. Raises KeyboardInterrupt once it is kept, where one of the processes was asked to stop."""
         show(self.bar, self.history, self.reference, self.trainer.tokens)
+        if step == self.steps:
+            self.trainer.check_weights(step)
         if self.snapshots is None:
             return
         fail_together(self.add_figures)
         stop, due = any_process(self.asked_to_stop()), any_process(self.snapshots.due())
         if stop or due or step == self.steps:
+            self.trainer.check_weights(step)
             self.snapshots.save(self.parts, step)
             stop = any_process(self.asked_to_stop())  # perhaps meanwhile
         if stop:

@@ -87,7 +87,8 @@ def train(
     which the same call goes on bit for bit after it was stopped; `batches` then needs `state_dict` and
     `load_state_dict` (`batches.Batches` has them). held_out: figures of held-out text, kept now and then beside the
     losses (with snapshots only). Raises InputError when the batches end early, and FloatingPointError naming the step
-    when the loss or the gradient is not a number; the weights are then those of the step before.
+    when the loss or the gradient is not a number (the weights are then those of the step before) or the weights are not
+    after the last step. Such weights are never kept in a snapshot.
     """
     trainer, history = Trainer(model, recipe), History()
     keeper = Keeper(trainer, history, recipe.steps, reference)
@@ -174,6 +175,14 @@ class Trainer:
             self.schedule.step()
         self.optimizer.zero_grad()
 
+    def check_weights(self, step: int) -> None:
+        """Raises FloatingPointError, before anything is kept, when this step left weights that are no numbers: its loss
+        was still one, but a step can be too long."""
+        lost = first_lost(self.bare)
+        if lost:
+            raise FloatingPointError(f"after step {step} the weights hold no numbers (first {lost}): lower the peak "
+                                     "learning rate.")
+
     def parts(self) -> dict[str, object]:
         """What a snapshot keeps of it; in fp16 also the factor of the loss."""
         parts = {"model": self.bare, "optimizer": self.optimizer, "schedule": self.schedule}
@@ -187,8 +196,13 @@ class Trainer:
 def what_went_wrong(losses: dict[str, float], where: str, batch: dict, model: nn.Module) -> str:
     """Step, batch and the likely cause of a loss that is not a number. where: step and place in the data."""
     found = f"the loss is {losses['loss']} {where} (inputs {tuple(next(iter(batch.values())).shape)})"
-    lost = [name for name, weight in model.named_parameters() if not weight.isfinite().all()]
+    lost = first_lost(model)
     if lost:
-        return (f"{found}: the weights hold no numbers (first {lost[0]}). At the first step that means they came so: "
+        return (f"{found}: the weights hold no numbers (first {lost}). At the first step that means they came so: "
                 "take another checkpoint. Later, an earlier step was too long: lower the peak learning rate.")
     return f"{found}: the weights are finite, this batch overflows: look at it, or lower the peak learning rate."
+
+
+def first_lost(model: nn.Module) -> str:
+    """Name of the first weight that is infinite or no number, "" where there is none."""
+    return next((name for name, weight in model.named_parameters() if not weight.isfinite().all()), "")

@@ -1,12 +1,13 @@
 """The figures of a run as it goes: one JSON object a line. Chapter: `book/spanbert/pretraining_spanbert`."""
 
 import json
+import math
 import os
 from collections.abc import Callable
 from pathlib import Path
 
 from spanbert_tutorial.engine.files import write_text
-from spanbert_tutorial.errors import InputError, NoRoom
+from spanbert_tutorial.errors import InputError, NoRoom, parse_json
 
 EVERY = 10  # steps whose means make a line
 HELD_OUT_LINES = 40  # about so many lines of a long run also have figures of held-out text; a short run has fewer
@@ -17,7 +18,7 @@ class Metrics:
 
     steps: of the whole run; the last one writes a line, too. first_step: a run that goes on keeps the lines before it.
     held_out: gives figures of held-out text by name; asked now and then, and at the last step. Raises NoRoom when
-    the file cannot be written, InputError when its lines cannot be used.
+    the file cannot be written, InputError when its lines cannot be used, FloatingPointError when a figure is no number.
     """
 
     def __init__(
@@ -41,7 +42,7 @@ class Metrics:
         """The whole lines of steps before this one: a killed run may leave half a line."""
         try:
             lines = self.path.read_text(encoding="utf-8").splitlines(keepends=True) if self.path.exists() else []
-            return [line for line in lines if line.endswith("\n") and json.loads(line)["step"] < first_step]
+            return [line for line in lines if line.endswith("\n") and parse_json(line)["step"] < first_step]
         except (OSError, ValueError, KeyError, TypeError) as error:
             wrong = f"the figures of before in {self.path} cannot be used ({error})"
             raise InputError(f"{wrong}: restore the file from a copy, or remove it.") from error
@@ -57,6 +58,8 @@ class Metrics:
         line |= {"tokens": tokens, "seconds": round(seconds, 1)}
         if self.held_out is not None and (step % self.held_out_every == 0 or step == self.steps):
             line |= {name: round(value, 4) for name, value in self.held_out().items()}
+        if lost := [name for name, value in line.items() if not math.isfinite(value)]:
+            raise FloatingPointError(f"{lost[0]} is {line[lost[0]]} after step {step}: lower the peak learning rate.")
         try:
             with self.path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(line) + "\n")

@@ -11,7 +11,8 @@ from safetensors import SafetensorError
 
 from spanbert_tutorial.errors import InputError
 
-FAILURES = (OSError, RuntimeError, SafetensorError, InputError)  # how a full disk is told, among others
+# how a full disk is told, among others
+FAILURES = (OSError, RuntimeError, SafetensorError, InputError, FloatingPointError)
 
 
 def processes() -> PartialState:

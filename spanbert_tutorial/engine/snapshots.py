@@ -21,7 +21,7 @@ from torch import nn
 from spanbert_tutorial.engine.files import put_in_place
 from spanbert_tutorial.engine.processes import FAILURES, fail_together, processes
 from spanbert_tutorial.engine.states import random_states, read_states, set_random_states, write_states
-from spanbert_tutorial.errors import InputError, NoRoom
+from spanbert_tutorial.errors import InputError, NoRoom, parse_json
 
 EVERY = 120.0  # seconds between two snapshots
 LIST = "snapshot.json"  # what the snapshot holds, with sizes and checksums
@@ -154,7 +154,7 @@ class Snapshots:
     def _check(self, snapshot: Path) -> str:
         """Raises InputError when the snapshot is broken or of another run; returns its machine."""
         try:
-            listed = json.loads((snapshot / LIST).read_text(encoding="utf-8"))
+            listed = parse_json((snapshot / LIST).read_text(encoding="utf-8"))
             was, files = dict(listed["facts"]), {name: file["sha256"] for name, file in listed["files"].items()}
         except (OSError, ValueError, KeyError, AttributeError, TypeError):
             was, files = {}, {LIST: ""}

@@ -3,7 +3,7 @@
 Chapter: `book/bert/bert.ipynb`. One table of name pairs serves both directions; BERT's relatives bring their own.
 """
 
-import json
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.errors import InputError, parse_json, regular_file, shown
 
 # (here, in transformers); {} stands for the number of the layer.
 NAME_PAIRS = (
@@ -71,6 +71,10 @@ class Layout:
 
 BERT = Layout("bert", NAME_PAIRS)
 
+# Kinds of numbers that weights may come in, and what they become here.
+FLOATS = {torch.float16: torch.float16, torch.bfloat16: torch.bfloat16, torch.float32: torch.float32,
+          torch.float64: torch.float32}
+
 HUB_MODEL = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 
@@ -96,7 +100,7 @@ def from_huggingface_names(
     """Two dicts: the encoder's weights under this package's names; all others under the names they came with.
 
     The encoder's names may carry the layout's prefix, such as `bert.`, and any LayerNorm the old names `gamma` and
-    `beta`, which the others lose, too.
+    `beta`, which the others lose, too. Raises InputError for a weight of the encoder under two of these names.
     """
     table, ours, others = {there: here for here, there in layout.pairs}, {}, {}
     for name, tensor in state.items():
@@ -104,6 +108,8 @@ def from_huggingface_names(
         if renamed is None:
             module, dot, parameter = name.rpartition(".")
             others[f"{module}{dot}{OLD_NAMES.get(parameter, parameter)}"] = tensor
+        elif renamed in ours:
+            raise InputError(f"{name!r} is there under two names: take the weights of one model.")
         else:
             ours[renamed] = tensor
     return ours, others
@@ -150,9 +156,9 @@ def checkpoint_folder(path_or_name: str | Path, weights: bool = True) -> Path:
     """The folder itself, or a download of the hub's model of that name, with or without its weights. Raises InputError
     without either."""
     path = Path(path_or_name)
-    if path.is_dir():
+    if os.path.isdir(path):
         return path
-    if path.is_file():
+    if os.path.lexists(path):
         raise InputError(f"{path} is a file: give the folder that holds config.json and the weights.")
     if isinstance(path_or_name, Path) or not HUB_MODEL.fullmatch(path_or_name):
         raise InputError(f"there is no folder {path_or_name}: give a checkpoint's folder or a hub name.")
@@ -176,7 +182,7 @@ def encoder_settings(config: Mapping, layout: Layout = BERT) -> dict:
     only_value = {"model_type": layout.kind, **layout.only_value}
     for key, only in only_value.items():
         if config.get(key) not in (only, None):
-            raise InputError(f"{key} is {config[key]!r}: this encoder computes only {key} = {only!r}.")
+            raise InputError(f"{key} is {shown(config[key])}: this encoder computes only {key} = {only!r}.")
     return {key: value for key, value in config.items() if key not in layout.no_effect and key not in only_value}
 
 
@@ -184,7 +190,7 @@ def read_config(folder: Path, name: str = "config.json") -> dict:
     """Content of such a file of the folder. Raises InputError when it is missing or not a JSON object."""
     file = folder / name
     try:
-        content = json.loads(file.read_text(encoding="utf-8"))
+        content = parse_json(regular_file(file).read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise InputError(f"{file} is missing: put the model's {name} beside its weights.") from error
     except (OSError, ValueError) as error:
@@ -195,21 +201,56 @@ def read_config(folder: Path, name: str = "config.json") -> dict:
 
 
 def read_weights(folder: Path) -> dict[str, Tensor]:
-    """Weights of `model.safetensors`, else of `pytorch_model.bin` (tensors only, never code).
+    """Weights of `model.safetensors`, else of `pytorch_model.bin` (tensors only, never code), in float32 or a smaller
+    float type.
 
-    Raises InputError when there is no such file or it cannot be read.
+    Raises InputError when there is no such file, it cannot be read, or a weight is not what `plain` takes.
     """
     from safetensors.torch import load_file
 
     new, old = folder / "model.safetensors", folder / "pytorch_model.bin"
-    file = new if new.exists() else old
+    file = new if os.path.lexists(new) else old
     try:
+        regular_file(file)
         state = load_file(new) if file is new else torch.load(old, map_location="cpu", weights_only=True)
     except FileNotFoundError as error:
         raise InputError(f"{folder} has neither {new.name} nor {old.name}: put one of them there.") from error
     except Exception as error:  # damaged bytes fail in many ways: KeyError, UnicodeDecodeError, struct.error, …
         raise InputError(f"{file} cannot be read as weights ({type(error).__name__}): download it again.") from error
-    if not isinstance(state, dict) or not all(isinstance(tensor, Tensor) for tensor in state.values()):
+    kinds = isinstance(state, dict) and {(type(name), isinstance(tensor, Tensor)) for name, tensor in state.items()}
+    if not isinstance(kinds, set) or not kinds <= {(str, True)}:
         raise InputError(f"{file} does not hold a dict of tensors: save the model's state_dict() there.")
     parallel = all(name.startswith("module.") for name in state)  # saved from inside torch's DataParallel
-    return {name.removeprefix("module.") if parallel else name: tensor for name, tensor in state.items()}
+    return {name.removeprefix("module.") if parallel else name: plain(name, tensor, file)
+            for name, tensor in state.items()}
+
+
+def plain(name: str, tensor: Tensor, file: Path) -> Tensor:
+    """A weight as everything here computes with it: dense, of finite numbers, float64 as float32. Buffers of ids may
+    hold whole numbers. Raises InputError for other kinds, such as complex, quantised, 8-bit or sparse ones."""
+    dense = tensor.layout is torch.strided and tensor.device.type == "cpu" and not tensor.is_nested
+    if not dense or tensor.is_quantized or repeats(tensor):
+        raise InputError(f"{file} has {name} not as a plain dense tensor ({tensor.layout}): save it as one of float32.")
+    if name.endswith("_ids") and not tensor.is_floating_point():
+        return tensor
+    if tensor.dtype not in FLOATS:
+        raise InputError(f"{file} has {name} as {tensor.dtype}: save it as float32.")
+    tensor = tensor.detach().to(FLOATS[tensor.dtype])
+    if not tensor.isfinite().all():
+        raise InputError(f"{file} has numbers in {name} that are not finite in float32: take the file of before.")
+    return tensor
+
+
+def repeats(tensor: Tensor) -> bool:
+    """Whether a tensor has fewer numbers in memory than places, as an expanded one: a small file may claim any size."""
+    return tensor.untyped_storage().nbytes() < tensor.numel() * tensor.element_size()
+
+
+def check_widths(widths: Mapping[str, int], state: Mapping[str, Tensor], source: str | Path) -> None:
+    """Raises InputError for a size of a config that is larger than any side of any weight, before anything of that size
+    is built. Names and exact shapes: `check_weights`."""
+    largest = max((max(weight.shape, default=0) for weight in state.values() if weight.numel()), default=0)
+    for name, width in widths.items():
+        if width > largest:
+            raise InputError(f"{source} has no weights of {name} {shown(width)}: use the config.json that belongs to "
+                             "the weights.")

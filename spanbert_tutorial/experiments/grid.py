@@ -18,6 +18,7 @@ Seeds are paired: with the same seed all arms start from the same weights and re
 
 import hashlib
 import json
+import os
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
@@ -30,7 +31,7 @@ import numpy as np
 from spanbert_tutorial import runs
 from spanbert_tutorial.checkpoints import check_output
 from spanbert_tutorial.engine.files import write_json
-from spanbert_tutorial.errors import InputError, NoRoom
+from spanbert_tutorial.errors import InputError, NoRoom, regular_file
 from spanbert_tutorial.experiments.results import said, surroundings
 
 NOT_COMPARED = ("command", "surroundings", "rows")  # of a file's content
@@ -206,14 +207,14 @@ def command_line(experiment: ModuleType, seeds: int | None, steps: int | None, i
 
 def read_kept(output: Path, name: str) -> dict:
     """The content of an earlier, stopped command; empty where there is none. Raises InputError for anything else."""
-    if not output.exists():
+    if os.path.isdir(output):
+        raise InputError(f"the output {output} is a folder: give a file by --output.")
+    if not os.path.lexists(output):
         check_output(output)
         return {}
-    if output.is_dir():
-        raise InputError(f"the output {output} is a folder: give a file by --output.")
     try:
-        content = json.loads(output.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        content = json.loads(regular_file(output).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
         content = None
     rows = content.get("rows") if isinstance(content, dict) else None
     if not isinstance(rows, list) or f" {name} " not in f"{content.get('command')} ":

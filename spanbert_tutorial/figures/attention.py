@@ -7,11 +7,15 @@ import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 from torch import Tensor
 
+from spanbert_tutorial.errors import check_text
+
 
 def draw_heads(maps: Tensor, tokens: Sequence[str], names: Sequence[str] = ()) -> Figure:
     """One heat map for each of the A heads in `maps` [A,n,n]: a row is a token that looks, a column a token that
-    is looked at; the darker the cell, the larger the weight. All heads share one scale, from 0 to 1.
+    is looked at; the darker the cell, the larger the weight. All heads share one scale, from 0 to 1. Raises InputError
+    for half a character.
     """
+    check_text("a token or a name", *tokens, *names)
     rows = math.ceil(len(maps) / 2)  # two beside each other, and few inches: letters stay readable on a phone
     side = max(1.9, 0.24 * len(tokens))
     figure, axes = plt.subplots(

@@ -5,7 +5,7 @@ from html import escape
 
 import numpy as np
 
-from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.errors import InputError, check_text
 from spanbert_tutorial.figures.tokens import STRIP
 
 # Each cell says its weight; the colour follows from it. Short names and no quotes: an explorer holds many cells.
@@ -23,12 +23,16 @@ class AttentionMap:
     """weights: [n,n], a row for each token that looks, a column for each token that is looked at; rows sum to 1.
 
     The cells show percent. `text`, also what `print` shows, says for each token what it looks at most. Raises
-    InputError when the shape does not fit the tokens, or when a row does not sum to 1.
+    InputError when the shape does not fit the tokens, when a row does not sum to 1, and for half a character.
     """
 
     def __init__(self, weights: np.ndarray, tokens: Sequence[str], caption: str = "") -> None:
-        self.weights, self.tokens = np.asarray(weights, dtype=float), [str(token) for token in tokens]
-        self.caption = caption
+        self.tokens, self.caption = [str(token) for token in tokens], caption
+        check_text("the map", caption, *self.tokens)
+        try:
+            self.weights = np.asarray(weights, dtype=float)
+        except (ValueError, TypeError):
+            raise InputError("the weights are no table of numbers: give attention [n,n].") from None
         n = len(self.tokens)
         if not n or self.weights.shape != (n, n):
             raise InputError(f"the weights have shape {self.weights.shape}: for {n} tokens give [{n}, {n}].")

@@ -1,9 +1,10 @@
 """Bars that are plain HTML, two rows of them side by side, for explorers. Chapter: `book/spanbert/span_masking`."""
 
+import math
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.errors import InputError, check_text, is_number, shown
 from spanbert_tutorial.figures.tokens import STRIP
 
 WIDTH, HEIGHT, BELOW = 340, 150, 16  # of the drawing, in its own units; it shrinks with the page
@@ -16,22 +17,29 @@ class Bars:
     top: the value at the upper edge, so that several drawings share a scale; a thin line with its number stands there
     and at half of it. The bars are an image to a screen reader, which hears all numbers instead; `text`, also what
     `print` shows, is a small table.
-    Raises InputError for no series, other numbers of values, or values out of range.
+    Raises InputError for no series or more than three, other numbers of values, values out of range, half a character.
     """
 
     def __init__(
         self, labels: Sequence[object], series: Mapping[str, Sequence[float]], *, top: float = 1.0, caption: str = ""
     ) -> None:
         self.labels, self.top, self.caption = [str(label) for label in labels], top, caption
-        self.series = {name: [float(value) for value in values] for name, values in series.items()}
+        self.series = {name: list(values) for name, values in series.items()}
         if not self.labels or not self.series:
             raise InputError("there is nothing to draw: give at least one label and one series.")
+        if len(self.series) > len(FILLS):
+            raise InputError(f"{len(self.series)} series are too many for {len(FILLS)} colours: draw some of them.")
+        if not is_number(top) or not 0 < top < math.inf:
+            raise InputError(f"top is {shown(top)}: give a number above 0.")
+        check_text("a label, a name or the caption", caption, *self.labels, *self.series)
         for name, values in self.series.items():
-            if len(values) != len(self.labels) or not all(0 <= value <= top for value in values):
+            fitting = all(is_number(value) and 0 <= value <= top for value in values)
+            if len(values) != len(self.labels) or not fitting:
                 raise InputError(
                     f'"{name}" has {len(values)} values for {len(self.labels)} labels: '
                     f"give one for each label, between 0 and {top}."
                 )
+            self.series[name] = [float(value) for value in values]
 
     @property
     def text(self) -> str:

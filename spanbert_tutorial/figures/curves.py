@@ -6,6 +6,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 
+from spanbert_tutorial.errors import check_text
+
 STYLES = ("-", "--", ":", "-.")  # curves differ by line as well as by colour
 
 
@@ -17,7 +19,9 @@ def smoothed(values: Sequence[float], window: int) -> np.ndarray:
 def draw_curves(
     curves: Mapping[str, tuple[Sequence[float], Sequence[float]]], landmarks: Mapping[str, float], across: str
 ) -> Figure:
-    """Losses in nats. curves: name → (places, values); landmarks: name → a loss drawn as a level line."""
+    """Losses in nats. curves: name → (places, values); landmarks: name → a loss drawn as a level line. Raises
+    InputError for half a character."""
+    check_text("a name", across, *curves, *landmarks)
     figure, axis = plt.subplots(figsize=(7, 4), layout="constrained")
     for number, (name, (places, values)) in enumerate(curves.items()):
         axis.plot(places, values, STYLES[number % len(STYLES)], linewidth=2, label=name)
@@ -33,7 +37,9 @@ def draw_curves(
 
 
 def draw_intervals(rows: Mapping[str, tuple[float, float]], across: str) -> Figure:
-    """Means with the half widths of their intervals, one row each, and a line at 0. rows: name → (mean, half width)."""
+    """Means with the half widths of their intervals, one row each, and a line at 0. rows: name → (mean, half width).
+    Raises InputError for half a character."""
+    check_text("a name", across, *rows)
     figure, axis = plt.subplots(figsize=(7, 0.6 * len(rows) + 1.2), layout="constrained")
     for height, (mean, half) in enumerate(reversed(rows.values())):
         axis.errorbar(mean, height, xerr=half, fmt="o", capsize=4, color="C0")

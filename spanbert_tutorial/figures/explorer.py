@@ -13,7 +13,7 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.errors import InputError, check_text
 
 LARGEST = 150_000  # bytes of HTML that one explorer may add to a notebook
 
@@ -46,8 +46,8 @@ class Explorer:
 
     controls: name → options, each shown as its text. panel: called with one option of each control by name, returns
     an object with `_repr_html_` and a readable `repr`. free_text: the control for which a reader with a live kernel
-    may type a text instead of an option. Raises InputError for empty or repeated options, and when the panels
-    together are over 150,000 bytes.
+    may type a text instead of an option. Raises InputError for empty or repeated options, for half a character, and
+    when the panels together are over 150,000 bytes.
     """
 
     def __init__(
@@ -60,6 +60,7 @@ class Explorer:
         self.controls = {name: list(options) for name, options in controls.items()}
         self.panel, self.free_text = panel, free_text
         for name, options in self.controls.items():
+            check_text("a control", name, *map(str, options))
             if not options or len({str(option) for option in options}) < len(options):
                 raise InputError(f'the control "{name}" has {options}: give options, each with its own text.')
         if not self.controls or (free_text is not None and free_text not in self.controls):

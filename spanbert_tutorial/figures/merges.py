@@ -3,7 +3,7 @@
 from collections import Counter
 from html import escape
 
-from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.errors import InputError, check_text
 from spanbert_tutorial.wordpiece import (
     apply_merges,
     count_pieces,
@@ -31,10 +31,11 @@ class Merges:
     """The words of a text after `merges` merges, what was merged, and the best pairs that come next.
 
     criterion: as in `pair_scores`. A piece that a merge made carries the number of that merge. Raises InputError when
-    the text has no words, more than 40 different ones, or one of more than 20 characters.
+    the text has no words, more than 40 different ones, one of more than 20 characters, or half a character.
     """
 
     def __init__(self, text: str, criterion: str, merges: int) -> None:
+        check_text("the text", text)
         self.counts, self.criterion = Counter(split_words(text)), criterion
         longest = max(map(len, self.counts), default=0)
         if not 0 < len(self.counts) <= MOST_WORDS or longest > LONGEST_WORD:

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import Any, Protocol
 
-from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.errors import InputError, check_text
 from spanbert_tutorial.figures.tokens import STRIP
 
 SHOWN = 5  # candidates in the table
 MARK = "background:rgba(31,119,180,.25);border-bottom:3px solid rgb(31,119,180);color:inherit;padding:0 .1em"
+SILENCED = "border-bottom:3px dashed rgb(31,119,180);padding:0 .1em"  # the best candidate where there is no answer
 CELL = "padding:.1em .8em .1em 0;vertical-align:top;text-align:left;border:0"
 
 
@@ -18,8 +19,9 @@ class AnswerPanel:
     """The context with the best span marked, the decision at a threshold, and the best candidates.
 
     candidates: (first character, character after the last, S + E), best first, at least one. The answer is the first
-    of them, or none when null_score − its score is above `threshold`. All text is escaped.
-    Raises InputError when there is no candidate.
+    of them, or none when null_score − its score is above `threshold`; then the candidate is marked with dashes.
+    gold: the right answers, none for a question without one; without `gold` nothing is said of them. All text is
+    escaped. Raises InputError when there is no candidate, and for half a character.
     """
 
     def __init__(
@@ -29,11 +31,15 @@ class AnswerPanel:
         candidates: Sequence[tuple[int, int, float]],
         null_score: float,
         threshold: float = 0.0,
+        gold: Sequence[str] | None = None,
     ) -> None:
         if not candidates:
             raise InputError("there is no candidate to show: give at least one.")
+        check_text("the question", question)
+        check_text("the context", context)
         self.question, self.context = question, context
         self.candidates, self.null_score, self.threshold = list(candidates), null_score, threshold
+        self.gold = None if gold is None else "; ".join(gold) or "(no answer)"
 
     @property
     def difference(self) -> float:
@@ -56,12 +62,13 @@ class AnswerPanel:
 
     @property
     def text(self) -> str:
-        """The same in plain characters; the marked span stands in double brackets."""
+        """The same in plain characters; the answer stands in double brackets, a silenced candidate in ((…))."""
         begin, end, _ = self.candidates[0]
-        marked = f"{self.context[:begin]}[[{self.context[begin:end]}]]{self.context[end:]}"
-        shown = marked if self.answer else self.context
+        left, right = ("[[", "]]") if self.answer else ("((", "))")
+        marked = f"{self.context[:begin]}{left}{self.context[begin:end]}{right}{self.context[end:]}"
+        gold = [] if self.gold is None else [f"Gold: {self.gold}"]
         lines = [f"  {score:>6}  {text}" for score, text in self._lines()]
-        return "\n".join([f"Question: {self.question}", shown, f"Answer: {self.answer or '(no answer)'}",
+        return "\n".join([f"Question: {self.question}", marked, f"Answer: {self.answer or '(no answer)'}", *gold,
                           self._decision(), "Candidates:", *lines])
 
     def __repr__(self) -> str:
@@ -69,16 +76,17 @@ class AnswerPanel:
 
     def _repr_html_(self) -> str:
         begin, end, _ = self.candidates[0]
-        context = escape(self.context)
-        if self.answer:
-            marked = f'<mark style="{MARK}">{escape(self.context[begin:end])}</mark>'
-            context = f"{escape(self.context[:begin])}{marked}{escape(self.context[end:])}"
+        tag, style = ("mark", MARK) if self.answer else ("span", SILENCED)
+        marked = f'<{tag} style="{style}">{escape(self.context[begin:end])}</{tag}>'
+        context = f"{escape(self.context[:begin])}{marked}{escape(self.context[end:])}"
+        answer = escape(self.answer) or "(no answer), the best candidate has dashes"
+        gold = "" if self.gold is None else f"<div><b>Gold:</b> {escape(self.gold)}</div>"
         rows = "".join(f'<tr><td style="{CELL}">{score}</td><td style="{CELL}">{escape(text)}</td></tr>'
                        for score, text in self._lines())
         heads = "".join(f'<th style="{CELL}">{name}</th>' for name in ("S + E", "candidate"))
         return (
             f'<div style="{STRIP};line-height:1.6"><div><b>{escape(self.question)}</b></div><div>{context}</div>'
-            f'<div style="margin-top:.4em"><b>Answer:</b> {escape(self.answer or "(no answer)")}</div>'
+            f'<div style="margin-top:.4em"><b>Answer:</b> {answer}</div>{gold}'
             f'<div style="font-size:.9em">{escape(self._decision())}</div>'
             '<table style="border-collapse:collapse;display:table;width:auto;margin:.3em 0;font-size:.9em">'
             f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>"
@@ -92,12 +100,18 @@ class Answerer(Protocol):
         """(question, context, encoded, candidates, null score) for each (question, context)."""
 
 
-def ask(answerer: Answerer, question: str, context: str, threshold: float = 0.0) -> AnswerPanel:
-    """Asks the model. Raises InputError for an empty question or context."""
+def ask(
+    answerer: Answerer,
+    question: str,
+    context: str,
+    threshold: float = 0.0,
+    gold: Sequence[str] | None = None,
+) -> AnswerPanel:
+    """Asks the model. gold: the right answers, to be shown. Raises InputError for an empty question or context."""
     _, _, encoded, found, null = next(answerer.candidates([(question, context)]))
     offsets = encoded.offsets
     spans = [(int(offsets[span.first, 0]), int(offsets[span.last, 1]), span.score) for span in found]
-    return AnswerPanel(question, context, spans, null, threshold)
+    return AnswerPanel(question, context, spans, null, threshold, gold)
 
 
 def playground(answerer: Answerer, question: str = "", context: str = "") -> Any:

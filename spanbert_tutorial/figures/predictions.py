@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from html import escape
 
-from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.errors import InputError, check_text
 from spanbert_tutorial.figures.tokens import STRIP, TokenStrip
 from spanbert_tutorial.pretraining import PretrainingModel, fill_masks
 from spanbert_tutorial.wordpiece import WordPiece, split_words
@@ -18,7 +18,7 @@ class Predictions:
     """A strip of the text above a table with one line for each hidden piece.
 
     answers: the original pieces [t]; mlm, sbo: for each of them its guesses; sbo is empty where the span has no row. A
-    right guess carries a check mark. Raises InputError when the numbers of lines differ.
+    right guess carries a check mark. Raises InputError when the numbers of lines differ, and for half a character.
     """
 
     def __init__(
@@ -29,6 +29,7 @@ class Predictions:
                 f"{len(answers)} answers, {len(mlm)} lines of the MLM head and {len(sbo)} of the SBO head: "
                 "give as many of each, or none of the SBO head."
             )
+        check_text("a piece", *answers, *(piece for line in (*mlm, *sbo) for piece, _ in line))
         self.strip, self.answers = strip, list(answers)
         self.mlm, self.sbo = list(mlm), list(sbo)
 

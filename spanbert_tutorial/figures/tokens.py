@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.errors import InputError, check_text
 
 # A mark's letter and its colour; the background is the colour at a quarter strength, so it suits light and dark.
 STYLES = {
@@ -27,7 +27,7 @@ class TokenStrip:
 
     tokens: the texts [n]. marks: a mark's name or "" for each [n]. legend: mark → what it says below the strip; its
     order gives further marks their colours, and its first letter theirs. notes: a small text under each token [n],
-    e.g. positions. caption: a line below. Raises InputError when the lengths differ.
+    e.g. positions. caption: a line below. Raises InputError when the lengths differ, and for half a character.
     All text is escaped, so any text may be given. `text`, also what `print` shows, is the same in plain characters.
     """
 
@@ -49,6 +49,7 @@ class TokenStrip:
             )
         used = dict.fromkeys(mark for mark in self.marks if mark)
         self.legend = dict(legend) if legend is not None else {mark: mark for mark in used}
+        check_text("the strip", caption, *self.tokens, *self.marks, *self.notes, *self.legend, *self.legend.values())
         self.styles = self._styles([*self.legend, *used])
 
     @staticmethod

@@ -16,7 +16,7 @@ import numpy as np
 import regex
 from tokenizers import ByteLevelBPETokenizer
 
-from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.errors import InputError, check_text, parse_json, regular_file
 
 Pair = tuple[str, str]
 
@@ -102,7 +102,9 @@ class ByteBPE:
         missing = [piece for piece in [*character_bytes(), *map("".join, merges)] if piece not in vocabulary]
         if missing:
             raise InputError(f"the vocabulary lacks {missing[0]!r}: take the files of one and the same model.")
-        if sorted(vocabulary.values()) != list(range(len(vocabulary))):
+        check_text("a piece of the vocabulary", *vocabulary)
+        whole = all(type(number) is int for number in vocabulary.values())
+        if not whole or sorted(vocabulary.values()) != list(range(len(vocabulary))):
             raise InputError("the ids of the vocabulary are not 0, 1, 2, … without a gap: take a whole file.")
         self.vocabulary, self.merges = dict(vocabulary), [tuple(pair) for pair in merges]
         self.pieces = sorted(vocabulary, key=vocabulary.get)
@@ -114,12 +116,12 @@ class ByteBPE:
         """Reads GPT-2's files, `encoder.json` (or `vocab.json`) and `vocab.bpe` (or `merges.txt`), also packed as
         `.xz`. Raises InputError for files that are missing or not of this form."""
         try:
-            pieces = json.loads(read(vocabulary))
+            pieces = parse_json(read(vocabulary))
             lines = read(merges).splitlines()
             pairs = [tuple(line.split(" ")) for line in lines if line and not line.startswith("#version")]
             if not isinstance(pieces, dict) or any(len(pair) != 2 for pair in pairs):
                 raise ValueError
-        except (OSError, ValueError, lzma.LZMAError):
+        except (OSError, ValueError, EOFError, lzma.LZMAError):
             wrong = f"{vocabulary} and {merges} cannot be read as a byte-level vocabulary"
             raise InputError(f"{wrong}: give GPT-2's encoder.json and vocab.bpe.") from None
         return cls(pieces, pairs)
@@ -180,5 +182,5 @@ class ByteBPE:
 def read(path: str | Path) -> str:
     """The text of a file, also of a packed one."""
     opener = lzma.open if Path(path).suffix == ".xz" else open
-    with opener(path, "rt", encoding="utf-8") as file:
+    with opener(regular_file(path), "rt", encoding="utf-8") as file:
         return file.read()

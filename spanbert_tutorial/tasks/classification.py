@@ -68,16 +68,17 @@ class ClassificationModel(nn.Module):
         return {"loss": F.cross_entropy(self.scores(batch), batch["label"])}
 
 
-class ClassificationData:
-    """Sentences or pairs with their labels, in the form that `batches.Batches` draws from. labels: those that occur."""
+class SentenceData:
+    """Sentences or pairs in the form that `batches.Batches` draws from. wanted: [N], what is to be said of each."""
 
     by_length = True
 
-    def __init__(self, examples: Sequence[tuple[Sentences, str]], wordpiece: WordPiece, settings: FineTuning):
+    def __init__(
+        self, sentences: Sequence[Sentences], wanted: np.ndarray, wordpiece: WordPiece, settings: FineTuning
+    ):
         self.wordpiece, self.batch_size, self.length = wordpiece, settings.batch_size, settings.length
-        self.inputs = [Framed.of(sentences, wordpiece, settings.length) for sentences, _ in examples]
-        self.labels = sorted({label for _, label in examples})
-        self.wanted = np.array([self.labels.index(label) for _, label in examples])
+        self.inputs = [Framed.of(one, wordpiece, settings.length) for one in sentences]
+        self.wanted = wanted
 
     def __len__(self) -> int:
         return len(self.inputs)
@@ -89,6 +90,15 @@ class ClassificationData:
         """Tensors of these examples; nothing is drawn at random."""
         tensors = stacked([self.inputs[row] for row in rows], self.wordpiece.pad_id)
         return tensors | {"label": torch.from_numpy(self.wanted[rows])}
+
+
+class ClassificationData(SentenceData):
+    """Examples with labels. labels: those that occur."""
+
+    def __init__(self, examples: Sequence[tuple[Sentences, str]], wordpiece: WordPiece, settings: FineTuning):
+        self.labels = sorted({label for _, label in examples})
+        wanted = np.array([self.labels.index(label) for _, label in examples])
+        super().__init__([sentences for sentences, _ in examples], wanted, wordpiece, settings)
 
 
 def fine_tune(
@@ -107,13 +117,20 @@ class Classifier:
     def __init__(self, model: ClassificationModel, wordpiece: WordPiece, labels: Sequence[str], length: int = 128):
         self.model, self.wordpiece, self.all_labels, self.length = model.eval(), wordpiece, list(labels), length
 
-    @torch.no_grad()
     def labels(self, sentences: Sequence[Sentences], batch_size: int = 64) -> list[str]:
         """One label each. An empty sentence raises InputError."""
-        inputs, found = [Framed.of(one, self.wordpiece, self.length) for one in sentences], []
-        device = self.model.classifier.weight.device
-        for start in range(0, len(inputs), batch_size):
-            batch = stacked(inputs[start : start + batch_size], self.wordpiece.pad_id)
-            scores = self.model.scores({name: value.to(device) for name, value in batch.items()})
-            found += [self.all_labels[best] for best in scores.argmax(-1).tolist()]
-        return found
+        scores = all_scores(self.model, self.wordpiece, sentences, self.length, batch_size)
+        return [self.all_labels[best] for best in scores.argmax(-1).tolist()]
+
+
+@torch.no_grad()
+def all_scores(
+    model: ClassificationModel, wordpiece: WordPiece, sentences: Sequence[Sentences], length: int, batch_size: int = 64
+) -> Tensor:
+    """The model's scores of sentences or pairs, cut to `length`, in their order: [N,K]. An empty sentence raises
+    InputError."""
+    inputs, device, found = [Framed.of(one, wordpiece, length) for one in sentences], model.classifier.weight.device, []
+    for start in range(0, len(inputs), batch_size):
+        batch = stacked(inputs[start : start + batch_size], wordpiece.pad_id)
+        found.append(model.scores({name: value.to(device) for name, value in batch.items()}).cpu())
+    return torch.cat(found) if found else torch.empty(0, model.classifier.out_features)

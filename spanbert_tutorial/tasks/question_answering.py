@@ -8,7 +8,6 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from numbers import Real
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +21,7 @@ from spanbert_tutorial.engine.keeping import with_bar
 from spanbert_tutorial.engine.loop import History
 from spanbert_tutorial.engine.snapshots import Snapshots
 from spanbert_tutorial.engine.weights import checkpoint_folder, read_config, read_weights
-from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.errors import InputError, is_number, shown
 from spanbert_tutorial.tasks.fine_tuning import FineTuning, check_start, check_vocabulary, fit, stacked
 from spanbert_tutorial.tasks.squad import Question
 from spanbert_tutorial.tasks.task_checkpoints import write_half
@@ -190,7 +189,7 @@ class QuestionAnswerer:
         ours = {name: ours[name] for name in ("length", "stride") if name in ours}
         for name, value in ours.items():
             if type(value) is not int:
-                raise InputError(f'config.json of {source} has the {name} "{value}": write a whole number.')
+                raise InputError(f"config.json of {source} has the {name} {shown(value)}: write a whole number.")
         return cls(model.to("cuda" if torch.cuda.is_available() else "cpu"), wordpiece, **ours)
 
     def save(self, folder: str | Path, texts: dict[str, str]) -> None:
@@ -214,10 +213,10 @@ class QuestionAnswerer:
 
         Raises InputError as `answer` does, naming the pair; those before it still get their answers.
         """
-        if not isinstance(threshold, Real) or np.isnan(threshold):
-            raise InputError(f"the threshold is {threshold}: give a number.")
-        if batch_size < 1:
-            raise InputError(f"the batch size is {batch_size}: give 1 or more.")
+        if not is_number(threshold):
+            raise InputError(f"the threshold is {shown(threshold)}: give a number.")
+        if type(batch_size) is not int or batch_size < 1:
+            raise InputError(f"the batch size is {shown(batch_size)}: give 1 or more.")
         for _, context, encoded, found, null in self.candidates(pairs, batch_size):
             best = found[0] if found else Candidate(0, 0, -np.inf)
             if not found or null - best.score > threshold:

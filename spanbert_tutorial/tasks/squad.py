@@ -6,7 +6,6 @@ evaluation, written anew. No torch.
 """
 
 import json
-import math
 import re
 import string
 from collections import Counter
@@ -16,7 +15,7 @@ from itertools import accumulate
 from pathlib import Path
 
 from spanbert_tutorial.engine.files import write_text
-from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.errors import InputError, check_text, is_number, parse_json, regular_file, shown
 from spanbert_tutorial.tasks.squad_files import GoldAnswer, Question, check_ids, read, read_several
 
 __all__ = ["GoldAnswer", "Question", "best_threshold", "chosen_threshold", "exact_match", "f1", "human_score",
@@ -29,8 +28,8 @@ NEVER = -1e9  # a threshold far below all null odds: no answer, whatever comes; 
 def read_predictions(path: str | Path, questions: Sequence[Question]) -> dict[str, str]:
     """The official format, {id: text}. Raises InputError unless there is one text for each question and no other."""
     try:
-        predictions = json.loads(Path(path).read_text(encoding="utf-8-sig"), object_pairs_hook=unique)
-    except (OSError, ValueError, RecursionError) as error:
+        predictions = parse_json(regular_file(path).read_text(encoding="utf-8-sig"), object_pairs_hook=unique)
+    except (OSError, ValueError) as error:
         wrong = f"the predictions {path} cannot be read ({error})"
         raise InputError(f"{wrong}: give a JSON object of id and text.") from None
     if not isinstance(predictions, dict) or not all(isinstance(text, str) for text in predictions.values()):
@@ -61,20 +60,23 @@ def check_predictions(
     missing, unknown = wanted - predictions.keys(), predictions.keys() - wanted
     for what, ids in (("not given", missing), ("unknown", unknown)):
         if ids:
-            some = ", ".join(sorted(ids)[:3]) + (", …" if len(ids) > 3 else "")
+            some = ", ".join(sorted(map(str, ids))[:3]) + (", …" if len(ids) > 3 else "")
             raise InputError(f"ids that are {what}: {len(ids)} ({some}); give one {remedy}.")
 
 
 def check_null_odds(null_odds: Mapping[str, float], questions: Sequence[Question]) -> None:
     """Raises InputError unless there is a number for each question and no other."""
     check_predictions(null_odds, questions, "number, the null odds, for each question")
-    if wrong := [number for number, value in null_odds.items() if math.isnan(value)]:
+    if wrong := [number for number, value in null_odds.items() if not is_number(value)]:
         raise InputError(f"the null odds of {wrong[0]} are not a number: give one for each question.")
 
 
 def write_predictions(path: str | Path, predictions: Mapping[str, str]) -> None:
-    """The official format, {id: text}, with "" for no answer; whole or not at all."""
-    write_text(path, json.dumps(dict(predictions), ensure_ascii=False, indent=0) + "\n")
+    """The official format, {id: text}, with "" for no answer; whole or not at all. Raises InputError for half a
+    character in a text."""
+    content = json.dumps(dict(predictions), ensure_ascii=False, indent=0) + "\n"
+    check_text("a prediction", content)
+    write_text(path, content)
 
 
 # --- scores -------------------------------------------------------------------------------------------------
@@ -110,6 +112,9 @@ def golds(question: Question) -> list[str]:
 def raw_scores(predictions: Mapping[str, str], questions: Sequence[Question]) -> dict[str, dict[str, float]]:
     """{"exact": …, "f1": …}: for each id the best score over its answers, 0 to 1."""
     check_predictions(predictions, questions)
+    for number, text in predictions.items():
+        if not isinstance(text, str):
+            raise InputError(f'the prediction of {number} is {shown(text)}: give text, "" for no answer.')
     return {name: {q.id: max(measure(predictions[q.id], gold) for gold in golds(q)) for q in questions}
             for name, measure in {"exact": exact_match, "f1": f1}.items()}
 
@@ -133,6 +138,8 @@ def score(
         raise InputError("null odds and a threshold work together only: give both, or neither.")
     if null_odds is not None:
         check_null_odds(null_odds, questions)
+        if not is_number(threshold):
+            raise InputError(f"the threshold is {shown(threshold)}: give a number.")
         raw = {name: {q.id: float(not q.answers) if null_odds[q.id] > threshold else values[q.id] for q in questions}
                for name, values in raw.items()}
     groups = {"": list(questions)} | {prefix: group for prefix, group in answerable(questions).items() if group}
@@ -158,6 +165,8 @@ def best_threshold(
     takes the questions one by one, from the least null odds on; so between questions with EQUAL null odds it may
     find a score that no threshold reaches. Raises InputError when ids do not fit.
     """
+    if measure not in ("exact", "f1"):
+        raise InputError(f'the measure is {shown(measure)}: give "exact" or "f1".')
     raw = raw_scores(predictions, questions)[measure]
     check_null_odds(null_odds, questions)
     has_answer = {q.id: bool(q.answers) for q in questions}

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from spanbert_tutorial.corpora import HUB_SET, OPENERS, hub_rows
 from spanbert_tutorial.engine.files import whole_file
-from spanbert_tutorial.errors import InputError, NoRoom
+from spanbert_tutorial.errors import InputError, NoRoom, check_text, parse_json, regular_file, shown
 
 
 @dataclass(frozen=True)
@@ -83,12 +83,12 @@ def articles(path: str | Path) -> list[dict]:
     path = Path(path)
     opener = OPENERS.get(path.suffix, open)
     try:
-        with opener(path, "rt", encoding="utf-8-sig") as file:
-            content = json.load(file)
+        with opener(regular_file(path), "rt", encoding="utf-8-sig") as file:
+            content = parse_json(file.read())
     except FileNotFoundError:
         raise InputError(f"{path} does not exist: give a SQuAD file (.json, also .xz or .gz), or a "
                          "set of the hub as OWNER/NAME.") from None
-    except (OSError, ValueError, EOFError, RecursionError, lzma.LZMAError, zlib.error) as error:
+    except (OSError, ValueError, EOFError, lzma.LZMAError, zlib.error) as error:
         raise InputError(f"{path} cannot be read as JSON ({error}): give a whole SQuAD file.") from None
     if not isinstance(content, dict) or not isinstance(content.get("data"), list) or not content["data"]:
         raise InputError(f'{path} is not a SQuAD file: it needs a list of articles under "data".')
@@ -98,11 +98,11 @@ def articles(path: str | Path) -> list[dict]:
 def article_questions(article: dict) -> Iterator[Question]:
     """The questions of one article, each checked."""
     title = article.get("title", "") if isinstance(article, dict) else ""
-    where = f'article "{title}"'
+    where = f'article "{named(title)}"'
     try:
-        for paragraph in article["paragraphs"]:
-            for entry in paragraph["qas"]:
-                where = f'article "{title}", question {entry.get("id", "without id")}'
+        for paragraph in a_list(article["paragraphs"]):
+            for entry in a_list(paragraph["qas"]):
+                where = f'article "{named(title)}", question {named(entry.get("id", "without id"))}'
                 question = Question(
                     entry["id"], entry["question"], paragraph["context"], title, listed(entry["answers"]),
                     listed(entry.get("plausible_answers", [])), entry.get("category"))
@@ -115,26 +115,40 @@ def article_questions(article: dict) -> Iterator[Question]:
 
 def listed(answers: Iterable[Mapping]) -> tuple[GoldAnswer, ...]:
     """The answers of a list in SQuAD format."""
-    return tuple(GoldAnswer(answer["text"], answer["answer_start"]) for answer in answers)
+    return tuple(GoldAnswer(answer["text"], answer["answer_start"]) for answer in a_list(answers))
+
+
+def a_list(value: object) -> list:
+    """The list itself. Raises TypeError for anything else, also for what Python would go through as if it were one."""
+    if not isinstance(value, list):
+        raise TypeError
+    return value
+
+
+def named(value: object) -> str:
+    """A title or an id in a message."""
+    return value if isinstance(value, str) else shown(value)
 
 
 def check(question: Question, impossible: bool | None) -> None:
-    """Raises InputError for answers that are not where they say, and for a label that contradicts them; TypeError for
-    an id, question, context, title or category that is no text, a label that is not true or false, and an offset that
-    is no whole number."""
+    """Raises InputError for answers that are not where they say, for a label that contradicts them, and for half a
+    character; TypeError for an id, question, context, title, category or answer that is no text, a label that is not
+    true or false, and an offset that is no whole number."""
     if not all(isinstance(text, str) for text in (question.id, question.question, question.context)):
         raise TypeError
     if not (isinstance(impossible, bool | None) and isinstance(question.title, str)
             and isinstance(question.category, str | None)):
         raise TypeError
-    if not all(type(answer.start) is int for answer in (*question.answers, *question.plausible)):
+    answers = *question.answers, *question.plausible
+    if not all(type(answer.start) is int and isinstance(answer.text, str) for answer in answers):
         raise TypeError
     where = f'article "{question.title}", question {question.id}'
+    check_text(f"{ascii(where)[1:-1]}: its title or category", question.title, question.category or "")
     for name, text in (("id", question.id), ("question", question.question), ("context", question.context)):
         kinds = {unicodedata.category(letter) for letter in set(text)}
         if kinds <= {"Zs", "Zl", "Zp", "Cc", "Cf"} or "Cs" in kinds:  # nothing to see, or half of a pair
             raise InputError(f"{ascii(where)[1:-1]}: its {name} is empty or holds half a character; mend it.")
-    for answer in (*question.answers, *question.plausible):
+    for answer in answers:
         found = question.context[answer.start : answer.start + len(answer.text)] if answer.start >= 0 else ""
         if found != answer.text or not answer.text:
             raise InputError(f'{where}: at {answer.start} the context has "{found}", the answer is "{answer.text}"; '
@@ -186,11 +200,13 @@ def squad_format(questions: Iterable[Question], version: str) -> dict:
 def write(path: str | Path, questions: Iterable[Question], version: str) -> None:
     """Writes a SQuAD 2.0 file (`.json`, also packed as `.xz` or `.gz`), whole or not at all.
 
-    Raises NoRoom when it cannot be written there.
+    Raises InputError for half a character in a text, NoRoom when it cannot be written there.
     """
     opener = OPENERS.get(Path(path).suffix, open)
+    content = json.dumps(squad_format(questions, version), ensure_ascii=False)
+    check_text("the title, the category or another text of a question", content)
     try:
         with whole_file(path) as part, opener(part, "wt", encoding="utf-8") as file:
-            json.dump(squad_format(questions, version), file, ensure_ascii=False)
+            file.write(content)
     except OSError as error:
         raise NoRoom(f"the questions cannot be written to {path} ({error}): make room, or give another.") from error

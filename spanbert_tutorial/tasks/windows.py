@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.errors import InputError, check_text
 from spanbert_tutorial.inputs import frame
 from spanbert_tutorial.wordpiece import WordPiece
 
@@ -46,10 +46,8 @@ class Window:
 def encode(wordpiece: WordPiece, question: str, context: str) -> Encoded:
     """Raises InputError when question or context hold no piece or half a character; a long question keeps its first 64
     pieces."""
-    try:
-        question.encode(), context.encode()
-    except UnicodeEncodeError:
-        raise InputError("the question or the context holds half a character: mend its encoding.") from None
+    check_text("the question", question)
+    check_text("the context", context)
     pieces, (ids, offsets) = wordpiece.encode(question)[:MOST_QUESTION_PIECES], wordpiece.encode_with_offsets(context)
     for name, found in (("question", pieces), ("context", ids)):
         if not len(found):

@@ -1,0 +1,147 @@
+"""Scores of an answer: a start and an end at each position, and every pair of them. Chapter:
+`book/tasks/question_answering`.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.figures.diagram import COLOURS, HIGH, SMALL, WIDTH, Diagram
+
+CELL = 34  # of the matrix of pairs
+
+
+def legal_pairs(n: int, first: int, last: int, longest: int) -> np.ndarray:
+    """bool [n,n]: whether the span from i to j may be an answer: both in the context, which stands at positions first
+    to last, i ≤ j, and at most `longest` pieces."""
+    i, j = np.indices((n, n))
+    return (first <= i) & (i <= j) & (j <= last) & (j - i < longest)
+
+
+def _best(starts: np.ndarray, ends: np.ndarray, legal: np.ndarray) -> tuple[int, int]:
+    """Start and end of the best legal span."""
+    pairs = np.where(legal, starts[:, None] + ends[None], -np.inf)
+    i, j = np.unravel_index(pairs.argmax(), pairs.shape)
+    return int(i), int(j)
+
+
+def _checked(pieces: Sequence[str], starts: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The scores as arrays. Raises InputError when there is not one for each piece."""
+    starts, ends = np.asarray(starts, dtype=float), np.asarray(ends, dtype=float)
+    if not starts.shape == ends.shape == (len(pieces),):
+        given = f"starts {list(starts.shape)}, ends {list(ends.shape)}"
+        raise InputError(f"{len(pieces)} pieces, {given}: give one score for each piece.")
+    return starts, ends
+
+
+def start_and_end(
+    pieces: Sequence[str], starts: np.ndarray, ends: np.ndarray, *, first: int, last: int, longest: int
+) -> Diagram:
+    """Each position scored by S as a start and by E as an end; [CLS] is the place of no answer.
+
+    pieces: the input [n], from [CLS] to the last [SEP]; starts, ends: float [n]; the context stands at first..last.
+    Raises InputError when the scores do not fit the pieces.
+    """
+    starts, ends = _checked(pieces, starts, ends)
+    i, j = _best(starts, ends, legal_pairs(len(pieces), first, last, longest))
+    null, best, n = starts[0] + ends[0], starts[i] + ends[j], len(pieces)
+    answer, odds = " ".join(pieces[i : j + 1]), null - best
+    rows = "; ".join(f"{piece} {s:g} and {e:g}" for piece, s, e in zip(pieces, starts, ends, strict=True))
+    picture = Diagram(
+        WIDTH, 132 + 27 * n, "A start and an end for every position",
+        "The input is [CLS], the question, [SEP], the context, [SEP]. The start vector S and the end vector E score "
+        f"each state, start and end: {rows}. Null score, from [CLS]: {null:g}. Best legal span: {answer}, {best:g}. "
+        f"Null odds: {odds:g}.",
+    )
+    for x, name in ((40, "input"), (157, "states"), (232, "start S·x"), (312, "end E·x")):
+        picture.text(x, 14, name, size=12, soft=True)
+    for place, piece in enumerate(pieces):
+        _position(picture, place, piece, starts, ends, "prediction" if i <= place <= j else "")
+    for begin, end, name in ((1, first - 2, "question"), (first, last, "context")):
+        top, bottom = 26 + 27 * begin, 26 + 27 * end + HIGH
+        picture.line((94, top), (98, top), (98, bottom), (94, bottom))
+        picture.text(111, (top + bottom) / 2, name, size=SMALL, turned=True, soft=True)
+    return _sums(picture, 44 + 27 * n, answer, null, best)
+
+
+def _position(
+    picture: Diagram, place: int, piece: str, starts: np.ndarray, ends: np.ndarray, kind: str
+) -> None:
+    """One row: the piece, its state, and both scores as bars."""
+    top = 24 + 27 * place
+    middle, longest = top + HIGH / 2, max(np.abs([starts, ends]).max(), 1e-9)
+    picture.token(4, top, piece, kind)
+    picture.vector(140, middle - 3, kind)
+    for x, scores, name in ((206, starts, "start"), (286, ends, "end")):
+        long = round(44 * max(scores[place], 0) / longest, 1)
+        look = f'fill="{COLOURS["learned"]}"' + (' fill-opacity=".55"' if name == "end" else "")
+        picture.path(f"M{x} {middle - 5:g}h{long:g}v10h-{long:g}z", look)
+        picture.text(x + long + 5, middle + 4, f"{scores[place]:g}", size=12, anchor="start")
+
+
+def _sums(picture: Diagram, y: float, answer: str, null: float, best: float) -> Diagram:
+    """The null score, the best span and the null odds below the rows."""
+    for place, (name, value) in enumerate((("null score, start + end of [CLS]", null),
+                                           (f"best span, {answer}: start + end", best),
+                                           ("null odds: null score − best span", null - best))):
+        picture.text(4, y + 22 * place, name, anchor="start", bold=place == 2)
+        picture.text(352, y + 22 * place, f"{value:g}".replace("-", "−"), anchor="end", bold=place == 2)
+    says = "above the threshold: no answer; else the best span"
+    return picture.text(4, y + 66, says, anchor="start", size=12, soft=True)
+
+
+def pair_matrix(
+    pieces: Sequence[str], starts: np.ndarray, ends: np.ndarray, *, first: int, last: int, longest: int
+) -> Diagram:
+    """Start + end of every pair of positions: a row starts, a column ends; pairs that are no span are grey.
+
+    As `start_and_end`; at most eight pieces. Raises InputError for more.
+    """
+    starts, ends = _checked(pieces, starts, ends)
+    n = len(pieces)
+    if n > 8:
+        raise InputError(f"{n} pieces do not fit: give at most eight.")
+    legal = legal_pairs(n, first, last, longest)
+    i, j = _best(starts, ends, legal)
+    side, left, top = CELL * n, 70, 74
+    spans = ", ".join(f"{' '.join(pieces[a : b + 1])} {starts[a] + ends[b]:g}" for a, b in np.argwhere(legal))
+    picture = Diagram(
+        WIDTH, top + side + 52, "Every pair of a start and an end",
+        f"A row is a start, a column an end. Of {n * n} pairs {int(legal.sum())} are legal: {spans}. The best is "
+        f"{' '.join(pieces[i : j + 1])}. [CLS] with [CLS] is the null score, {starts[0] + ends[0]:g}. The other "
+        f"{n * n - int(legal.sum()) - 1} are grey.",
+    )
+    for y, words in ((top - 24, "end →"), (top - 8, "start ↓")):
+        picture.text(left - 8, y, words, size=SMALL, anchor="end", soft=True)
+    for place, piece in enumerate(pieces):
+        middle = CELL * place + CELL / 2
+        picture.text(left - 8, top + middle + 4, piece, anchor="end", size=12)
+        picture.text(left + middle + 4, top - 8, piece, anchor="start", size=12, turned=True)
+    for a, b in np.ndindex(n, n):
+        kind = "prediction" if (a, b) == (i, j) else "null" if a == b == 0 else "" if legal[a, b] else "illegal"
+        _cell(picture, left + CELL * b, top + CELL * a, starts[a] + ends[b], kind)
+    kinds = (("prediction", "best span"), ("null", "null score"), ("illegal", "no span"))
+    for place, (kind, words) in enumerate(kinds):
+        x = 20 + 116 * place
+        picture.rectangle(x, top + side + 22, 16, 16, _look(kind), 3)
+        picture.text(x + 22, top + side + 35, words, anchor="start", size=12)
+    return picture
+
+
+def _look(kind: str) -> str:
+    """Looks of a cell. An illegal one is grey and empty."""
+    if kind == "illegal":
+        return 'fill="currentColor" fill-opacity=".22"'
+    if kind == "null":
+        return 'fill="none" stroke="currentColor" stroke-width="2" stroke-dasharray="4 3"'
+    colour = COLOURS[kind]
+    strength = 'stroke-width="2.2" fill-opacity=".15"' if kind else 'stroke-opacity=".5" fill-opacity="0"'
+    return f'fill="{colour}" stroke="{colour}" {strength}'
+
+
+def _cell(picture: Diagram, x: float, y: float, score: float, kind: str) -> None:
+    """One pair."""
+    picture.rectangle(x + 2, y + 2, CELL - 4, CELL - 4, _look(kind), 3)
+    if kind != "illegal":
+        picture.text(x + CELL / 2, y + CELL / 2 + 4.5, f"{score:g}", bold=kind == "prediction")

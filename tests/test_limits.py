@@ -1,0 +1,89 @@
+"""Numbers on the command line: one table for all commands, and one sentence for what it refuses."""
+
+import argparse
+import math
+
+import pytest
+from test_main import run
+
+from spanbert_tutorial.__main__ import COMMANDS, parser
+from spanbert_tutorial.commands.limits import LIMITS, check
+from spanbert_tutorial.errors import InputError
+
+
+def numeric_options():
+    """(command, name, type) of each option that takes a number."""
+    (commands,) = [action for action in parser()._actions if isinstance(action, argparse._SubParsersAction)]
+    return [(name, action.dest, action.type) for name, command in commands.choices.items()
+            for action in command._actions if action.type in (int, float)]
+
+
+def test_every_number_of_every_command_has_a_limit_and_every_limit_a_user():
+    assert {name for _, name, _ in numeric_options()} == set(LIMITS)
+    assert {command for command, *_ in numeric_options()} < set(COMMANDS)
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_what_no_number_is_fits_nowhere(name):
+    with pytest.raises(InputError, match=f"^--{name.replace('_', '-')} is nan: give a"):
+        check({name: math.nan})
+    check({name: None})
+    check({})
+
+
+@pytest.mark.parametrize("name", [name for name in LIMITS if name != "threshold"])
+@pytest.mark.parametrize("number", [-1, 10**400, -(10**400), math.inf, -math.inf, 1e39])
+def test_what_is_far_outside_fits_nowhere(name, number):
+    with pytest.raises(InputError) as caught:
+        check({name: number})
+    assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize("name, least, most", [
+    ("seed", 0, 2**63 - 1), ("steps", 1, 999_999_999), ("length", 4, 1_000_000), ("stride", 1, 1_000_000),
+    ("batch_size", 1, 100_000), ("accumulate", 1, 100_000), ("vocab_size", 1, 1_000_000), ("seeds", 1, 10_000),
+])  # fmt: skip
+def test_whole_numbers_reach_from_the_least_to_the_most(name, least, most):
+    check({name: least})
+    check({name: most})
+    for number in (least - 1, most + 1):
+        with pytest.raises(InputError, match=f" is {number}: give a whole number from {least:,} to "):
+            check({name: number})
+
+
+@pytest.mark.parametrize("name, number", [("learning_rate", 0.0), ("learning_rate", 1e38), ("keep_start", 1.0),
+                                          ("keep_start", -0.0), ("epochs", 0.0), ("epochs", 10_000)])  # fmt: skip
+def test_the_ends_of_other_numbers_are_outside(name, number):
+    with pytest.raises(InputError, match=r"give a number between 0 and \d"):
+        check({name: number})
+
+
+def test_any_threshold_is_a_threshold():
+    for number in (0.0, -1e300, math.inf, -math.inf):
+        check({"threshold": number})
+
+
+@pytest.mark.parametrize("command", [
+    ["pretrain"], ["finetune", "squad", "--data", "x", "--init-from", "y", "--output", "z"],
+    ["make-questions", "--corpus", "x", "--output", "y"],
+])  # fmt: skip
+@pytest.mark.parametrize("seed, told", [
+    ("-1", "--seed is -1: give a whole number from 0 to 2^63 − 1."), ("1.5", "invalid int value: '1.5'"),
+    (str(2**63), "--seed is 9223372036854775808: give"), ("9" * 5_000, "invalid int value: '999"), ("", "value: ''"),
+])  # fmt: skip
+def test_a_seed_is_checked_alike_in_every_command(capsys, monkeypatch, tmp_path, command, seed, told):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run(capsys, *command, f"--seed={seed}")
+    assert (code, out) == (2, "") and err.startswith("error: ") and told in err and len(err) < 308, err
+    assert err.count("\n") == 1 and list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("given, told", [
+    (["pretrain", "--stepps", "3"], "unrecognized arguments: --stepps 3: see spanbert_tutorial --help."),
+    ([], "required: COMMAND: see spanbert_tutorial --help."), (["pretrian"], "'pretrian' (choose from"),
+    (["evaluate"], "required: task, --model, --data, --output: see"),
+    (["pretrain", "--s", "1"], "ambiguous option: --s"),
+])  # fmt: skip
+def test_wrong_options_are_one_sentence_too(capsys, given, told):
+    code, out, err = run(capsys, *given)
+    assert (code, out, err.count("\n")) == (2, "", 1) and told in err and err.startswith("error: "), err
