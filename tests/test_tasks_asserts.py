@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from chapter_cells import PAPERS, breaks, cells, kept, swapped
 
-from spanbert_tutorial.experiments import sentence_states
-from spanbert_tutorial.experiments.results import family
+from spanbert_tutorial.experiments import relation_markers, sentence_states
+from spanbert_tutorial.experiments.results import column, family
 from spanbert_tutorial.tasks import question_answering as qa
 from spanbert_tutorial.tasks.squad_negatives import RULES
 from spanbert_tutorial.tasks.windows import MOST_QUESTION_PIECES
@@ -151,3 +151,39 @@ def test_the_states_pass_and_swapped_labels_break():
         assert broken([row | {"moved": swapped(row["moved"], *pair)} for row in rows])
     assert broken([row | {"mini": swapped(row["mini"], "spanbert-mini", "bert-mini")} for row in rows])
     assert broken([row | {"tiny": swapped(row["tiny"], "new weights", "spanbert-tiny")} for row in rows])
+
+
+# --- relation extraction ------------------------------------------------------------------------------------------
+
+MARKERS = kept("relation_markers.json")
+
+
+def breaks_with_arms(renamed: dict[str, str]) -> bool:
+    """Whether the asserts on the kept arms break when arms have changed their names."""
+    content = copy.deepcopy(MARKERS)
+    for row in content["rows"]:
+        row["way"] = renamed.get(row["way"], row["way"])
+    given = {"kept": content, "relation_markers": relation_markers, "column": column, "family": family}
+    return breaks(cells("tasks/relation_extraction", 'pairs = [("replaced, markers"'), given)
+
+
+@pytest.mark.parametrize("two", [
+    (), ("replaced, [CLS]", "replaced, markers"), ("around, [CLS]", "around, markers"),
+    ("names alone", "context alone"), ("around, markers", "new weights"), ("around, markers", "replaced, markers"),
+], ids=str)  # fmt: skip
+def test_arms_of_relations_that_change_places(two):
+    assert breaks_with_arms(dict(zip(two, reversed(two), strict=True))) == bool(two)
+
+
+@pytest.mark.parametrize(("model", "values", "wrong"), [
+    ("SpanBERT", [70.8, 70.9, 70.8], False),
+    ("SpanBERT", [70.8, 70.9, 70.9], True),
+    ("Our BERT-1seq", [72.4, 67.9, 70.2], True),
+    ("Our BERT", [67.8, 67.2, 67.2], True),
+    ("BERT-EM + MTB", [None, None, 70.5], True),
+])  # fmt: skip
+def test_the_quoted_table_of_tacred(model, values, wrong):
+    papers = copy.deepcopy(PAPERS)
+    papers["spanbert_table4"]["value"][model] = values
+    source = cells("tasks/relation_extraction", 'reported = papers["spanbert_table4"]')
+    assert breaks(source, {"papers": papers, "table": lambda *_: None}) == wrong

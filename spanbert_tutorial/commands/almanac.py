@@ -15,7 +15,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def almanac(options: argparse.Namespace) -> None:
     """Documents, vocabulary, questions and labels, the same as the shipped ones; all of them or nothing."""
     from spanbert_tutorial import runs
-    from spanbert_tutorial.almanac import coreference, pairs, questions
+    from spanbert_tutorial.almanac import coreference, pairs, questions, relations
     from spanbert_tutorial.checkpoints import check_output
     from spanbert_tutorial.engine.files import whole_folder
 
@@ -26,6 +26,7 @@ def almanac(options: argparse.Namespace) -> None:
             questions.write(made)
             coreference.write(made)
             pairs.write(made)
+            relations.write(made)
     except (OSError, NoRoom) as error:
         raise NoRoom(f"the almanac cannot be written to {output} ({error}): make room, or give another.") from error
     print(f"The almanac is in {output}.")

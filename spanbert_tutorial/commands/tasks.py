@@ -60,6 +60,11 @@ TASKS = {
         "which words mean the same thing", "document",
         "files in CoNLL's format (also .xz, .gz), folders and archives of such",
         read="tasks.coreference:read", model="tasks.coreference:CoreferenceResolver", score="tasks.coreference:score"),
+    "relations": Task(
+        "relations of two marked names", "example",
+        "files in TACRED's layout (.json) or SemEval-2010 Task 8's (.txt), also .xz, .gz",
+        read="tasks.relation_files:read", model="tasks.relation_extraction:RelationExtractor",
+        score="tasks.relation_extraction:figures"),
     "sentences": Task(
         "one or two sentences, a label or a score, as in GLUE", "example",
         "TSV files in GLUE's layout (also .xz, .gz) or OWNER/NAME:PART of the hub (without PART: train)",

@@ -1,0 +1,547 @@
+"""Relation extraction: scores by hand and by the official rules, both layouts, markers, the two heads, the almanac's
+examples, and what the controls know."""
+
+import json
+import lzma
+from collections import Counter
+from dataclasses import replace
+from itertools import islice
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spanbert_tutorial import almanac
+from spanbert_tutorial.__main__ import main
+from spanbert_tutorial.almanac import relations
+from spanbert_tutorial.almanac.world import World
+from spanbert_tutorial.bert import BertEncoder, EncoderConfig
+from spanbert_tutorial.engine.files import data_path
+from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.experiments import relation_markers
+from spanbert_tutorial.tasks import relation_controls as controls
+from spanbert_tutorial.tasks import relation_extraction as rx
+from spanbert_tutorial.tasks.fine_tuning import FineTuning, targets
+from spanbert_tutorial.tasks.relation_files import NO_RELATION, Argument, Example, negative_of, read, tacred_relations
+from spanbert_tutorial.wordpiece import WordPiece, split_words
+
+WORDS = tuple("Today Ella Hale of Upton met the mayor of Kelso .".split())
+EXAMPLE = Example("a", WORDS, Argument(1, 2, "PERSON"), Argument(4, 4, "TOWN"), "person:home")
+BACKWARDS = EXAMPLE._replace(subject=EXAMPLE.object, object=EXAMPLE.subject, relation=NO_RELATION)
+NO = NO_RELATION
+
+
+@pytest.fixture(scope="module")
+def wordpiece() -> WordPiece:
+    return WordPiece.from_file(data_path("almanac", "vocab.txt"))
+
+
+@pytest.fixture(scope="module")
+def shipped() -> dict[str, list[Example]]:
+    return {part: relations.load(part) for part in ("train", "validation", "test")}
+
+
+def tiny(wordpiece: WordPiece) -> BertEncoder:
+    return BertEncoder(EncoderConfig.tiny(vocab_size=len(wordpiece)), torch.Generator().manual_seed(0))
+
+
+# --- micro-F1 without the negative class ---
+
+
+@pytest.mark.parametrize(
+    ("gold", "said", "wanted"),
+    [
+        ("a a b - -", "a b b - a", (50, 200 / 3, 400 / 7)),  # right: a, b; said 4; wanted 3
+        ("a - -", "a - -", (100, 100, 100)),
+        ("- - -", "- - -", (0, 0, 0)),  # an accuracy would be 100
+        ("a b -", "- - -", (0, 0, 0)),  # TACRED's scorer prints a precision of 100 here
+        ("- -", "a -", (0, 0, 0)),
+        ("a", "b", (0, 0, 0)),
+        ("", "", (0, 0, 0)),
+        ("a", "new", (0, 0, 0)),  # a relation that gold does not have costs precision
+    ],
+)
+def test_the_score_worked_by_hand(gold, said, wanted):
+    gold, said = ([NO if label == "-" else label for label in row.split()] for row in (gold, said))
+    assert tuple(rx.score(gold, said, NO).values()) == pytest.approx(wanted)
+
+
+def test_the_score_knows_other_names_of_no_relation():
+    assert rx.score(["x", "Other"], ["x", "Other"], "Other")["f1"] == 100
+    assert rx.score(["x", "Other"], ["x", "Other"])["precision"] == 100
+    assert rx.score(["x", "Other"], ["x", "x"], "Other")["precision"] == 50
+    with pytest.raises(InputError, match="1 gold labels and 2 predictions"):
+        rx.score(["a"], ["a", "a"], NO)
+
+
+def as_tacred_counts(gold, said) -> tuple[float, float, float]:
+    """A second writing: counted relation by relation, as TACRED's scorer does, but 0 for a share of nothing."""
+    right, guessed, wanted = Counter(), Counter(), Counter()
+    for one, other in zip(gold, said, strict=True):
+        wanted[one] += one != NO
+        guessed[other] += other != NO
+        right[one] += one == other != NO
+    precision = 100 * right.total() / guessed.total() if guessed.total() else 0
+    recall = 100 * right.total() / wanted.total() if wanted.total() else 0
+    return precision, recall, 2 * precision * recall / (precision + recall) if precision + recall else 0
+
+
+@given(st.lists(st.tuples(*[st.sampled_from([NO, "a", "b", "c"])] * 2)))
+def test_the_score_agrees_with_a_second_writing(pairs):
+    gold, said = [one for one, _ in pairs], [other for _, other in pairs]
+    assert tuple(rx.score(gold, said, NO).values()) == pytest.approx(as_tacred_counts(gold, said))
+
+
+# --- SemEval's directed macro-F1 ---
+
+CE, EC, MT, TM = "Cause-Effect(e1,e2)", "Cause-Effect(e2,e1)", "Message-Topic(e1,e2)", "Message-Topic(e2,e1)"
+
+
+@pytest.mark.parametrize(
+    ("gold", "said", "wanted"),
+    [
+        ([CE, CE, EC, "Other"], [CE, CE, EC, "Other"], (100, 100, 100)),
+        ([CE, EC], [EC, CE], (0, 0, 0)),  # the right relation, the wrong direction
+        ([CE, CE], [CE, EC], (50, 50, 50)),  # one of two said, one of two wanted
+        ([CE, "Other"], [CE, EC], (50, 100, 200 / 3)),  # Other as a relation costs precision
+        ([CE, CE], [CE, "Other"], (100, 50, 200 / 3)),
+        ([CE, MT], [CE, CE], (25, 50, 100 / 3)),  # Cause-Effect: 1/2, 1/1; Message-Topic: nothing
+        ([CE, CE, CE, MT], [CE, CE, EC, TM], (100 / 3, 100 / 3, 100 / 3)),  # a mean over relations, not over examples
+        ([CE], [MT], (0, 0, 0)),  # a relation that gold does not have is no part of the mean
+        ([CE, "Other"], [CE, MT], (100, 100, 100)),  # so here it costs nothing, as in the official scorer
+    ],
+)
+def test_the_directed_score_worked_by_hand(gold, said, wanted):
+    assert tuple(rx.directed_score(gold, said).values()) == pytest.approx(wanted)
+
+
+def test_eighteen_classes_would_score_otherwise():
+    """The usual mistake: the mean over directed classes. Here CE 2 of 2 and 3 said, EC 0 of 1: (80 + 0) / 2."""
+    gold, said = [CE, CE, EC], [CE, CE, CE]
+    assert rx.directed_score(gold, said)["f1"] == pytest.approx(200 / 3)
+
+
+def official(gold, said) -> float:
+    """A second writing after the description of the official scorer: wrong directions are a row of their own in the
+    confusion matrix, and are added to what was said."""
+    confusion, wrong_direction = Counter(), Counter()
+    bare = {label: label.split("(")[0] for label in [*gold, *said]}
+    for one, other in zip(gold, said, strict=True):
+        if one != other and bare[one] == bare[other]:
+            wrong_direction[bare[one]] += 1
+        else:
+            confusion[bare[one], bare[other]] += 1
+    found = []
+    for relation in {bare[label] for label in gold} - {"Other"}:
+        right = confusion[relation, relation]
+        said_it = sum(count for (_, other), count in confusion.items() if other == relation)
+        precision = right / (said_it + wrong_direction[relation]) if said_it else 0
+        recall = right / sum(bare[label] == relation for label in gold)
+        found.append(2 * precision * recall / (precision + recall) if precision + recall else 0)
+    return 100 * sum(found) / len(found)
+
+
+@given(st.lists(st.tuples(*[st.sampled_from([CE, EC, MT, TM, "Other", "Entity-Origin(e1,e2)"])] * 2), min_size=1))
+def test_the_directed_score_agrees_with_a_second_writing(pairs):
+    gold, said = [CE, *(one for one, _ in pairs)], [CE, *(other for _, other in pairs)]
+    assert rx.directed_score(gold, said)["f1"] == pytest.approx(official(gold, said))
+
+
+def test_a_directed_score_of_nothing_is_refused():
+    for gold in ([], ["Other", "Other"]):
+        with pytest.raises(InputError, match="no gold label is a relation other than Other"):
+            rx.directed_score(gold, gold)
+    with pytest.raises(InputError, match="2 gold labels and 1 predictions"):
+        rx.directed_score([CE, CE], [CE])
+
+
+# --- TACRED's labels and layout ---
+
+
+def test_the_labels_of_tacred():
+    groups = tacred_relations()
+    every = [name for topics in groups.values() for names in topics.values() for name in names]
+    assert len(every) == len(set(every)) == 41  # and no_relation
+    for kind, prefix, count in (("person", "per:", 25), ("organization", "org:", 16)):
+        names = [name for names in groups[kind].values() for name in names]
+        assert len(names) == count and all(name.startswith(prefix) for name in names)
+
+
+ENTRY = {
+    "id": "e1", "docid": "made-1", "relation": "per:city_of_birth",
+    "token": "Ella Hale was born in Upton .".split(),
+    "subj_start": 0, "subj_end": 1, "obj_start": 5, "obj_end": 5, "subj_type": "PERSON", "obj_type": "CITY",
+    "stanford_pos": "NNP NNP VBD VBN IN NNP .".split(), "stanford_ner": "PERSON PERSON O O O CITY O".split(),
+    "stanford_head": [4, 1, 4, 0, 6, 4, 4],
+    "stanford_deprel": "compound nsubj aux ROOT case nmod punct".split(),
+}  # fmt: skip  # a line of the layout, written for this test
+
+
+@pytest.mark.parametrize("suffix", [".json", ".json.xz"])
+def test_tacred_is_read(tmp_path, suffix):
+    path, text = tmp_path / f"train{suffix}", json.dumps([ENTRY, ENTRY | {"id": "e2", "relation": NO}])
+    path.write_bytes(lzma.compress(text.encode()) if suffix.endswith("xz") else text.encode())
+    first, second = read(path)
+    assert first == Example("e1", tuple(ENTRY["token"]), Argument(0, 1, "PERSON"), Argument(5, 5, "CITY"),
+                            "per:city_of_birth")
+    assert second.relation == NO == negative_of([first, second])
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("{", "cannot be read as JSON"),
+        ("{}", "needs a list of examples"),
+        ("[]", "holds no example"),
+        ([3], "example 1 is not an object"),
+        ([ENTRY, {name: value for name, value in ENTRY.items() if name != "obj_type"}], "example 2 has no 'obj_type'"),
+        ([ENTRY | {"token": ["a", 3]}], "a list of words"),
+        ([ENTRY | {"obj_end": 7}], "the object has the words 5 to 7 of 7"),
+        ([ENTRY | {"subj_start": 2}], "the subject has the words 2 to 1"),
+        ([ENTRY | {"subj_start": -1}], "the subject has the words -1"),
+        ([ENTRY | {"subj_start": "0"}], "count from 0"),
+        ([ENTRY | {"relation": None}], "must be strings"),
+    ],
+)
+def test_wrong_json_is_named(tmp_path, content, reason):
+    path = tmp_path / "x.json"
+    path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+    with pytest.raises(InputError, match=reason) as raised:
+        read(path)
+    assert "x.json" in str(raised.value)
+
+
+def test_what_is_no_file_is_named(tmp_path):
+    (tmp_path / "x.csv").write_text("a")
+    (tmp_path / "x.json.xz").write_text("a")
+    reasons = {"x.csv": "neither .json nor .txt", "none.json": "does not exist", "x.json.xz": "cannot be read"}
+    for name, reason in reasons.items():
+        with pytest.raises(InputError, match=reason):
+            read(tmp_path / name)
+
+
+# --- SemEval's layout ---
+
+SEMEVAL = """1\t"The <e1>heat</e1>, she said, came from an old <e2>iron stove</e2>."
+Cause-Effect(e2,e1)
+Comment: made up
+
+2\t"A <e1>box</e1><e2>lid</e2> fell"
+Other
+Comment:
+"""
+
+
+def test_semeval_is_read(tmp_path):
+    path = tmp_path / "some.txt"
+    path.write_text(SEMEVAL, encoding="utf-8")
+    first, second = read(path)
+    words = "The heat , she said , came from an old iron stove .".split()
+    assert first == Example("1", tuple(words), Argument(1, 1), Argument(10, 11), EC)
+    assert second == Example("2", ("A", "box", "lid", "fell"), Argument(1, 1), Argument(2, 2), "Other")
+    assert negative_of([first, second]) == "Other"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "holds no example"),
+        (SEMEVAL.replace("2\t", "2 "), "line 5: write a number, a tab"),
+        (SEMEVAL.replace("<e2>lid</e2>", "lid"), "line 5: write a number"),
+        (SEMEVAL.replace("<e1>box</e1>", "<e2>box</e2>"), "line 5: write a number"),
+        (SEMEVAL + '\n3\t"<e1>a</e1> <e2>b</e2>"\n', "line 9: the line after the sentence"),
+        (SEMEVAL.replace("box", " "), "line 5: the subject has the words 1 to 0"),
+    ],
+)
+def test_wrong_text_is_named(tmp_path, text, reason):
+    path = tmp_path / "some.txt"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=reason):
+        read(path)
+
+
+# --- markers ---
+
+
+def test_markers_worked_by_hand():
+    replaced = "Today [SUBJ-PERSON] of [OBJ-TOWN] met the mayor of Kelso ."
+    around = "Today [SUBJ] Ella Hale [/SUBJ] of [OBJ] Upton [/OBJ] met the mayor of Kelso ."
+    assert " ".join(rx.marked(EXAMPLE, "replaced")) == replaced
+    assert " ".join(rx.marked(EXAMPLE, "around")) == around
+    assert " ".join(rx.marked(BACKWARDS, "replaced")).startswith("Today [OBJ-PERSON] of [SUBJ-TOWN] met")
+    assert " ".join(rx.marked(controls.context_alone(EXAMPLE), "replaced")).startswith("Today [SUBJ] of [OBJ] met")
+    assert rx.markers([EXAMPLE, BACKWARDS], "replaced") == [
+        "[OBJ-PERSON]", "[OBJ-TOWN]", "[SUBJ-PERSON]", "[SUBJ-TOWN]"]
+    assert rx.markers([EXAMPLE], "around") == ["[/OBJ]", "[/SUBJ]", "[OBJ]", "[SUBJ]"]
+
+
+def test_a_name_inside_the_other_keeps_both_markers():
+    inside = EXAMPLE._replace(object=Argument(2, 2, "PERSON"))
+    assert " ".join(rx.marked(inside, "around")).startswith("Today [SUBJ] Ella [OBJ] Hale [/SUBJ] [/OBJ] of Upton")
+    assert " ".join(rx.marked(inside, "replaced")).startswith("Today [SUBJ-PERSON] [OBJ-PERSON] of Upton")
+
+
+def test_markers_get_ids_behind_the_others(wordpiece):
+    more = rx.with_markers(wordpiece, ["[OBJ]", "[SUBJ]"])
+    assert more.pieces == [*wordpiece.pieces, "[OBJ]", "[SUBJ]"]
+    assert rx.with_markers(more, ["[SUBJ]", "[X]"]).pieces == [*more.pieces, "[X]"]
+    text = "Ella Hale met [SUBJ] in Upton."  # a text that looks like a marker has its own pieces
+    assert more.encode(text).tolist() == wordpiece.encode(text).tolist()
+
+
+@pytest.mark.parametrize("marking", rx.MARKINGS)
+@pytest.mark.parametrize("example", [EXAMPLE, BACKWARDS])
+def test_the_input_is_the_text_with_markers(wordpiece, marking, example):
+    more = rx.with_markers(wordpiece, rx.markers([example], marking))
+    made = rx.Marked.of(example, more, marking, 40)
+    tokens = more.tokens(made.ids)
+    assert tokens[0] == "[CLS]" and tokens[-1] == "[SEP]" and not made.segments.any()
+    subject, thing = (tokens[place] for place in made.places)
+    assert subject.startswith("[SUBJ") and thing.startswith("[OBJ")
+    assert [id_ for id_ in made.ids[1:-1] if id_ < len(wordpiece)] == wordpiece.encode(" ".join(
+        word for word in rx.marked(example, marking) if not isinstance(word, rx.Marker))).tolist()
+
+
+def test_a_long_sentence_keeps_both_markers(wordpiece):
+    more = rx.with_markers(wordpiece, rx.markers([EXAMPLE], "around"))
+    late = EXAMPLE._replace(words=("and",) * 50 + WORDS, subject=Argument(51, 52), object=Argument(54, 54))
+    for example in (late, EXAMPLE._replace(words=WORDS + ("and",) * 50)):
+        made = rx.Marked.of(example, more, "around", 24)
+        assert len(made.ids) == 24
+        assert [more.pieces[made.ids[place]] for place in made.places] == ["[SUBJ]", "[OBJ]"]
+    with pytest.raises(InputError, match="example a stand more than 4 pieces apart"):
+        rx.Marked.of(EXAMPLE, more, "around", 6)
+    with pytest.raises(InputError, match=r"no \[SUBJ\]"):
+        rx.Marked.of(EXAMPLE, wordpiece, "around", 40)
+
+
+def test_room_for_markers_keeps_what_was_there(wordpiece):
+    encoder = tiny(wordpiece).eval()
+    ids = torch.from_numpy(wordpiece.encode(" ".join(WORDS)))[None]
+    before, table = encoder(ids), encoder.embeddings.words.weight.clone()
+    rx.make_room(encoder, len(wordpiece) + 4)
+    assert encoder.config.vocab_size == len(encoder.embeddings.words.weight) == len(wordpiece) + 4
+    assert torch.equal(encoder.embeddings.words.weight[:-4], table) and torch.equal(encoder(ids), before)
+    assert encoder.embeddings.words.weight[-4:].std().item() == pytest.approx(0.02, rel=0.2)
+    rx.make_room(encoder, 3)  # there is room
+    assert encoder.config.vocab_size == len(wordpiece) + 4
+
+
+# --- model ---
+
+
+@pytest.mark.parametrize(("head", "width"), [("cls", 128), ("entities", 256)])
+def test_what_the_heads_read(wordpiece, head, width):
+    more = rx.with_markers(wordpiece, rx.markers([EXAMPLE], "around"))
+    encoder = tiny(wordpiece).eval()
+    rx.make_room(encoder, len(more))
+    model = rx.RelationModel(encoder, 3, head).eval()
+    batch = rx.tensors([rx.Marked.of(one, more, "around", 40) for one in (EXAMPLE, BACKWARDS)], more.pad_id)
+    hidden = encoder(batch["ids"], batch["segments"], batch["attention_mask"])
+    assert model.classifier.in_features == width
+    for row, places in enumerate(batch["places"]):
+        states = hidden[row, 0] if head == "cls" else torch.cat([hidden[row, places[0]], hidden[row, places[1]]])
+        assert torch.allclose(model.scores(batch)[row], model.classifier(states), atol=1e-5)
+
+
+def test_the_loss_is_the_mean_over_examples(wordpiece):
+    more = rx.with_markers(wordpiece, rx.markers([EXAMPLE], "around"))
+    data = rx.RelationData([EXAMPLE, BACKWARDS], more, FineTuning(length=40), "around")
+    assert data.relations == [NO, "person:home"] and len(data) == 2
+    batch = data.batch(np.array([0, 1]), np.random.default_rng(0))
+    assert batch["relation"].tolist() == [1, 0] and targets(batch) == 2
+    encoder = tiny(wordpiece)
+    rx.make_room(encoder, len(more))
+    model = rx.RelationModel(encoder, 2, "entities").eval()
+    shares = model.scores(batch).softmax(-1)
+    wanted = -(shares[0, 1].log() + shares[1, 0].log()) / 2
+    assert model(batch)["loss"].item() == pytest.approx(wanted.item(), rel=1e-5)
+
+
+def test_predictions_of_many_are_the_single_ones(wordpiece, shipped):
+    some = shipped["test"][:20]
+    extractor, _ = rx.fine_tune(tiny(wordpiece), wordpiece, some, FineTuning(epochs=0.1, length=40))
+    many = extractor.predict(some, batch_size=7)
+    assert many == [extractor.predict([example])[0] for example in some]
+    assert set(many) <= {example.relation for example in some} and extractor.predict([]) == []
+    hidden = [example._replace(relation="?") for example in some]
+    assert extractor.predict(hidden) == extractor.predict(some)
+
+
+def test_a_run_comes_out_the_same_again(wordpiece, shipped):
+    def weights() -> torch.Tensor:
+        made, _ = rx.fine_tune(tiny(wordpiece), wordpiece, shipped["train"][:60], FineTuning(epochs=1, length=40),
+                               marking="replaced", head="cls")
+        return made.model.encoder.embeddings.words.weight
+
+    assert torch.equal(weights(), weights())
+
+
+def test_unknown_ways_are_refused(wordpiece):
+    for wrong in ({"marking": "typed"}, {"head": "mean"}):
+        with pytest.raises(InputError, match="is unknown: use one of"):
+            rx.fine_tune(tiny(wordpiece), wordpiece, [EXAMPLE], FineTuning(), **wrong)
+
+
+@pytest.mark.parametrize("head", rx.HEADS)
+def test_a_saved_extractor_predicts_the_same(wordpiece, shipped, tmp_path, head):
+    some = shipped["test"][:30]
+    settings = FineTuning(epochs=0.2, length=40)
+    made, _ = rx.fine_tune(tiny(wordpiece), wordpiece, some, settings, marking="replaced", head=head)
+    made.save(tmp_path / "model", {"README.md": "made"})
+    again = rx.RelationExtractor.from_pretrained(tmp_path / "model")
+    assert (again.relations, again.marking, again.length) == (made.relations, "replaced", 40)
+    assert again.wordpiece.pieces == made.wordpiece.pieces and again.predict(some) == made.predict(some)
+    settings = json.loads((tmp_path / "model" / "config.json").read_text())
+    assert settings["vocab_size"] == len(made.wordpiece) > len(wordpiece)
+
+
+def test_going_on_from_an_extractor_adds_only_new_markers(wordpiece, shipped):
+    settings = FineTuning(epochs=0.1, length=40)
+    first, _ = rx.fine_tune(tiny(wordpiece), wordpiece, shipped["test"][:9], settings)
+    second, _ = rx.fine_tune(first.model.encoder, first.wordpiece, shipped["test"][:9], settings)
+    assert second.wordpiece.pieces == first.wordpiece.pieces
+
+
+def test_the_command_trains_and_scores(tmp_path, capsys):
+    data = [str(data_path("almanac", "relations-validation.json.xz"))]
+    main(["finetune", "relations", "--init-from", str(data_path("checkpoints", "spanbert-tiny")), "--data", *data,
+          "--output", str(tmp_path / "model"), "--epochs", "0.05"])
+    main(["evaluate", "relations", "--model", str(tmp_path / "model"), "--data", *data,
+          "--output", str(tmp_path / "scores")])
+    assert "2,619 examples" in capsys.readouterr().out
+    found = json.loads((tmp_path / "scores" / "score.json").read_text())
+    assert list(found) == ["micro"] and 0 <= found["micro"]["f1"] <= 100
+    assert len(json.loads((tmp_path / "scores" / "predictions.json").read_text())) == 2_619
+
+
+def test_the_figures_of_evaluate():
+    some = [EXAMPLE._replace(relation=label) for label in (CE, CE, "Other")]
+    found = rx.figures(some, [CE, EC, "Other"])
+    assert found["micro"]["f1"] == 50 and found["macro, directed"]["f1"] == 50
+    assert list(rx.figures([EXAMPLE, BACKWARDS], [NO, NO])) == ["micro"]
+
+
+# --- the almanac: exact by construction ---
+
+
+def test_the_examples_fit_the_text(shipped):
+    texts = {document["id"]: document for document in almanac.read()}
+    for part, examples in shipped.items():
+        assert len(examples) > 2_000
+        for example in examples:
+            document = texts[example.id.rsplit("-", 2)[0]]
+            assert document["split"] == part
+            number = int(example.id.split("-")[2])
+            assert example.words == tuple(split_words(almanac_sentences(document)[number]))
+            labels = {(document["text"][start:end], label) for start, end, label, _ in document["entities"]}
+            for first, last, kind in (example.subject, example.object):
+                name = " ".join(example.words[first : last + 1])
+                assert kind == "YEAR" and name.isdigit() or (name, kind) in labels
+
+
+def almanac_sentences(document: dict) -> list[str]:
+    return [sentence + "." * (not sentence.endswith(".")) for sentence in document["text"].split(". ")]
+
+
+def test_the_shipped_examples_come_out_again(shipped):
+    made = [example for document in islice(almanac.generate(), 60) if document.split == "train"
+            for example in relations.examples(document)]
+    assert len(made) > 200 and shipped["train"][: len(made)] == made
+
+
+def test_what_is_written_is_read_again(tmp_path, monkeypatch, shipped):
+    some = list(islice(almanac.generate(), 120))
+    monkeypatch.setattr(almanac.documents, "generate", lambda: iter(some))
+    relations.write(tmp_path, training_documents=50)
+    first = [document for document in some if document.split == "train"][:50]
+    parts = {"train": first} | {part: [one for one in some if one.split == part] for part in ("validation", "test")}
+    for part, documents in parts.items():
+        made = [example for document in documents for example in relations.examples(document)]
+        assert made and read(tmp_path / f"relations-{part}.json.xz") == made == shipped[part][: len(made)]
+
+
+def test_an_example_is_what_the_sentence_tells():
+    world = World(almanac.documents.SEED)
+    facts, told, untold = world.facts, 0, 0
+    for document in islice(almanac.generate(), 200):
+        for sentence in document.sentences:
+            pairs = list(relations.pairs(sentence))
+            assert len({pair.things for pair in pairs}) == len(pairs)
+            between = {tuple(sorted(fact[::2])) for fact in sentence.facts}
+            assert len({fact[::2] for fact in sentence.facts}) == len(sentence.facts), "two relations of one pair"
+            for pair in pairs:
+                if pair.relation == NO:
+                    assert pair.things not in between
+                    untold += 1
+                else:
+                    relation = pair.relation.split(":")[1]
+                    fact = (pair.subject.entity, relation, pair.object.entity)
+                    assert fact in sentence.facts and fact in facts
+                    told += 1
+    assert told > 1_000 and untold > 400
+
+
+def test_no_pair_and_no_document_of_the_test_is_trained_on():
+    seen: dict[str, set] = {"train": set(), "validation": set(), "test": set()}
+    for document in islice(almanac.generate(), 1_500):
+        made = list(relations.examples(document))
+        both = [pair for sentence in document.sentences for pair in relations.pairs(sentence)]
+        kept = [pair.things for pair in both if relations.held_out(pair.things) == (document.split != "train")]
+        assert len(kept) == len(made)
+        seen[document.split] |= set(kept)
+    assert all(len(things) > 200 for things in seen.values())
+    assert not seen["train"] & (seen["validation"] | seen["test"])
+
+
+def test_distant_supervision_labels_what_no_sentence_tells():
+    some = list(islice(almanac.generate(), 300))
+    noise = relations.distant_supervision(some, World(almanac.documents.SEED))
+    exact = Counter(pair.relation for document in some for sentence in document.sentences
+                    for pair in relations.pairs(sentence) if pair.relation != NO)
+    assert noise.told == exact  # nothing that is told is missed: the facts of the world are complete
+    assert noise.labelled.total() > noise.told.total()
+    assert noise.told["town:founder"] == noise.labelled["town:founder"] > 0
+    assert noise.told["river:mouth"] < 0.6 * noise.labelled["river:mouth"]
+
+
+# --- controls ---
+
+
+def test_examples_with_less():
+    alone = controls.names_alone(BACKWARDS)
+    assert alone.words == ("Ella", "Hale", "Upton") and alone.subject == Argument(2, 2, "TOWN")
+    assert alone.object == Argument(0, 1, "PERSON") and alone.relation == BACKWARDS.relation
+    context = controls.context_alone(EXAMPLE)
+    assert context.words == tuple("Today [MASK] of [MASK] met the mayor of Kelso .".split())
+    assert context[2:4] == (Argument(1, 1), Argument(3, 3))
+
+
+def test_guesses_worked_by_hand():
+    train = [EXAMPLE, EXAMPLE._replace(relation="x"), EXAMPLE, BACKWARDS, BACKWARDS, BACKWARDS]
+    assert controls.most_frequent(train, [BACKWARDS], NO) == ["person:home"]
+    new = EXAMPLE._replace(subject=Argument(0, 0, "YEAR"))
+    assert controls.by_types(train, [BACKWARDS, EXAMPLE, new])[:2] == [NO, "person:home"]
+    assert controls.name_words(EXAMPLE) == ["subject ella", "subject hale", "object upton"]
+    assert controls.context_words(BACKWARDS)[:3] == ["before today", "between of", "behind met"]
+    assert controls.by_words(train, [EXAMPLE, BACKWARDS], controls.name_words) == ["person:home", NO]
+    assert len(set(controls.by_words(train, [EXAMPLE, BACKWARDS], controls.context_words))) == 1
+
+
+def test_the_kept_controls_come_out_again(shipped):
+    kept = json.loads(data_path("results", "relation_markers.json").read_text(encoding="utf-8"))
+    again = relation_markers.beside(kept["settings"], shipped["train"], shipped["test"])
+    assert kept["controls"] == pytest.approx(again["controls"], abs=1e-3)
+    assert kept["fingerprint"] == relation_markers.prepare(None, {})[0]["fingerprint"]
+
+
+def test_a_pre_trained_encoder_learns_relations(shipped):
+    """A kept arm, made small: one seed, half of the steps, some of the test."""
+    settings = replace(relation_markers.FINE_TUNING, epochs=1)
+    made = relation_markers.trained("replaced, markers", 0, settings, shipped["train"])
+    test = shipped["test"][:600]
+    gold = [example.relation for example in test]
+    f1 = rx.score(gold, made.predict(test))["f1"]
+    assert f1 > 60 > rx.score(gold, controls.most_frequent(shipped["train"], test, NO))["f1"]
