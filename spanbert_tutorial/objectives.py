@@ -7,7 +7,7 @@ model. Sources: BERT §3.1; whole words: SpanBERT §6.1; spans and their boundar
 from dataclasses import dataclass, replace
 from typing import Self
 
-from spanbert_tutorial.boundary import Boundary
+from spanbert_tutorial.boundary import Boundary, Placebo
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.masking import SHARES, MaskingScheme, TokenMasking, WholeWordMasking
 from spanbert_tutorial.second_task import SecondTask
@@ -51,4 +51,5 @@ OBJECTIVES = {
     "mlm+sop": Objective(TokenMasking(), "token", (SentenceOrder(),)),
     "span": Objective(SpanMasking(), "span"),
     "span+sbo": Objective(SpanMasking(), "span", (Boundary(),)),
+    "span+placebo": Objective(SpanMasking(), "span", (Placebo(),)),  # a control of experiments
 }
