@@ -2,7 +2,7 @@
 `book/spanbert/span_masking`.
 
 Source: PMI-masking (Levine and others, 2021, §4): an n-gram is as good as its worst cut. Its score is the smallest,
-over all ways to cut it, of log p(n-gram) − Σ log p(part), so that a frequent pair with any word behind it does not count.
+over all ways to cut it, of log p(n-gram) − Σ log p(part), so a frequent pair with any word behind it does not count.
 """
 
 import math

@@ -87,7 +87,7 @@ class MaskingScheme:
         return self.select_rows(word_starts, lengths, rng)
 
     def check(self, labelled: np.ndarray) -> None:
-        """Raises InputError for a text that lacks what the scheme looks for. labelled: the spans of the corpus, [m,3]."""
+        """Raises InputError for a text that lacks what the scheme looks for. labelled: spans of the corpus, [m,3]."""
 
     def select_blocks(self, blocks: Blocks, rng: np.random.Generator) -> np.ndarray:
         """`select_batch`, for a scheme that needs more than the starts of words. Returns bool [B,n]."""
