@@ -9,7 +9,7 @@ import pytest
 from environment import ROOT
 
 CELLS = json.loads((ROOT / "book" / "workshop" / "museum_of_bugs.ipynb").read_text(encoding="utf-8"))["cells"]
-HEADING = re.compile(r"^## (\d+)\. (.+)$", re.MULTILINE)
+HEADING = re.compile(r"^### (\d+)\. (.+)$", re.MULTILINE)
 MOST_LINES = 8  # of a broken function
 
 
