@@ -115,7 +115,8 @@ def model_ranks(model: PretrainingModel, wordpiece: WordPiece, some: Sequence[Ga
         part = some[start : start + ROWS]
         ids, real = with_specials([hidden(gap, wordpiece.mask_id) for gap in part], wordpiece)
         states = model.encoder(torch.from_numpy(ids).to(device), None, torch.from_numpy(real).to(device))
-        inside = [row[gap.name.first + 1 : gap.name.last + 2] for gap, row in zip(part, states, strict=True)]  # [CLS] first
+        # [CLS] in front
+        inside = [row[gap.name.first + 1 : gap.name.last + 2] for gap, row in zip(part, states, strict=True)]
         logs = model.masked_language_model(torch.cat(inside)).float().log_softmax(-1).cpu().numpy()
         parts = np.split(logs, np.cumsum([len(rows) for rows in inside])[:-1])
         found += [ranked(gap, known, rows) for gap, rows in zip(part, parts, strict=True)]

@@ -2,9 +2,9 @@
 
 A pair is a word that stands for something ("she", "the club") and a name of the same kind in the same block of the
 almanac; does the word mean what the name names? The two share no letters that could tell. The probe reads the states of
-their own first and last pieces, or those of the tokens right outside: |u − v| and u · v, element by element, where u and
-v are the two states of each, one after the other. Scored by the AUC on held-out documents. Control: how near the name
-stands, names before the word first. Shapes: t pairs, H hidden.
+their own first and last pieces, or those of the tokens right outside: the difference of u and v without its sign and
+their product, element by element, where u and v are the two states of each, one after the other. Scored by the AUC on
+held-out documents. Control: how near the name stands, names before the word first. Shapes: t pairs, H hidden.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
