@@ -245,7 +245,7 @@ COMMANDS = {
     "nbval": ("Makefile", "--nbval"),
     "hatchling": ("pyproject.toml", "hatchling.build"),
 }
-MODULES = {"pyyaml": "yaml"}
+MODULES = {"pyyaml": "yaml", "scikit-learn": "sklearn"}
 
 
 def requirements() -> dict[str, str]:

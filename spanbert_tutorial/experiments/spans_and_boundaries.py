@@ -1,9 +1,9 @@
-"""What hiding spans, and predicting them from their boundaries, is good for. Chapter: `book/tasks/results`.
+"""What hiding spans, and predicting them from their boundaries, is good for. Chapter: `book/spanbert/boundary`.
 
 Each seed trains one tiny model with token masking, well past the plateau. From there four models go on, for the same
 number of tokens: hidden tokens, hidden spans, spans with the span boundary objective (SBO), and a placebo, SBO rows
-that read the neighbours of another span. The text is the almanac in a small vocabulary, so that a name has several pieces;
-that makes names longer in pieces, and single pieces less telling, than in a vocabulary of 30,000.
+that read the neighbours of another span. The text is the almanac in a small vocabulary, so that a name has several
+pieces; that makes names longer in pieces, and single pieces less telling, than in a vocabulary of 30,000.
 
 What is asked, the figure that decides each claim, and the sign that was expected stood here before the first run:
 `CLAIMS`. Trained models are kept in `--models`, so that another figure can be measured without training again.
