@@ -1,4 +1,4 @@
-# make book · make test · make fuzz · make older · make serve · make notebooks · make address · make colab-check · make clean
+# make book · make test · make fuzz · make older · make serve · make notebooks · make student · make address · make colab-check · make clean
 # The first of them makes .venv and installs everything into it; after that only older needs the network, once.
 
 PYTHON ?= python3
@@ -18,7 +18,7 @@ PAGES := _build/html
 
 OLDER := _build/transformers-5.15.0
 
-.PHONY: help book html style test fuzz older serve notebooks address colab-check clean
+.PHONY: help book html style test fuzz older serve notebooks student address colab-check clean
 .NOTPARALLEL:
 
 help:
@@ -80,6 +80,9 @@ serve: $(STAMP)
 notebooks: $(STAMP)
 	@$(PY) tools/notebooks.py execute
 	@$(PY) tools/picture.py
+
+student: $(STAMP)
+	@$(PY) tools/student.py
 
 address: $(STAMP)
 	@$(PY) tools/address.py

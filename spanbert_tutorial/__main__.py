@@ -5,6 +5,7 @@ Bad input gives one sentence and exit code 2. Chapter: `book/spanbert/pretrainin
 
 import argparse
 import io
+import os
 import sys
 import warnings
 from collections.abc import Callable
@@ -43,6 +44,12 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise InputError(f"{message}: see {self.prog.removeprefix('python -m ')} --help.")
 
+    def parse_args(self, *given) -> argparse.Namespace:
+        options = super().parse_args(*given)
+        if empty := [name for name, value in vars(options).items() if value == []]:  # what argparse makes of `--x=--`
+            self.error(f"argument --{empty[0].replace('_', '-')}: expected one argument")
+        return options
+
 
 def parser() -> argparse.ArgumentParser:
     """Options of all commands."""
@@ -70,8 +77,9 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except OSError as error:  # of a place that nothing above thought of
-        told = f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}"
-        print(f"error: {one_line(told)}: see to that file or folder, or give another.", file=sys.stderr)
+        place = f" at {os.fsdecode(error.filename)}" if isinstance(error.filename, str | bytes) else ""
+        told = f"{error.strerror or error}{place}: see to that file or folder, or give another."
+        print(f"error: {one_line(told)}", file=sys.stderr)
         return 2
     except (MemoryError, RuntimeError) as error:  # torch tells it by its own kinds of the second
         if "memory" not in f"{type(error).__name__} {error}".lower():

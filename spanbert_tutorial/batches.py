@@ -55,6 +55,7 @@ class PretrainingData:
     report: str = field(init=False)
 
     def __post_init__(self):
+        self.objective.masking.check(self.corpus.labelled)
         task = self.objective.paired
         room = self.length - (2 if task is None else 3)  # beside [CLS] and [SEP]
         if room <= 1:

@@ -201,3 +201,19 @@ class Boundary(SecondTask):
         positions, _ = self.pieces(self.named(rows))
         logits = head(hidden, rows.to(hidden.device))
         return dict(zip((positions - 1).tolist(), logits, strict=True))  # places of the block: without [CLS]
+
+
+class Placebo(Boundary):
+    """A control for the objective: each row has the targets of its span, and reads the neighbours of the next span of
+    the batch. As many targets and as many computations, but nothing that these two states could know of the span."""
+
+    def targets(self, segments: Sequence[MaskedBlocks], labels: np.ndarray | None) -> dict[str, Tensor]:
+        batch = super().targets(segments, labels)
+        places = ("boundary_batch", "boundary_pairs")
+        return batch | {name: batch[name].roll(-1, dims=0) for name in places}
+
+    def pieces(self, batch: dict[str, Tensor]) -> None:
+        """Its rows do not say where the targets stand."""
+
+    def guesses(self, head: nn.Module, hidden: Tensor, selected: np.ndarray, ids: np.ndarray) -> dict[int, Tensor]:
+        return {}

@@ -83,6 +83,9 @@ class MaskingScheme:
         check_lengths(lengths, word_starts.shape[1])
         return self.select_rows(word_starts, lengths, rng)
 
+    def check(self, labelled: np.ndarray) -> None:
+        """Raises InputError for a text that lacks what the scheme looks for. labelled: spans of the corpus, [m,3]."""
+
     def select_blocks(self, blocks: Blocks, rng: np.random.Generator) -> np.ndarray:
         """`select_batch`, for a scheme that needs more than the starts of words. Returns bool [B,n]."""
         return self.select_batch(blocks.word_starts, blocks.lengths, rng)

@@ -7,6 +7,7 @@ WordPiece papers named in the chapter. Text is cased everywhere unless you ask f
 
 import json
 import math
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -19,6 +20,7 @@ from spanbert_tutorial.engine.files import write_text
 from spanbert_tutorial.errors import InputError, check_text, parse_json, regular_file, shown
 
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+LEARNED = 1_000  # characters of the longest word that pieces are learned from
 CHINESE_BLOCKS = [(0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x2CEAF), (0x2F800, 0x2FA1F)]
 
 
@@ -164,6 +166,15 @@ def bert_tokenizer(vocabulary: dict[str, int], lowercase: bool = False, strip: b
     return tokenizer
 
 
+def without_endless_words(text: str) -> str:
+    """The text to learn pieces from: without words of more than `LEARNED` characters, on which the library's trainer
+    takes their square of time. They become [UNK] in any case, as all words of more than 100 characters do."""
+    def shorter(run: re.Match) -> str:
+        return " ".join(word for word in split_words(run[0]) if len(word) <= LEARNED)
+
+    return re.sub(rf"\S{{{LEARNED + 1},}}", shorter, text)
+
+
 def common_characters(texts: Sequence[str]) -> list[str]:
     """The commonest 1,000 characters that are not space (ties: the lower code first)."""
     counts = Counter()
@@ -259,7 +270,7 @@ class WordPiece:
         # Of characters equally common the trainer keeps any; it numbers pieces such as ##a in the order in which it
         # happens to meet them, and breaks ties by these numbers. So the characters are chosen here, a first pass
         # collects their pieces, and the second is told the numbers.
-        texts = list(texts)
+        texts = [without_endless_words(text) for text in texts]
         characters = common_characters(texts)
         singles = learn_pieces(texts, SPECIALS, characters, 0)
         first = SPECIALS + sorted(piece for piece in singles if piece.startswith("##") and len(piece) == 3)

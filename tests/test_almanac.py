@@ -5,10 +5,13 @@ import json
 import lzma
 import re
 from collections import Counter, defaultdict
+from pathlib import Path
 
 import pytest
 
-from spanbert_tutorial import almanac, corpora
+from spanbert_tutorial import almanac, corpora, runs
+from spanbert_tutorial.__main__ import main
+from spanbert_tutorial.almanac import coreference, questions
 from spanbert_tutorial.almanac.documents import SEED
 from spanbert_tutorial.almanac.world import World
 from spanbert_tutorial.engine.files import data_path
@@ -127,6 +130,11 @@ def test_sizes_kinds_and_splits(records):
     assert len({record["id"] for record in records}) == len({record["text"] for record in records}) == len(records)
 
 
+def test_coreference_labels_are_those_of_the_generator(documents):
+    made = {document.id: found for document in documents if (found := coreference.clusters(document)) is not None}
+    assert made == {record["id"]: record["clusters"] for record in coreference.read()}
+
+
 def test_text_is_ascii_and_splits_exactly_into_sentences(documents):
     for document in documents:
         assert document.text.isascii() and "  " not in document.text
@@ -200,3 +208,26 @@ def test_name_inference_on_three_documents_by_hand():
 def test_read_gives_the_splits(records):
     assert list(almanac.read("test")) == [record for record in records if record["split"] == "test"]
     assert sum(1 for _ in almanac.read()) == len(records)
+
+
+@pytest.mark.parametrize("late", ["write_almanac", "write"])
+def test_the_command_writes_all_of_it_or_nothing(tmp_path, monkeypatch, capsys, late):
+    """A disk that is full at the first or at the last of its files."""
+    def written(folder):
+        Path(folder, "vocab.txt").write_text("[PAD]\n", encoding="utf-8")
+
+    def full(folder):
+        Path(folder, "half").touch()
+        raise OSError(28, "No space left on device")
+
+    for place, name in ((runs, "write_almanac"), (questions, "write")):
+        monkeypatch.setattr(place, name, full if name == late else written)
+    (tmp_path / "mine").touch()
+    assert main(["almanac", "--output", str(tmp_path / "new" / "made")]) == 2
+    assert "the almanac cannot be written" in (said := capsys.readouterr().err) and "No space left" in said
+    assert main(["almanac", "--output", str(tmp_path)]) == 2 and "exists already" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.rglob("*")] == ["mine"]
+    monkeypatch.setattr(runs, "write_almanac", written)
+    monkeypatch.setattr(questions, "write", written)
+    assert main(["almanac", "--output", str(tmp_path / "new" / "made")]) == 0
+    assert [path.name for path in (tmp_path / "new" / "made").iterdir()] == ["vocab.txt"]

@@ -213,7 +213,7 @@ EXPLORERS = {
     "bert/wordpiece": [3],
     "bert/bert": [4],
     "spanbert/span_masking": [3, 2],
-    "spanbert/boundary": [2],
+    "spanbert/boundary": [2, 2],
 }
 
 

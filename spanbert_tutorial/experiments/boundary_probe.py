@@ -54,7 +54,7 @@ def hidden_names(blocks: Iterable[Block], wordpiece: WordPiece, kinds: list[str]
     for ids, names in blocks:
         inner = [name for name in names if 0 < name.first and name.last < len(ids) - 1]
         if inner:
-            first, last, label = inner[rng.integers(len(inner))]
+            first, last, label, _ = inner[rng.integers(len(inner))]
             labels.append((kinds.index(label), min(last - first + 1, LONGEST) - 1, ids[first]))
             rows.append(np.concatenate([ids[:first], np.full(last - first + 1, wordpiece.mask_id), ids[last + 1 :]]))
             spans.append((first + 1, last + 1))  # [CLS] in front

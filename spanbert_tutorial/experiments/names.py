@@ -10,11 +10,13 @@ from spanbert_tutorial.wordpiece import WordPiece
 
 
 class Name(NamedTuple):
-    """A name in a block: its first and last piece (places in the block) and its label, such as PERSON."""
+    """A name in a block: its first and last piece (places in the block), its label, such as PERSON, and the id of what
+    it names."""
 
     first: int
     last: int
     label: str
+    entity: str = ""
 
 
 class Block(NamedTuple):
@@ -32,7 +34,7 @@ def named_blocks(documents: Iterable[dict], wordpiece: WordPiece, room: int = 62
             if len(ids) and len(ids) + len(sentence) > room:
                 yield Block(ids, names)
                 ids, names = ids[:0], []
-            names = names + [Name(first + len(ids), last + len(ids), label) for first, last, label in found]
+            names = names + [one._replace(first=one.first + len(ids), last=one.last + len(ids)) for one in found]
             ids = np.concatenate([ids, sentence])
         yield Block(ids, names)
 
@@ -45,10 +47,10 @@ def named_sentences(document: dict, wordpiece: WordPiece) -> Iterator[tuple[np.n
         start = text.index(sentence, at)
         at = start + len(sentence)
         found = []
-        for a, b, label, _ in document["entities"]:
+        for a, b, label, entity in document["entities"]:
             if start <= a and b <= at:
                 first = len(wordpiece.encode(text[start:a]))
-                found.append(Name(first, first + len(wordpiece.encode(text[a:b])) - 1, label))
+                found.append(Name(first, first + len(wordpiece.encode(text[a:b])) - 1, label, entity))
         yield wordpiece.encode(sentence), found
 
 

@@ -34,11 +34,16 @@ EXPERIMENTS = {
     "masking_mini": Row("what do 80/10/10 and other shares do?", 40),
     "directions": Row("what do models that look one way, or both ways, predict and know?", 25),
     "boundary_probe": Row("what do boundary states hold, with and without the boundary objective?", 30),
+    "spans_and_boundaries": Row("what are hidden spans, and their boundaries, good for?", 200,
+                                {"models": "folder for the trained models"}),
     "pairs_vs_single": Row("one segment against pairs, with and without next sentence prediction", 50),
     "sentence_states": Row("what does the state of [CLS] say about a sentence?", 40),
     "almanac_answers": Row("what does pre-training bring to question answering on the almanac?", 20),
     "tagging_names": Row("can names be tagged that no label has shown?", 3),
+    "almanac_coreference": Row("what does pre-training bring to coreference on the almanac?", 6),
     "relation_markers": Row("how are names marked and read for relation extraction?", 6),
+    "span_tasks": Row("all span and sentence tasks on real text, from three starts", 200,
+                      {"data": "folder with litbank/, gap/, semeval2010-task8/ and the sets of GLUE"}),
     "squad_negatives": Row("which questions without an answer are easy to find?", 10, SQUAD),
     "squad_real": Row("what do the shipped starts bring on SQuAD?", 900,
                       MADE | {"models": "folder for the models of the first seed"}),
@@ -61,7 +66,8 @@ EXPERIMENTS = {
 def row_of(name: str) -> Row:
     """Raises InputError for an unknown name, with the nearest ones."""
     if name not in EXPERIMENTS:
-        near = get_close_matches(name, EXPERIMENTS, n=3) or sorted(EXPERIMENTS)
+        some = [*sorted(EXPERIMENTS)[:3], "… (without a name all are listed)"]
+        near = get_close_matches(name, EXPERIMENTS, n=3) or some
         raise InputError(f'the experiment "{name}" is unknown: use one of {", ".join(near)}.')
     return EXPERIMENTS[name]
 

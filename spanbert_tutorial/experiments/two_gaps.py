@@ -33,7 +33,7 @@ def two_gaps(blocks: Iterable[Block], wordpiece: WordPiece) -> TwoGaps:
     """Each name of two pieces that stand nowhere else in its block, hidden in a copy of the block of its own."""
     rows, firsts, names = [], [], []
     for ids, found in blocks:
-        for first, last, _ in found:
+        for first, last, *_ in found:
             name = ids[first : last + 1]
             if len(name) == 2 and np.isin(ids, name).sum() == 2:
                 hidden = ids.copy()

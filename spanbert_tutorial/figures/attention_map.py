@@ -31,7 +31,7 @@ class AttentionMap:
         check_text("the map", caption, *self.tokens)
         try:
             self.weights = np.asarray(weights, dtype=float)
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, OverflowError):
             raise InputError("the weights are no table of numbers: give attention [n,n].") from None
         n = len(self.tokens)
         if not n or self.weights.shape != (n, n):

@@ -57,7 +57,7 @@ class TokenStrip:
         """Letter and colour of each mark."""
         others = [name for name in dict.fromkeys(names) if name not in STYLES]
         made = {
-            name: (name[0].upper(), OTHER_COLOURS[i % len(OTHER_COLOURS)]) for i, name in enumerate(others)
+            name: (name[:1].upper(), OTHER_COLOURS[i % len(OTHER_COLOURS)]) for i, name in enumerate(others)
         }
         return {**STYLES, **made}
 

@@ -1,0 +1,148 @@
+"""What hiding spans, and predicting them from their boundaries, is good for. Chapter: `book/tasks/results`.
+
+Each seed trains one tiny model with token masking, well past the plateau. From there four models go on, for the same
+number of tokens: hidden tokens, hidden spans, spans with the span boundary objective (SBO), and a placebo, SBO rows
+that read the neighbours of another span. The text is the almanac in a small vocabulary, so that a name has several pieces;
+that makes names longer in pieces, and single pieces less telling, than in a vocabulary of 30,000.
+
+What is asked, the figure that decides each claim, and the sign that was expected stood here before the first run:
+`CLAIMS`. Trained models are kept in `--models`, so that another figure can be measured without training again.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+from spanbert_tutorial import almanac, runs
+from spanbert_tutorial.almanac import coreference
+from spanbert_tutorial.checkpoints import load_checkpoint, save_checkpoint
+from spanbert_tutorial.context_free import context_free
+from spanbert_tutorial.corpora import split_sentences
+from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.experiments import boundary_probe, name_ranks, pair_probe
+from spanbert_tutorial.experiments.boundary_probe import go_on
+from spanbert_tutorial.experiments.grid import as_json, text_facts
+from spanbert_tutorial.experiments.names import named_blocks
+from spanbert_tutorial.experiments.results import CURVES, curve, rounded
+from spanbert_tutorial.pretraining import PretrainingModel
+from spanbert_tutorial.wordpiece import WordPiece
+
+PIECES = 800  # of the vocabulary
+FACTS = "run.json"  # beside a kept model
+FIT_DOCUMENTS = 1_000  # for the probes
+ARM, SEEDS = "arm", 5
+ARMS = {"start": "mlm", "token": "mlm", "span": "span", "span+sbo": "span+sbo", "placebo": "span+placebo"}
+START = runs.Run(objective="mlm", steps=2_500, length=128)
+GO_ON = replace(START, steps=4_500, peak_learning_rate=2e-3)
+CLAIMS = {
+    "spans": "names that must be inferred, true name ranked first, %: span above token",
+    "boundary": "pairs of a word and a name, AUC of a probe on the tokens right outside: span+sbo above placebo",
+    "use": "F1 after fine-tuning on 2,000 questions, an answer forced: span+sbo above token",
+}
+SETTINGS = {"pieces": PIECES, "start": START, "go_on": GO_ON, "rates": {}, "claims": CLAIMS, **CURVES,
+            "fit_documents": FIT_DOCUMENTS}  # fmt: skip
+
+
+class Asked(NamedTuple):
+    """What every model is measured on."""
+
+    text: runs.EncodedText
+    known: name_ranks.Known
+    gaps: list[name_ranks.Gap]
+    pairs: tuple[pair_probe.Pairs, pair_probe.Pairs]
+    kinds: tuple[boundary_probe.HiddenNames, boundary_probe.HiddenNames]
+
+
+def prepare(folder: Path, settings: Mapping, models: Path) -> tuple[dict, tuple]:
+    """The almanac in a small vocabulary, and what is asked of the models."""
+    vocabulary = folder / "vocab.txt"
+    sentences = [sentence for document in almanac.read("train") for sentence in split_sentences(document["text"])]
+    WordPiece.train(sentences, settings["pieces"]).save_vocabulary(vocabulary)
+    text = runs.open_text("almanac", folder, vocabulary)
+    asked = questions(text, settings["start"].length - 2, settings["fit_documents"])
+    counts = {"gaps": len(asked.gaps), "pairs": [len(some.same) for some in asked.pairs],
+              "kinds": [len(some.ids) for some in asked.kinds]}
+    return text_facts(text) | {"asked": counts}, (asked, models)
+
+
+def questions(text: runs.EncodedText, room: int, fit: int) -> Asked:
+    """Names to rank (test documents), pairs and kinds (some training documents to fit, others to test)."""
+    wordpiece, known = text.wordpiece, name_ranks.known_names(almanac.read("train"), text.wordpiece)
+    gaps = name_ranks.test_gaps(almanac.read("test"), wordpiece, known, room)
+    unseen = [document for part in ("validation", "test") for document in coreference.read(part)]
+    pairs = tuple(pair_probe.pairs(some, wordpiece, room) for some in (islice(coreference.read("train"), fit), unseen))
+    labels = sorted({label for label, _ in known.candidates})
+    parts = islice(almanac.read("train"), fit), almanac.read("test")
+    kinds = tuple(boundary_probe.hidden_names(named_blocks(some, wordpiece, room), wordpiece, labels, seed)
+                  for seed, some in enumerate(parts, start=1))
+    return Asked(text, known, gaps, pairs, kinds)
+
+
+def beside(settings: Mapping, asked: Asked, models: Path) -> dict:
+    """What reads no state."""
+    tables = context_free(runs.training_data(settings["start"], asked.text))
+    ranks = name_ranks.control_ranks(asked.gaps, asked.known, tables)
+    names = {name: name_ranks.figures(asked.gaps, one) for name, one in ranks.items()}
+    return {"controls": rounded({"names": names, "pairs": pair_probe.area(asked.pairs[1], asked.pairs[1].near)})}
+
+
+# --- training ---------------------------------------------------------------------------------------------------
+
+
+def one(arm: str, seed: int, settings: Mapping, asked: Asked, models: Path) -> dict:
+    """A model, trained or kept, and all figures of it."""
+    model, losses = trained(arm, seed, settings, asked.text, models)
+    return rounded(measured(model, settings["start"], asked)) | {"curve": losses}
+
+
+def trained(
+    arm: str, seed: int, settings: Mapping, text: runs.EncodedText, models: Path
+) -> tuple[PretrainingModel, list[float]]:
+    """The model of an arm and its curve, from its folder in `models` if it is there; else it is kept there."""
+    folder, run = models / f"{arm}-{seed}", run_of(arm, seed, settings)
+    facts = as_json({"run": run, "start": replace(settings["start"], seed=seed), **text_facts(text)})
+    if folder.exists():
+        return load_checkpoint(folder)[0], kept_curve(folder, facts)
+    if arm == "start":
+        model, history = runs.pretrain(run, text)
+    else:
+        model, history = go_on(trained("start", seed, settings, text, models)[0], run, text)
+    losses = curve(history.losses["mlm"])
+    more = {"README.md": f"# {arm}, seed {seed}\n", FACTS: json.dumps({"facts": facts, "curve": losses})}
+    save_checkpoint(folder, model.eval(), text.wordpiece, run.objective, more)
+    return model, losses
+
+
+def run_of(arm: str, seed: int, settings: Mapping) -> runs.Run:
+    """The run of an arm and a seed."""
+    run = settings["start" if arm == "start" else "go_on"]
+    rate = settings["rates"].get(arm, run.peak_learning_rate)
+    return replace(run, objective=ARMS[arm], seed=seed, peak_learning_rate=rate)
+
+
+def kept_curve(folder: Path, facts: Mapping) -> list[float]:
+    """The curve of a kept model. Raises InputError for a model of other settings or another text."""
+    kept = json.loads((folder / FACTS).read_text(encoding="utf-8"))
+    if kept["facts"] != facts:
+        raise InputError(f"{folder} holds a model of other settings: give another --models, or remove that folder.")
+    return kept["curve"]
+
+
+# --- figures ----------------------------------------------------------------------------------------------------
+
+
+def measured(model: PretrainingModel, run: runs.Run, asked: Asked) -> dict:
+    """Losses under both ways of hiding, names, pairs, kinds."""
+    wordpiece = asked.text.wordpiece
+    losses = {way: found["mlm"] for way, found in runs.held_out(model, run, asked.text).items()}
+    ranks = name_ranks.model_ranks(model.eval(), wordpiece, asked.gaps, asked.known)
+    kinds = boundary_probe.probes(model.encoder, *asked.kinds)
+    return {
+        "losses": losses,
+        "names": name_ranks.figures(asked.gaps, ranks),
+        "pairs": pair_probe.scores(model.encoder, *asked.pairs, wordpiece),
+        "kinds": {place: 100 * found["kind"] for place, found in kinds.items()},
+    }

@@ -1,0 +1,387 @@
+"""Coreference: segments, spans, the model against slow ways to compute the same, training, checkpoints, the command."""
+
+import json
+import lzma
+from itertools import islice
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from test_main import run
+
+from spanbert_tutorial import almanac
+from spanbert_tutorial.almanac import coreference as labels
+from spanbert_tutorial.bert import BertEncoder, EncoderConfig
+from spanbert_tutorial.checkpoints import load_checkpoint
+from spanbert_tutorial.engine.files import data_path
+from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.inputs import NO_TARGET
+from spanbert_tutorial.tasks import conll
+from spanbert_tutorial.tasks import coreference as coref
+from spanbert_tutorial.tasks import coreference_controls as controls
+from spanbert_tutorial.tasks.conll import Document
+from spanbert_tutorial.tasks.fine_tuning import FineTuning, share, targets
+from spanbert_tutorial.wordpiece import WordPiece
+
+TINY = data_path("checkpoints", "spanbert-tiny")
+NORA = Document("nora", [["Nora", "Lund", "lost", "her", "key", "."], ["Lund", "found", "it", "."]],
+                [[(0, 1), (3, 3), (6, 6)], [(3, 4), (8, 8)], [(4, 4)]])  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def wordpiece() -> WordPiece:
+    return WordPiece.from_file(data_path("almanac", "vocab.txt"))
+
+
+@pytest.fixture(scope="module")
+def documents() -> list[Document]:
+    some = list(labels.read("test"))[:6]
+    return [coref.plain(one["text"], one["id"], one["clusters"]) for one in some]
+
+
+def small_model(wordpiece, seed=0, singletons=True):
+    torch.manual_seed(seed)
+    encoder = BertEncoder(EncoderConfig.preset("tiny", vocab_size=len(wordpiece)), torch.Generator().manual_seed(seed))
+    return coref.CoreferenceModel(encoder, 4, singletons).eval()
+
+
+# --- the almanac's labels ---
+
+
+def test_labels_of_the_almanac_fit_its_text():
+    """Every pronoun and every description such as "the club" is a mention; names are those of the entity labels."""
+    count = {"documents": 0, "mentions": 0, "several": 0}
+    for document in labels.read():
+        text, mentions = document["text"], sorted(span for cluster in document["clusters"] for span in cluster)
+        assert all(first[1] <= second[0] for first, second in zip(mentions, mentions[1:], strict=False))
+        named = [tuple(entity[:2]) for entity in document["entities"]]
+        assert set(named) <= set(mentions)
+        for word in labels.POINTING.finditer(text):
+            assert any(start < word.end() and word.start() < end for start, end in mentions), (document["id"], word)
+        entity = {tuple(one[:2]): one[3] for one in document["entities"]}
+        for cluster in document["clusters"]:
+            assert cluster == sorted(cluster) and len({entity[span] for span in cluster if span in entity}) == 1
+        count["documents"] += 1
+        count["mentions"] += len(mentions)
+        count["several"] += sum(len(cluster) > 1 for cluster in document["clusters"])
+    assert count == {"documents": 2451, "mentions": 43221, "several": 8257}
+
+
+def test_labels_are_written_as_they_are_shipped(tmp_path):
+    """The first of them; test_almanac compares all."""
+    with lzma.open(labels.write(tmp_path, count=300), "rt", encoding="ascii") as made:
+        found = made.readlines()
+    with lzma.open(data_path("almanac", labels.FILE), "rt", encoding="ascii") as shipped:
+        assert len(found) > 40 and found == list(islice(shipped, len(found)))
+
+
+def test_labels_are_left_out_where_a_pronoun_is_unknown(tmp_path):
+    shipped = {document["id"] for document in labels.read()}
+    without = [document for document in almanac.read("test") if document["id"] not in shipped]
+    assert all(labels.POINTING.search(document["text"]) for document in without)
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(InputError, match="the labels cannot be written"):
+        labels.write(tmp_path / "file" / "inside", count=1)
+
+
+# --- documents ---
+
+
+def test_a_document_from_plain_text():
+    text = "Nora Lund lost her key. Lund found it."
+    document = coref.plain(text, "nora", [[(0, 9), (15, 18), (24, 28)], [(15, 22), (35, 37)], [(19, 22)]])
+    assert document == NORA
+    assert coref.plain_with_offsets(text)[1][-2:] == [(35, 37), (37, 38)]
+    with pytest.raises(InputError, match="the text is empty"):
+        coref.plain(" \n ")
+    with pytest.raises(InputError, match="does not begin and end with a word"):
+        coref.plain(text, "nora", [[(0, 3)]])
+
+
+@given(st.lists(st.lists(st.integers(1, 4), min_size=1, max_size=6), min_size=1, max_size=6), st.integers(4, 9))
+def test_segments_end_with_sentences_where_they_can(sentences, room):
+    """sentences: pieces of each word."""
+    pieces = [count for sentence in sentences for count in sentence]
+    ends = coref.segment_ends([len(sentence) for sentence in sentences], pieces, room)
+    inside, whole = np.cumsum([len(sentence) for sentence in sentences]).tolist(), {0, len(pieces)}
+    assert ends == sorted(set(ends)) and ends[-1] == len(pieces)
+    for first, stop in zip([0, *ends], ends, strict=False):
+        assert 0 < sum(pieces[first:stop]) <= room
+        if stop not in inside:  # cut inside a sentence: only one that is too long
+            sentence = next(i for i, end in enumerate(inside) if end > stop)
+            assert sum(sentences[sentence]) > room
+        elif stop not in whole:  # the next sentence would not have fitted
+            following = sentences[inside.index(stop) + 1]
+            assert sum(pieces[first:stop]) + sum(following) > room
+
+
+def test_words_and_their_pieces(wordpiece, documents):
+    for document in documents:
+        (one,) = coref.segmented(document, wordpiece, 64)
+        assert len(one.ids) > 1 and len(one.words) == len(document.words) == len(one.sentences)
+        for word, (segment, first, last) in zip(document.words, one.words, strict=True):
+            assert one.ids[segment][first : last + 1].tolist() == wordpiece.encode(word).tolist()
+        for row in one.ids:
+            assert len(row) <= 64 and [row[0], row[-1]] == [wordpiece.cls_id, wordpiece.sep_id]
+
+
+def test_parts_of_a_document_keep_the_mentions_inside_them(wordpiece, documents):
+    document = documents[0]
+    parts = coref.segmented(document, wordpiece, 32, segments=2)
+    assert len(parts) > 1 and all(len(part.ids) <= 2 for part in parts)
+    borders = np.cumsum([0, *(len(part.words) for part in parts)]).tolist()
+    assert borders[-1] == len(document.words)
+    kept = {(int(a) + begin, int(b) + begin, int(c)) for part, begin in zip(parts, borders, strict=False)
+            for a, b, c in part.mentions}
+    wanted = {(a, b, number) for number, cluster in enumerate(document.clusters) for a, b in cluster
+              if not any(a < border <= b for border in borders)}
+    assert kept == wanted
+
+
+def test_words_without_pieces_and_words_longer_than_a_segment(wordpiece):
+    document = Document("odd", [["\x07", "x" * 300, "Nora"]], [[(2, 2)]])
+    (one,) = coref.segmented(document, wordpiece, 5)
+    assert wordpiece.unk_id in one.ids[0] and len(one.words) == 3 and max(map(len, one.ids)) <= 5
+    with pytest.raises(InputError, match="a length of 2 has no room"):
+        coref.segmented(document, wordpiece, 2)
+
+
+# --- spans ---
+
+
+def test_candidates_stay_inside_sentences_and_segments():
+    sentences, segments = torch.tensor([0, 0, 0, 1, 1]), torch.tensor([0, 0, 1, 1, 1])
+    spans = coref.candidates(sentences, segments, 2).tolist()
+    assert spans == [[0, 0], [0, 1], [1, 1], [2, 2], [3, 3], [3, 4], [4, 4]]
+
+
+scored_spans = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 3), st.integers(0, 5)), max_size=20)
+
+
+@given(scored_spans, st.integers(1, 6))
+def test_kept_spans_are_the_best_that_do_not_cross(some, most):
+    spans = list(dict.fromkeys((first, first + width) for first, width, _ in some))
+    scores = [score for *_, score in some][: len(spans)]
+    slow = []
+    for number in sorted(range(len(spans)), key=lambda number: -scores[number]):
+        a, b = spans[number]
+        if len(slow) < most and not any(a < c <= b < d or c < a <= d < b for c, d in (spans[n] for n in slow)):
+            slow.append(number)
+    assert coref.kept(spans, scores, most) == sorted(slow, key=lambda number: spans[number])
+
+
+def test_links_become_clusters():
+    mentions = [(0, 1), (3, 3), (3, 4), (6, 6), (8, 8)]
+    assert coref.linked(mentions, [None, 0, None, 1, 2]) == [[(0, 1), (3, 3), (6, 6)], [(3, 4), (8, 8)]]
+    assert coref.linked([], []) == []
+
+
+# --- the model ---
+
+
+def test_vectors_of_spans_by_hand(wordpiece):
+    """First state, last state, the weighted mean of all states, the width."""
+    vectors = small_model(wordpiece).span_vectors
+    hidden, words = torch.randn(2, 7, 128), torch.tensor([[0, 1, 2], [0, 3, 3], [0, 4, 5], [1, 1, 1], [1, 2, 5]])
+    spans = torch.tensor([[0, 0], [0, 2], [1, 2], [3, 4], [4, 4]])
+    found = vectors(hidden, words, spans)
+    for row, (first, last) in enumerate(spans.tolist()):
+        segment, begin, end = int(words[first, 0]), int(words[first, 1]), int(words[last, 2])
+        inside = hidden[segment, begin : end + 1]
+        weights = vectors.attention(inside)[:, 0].softmax(0)
+        wanted = torch.cat([inside[0], inside[-1], weights @ inside, vectors.widths.weight[last - first]])
+        assert torch.allclose(found[row], wanted, atol=1e-5)
+
+
+def test_the_antecedent_score_is_one_layer_on_the_joined_vectors(wordpiece):
+    scorer = small_model(wordpiece).antecedent_scorer
+    vectors = torch.randn(4, 404)
+    parts = scorer.mention, scorer.antecedent, scorer.product, scorer.distance
+    weight = torch.cat([part.weight for part in parts], dim=1)
+    found = scorer(vectors, torch.tensor([[0, 0], [0, 0], [1, 0], [2, 1]]))
+    joined = torch.cat([vectors[3], vectors[1], vectors[3] * vectors[1], scorer.distances.weight[1]])  # two apart
+    wanted = scorer.score(torch.relu(weight @ joined + scorer.mention.bias))
+    assert torch.allclose(found[3, 1], wanted[0], atol=1e-5)
+
+
+def test_distances_fall_into_the_buckets_of_the_paper():
+    distances = torch.tensor([1, 2, 3, 4, 5, 7, 8, 15, 16, 31, 32, 63, 64, 500])
+    found = torch.bucketize(distances, coref.BUCKETS, right=True).tolist()
+    assert found == [0, 1, 2, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8, 8]
+
+
+def test_the_loss_worked_by_hand():
+    """Three mentions: the second belongs to the first; the third is none, so ε is right."""
+    scores = torch.tensor([[0.0, -torch.inf, -torch.inf], [0.0, 2.0, -torch.inf], [0.0, 1.0, -1.0]])
+    antecedents = torch.tensor([[-1, -2], [0, -1], [1, 0]])
+    document = coref.Scored(torch.zeros(3, 2), torch.zeros(3), torch.arange(3), antecedents, scores)
+    e = np.exp
+    wanted = 0 - np.log(e(2) / (1 + e(2))) - np.log(1 / (1 + e(1) + e(-1)))
+    assert float(coref.antecedent_loss(document, torch.tensor([5, 5, -1]))) == pytest.approx(wanted, abs=1e-5)
+    # of one cluster all three: the third has two right antecedents, whose probabilities are added
+    wanted = -np.log(e(2) / (1 + e(2))) - np.log((e(1) + e(-1)) / (1 + e(1) + e(-1)))
+    assert float(coref.antecedent_loss(document, torch.tensor([5, 5, 5]))) == pytest.approx(wanted, abs=1e-5)
+
+
+@torch.no_grad()
+def test_a_mention_looks_only_back_and_scores_add_up(wordpiece, documents):
+    model = small_model(wordpiece)
+    batch = coref.stacked(coref.segmented(documents[0], wordpiece, 64), wordpiece.pad_id)
+    (found,) = model.documents(batch)
+    assert len(found.chosen) == int(coref.RATIO * len(documents[0].words))
+    assert (found.scores[:, 0] == 0).all()
+    here = torch.arange(len(found.chosen))[:, None]
+    assert torch.equal(found.antecedents, here - torch.arange(1, len(here) + 1))
+    assert torch.equal(found.scores[:, 1:].isneginf(), found.antecedents < 0)
+    vectors = model.span_vectors(*hidden_of(model, batch), found.spans)[found.chosen]
+    own = model.antecedent_scorer(vectors, found.antecedents.clamp(min=0))[5, 2]
+    s_m = found.mention_scores[found.chosen]
+    assert float(found.scores[5, 3]) == pytest.approx(float(s_m[5] + s_m[2] + own), abs=1e-4)
+
+
+def hidden_of(model, batch):
+    """States and words of the first document of a batch."""
+    ids = batch["ids"]
+    hidden = model.encoder(ids.flatten(0, 1), None, batch["attention_mask"].flatten(0, 1))
+    return hidden.view(*ids.shape, -1)[0], batch["words"][0]
+
+
+def test_a_document_scores_the_same_alone_and_in_a_batch(wordpiece, documents):
+    model = small_model(wordpiece)
+    parts = [coref.segmented(document, wordpiece, 64)[0] for document in documents[:3]]
+    together = list(model.documents(coref.stacked(parts, wordpiece.pad_id)))
+    for part, found in zip(parts, together, strict=True):
+        (alone,) = model.documents(coref.stacked([part], wordpiece.pad_id))
+        assert torch.equal(alone.spans, found.spans)
+        assert torch.allclose(alone.mention_scores, found.mention_scores, atol=1e-4)
+
+
+@torch.no_grad()
+def test_shares_of_a_batch_add_up_to_its_loss(wordpiece, documents):
+    """The loss is a mean over words, so several processes give what one gives."""
+    model = small_model(wordpiece)
+    data = coref.CoreferenceData(documents, wordpiece, FineTuning(batch_size=4, length=64))
+    batch = data.batch(np.arange(4), np.random.default_rng(0))
+    assert targets(batch) == 3 * int((batch["sentences"] != NO_TARGET).sum())
+    shares = [share(batch, number, 2) for number in range(2)]
+    whole = model(batch)["loss"]
+    mean = sum(model(part)["loss"] * part["weight"] for part in shares) / 2
+    assert float(mean) == pytest.approx(float(whole), rel=1e-4)
+
+
+def test_without_singletons_mention_scores_learn_from_links_alone(wordpiece, documents):
+    batch = coref.CoreferenceData(documents, wordpiece, FineTuning(length=64)).batch(np.arange(2), None)
+    assert set(small_model(wordpiece)(batch)) == {"loss", "antecedent", "mention"}
+    alone = small_model(wordpiece, singletons=False)(batch)
+    assert set(alone) == {"loss", "antecedent"} and alone["loss"] == alone["antecedent"]
+    several = [Document(one.name, one.sentences, [c for c in one.clusters if len(c) > 1]) for one in documents[:2]]
+    settings = FineTuning(epochs=0.01, length=64, batch_size=4)
+    resolver, _ = coref.fine_tune(load_checkpoint(TINY)[0].encoder, wordpiece, several, settings)
+    assert not resolver.model.singletons
+    assert all(len(cluster) > 1 for clusters in resolver.predict(documents) for cluster in clusters)
+
+
+# --- training, and what is kept ---
+
+
+@pytest.fixture(scope="module")
+def learned(wordpiece, documents):
+    """A model that has seen six documents many times."""
+    settings = FineTuning(epochs=25, batch_size=2, length=128, peak_learning_rate=2e-3, dropout=0.0)
+    return coref.fine_tune(load_checkpoint(TINY)[0].encoder, wordpiece, documents, settings)
+
+
+def test_a_model_learns_its_documents_by_heart(learned, documents):
+    resolver, history = learned
+    found = coref.score(documents, resolver.predict(documents))
+    assert found["average"] > 90 and history.losses["loss"][-1] < history.losses["loss"][0] / 10
+    rules = [controls.same_head(one, controls.rule_mentions(one)) for one in documents]
+    assert found["average"] > coref.score(documents, rules)["average"]
+
+
+def test_predictions_are_clusters_without_labels(learned, documents):
+    resolver, _ = learned
+    bare = [Document(one.name, one.sentences) for one in documents]
+    assert resolver.predict(bare) == resolver.predict(documents)
+    for document, clusters in zip(documents, resolver.predict(bare), strict=True):
+        mentions = [mention for cluster in clusters for mention in cluster]
+        assert len(mentions) == len(set(mentions)) and all(0 <= a <= b < len(document.words) for a, b in mentions)
+
+
+def test_a_checkpoint_gives_the_same_clusters(learned, documents, tmp_path):
+    resolver, _ = learned
+    resolver.save(tmp_path / "model", {"README.md": "A model.\n"})
+    again = coref.CoreferenceResolver.from_pretrained(tmp_path / "model")
+    assert (again.length, again.model.max_words, again.model.singletons) == (128, resolver.model.max_words, True)
+    one, other = (coref.score(documents, some.predict(documents)) for some in (resolver, again))
+    assert other["average"] == pytest.approx(one["average"], abs=2)  # half precision on disk
+    config = json.loads((tmp_path / "model" / "config.json").read_text())
+    del config["spanbert_tutorial"]["max_words"]
+    (tmp_path / "model" / "config.json").write_text(json.dumps(config))
+    with pytest.raises(InputError, match="does not say max_words"):
+        coref.CoreferenceResolver.from_pretrained(tmp_path / "model")
+    with pytest.raises(InputError, match="has no head of this task"):
+        coref.CoreferenceResolver.from_pretrained(TINY)
+
+
+def test_the_command(documents, tmp_path, capsys):
+    conll.write(tmp_path / "train.conll", documents)
+    model, scores = tmp_path / "model", tmp_path / "scores"
+    given = ["--data", tmp_path / "train.conll", "--init-from", TINY, "--epochs", "0.2", "--output", model]
+    code, said, wrong = run(capsys, "finetune", "coreference", *given)
+    assert (code, wrong) == (0, "") and "6 documents." in said
+    given = ["--model", model, "--data", tmp_path / "train.conll", "--output", scores]
+    code, said, wrong = run(capsys, "evaluate", "coreference", *given)
+    assert (code, wrong) == (0, "")
+    found = json.loads((scores / "score.json").read_text())
+    assert found == json.loads(said) and {"muc", "b_cubed", "ceaf_phi4", "average", "two_or_more"} <= found.keys()
+    assert len(json.loads((scores / "predictions.json").read_text())) == 6
+    (tmp_path / "bad.conll").write_text("Nora\n", encoding="utf-8")
+    given = ["--model", model, "--data", tmp_path / "bad.conll", "--output", tmp_path / "other"]
+    code, _, wrong = run(capsys, "evaluate", "coreference", *given)
+    assert code == 2 and "bad.conll, line 1: a row outside of a document" in wrong
+
+
+def test_what_cannot_be_trained_or_scored_is_refused(wordpiece):
+    encoder = load_checkpoint(TINY)[0].encoder
+    with pytest.raises(InputError, match="no document has a cluster"):
+        coref.fine_tune(encoder, wordpiece, [Document("a", [["a"]])], FineTuning())
+    with pytest.raises(InputError, match="longer than the encoder's 512"):
+        coref.fine_tune(encoder, wordpiece, [NORA], FineTuning(length=600))
+    with pytest.raises(InputError, match="1 documents and 0 predictions"):
+        coref.score([NORA], [])
+
+
+def test_scores_with_and_without_clusters_of_one():
+    perfect = coref.score([NORA], [NORA.clusters])
+    assert perfect["average"] == perfect["two_or_more"]["average"] == 100 and perfect["mentions"] == (100, 100, 100)
+    fewer = coref.score([NORA], [[[[0, 1], [3, 3], [6, 6]], [[3, 4], [8, 8]]]])  # as JSON gives it
+    assert fewer["two_or_more"]["average"] == 100 and fewer["average"] < 100
+    assert fewer["mentions"][:2] == (100, pytest.approx(100 * 5 / 6))
+
+
+# --- controls ---
+
+
+def test_mentions_by_rule():
+    assert controls.gold_mentions(NORA) == [(0, 1), (3, 3), (3, 4), (4, 4), (6, 6), (8, 8)]
+    assert [NORA.text(one) for one in controls.rule_mentions(NORA)] == ["Lund", "her", "Lund", "it"]  # Nora: only first
+    text = coref.plain("The rain met Nora Lund in Upton. Nora ran home. She fell.")
+    assert [text.text(one) for one in controls.rule_mentions(text)] == ["Nora Lund", "Upton", "Nora", "She"]
+
+
+def test_joining_by_rule():
+    text = coref.plain("He saw Ann Hill. Hill saw him, and she told Ann Hill so. It was Ben Hill.")
+    mentions = controls.rule_mentions(text)
+
+    def joined(rule):
+        return [[text.text(mention) for mention in cluster] for cluster in rule(text, mentions)]
+
+    he, ann = ["He", "him"], ["Ann Hill", "Ann Hill"]
+    assert joined(controls.same_string) == [he, ann, ["Hill"], ["she"], ["It"], ["Ben Hill"]]
+    assert joined(controls.same_head) == [he, ["Ann Hill", "Hill", "Ann Hill", "Ben Hill"], ["she"], ["It"]]
+    hill = ["Ann Hill", "Hill", "him", "she", "Ann Hill", "It", "Ben Hill"]
+    assert joined(controls.nearest) == [["He"], hill]
+    assert joined(controls.alone) == [[text.text(mention)] for mention in mentions]

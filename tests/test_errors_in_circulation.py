@@ -1,0 +1,47 @@
+"""The page of errors in circulation: each is settled in a section that is there, and no chapter's error is missing."""
+
+import re
+
+import pytest
+from page_links import BOOK, dead_links, links, markdown, plain, unknown_numbers
+
+PAGE = BOOK / "workshop" / "errors_in_circulation.md"
+TEXT = PAGE.read_text(encoding="utf-8")
+ENTRIES = re.findall(r"^- (.+?)(?=^- |^#|\Z)", TEXT, flags=re.MULTILINE | re.DOTALL)
+MARK = re.compile(r"in circulation|often repeated|some notes say|many notes say", re.IGNORECASE)
+CORRECTING = [path for path in sorted(BOOK.glob("*/*.ipynb")) if MARK.search(markdown(path))]
+
+
+def words(text: str) -> str:
+    """The text in small letters, without marks of any kind: to find a sentence again."""
+    return " ".join(re.findall(r"\w+", plain(text).lower()))
+
+
+def test_the_page_has_all_that_the_book_knows():
+    assert len(ENTRIES) >= 35
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: words(entry)[:40])
+def test_an_entry_has_a_claim_a_correction_and_the_section_that_settles_it(entry):
+    claim, _, settled = entry.partition("→")
+    assert re.match(r"\*\*.+?\*\*|`", claim) and len(words(claim).split()) > 10
+    assert links(settled) and all("#" in target for _, target in links(settled))
+    assert unknown_numbers(entry, PAGE) == set()
+
+
+def test_links_lead_to_the_sections_that_they_name():
+    assert dead_links(PAGE) == []
+
+
+@pytest.mark.parametrize("chapter", CORRECTING, ids=lambda path: path.stem)
+def test_a_chapter_that_corrects_an_error_is_listed(chapter):
+    assert any((PAGE.parent / target.partition("#")[0]).resolve() == chapter for _, target in links(TEXT))
+
+
+@pytest.mark.parametrize("chapter", ["albert", "electra"])
+def test_the_sentences_of_the_tables_stand_here(chapter):
+    table = markdown(BOOK / "relatives" / f"{chapter}.ipynb").split("| one can read |", 1)[1].split("\n\n", 1)[0]
+    claims = re.findall(r'^\| "(.+?)" \|', table, flags=re.MULTILINE)
+    assert len(claims) >= 3
+    for claim in claims:
+        assert words(claim) in words(TEXT), f"{claim} is in the chapter, not on the page"

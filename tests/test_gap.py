@@ -1,0 +1,101 @@
+"""GAP: its files, its score by hand, and guesses that learn nothing."""
+
+import lzma
+
+import pytest
+
+from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.experiments import span_tasks_coreference as task
+from spanbert_tutorial.tasks import coreference, gap
+
+TEXT = "Ann Hill met Nora Lund before she left. Hill was early."
+LINE = ["made-1", TEXT, "she", "30", "Ann Hill", "0", "FALSE", "Nora Lund", "13", "TRUE", "http://example.org/a"]
+
+
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / "rows.tsv"
+
+
+def write(file, *lines, header=gap.HEADER):
+    file.write_text("\n".join("\t".join(line) for line in (header, *lines)) + "\n", encoding="utf-8")
+    return file
+
+
+def test_rows_are_read(file):
+    (row,) = gap.read(write(file, LINE))
+    assert row == gap.Row("made-1", TEXT, ("she", 30), (("Ann Hill", 0), ("Nora Lund", 13)), (False, True))
+    assert row.gender == "feminine"
+    packed = file.with_suffix(".tsv.xz")
+    packed.write_bytes(lzma.compress(file.read_bytes()))
+    assert gap.read(packed) == [row]
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "reason"),
+    [
+        (3, "31", '"she" does not stand at 31 of the text'),
+        (5, "-1", '"Ann Hill" does not stand at -1'),
+        (8, "", '"Nora Lund" does not stand at  of'),
+        (2, "before", '"before" does not stand at 30'),
+        (6, "no", "A-coref and B-coref must be TRUE or FALSE"),
+    ],
+)
+def test_a_bad_row_names_line_and_reason(file, column, value, reason):
+    wrong = [*LINE[:column], value, *LINE[column + 1 :]]
+    with pytest.raises(InputError) as raised:
+        gap.read(write(file, LINE, wrong))
+    assert f"{file}, line 3: " in str(raised.value) and reason in str(raised.value)
+
+
+def test_other_bad_files(file):
+    with pytest.raises(InputError, match="line 2: 10 columns instead of 11"):
+        gap.read(write(file, LINE[:-1]))
+    with pytest.raises(InputError, match='"met" is no pronoun of GAP'):
+        gap.read(write(file, [*LINE[:2], "met", "9", *LINE[4:]]))
+    with pytest.raises(InputError, match="line 1: not GAP's header"):
+        gap.read(write(file, header=LINE))
+    with pytest.raises(InputError, match="cannot be read"):
+        gap.read(file.parent / "absent.tsv")
+    file.write_bytes(b"")
+    with pytest.raises(InputError, match="line 1"):
+        gap.read(file)
+
+
+def made(pronoun, right):
+    return gap.Row("x", TEXT, (pronoun, 30), (("Ann Hill", 0), ("Nora Lund", 13)), right)
+
+
+def test_the_score_by_hand():
+    """Masculine: 1 right of 2 said, 1 of 2 found. Feminine: 1 of 1 said, 1 of 1 found. Together 2 of 3 and 2 of 3."""
+    rights = {"he": (True, False), "His": (False, True), "her": (True, False), "she": (False, False)}
+    rows = [made(pronoun, right) for pronoun, right in rights.items()]
+    found = gap.score(rows, [(True, True), (False, False), (True, False), (False, False)])
+    assert found == pytest.approx({"f1": 200 / 3, "masculine": 50, "feminine": 100, "bias": 2})
+    nothing = gap.score(rows, [(False, False)] * 4)
+    assert nothing == {"f1": 0, "masculine": 0, "feminine": 0, "bias": 0}
+    with pytest.raises(InputError, match="4 rows and 1 answers"):
+        gap.score(rows, [(True, True)])
+
+
+def test_guesses():
+    row = made("she", (False, True))
+    assert gap.both(row) == (True, True)
+    assert gap.nearest(row) == (False, True)
+    assert gap.most_often(row) == (True, False)  # Hill stands there twice
+    after = gap.Row("x", "Ann saw that he met Ben.", ("he", 13), (("Ann", 0), ("Ben", 20)), (True, False))
+    assert gap.nearest(after) == (False, True)  # five characters behind it, and ten before it
+    assert gap.most_often(after) == gap.nearest(after)
+    assert gap.answers([row, after], gap.both) == [(True, True)] * 2
+
+
+def test_clusters_answer():
+    row = made("she", (False, True))
+    document, offsets = coreference.plain_with_offsets(TEXT)
+    she, nora, ann = (6, 6), (3, 4), (0, 1)
+    assert document.text(she) == "she" and document.text(nora) == "Nora Lund"
+    assert task.answer(row, offsets, [[nora, she], [ann]]) == (False, True)
+    assert task.answer(row, offsets, [[(4, 4), she]]) == (False, True)  # "Lund" lies inside the name
+    assert task.answer(row, offsets, [[(2, 4), she]]) == (False, False)  # "met Nora Lund" does not
+    assert task.answer(row, offsets, [[nora, ann]]) == (False, False)
+    assert task.answer(row, offsets, [[nora, ann, she]]) == (True, True)
