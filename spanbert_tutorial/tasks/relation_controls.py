@@ -88,7 +88,7 @@ def by_words(
     weights = torch.zeros(len(known), len(relations), requires_grad=True)
 
     def scores(examples: Sequence[Example]) -> Callable[[], Tensor]:
-        rows = [[places[word] for word in set(words_of(example)) if word in places] for example in examples]
+        rows = [[places[word] for word in dict.fromkeys(words_of(example)) if word in places] for example in examples]
         starts = torch.tensor([0, *np.cumsum([len(row) for row in rows])[:-1]])
         words = torch.tensor([place for row in rows for place in row], dtype=torch.long)
         return lambda: F.embedding_bag(words, weights, starts, mode="sum")

@@ -29,7 +29,7 @@ from spanbert_tutorial.tasks.relation_files import NO_RELATION, OTHER, Example, 
 from spanbert_tutorial.wordpiece import WordPiece
 
 PRESETS = {
-    "small": FineTuning(epochs=5, batch_size=32, peak_learning_rate=3e-4, length=64),
+    "small": FineTuning(epochs=8, batch_size=32, peak_learning_rate=3e-4, length=64),
     "spanbert": FineTuning(epochs=10, batch_size=32, peak_learning_rate=2e-5, length=128),
 }  # the second: the released code's command for TACRED
 TASK = "relations"  # on the command line
