@@ -85,7 +85,7 @@ def b_cubed(key: Sequence[set], response: Sequence[set]) -> Share:
 
 def ceaf_phi4(key: Sequence[set], response: Sequence[set]) -> Share:
     """Entities. Each key cluster gets at most one response cluster and the other way round, so that the sum of
-    φ4 = 2·|K∩R| / (|K|+|R|) is largest; what is left over scores 0."""
+    φ4 = 2 · (mentions that both share) / (mentions of K + mentions of R) is largest; what is left over scores 0."""
     sizes = [np.array([len(cluster) for cluster in side], dtype=float) for side in (key, response)]
     phi4 = 2 * overlaps(key, response) / np.add.outer(*sizes)
     return float(phi4[linear_sum_assignment(phi4, maximize=True)].sum()), len(key)
