@@ -9,7 +9,6 @@ from typing import Self
 
 from spanbert_tutorial.boundary import Boundary, Placebo
 from spanbert_tutorial.errors import InputError, shown
-from spanbert_tutorial.labelled_masking import COLLOCATION, ENTITY, NOUN_PHRASE, LabelledMasking
 from spanbert_tutorial.masking import SHARES, MaskingScheme, TokenMasking, WholeWordMasking
 from spanbert_tutorial.second_task import SecondTask
 from spanbert_tutorial.sentence_pairs import NextSentence, SentenceOrder
@@ -49,9 +48,6 @@ class Objective:
 OBJECTIVES = {
     "mlm": Objective(TokenMasking(), "token"),
     "mlm-wholeword": Objective(WholeWordMasking(), "token"),  # BERT's later masking
-    "mlm-entities": Objective(LabelledMasking(kind=ENTITY), "span"),  # these two: SpanBERT's Table 6
-    "mlm-nounphrases": Objective(LabelledMasking(kind=NOUN_PHRASE), "span"),
-    "mlm-collocations": Objective(LabelledMasking(kind=COLLOCATION, share=None), "span"),  # PMI-masking
     "mlm+nsp": Objective(TokenMasking(), "token", (NextSentence(),)),
     "mlm+sop": Objective(TokenMasking(), "token", (SentenceOrder(),)),
     "span": Objective(SpanMasking(), "span"),

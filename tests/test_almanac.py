@@ -11,7 +11,7 @@ import pytest
 
 from spanbert_tutorial import almanac, corpora, runs
 from spanbert_tutorial.__main__ import main
-from spanbert_tutorial.almanac import coreference, questions
+from spanbert_tutorial.almanac import coreference, pairs, questions, relations
 from spanbert_tutorial.almanac.documents import SEED
 from spanbert_tutorial.almanac.world import World
 from spanbert_tutorial.engine.files import data_path
@@ -222,6 +222,8 @@ def test_the_command_writes_all_of_it_or_nothing(tmp_path, monkeypatch, capsys, 
 
     for place, name in ((runs, "write_almanac"), (questions, "write")):
         monkeypatch.setattr(place, name, full if name == late else written)
+    for place in (coreference, pairs, relations):
+        monkeypatch.setattr(place, "write", lambda folder: None)
     (tmp_path / "mine").touch()
     assert main(["almanac", "--output", str(tmp_path / "new" / "made")]) == 2
     assert "the almanac cannot be written" in (said := capsys.readouterr().err) and "No space left" in said

@@ -132,7 +132,8 @@ def test_the_command_writes_a_file_to_fine_tune_on(corpus, tmp_path, capsys):
 def test_a_seed_below_zero_is_refused(corpus, tmp_path, capsys):
     options = ["make-questions", "--corpus", str(corpus), "--output", str(tmp_path / "made.json"), "--seed", "-1"]
     assert main(options) == 2
-    assert "from 0 on" in capsys.readouterr().err and not (tmp_path / "made.json").exists()
+    assert "--seed is -1: give a whole number from 0" in capsys.readouterr().err
+    assert not (tmp_path / "made.json").exists()
 
 
 def test_text_without_long_sentences_is_refused(tmp_path, capsys):
