@@ -15,6 +15,7 @@ import pages
 from spanbert_tutorial.figures import legend
 from spanbert_tutorial.figures.boundary_figure import draw
 
+MARKDOWN_TABLE = new_output("display_data", data={"text/markdown": "| a |\n|---|"})
 PICTURE = new_output("display_data", data={"image/png": "iVBORw0KGgo=", "text/plain": "<Figure>"})
 
 
@@ -58,6 +59,7 @@ def test_a_good_notebook_passes():
         ("stores a widget view", executed(
             "w", 3, [new_output("display_data", data={"application/vnd.jupyter.widget-view+json": {}})])),
         ("shows a picture without", executed("plt.show()", 3, [PICTURE])),
+        ("stores a Markdown table", executed("table", 3, [MARKDOWN_TABLE])),
         ("machine path", executed("print(__file__)", 3, [printed("/home/someone/book.py\n")])),
         ("machine path", executed("open('/tmp/x')", 3)),
         ("machine path", new_markdown_cell("Look into `C:\\Users\\me`.")),

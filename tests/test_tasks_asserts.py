@@ -186,4 +186,4 @@ def test_the_quoted_table_of_tacred(model, values, wrong):
     papers = copy.deepcopy(PAPERS)
     papers["spanbert_table4"]["value"][model] = values
     source = cells("tasks/relation_extraction", 'reported = papers["spanbert_table4"]')
-    assert breaks(source, {"papers": papers, "table": lambda *_: None}) == wrong
+    assert breaks(source, {"papers": papers, "Table": lambda *_: None}) == wrong

@@ -60,7 +60,7 @@ def skipped(notebook: nbformat.NotebookNode) -> list[str]:
 
 
 def bad_outputs(notebook: nbformat.NotebookNode) -> list[str]:
-    """Stored outputs that a reader should not see: warnings and errors."""
+    """Stored outputs that a reader should not see: warnings, errors, and tables that the built page shows as text."""
     problems = []
     for cell in code_cells(notebook):
         where = describe(cell, notebook.cells)
@@ -68,6 +68,8 @@ def bad_outputs(notebook: nbformat.NotebookNode) -> list[str]:
             problems.append(f"{where} wrote to stderr.")
         if any(output.output_type == "error" for output in cell.outputs):
             problems.append(f"{where} stores an error.")
+        if any(output.get("data", {}).get("text/markdown", "").startswith("|") for output in cell.outputs):
+            problems.append(f"{where} stores a Markdown table; use figures.table, which the built page can show.")
     return problems
 
 

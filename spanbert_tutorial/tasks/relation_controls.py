@@ -8,16 +8,16 @@ them. The others are tables and word counts, without an encoder.
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 
-import numpy as np
-import torch
-import torch.nn.functional as F
-from torch import Tensor
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 
 from spanbert_tutorial.tasks.relation_files import Argument, Example
 from spanbert_tutorial.wordpiece import SPECIALS
 
 MASK = SPECIALS[-1]
-DECAY = 3e-5  # of the regression on words; chosen on the validation part of SemEval-2010 Task 8
+# Of the squared weights, beside the mean loss of the regression; chosen on the validation part of SemEval-2010 Task 8.
+DECAY = 3e-5
 
 
 def names_alone(example: Example) -> Example:
@@ -82,26 +82,8 @@ def by_words(
     train: Sequence[Example], test: Sequence[Example], words_of: Callable[[Example], list[str]]
 ) -> list[str]:
     """What a logistic regression on the words that `words_of` gives predicts: it sees which words stand there, and not
-    their order. It is trained to the end on all examples at once (L-BFGS), so nothing is drawn at random."""
-    known = sorted({word for example in train for word in words_of(example)})
-    places, relations = {word: place for place, word in enumerate(known)}, sorted({one.relation for one in train})
-    weights = torch.zeros(len(known), len(relations), requires_grad=True)
-
-    def scores(examples: Sequence[Example]) -> Callable[[], Tensor]:
-        rows = [[places[word] for word in dict.fromkeys(words_of(example)) if word in places] for example in examples]
-        starts = torch.tensor([0, *np.cumsum([len(row) for row in rows])[:-1]])
-        words = torch.tensor([place for row in rows for place in row], dtype=torch.long)
-        return lambda: F.embedding_bag(words, weights, starts, mode="sum")
-
-    wanted = torch.tensor([relations.index(example.relation) for example in train])
-    optimizer = torch.optim.LBFGS([weights], max_iter=100, line_search_fn="strong_wolfe")
-    of_train = scores(train)
-
-    def loss() -> Tensor:
-        optimizer.zero_grad()
-        value = F.cross_entropy(of_train(), wanted) + DECAY * weights.square().sum()
-        value.backward()
-        return value
-
-    optimizer.step(loss)
-    return [relations[best] for best in scores(test)().argmax(-1).tolist()]
+    their order. It is trained on all examples at once, so nothing is drawn at random."""
+    counter = CountVectorizer(analyzer=words_of, binary=True)
+    strength = 1 / (2 * DECAY * len(train))  # the library weighs the sum of the losses, not the squares
+    learner = make_pipeline(counter, LogisticRegression(C=strength, fit_intercept=False, max_iter=2_000))
+    return learner.fit(train, [example.relation for example in train]).predict(test).tolist()
