@@ -170,7 +170,7 @@ class MaskingMachine:
             picture.rectangle(x, round(base - high, 1), COLUMN - 6, high, look)
             picture.text(x + 14, base + 14, str(place + 1), bold=True)
             picture.text(x + 14, base + 28, f"{share:.0%}".replace("%", " %"), size=SMALL, soft=True)
-        picture.line((6, base), (WIDTH - 4, base)).text(2, base + 14, "ℓ")
+        picture.line((6, base), (WIDTH - 4, base)).text(0, base + 14, "ℓ", anchor="start")
         for number, span in enumerate(self.draws):
             piles[span.length - 1] += 1
             x, y = 13 + COLUMN * (span.length - 1), base - SQUARE * piles[span.length - 1]

@@ -113,7 +113,8 @@ class MovingDiagram(Diagram):
         still = {name: value[self.first] if name in moving else value for name, value in named.items()}
         text = escape(str(still.pop("words")), quote=False)
         attributes = " ".join(f'{name}="{escape(written(value))}"' for name, value in still.items())
-        self.parts.append(f"<{tag}{' data-part' if moving else ''} {attributes}>{text}{inside}</{tag}>")
+        mark = ' data-part=""' if moving else ""
+        self.parts.append(f"<{tag}{mark} {attributes}>{text}{inside}</{tag}>")
         if moving:
             self.changes.append({name: changes_of(list(map(written, values))) for name, values in moving.items()})
         return self
