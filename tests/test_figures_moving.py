@@ -122,6 +122,21 @@ def test_pages_of_the_book_keep_the_figures():
     assert kept["data-moving"] >= 2 and kept["data-stages"] >= 1
 
 
+def test_a_notebook_stores_a_still_picture_which_a_live_kernel_does_not_need(figure, monkeypatch):
+    shown = []
+    monkeypatch.setattr("IPython.display.display", lambda made, **options: shown.append(made))
+    figure._ipython_display_()
+    still, moving = shown
+    assert still == {"text/plain": repr(figure.picture), "image/svg+xml": figure.picture.svg()}
+    assert moving == {"text/plain": repr(figure), "text/html": figure._repr_html_()}
+    root = ET.fromstring(still["image/svg+xml"])
+    attributes = {name for element in root.iter() if element is not root for name in element.attrib}
+    assert not attributes & {"id", "class", "style", "href"}  # what GitHub takes out
+    monkeypatch.setattr("spanbert_tutorial.figures.moving.kernel_is_live", lambda: True)
+    figure._ipython_display_()
+    assert shown[2:] == [moving]
+
+
 # --- moving diagrams ---
 
 
@@ -296,8 +311,9 @@ def browser_page(request, tmp_path) -> Iterator:
     from environment import find_chromium
 
     page_file = tmp_path / "page.html"
-    made = [FIGURES[name]()._repr_html_() for name in FIGURES]
-    page_file.write_text(f"<!doctype html><meta charset=utf-8>{''.join(made)}", encoding="utf-8")
+    made = [FIGURES[name]() for name in FIGURES]
+    outputs = [f"<div><div>{one.picture.svg()}</div><div>{one._repr_html_()}</div></div>" for one in made]
+    page_file.write_text(f"<!doctype html><meta charset=utf-8>{''.join(outputs)}", encoding="utf-8")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find_chromium(), args=["--no-sandbox"])
         page = browser.new_context(reduced_motion=getattr(request, "param", "no-preference")).new_page()
@@ -307,6 +323,12 @@ def browser_page(request, tmp_path) -> Iterator:
         yield page
         assert page.complaints == []
         browser.close()
+
+
+@pytest.mark.browser
+def test_the_still_picture_steps_back(browser_page):
+    drawings = browser_page.locator("svg.diagram")
+    assert [one.is_visible() for one in drawings.all()] == [False, True] * len(FIGURES)
 
 
 @pytest.mark.browser

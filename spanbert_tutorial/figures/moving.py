@@ -2,7 +2,8 @@
 `book/spanbert/span_masking`, `book/bert/pretraining`.
 
 A changing part knows its value in every frame, and a few lines of script put the values of one frame in. Nothing is
-computed in the page. Without script the frame `first` stands there, whole, with its words below.
+computed in the page. Without script the frame `first` stands there, whole, with its words below. A notebook stores a
+still picture of it beside the HTML, because GitHub shows pictures and takes drawings out of HTML.
 """
 
 import json
@@ -12,19 +13,32 @@ from typing import NamedTuple, Self
 
 from spanbert_tutorial.errors import InputError, check_text
 from spanbert_tutorial.figures.diagram import Diagram
-from spanbert_tutorial.figures.explorer import FRAME
+from spanbert_tutorial.figures.explorer import FRAME, kernel_is_live
 
 LARGEST = 150_000  # bytes of HTML that one figure may add to a notebook
 BUTTON = (
     "font:inherit;color:inherit;background:none;border:1px solid currentColor;border-radius:.3em;padding:.15em .7em;"
-    "margin:0 .5em .4em 0"
+    "margin:0"
 )
+ROW = "display:flex;flex-wrap:wrap;gap:.4em .6em;align-items:center;justify-content:center;margin-bottom:.5em"
 # Who asked the system for less motion sees each result at once, and the slider in place of the button that plays.
 STYLE = (
     "<style>[data-moving] button{cursor:pointer}"
     "@media(prefers-reduced-motion:no-preference){[data-moving] [data-part]{transition:all var(--pace) ease-in-out}}"
     "</style>"
 )
+# A stored notebook shows the still picture right before; here it has done its work. JupyterLab makes an image of it.
+HIDE_STILL = """
+  var title = root.querySelector('svg > title').textContent;
+  for (var node = root; node && node != document.body; node = node.parentElement) {
+    var before = node.previousElementSibling;
+    if (!before) continue;
+    var still = before.matches('svg, img') ? before : before.querySelector('svg.diagram, img');
+    var content = still && (still.src ? decodeURIComponent(still.src) : still.textContent);
+    if (content && content.indexOf(title) >= 0) before.hidden = true;
+    break;
+  }
+"""
 SCRIPT = """
 document.querySelectorAll('[data-moving]:not([data-ready])').forEach(function (root) {
   root.setAttribute('data-ready', '');
@@ -74,8 +88,22 @@ document.querySelectorAll('[data-moving]:not([data-ready])').forEach(function (r
   });
   if (slider) slider.addEventListener('input', function () { rest(); tell('off'); show(Number(slider.value)); });
   root.querySelector('[data-controls]').hidden = false;
-});
-"""
+HIDE_STILL});
+""".replace("HIDE_STILL", HIDE_STILL.lstrip("\n"))
+
+
+class Live:
+    """What a figure with a `picture` shows in a notebook: the still picture, which a live kernel does not need, and the
+    HTML."""
+
+    picture: Diagram
+
+    def _ipython_display_(self) -> None:
+        from IPython.display import display
+
+        if not kernel_is_live():
+            display({"text/plain": self.picture.text_twin(), "image/svg+xml": self.picture.svg()}, raw=True)
+        display({"text/plain": repr(self), "text/html": self._repr_html_()}, raw=True)
 
 
 class Button(NamedTuple):
@@ -134,7 +162,7 @@ def changes_of(values: Sequence[str]) -> list[tuple[int, str]]:
     return [(i, value) for i, value in enumerate(values) if not i or value != values[i - 1]]
 
 
-class Moving:
+class Moving(Live):
     """A moving diagram with what moves it and a line below that says in words what the frame shows.
 
     says: a sentence for each frame. buttons: what they do. slider: the name of a slider through all frames, whose
@@ -160,16 +188,15 @@ class Moving:
 
     def _controls(self) -> str:
         drawn = "".join(f'<button type="button" style="{BUTTON}">{escape(one.label)}</button>' for one in self.buttons)
-        if not self.slider:
-            return drawn
-        first = self.picture.first
-        mark = escape(self.marks[first])
-        return (
-            f'<label style="display:flex;flex-wrap:wrap;gap:0 .6em;align-items:center;margin-bottom:.3em">'
-            f'{escape(self.slider)} <input type="range" min="0" max="{self.picture.frames - 1}" value="{first}" '
-            f'aria-valuetext="{mark}" style="flex:1 1 9em;min-width:0;max-width:24em"><span>{mark}</span></label>'
-            + drawn
-        )
+        if self.slider:
+            first = self.picture.first
+            mark = escape(self.marks[first])
+            drawn += (
+                f'<label style="display:flex;gap:.6em;align-items:center;flex:0 1 26em;min-width:0">'
+                f'{escape(self.slider)} <input type="range" min="0" max="{self.picture.frames - 1}" value="{first}" '
+                f'aria-valuetext="{mark}" style="flex:1;min-width:0"><span aria-hidden="true">{mark}</span></label>'
+            )
+        return f'<div style="{ROW}">{drawn}</div>'
 
     def _repr_html_(self) -> str:
         stored = {

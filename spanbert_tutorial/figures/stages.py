@@ -11,6 +11,7 @@ from typing import NamedTuple
 from spanbert_tutorial.errors import InputError, check_text
 from spanbert_tutorial.figures.diagram import Diagram
 from spanbert_tutorial.figures.explorer import FRAME
+from spanbert_tutorial.figures.moving import HIDE_STILL, Live
 
 # One stage at a time can be reached by the tabulator; the arrow keys lead to the others.
 SCRIPT = """
@@ -43,8 +44,8 @@ document.querySelectorAll('[data-stages]:not([data-ready])').forEach(function (r
   list.open = false;
   view.hidden = root.querySelector('[data-hint]').hidden = false;
   show(Number(root.getAttribute('data-stages')));
-});
-"""
+HIDE_STILL});
+""".replace("HIDE_STILL", HIDE_STILL.lstrip("\n"))
 HINT = "text-align:center;font-size:.9em;opacity:.8"
 MARK = 'fill="currentColor" fill-opacity="0" stroke="currentColor" stroke-opacity="0" stroke-width="1.6" rx="6"'
 
@@ -59,7 +60,7 @@ class Stage(NamedTuple):
     says: str
 
 
-class Stages:
+class Stages(Live):
     """The diagram with its stages, from the lowest up; `first`: the one that is told at the beginning.
 
     `print` shows title, description and every stage. All text is escaped. Raises InputError for no stage, a `first`
