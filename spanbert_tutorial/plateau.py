@@ -63,6 +63,22 @@ def piece_losses(model: PretrainingModel, batches: Sequence[dict[str, Tensor]]) 
     return torch.cat(losses).numpy()
 
 
+@torch.no_grad()
+def guesses(
+    model: PretrainingModel, batch: dict[str, Tensor], places: Sequence[int], most: int = 3
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What the model would fill into some of the chosen places. places: which of the t chosen pieces, k of them.
+    Returns the `most` likeliest pieces, int [k, most], their probabilities, float [k, most], and those of the right
+    pieces, float [k]."""
+    device = next(model.parameters()).device
+    hidden = model.encoder(*(batch[name].to(device) for name in ("ids", "segments", "attention_mask")))
+    rows, positions = batch["masked_batch"][list(places)], batch["masked_position"][list(places)]
+    p = model.masked_language_model(hidden[rows, positions]).softmax(-1).cpu()  # [k, V]
+    top = p.topk(most)
+    right = p.gather(1, batch["masked_ids"][list(places)][:, None])[:, 0]
+    return top.indices.numpy(), top.values.numpy(), right.numpy()
+
+
 def attention_by_distance(encoder: BertEncoder, batch: dict[str, Tensor], most: int = 4) -> np.ndarray:
     """float [L, A, 2 · most + 1]: the mean weight that chosen places give to the place at distance −most … most; places
     outside the input are left out. An even spread gives about 1 / (length of the input) everywhere."""

@@ -8,6 +8,7 @@ Here one span is drawn after another, as in the chapter; `span_masking_rows` dra
 from bisect import bisect
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -103,23 +104,34 @@ class SpanMasking(MaskingScheme):
         return cumulated / cumulated[-1]  # exactly 1 at the end, whatever the rounding
 
 
+class DrawnSpan(NamedTuple):
+    """One span of the paper's mode: its first word, the length drawn, how many words it has after the cuts, and how
+    many pieces of the budget are left then."""
+
+    start: int
+    length: int
+    words: int
+    left: int
+
+
 def mask_words(
     masked: np.ndarray, sizes: np.ndarray, left: int, cumulated: np.ndarray, rng: np.random.Generator
-) -> None:
+) -> list[DrawnSpan]:
     """The paper's mode: span after span of whole words, until no word fits what is left of the budget.
 
     masked: bool [words], written to; sizes: int [words], in pieces; left: pieces that may still be masked;
-    cumulated: see `draw_length`.
+    cumulated: see `draw_length`. Returns the spans in the order of the draws.
     """
+    spans = []
     while len(starts := np.flatnonzero(~masked & (sizes <= left))):
-        start = starts[rng.integers(len(starts))]
-        end = min(start + draw_length(cumulated, rng), len(sizes))  # one past the span
-        for word in range(start, end):
-            cost = 0 if masked[word] else sizes[word]
-            if cost > left:
-                break
+        start = int(starts[rng.integers(len(starts))])
+        length = draw_length(cumulated, rng)
+        word, end = start, min(start + length, len(sizes))  # end: one past the span
+        while word < end and (cost := 0 if masked[word] else int(sizes[word])) <= left:
             masked[word] = True
-            left -= cost
+            left, word = left - cost, word + 1
+        spans.append(DrawnSpan(start, length, word - start, left))
+    return spans
 
 
 def mask_pieces(

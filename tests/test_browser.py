@@ -224,3 +224,24 @@ def test_a_page_has_its_explorers(browser, name):
     there = [explorer.locator("select").count() for explorer in page.locator("[data-explorer]").all()]
     page.context.close()
     assert sorted(there) == sorted(EXPLORERS[name])
+
+
+# page → what moves there: buttons and a slider, or stages to point at
+MOVING = {"spanbert/span_masking": "[data-moving] button", "bert/pretraining": "[data-moving] input",
+          "bert/bert": "[data-stage][tabindex='0']"}
+
+
+@pytest.mark.parametrize("name", MOVING)
+def test_a_figure_moves_by_keyboard_in_place_of_its_still_picture(browser, name):
+    """What it then shows is tested with the figure; here it stands in a page of the book."""
+    page = visit(browser, f"book/{name}.html")
+    figure = page.locator("[data-moving], [data-stages]").first
+    words = figure.locator("[data-says], [data-view]").first
+    before, title = words.inner_text(), figure.locator("svg > title").text_content()
+    key = {"input": "Home", "button": "Enter"}.get(MOVING[name].split()[-1], "ArrowUp")
+    page.locator(MOVING[name]).first.press(key)
+    page.wait_for_function("([one, before]) => one.innerText != before", arg=[words.element_handle(), before])
+    same = page.locator("svg.diagram", has=page.locator(f"title:text-is('{title}')"))
+    assert [one.is_visible() for one in same.all()] == [False, True]
+    assert page.complaints == []
+    page.context.close()

@@ -8,6 +8,7 @@ from itertools import product
 from spanbert_tutorial.config import EncoderConfig
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.figures.diagram import HIGH, SMALL, WIDTH, Diagram
+from spanbert_tutorial.figures.stages import Stage, Stages
 
 LEFT, RIGHT = 104, 330  # where the lanes of the tokens stand
 
@@ -47,6 +48,36 @@ def layer_stack(config: EncoderConfig, tokens: Sequence[str]) -> Diagram:
     picture.path("M340 80h7v212h-7", 'fill="none" stroke="currentColor" stroke-opacity=".6"')
     picture.text(359, 186, f"{layers} layers", turned=True, bold=True)
     return picture.text(WIDTH / 2, 16, f"n = {n} tokens, width H = {H:,}", soft=True)
+
+
+def encoder_flow(config: EncoderConfig, tokens: Sequence[str]) -> Stages:
+    """`layer_stack` with the shapes of every stage and a sentence about it; raises InputError as it does."""
+    picture, n, H = layer_stack(config, tokens), len(tokens), config.hidden_size
+    A, wide = config.num_attention_heads, config.intermediate_size
+    same = f"{shape(n, H)} → {shape(n, H)}"
+    stages = [
+        Stage(346, 376, "tokens", shape(n),
+              f"The text is cut into pieces. Each is one of {config.vocab_size:,} in the vocabulary, and has its "
+              "number there."),
+        Stage(297, 345, "embeddings", f"{shape(n)} → {shape(n, H)}",
+              "For each token three vectors are looked up: for its piece, its segment and its position. They are added "
+              "and normalised. No token sees another."),
+        Stage(218, 280, "attention", same,
+              f"Each token takes a mixture of what all tokens offer, in {A} heads side by side with weights "
+              f"{shape(A, n, n)}. Here the tokens meet, and nowhere else."),
+        Stage(181, 213, "add, LayerNorm", same,
+              "What went into the attention is added to what came out (the dashed line). Then each vector is "
+              "normalised by itself."),
+        Stage(116, 172, "feed-forward", f"{shape(n, H)} → {shape(n, wide)} → {shape(n, H)}",
+              "Each vector is made wider, passes GELU and is made narrow again, by itself. All places have the same "
+              "weights."),
+        Stage(81, 113, "add, LayerNorm", same,
+              "Once more what went in is added and each vector normalised. The last four stages are one layer; there "
+              f"are {config.num_hidden_layers}, each with weights of its own."),
+        Stage(36, 72, "states", shape(n, H),
+              "One vector for each token, and each has seen the whole input. Heads read predictions from them."),
+    ]
+    return Stages(picture, stages, first=2)
 
 
 def _lane(picture: Diagram, lane: float) -> None:
