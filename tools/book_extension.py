@@ -9,10 +9,13 @@ A diagram (an SVG of `spanbert_tutorial.figures.diagram`), stored in a notebook 
 part of the page, so that it takes the page's colours. A still one that has a live form is replaced by it. The map of
 the book gets its links, and each chapter a sign at its head that says where you are (`road.py`).
 
+The status page is written from the files that the runs left (`status.py`).
+
 Thebe (running cells on a remote server) would put a web address and the name of a foreign repository into every
 page, and an error into the browser's console.
 """
 
+import re
 from functools import partial
 from html import escape
 from importlib import import_module
@@ -22,6 +25,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
+import status
 from kinds import asserts_in, code_of, title_of
 from road import map_html, read_road, sign_html
 
@@ -154,12 +158,26 @@ class RoadSigns(SphinxPostTransform):
             title.parent.insert(title.parent.index(title) + 1, nodes.raw("", sign, format="html"))
 
 
+def write_status(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Add to the status page what the kept files say."""
+    if docname.endswith("workshop/status"):
+        source[0] += "\n" + status.sections(Path(app.srcdir))
+
+
+def shorten_signature(app, what, name, obj, options, signature: str | None, returns: str | None):
+    """Keep the members of a set out of a signature: they are many, and in another order in each build."""
+    return signature and re.sub(r"frozenset\(\{.*?\}\)", "frozenset(…)", signature), returns
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Add the folds and the diagrams; take back what the unused extensions wanted to do later."""
     app.add_node(Fold, html=(visit_fold, depart_fold))
     app.add_post_transform(FoldCells)
     app.add_post_transform(InlineDiagrams)
     app.add_post_transform(RoadSigns)
+    app.connect("source-read", write_status)
+    if "autodoc-process-signature" in app.events.events:
+        app.connect("autodoc-process-signature", shorten_signature)
     for listeners in app.events.listeners.values():
         for listener in list(listeners):
             if listener.handler.__module__.split(".")[0] in UNUSED:
