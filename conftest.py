@@ -36,6 +36,12 @@ def pytest_configure(config: pytest.Config) -> None:
         warm_up()
 
 
+def pytest_collectstart(collector: pytest.Collector) -> None:
+    """Lines of a plot may differ a little on another machine; that there is one is compared, as with pictures."""
+    if hasattr(collector, "sanitize_patterns"):  # a notebook, of nbval
+        collector.sanitize_patterns[r'(?s)^<svg class="plot".*'] = "a plot"
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Take out the tests that cannot run here."""
     for marker in REASONS:
