@@ -29,7 +29,7 @@ def book(tmp_path):
 def test_before_anything_is_kept_the_page_has_the_results_only(book):
     page = status.sections(book)
     assert page.count("## ") == 1 and page.startswith("## Results")
-    assert f"| `some` |  | `{RESULT['command']}` | CPU, torch 2.13.0 |" in page
+    assert f"| `some` | – | `{RESULT['command']}` | CPU, torch 2.13.0 |" in page
 
 
 def test_the_page_says_what_was_kept(book):

@@ -74,8 +74,8 @@ def results(kept: dict, folder: Path) -> str:
     for path in sorted(folder.glob("*.json")):
         told = json.loads(path.read_text(encoding="utf-8"))
         around = told.get("surroundings", {})
-        where = f"{around['device']}, torch {around['torch']}" if around else ""
-        rows.append((f"`{path.stem}`", kept["results"].get(path.stem, ""), f"`{told['command']}`", where))
+        where = f"{around['device']}, torch {around['torch'].partition('+')[0]}" if around else "–"
+        rows.append((f"`{path.stem}`", kept["results"].get(path.stem) or "–", f"`{told['command']}`", where))
     return table(("result", "kept on", "command", "ran on"), rows)
 
 
