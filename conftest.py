@@ -5,6 +5,8 @@ Tests that need real text or a browser are taken out (deselected), and the summa
 
 import json
 import os
+import re
+import time
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ from environment import find_chromium, prepare, warm_up
 
 prepare()
 
-CHOSEN = pytest.StashKey[dict]()
+CHOSEN, BEGAN = pytest.StashKey[dict](), pytest.StashKey[float]()
 REASONS = {
     "real_data": "SPANBERT_TUTORIAL_REAL_DATA is not set",
     "browser": "no Chromium was found",
@@ -29,9 +31,15 @@ def usable(marker: str) -> bool:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Counters of this run; fonts are listed once, before two notebooks would do it at the same time."""
-    config.stash[CHOSEN] = {"deselected": {}, "real_data_passed": 0}
+    config.stash[CHOSEN], config.stash[BEGAN] = {"deselected": {}}, time.time()
     if config.getoption("nbval", False) and not hasattr(config, "workerinput"):
         warm_up()
+
+
+def pytest_collectstart(collector: pytest.Collector) -> None:
+    """Lines of a plot may differ a little on another machine; that there is one is compared, as with pictures."""
+    if hasattr(collector, "sanitize_patterns"):  # a notebook, of nbval
+        collector.sanitize_patterns[r'(?s)^<svg class="plot".*'] = "a plot"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -58,14 +66,28 @@ def pytest_testnodedown(node, error) -> None:
 
 
 def pytest_terminal_summary(terminalreporter, config: pytest.Config) -> None:
-    """Say what was taken out; leave the number of real-data tests for whoever asks by environment variable."""
-    for marker, count in config.stash[CHOSEN]["deselected"].items():
+    """Say what was taken out; leave the counts of the run for whoever asks by environment variable."""
+    deselected = config.stash[CHOSEN]["deselected"]
+    for marker, count in deselected.items():
         if count:
             terminalreporter.write_line(f"deselected: {count} {marker} tests ({REASONS[marker]})")
-    passed = [report for report in terminalreporter.stats.get("passed", []) if report.when == "call"]
+    stats = terminalreporter.stats
+    passed = [report for report in stats.get("passed", []) if report.when == "call"]
     real = sum("real_data" in report.keywords for report in passed)
     if os.environ.get("SPANBERT_TUTORIAL_REAL_DATA"):
         terminalreporter.write_line(f"real-data tests passed: {real}")
-    place = os.environ.get("SPANBERT_TUTORIAL_COUNTS")
-    if place:
-        Path(place).write_text(json.dumps({"passed": len(passed), "real_data_passed": real}), encoding="utf-8")
+    if place := os.environ.get("SPANBERT_TUTORIAL_COUNTS"):
+        failed = len(stats.get("failed", [])) + len(stats.get("error", []))
+        minutes = round((time.time() - config.stash[BEGAN]) / 60)
+        counts = {"passed": len(passed), "failed": failed, "real_data_passed": real, "deselected": deselected}
+        counts |= {"minutes": minutes, "seconds": chapter_seconds(sum(stats.values(), []))}
+        Path(place).write_text(json.dumps(counts), encoding="utf-8")
+
+
+def chapter_seconds(reports: list) -> dict[str, float]:
+    """Seconds that the cells of each chapter took, by its page: {"bert/masking": 21.3}."""
+    seconds: dict[str, float] = {}
+    for report in reports:
+        if found := re.match(r"book/(\S+)\.ipynb::", getattr(report, "nodeid", "")):
+            seconds[found[1]] = round(seconds.get(found[1], 0) + report.duration, 1)
+    return seconds

@@ -10,8 +10,10 @@ from test_house import FLOORS, PACKAGE, floor
 import api_page
 from environment import ROOT
 
-PAGE = (ROOT / "book" / "workshop" / "api.md").read_text(encoding="utf-8")
-ON_THE_PAGE = re.findall(r"^\.\. automodule:: (\S+)$", PAGE, re.MULTILINE)
+INDEX = api_page.INDEX.read_text(encoding="utf-8")
+PAGES = {path: path.read_text(encoding="utf-8") for path in sorted(api_page.FOLDER.glob("*.md"))}
+LISTED = re.findall(r"\]\(api/(\S+\.md)#", INDEX)
+AUTOMODULE = re.compile(r"^\.\. automodule:: (\S+)$", re.MULTILINE)
 MODULES = {
     ".".join(path.relative_to(ROOT).with_suffix("").parts): path
     for path in sorted(PACKAGE.rglob("*.py"))
@@ -19,21 +21,33 @@ MODULES = {
 }
 
 
-def test_the_page_is_the_one_that_the_tool_writes():
-    """So every public module stands on it once, in the order of the floors, with links to the chapters it names."""
-    assert PAGE == api_page.page(PAGE.split("\n## ")[0]), "run python tools/api_page.py"
+def test_the_pages_are_those_that_the_tool_writes():
+    """So every public module stands there once, in the order of the floors, with links to the chapters it names."""
+    written = api_page.pages(INDEX.split("\n## ")[0])
+    assert written == {api_page.INDEX: INDEX, **PAGES}, "run python tools/api_page.py"
 
 
-def test_every_public_module_is_on_the_page_in_the_order_of_the_floors():
-    assert sorted(ON_THE_PAGE) == sorted(MODULES)
-    floors = [floor(name.split(".", 1)[1]) for name in ON_THE_PAGE]
-    assert floors == sorted(floors) and len(FLOORS) > 10
+def test_every_public_module_is_on_one_page_in_the_order_of_the_floors():
+    found = [AUTOMODULE.findall(text) for text in PAGES.values()]
+    assert sorted(sum(found, [])) == sorted(MODULES) and len(found) > 8
+    for names in found:
+        floors = [floor(name.split(".", 1)[1]) for name in names]
+        assert floors == sorted(floors)
+    assert len(FLOORS) > 10
+
+
+def test_the_index_leads_to_every_module():
+    contents = (ROOT / "_toc.yml").read_text(encoding="utf-8")
+    assert len(LISTED) == len(MODULES)
+    assert list(dict.fromkeys(LISTED)) == [f"{name}.md" for name in re.findall(r"workshop/api/(\w+)", contents)]
 
 
 def test_links_to_chapters_lead_to_the_ones_that_the_modules_name():
-    for title, rest in re.findall(r"^### (\S+)\n(.*?)(?=^##|\Z)", PAGE, re.MULTILINE | re.DOTALL):
-        docstring = ast.get_docstring(ast.parse(MODULES[f"spanbert_tutorial.{title}"].read_text(encoding="utf-8")))
-        links = set(re.findall(r"\]\(\.\./([\w/]+)\.(?:ipynb|md)\)", rest))
+    blocks = re.findall(r"^## (\S+)\n(.*?)(?=^##|\Z)", "\n".join(PAGES.values()), re.MULTILINE | re.DOTALL)
+    assert len(blocks) == len(MODULES)
+    for title, rest in blocks:
+        docstring = api_page.docstring(MODULES[f"spanbert_tutorial.{title}"])
+        links = set(re.findall(r"\]\(\.\./\.\./([\w/]+)\.(?:ipynb|md)\)", rest))
         assert links <= set(re.findall(r"book/([\w/]+)", docstring)), f"{title} links to {links}"
         assert links or "book/" not in docstring, f"{title} has no link to its chapter"
 

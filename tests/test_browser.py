@@ -244,4 +244,41 @@ def test_a_figure_moves_by_keyboard_in_place_of_its_still_picture(browser, name)
     same = page.locator("svg.diagram", has=page.locator(f"title:text-is('{title}')"))
     assert [one.is_visible() for one in same.all()] == [False, True]
     assert page.complaints == []
+
+
+# Everything that the article shows on paper and that a reader could not read there.
+ON_PAPER = """
+(width) => {
+  const bad = [];
+  for (const element of document.querySelectorAll('.bd-article *')) {
+    if (!element.checkVisibility() || element.closest('mjx-assistive-mml')) continue;
+    const style = getComputedStyle(element), box = element.getBoundingClientRect();
+    const name = `${element.tagName.toLowerCase()}.${element.className}: ${element.textContent.trim().slice(0, 60)}`;
+    if (/auto|scroll/.test(style.overflowX + style.overflowY)) bad.push(`scrolls: ${name}`);
+    if (box.width > 1 && box.right > width + 1) bad.push(`is cut off: ${name}`);
+    if (element.matches('button, input')) bad.push(`is a button: ${name}`);
+  }
+  for (const fold of document.querySelectorAll('.bd-article details:not(.fold), .bd-article .fold-hide-input')) {
+    if (![...fold.children].at(-1).checkVisibility()) bad.push(`is closed: ${fold.textContent.trim().slice(0, 60)}`);
+  }
+  return bad;
+}
+"""
+PAPER = 700  # pixels: A4 without its margins
+
+
+def test_a_page_is_whole_on_paper(page):
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": PAPER, "height": 1000})
+    found = page.evaluate(ON_PAPER, PAPER)
+    page.emulate_media(media="screen")
+    page.set_viewport_size(WIDE)
+    assert not found, "\n".join(found[:10])
+
+
+def test_the_link_to_the_notebook_downloads_it(browser):
+    """From a server; from the disk Chromium shows the text all the same."""
+    page = visit(browser, "book/bert/masking.html")
+    link = page.locator("a.btn-download-source-button")
+    assert link.get_attribute("href").endswith("masking.ipynb") and link.get_attribute("download") == ""
     page.context.close()

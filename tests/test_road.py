@@ -23,6 +23,7 @@ def link(page: str) -> str:
 
 def test_the_road_has_every_page_of_the_contents_in_its_order():
     contents = re.findall(r"- file: book/(\S+)", (ROOT / "_toc.yml").read_text(encoding="utf-8"))
+    contents = [page for page in contents if not page.startswith("workshop/api/")]  # below the API's own page
     assert [chapter.page for chapter in BOOK.chapters] == contents
     assert list(BOOK.parts()) == re.findall(r'caption: "?(.*?)"?$', (ROOT / "_toc.yml").read_text(), flags=re.M)
     assert all(chapters[-1].place == len(chapters) for chapters in BOOK.parts().values())

@@ -196,7 +196,6 @@ def test_colab_check_notices_a_package_that_is_not_the_wheels(tmp_path):
 def test_kernels_run_in_the_book_s_environment():
     wanted = environment.kernel_environment()
     assert {name: os.environ.get(name) for name in wanted} == wanted
-    assert "MPLBACKEND" not in os.environ
 
 
 PROBE = """
@@ -231,7 +230,8 @@ def test_what_cannot_run_here_is_deselected_and_counted(options, tmp_path, monke
     required = {"SPANBERT_TUTORIAL_REAL_DATA": "x", "SPANBERT_TUTORIAL_BROWSER": "required"}
     out = probe(tmp_path, *options, PATH="", SPANBERT_TUTORIAL_COUNTS=str(counts), **required)
     assert "3 passed" in out and "deselected" not in out
-    assert json.loads(counts.read_text()) == {"passed": 3, "real_data_passed": 1}
+    found = json.loads(counts.read_text())
+    assert (found["passed"], found["failed"], found["real_data_passed"], found["seconds"]) == (3, 0, 1, {})
 
 
 # Requirements.

@@ -5,24 +5,33 @@ in place of its code, an HTML `<details>` that needs no script: "✓ 6 checks pa
 Outputs stay visible; plumbing has its line below the output, where a caption stands. Lines that follow one another
 stand in one row.
 
-A diagram (an SVG of `spanbert_tutorial.figures.diagram`), stored in a notebook or shown by a Markdown page, becomes
-part of the page, so that it takes the page's colours. A still one that has a live form is replaced by it. The map of
-the book gets its links, and each chapter a sign at its head that says where you are (`road.py`).
+A diagram or a plot (an SVG of `figures.diagram` or `figures.plots`), stored in a notebook or shown by a Markdown page,
+becomes part of the page, so that it takes the page's colours. A still one that has a live form is replaced by it. The
+map of the book gets its links, and each chapter a sign at its head that says where you are (`road.py`).
+
+A page is found first for the terms of the glossary that lead to it. Korean words are marked as such, each page says in
+its head what it is, and `polish.py` mends what the theme writes. The status page is written from the files that the
+runs left (`status.py`).
 
 Thebe (running cells on a remote server) would put a web address and the name of a foreign repository into every
 page, and an error into the browser's console.
 """
 
+import re
 from functools import partial
 from html import escape
 from importlib import import_module
 from pathlib import Path
+from posixpath import normpath
 
 from docutils import nodes
+from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
+import status
 from kinds import asserts_in, code_of, title_of
+from polish import polish
 from road import map_html, read_road, sign_html
 
 UNUSED = ("sphinx_thebe", "sphinx_comments")
@@ -30,9 +39,16 @@ FOLDED_TAGS = ("check", "plumbing", "colab-setup", "hide-input")  # the first th
 
 
 MAP = "road.svg"
-DIAGRAM = '<svg class="diagram"'  # how the file of a diagram begins
+DRAWING = re.compile(r'<svg class="(diagram|plot)"')  # how the file of a diagram or a plot begins
 # The name of a still picture → the function that gives its live form, an explorer.
 LIVE = {"span_boundary.svg": "spanbert_tutorial.figures.boundary_figure:figure_one"}
+
+
+GLOSSARY = "book/workshop/glossary.md"
+ROW = re.compile(r"^\| \*\*(.+?)\*\* \| (.+?) \| .* \| \[.*?\]\(([^)#]+)\.(?:ipynb|md)[^)]*\) \|$", re.MULTILINE)
+HANGUL = re.compile(r"([가-힣]+(?:[ ,·]+[가-힣]+)*)")
+NO_WORDS = (nodes.raw, nodes.literal_block, nodes.title)
+DESCRIPTION = "BERT and SpanBERT from the ground up: every idea is code that runs, every number has a check."
 
 
 class Fold(nodes.Element):
@@ -112,17 +128,19 @@ def live_form(name: str) -> str:
 
 
 class InlineDiagrams(SphinxPostTransform):
-    """Put diagrams into the page itself: a picture file could not know whether the page is light or dark."""
+    """Put diagrams and plots into the page itself: a picture file could not know whether the page is light or dark."""
 
     default_priority = 199
     formats = ("html",)
 
     def run(self, **kwargs) -> None:
-        """Replace every picture that is a diagram."""
+        """Replace every picture that is one."""
         for image in list(self.document.findall(nodes.image)):
             path = Path(self.env.srcdir, image["uri"])
-            if path.suffix == ".svg" and (drawing := path.read_text(encoding="utf-8")).startswith(DIAGRAM):
+            if path.suffix == ".svg" and (kind := DRAWING.match(drawing := path.read_text(encoding="utf-8"))):
                 html = self.html_of(path.name, drawing)
+                if kind[1] == "plot":  # its words stand beside it
+                    html = html.replace(' role="img"', f' role="img" aria-label="{escape(image["alt"])}"', 1)
                 alone = isinstance(image.parent, nodes.paragraph) and len(image.parent) == 1
                 (image.parent if alone else image).replace_self(nodes.raw("", f"<div>{html}</div>", format="html"))
 
@@ -154,12 +172,80 @@ class RoadSigns(SphinxPostTransform):
             title.parent.insert(title.parent.index(title) + 1, nodes.raw("", sign, format="html"))
 
 
+class Glossed(SphinxPostTransform):
+    """Make each page the first that the search finds for the terms of the glossary that lead to it."""
+
+    default_priority = 199
+    formats = ("html",)
+
+    def run(self, **kwargs) -> None:
+        """Add entries of an index; the page does not show them."""
+        file = Path(self.env.srcdir, GLOSSARY)
+        rows = ROW.findall(file.read_text(encoding="utf-8")) if file.is_file() else []
+        for term, korean, page in rows:
+            if self.env.docname == normpath(f"{file.parent.relative_to(self.env.srcdir).as_posix()}/{page}"):
+                names = re.split(r", |[()]", term.replace("\\", "")) + re.split(r", |[()]", korean)
+                entries = [("single", name.strip(), "", "main", None) for name in names if name.strip()]
+                self.document += addnodes.index(entries=entries)
+
+
+class KoreanWords(SphinxPostTransform):
+    """Mark Korean words, so that a screen reader speaks them as such."""
+
+    default_priority = 198
+    formats = ("html",)
+
+    def run(self, **kwargs) -> None:
+        """Put each run of them into an element of its own."""
+        for text in list(self.document.findall(nodes.Text)):
+            if HANGUL.search(text) and not isinstance(text.parent, (*NO_WORDS, type(None))):
+                parts = [nodes.inline("", part, classes=["language-ko"]) if HANGUL.match(part) else nodes.Text(part)
+                         for part in HANGUL.split(text) if part]
+                text.parent.replace(text, parts)
+
+
+def describe(app: Sphinx, pagename: str, templatename: str, context: dict, doctree) -> None:
+    """Say in the page's head what the page is, for search engines and for who is sent a link."""
+    chapters = read_road(Path(app.srcdir)).chapters
+    says = [chapter.shows for chapter in chapters if chapter.page == pagename.removeprefix("book/")]
+    says = f"{context['title']}: {says[0]}." if says else DESCRIPTION
+    told = {"og:title": context.get("title") or app.config.project, "og:description": says, "og:type": "article",
+            "og:site_name": app.config.html_title}
+    tags = [f'<meta property="{name}" content="{escape(str(value))}" />' for name, value in told.items()]
+    context["metatags"] = "\n".join([f'<meta name="description" content="{escape(says)}" />', *tags,
+                                     context.get("metatags", "")])
+
+
+def finish(app: Sphinx, exception: Exception | None) -> None:
+    """Mend what the theme wrote."""
+    if exception is None and app.builder.format == "html":
+        polish(Path(app.outdir))
+
+
+def write_status(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Add to the status page what the kept files say."""
+    if docname.endswith("workshop/status"):
+        source[0] += "\n" + status.sections(Path(app.srcdir))
+
+
+def shorten_signature(app, what, name, obj, options, signature: str | None, returns: str | None):
+    """Keep the members of a set out of a signature: they are many, and in another order in each build."""
+    return signature and re.sub(r"frozenset\(\{.*?\}\)", "frozenset(…)", signature), returns
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Add the folds and the diagrams; take back what the unused extensions wanted to do later."""
     app.add_node(Fold, html=(visit_fold, depart_fold))
     app.add_post_transform(FoldCells)
     app.add_post_transform(InlineDiagrams)
     app.add_post_transform(RoadSigns)
+    app.add_post_transform(Glossed)
+    app.add_post_transform(KoreanWords)
+    app.connect("source-read", write_status)
+    app.connect("html-page-context", describe)
+    app.connect("build-finished", finish)
+    if "autodoc-process-signature" in app.events.events:
+        app.connect("autodoc-process-signature", shorten_signature)
     for listeners in app.events.listeners.values():
         for listener in list(listeners):
             if listener.handler.__module__.split(".")[0] in UNUSED:

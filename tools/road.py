@@ -67,6 +67,8 @@ def read_road(root: Path) -> Road:
         if caption := re.match(r"\s*- caption: \"?(.*?)\"?$", line):
             part, place = caption[1], 0
         elif file := re.match(r"\s*- file: book/(\S+)", line):
+            if found and file[1].startswith(f"{found[-1].page}/"):
+                continue  # a page below a station is none
             place += 1
             if file[1] not in table:
                 raise InputError(f"{file[1]} is in the contents and not on the road: give it a line in book/road.toml.")

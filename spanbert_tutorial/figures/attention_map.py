@@ -60,7 +60,7 @@ class AttentionMap:
         said = "rows look, columns are looked at, percent"
         return (
             f'{LOOK}<div style="{STRIP};line-height:1.4;overflow-x:auto"><table class=amap aria-label="{said}">'
-            f"<thead><tr><th>{head}</thead><tbody>{rows}</tbody></table>{under}</div>"
+            f"<thead><tr><td>{head}</thead><tbody>{rows}</tbody></table>{under}</div>"
         )
 
 

@@ -1,0 +1,79 @@
+"""axe-core, the checker of the Web Content Accessibility Guidelines, finds nothing on any page, light or dark."""
+
+from collections.abc import Iterator
+
+import pytest
+from axe_playwright_python.base import AXE_SCRIPT  # axe-core itself, which needs no network
+from test_browser import NAMES, WIDE, browser  # noqa: F401  a fixture
+
+from pages import PAGES
+
+pytestmark = pytest.mark.browser
+
+EVERY_PAGE = [*(f"{name}.html" for name in NAMES), "search.html", "genindex.html"]
+# Code has one element a word, and formulas one a letter: as plain text they keep the time of all pages in a minute.
+PLAIN = """
+() => {
+  document.querySelectorAll('.highlight pre, dt.sig').forEach((code) => { code.textContent = code.textContent; });
+  document.querySelectorAll('mjx-container').forEach((formula) => formula.replaceWith('x'));
+  document.head.insertAdjacentHTML('beforeend', '<style>* { transition: none !important; }</style>');
+}
+"""
+FINDINGS = """
+(found) => found.violations.flatMap((rule) => rule.nodes.map(
+  (node) => `${rule.id}: ${node.target.join(' ')}: ${node.html.slice(0, 200)}`))
+"""
+RULES = {"color-contrast": {"enabled": False}, "label-content-name-mismatch": {"enabled": True}}
+# Of all elements with text that look alike, in the whole book, one is asked for its contrast.
+CONTRAST = """
+async (seen) => {
+  const looks = new Map();
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const element = texts.currentNode.parentElement;
+    if (!texts.currentNode.data.trim() || !element.checkVisibility()) continue;
+    const style = getComputedStyle(element), look = [style.color, style.fill, style.fontSize, style.fontWeight];
+    for (let behind = element; behind; behind = behind.parentElement) {
+      const {backgroundColor, opacity} = getComputedStyle(behind);
+      if (opacity != 1) look.push(opacity);
+      if (backgroundColor != 'rgba(0, 0, 0, 0)') look.push(backgroundColor);
+    }
+    if (!seen.includes(look.join())) looks.set(look.join(), element);
+  }
+  const rule = {runOnly: ['color-contrast'], resultTypes: ['violations']};
+  const found = looks.size ? await axe.run({include: [...looks.values()]}, rule) : {violations: []};
+  return [[...looks.keys()], found];
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def page(browser) -> Iterator:  # noqa: F811
+    """One tab for all pages."""
+    opened = browser.new_context(viewport=WIDE, offline=True)
+    yield opened.new_page()
+    opened.close()
+
+
+@pytest.fixture(scope="module")
+def seen() -> dict[str, list[str]]:
+    """The looks of text that were asked for, by theme."""
+    return {"light": [], "dark": []}
+
+
+@pytest.mark.parametrize("address", EVERY_PAGE)
+def test_axe_finds_nothing(address, page, seen):
+    page.emulate_media(color_scheme="light")
+    page.goto(f"{PAGES.as_uri()}/{address}")
+    page.wait_for_load_state("load")
+    page.evaluate(PLAIN)
+    page.evaluate(AXE_SCRIPT)
+    found = page.evaluate(f"(rules) => axe.run({{rules, resultTypes: ['violations']}}).then({FINDINGS})", RULES)
+    assert not found, "\n".join(found)
+    for theme, looks in seen.items():
+        page.emulate_media(color_scheme=theme)
+        page.wait_for_function(f"document.documentElement.dataset.theme == '{theme}'", timeout=5_000)
+        new, found = page.evaluate(f"(seen) => ({CONTRAST})(seen).then(([new_, found]) => [new_, ({FINDINGS})(found)])",
+                                   looks)
+        looks += new
+        assert not found, f"{theme}\n" + "\n".join(found)

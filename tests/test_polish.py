@@ -1,0 +1,75 @@
+"""What the last step of the build mends in the theme's pages, and what it leaves out."""
+
+import pytest
+
+import polish
+from environment import ROOT
+from pages import PAGES
+
+HEAD = """<script src="../_static/documentation_options.js"></script>
+    <script>window.MathJax = {"options": {}}</script>
+    <script defer="defer" src="../_static/vendor/mathjax/tex-svg.js?v=1"></script>
+    <script src="../_static/searchtools.js"></script>
+    <script src="../searchindex.js"></script>"""
+LEFT = '"angles-left":[1,2,[171,"angle-double-left"],"f1","M2"]'
+ICONS = f'x={{bars:[1,2,[],"f0","M1"],{LEFT},sun:[1,2,[],"f2",["M","N"]]}}'
+
+
+@pytest.mark.parametrize("before, after", [
+    ("<th class=\"head\"><p></p></th>", "<td class=\"head\"></td>"),
+    ("<th></th><th>a</th>", "<td></td><th>a</th>"),
+    ('<a href="../_sources/book/a.ipynb" target="_blank"', '<a href="../_sources/book/a.ipynb" download'),
+    ('<button class="search-button-field x" title="S" aria-label="Search">',
+     '<button class="search-button-field x" title="S">'),
+    ('<i class="theme-switch fa-sun" data-mode="light" title="Light"></i>',
+     '<i class="theme-switch fa-sun" data-mode="light"></i>'),
+])  # fmt: skip
+def test_a_mend(before, after):
+    assert polish.mended("book/a.html", before) == after
+    assert polish.mended("book/a.html", after) == after
+
+
+def test_formulas_bring_their_script_and_other_pages_have_none():
+    assert "mathjax" not in polish.mended("book/a.html", HEAD).lower()
+    with_formula = polish.mended("book/a.html", HEAD + '<span class="math notranslate">x</span>')
+    assert "window.MathJax" in with_formula and "tex-svg.js" in with_formula
+    assert "documentation_options" in polish.mended("book/a.html", HEAD)
+
+
+def test_only_the_search_page_loads_the_index_and_the_texts():
+    assert "search" not in polish.mended("book/a.html", HEAD)
+    page = '<script src="_static/searchtools.js"></script>'
+    once = polish.mended("search.html", page)
+    assert once.index("search_texts.js") < once.index("searchtools.js")
+    assert polish.mended("search.html", once) == once
+
+
+def test_the_icons_that_pages_show_are_kept_by_each_of_their_names():
+    kept = polish.used_icons(ICONS, {"sun", "angle-double-left"})
+    assert kept == f'x={{{LEFT},sun:[1,2,[],"f2",["M","N"]]}}'
+    assert polish.used_icons(ICONS, {"bars"}) == 'x={bars:[1,2,[],"f0","M1"]}'
+
+
+def test_an_excerpt_has_the_words_of_the_article_only():
+    page = '<nav>menu</nav><article><h1>A<a>#</a></h1>\n<pre>code</pre><p>one &amp; two</p></article><p>foot</p>'
+    assert polish.Article(page).text() == "A one & two"
+
+
+@pytest.mark.browser
+def test_no_built_page_is_heavier_than_one_and_a_half_megabytes():
+    built = [path for path in PAGES.rglob("*.html") if "_static" not in path.parts]
+    sizes = {path.name: path.stat().st_size for path in built}
+    assert len(sizes) > 40 and max(sizes.values()) <= 1_500_000, max(sizes, key=sizes.get)
+    scripts = [path for path in (PAGES / "_static").rglob("*") if path.is_file()]
+    assert not [path.name for path in scripts if path.suffix == ".map"]
+    assert (PAGES / "_static" / "scripts" / "fontawesome.js").stat().st_size < 200_000
+
+
+@pytest.mark.browser
+def test_every_page_says_in_its_head_what_it_is():
+    contents = (ROOT / "_toc.yml").read_text(encoding="utf-8")
+    for name in [line.split(": ")[1] for line in contents.splitlines() if "file:" in line or "root:" in line]:
+        page = (PAGES / f"{name}.html").read_text(encoding="utf-8")
+        head = page.split("</head>")[0]
+        assert head.count('<meta name="description" content="') == 1 and 'property="og:title"' in head, name
+        assert 'rel="icon"' in head
