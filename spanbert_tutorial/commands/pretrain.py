@@ -40,7 +40,7 @@ def add_text_options(parser: argparse.ArgumentParser) -> None:
     """The options that say which text is read, and how it is encoded."""
     kinds = "almanac (default), a .txt or .jsonl file (also .xz, .gz), a folder of them, or OWNER/NAME on the hub"
     parser.add_argument("--corpus", default="almanac", help=kinds)
-    parser.add_argument("--vocabulary", help="a vocab.txt, tokenizer.json or checkpoint (default: learned from the text)")
+    parser.add_argument("--vocabulary", help="a vocab.txt, tokenizer.json or checkpoint (default: learned from text)")
     parser.add_argument("--vocab-size", type=int, default=8_000, help="pieces of a learned vocabulary (default: 8000)")
     parser.add_argument("--leave-out", help="text file of titles, one a line: these documents of a .jsonl are not read")
     parser.add_argument("--held-out-every", type=int, default=50, metavar="N",

@@ -114,7 +114,8 @@ def csv_questions(path: str | Path) -> Iterator[Question]:
         yield question
     if unclear:
         warnings.warn(f"{path}: in {len(unclear):,} rows, such as row {unclear[0]}, the answer stands in its context "
-                      "more than once, and the first place is taken; a column answer_start can say which.", stacklevel=2)
+                      "more than once, and the first place is taken; a column answer_start can say which.",
+                      stacklevel=2)
 
 
 def csv_answer(row: Mapping[str, str], where: str) -> tuple[tuple[GoldAnswer, ...], bool]:
@@ -128,7 +129,7 @@ def csv_answer(row: Mapping[str, str], where: str) -> tuple[tuple[GoldAnswer, ..
             raise InputError(f"{where}: answer_start is {shown(place)}; write a whole number, counted from 0.")
         return (GoldAnswer(text, int(place)),), False
     if text not in context:
-        raise InputError(f"{where}: the answer {shown(text)} does not stand in its context; write it as it stands there.")
+        raise InputError(f"{where}: the answer {shown(text)} does not stand in its context; write it as there.")
     return (GoldAnswer(text, context.index(text)),), context.count(text) > 1
 
 
