@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable
 from typing import NamedTuple, NoReturn
 
-from spanbert_tutorial.commands import almanac, experiment, limits, pretrain, squad, tasks
+from spanbert_tutorial.commands import almanac, experiment, inspect_text, limits, pretrain, squad, tasks
 from spanbert_tutorial.errors import InputError, one_line
 
 
@@ -24,6 +24,8 @@ class Command(NamedTuple):
 
 
 COMMANDS = {
+    "inspect": Command("look at a text before any training: its pieces, what is unknown, the loss without context",
+                       inspect_text.add_options, inspect_text.inspect_text),
     "pretrain": Command("pre-train a model; without options a tiny SpanBERT on the almanac",
                         pretrain.add_options, pretrain.pretrain),
     "finetune": Command("fine-tune a checkpoint on a task; finetune --help lists the tasks",

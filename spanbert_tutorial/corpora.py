@@ -25,18 +25,22 @@ from spanbert_tutorial.errors import InputError, check_text, parse_json, regular
 
 Document = list[str]
 
-# . ! or ? with closing quotes and brackets, then space, then (perhaps after an opening one) a capital or digit
 # OWNER/NAME or OWNER/NAME:CONFIGURATION
 HUB_SET = re.compile(r"([\w.-]+/[\w.-]+)(?::([\w.-]+))?")
-SENTENCE_END = re.compile(r"""([.!?]["')\]”’]*)\s+(?=["'(\[“‘]?[A-Z0-9])""")
+# . ! or ? with closing quotes and brackets, then space, then (perhaps after an opening one) a letter or digit
+SENTENCE_END = re.compile(r"""([.!?]["')\]”’]*)(\s+)(?=["'(\[“‘]?([^\W_]))""")
 OPENERS = {"": open, ".xz": lzma.open, ".gz": gzip.open}
 BROKEN_PACKING = (lzma.LZMAError, gzip.BadGzipFile, zlib.error, EOFError)
 FORMS = (".txt", ".jsonl")
 
 
 def split_sentences(text: str) -> Document:
-    """Sentences of a text: a line end always divides; so does . ! or ? before a space and a capital or digit."""
-    return [sentence.strip() for sentence in SENTENCE_END.sub(r"\1\n", text).split("\n") if sentence.strip()]
+    """Sentences of a text: a line end always divides; so does . ! or ? before a space and what is no small letter: a
+    capital, a digit, or a letter of a script that has no capitals, such as Hangul."""
+    def end(found: re.Match) -> str:
+        return found[1] + (found[2] if found[3].islower() else "\n")
+
+    return [sentence.strip() for sentence in SENTENCE_END.sub(end, text).split("\n") if sentence.strip()]
 
 
 def form_and_packing(path: Path) -> tuple[str, str]:

@@ -32,9 +32,10 @@ from spanbert_tutorial.span_masking import SpanMasking
 from spanbert_tutorial.wordpiece import WordPiece
 
 PARTS = {"train": False, "held_out": True}  # folder → whether its documents are held out
-HELD_OUT_EVERY = 50  # of the documents of a user's corpus, one in fifty is kept for measuring
+HELD_OUT_EVERY = 50  # of the documents of a user's corpus, one in fifty is kept for measuring, if nobody asks otherwise
 ALMANAC_PIECES = 2_000  # vocabulary of the almanac
 WATCHED_BATCHES = 8  # of held-out text, for the curve of a run
+GAPS_SEED = 12345  # the gaps in held-out text, the same for every model
 VOCABULARY_SENTENCES = 1_000_000  # enough to learn a vocabulary from, and they fit into memory
 
 
@@ -117,14 +118,17 @@ class EncodedText:
         return unigram_entropy(self.train.ids, len(self.wordpiece))
 
 
-def parts(source: str, held_out: bool, leave_out: Collection[str] = ()) -> Iterator[Document]:
-    """The training or the held-out documents of the almanac or of a path, without those with a title in `leave_out`."""
+def parts(
+    source: str, held_out: bool, leave_out: Collection[str] = (), every: int = HELD_OUT_EVERY
+) -> Iterator[Document]:
+    """The training or the held-out documents of the almanac or of a path (there one in `every` is held out), without
+    those with a title in `leave_out`."""
     if source == "almanac":
         for document in almanac.read("validation" if held_out else "train"):
             yield split_sentences(document["text"])
     else:
         for number, document in enumerate(documents(source, leave_out)):
-            if (number % HELD_OUT_EVERY == HELD_OUT_EVERY - 1) == held_out:
+            if (number % every == every - 1) == held_out:
                 yield document
 
 
@@ -134,28 +138,32 @@ def open_text(
     vocabulary: str | Path | None = None,
     vocab_size: int = 8_000,
     leave_out: Collection[str] = (),
+    every: int = HELD_OUT_EVERY,
 ) -> EncodedText:
     """Encodes the shipped almanac (`source="almanac"`) or the corpus at a path into `folder`, once.
 
     vocabulary: a vocab.txt, a tokenizer.json, or a checkpoint that holds one; None means the almanac's own, or for a
     path a new one of `vocab_size`. leave_out: titles of documents that are neither trained nor measured on (for
-    `.jsonl` files). Raises InputError; NoRoom when it cannot be written.
+    `.jsonl` files). every: of the documents of a path, one in so many is held out. Raises InputError; NoRoom when it
+    cannot be written.
     """
     if vocabulary is None and source == "almanac":
         vocabulary = data_path("almanac", "vocab.txt")
     if vocabulary is not None:
         wordpiece = read_vocabulary(vocabulary)
     else:
-        sentences = (sentence for document in parts(source, False, leave_out) for sentence in document)
+        sentences = (one for document in parts(source, False, leave_out, every) for one in document)
         wordpiece = WordPiece.train(list(islice(sentences, VOCABULARY_SENTENCES)), vocab_size)
     try:
         encoded = [
-            encode_corpus(parts(source, held_out, leave_out), wordpiece.encode_many, len(wordpiece), Path(folder, name))
+            encode_corpus(
+                parts(source, held_out, leave_out, every), wordpiece.encode_many, len(wordpiece), Path(folder, name)
+            )
             for name, held_out in PARTS.items()
         ]
         wordpiece.save(folder)  # last: the sign that the text is whole
     except InputError as error:
-        hint = f" A corpus needs at least {HELD_OUT_EVERY} documents: one in {HELD_OUT_EVERY} is kept for measuring."
+        hint = f" A corpus needs at least {every} documents: one in {every} is kept for measuring."
         raise InputError(f"{source}: {error}{hint if source != 'almanac' else ''}") from None
     except OSError as error:
         told = f"{source} cannot be encoded into {folder} ({error})"
@@ -253,13 +261,30 @@ def held_out(
     The same blocks and the same masks for every model, so that runs can be compared pair by pair. most: batches, if not
     all. tables: also what the two tables without context reach on the same pieces (`context_free`).
     """
+    results = {}
+    for name, data in held_out_data(run, text).items():
+        known = context_free(replace(data, corpus=text.train)) if tables else None
+        results[name] = measure(model, data, np.random.default_rng(GAPS_SEED), most, known)
+    return results
+
+
+def held_out_data(run: Run, text: EncodedText) -> dict[str, PretrainingData]:
+    """The held-out blocks under each way of choosing."""
     own = Objective.named(run.objective)
     blocks = replace(own.mask_only, tasks=tuple(task for task in own.tasks if not task.paired))
     ways = {"token": replace(blocks, masking=TokenMasking()), "span": replace(blocks, masking=SpanMasking())}
     ways |= {"pairs": replace(own.mask_only, masking=TokenMasking())} if own.paired else {}
+    return {name: PretrainingData(text.held_out, text.wordpiece, objective, run.length, run.batch_size)
+            for name, objective in ways.items()}
+
+
+def without_context(run: Run, text: EncodedText, most: int | None = None) -> dict[str, dict[str, float]]:
+    """What the two tables without context reach on the pieces that `held_out` scores, for both ways of choosing, and
+    how many pieces these are (`pieces`). No model is needed."""
     results = {}
-    for name, objective in ways.items():
-        data = PretrainingData(text.held_out, text.wordpiece, objective, run.length, run.batch_size)
-        known = context_free(replace(data, corpus=text.train)) if tables else None
-        results[name] = measure(model, data, np.random.default_rng(12345), most, known)
+    for name, data in held_out_data(run, text).items():
+        batches = list(islice(data.epoch(np.random.default_rng(GAPS_SEED)), most))
+        positions, ids = (torch.cat([batch[key] for batch in batches]).numpy()
+                          for key in ("masked_position", "masked_ids"))
+        results[name] = {**context_free(replace(data, corpus=text.train)).losses(positions, ids), "pieces": len(ids)}
     return results

@@ -15,7 +15,15 @@ from spanbert_tutorial.bert import BertEncoder
 from spanbert_tutorial.config import EncoderConfig
 from spanbert_tutorial.corpora import EncodedCorpus
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.figures import boundary_figure, encoder_figures, flow_figures, legend, span_scores, task_figures
+from spanbert_tutorial.figures import (
+    boundary_figure,
+    encoder_figures,
+    flow_figures,
+    legend,
+    own_data_figure,
+    span_scores,
+    task_figures,
+)
 from spanbert_tutorial.figures.boundary_figure import WORDS, Reads, draw, figure_one, reads
 from spanbert_tutorial.figures.diagram import COLOURS, SIZE, Diagram, subscript, text_width
 from spanbert_tutorial.figures.encoder_figures import shape
@@ -71,6 +79,7 @@ DRAWINGS = {
     "marked names": lambda: task_figures.marked_names(128, 48),
     "sentence heads": lambda: task_figures.sentence_heads(128),
     "legend": legend.language,
+    "own data": own_data_figure.two_ways,
     "figure 1": draw,
     "figure 1, short span": lambda: draw((7, 7), 7),
     "figure 1, word in view": lambda: draw((6, 7), 8),

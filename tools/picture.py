@@ -5,13 +5,14 @@
 
 from environment import ROOT
 from road import draw_map, read_road
-from spanbert_tutorial.figures import boundary_figure, legend
+from spanbert_tutorial.figures import boundary_figure, legend, own_data_figure
 
 FOLDER = ROOT / "book_assets"
 MAP_COLUMNS = 3
 PICTURES = {
     "span_boundary.svg": boundary_figure.draw,  # alive in the built page, see book_extension.py
     "language.svg": legend.language,
+    "own_data.svg": own_data_figure.two_ways,
     "road.svg": lambda: draw_map(read_road(ROOT), MAP_COLUMNS),  # with links in the built page
 }
 

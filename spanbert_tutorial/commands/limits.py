@@ -36,6 +36,7 @@ LIMITS = {
     "batch_size": whole(1, 100_000),
     "accumulate": whole(1, 100_000),
     "vocab_size": whole(1, 1_000_000),  # the library makes room for all of them at once
+    "held_out_every": whole(2, 1_000_000),
     "seeds": whole(1, 10_000),
     "epochs": between(0, 10_000),
     "learning_rate": between(0, 1e38),  # float32 ends soon after

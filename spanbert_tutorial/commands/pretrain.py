@@ -18,16 +18,12 @@ MOST_HELD_OUT = 100  # batches: of a large corpus all of the held-out text would
 
 def add_options(train: argparse.ArgumentParser) -> None:
     """The options; defaults that depend on `--config` are filled in by `settings`."""
-    kinds = "almanac (default), a .txt or .jsonl file (also .xz, .gz), a folder of them, or OWNER/NAME on the hub"
-    train.add_argument("--corpus", default="almanac", help=kinds)
+    add_text_options(train)
     train.add_argument("--output", help="folder of the checkpoint (default: runs/OBJECTIVE-CONFIG-seedN)")
     train.add_argument("--objective", default="span+sbo", help="what is predicted: mlm, mlm+nsp, span, span+sbo "
                        "(default) or another row of the table in objectives.py")
     train.add_argument("--config", help="tiny, mini, small, base or large (default: as --init-from, else tiny)")
-    train.add_argument("--vocabulary", help="a vocab.txt or tokenizer.json (default: learned from the corpus)")
-    train.add_argument("--vocab-size", type=int, default=8_000, help="pieces of a learned vocabulary (default: 8000)")
     train.add_argument("--steps", type=int, help="number of steps of the optimizer")
-    train.add_argument("--length", type=int, help="longest input, with [CLS] and [SEP]")
     train.add_argument("--batch-size", type=int, help="blocks in a batch")
     train.add_argument("--accumulate", type=int, help="batches of a step, for steps larger than the memory")
     train.add_argument("--learning-rate", type=float, help="peak learning rate")
@@ -35,10 +31,21 @@ def add_options(train: argparse.ArgumentParser) -> None:
     train.add_argument("--init-from", help="start from this checkpoint (folder or hub name) instead of random weights")
     train.add_argument("--keep-start", type=float, metavar="SHARE",
                        help="at the end average the weights with those of --init-from: forgets less (such as 0.2)")
-    train.add_argument("--leave-out", help="text file of titles, one a line: these documents of a .jsonl are not read")
     train.add_argument("--half", action="store_true", help="store the checkpoint in half precision, half the size")
     train.add_argument("--dry-run", action="store_true", help="say what the run would cost, and stop")
     train.add_argument("--resume", action="store_true", help="go on with a stopped run of the same options")
+
+
+def add_text_options(parser: argparse.ArgumentParser) -> None:
+    """The options that say which text is read, and how it is encoded."""
+    kinds = "almanac (default), a .txt or .jsonl file (also .xz, .gz), a folder of them, or OWNER/NAME on the hub"
+    parser.add_argument("--corpus", default="almanac", help=kinds)
+    parser.add_argument("--vocabulary", help="a vocab.txt, tokenizer.json or checkpoint (default: learned from text)")
+    parser.add_argument("--vocab-size", type=int, default=8_000, help="pieces of a learned vocabulary (default: 8000)")
+    parser.add_argument("--leave-out", help="text file of titles, one a line: these documents of a .jsonl are not read")
+    parser.add_argument("--held-out-every", type=int, default=50, metavar="N",
+                        help="one document in N is kept for measuring (default: 50; the almanac has a part of its own)")
+    parser.add_argument("--length", type=int, help="longest input, with [CLS] and [SEP]")
 
 
 def settings(options: argparse.Namespace):

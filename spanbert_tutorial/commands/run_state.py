@@ -126,7 +126,8 @@ def encode_text(options: argparse.Namespace, folder: Path) -> None:
     titles = read_titles(options.leave_out)
     try:
         with whole_folder(folder) as part:
-            runs.open_text(options.corpus, part, options.vocabulary or options.init_from, options.vocab_size, titles)
+            runs.open_text(options.corpus, part, options.vocabulary or options.init_from, options.vocab_size, titles,
+                           options.held_out_every)
             (part / TEXT_FACTS).write_text(json.dumps(text_facts(options)), encoding="utf-8")
     except OSError as error:
         told = f"the encoded text cannot be kept in {folder} ({error})"
@@ -150,6 +151,7 @@ def text_facts(options: argparse.Namespace) -> dict[str, str | int]:
     if Path(vocabulary).is_file():
         vocabulary += f" {checksum(Path(vocabulary))}"
     facts = {"corpus": options.corpus, "vocabulary": vocabulary, "vocab-size": options.vocab_size}
+    facts |= {"held-out-every": options.held_out_every}
     return {**facts, "leave-out": " | ".join(sorted(read_titles(options.leave_out))), "content": content}
 
 

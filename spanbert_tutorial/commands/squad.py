@@ -12,8 +12,8 @@ from spanbert_tutorial.errors import InputError, regular_file
 
 def add_evaluate_options(parser: argparse.ArgumentParser) -> None:
     """What `evaluate squad` takes beside the options of all tasks."""
-    parser.add_argument("--data", required=True,
-                        help="SQuAD file (.json, also .xz, .gz) or OWNER/NAME:PART (without PART: validation)")
+    parser.add_argument("--data", required=True, help="SQuAD file or table (.json or .csv, also .xz, .gz) or "
+                        "OWNER/NAME:PART (without PART: validation)")
     parser.add_argument("--tune-on", help="other questions: the threshold that is best there is used")
     parser.add_argument("--output", required=True, help="new folder: predictions, texts, null_odds, score (.json)")
 
@@ -84,6 +84,7 @@ def evaluate(options: argparse.Namespace) -> None:
     from spanbert_tutorial.checkpoints import check_output
     from spanbert_tutorial.tasks import squad
     from spanbert_tutorial.tasks.question_answering import QuestionAnswerer
+    from spanbert_tutorial.tasks.real_questions import intervals
 
     output, questions = check_output(options.output), squad.read(options.data)
     other = tuning_questions(options, questions) if options.tune_on else []
@@ -103,9 +104,11 @@ def evaluate(options: argparse.Namespace) -> None:
             key: value for measure, pair in best.items()
             for key, value in zip((f"best_{measure}", f"best_{measure}_thresh"), pair, strict=True)}  # official names
         blanked = {number: "" if odds[number] > threshold else text for number, text in texts.items()}
+    final = texts if answerable_only else blanked
+    result["intervals"] = intervals(final, questions)  # 95 %
     # beside null_odds.json the official evaluation takes the texts with nothing left out
     contents = {"texts": texts, "null_odds": odds, "score": result}
-    write_results(output, {"predictions": texts if answerable_only else blanked} | contents)
+    write_results(output, {"predictions": final} | contents)
     print(json.dumps(result, indent=1))
 
 

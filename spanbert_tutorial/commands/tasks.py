@@ -51,7 +51,7 @@ class Task(NamedTuple):
 TASKS = {
     "squad": Task(
         "questions on texts, with and without an answer", "question",
-        "SQuAD files (also .xz, .gz) or OWNER/NAME:PART of the hub (without PART: train)",
+        "SQuAD files or .csv tables (also .xz, .gz) or OWNER/NAME:PART of the hub (without PART: train)",
         read="commands.squad:read_training", model="tasks.question_answering:QuestionAnswerer",
         settings={"stride": "context pieces from one window to the next",
                   "answers_only": "leave out windows that miss their question's answer"},

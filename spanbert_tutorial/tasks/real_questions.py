@@ -78,6 +78,19 @@ def over_articles(values: Sequence[float], titles: Sequence[str], draws: int = 1
     return np.percentile(sums[drawn].sum(1) / counts[drawn].sum(1), [2.5, 97.5]).tolist()
 
 
+def intervals(predictions: Mapping[str, str], questions: Sequence[Question]) -> dict[str, list[float] | str]:
+    """The 95 % intervals of EM and F1 in percent, and what was drawn: articles, where there are several titles, else
+    contexts. Empty where there are fewer than two of either: then nothing says how much they differ."""
+    for unit in ("title", "context"):
+        groups = [getattr(question, unit) for question in questions]
+        if (kinds := len(set(groups))) > 1:
+            drawn = f"{kinds:,} {'articles' if unit == 'title' else 'contexts'}"
+            raw = squad.raw_scores(predictions, questions)
+            return {name: [100 * end for end in over_articles([values[q.id] for q in questions], groups)]
+                    for name, values in raw.items()} | {"drawn": drawn}
+    return {}
+
+
 # --- where the errors are ---------------------------------------------------------------------------------------
 
 ASKED = re.compile(r"\b(how (?:many|much)|who|what|which|when|where|why|how)\b")

@@ -3,13 +3,16 @@
 Source of the format: SQuAD (Rajpurkar and others, 2016) and SQuAD 2.0 (Rajpurkar and others, 2018). No torch.
 """
 
+import csv
 import json
 import lzma
 import unicodedata
+import warnings
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from io import StringIO
 from itertools import groupby
 from pathlib import Path
 
@@ -43,14 +46,16 @@ class Question:
 
 
 def read(source: str | Path, part: str = "validation") -> list[Question]:
-    """The questions of a SQuAD file (`.json`, also packed as `.xz` or `.gz`), or of a set on the Hugging Face hub
-    (OWNER/NAME:PART, or OWNER/NAME for its `part`).
+    """The questions of a SQuAD file (`.json`) or a table (`.csv`, see `csv_questions`), either also packed as `.xz` or
+    `.gz`, or of a set on the Hugging Face hub (OWNER/NAME:PART, or OWNER/NAME for its `part`).
 
     Raises InputError naming article, question and reason.
     """
     name = HUB_SET.fullmatch(str(source))
-    if name and not Path(source).exists() and Path(source).suffix not in (".json", *filter(None, OPENERS)):
+    if name and not Path(source).exists() and Path(source).suffix not in (".json", ".csv", *filter(None, OPENERS)):
         questions = list(hub_questions(*name.groups(default=part)))
+    elif ".csv" in Path(source).suffixes[-2:]:
+        questions = list(csv_questions(source))
     else:
         questions = [question for article in articles(source) for question in article_questions(article)]
     if not questions:
@@ -78,6 +83,73 @@ def read_several(sources: Iterable[str | Path], part: str = "validation") -> lis
     return list(found.values())
 
 
+COLUMNS = ("question", "context", "answer")  # that a table needs
+
+
+def csv_questions(path: str | Path) -> Iterator[Question]:
+    """The rows of a table with the columns `question`, `context` and `answer` (empty: no answer), between commas,
+    semicolons or tabs; with `title`, `id` and `answer_start` if these are there.
+
+    Without `answer_start` the first place of the answer in its context counts, and a warning says where there are more.
+    Raises InputError naming the row.
+    """
+    header, *lines = csv_rows(Path(path))
+    names = [name.strip() for name in header]
+    if missing := [name for name in COLUMNS if name not in names]:
+        raise InputError(f"{path} has no column {' and no column '.join(missing)}: name the columns "
+                         f"{', '.join(COLUMNS)} in its first row.")
+    unclear = []
+    for number, cells in enumerate(lines, start=2):
+        if not cells:  # an empty line
+            continue
+        if len(cells) != len(names):
+            raise InputError(f"{path}, row {number}: it has {len(cells)} cells instead of {len(names)}; put quotes "
+                             "around a cell that holds a separator or a line end.")
+        row = dict(zip(names, cells, strict=True))
+        answers, several = csv_answer(row, f"{path}, row {number}")
+        unclear += [number] if several else []
+        question = Question(row.get("id") or f"row-{number}", row["question"], row["context"], row.get("title", ""),
+                            answers)
+        check(question, None)
+        yield question
+    if unclear:
+        warnings.warn(f"{path}: in {len(unclear):,} rows, such as row {unclear[0]}, the answer stands in its context "
+                      "more than once, and the first place is taken; a column answer_start can say which.",
+                      stacklevel=2)
+
+
+def csv_answer(row: Mapping[str, str], where: str) -> tuple[tuple[GoldAnswer, ...], bool]:
+    """The answer of a row, if it has one, and whether it stands in several places. Raises InputError when it does not
+    stand in its context, or its offset is no number."""
+    text, context, place = row["answer"], row["context"], row.get("answer_start", "").strip()
+    if not text.strip():
+        return (), False
+    if place:
+        if not (place.isascii() and place.isdigit() and len(place) < 19):
+            raise InputError(f"{where}: answer_start is {shown(place)}; write a whole number, counted from 0.")
+        return (GoldAnswer(text, int(place)),), False
+    if text not in context:
+        raise InputError(f"{where}: the answer {shown(text)} does not stand in its context; write it as there.")
+    return (GoldAnswer(text, context.index(text)),), context.count(text) > 1
+
+
+def csv_rows(path: Path) -> list[list[str]]:
+    """All rows, the header first. Raises InputError for what is no table."""
+    opener = OPENERS.get(path.suffix, open)
+    try:
+        with opener(regular_file(path), "rt", encoding="utf-8-sig", newline="") as file:
+            text = file.read()
+        first = text.split("\n", 1)[0]
+        rows = list(csv.reader(StringIO(text, newline=""), delimiter=max(",;\t", key=first.count), strict=True))
+    except FileNotFoundError:
+        raise InputError(f"{path} does not exist: give a table (.csv, also .xz or .gz) or a SQuAD file.") from None
+    except (OSError, ValueError, EOFError, csv.Error, lzma.LZMAError, zlib.error) as error:
+        raise InputError(f"{path} cannot be read as a table ({error}): give a whole .csv file in UTF-8.") from None
+    if not rows:
+        raise InputError(f"{path} is empty: give a table with the columns {', '.join(COLUMNS)}.")
+    return rows
+
+
 def articles(path: str | Path) -> list[dict]:
     """The list under `data`. Raises InputError for what is not a SQuAD file."""
     path = Path(path)
@@ -86,7 +158,7 @@ def articles(path: str | Path) -> list[dict]:
         with opener(regular_file(path), "rt", encoding="utf-8-sig") as file:
             content = parse_json(file.read())
     except FileNotFoundError:
-        raise InputError(f"{path} does not exist: give a SQuAD file (.json, also .xz or .gz), or a "
+        raise InputError(f"{path} does not exist: give a SQuAD file (.json, also .xz or .gz), a .csv table, or a "
                          "set of the hub as OWNER/NAME.") from None
     except (OSError, ValueError, EOFError, lzma.LZMAError, zlib.error) as error:
         raise InputError(f"{path} cannot be read as JSON ({error}): give a whole SQuAD file.") from None
