@@ -41,7 +41,8 @@ def test_f1_follows_from_precision_and_recall():
 
 def test_tables_that_share_a_row_agree():
     assert paper_table(6).rows["geometric spans"] == paper_table(7).rows["spans, two sequences, NSP"]
-    for cell, number, name in (("table6_subword_squad2", 6, "sub-word tokens"), ("table7_1seq_sbo_squad2", 7, "… and SBO")):
+    cells = (("table6_subword_squad2", 6, "sub-word tokens"), ("table7_1seq_sbo_squad2", 7, "… and SBO"))
+    for cell, number, name in cells:
         assert quoted(f"spanbert_{cell}") == paper_table(number).rows[name][0]
     both = [quoted(f"spanbert_tables1_5_{name}") for name in ("our_bert", "our_bert_1seq")]
     for name, row in zip(("Our BERT", "Our BERT-1seq"), both, strict=True):

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 from environment import ROOT
 from spanbert_tutorial.experiments.findings import NULL, SHOWN, SINGLE
-from spanbert_tutorial.experiments.what_we_found import Section, counts, sections
+from spanbert_tutorial.experiments.what_we_found import Section, counts, headlines, sections
 
 PAGE = ROOT / "book" / "workshop" / "what_we_found.md"
+BEGINS = "## In short"  # what the tool writes
 MARKS = {SHOWN: "**shown**", NULL: "*not shown*", SINGLE: "one run"}
 
 
@@ -36,7 +37,9 @@ def section_text(section: Section) -> str:
 def page(head: str, found: Sequence[Section]) -> str:
     """The whole page below its introduction."""
     number = counts(found)
-    parts = [head.rstrip(), "## How many", f"{len(found)} files of results hold {sum(number.values())} findings: "
+    said = [f"- {cell(sentence)} {MARKS[line.verdict]}: {cell(line.figure)}." for sentence, line in headlines(found)]
+    parts = [head.rstrip(), BEGINS, "\n".join(said), "## How many",
+             f"{len(found)} files of results hold {sum(number.values())} findings: "
              f"{number[SHOWN]} are shown, {number[NULL]} are not, {number[SINGLE]} rest on one run."]  # fmt: skip
     for part in dict.fromkeys(section.part for section in found):
         parts += [f"## {part}", *(section_text(one) for one in found if one.part == part)]
@@ -45,4 +48,4 @@ def page(head: str, found: Sequence[Section]) -> str:
 
 if __name__ == "__main__":
     before = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(page(before.split("\n## How many")[0], list(sections())), encoding="utf-8")
+    PAGE.write_text(page(before.split(f"\n{BEGINS}")[0], list(sections())), encoding="utf-8")

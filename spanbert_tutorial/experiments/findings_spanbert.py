@@ -36,7 +36,7 @@ def boundary_probe(content: Mapping) -> Families:
 
 def pairs_vs_single(content: Mapping) -> Families:
     """Three formats, measured in two."""
-    contrasts = (("pairs", "one segment"), ("pairs + NSP", "pairs"), ("pairs + NSP", "one segment"))
+    contrasts = (("one segment", "pairs"), ("pairs", "pairs + NSP"), ("one segment", "pairs + NSP"))
     return [[Comparison(first, second, f"held-out loss, measured on {way}",
                         tuple(column(content, "held_out", way, "mlm", format=one) for one in (first, second)),
                         "nats", True)

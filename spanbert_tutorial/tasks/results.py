@@ -77,7 +77,7 @@ def pairs(first: Sequence[str], second: Sequence[str]) -> list[str]:
 
 DEV = "development sets, after half of the training steps"
 TABLES = {
-    1: ("finding answers in a paragraph", "test sets", pairs(("1.1", "2.0"), ("EM", "F1"))),
+    1: ("finding answers in a paragraph", "test sets", pairs(("SQuAD 1.1", "SQuAD 2.0"), ("EM", "F1"))),
     2: ("finding answers in other texts", "half of the development sets, F1",
         ("NewsQA", "TriviaQA", "SearchQA", "HotpotQA", "Natural Questions", "average")),
     3: ("coreference", "OntoNotes, test set", (*pairs(("MUC", "B³", "CEAF"), THREE), "average F1")),
