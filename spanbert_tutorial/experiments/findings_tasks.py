@@ -180,6 +180,6 @@ REPORTS = (
            PRETRAINED, "new weights; names alone, context alone; words without an encoder", "Two passes.",
            relation_markers),
     Report("span_tasks", "what do the shipped starts bring on coreference, relations and sentence tasks?",
-           "tasks/coreference", PRETRAINED, "new weights; rules and words without an encoder",
+           "tasks/results", PRETRAINED, "new weights; rules and words without an encoder",
            "One pre-training run of each kind: an interval says how far fine-tuning varies.", span_tasks),
 )  # fmt: skip
