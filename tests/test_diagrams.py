@@ -21,6 +21,7 @@ from spanbert_tutorial.figures import (
     flow_figures,
     legend,
     own_data_figure,
+    scales,
     span_scores,
     task_figures,
 )
@@ -65,6 +66,7 @@ def real_call() -> tuple[PretrainingModel, dict[str, torch.Tensor]]:
     return PretrainingModel(TINY, objective).eval(), data.batch(np.arange(8), np.random.default_rng(0))
 
 
+SCALES = {"weights": {"tiny": (8e5, "0.8 million"), "large": (3.4e8, "340 million")}, "hours": {"one": (1, "1")}}
 DRAWINGS = {
     "layers": lambda: encoder_figures.layer_stack(BASE, ["[CLS]", "the", "dog", "barks"]),
     "heads, base": lambda: encoder_figures.heads(BASE, 4),
@@ -80,6 +82,7 @@ DRAWINGS = {
     "sentence heads": lambda: task_figures.sentence_heads(128),
     "legend": legend.language,
     "own data": own_data_figure.two_ways,
+    "scales": lambda: scales.draw_scales(SCALES, "Two scales"),
     "figure 1": draw,
     "figure 1, short span": lambda: draw((7, 7), 7),
     "figure 1, word in view": lambda: draw((6, 7), 8),
@@ -330,3 +333,21 @@ def test_a_kept_picture_is_what_the_package_draws(name):
     kept = (picture.FOLDER / name).read_text(encoding="utf-8")
     assert kept == picture.drawn(name)
     assert "@media(prefers-color-scheme:dark){svg:root{color:" in kept  # a file has no page to take its colour from
+
+
+def test_a_step_of_a_scale_is_ten_times_as_much():
+    """Ticks at powers of ten, as many on each scale; the dot of 3.4e8 stands where its logarithm says."""
+    drawing = scales.draw_scales(SCALES, "Two scales")
+    assert scales.decades(SCALES["weights"]) == (5, 4) and scales.decades(SCALES["hours"]) == (0, 1)
+    (dots,) = [way for looks, way in drawing.paths.items() if "fill=" in looks and "stroke" not in looks]
+    first, second, third = [float(x) + 5 for x in re.findall(r"M([\d.]+) ", dots)]
+    wide = scales.RIGHT - scales.LEFT
+    assert first == pytest.approx(scales.LEFT + wide * (np.log10(8e5) - 5) / 4, abs=0.1)
+    assert second == pytest.approx(scales.LEFT + wide * (np.log10(3.4e8) - 5) / 4, abs=0.1)
+    assert third == pytest.approx(scales.LEFT, abs=0.1)
+
+
+@pytest.mark.parametrize("number", [0, -1])
+def test_a_number_without_a_logarithm_is_refused(number):
+    with pytest.raises(InputError, match="all above 0"):
+        scales.draw_scales({"x": {"one": (number, "n")}}, "x")

@@ -1,4 +1,4 @@
-"""All span and sentence tasks on real text, from three starts. Chapter: `book/tasks/coreference`.
+"""All span and sentence tasks on real text, from three starts. Chapter: `book/tasks/results`.
 
 No pre-training (new weights), `bert-mini` and `spanbert-mini`, each fine-tuned on each task with several seeds. The
 seeds are fine-tuning seeds: there is one pre-training run of each kind, so an interval over them says how far

@@ -1,4 +1,5 @@
-"""Coreference on LitBank and GAP: parts, settings, controls. Chapter: `book/tasks/coreference`.
+"""Coreference on LitBank and GAP: parts, settings, controls. Chapters: `book/tasks/coreference`,
+`book/tasks/results`.
 
 LitBank: about 2,000 words each from the beginnings of novels (Bamman and others, 2020), with clusters of one mention.
 A book is one document, so no book stands in two parts. Two pairs of books share people: Tom Sawyer and Huckleberry

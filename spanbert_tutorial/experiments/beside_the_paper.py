@@ -1,0 +1,183 @@
+"""Which experiments ask what a table of the SpanBERT paper asks, and a browser through their figures. Chapter:
+`book/tasks/results`.
+
+Differences, intervals and verdicts are those of `findings`: a difference keeps the correction of its whole family when
+only a part of the family belongs to a question.
+"""
+
+from collections.abc import Callable, Mapping
+from html import escape
+from itertools import zip_longest
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from spanbert_tutorial.experiments.findings import DIGITS, Comparison, Line, lines_of, with_half
+from spanbert_tutorial.experiments.findings_tasks import TOLD
+from spanbert_tutorial.experiments.results import Difference, family
+from spanbert_tutorial.experiments.what_we_found import Section, sections
+from spanbert_tutorial.figures.table import Table
+from spanbert_tutorial.tasks.results import paper_table
+
+Wanted = Callable[[Comparison], bool]
+SENTENCES = tuple(told for task, told in TOLD.items() if task not in ("coreference", "relations"))
+SHOWS = ("figure of each seed", "differences")
+
+
+def about(*words: str) -> Wanted:
+    """Comparisons whose measure has one of these words."""
+    return lambda one: any(word in one.measure for word in words)
+
+
+def with_sbo(one: Comparison) -> bool:
+    """Comparisons in which one arm has SBO and the other has not."""
+    return "SBO" in f"{one.first} {one.second}" or "sbo" in f"{one.first} {one.second}"
+
+
+# question → experiment → which of its comparisons ask it
+QUESTIONS: Mapping[str, Mapping[str, Wanted]] = {
+    "answers (Table 1)": {"squad_real": about(""), "almanac_answers": about("")},
+    "coreference (Table 3)": {"span_tasks": about(TOLD["coreference"]), "almanac_coreference": about("")},
+    "relations (Table 4)": {"span_tasks": about(TOLD["relations"]), "relation_markers": about("")},
+    "sentences (Table 5)": {"span_tasks": about(*SENTENCES)},
+    "what is hidden (Table 6)": {"token_vs_span": lambda one: not with_sbo(one),
+                                 "spans_and_boundaries": lambda one: not with_sbo(one)},
+    "one segment (Table 7)": {"pairs_vs_single": about("")},
+    "SBO (Table 7)": {"boundary_probe": about(""), "token_vs_span": with_sbo, "spans_and_boundaries": with_sbo},
+}  # fmt: skip
+
+
+class Asked(NamedTuple):
+    """One experiment that asks a question, with its comparisons and what came out of each."""
+
+    section: Section
+    found: list[tuple[Comparison, Line]]
+
+
+def asked(question: str, folder: Path | None = None) -> list[Asked]:
+    """The experiments of a question whose files are there. folder: of the files, if not the project's own."""
+    there = {section.report.name: section for section in sections(folder)}
+    result = []
+    for name, wanted in QUESTIONS[question].items():
+        if name in there:
+            section = there[name]
+            both = [pair for family in section.report.families(section.content)
+                    for pair in zip(family, lines_of(family), strict=True) if wanted(pair[0])]  # fmt: skip
+            result += [Asked(section, both)] if both else []
+    return result
+
+
+def questions(folder: Path | None = None) -> list[str]:
+    """Those that at least one file answers."""
+    return [question for question in QUESTIONS if asked(question, folder)]
+
+
+class Sign(NamedTuple):
+    """A difference of the paper beside one of ours that asks the same: a table of the paper, two of its rows and a
+    column; and an experiment, two of its arms and a measure. The first is the later system on both sides."""
+
+    asks: str
+    table: int
+    rows: tuple[str, str]
+    column: str
+    name: str
+    arms: tuple[str, str]
+    measure: str
+
+    def line(self, there: Mapping[str, Section]) -> list[str] | None:
+        """What the paper has, what we have, and whether the signs agree; None without a file of results. Above 0 the
+        later system is better, also where a measure is a loss."""
+        found = difference(there, self.name, self.arms, self.measure)
+        if found is None:
+            return None
+        one, gap = found
+        gain = -gap.mean if one.low else gap.mean
+        paper = paper_table(self.table).gain(*self.rows, self.column)
+        verdict = ("the same" if (gain > 0) == (paper > 0) else "the other") if gap.shown else "not shown"
+        return [self.asks, f"{self.column}: {paper:+.1f}".replace("-", "−"),
+                f"{self.measure}: {with_half(gain, gap.half, one.unit, signed=True)}", verdict]
+
+
+def difference(
+    there: Mapping[str, Section], name: str, arms: tuple[str, str], measure: str
+) -> tuple[Comparison, Difference] | None:
+    """One comparison with its difference, corrected for its family; None where it was not measured."""
+    families = there[name].report.families(there[name].content) if name in there else []
+    for comparisons in families:
+        for one in comparisons:
+            if (one.first, one.second, one.measure) == (*arms, measure):
+                found = family({str(number): other.columns for number, other in enumerate(comparisons)})
+                return one, found[str(comparisons.index(one))]
+    return None
+
+
+TWINS, PAPER = ("spanbert-mini", "bert-mini"), ("SpanBERT", "Our BERT")
+GLUE = {"sst2": "SST-2", "cola": "CoLA", "rte": "RTE", "mrpc": "MRPC F1", "stsb": "STS-B Spearman"}
+SPANS, SBO = ("geometric spans", "sub-word tokens"), ("… and SBO", "spans, one sequence")
+SCRATCH = ("span masking", "token masking")
+SIGNS = (
+    Sign("SpanBERT against BERT: answers", 1, PAPER, "SQuAD 1.1 F1", "squad_real", TWINS, "SQuAD 1.1, F1"),
+    Sign("SpanBERT against BERT: answers, or none", 1, PAPER, "SQuAD 2.0 F1", "squad_real", TWINS, "SQuAD 2.0, F1"),
+    Sign("SpanBERT against BERT: coreference", 3, PAPER, "average F1", "span_tasks", TWINS, TOLD["coreference"]),
+    Sign("SpanBERT against BERT: relations", 4, PAPER, "F1", "span_tasks", TWINS, TOLD["relations"]),
+    *(Sign(f"SpanBERT against BERT: {told}", 5, PAPER, told, "span_tasks", TWINS, TOLD[task])
+      for task, told in GLUE.items()),
+    Sign("spans against tokens", 6, SPANS, "SQuAD 2.0", "token_vs_span", SCRATCH,
+         "held-out loss, tokens hidden in spans"),
+    Sign("spans against tokens", 6, SPANS, "coreference", "spans_and_boundaries", ("span", "token"),
+         "hidden names that must be inferred, ranked first"),
+    Sign("one sequence against two with NSP", 7, ("spans, one sequence", "spans, two sequences, NSP"), "SQuAD 2.0",
+         "pairs_vs_single", ("one segment", "pairs + NSP"), "held-out loss, measured on one segment"),
+    Sign("with SBO against without", 7, SBO, "coreference", "boundary_probe",
+         ("span masking with SBO", "span masking alone"),
+         "kind of a hidden name, read from the two states outside the span"),
+    Sign("with SBO against without", 7, SBO, "SQuAD 2.0", "token_vs_span", ("span masking with SBO", "span masking"),
+         "held-out loss, tokens hidden in spans"),
+    Sign("with SBO against without", 7, SBO, "coreference", "spans_and_boundaries", ("span+sbo", "placebo"),
+         "a word and a name mean the same, AUC of a probe on the states outside"),
+)  # fmt: skip
+
+
+def signs(folder: Path | None = None) -> Table:
+    """All of `SIGNS` that were measured."""
+    there = {section.report.name: section for section in sections(folder)}
+    lines = [line for sign in SIGNS if (line := sign.line(there))]
+    return Table(["question", "the paper", "here", "sign"], lines)
+
+
+class Panel:
+    """The figures of one question: a table for each experiment, with its seeds and controls. show: one of `SHOWS`."""
+
+    def __init__(self, question: str, show: str, folder: Path | None = None) -> None:
+        make = {SHOWS[0]: each_seed, SHOWS[1]: differences}[show]
+        self.parts = [(heading(one.section), make(one)) for one in asked(question, folder)]
+
+    def __repr__(self) -> str:
+        return "\n\n".join(f"{told}\n{table!r}" for told, table in self.parts)
+
+    def _repr_html_(self) -> str:
+        return "".join(f"<p>{escape(told)}</p>{table._repr_html_()}" for told, table in self.parts)
+
+
+def heading(section: Section) -> str:
+    """What a reader should know before the figures."""
+    report = section.report
+    return f"{report.name}: {section.seeds} seeds draw {report.seeds}. Controls: {report.controls}."
+
+
+def differences(one: Asked) -> Table:
+    """What each comparison found."""
+    return Table(["", "what", "figure"], [[line.verdict, line.text, line.figure] for _, line in one.found])
+
+
+def each_seed(one: Asked) -> Table:
+    """Every arm of every measure once, seed after seed, with the mean."""
+    arms = {(f"{pair.measure}{', nats' * (pair.unit == 'nats')}", name): (pair.unit, values) for pair, _ in one.found
+            for name, values in zip((pair.first, pair.second), pair.columns, strict=True)}  # fmt: skip
+    shown = [[measure, name, *(f"{value:.{DIGITS[unit]}f}" for value in (*values, np.mean(values)))]
+             for (measure, name), (unit, values) in arms.items()]  # fmt: skip
+    most = max(map(len, shown)) - 3
+    lines = [[*line[:2], *(value for value, _ in zip_longest(line[2:-1], range(most), fillvalue="")), line[-1]]
+             for line in shown]  # fmt: skip
+    return Table(["measure", "arm", *map(str, range(most)), "mean"], lines)

@@ -1,0 +1,95 @@
+"""What was measured of the engine and of the shipped models. Page: `book/workshop/what_we_found`."""
+
+from collections.abc import Mapping
+
+from spanbert_tutorial.experiments.findings import NULL, SHOWN, SINGLE, Line, Report
+
+SIZES = ("tiny", "mini", "mini, large vocabulary", "base")
+
+
+def race(first: str, second: str, measure: str, row: Mapping) -> Line:
+    """The ratio of `second` by `first`, median of many rounds: shown when all of them lie on one side of 1."""
+    least, most = row["ratios"]
+    better, worse = (first, second) if row["ratio"] > 1 else (second, first)
+    shown = least > 1 or most < 1
+    text = f"{better} ahead of {worse}: {measure}" if shown else f"{first} against {second}: {measure}"
+    return Line(SHOWN if shown else NULL, text, f"{second} by {first}: {row['ratio']:.2f} ({least:.2f} to {most:.2f})")
+
+
+def steps(content: Mapping) -> list[Line]:
+    """Races of whole training steps."""
+    runs = [(f"seconds of a step, {size}, {kind}", content[kind][size])
+            for kind in ("float32", "bfloat16") for size in SIZES]  # fmt: skip
+    return [line for told, row in runs
+            for line in (race("ours", "transformers", told, row["against_transformers"]),
+                         race("without SBO", "with SBO", told, row["span_with_sbo_against_without"]))]  # fmt: skip
+
+
+def attention(content: Mapping) -> list[Line]:
+    """PyTorch's fused attention, and its formula written out."""
+    return [race("maps written out", "fused attention", f"training of attention, {shape}, {kind}", row)
+            for kind in ("float32", "bfloat16") for shape, row in content[kind].items()]
+
+
+def masking(content: Mapping) -> list[Line]:
+    """Masking all rows at once."""
+    return [race("all rows at once", "a plain loop", f"seconds of masking, {name}", row)
+            for name, row in content.items() if name.startswith("batch")]
+
+
+def freed(content: Mapping) -> list[Line]:
+    """Freed memory kept."""
+    return [race("memory kept", "memory handed back", f"processor time of a step, {size}", content[size])
+            for size in ("tiny", "mini", "base")]
+
+
+def memory(content: Mapping) -> list[Line]:
+    """The greatest memory of a step."""
+    return [race("transformers", "ours", "greatest memory of a step, base, n = 512", content)]
+
+
+def growth(content: Mapping) -> list[Line]:
+    """Ten times the text."""
+    few, more = content["added_mib"]
+    return [Line(SINGLE, "memory that encoding adds, and with ten times the text", f"{few} and {more} MiB")]
+
+
+def kills(content: Mapping) -> list[Line]:
+    """A run that is killed again and again."""
+    same = "the same weights" if content["same_weights"] else "other weights"
+    return [Line(SINGLE, "a run killed at any moment and resumed, against one left alone",
+                 f"{same} after {content['kills']} kills")]
+
+
+def shipped_losses(content: Mapping) -> list[Line]:
+    """The twins under both ways of hiding."""
+    lines = []
+    for way, told in {"token": "one by one", "span": "in spans"}.items():
+        loss = {name: content["losses"][name]["held out"][way]["mlm"] for name in ("bert-mini", "spanbert-mini")}
+        best, other = sorted(loss, key=loss.__getitem__)
+        lines.append(Line(SINGLE, f"{best} below {other}: loss on held-out Wikipedia, tokens hidden {told}",
+                          f"{loss[best]:.2f} and {loss[other]:.2f} nats"))
+    return lines
+
+
+ROUNDS = "No seeds: the median of several rounds, with the least and the greatest"
+REPORTS = (
+    Report("shipped_losses", "losses of the shipped models, beside two tables without context",
+           "workshop/shipped_models", "No seeds: one model of each kind",
+           "two tables without context, on the same pieces", "The twins differ in more than their objective.",
+           told=shipped_losses),
+    Report("speed_steps", "how fast is a training step?", "workshop/engine", ROUNDS, "transformers on the same batch",
+           "Two CPU cores.", told=steps),
+    Report("speed_attention", "when is fused attention faster?", "workshop/engine", ROUNDS, "the formula written out",
+           "Two CPU cores.", told=attention),
+    Report("speed_masking", "how fast are masks drawn?", "workshop/engine", ROUNDS,
+           "a plain loop by the rules of the released code", "Two CPU cores.", told=masking),
+    Report("freed_memory", "is it worth while to keep freed memory?", "workshop/engine", ROUNDS,
+           "a process that hands it back", "Linux; batches of one shape.", told=freed),
+    Report("memory", "how much memory does a step take?", "workshop/engine", ROUNDS, "transformers", "One size.",
+           told=memory),
+    Report("growth", "does a larger text need more memory?", "workshop/engine", "No seeds", "a tenth of the text",
+           "Small texts.", told=growth),
+    Report("kills", "does a killed run lose anything?", "workshop/engine", "No seeds", "the run left alone", "A CPU.",
+           told=kills),
+)  # fmt: skip

@@ -1,0 +1,94 @@
+"""What the experiments of Part II found. Page: `book/workshop/what_we_found`."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from spanbert_tutorial.experiments.findings import SINGLE, Comparison, Families, Line, Report, percent
+from spanbert_tutorial.experiments.results import column, paired_interval
+
+HIDDEN = {"token": "tokens hidden one by one", "span": "tokens hidden in spans"}
+OBJECTIVES = {"mlm": "token masking", "span": "span masking", "span+sbo": "span masking with SBO"}
+
+
+def token_vs_span(content: Mapping) -> Families:
+    """Three objectives from scratch, under both ways of hiding."""
+    def pair(first: str, second: str, way: str, expected: bool | None) -> Comparison:
+        losses = tuple(column(content, "held_out", way, "mlm", objective=one) for one in (first, second))
+        return Comparison(OBJECTIVES[first], OBJECTIVES[second], f"held-out loss, {HIDDEN[way]}", losses, "nats", True,
+                          expected)
+
+    return [[pair("span", "mlm", "token", None), pair("span", "mlm", "span", None),
+             pair("span+sbo", "span", "token", None), pair("span+sbo", "span", "span", None)]]  # fmt: skip
+
+
+def boundary_probe(content: Mapping) -> Families:
+    """With and without SBO, from a common start: what a probe reads, and what it costs the token head."""
+    where = {"boundary": "outside the span", "inside": "inside it"}
+    arms = {"span+sbo": "span masking with SBO", "span": "span masking alone"}
+    read = [Comparison(*arms.values(), f"{asked} of a hidden name, read from the two states {told}",
+                       tuple(percent(column(content, "probe", place, asked, arm=arm)) for arm in arms))
+            for place, told in where.items() for asked in ("kind", "length", "first piece")]
+    ends = tuple([float(np.mean(curve[-4:])) for curve in column(content, "curve", arm=arm)] for arm in arms)
+    price = Comparison(*arms.values(), "loss of the token head in the last 100 steps", ends, "nats", True)
+    return [read, [price]]
+
+
+def pairs_vs_single(content: Mapping) -> Families:
+    """Three formats, measured in two."""
+    contrasts = (("one segment", "pairs"), ("pairs", "pairs + NSP"), ("one segment", "pairs + NSP"))
+    return [[Comparison(first, second, f"held-out loss, measured on {way}",
+                        tuple(column(content, "held_out", way, "mlm", format=one) for one in (first, second)),
+                        "nats", True)
+             for first, second in contrasts for way in ("one segment", "pairs")]]  # fmt: skip
+
+
+def nsp_learned(content: Mapping) -> list[Line]:
+    """How much of the second task was learned."""
+    right = percent(column(content, "held_out", "pairs", "nsp_accuracy", format="pairs + NSP"))
+    always = column(content, "held_out", "pairs", "not_next", format="pairs + NSP")[0]
+    mean, half = paired_interval(right, [100 * always] * len(right))
+    text = "NSP labels of held-out pairs that are right, above always saying NotNext"
+    return [Line(SINGLE, text, f"{mean:.1f} ± {half:.1f} points")]
+
+
+def spans_and_boundaries(content: Mapping) -> Families:
+    """The claims as they stood before the runs, and what else was measured."""
+    def pair(first: str, second: str, measure: str, *names: str, expected: bool | None = None, unit: str = "points",
+             low: bool = False) -> Comparison:  # fmt: skip
+        return Comparison(first, second, measure, tuple(column(content, *names, arm=arm) for arm in (first, second)),
+                          unit, low, expected)
+
+    outside = "a word and a name mean the same, AUC of a probe on the states outside"
+    claims = [pair("span", "token", "hidden names that must be inferred, ranked first", "names", "inferred", "first",
+                   expected=True),
+              pair("span+sbo", "placebo", outside, "pairs", "outside", expected=True)]
+    beside = [pair("span", "token", f"held-out loss, {told}", "losses", way, unit="nats", low=True)
+              for way, told in HIDDEN.items()]
+    beside += [pair("span", "token", "hidden names that stand elsewhere in the block, ranked first", "names",
+                    "elsewhere", "first"),
+               pair("span+sbo", "span", "hidden names that must be inferred, ranked first", "names", "inferred",
+                    "first"),
+               pair("span+sbo", "span", outside, "pairs", "outside"),
+               pair("span+sbo", "placebo", outside.replace("outside", "inside"), "pairs", "inside")]
+    return [claims, beside]
+
+
+REPORTS = (
+    Report("token_vs_span", "does span masking help, and the span boundary objective, from scratch?",
+           "spanbert/pretraining_spanbert", "first weights and order",
+           "the same text, steps and number of hidden pieces; two tables without context",
+           "Learning rate and start were chosen on token masking; all losses were still falling. It says who leaves "
+           "the plateau sooner, not which way of hiding is better in the end.", token_vs_span),
+    Report("boundary_probe", "what do boundary states hold, with and without SBO?", "spanbert/boundary",
+           "first weights and order", "the same start, blocks and spans; an untrained encoder, shuffled labels",
+           "500 steps from a start of token masking.", boundary_probe),
+    Report("pairs_vs_single", "one segment against pairs, with and without next sentence prediction",
+           "spanbert/single_sequence", "first weights and order", "the same pairs without NSP",
+           "Runs that leave the plateau later end higher; no task was fine-tuned.", pairs_vs_single, nsp_learned),
+    Report("spans_and_boundaries", "what are spans and their boundaries good for, from one start past the plateau?",
+           "spanbert/pretraining_spanbert", "first weights and order",
+           "one start for all arms of a seed; frequency, tables without context, names that stand together; a placebo, "
+           "SBO rows that read another span's neighbours",
+           "Tiny models, and a vocabulary of 800 pieces, so that names have several.", spans_and_boundaries),
+)  # fmt: skip

@@ -1,0 +1,185 @@
+"""What the experiments of Part III found. Page: `book/workshop/what_we_found`."""
+
+from collections.abc import Mapping
+
+from spanbert_tutorial.experiments.findings import SINGLE, Comparison, Families, Line, Report, interval_line
+from spanbert_tutorial.experiments.frozen_states import resampled_interval
+from spanbert_tutorial.experiments.results import column
+
+A_THIRD_TO_TEST = 0.5  # sentences to test on for each to learn from
+MAIN = {"coreference": "average", "relations": "f1", "sst2": "sst2 accuracy", "cola": "cola matthews",
+        "rte": "rte accuracy", "mrpc": "mrpc f1", "stsb": "stsb spearman"}  # task → the figure that counts
+TOLD = {"coreference": "LitBank, average F1", "relations": "SemEval-2010 task 8, macro F1", "sst2": "SST-2, accuracy",
+        "cola": "CoLA, Matthews correlation × 100", "rte": "RTE, accuracy", "mrpc": "MRPC, F1",
+        "stsb": "STS-B, Spearman correlation × 100"}  # fmt: skip
+STARTS = "new weights", "bert-mini", "spanbert-mini"
+
+
+def sentence_states(content: Mapping) -> list[Line]:
+    """[CLS] against new weights, and against the mean of the states; the draws overlap."""
+    def gap(one: tuple[str, str, str], other: tuple[str, str, str], asked: str, text: str) -> Line:
+        two = [[100 * row[size][name][asked][read] for row in content["rows"]] for size, name, read in (one, other)]
+        mean, half = resampled_interval(*two, A_THIRD_TO_TEST)
+        return interval_line(text, mean - half, mean + half, mean)
+
+    lines = []
+    for name, size in {"spanbert-tiny": "tiny", "spanbert-mini": "mini", "bert-mini": "mini"}.items():
+        for asked, told in {"length": "length of the sentence", "kind": "kind of its first name",
+                            "order": "order of its words"}.items():  # fmt: skip
+            state = size, name, "C"
+            lines.append(gap(state, (size, "new weights", "C"), asked, f"[CLS] of {name} − of new weights: {told}"))
+            lines.append(gap(state, (size, name, "mean"), asked, f"[CLS] of {name} − the mean of its states: {told}"))
+    return lines
+
+
+def tagging_names(content: Mapping) -> Families:
+    """Names that no label has shown."""
+    f1 = {who: column(content, "scores", who, "f1") for who in content["rows"][0]["scores"]}
+    pairs = (("pre-trained", "list of words"), ("pre-trained", "new weights"), ("list of words", "new weights"))
+    return [[Comparison(one, other, "F1 on names that no label has shown", (f1[one], f1[other]))
+             for one, other in pairs]]
+
+
+def almanac_answers(content: Mapping) -> Families:
+    """Questions on the almanac."""
+    measures = {"f1": "F1 over all questions", "forced": "F1 on answerable questions, an answer forced"}
+    return [[Comparison("pre-trained", other, told, tuple(column(content, arm, key) for arm in ("pre-trained", other)))
+             for key, told in measures.items() for other in ("new weights", "only S and E")]]
+
+
+def almanac_coreference(content: Mapping) -> Families:
+    """Coreference on the almanac, against new weights and a rule."""
+    average = {start: column(content, "scores", "average", start=start) for start in ("pre-trained", "new weights")}
+    rule = content["rules"]["by rule"]["same last word"]["average"]
+    told = "coreference on the almanac, average F1"
+    trained = average["pre-trained"]
+    return [[Comparison("pre-trained", "new weights", told, (trained, average["new weights"])),
+             Comparison("pre-trained", "the rule of equal last words", told, (trained, [rule] * len(trained)))]]
+
+
+def relation_markers(content: Mapping) -> Families:
+    """Markings, heads, and what is read."""
+    f1 = {way: column(content, "f1", way=way) for way in dict.fromkeys(row["way"] for row in content["rows"])}
+    pairs = [("replaced, markers", "replaced, [CLS]"), ("around, markers", "around, [CLS]"),
+             ("replaced, markers", "around, markers")]
+    pairs += [("around, markers", less) for less in ("new weights", "names alone", "context alone")]
+    return [[Comparison(one, other, "relations of the almanac, F1", (f1[one], f1[other])) for one, other in pairs]]
+
+
+def squad_real(content: Mapping) -> Families:
+    """The twins and new weights on SQuAD 1.1 and on parts of 2.0."""
+    told = {"squad1": "SQuAD 1.1, F1", "squad2": "SQuAD 2.0, F1"}
+    pairs = (("spanbert-mini", "new weights"), ("bert-mini", "new weights"), ("spanbert-mini", "bert-mini"))
+    return [[Comparison(one, other, told[task],
+                        tuple(column(content, "score", "f1", start=start, task=task) for start in (one, other)))
+             for one, other in pairs] for task in told]  # fmt: skip
+
+
+def programs(content: Mapping) -> list[Line]:
+    """How far counting words gets on SQuAD 1.1."""
+    worst = min(row["score"]["f1"] for row in content["rows"]
+                if row["task"] == "squad1" and row["start"] != "new weights")
+    best = max(content["baselines"][name]["squad1"]["f1"] for name in ("lexical", "type"))
+    return [Line(SINGLE, "SQuAD 1.1, F1: the weakest pre-trained run, and the better of two programs that count words",
+                 f"{worst:.1f}, {best:.1f}")]
+
+
+def made_first(content: Mapping) -> Families:
+    """Made questions first, or real ones only."""
+    arms = "made questions first", "real questions only"
+    return [[Comparison(*arms, "SQuAD 1.1, F1", tuple(column(content, "score", "f1", arm=arm) for arm in arms))]]
+
+
+def answer_errors(content: Mapping) -> list[Line]:
+    """Differences with intervals over articles; silence."""
+    half = content["squad1"]
+    lines = [interval_line(f"{name}: SQuAD 1.1, F1", *row["interval"], row["mean"])
+             for name, row in half["differences"].items()]
+    lines += [interval_line(f"{name} given the sentence with the answer, gain in F1",
+                            *half["systems"][name]["gain"]["interval"], half["systems"][name]["gain"]["mean"])
+              for name in ("spanbert-mini", "bert-mini")]  # fmt: skip
+    silent = content["squad2"]["systems"]
+    abstain = 100 * content["squad2"]["without"] / content["squad2"]["questions"]
+    told = "SQuAD 2.0, F1 with a threshold, against never answering"
+    return lines + [Line(SINGLE, f"{name}: {told}", f"{silent[name]['tuned']['f1']:.1f} against {abstain:.1f}")
+                    for name in ("spanbert-mini", "bert-mini")]
+
+
+def squad_negatives(content: Mapping) -> list[Line]:
+    """Which questions without an answer are found by shared words."""
+    lines = []
+    for kind, row in content["results"]["lexical"].items():
+        low, high = (100 * (edge - 0.5) for edge in row["interval"])
+        lines.append(interval_line(f"A program that counts shared words finds questions without an answer, {kind}: "
+                                   "AUC above chance", low, high, 100 * (row["auc"] - 0.5)))
+    return lines
+
+
+def span_tasks(content: Mapping) -> Families:
+    """What pre-training brings, which twin, and the best guess without an encoder; a task counts when all starts have
+    the same seeds."""
+    figures = {task: {start: column(content, "scores", MAIN[task], task=task, start=start) for start in STARTS}
+               for task in complete(content)}
+    gains = [Comparison(start, "new weights", TOLD[task], (found[start], found["new weights"]), expected=True)
+             for task, found in figures.items() for start in STARTS[1:]]
+    twins = [Comparison("spanbert-mini", "bert-mini", TOLD[task], (found["spanbert-mini"], found["bert-mini"]),
+                        expected=True if task == "coreference" else None) for task, found in figures.items()]
+    beaten = []
+    for task, found in figures.items():
+        control, figure = best_control(content, task)
+        for start in STARTS[1:]:
+            fixed = [figure] * len(found[start])
+            beaten.append(Comparison(start, f"the control “{control}”", TOLD[task], (found[start], fixed)))
+    return [one for one in (gains, twins, beaten) if one]
+
+
+def complete(content: Mapping) -> list[str]:
+    """Tasks with at least two seeds, the same for all starts."""
+    def seeds(task: str, start: str) -> list[int]:
+        return sorted(row["seed"] for row in content["rows"] if (row["task"], row["start"]) == (task, start))
+
+    return [task for task in MAIN
+            if len(seeds(task, STARTS[0])) > 1 and all(seeds(task, one) == seeds(task, STARTS[0]) for one in STARTS)]
+
+
+def best_control(content: Mapping, task: str) -> tuple[str, float]:
+    """The highest figure without an encoder; of coreference, with mentions found by rule."""
+    group = content["controls"][task if task in content["controls"] else "sentences"]
+    found = {name: row[MAIN[task]] for name, row in group.items()
+             if MAIN[task] in row and not name.endswith("labelled")}
+    name = max(found, key=found.__getitem__)
+    return name, found[name]
+
+
+PRETRAINED = "the new head and the order; each pre-trained model is one and the same"
+OVER_ARTICLES = "No seeds: the intervals run over articles"
+REPORTS = (
+    Report("sentence_states", "what does the state of [CLS] say about a sentence?", "tasks/classification",
+           "the names to test on, new weights and order", "new weights, a bag of words, labels dealt at random",
+           "One pre-trained model of each kind; the intervals are not corrected as a family.", told=sentence_states),
+    Report("tagging_names", "can names be tagged that no label has shown?", "tasks/tagging", PRETRAINED,
+           "new weights, a list of names, a list of their words", "All these names stand in the pre-training text.",
+           tagging_names),
+    Report("almanac_answers", "what does pre-training bring to question answering on the almanac?",
+           "tasks/question_answering", PRETRAINED, "new weights; an encoder that does not learn", "One world.",
+           almanac_answers),
+    Report("squad_real", "what do the shipped starts bring on SQuAD?", "tasks/real_questions", PRETRAINED,
+           "new weights; programs that count words; people", "Three seeds, of which one run of bert-mini lies apart.",
+           squad_real, programs),
+    Report("made_first", "do made questions before real ones help?", "tasks/real_questions", PRETRAINED,
+           "real questions for the whole budget", "A small budget.", made_first),
+    Report("answer_errors", "where do the shipped models err on real questions?", "tasks/real_questions",
+           OVER_ARTICLES, "programs that count words, never answering", "One model of each kind.",
+           told=answer_errors),
+    Report("squad_negatives", "which questions without an answer are easy to find?", "tasks/squad",
+           OVER_ARTICLES, "chance", "Questions by one program's rules.", told=squad_negatives),
+    Report("almanac_coreference", "what does pre-training bring to coreference on the almanac?", "tasks/coreference",
+           PRETRAINED, "new weights; rules that join names", "The learning rate was chosen on the test documents.",
+           almanac_coreference),
+    Report("relation_markers", "how are names marked and read for relation extraction?", "tasks/relation_extraction",
+           PRETRAINED, "new weights; names alone, context alone; words without an encoder", "Two passes.",
+           relation_markers),
+    Report("span_tasks", "what do the shipped starts bring on coreference, relations and sentence tasks?",
+           "tasks/results", PRETRAINED, "new weights; rules and words without an encoder",
+           "One pre-training run of each kind: an interval says how far fine-tuning varies.", span_tasks),
+)  # fmt: skip

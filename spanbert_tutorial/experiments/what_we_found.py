@@ -1,0 +1,106 @@
+"""All findings of the book, from its files of results. Page: `book/workshop/what_we_found`, which `tools/findings.py`
+writes.
+
+`FOUND` holds the reports by the part of the book; a report without a file is left out, so a new file brings its own
+section. `NO_FINDING` names the files that hold no finding, and says why.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from spanbert_tutorial.engine.files import data_path
+from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.experiments import (
+    findings_bert,
+    findings_engine,
+    findings_relatives,
+    findings_spanbert,
+    findings_tasks,
+)
+from spanbert_tutorial.experiments.findings import NULL, SHOWN, SINGLE, Line, Report
+
+FOUND = {
+    "Part I: BERT": findings_bert.REPORTS,
+    "Part II: SpanBERT": findings_spanbert.REPORTS,
+    "Part III: Tasks": findings_tasks.REPORTS,
+    "Part IV: Relatives": findings_relatives.REPORTS,
+    "Engine and shipped models": findings_engine.REPORTS,
+}
+NO_FINDING = {
+    "live_run": "the recorded run that a chapter repeats",
+    "roberta_real": "how two vocabularies cut, and how full inputs are: counts, and nothing that could have come out "
+    "otherwise",
+}  # fmt: skip
+# In words: a sentence, the report and the line that it stands on. A line that is not there any more is an error.
+HEADLINES = (
+    ("From scratch, span masking is behind token masking at the end of a small budget, even where spans are hidden.",
+     "token_vs_span", "token masking better than span masking: held-out loss, tokens hidden in spans"),
+    ("SBO brings span masking forward.",
+     "token_vs_span", "span masking with SBO better than span masking: held-out loss, tokens hidden in spans"),
+    ("With SBO, the tokens outside a hidden name know its kind a little better.", "boundary_probe",
+     "span masking with SBO better than span masking alone: kind of a hidden name, read from the two states outside "
+     "the span"),
+    ("For those inside, where tasks look, no gain is shown.", "boundary_probe",
+     "span masking with SBO against span masking alone: kind of a hidden name, read from the two states inside it"),
+    ("A small model pays for SBO with a higher loss of its token head.", "boundary_probe",
+     "span masking alone better than span masking with SBO: loss of the token head in the last 100 steps"),
+    ("The NSP loss costs.", "pairs_vs_single",
+     "pairs better than pairs + NSP: held-out loss, measured on one segment"),
+    ("Whether reading pairs costs anything is not shown.", "pairs_vs_single",
+     "one segment against pairs: held-out loss, measured on one segment"),
+    ("A mask that never changes is learned by heart.", "roberta_masks",
+     "dynamic masks better than static masks: loss on new masks, blocks held out"),
+    ("Pre-training brings much on SQuAD 1.1.", "squad_real",
+     "spanbert-mini better than new weights: SQuAD 1.1, F1"),
+    ("Which of the twins is better at it, three seeds do not tell.", "squad_real",
+     "spanbert-mini against bert-mini: SQuAD 1.1, F1"),
+    ("The state of [CLS] tells less of a sentence than the mean of all states.", "sentence_states",
+     "[CLS] of spanbert-mini − the mean of its states: kind of its first name"),
+    ("At this size ELECTRA is behind masked language modelling when both start from scratch.", "electra_mini",
+     "masked language modelling from scratch better than ELECTRA from scratch: tags, fine-tuned"),
+)  # fmt: skip
+
+
+class Section(NamedTuple):
+    """A report with the content of its file."""
+
+    part: str
+    report: Report
+    content: Mapping
+
+    @property
+    def lines(self) -> list[Line]:
+        """Its findings."""
+        return self.report.lines(self.content)
+
+    @property
+    def seeds(self) -> int:
+        """How many seeds the file has; 0 where nothing is repeated."""
+        return len({row.get("seed", row.get("run", {}).get("seed")) for row in self.content.get("rows", [])})
+
+
+def sections(folder: Path | None = None) -> Iterator[Section]:
+    """The reports whose file is there, in the order of the book. folder: of the files, if not the project's own."""
+    for part, reports in FOUND.items():
+        for report in reports:
+            file = (folder or data_path("results")) / f"{report.name}.json"
+            if file.is_file():
+                yield Section(part, report, json.loads(file.read_text(encoding="utf-8")))
+
+
+def headlines(found: list[Section]) -> list[tuple[str, Line]]:
+    """Each sentence with the line that it stands on. Raises InputError for a line that is not there: then the sentence
+    does not hold any more."""
+    lines = {(section.report.name, line.text): line for section in found for line in section.lines}
+    for sentence, *place in HEADLINES:
+        if tuple(place) not in lines:
+            raise InputError(f"the files do not say “{place[1]}” any more: look at “{sentence}” again.")
+    return [(sentence, lines[name, text]) for sentence, name, text in HEADLINES]
+
+
+def counts(found: list[Section]) -> dict[str, int]:
+    """How many findings there are of each verdict."""
+    verdicts = [line.verdict for section in found for line in section.lines]
+    return {verdict: verdicts.count(verdict) for verdict in (SHOWN, NULL, SINGLE)}

@@ -1,0 +1,183 @@
+"""The page of findings: fresh, with every file of results, and each line worked out as the chapters do."""
+
+import json
+import re
+import shutil
+
+import numpy as np
+import pytest
+from page_links import dead_links
+from scipy import stats
+
+import findings as tool
+from environment import ROOT
+from spanbert_tutorial.engine.files import data_path
+from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.experiments import beside_the_paper as beside
+from spanbert_tutorial.experiments import findings_spanbert, findings_tasks, what_we_found
+from spanbert_tutorial.experiments.findings import NULL, SHOWN, SINGLE, Comparison, interval_line, lines_of
+from spanbert_tutorial.experiments.table import EXPERIMENTS
+
+SECTIONS = list(what_we_found.sections())
+ONE = [1.0, 1.1, 0.9, 1.0, 1.05]
+
+
+def test_the_page_is_the_one_that_the_tool_writes():
+    before = tool.PAGE.read_text(encoding="utf-8")
+    assert before == tool.page(before.split(f"\n{tool.BEGINS}")[0], SECTIONS), "run python tools/findings.py"
+    assert dead_links(tool.PAGE) == []
+
+
+def test_every_file_of_results_is_a_report_or_says_why_not():
+    files = {path.stem for path in data_path("results").glob("*.json")}
+    reports = {report.name for part in what_we_found.FOUND.values() for report in part}
+    assert not reports & set(what_we_found.NO_FINDING)
+    assert files <= reports | set(what_we_found.NO_FINDING), "give the new file a report in experiments/findings_*.py"
+    assert {section.report.name for section in SECTIONS} == files & reports
+
+
+@pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.report.name)
+def test_a_report_tells_page_seeds_controls_and_limits(section):
+    report = section.report
+    assert section.lines and all(map(str.strip, (report.asks, report.seeds, report.controls, report.limits)))
+    assert len(list((ROOT / "book").glob(f"{report.page}.*"))) == 1
+    assert (section.seeds == 0) == report.seeds.startswith("No seeds")
+    if report.name in EXPERIMENTS:
+        assert f"experiment {report.name} " in section.content["command"]
+    texts = [line.text for line in section.lines]
+    assert len(set(texts)) == len(texts)
+
+
+def test_nulls_are_kept_and_counted():
+    number = what_we_found.counts(SECTIONS)
+    page = tool.PAGE.read_text(encoding="utf-8")
+    assert page.count(f"| {tool.MARKS[NULL]} |") == number[NULL] > 30
+    assert page.count(f"| {tool.MARKS[SHOWN]} |") == number[SHOWN] and number[SINGLE] > 3
+
+
+def comparison(gap: float, **more) -> Comparison:
+    return Comparison("new", "old", "loss", ([value + gap for value in ONE[::-1]], ONE), **more)
+
+
+def test_the_better_arm_stands_first_and_a_null_keeps_its_order():
+    for low, gap, better in ((False, 1, "new better than old"), (True, 1, "old better than new"),
+                             (False, -1, "old better than new"), (True, -1, "new better than old")):
+        (line,) = lines_of([comparison(gap, low=low)])
+        assert line.verdict == SHOWN and line.text == f"{better}: loss" and line.figure.startswith("1.0 ±")
+    (line,) = lines_of([comparison(0, unit="nats")])
+    assert line == (NULL, "new against old: loss", line.figure) and line.figure.startswith(("+0.00", "−0.00"))
+
+
+def test_an_expected_sign_is_compared():
+    texts = [lines_of([comparison(gap, expected=True)])[0].text for gap in (1, -1, 0)]
+    assert texts == ["new better than old: loss, as expected", "old better than new: loss, against what was expected",
+                     "new against old: loss (expected: new better)"]
+
+
+def test_a_line_is_corrected_for_its_family():
+    """Alone it is shown; as one of many with the same p it is not."""
+    rng = np.random.default_rng(1)
+    weak = Comparison("a", "b", "m", (rng.normal(0.8, 0.6, 5).tolist(), [0.0] * 5))
+    p = stats.ttest_rel(*weak.columns).pvalue
+    assert 0.005 < p < 0.05
+    assert lines_of([weak])[0].verdict == SHOWN and {line.verdict for line in lines_of([weak] * 12)} == {NULL}
+
+
+def test_an_interval_is_shown_when_it_leaves_out_zero():
+    verdicts = [interval_line("x", *edges, 1.0).verdict for edges in ((0.1, 2), (-2, -0.1), (-0.1, 2))]
+    assert verdicts == [SHOWN, SHOWN, NULL]
+
+
+def test_a_figure_of_the_page_by_hand():
+    """Token against span masking on hidden tokens, from the file and without the package's statistics."""
+    content = json.loads((data_path("results") / "token_vs_span.json").read_text(encoding="utf-8"))
+    losses = {name: [row["held_out"]["token"]["mlm"] for row in content["rows"] if row["run"]["objective"] == name]
+              for name in ("mlm", "span")}
+    gap = np.subtract(losses["span"], losses["mlm"])
+    half = stats.t.ppf(0.975, 4) * gap.std(ddof=1) / 5**0.5
+    wanted = "token masking better than span masking: held-out loss, tokens hidden one by one"
+    assert f"| {wanted} | {gap.mean():.2f} ± {half:.2f} nats |" in tool.PAGE.read_text(encoding="utf-8")
+
+
+def test_a_sentence_that_does_not_hold_any_more_is_named(monkeypatch):
+    assert len(what_we_found.headlines(SECTIONS)) == len(what_we_found.HEADLINES)
+    monkeypatch.setattr(what_we_found, "HEADLINES", [("All is well.", "token_vs_span", "span masking wins")])
+    with pytest.raises(InputError, match="All is well"):
+        what_we_found.headlines(SECTIONS)
+
+
+# --- experiments whose file may come later ----------------------------------------------------------------------
+
+
+def made_span_tasks(seeds: int) -> dict:
+    """A file of all tasks in which spanbert-mini is a little better; `seeds` seeds of each, of RTE one only."""
+    rows, rng = [], np.random.default_rng(0)
+    for task, figure in findings_tasks.MAIN.items():
+        for start, level in zip(findings_tasks.STARTS, (30, 50, 55), strict=True):
+            rows += [{"task": task, "start": start, "seed": seed, "scores": {figure: level + rng.normal()}}
+                     for seed in range(1 if task == "rte" else seeds)]
+    rules = {"rule, mentions by rule": {"average": 44.0}, "rule, mentions labelled": {"average": 90.0}}
+    controls = {"coreference": rules,
+                "relations": {"words": {"f1": 60.0}},
+                "sentences": {"bag": {findings_tasks.MAIN[task]: 40.0 for task in list(findings_tasks.MAIN)[2:]}}}
+    return {"command": "python -m spanbert_tutorial experiment span_tasks --output FILE", "rows": rows,
+            "controls": controls}
+
+
+def made_spans_and_boundaries() -> dict:
+    """A file in which spans help names that must be inferred, and nothing else differs."""
+    rng, rows = np.random.default_rng(0), []
+    for arm in ("start", "token", "span", "span+sbo", "placebo"):
+        for seed in range(5):
+            names = {group: {"first": 10 * (arm != "token") + rng.normal(scale=0.1)}
+                     for group in ("inferred", "elsewhere")}
+            rows.append({"arm": arm, "seed": seed, "names": names,
+                         "losses": {way: rng.normal() for way in ("token", "span")},
+                         "pairs": {place: rng.normal(80) for place in ("inside", "outside")}})
+    return {"command": "python -m spanbert_tutorial experiment spans_and_boundaries --output FILE", "rows": rows}
+
+
+@pytest.fixture
+def later(tmp_path):
+    """A folder of results with both files."""
+    for path in data_path("results").glob("*.json"):
+        shutil.copy(path, tmp_path)
+    for name, made in (("span_tasks", made_span_tasks(3)), ("spans_and_boundaries", made_spans_and_boundaries())):
+        (tmp_path / f"{name}.json").write_text(json.dumps(made))
+    return tmp_path
+
+
+def test_a_new_file_brings_its_section_and_its_panels(later):
+    found = {section.report.name: section for section in what_we_found.sections(later)}
+    gains, twins, beaten = findings_tasks.span_tasks(found["span_tasks"].content)
+    assert (len(gains), len(twins), len(beaten)) == (12, 6, 12)  # without RTE, which is not complete
+    assert "the control “rule, mentions by rule”" in {one.second for one in beaten}
+    claims, beside_them = findings_spanbert.spans_and_boundaries(found["spans_and_boundaries"].content)
+    verdicts = [line.verdict for line in lines_of(claims)]
+    assert verdicts == [SHOWN, NULL] and all(one.expected for one in claims) and len(beside_them) == 6
+    page = tool.page("# Findings", list(found.values()))
+    assert "from one start past the plateau?" in page and "coreference, relations and sentence tasks?" in page
+    assert "sentences (Table 5)" in beside.questions(later)
+    for question in beside.questions(later):
+        for show in beside.SHOWS:
+            panel = beside.Panel(question, show, later)
+            assert panel._repr_html_().count("<table>") == len(beside.asked(question, later)) >= 1
+            assert re.search(r"\d seeds draw", repr(panel))
+    signs = beside.signs(later)
+    assert any(line[0].endswith("CoLA") for line in signs.lines) and not any("RTE" in line[0] for line in signs.lines)
+
+
+def test_a_sign_is_told_for_the_later_idea_also_where_it_is_a_loss():
+    lines = {(line[0], line[1]): line for line in beside.signs().lines[1:]}
+    spans, single = lines["spans against tokens", "SQuAD 2.0: +1.6"], next(
+        line for (asks, _), line in lines.items() if asks.startswith("one sequence"))
+    assert spans[2].endswith("−0.95 ± 0.18 nats") and spans[3] == "the other"
+    assert single[2].endswith("+0.77 ± 0.31 nats") and single[3] == "the same"
+
+
+def test_a_panel_says_each_seed_of_each_arm_once():
+    (part,) = beside.asked("what is hidden (Table 6)")[:1]
+    table = beside.each_seed(part)
+    assert table.lines[0] == ["measure", "arm", "0", "1", "2", "3", "4", "mean"] and len(table.lines) == 5
+    values = [float(value) for value in table.lines[1][2:]]
+    assert values[-1] == pytest.approx(np.mean(values[:-1]), abs=0.01)

@@ -1,0 +1,51 @@
+"""Write the page `book/workshop/what_we_found.md` anew from the files of results: python tools/findings.py"""
+
+from collections.abc import Sequence
+
+from environment import ROOT
+from spanbert_tutorial.experiments.findings import NULL, SHOWN, SINGLE
+from spanbert_tutorial.experiments.what_we_found import Section, counts, headlines, sections
+
+PAGE = ROOT / "book" / "workshop" / "what_we_found.md"
+BEGINS = "## In short"  # what the tool writes
+MARKS = {SHOWN: "**shown**", NULL: "*not shown*", SINGLE: "one run"}
+
+
+def address(page: str) -> str:
+    """The link to a page of the book from this one."""
+    (file,) = (ROOT / "book").glob(f"{page}.*")
+    return f"../{file.relative_to(ROOT / 'book').as_posix()}"
+
+
+def cell(text: str) -> str:
+    """Text for a cell of a table."""
+    return text.replace("|", "\\|").replace("[", "\\[").replace("]", "\\]")
+
+
+def section_text(section: Section) -> str:
+    """What the page says of one file."""
+    report = section.report
+    seeds = f"{section.seeds} seeds draw {report.seeds}" if section.seeds else report.seeds
+    told = f"{seeds}. Controls: {report.controls}. {report.limits}".replace("[", "\\[").replace("]", "\\]")
+    where = f"[{report.page.split('/')[1]}]({address(report.page)}), `data/results/{report.name}.json`, "
+    rows = [f"| {MARKS[line.verdict]} | {cell(line.text)} | {cell(line.figure)} |" for line in section.lines]
+    head = f"### {report.asks[0].upper()}{report.asks[1:]}"
+    return "\n".join([head, "", told, "", f"From {where}made by `{section.content['command']}`.", "",
+                      "| | what | figure |", "|---|---|---|", *rows])  # fmt: skip
+
+
+def page(head: str, found: Sequence[Section]) -> str:
+    """The whole page below its introduction."""
+    number = counts(found)
+    said = [f"- {cell(sentence)} {MARKS[line.verdict]}: {cell(line.figure)}." for sentence, line in headlines(found)]
+    parts = [head.rstrip(), BEGINS, "\n".join(said), "## How many",
+             f"{len(found)} files of results hold {sum(number.values())} findings: "
+             f"{number[SHOWN]} are shown, {number[NULL]} are not, {number[SINGLE]} rest on one run."]  # fmt: skip
+    for part in dict.fromkeys(section.part for section in found):
+        parts += [f"## {part}", *(section_text(one) for one in found if one.part == part)]
+    return "\n\n".join(parts) + "\n"
+
+
+if __name__ == "__main__":
+    before = PAGE.read_text(encoding="utf-8")
+    PAGE.write_text(page(before.split(f"\n{BEGINS}")[0], list(sections())), encoding="utf-8")
