@@ -13,6 +13,9 @@ A page is found first for the terms of the glossary that lead to it. Korean word
 its head what it is, and `polish.py` mends what the theme writes. The status page is written from the files that the
 runs left (`status.py`).
 
+The models that compute in a page get their weights as scripts, made from `data/checkpoints/` into `_static/models/`. No
+page loads one by itself.
+
 Thebe (running cells on a remote server) would put a web address and the name of a foreign repository into every
 page, and an error into the browser's console.
 """
@@ -42,6 +45,10 @@ MAP = "road.svg"
 DRAWING = re.compile(r'<svg class="(diagram|plot)"')  # how the file of a diagram or a plot begins
 # The name of a still picture → the function that gives its live form, an explorer.
 LIVE = {"span_boundary.svg": "spanbert_tutorial.figures.boundary_figure:figure_one"}
+
+# A checkpoint whose weights a page can load → the threshold on the null odds that its card names.
+IN_THE_PAGE = {"spanbert-tiny": None, "spanbert-mini": None, "bert-mini": None, "spanbert-mini-squad1": None,
+               "spanbert-mini-squad2": -5.059}
 
 
 GLOSSARY = "book/workshop/glossary.md"
@@ -233,6 +240,21 @@ def shorten_signature(app, what, name, obj, options, signature: str | None, retu
     return signature and re.sub(r"frozenset\(\{.*?\}\)", "frozenset(…)", signature), returns
 
 
+def write_models(app: Sphinx, error: Exception | None) -> None:
+    """Write the weights of the models in the page, where they are not there yet or older than their checkpoint."""
+    if error or app.builder.format != "html":
+        return
+    for name, threshold in IN_THE_PAGE.items():
+        checkpoint, script = (Path(app.srcdir, "data", "checkpoints", name),
+                              Path(app.outdir, "_static", "models", f"{name}.js"))
+        newest = max((file.stat().st_mtime for file in checkpoint.glob("*")), default=0)  # a sample book has none
+        if newest and not (script.is_file() and script.stat().st_mtime >= newest):
+            from spanbert_tutorial.exports import web_script  # here, because torch takes seconds
+
+            script.parent.mkdir(parents=True, exist_ok=True)
+            script.write_text(web_script(checkpoint, name, threshold=threshold), encoding="ascii")
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Add the folds and the diagrams; take back what the unused extensions wanted to do later."""
     app.add_node(Fold, html=(visit_fold, depart_fold))
@@ -246,6 +268,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("build-finished", finish)
     if "autodoc-process-signature" in app.events.events:
         app.connect("autodoc-process-signature", shorten_signature)
+    app.connect("build-finished", write_models)
     for listeners in app.events.listeners.values():
         for listener in list(listeners):
             if listener.handler.__module__.split(".")[0] in UNUSED:
