@@ -7,7 +7,8 @@ stand in one row.
 
 A diagram (an SVG of `spanbert_tutorial.figures.diagram`), stored in a notebook or shown by a Markdown page, becomes
 part of the page, so that it takes the page's colours. A still one that has a live form is replaced by it. The map of
-the book gets its links, and each chapter a sign at its head that says where you are (`road.py`).
+the book gets its links, and each chapter a sign at its head that says where you are (`road.py`). A page with a part
+that computes in the browser (`spanbert_tutorial/try_it.py`) gets its style and script, other pages do not.
 
 Thebe (running cells on a remote server) would put a web address and the name of a foreign repository into every
 page, and an error into the browser's console.
@@ -32,7 +33,12 @@ FOLDED_TAGS = ("check", "plumbing", "colab-setup", "hide-input")  # the first th
 MAP = "road.svg"
 DIAGRAM = '<svg class="diagram"'  # how the file of a diagram begins
 # The name of a still picture → the function that gives its live form, an explorer.
-LIVE = {"span_boundary.svg": "spanbert_tutorial.figures.boundary_figure:figure_one"}
+LIVE = {
+    "span_boundary.svg": "spanbert_tutorial.figures.boundary_figure:figure_one",
+    "try_line.svg": "spanbert_tutorial.try_it:line",
+    "try_hide.svg": "spanbert_tutorial.try_it:hide",
+    "try_ask.svg": "spanbert_tutorial.try_it:ask_part",
+}
 
 
 class Fold(nodes.Element):
@@ -154,12 +160,20 @@ class RoadSigns(SphinxPostTransform):
             title.parent.insert(title.parent.index(title) + 1, nodes.raw("", sign, format="html"))
 
 
+def bring_to_life(app: Sphinx, page: str, template: str, context: dict, document: nodes.document | None) -> None:
+    """Load the script of the parts that compute in the browser on the pages that have one."""
+    if "<div data-try=" in context.get("body", ""):
+        app.add_css_file("try_it.css")
+        app.add_js_file("try_it.js", loading_method="defer")
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Add the folds and the diagrams; take back what the unused extensions wanted to do later."""
     app.add_node(Fold, html=(visit_fold, depart_fold))
     app.add_post_transform(FoldCells)
     app.add_post_transform(InlineDiagrams)
     app.add_post_transform(RoadSigns)
+    app.connect("html-page-context", bring_to_life)
     for listeners in app.events.listeners.values():
         for listener in list(listeners):
             if listener.handler.__module__.split(".")[0] in UNUSED:
