@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable
 from typing import NamedTuple, NoReturn
 
-from spanbert_tutorial.commands import almanac, experiment, limits, pretrain, squad, tasks
+from spanbert_tutorial.commands import almanac, experiment, export, limits, pretrain, squad, tasks
 from spanbert_tutorial.errors import InputError, one_line
 
 
@@ -34,6 +34,8 @@ COMMANDS = {
                               squad.make_questions),
     "experiment": Command("run an experiment of the book again; without a name, list them all",
                           experiment.add_options, experiment.experiment),
+    "export": Command("write a model for a web page or for ONNX; export KIND --help lists the options",
+                      export.add_options, export.export),
     "almanac": Command("write the almanac again from its seed", almanac.add_options, almanac.almanac),
 }  # fmt: skip
 
