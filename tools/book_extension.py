@@ -10,6 +10,9 @@ part of the page, so that it takes the page's colours. A still one that has a li
 the book gets its links, and each chapter a sign at its head that says where you are (`road.py`). A page with a part
 that computes in the browser (`spanbert_tutorial/try_it.py`) gets its style and script, other pages do not.
 
+The models that compute in a page get their weights as scripts, made from `data/checkpoints/` into `_static/models/`. No
+page loads one by itself.
+
 Thebe (running cells on a remote server) would put a web address and the name of a foreign repository into every
 page, and an error into the browser's console.
 """
@@ -39,6 +42,10 @@ LIVE = {
     "try_hide.svg": "spanbert_tutorial.try_it:hide",
     "try_ask.svg": "spanbert_tutorial.try_it:ask_part",
 }
+
+# A checkpoint whose weights a page can load → the threshold on the null odds that its card names.
+IN_THE_PAGE = {"spanbert-tiny": None, "spanbert-mini": None, "bert-mini": None, "spanbert-mini-squad1": None,
+               "spanbert-mini-squad2": -5.059}
 
 
 class Fold(nodes.Element):
@@ -166,6 +173,20 @@ def bring_to_life(app: Sphinx, page: str, template: str, context: dict, document
         app.add_css_file("try_it.css")
         app.add_js_file("try_it.js", loading_method="defer")
 
+def write_models(app: Sphinx, error: Exception | None) -> None:
+    """Write the weights of the models in the page, where they are not there yet or older than their checkpoint."""
+    if error or app.builder.format != "html":
+        return
+    for name, threshold in IN_THE_PAGE.items():
+        checkpoint, script = (Path(app.srcdir, "data", "checkpoints", name),
+                              Path(app.outdir, "_static", "models", f"{name}.js"))
+        newest = max((file.stat().st_mtime for file in checkpoint.glob("*")), default=0)  # a sample book has none
+        if newest and not (script.is_file() and script.stat().st_mtime >= newest):
+            from spanbert_tutorial.exports import web_script  # here, because torch takes seconds
+
+            script.parent.mkdir(parents=True, exist_ok=True)
+            script.write_text(web_script(checkpoint, name, threshold=threshold), encoding="ascii")
+
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Add the folds and the diagrams; take back what the unused extensions wanted to do later."""
@@ -174,6 +195,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_post_transform(InlineDiagrams)
     app.add_post_transform(RoadSigns)
     app.connect("html-page-context", bring_to_life)
+    app.connect("build-finished", write_models)
     for listeners in app.events.listeners.values():
         for listener in list(listeners):
             if listener.handler.__module__.split(".")[0] in UNUSED:
