@@ -97,11 +97,13 @@
       this.bar = make("progress", { "aria-label": "loading", hidden: true });
       this.element = make("p", { class: "try-status" }, this.text, this.bar);
     }
-    say(text, { problem = false, loading = false, after = 0 } = {}) {
+    /** heard: for screen readers only, because the page shows it elsewhere. */
+    say(text, { problem = false, loading = false, heard = false, after = 0 } = {}) {
       clearTimeout(this.timer);
       const set = () => {
         if (this.text.textContent !== text) this.text.textContent = text;
         this.element.classList.toggle("try-problem", problem);
+        this.element.classList.toggle("try-heard", heard);
         this.bar.hidden = !loading;
       };
       if (after) this.timer = setTimeout(set, after);
@@ -480,6 +482,7 @@
       this.answer = make("p", { class: "try-answer" });
       this.sum = make("p", { class: "try-legend" });
       this.scores = make("div");
+      this.took = ""; // nothing was computed for the stored example
       this.refresh = newest(() => this.compute());
       const choice = make("select", { onchange: () => this.take(this.examples[choice.selectedIndex]) },
         ...this.examples.map((one, i) => option(i, `${i + 1}. ${one.question}`)));
@@ -512,9 +515,10 @@
         const { model, threshold } = await openSaying(this.model, this.status);
         this.status.say("Computing.");
         const begun = performance.now(), result = await model.answer(question, context, { best: this.best });
+        this.took = ` (${this.model}, ${Math.round(performance.now() - begun)} ms)`;
         this.tune(threshold);
         this.draw(result, context);
-        this.status.say(`${this.decision()} (${this.model}, in ${Math.round(performance.now() - begun)} ms)`);
+        this.status.say(this.decision(), { heard: true });
       } catch (error) {
         this.result.hidden = true;
         this.status.say(error.message, { problem: true });
@@ -548,25 +552,30 @@
       this.answer.replaceChildren(make("b", {}, silent ? "No answer." : "Answer: "),
         ...(silent ? [" Forced to speak, it would say: ", make("bdi", {}, best.text)] : [make("bdi", { class: "try-said" }, best.text)]));
       this.sum.textContent = `null score ${number(this.nullScore)} − best score ${number(best.score)} = null odds `
-        + `${number(this.nullOdds)}, ${silent ? "above" : "not above"} the threshold ${threshold}`;
-      for (const [i, piece] of [...this.strip.children].entries()) {
+        + `${number(this.nullOdds)}, ${silent ? "above" : "not above"} the threshold ${threshold}${this.took}`;
+      for (const [i, piece] of this.pieces.entries()) {
         piece.classList.toggle("try-best", best.first <= i && i <= best.last);
         piece.classList.toggle("try-silent", silent);
       }
-      if (this.status.text.textContent) this.status.say(this.decision(), { after: QUIET });
+      if (this.status.text.textContent) this.status.say(this.decision(), { heard: true, after: QUIET });
     }
 
     draw({ pieces, start, end, spans, nullScore, nullOdds }, context) {
       Object.assign(this, { spans, nullScore, nullOdds });
       this.result.hidden = false;
-      this.strip = make("div", { class: "try-scores" }, ...this.bars(pieces, start, end, context));
+      this.pieces = this.bars(pieces, start, end, context);
+      const strip = make("div", { class: "try-scores" });
+      this.pieces.forEach((piece, i) => { // pieces without a space between them stay together
+        const joined = i && pieces[i].start === pieces[i - 1].end;
+        (joined ? strip.lastChild : strip.appendChild(make("span"))).append(piece);
+      });
       const rows = spans.map((span, i) => [String(i + 1), make("bdi", {}, span.text), number(start[span.first]),
         number(end[span.last]), number(span.score)]);
       const all = pieces.map(({ piece }, i) => [make("bdi", {}, piece), number(start[i]), number(end[i])]);
-      this.scores.replaceChildren(this.strip, make("p", { class: "try-legend" }, make("span", { class: "try-key try-key-start" }),
+      this.scores.replaceChildren(strip, make("p", { class: "try-legend" }, make("span", { class: "try-key try-key-start" }),
         " score as a start ", make("span", { class: "try-key try-key-end" }), " score as an end, as far as they are above the "
         + "middle score; ", make("span", { class: "try-key try-key-said" }), " the best span"),
-      table("The best spans, highest sum first", ["", "span", "start", "end", "sum"], rows),
+      table("The best spans, highest sum first", ["rank", "span", "start", "end", "sum"], rows),
       make("details", {}, make("summary", {}, "The scores of all pieces as numbers"),
         table("Each piece of the text as a start and as an end", ["piece", "start", "end"], all)));
       this.decide();
@@ -580,17 +589,18 @@
       };
       const [above, below] = [high(start), high(end)];
       return pieces.map(({ piece, ...place }, i) => {
-        const text = context.slice(place.start, place.end) || piece, joined = i && place.start === pieces[i - 1].end;
-        return make("span", { class: joined ? "try-joined" : "", style: `--start:${above[i].toFixed(3)};--end:${below[i].toFixed(3)}`,
-          title: `start ${number(start[i])}, end ${number(end[i])}` }, make("i"), make("bdi", {}, text), make("i"));
+        return make("span", { style: `--start:${above[i].toFixed(3)};--end:${below[i].toFixed(3)}`,
+          title: `start ${number(start[i])}, end ${number(end[i])}` },
+        make("i"), make("bdi", {}, context.slice(place.start, place.end) || piece), make("i"));
       });
     }
   }
 
   function table(caption, head, rows) {
-    const cells = (row) => row.map((cell) => make("td", {}, cell));
+    const look = (cell) => ({ class: typeof cell === "string" ? "try-number" : null }); // the reader's text comes in a bdi
+    const cells = (row) => row.map((cell) => make("td", look(cell), cell));
     return make("table", { class: "try-table" }, make("caption", {}, caption),
-      make("thead", {}, make("tr", {}, ...head.map((name) => make("th", { scope: "col" }, name)))),
+      make("thead", {}, make("tr", {}, ...head.map((name) => make("th", { scope: "col", class: "try-number" }, name)))),
       make("tbody", {}, ...rows.map((row) => make("tr", {}, ...cells(row)))));
   }
 

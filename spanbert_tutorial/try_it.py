@@ -22,7 +22,8 @@ from spanbert_tutorial.wordpiece import split_words
 
 BEST = 5  # guesses of a head, spans of an answer
 MISSING = (
-    "This is a stored example. In the built book (make book), in a browser with JavaScript, this place is alive: {what}."
+    "This is a stored example. In the built book (make book), in a browser with JavaScript, this place is alive: "
+    "{what}."
 )
 TINY, MINI, ANSWERING = "spanbert-tiny", "spanbert-mini", "spanbert-mini-squad2"
 
@@ -167,9 +168,10 @@ def _fill_result(filled: Predictions, example: Hidden) -> dict[str, Any]:
     wordpiece = pretrained(example.model)[1]
     words = [wordpiece.tokens(wordpiece.encode(word)) for word in split_words(example.text)]
     pieces = [{"piece": piece, "word": place} for place, word in enumerate(words) for piece in word]
-    hidden = [place for place, mark in enumerate(filled.strip.marks) if mark == "masked"]
+    hidden, boundary = ([place for place, mark in enumerate(filled.strip.marks) if mark == kind]
+                        for kind in ("masked", "boundary"))
     heads = [("mlm", filled.mlm), ("sbo", filled.sbo)]
-    places = [{"index": place, **{name: _guesses(lines, row) for name, lines in heads}}
+    places = [{"index": place, "boundary": boundary or None, **{name: _guesses(lines, row) for name, lines in heads}}
               for row, place in enumerate(hidden)]
     return {"pieces": pieces, "places": places}
 
@@ -202,8 +204,9 @@ def _answer_result(model: QuestionAnswerer, example: Asked) -> dict[str, Any]:
         "pieces": [{"piece": piece, "start": start, "end": end}
                    for piece, (start, end) in zip(model.wordpiece.tokens(encoded.context), places, strict=True)],
         "start": starts[here].round(2).tolist(), "end": ends[here].round(2).tolist(),
-        "null": [round(float(starts[0]), 2), round(float(ends[0]), 2)],
-        "spans": [{"first": span.first, "last": span.last, "score": round(span.score, 2)} for span in found[:BEST]],
+        "spans": [{"text": example.context[places[span.first][0] : places[span.last][1]], "first": span.first,
+                   "last": span.last, "score": round(span.score, 2)} for span in found[:BEST]],
+        "nullScore": round(null, 2), "nullOdds": round(null - found[0].score, 2),
     }
 
 

@@ -173,6 +173,7 @@ def bring_to_life(app: Sphinx, page: str, template: str, context: dict, document
         app.add_css_file("try_it.css")
         app.add_js_file("try_it.js", loading_method="defer")
 
+
 def write_models(app: Sphinx, error: Exception | None) -> None:
     """Write the weights of the models in the page, where they are not there yet or older than their checkpoint."""
     if error or app.builder.format != "html":

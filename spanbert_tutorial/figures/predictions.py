@@ -83,8 +83,8 @@ def hide_and_predict(
 ) -> Predictions:
     """Hides the words `first` to `last` of a text, counted from 1 (a punctuation mark is a word), and asks both heads.
 
-    top: guesses of a head. Notes: p1, p2, … under the hidden pieces, x1, x2, … under the others. Raises InputError when the text has fewer
-    words than `last` or more than 60 pieces.
+    top: guesses of a head. Notes: p1, p2, … under the hidden pieces, x1, x2, … under the others. Raises InputError when
+    the text has fewer words than `last` or more than 60 pieces.
     """
     words = split_words(text)
     parts = [wordpiece.tokens(wordpiece.encode(word)) for word in words]
