@@ -32,16 +32,21 @@ var SpanBERT = (function everything() {
 
   const SPECIALS = /(\[PAD\]|\[UNK\]|\[CLS\]|\[SEP\]|\[MASK\])/;
   const LONGEST_WORD = 100; // characters; a longer one is [UNK]
+  const oneOf = (codes) => new RegExp(`[${codes.replace(/[0-9a-f]+/g, "\\u{$&}").replace(/ /g, "")}]`, "u");
   const SPACE = /[\t\n\r]|(?!\p{Cc})\p{White_Space}/u;
-  const CHINESE = /[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u{20000}-\u{2a6df}\u{2a700}-\u{2b81f}\u{2b920}-\u{2ceaf}\u{2f800}-\u{2fa1f}]/u;
+  const CHINESE = oneOf("3400-4dbf 4e00-9fff f900-faff 20000-2a6df 2a700-2b81f 2b920-2ceaf 2f800-2fa1f");
   // The tokenizers library knows an older Unicode than browsers do. Signs and controls that came later are letters.
-  const LATER = /[\u061d\u0890\u0891\u08e2\u09fd\u0a76\u0c77\u0c84\u1b4e\u1b4f\u1b7d-\u1b7f\u2e43-\u2e4f\u2e52-\u2e5d\u{10d6e}\u{10ead}\u{10ed0}\u{10f55}-\u{10f59}\u{10f86}-\u{10f89}\u{110cd}\u{113d4}-\u{113d8}\u{1144b}-\u{1144f}\u{1145a}-\u{1145d}\u{11660}-\u{1166c}\u{116b9}\u{1183b}\u{11944}-\u{11946}\u{119e2}\u{11a3f}-\u{11aa2}\u{11b00}-\u{11b09}\u{11be1}\u{11c41}-\u{11c45}\u{11c70}\u{11c71}\u{11ef7}\u{11ef8}\u{11f43}-\u{11f4f}\u{11fff}\u{12ff1}\u{12ff2}\u{13430}-\u{1343f}\u{16d6d}-\u{16d6f}\u{16e97}-\u{16e9a}\u{16fe2}\u{1e5ff}\u{1e95e}\u{1e95f}]/u;
+  const LATER = oneOf(
+    "61d 890 891 8e2 9fd a76 c77 c84 1b4e 1b4f 1b7d-1b7f 2e43-2e4f 2e52-2e5d 10d6e 10ead 10ed0 10f55-10f59 " +
+    "10f86-10f89 110cd 113d4-113d8 1144b-1144f 1145a-1145d 11660-1166c 116b9 1183b 11944-11946 119e2 " +
+    "11a3f-11aa2 11b00-11b09 11be1 11c41-11c45 11c70 11c71 11ef7 11ef8 11f43-11f4f 11fff 12ff1 12ff2 " +
+    "13430-1343f 16d6d-16d6f 16e97-16e9a 16fe2 1e5ff 1e95e 1e95f",
+  );
   const CONTROL = /[\p{Cc}\p{Cf}\p{Co}\ufffd]/u;
   const PUNCTUATION = /[\p{P}$+<=>^`|~\u166d\u{111c9}]/u;
 
-  /** What a character does to the words around it. */
+  /** What a character does: "letter" goes on with a word, "word" is one, "space" ends one, "nothing" is left out. */
   function kindOf(character) {
-    if (/^[\w ]$/.test(character)) return character === " " ? "space" : character === "_" ? "word" : "letter";
     if (SPACE.test(character)) return "space";
     if (LATER.test(character)) return "letter";
     if (CONTROL.test(character)) return "nothing";
@@ -72,18 +77,17 @@ var SpanBERT = (function everything() {
 
     /** Pieces of one word, longest match first from the left; [UNK] where a stretch has none. */
     splitWord(characters) {
-      const found = [], n = characters.length;
-      const between = (first, last) => ({ start: characters[first].start, end: characters[last].end });
+      const word = characters.map((one) => one.character).join(""), n = characters.length, found = [];
+      const at = [0]; // where each character begins in `word`
+      for (const { character } of characters) at.push(at[at.length - 1] + character.length);
+      const piece = (id, first, end) => ({ id, start: characters[first].start, end: characters[end - 1].end });
       for (let start = 0, end; start < n && n <= LONGEST_WORD; start = end) {
-        let id;
-        for (end = n; end > start; end--) {
-          const part = characters.slice(start, end).map((one) => one.character).join("");
-          if ((id = this.ids.get((start ? "##" : "") + part)) !== undefined) break;
-        }
-        if (id === undefined) return [{ id: this.unk_id, ...between(0, n - 1) }];
-        found.push({ id, ...between(start, end - 1) });
+        const idUntil = (stop) => this.ids.get((start ? "##" : "") + word.slice(at[start], at[stop]));
+        for (end = n; end > start && idUntil(end) === undefined; ) end--;
+        if (end === start) return [piece(this.unk_id, 0, n)];
+        found.push(piece(idUntil(end), start, end));
       }
-      return found.length ? found : [{ id: this.unk_id, ...between(0, n - 1) }];
+      return found.length ? found : [piece(this.unk_id, 0, n)];
     }
 
     /** [{piece, id, word, start, end}] of a text, without [CLS] and [SEP]. */
@@ -91,16 +95,12 @@ var SpanBERT = (function everything() {
       if (/[\ud800-\udfff]/u.test(text)) throw new InputError("The text holds half a character: mend its encoding.");
       const pieces = [];
       let word = 0, offset = 0;
-      const add = (one) => pieces.push({ piece: this.pieces[one.id], id: one.id, word, start: one.start, end: one.end });
       for (const part of text.split(SPECIALS)) {
-        if (SPECIALS.test(part)) {
-          add({ id: this.ids.get(part), start: offset, end: offset + part.length });
+        const special = [{ id: this.ids.get(part), start: offset, end: offset + part.length }];
+        const words = SPECIALS.test(part) ? [special] : splitWords(part, offset).map((one) => this.splitWord(one));
+        for (const found of words) {
+          for (const { id, start, end } of found) pieces.push({ piece: this.pieces[id], id, word, start, end });
           word++;
-        } else {
-          for (const characters of splitWords(part, offset)) {
-            this.splitWord(characters).forEach(add);
-            word++;
-          }
         }
         offset += part.length;
       }
@@ -110,22 +110,22 @@ var SpanBERT = (function everything() {
 
   // --- numbers: what PyTorch does for the package ---------------------------------------------------------------
 
-  /** rows [n,width] times the transpose of weight [out,width]: [n,out], plus bias [out]. Four rows meet four rows at a
-      time, so that a number once read is used four times; what would lie behind the last row is the last row again. */
-  function product(rows, weight, width, bias) {
-    const n = rows.length / width, out = weight.length / width, result = new Float32Array(n * out);
+  /** rows [n,width] times the transpose of weight [out,width], plus bias [out]: [n,out]. Two rows meet four of `weight`
+      at a time, so that a number once read is used several times; in place of a row behind the last stands the last. */
+  function product(rows, weight, width, bias = new Float32Array(weight.length / width)) {
+    const n = rows.length / width, out = bias.length, result = new Float32Array(n * out);
     for (let o = 0; o < out; o += 4) {
       const o1 = Math.min(o + 1, out - 1), o2 = Math.min(o + 2, out - 1), o3 = Math.min(o + 3, out - 1);
-      const w0 = o * width, w1 = o1 * width, w2 = o2 * width, w3 = o3 * width;
-      const b0 = bias ? bias[o] : 0, b1 = bias ? bias[o1] : 0, b2 = bias ? bias[o2] : 0, b3 = bias ? bias[o3] : 0;
+      const w0 = o * width, w1 = o1 * width, w2 = o2 * width, w3 = o3 * width; // where the four begin
       for (let i = 0; i < n; i += 2) {
         const j = Math.min(i + 1, n - 1), r = i * width, s = j * width;
-        let r0 = b0, r1 = b1, r2 = b2, r3 = b3, s0 = b0, s1 = b1, s2 = b2, s3 = b3;
+        let r0 = bias[o], r1 = bias[o1], r2 = bias[o2], r3 = bias[o3]; // sums in double precision
+        let s0 = r0, s1 = r1, s2 = r2, s3 = r3;
         for (let k = 0; k < width; k++) {
           const x = rows[r + k], y = rows[s + k];
-          const u = weight[w0 + k], v = weight[w1 + k], w = weight[w2 + k], z = weight[w3 + k];
-          r0 += x * u; r1 += x * v; r2 += x * w; r3 += x * z;
-          s0 += y * u; s1 += y * v; s2 += y * w; s3 += y * z;
+          const a = weight[w0 + k], b = weight[w1 + k], c = weight[w2 + k], d = weight[w3 + k];
+          r0 += x * a; r1 += x * b; r2 += x * c; r3 += x * d;
+          s0 += y * a; s1 += y * b; s2 += y * c; s3 += y * d;
         }
         const p = i * out, q = j * out;
         result[p + o] = r0; result[p + o1] = r1; result[p + o2] = r2; result[p + o3] = r3;
@@ -156,8 +156,8 @@ var SpanBERT = (function everything() {
         let mean = 0, variance = 0;
         for (let k = 0; k < H; k++) mean += rows[r + k] / H;
         for (let k = 0; k < H; k++) variance += (rows[r + k] - mean) ** 2 / H;
-        const scale = 1 / Math.sqrt(variance + this.eps);
-        for (let k = 0; k < H; k++) rows[r + k] = (rows[r + k] - mean) * scale * this.weight[k] + this.bias[k];
+        const deviation = Math.sqrt(variance + this.eps);
+        for (let k = 0; k < H; k++) rows[r + k] = ((rows[r + k] - mean) / deviation) * this.weight[k] + this.bias[k];
       }
       return rows;
     }
@@ -180,8 +180,8 @@ var SpanBERT = (function everything() {
   function softmax(rows, width) {
     for (let r = 0; r < rows.length; r += width) {
       const row = rows.subarray(r, r + width);
-      const most = row.reduce((a, b) => Math.max(a, b));
-      let sum = 0;
+      let most = -Infinity, sum = 0;
+      for (let k = 0; k < width; k++) most = Math.max(most, row[k]);
       for (let k = 0; k < width; k++) sum += row[k] = Math.exp(row[k] - most);
       for (let k = 0; k < width; k++) row[k] /= sum;
     }
@@ -192,6 +192,13 @@ var SpanBERT = (function everything() {
   function add(first, second) {
     for (let k = 0; k < first.length; k++) first[k] += second[k];
     return first;
+  }
+
+  /** [n,width] -> [width,n] */
+  function transpose(rows, width) {
+    const n = rows.length / width, turned = new Float32Array(rows.length);
+    for (let i = 0; i < n; i++) for (let k = 0; k < width; k++) turned[k * n + i] = rows[i * width + k];
+    return turned;
   }
 
   // --- inputs.py and bert.py ------------------------------------------------------------------------------------
@@ -207,9 +214,9 @@ var SpanBERT = (function everything() {
       const H = this.H, hidden = new Float32Array(ids.length * H);
       ids.forEach((id, i) => {
         const [w, s] = [id * H, segments[i] * H];
-        for (let k = 0; k < H; k++) hidden[i * H + k] = this.words[w + k] + this.segments[s + k] + this.positions[i * H + k];
+        for (let k = 0; k < H; k++) hidden[i * H + k] = this.words[w + k] + this.segments[s + k];
       });
-      return this.layer_norm.forward(hidden);
+      return this.layer_norm.forward(add(hidden, this.positions)); // row i of `positions` belongs to place i
     }
   }
 
@@ -223,7 +230,9 @@ var SpanBERT = (function everything() {
     /** The part of one head: [n,H] -> [n,H/A]. */
     split(vectors, head) {
       const size = this.H / this.heads, n = vectors.length / this.H, part = new Float32Array(n * size);
-      for (let i = 0; i < n; i++) part.set(vectors.subarray(i * this.H + head * size, i * this.H + (head + 1) * size), i * size);
+      for (let i = 0, from = head * size; i < n; i++, from += this.H) {
+        part.set(vectors.subarray(from, from + size), i * size);
+      }
       return part;
     }
 
@@ -240,13 +249,6 @@ var SpanBERT = (function everything() {
       }
       return this.output.forward(mixed);
     }
-  }
-
-  /** [n,width] -> [width,n] */
-  function transpose(rows, width) {
-    const n = rows.length / width, turned = new Float32Array(rows.length);
-    for (let i = 0; i < n; i++) for (let k = 0; k < width; k++) turned[k * n + i] = rows[i * width + k];
-    return turned;
   }
 
   class Layer {
@@ -286,7 +288,8 @@ var SpanBERT = (function everything() {
     constructor(weights, config) {
       this.dense = new Linear(weights, "masked_language_model.dense");
       this.layer_norm = new LayerNorm(weights, "masked_language_model.layer_norm", config.layer_norm_eps);
-      [this.embedding_weight, this.bias] = [weights("encoder.embeddings.words.weight"), weights("masked_language_model.bias")];
+      this.embedding_weight = weights("encoder.embeddings.words.weight");
+      this.bias = weights("masked_language_model.bias");
     }
     /** States [t,H] -> logits [t,V]. */
     forward(hidden) {
@@ -370,7 +373,7 @@ var SpanBERT = (function everything() {
 
     /** What both heads put at the places of one span. */
     guesses(hidden, [first, last], n, best) {
-      const count = last - first + 1, H = this.encoder.config.hidden_size, V = this.wordpiece.pieces.length;
+      const count = last - first + 1, { hidden_size: H, vocab_size: V } = this.encoder.config;
       const state = (place, many = 1) => hidden.subarray((place + 1) * H, (place + 1 + many) * H); // [CLS] in front
       const boundary = first > 0 && last < n - 1 ? [first - 1, last + 1] : null;
       const mlm = this.masked_language_model.forward(state(first, count));
@@ -384,9 +387,13 @@ var SpanBERT = (function everything() {
 
     /** The `best` pieces of logits [V], with their probabilities. */
     likeliest(logits, best) {
-      const shares = softmax(logits, logits.length);
-      const order = Array.from(shares.keys()).sort((a, b) => shares[b] - shares[a]);
-      return order.slice(0, best).map((id) => ({ piece: this.wordpiece.pieces[id], probability: shares[id] }));
+      const shares = softmax(logits, logits.length), found = []; // ids
+      for (let id = 0; id < shares.length; id++) {
+        if (found.length === best && shares[id] <= shares[found[best - 1]]) continue;
+        found.push(id);
+        found.sort((a, b) => shares[b] - shares[a]).splice(best);
+      }
+      return found.map((id) => ({ piece: this.wordpiece.pieces[id], probability: shares[id] }));
     }
   }
 
@@ -421,7 +428,7 @@ var SpanBERT = (function everything() {
       const input = [cls_id, ...ids(asked), sep_id, ...ids(pieces), sep_id], first = asked.length + 2;
       const { hidden } = this.encoder.forward(input, input.map((_, i) => (i < first ? 0 : 1)));
       const scores = this.boundaries.forward(hidden); // [n,2]
-      const start = pieces.map((_, i) => scores[2 * (first + i)]), end = pieces.map((_, i) => scores[2 * (first + i) + 1]);
+      const [start, end] = [0, 1].map((which) => pieces.map((_, i) => scores[2 * (first + i) + which]));
       const spans = bestSpans(start, end, best).map(({ first, last, score }) => {
         const [begin, close] = [pieces[first].start, pieces[last].end];
         return { text: context.slice(begin, close), start: begin, end: close, score, first, last };
@@ -502,7 +509,7 @@ var SpanBERT = (function everything() {
       else refuse(data.input ? new InputError(data.message) : new Error(data.message));
     };
     const ready = call("open", weights);
-    const [tokenize, fill, answer] = ["tokenize", "fill", "answer"].map((method) => (...given) => call(method, ...given));
+    const [tokenize, fill, answer] = ["tokenize", "fill", "answer"].map((name) => (...given) => call(name, ...given));
     const stop = () => {
       thread.terminate();
       URL.revokeObjectURL(address);

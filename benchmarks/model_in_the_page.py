@@ -1,0 +1,243 @@
+"""The model in the page against PyTorch: how far float weights are from it, how much 8-bit weights change, and how long
+the page takes, in Chromium.
+
+`python -m benchmarks.model_in_the_page [OUTPUT.json]`. The figures stand on the page *Try it*; `tests/test_model_js.py`
+asserts what has to hold.
+"""
+
+import base64
+import json
+import os
+import statistics
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from benchmarks.race import keep
+from spanbert_tutorial.boundary import boundary_targets
+from spanbert_tutorial.engine.files import data_path
+from spanbert_tutorial.exports import open_model, web_script
+from spanbert_tutorial.inputs import frame
+from spanbert_tutorial.runs import parts
+from spanbert_tutorial.span_masking import SpanMasking, spans_of
+from spanbert_tutorial.tasks import squad
+from spanbert_tutorial.tasks.question_answering import QuestionAnswerer
+from tools.environment import find_chromium
+
+MODEL = Path(__file__).parents[1] / "book_assets" / "model.js"
+CHOSEN = -5.059  # the threshold on the card of spanbert-mini-squad2
+# Typed arrays travel to Python as base64, everything else as JSON: the browser's own way takes long.
+HELPERS = """
+const base64 = (numbers) => {
+  const bytes = new Uint8Array(numbers.buffer, numbers.byteOffset, numbers.byteLength);
+  let text = "";
+  for (let k = 0; k < bytes.length; k += 8192) text += String.fromCharCode(...bytes.subarray(k, k + 8192));
+  return btoa(text);
+};
+const opened = Object.entries(self.SPANBERT_WEIGHTS).map(([name, weights]) => [name, SpanBERT.open(weights)]);
+const models = Object.fromEntries(opened);
+"""
+
+
+@contextmanager
+def page_with(scripts: Sequence[str]) -> Iterator:
+    """A page in Chromium, opened from the disk and without a network, that has `model.js` and these scripts of weights;
+    `models[NAME]` there is a model."""
+    from playwright.sync_api import sync_playwright
+
+    sources = [MODEL.read_text(encoding="utf-8"), *scripts, HELPERS]
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        for number, source in enumerate(sources):
+            Path(folder, f"{number}.js").write_text(source, encoding="utf-8")
+        tags = "".join(f'<script src="{number}.js"></script>' for number in range(len(sources)))
+        place = Path(folder, "page.html")
+        place.write_text(f'<!doctype html><meta charset="utf-8"><title>models</title>{tags}')
+        browser = playwright.chromium.launch(executable_path=find_chromium(), args=["--no-sandbox", "--disable-gpu"])
+        page = browser.new_context(offline=True).new_page()
+        page.errors = []
+        page.on("pageerror", lambda error: page.errors.append(str(error)))
+        page.goto(place.as_uri())
+        if page.errors:
+            raise RuntimeError(f"the page cannot open its models: {page.errors[0]}")
+        yield page
+        browser.close()
+
+
+def told(page, function: str, *given):
+    """What a JavaScript function returns in the page."""
+    return json.loads(page.evaluate(f"(given) => JSON.stringify(({function})(...given))", given))
+
+
+def floats(text: str, width: int) -> np.ndarray:
+    """Rows of a typed array."""
+    return np.frombuffer(base64.b64decode(text), dtype="<f4").reshape(-1, width)
+
+
+# --- number for number ----------------------------------------------------------------------------------------------
+
+NUMBERS = """
+(name, text, spans) => {
+  const model = models[name], {cls_id, sep_id, mask_id} = model.wordpiece, H = model.encoder.config.hidden_size;
+  const pieces = model.tokenize(text), ids = [cls_id, ...pieces.map((one) => one.id), sep_id];
+  for (const [first, last] of spans) ids.fill(mask_id, first + 1, last + 2);
+  const {hidden, attention} = model.encoder.forward(ids, ids.map(() => 0));
+  const rows = (first, last) => hidden.slice((first + 1) * H, (last + 2) * H);
+  const [mlm, sbo] = [[], []];
+  for (const [first, last] of spans) {
+    mlm.push(...model.masked_language_model.forward(rows(first, last)));
+    if (first > 0 && last < pieces.length - 1) {
+      const targets = Math.min(last - first + 1, model.boundary.max_targets);
+      sbo.push(...model.boundary.forward(rows(first - 1, first - 1), rows(last + 1, last + 1), targets));
+    }
+  }
+  return [hidden, attention, Float32Array.from(mlm), Float32Array.from(sbo)].map(base64);
+}"""
+
+
+@torch.no_grad()
+def numbers(model, wordpiece, text: str, selected: np.ndarray) -> dict[str, Tensor]:
+    """By PyTorch: the states, the attention weights and the logits of both heads, the chosen pieces hidden."""
+    ids = wordpiece.encode(text)
+    seen, _ = frame(np.where(selected, wordpiece.mask_id, ids), cls_id=wordpiece.cls_id, sep_id=wordpiece.sep_id)
+    seen = torch.from_numpy(seen)[None]
+    hidden = model.encoder(seen)
+    found = {"hidden": hidden, "attention": torch.stack(model.encoder.attention_maps(seen)),
+             "mlm": model.masked_language_model(hidden[0, 1:-1][torch.from_numpy(selected)])}
+    if hasattr(model, "boundary"):
+        found["sbo"] = model.boundary(hidden, boundary_targets(selected[None], ids[None], [len(ids)]))
+    return found
+
+
+def farthest(page, name: str, model, wordpiece, texts: Sequence[tuple[str, np.ndarray]]) -> dict[str, float]:
+    """The greatest difference between page and PyTorch over texts with their chosen pieces, by kind of number."""
+    most: dict[str, float] = {}
+    for text, selected in texts:
+        theirs = told(page, NUMBERS, name, text, spans_of(selected).tolist())
+        for (kind, ours), got in zip(numbers(model, wordpiece, text, selected).items(), theirs, strict=True):
+            difference = np.abs(floats(got, ours.shape[-1]) - ours.reshape(-1, ours.shape[-1]).numpy())
+            most[kind] = max(most.get(kind, 0.0), float(difference.max(initial=0)))
+    return most
+
+
+# --- what 8 bits change ---------------------------------------------------------------------------------------------
+
+
+def masked(wordpiece, texts: Sequence[str], longest: int = 120) -> list[tuple[str, np.ndarray]]:
+    """Texts, cut to `longest` pieces, each with the pieces that span masking chooses; seed 0."""
+    rng, made = np.random.default_rng(0), []
+    for text in texts:
+        ids, offsets = wordpiece.encode_with_offsets(text)
+        text = text[: offsets[min(longest, len(ids)) - 1, 1]]
+        selected = SpanMasking().select(wordpiece.word_starts(wordpiece.encode(text)), rng)
+        if selected.any():
+            made.append((text, selected))
+    return made
+
+
+def same_first_guess(page, name: str, model, wordpiece, texts: Sequence[tuple[str, np.ndarray]]) -> dict[str, list]:
+    """For each head, "mlm" and "sbo": [places where its first guess is PyTorch's, all places]."""
+    guess = "(name, text, spans) => models[name].fill(text, spans, {best: 1}).places"
+    counts = {"mlm": [0, 0], "sbo": [0, 0]}
+    for text, selected in texts:
+        places = told(page, guess, name, text, spans_of(selected).tolist())
+        ours = numbers(model, wordpiece, text, selected)
+        for head in counts:
+            theirs = [one[head][0]["piece"] for one in places if one[head]]
+            first = wordpiece.tokens(ours[head].argmax(-1).tolist()) if head in ours else []
+            counts[head][0] += sum(a == b for a, b in zip(first, theirs, strict=True))
+            counts[head][1] += len(first)
+    return counts
+
+
+def reader_scores(page, name: str, questions: Sequence, threshold: float | None) -> dict:
+    """F1 on the reader by PyTorch and in the page, in percent, and of how many questions the best text is the same."""
+    answerer = QuestionAnswerer.from_pretrained(data_path("checkpoints", name))
+    pairs = [(question.question, question.context) for question in questions]
+    ours = [(answer.text, answer.null_score - answer.score)
+            for answer in answerer.answer_many(pairs, threshold=float("inf"))]
+    found = [told(page, "(name, pair) => models[name].answer(...pair)", name, pair) for pair in pairs]
+    theirs = [(one["spans"][0]["text"], one["nullOdds"]) for one in found]
+
+    def f1(answers: Sequence[tuple[str, float]]) -> float:
+        texts, odds = ({q.id: one[i] for q, one in zip(questions, answers, strict=True)} for i in (0, 1))
+        given = () if threshold is None else (odds, threshold)
+        return squad.score(texts, questions, *given)["f1"]
+
+    return {"questions": len(questions), "pytorch_f1": round(f1(ours), 2), "page_f1": round(f1(theirs), 2),
+            "same_text": sum(a[0] == b[0] for a, b in zip(ours, theirs, strict=True))}
+
+
+# --- how long it takes ----------------------------------------------------------------------------------------------
+
+TIMES = """
+(name, call, given, rounds) => Array.from({length: rounds + 2}, () => {
+  const began = performance.now();
+  models[name][call](...given);
+  return performance.now() - began;
+}).slice(2)"""  # the first two warm up
+
+
+TAKEN = {"median": statistics.median, "least": min, "greatest": max}
+
+
+def milliseconds(page, name: str, call: str, given: Sequence, rounds: int = 15) -> dict[str, float]:
+    """Median, least and greatest of the rounds."""
+    taken = told(page, TIMES, name, call, given, rounds)
+    return {name: round(of(taken), 1) for name, of in TAKEN.items()}
+
+
+def of_length(wordpiece, text: str, pieces: int) -> str:
+    """The beginning of a text, repeated as needed, that has so many pieces."""
+    text = " ".join([text] * (1 + pieces // len(wordpiece.encode(text))))
+    return text[: wordpiece.encode_with_offsets(text)[1][pieces - 1, 1]]
+
+
+def times(page) -> dict[str, dict[str, float]]:
+    """Milliseconds of a call with a hidden span of three pieces, and of an answer."""
+    text, found = "The river rises in the hills and flows through the old town to the sea.", {}
+    for name, pieces in (("spanbert-tiny", 64), ("spanbert-mini", 64), ("spanbert-mini", 128)):
+        given = [of_length(open_model(data_path("checkpoints", name))[1], text, pieces), [[3, 5]]]
+        found[f"{name}, {pieces} pieces"] = milliseconds(page, name, "fill", given)
+    wordpiece = open_model(data_path("checkpoints", "spanbert-mini-squad2"))[1]
+    given = ["Where does the river rise?", of_length(wordpiece, text, 128)]
+    found["spanbert-mini-squad2, 128 pieces"] = milliseconds(page, "spanbert-mini-squad2", "answer", given)
+    return found
+
+
+def main() -> None:
+    names = ("spanbert-tiny", "spanbert-mini", "bert-mini", "spanbert-mini-squad1", "spanbert-mini-squad2")
+    scripts = {name: web_script(data_path("checkpoints", name), name) for name in names}
+    questions = squad.read(data_path("reader", "reader.json"))
+    texts = {name: sorted({question.context for question in questions}) for name in ("spanbert-mini", "bert-mini")}
+    texts["spanbert-tiny"] = [" ".join(document) for document in islice(parts("almanac", held_out=True), 200)]
+    results: dict = {"megabytes": {name: round(len(script) / 1e6, 2) for name, script in scripts.items()}}
+    with page_with([*scripts.values()]) as page:
+        results["chromium"] = page.context.browser.version
+        results["milliseconds"] = times(page)
+        results["load"] = round(os.getloadavg()[0], 1)  # processes that wanted a core meanwhile, these included
+        results["same_first_guess"] = {
+            name: same_first_guess(page, name, *open_model(data_path("checkpoints", name))[:2],
+                                   masked(open_model(data_path("checkpoints", name))[1], texts[name]))
+            for name in texts}
+        answerable = [question for question in questions if question.answers]
+        results["reader"] = {
+            "spanbert-mini-squad1": reader_scores(page, "spanbert-mini-squad1", answerable, None),
+            "spanbert-mini-squad2": reader_scores(page, "spanbert-mini-squad2", questions, CHOSEN)}
+    exact = {name: web_script(data_path("checkpoints", name), name, exact=True) for name in names[:2]}
+    with page_with([*exact.values()]) as page:
+        results["farthest_float"] = {}
+        for name in exact:
+            model, wordpiece, _ = open_model(data_path("checkpoints", name))
+            found = farthest(page, name, model, wordpiece, masked(wordpiece, texts[name][:20]))
+            results["farthest_float"][name] = {kind: float(f"{most:.1e}") for kind, most in found.items()}
+    keep("model_in_the_page", results)
+
+
+if __name__ == "__main__":
+    main()
