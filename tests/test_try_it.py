@@ -372,13 +372,13 @@ def test_a_question_of_the_readers_own(ask):
 @browser_only
 def test_a_model_that_cannot_be_loaded_is_one_clear_sentence(browser):
     page = visit(browser, "book/spanbert/boundary.html")
-    page.evaluate("""
+    page.evaluate("""() => {
       const set = Element.prototype.setAttribute;
       window.broken = true;
       Element.prototype.setAttribute = function (name, value) {
         set.call(this, name, name === 'src' && window.broken ? value + '.missing' : value);
       };
-    """)
+    }""")
     part = page.locator("[data-try=hide]")
     words(part).first.click()
     says(part, "The file model.js could not be loaded: build the book anew with “make book”.")
