@@ -11,7 +11,8 @@ map of the book gets its links, and each chapter a sign at its head that says wh
 
 A page is found first for the terms of the glossary that lead to it. Korean words are marked as such, each page says in
 its head what it is, and `polish.py` mends what the theme writes. The status page is written from the files that the
-runs left (`status.py`).
+runs left (`status.py`). A page with a part that computes in the browser (`spanbert_tutorial/try_it.py`) gets its style
+and script, other pages do not.
 
 The models that compute in a page get their weights as scripts, made from `data/checkpoints/` into `_static/models/`. No
 page loads one by itself.
@@ -44,7 +45,12 @@ FOLDED_TAGS = ("check", "plumbing", "colab-setup", "hide-input")  # the first th
 MAP = "road.svg"
 DRAWING = re.compile(r'<svg class="(diagram|plot)"')  # how the file of a diagram or a plot begins
 # The name of a still picture → the function that gives its live form, an explorer.
-LIVE = {"span_boundary.svg": "spanbert_tutorial.figures.boundary_figure:figure_one"}
+LIVE = {
+    "span_boundary.svg": "spanbert_tutorial.figures.boundary_figure:figure_one",
+    "try_line.svg": "spanbert_tutorial.try_it:line",
+    "try_hide.svg": "spanbert_tutorial.try_it:hide",
+    "try_ask.svg": "spanbert_tutorial.try_it:ask_part",
+}
 
 # A checkpoint whose weights a page can load → the threshold on the null odds that its card names.
 IN_THE_PAGE = {"spanbert-tiny": None, "spanbert-mini": None, "bert-mini": None, "spanbert-mini-squad1": None,
@@ -240,6 +246,13 @@ def shorten_signature(app, what, name, obj, options, signature: str | None, retu
     return signature and re.sub(r"frozenset\(\{.*?\}\)", "frozenset(…)", signature), returns
 
 
+def bring_to_life(app: Sphinx, page: str, template: str, context: dict, document: nodes.document | None) -> None:
+    """Load the script of the parts that compute in the browser on the pages that have one."""
+    if "<div data-try=" in context.get("body", ""):
+        app.add_css_file("try_it.css")
+        app.add_js_file("try_it.js", loading_method="defer")
+
+
 def write_models(app: Sphinx, error: Exception | None) -> None:
     """Write the weights of the models in the page, where they are not there yet or older than their checkpoint."""
     if error or app.builder.format != "html":
@@ -268,6 +281,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("build-finished", finish)
     if "autodoc-process-signature" in app.events.events:
         app.connect("autodoc-process-signature", shorten_signature)
+    app.connect("html-page-context", bring_to_life)
     app.connect("build-finished", write_models)
     for listeners in app.events.listeners.values():
         for listener in list(listeners):

@@ -5,6 +5,7 @@
 
 from environment import ROOT
 from road import draw_map, read_road
+from spanbert_tutorial import try_it
 from spanbert_tutorial.figures import boundary_figure, legend, own_data_figure
 
 FOLDER = ROOT / "book_assets"
@@ -13,6 +14,9 @@ PICTURES = {
     "span_boundary.svg": boundary_figure.draw,  # alive in the built page, see book_extension.py
     "language.svg": legend.language,
     "own_data.svg": own_data_figure.two_ways,
+    "try_line.svg": try_it.draw_line,  # the three parts of *Try it*, alive in the built page
+    "try_hide.svg": try_it.draw_hide,
+    "try_ask.svg": try_it.draw_ask,
     "road.svg": lambda: draw_map(read_road(ROOT), MAP_COLUMNS),  # with links in the built page
 }
 

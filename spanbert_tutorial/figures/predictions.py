@@ -78,11 +78,13 @@ def _column(guesses: list[str]) -> str:
     return f'<td style="{CELL}">' + "<br>".join(map(escape, guesses)) + "</td>"
 
 
-def hide_and_predict(model: PretrainingModel, wordpiece: WordPiece, text: str, first: int, last: int) -> Predictions:
+def hide_and_predict(
+    model: PretrainingModel, wordpiece: WordPiece, text: str, first: int, last: int, top: int = 3
+) -> Predictions:
     """Hides the words `first` to `last` of a text, counted from 1 (a punctuation mark is a word), and asks both heads.
 
-    Notes: p1, p2, … under the hidden pieces, x1, x2, … under the others. Raises InputError when the text has fewer
-    words than `last` or more than 60 pieces.
+    top: guesses of a head. Notes: p1, p2, … under the hidden pieces, x1, x2, … under the others. Raises InputError when
+    the text has fewer words than `last` or more than 60 pieces.
     """
     words = split_words(text)
     parts = [wordpiece.tokens(wordpiece.encode(word)) for word in words]
@@ -94,7 +96,7 @@ def hide_and_predict(model: PretrainingModel, wordpiece: WordPiece, text: str, f
         )
     start, count = len(sum(parts[: first - 1], [])), len(sum(parts[first - 1 : last], []))
     hidden = [*words[: first - 1], *["[MASK]"] * count, *words[last:]]
-    (filled,) = fill_masks(model, wordpiece, " ".join(hidden))
+    (filled,) = fill_masks(model, wordpiece, " ".join(hidden), top)
     marks, notes = [""] * len(pieces), [f"x{place}" for place in range(1, len(pieces) + 1)]
     marks[start : start + count] = ["masked"] * count
     notes[start : start + count] = [f"p{place}" for place in range(1, count + 1)]

@@ -1,0 +1,615 @@
+/* The parts of a page that come alive: hide a span, ask a question.
+
+   A part is an element `data-try="hide"` or `data-try="ask"` that `spanbert_tutorial/try_it.py` wrote. It holds a stored
+   example (what a reader sees without this script), and the same as JSON. Nothing is loaded until the reader acts; then
+   `model.js` and the weights come as scripts from this file's folder, and the model computes in a thread of its own.
+
+   A reader's text is only ever set as text, by `make` or as a value.                                              */
+
+(function () {
+  "use strict";
+
+  const FOLDER = document.currentScript.src.replace(/[^/]*$/, "");
+  const MODELS = {
+    "spanbert-tiny": { says: "tiny: knows the almanac’s small world only, answers while you type", size: "1.2 MB", longest: 60 },
+    "spanbert-mini": { says: "mini: has read Wikipedia, needs a second", size: "7.9 MB", longest: 128 },
+    "spanbert-mini-squad2": { size: "7.3 MB" },
+  };
+  const MOST_CHARACTERS = 5000; // more than any model here can read: not even cut into pieces
+  const PAUSE = 120; // ms after a key before the model is asked
+  const QUIET = 600; // ms after a result before it is announced, so that typing is not talked over
+
+  // --- elements --------------------------------------------------------------------------------------------------
+
+  /** An element with attributes, listeners (onclick: …) and children; a string becomes text. */
+  function make(tag, given = {}, ...children) {
+    const element = document.createElement(tag);
+    for (const [name, value] of Object.entries(given)) {
+      if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+      else if (value === true) element.setAttribute(name, "");
+      else if (value !== false && value !== null && value !== undefined) element.setAttribute(name, value);
+    }
+    element.append(...children);
+    return element;
+  }
+
+  const option = (value, text) => make("option", { value }, text);
+  const number = (value, digits = 2) => value.toFixed(digits).replace("-", "−");
+  const range = (first, last) => Array.from({ length: last - first + 1 }, (_, i) => first + i);
+
+  /** A labelled field; the label encloses it, so no id is needed. */
+  const labelled = (text, field) => make("label", { class: "try-field" }, make("span", {}, text), field);
+
+  // --- models: loaded when the reader asks, once for the whole page -------------------------------------------------
+
+  const scripts = new Map(), opened = new Map();
+
+  /** A Promise that the script of this folder has run. */
+  function script(name) {
+    if (!scripts.has(name)) {
+      scripts.set(name, new Promise((keep, refuse) => {
+        const failed = () => {
+          scripts.delete(name); // another try may work
+          refuse(new Error(`The file ${name} could not be loaded: build the book anew with “make book”.`));
+        };
+        document.head.append(make("script", { src: FOLDER + name, onload: keep, onerror: failed }));
+      }));
+    }
+    return scripts.get(name);
+  }
+
+  /** A Promise of {model, threshold}; the model's methods are Promises, too. */
+  function open(name) {
+    if (!opened.has(name)) {
+      const opening = (async () => {
+        await script("model.js");
+        await script(`models/${name}.js`);
+        const weights = self.SPANBERT_WEIGHTS[name], model = SpanBERT.worker(weights);
+        await model.ready;
+        return { model, threshold: weights.threshold };
+      })();
+      opening.catch(() => opened.delete(name));
+      opened.set(name, opening);
+    }
+    return opened.get(name);
+  }
+
+  /** Does `work` one at a time; what is asked meanwhile waits, and only the newest of it is done. */
+  function newest(work) {
+    let busy = false, waiting = false;
+    return async () => {
+      waiting = true;
+      if (busy) return;
+      for (busy = true; waiting; ) {
+        waiting = false;
+        await work();
+      }
+      busy = false;
+    };
+  }
+
+  // --- the status line ----------------------------------------------------------------------------------------------
+
+  /** One short line, announced to screen readers, with a bar while weights load. */
+  class Status {
+    constructor(text) {
+      this.text = make("span", { role: "status" }, text);
+      this.bar = make("progress", { "aria-label": "loading", hidden: true });
+      this.element = make("p", { class: "try-status" }, this.text, this.bar);
+    }
+    /** heard: for screen readers only, because the page shows it elsewhere. */
+    say(text, { problem = false, loading = false, heard = false, after = 0 } = {}) {
+      clearTimeout(this.timer);
+      const set = () => {
+        if (this.text.textContent !== text) this.text.textContent = text;
+        this.element.classList.toggle("try-problem", problem);
+        this.element.classList.toggle("try-heard", heard);
+        this.bar.hidden = !loading;
+      };
+      if (after) this.timer = setTimeout(set, after);
+      else set();
+    }
+  }
+
+  /** Opens a model, and says so while it takes its time. */
+  async function openSaying(name, status) {
+    const waiting = setTimeout(() => status.say(`Loading ${name}, ${MODELS[name].size}, only once.`, { loading: true }), 50);
+    try {
+      return await open(name);
+    } finally {
+      clearTimeout(waiting);
+      status.bar.hidden = true;
+    }
+  }
+
+  function checkCharacters(text) {
+    if (text.length > MOST_CHARACTERS) {
+      throw new Error(`The text has ${text.length} characters: give at most ${MOST_CHARACTERS}.`);
+    }
+  }
+
+  // --- hide a span --------------------------------------------------------------------------------------------------
+
+  /** [{piece, word}] as words: [{pieces: [text], first: place of the first piece}]. */
+  function wordsOf(pieces) {
+    const words = [];
+    pieces.forEach(({ piece, word }, place) => {
+      words[word] ??= { pieces: [], first: place };
+      words[word].pieces.push(piece);
+    });
+    return words;
+  }
+
+  const nameOf = (word) => word.pieces.join("").replaceAll("##", "");
+
+  /** Which words stay hidden after an edit: those before the first and behind the last changed word. */
+  function carriedOver(hidden, before, after) {
+    const same = (i, j) => before[i] && after[j] && nameOf(before[i]) === nameOf(after[j]);
+    let left = 0, right = 0;
+    while (left < after.length && same(left, left)) left++;
+    while (right < after.length - left && same(before.length - 1 - right, after.length - 1 - right)) right++;
+    const moved = [...hidden].map((i) => (i < left ? i : i >= before.length - right ? i + after.length - before.length : -1));
+    return new Set(moved.filter((i) => i >= 0));
+  }
+
+  /** The words as buttons that hide and show. changed: called after each change of `hidden`. */
+  class Words {
+    constructor(changed) {
+      [this.words, this.hidden, this.boundary, this.at, this.anchor] = [[], new Set(), new Set(), 0, 0];
+      this.changed = changed;
+      this.element = make("div", {
+        class: "try-words", role: "group", "aria-label": "The words of the text: press one to hide or show it",
+        onclick: (event) => this.clicked(event), onkeydown: (event) => this.pressed(event),
+        onpointerdown: (event) => this.grasped(event), onpointerover: (event) => this.dragged(event),
+        onfocusin: (event) => this.focused(this.place(event)),
+      });
+    }
+
+    place(event) {
+      const button = event.target.closest("button");
+      return button ? this.buttons.indexOf(button) : -1;
+    }
+
+    /** Other words, or the same in other pieces. */
+    show(words) {
+      this.words = words;
+      this.buttons = words.map((word) => make("button", { type: "button", dir: "auto" },
+        ...word.pieces.map((piece) => make("span", {}, piece))));
+      this.element.replaceChildren(...this.buttons);
+      this.at = Math.min(this.at, Math.max(words.length - 1, 0));
+      this.mark();
+    }
+
+    mark() {
+      this.words.forEach((word, i) => {
+        const button = this.buttons[i], beside = word.pieces.some((_, k) => this.boundary.has(word.first + k));
+        button.setAttribute("aria-pressed", this.hidden.has(i));
+        button.setAttribute("aria-label", nameOf(word) + (this.hidden.has(i) ? ", hidden" : beside ? ", boundary token" : ""));
+        button.tabIndex = i === this.at ? 0 : -1;
+        word.pieces.forEach((_, k) => {
+          button.children[k].classList.toggle("try-boundary", !this.hidden.has(i) && this.boundary.has(word.first + k));
+        });
+      });
+    }
+
+    set(first, last, hide) {
+      for (const i of range(Math.min(first, last), Math.max(first, last))) {
+        if (hide) this.hidden.add(i);
+        else this.hidden.delete(i);
+      }
+      this.boundary.clear(); // until the model has said anew
+      this.mark();
+      this.changed();
+    }
+
+    focused(place) {
+      if (place < 0) return;
+      this.at = place;
+      this.buttons.forEach((button, i) => (button.tabIndex = i === place ? 0 : -1));
+    }
+
+    clicked(event) {
+      const place = this.place(event);
+      if (place < 0) return;
+      if (event.shiftKey) this.set(this.anchor, place, true);
+      else if (!this.moved) this.set(place, place, !this.hidden.has(place));
+      this.anchor = place;
+    }
+
+    /** Drawing the mouse over several words hides or shows them all; a finger scrolls the page instead. */
+    grasped(event) {
+      this.from = event.pointerType === "touch" ? -1 : this.place(event);
+      [this.moved, this.hiding] = [false, !this.hidden.has(this.from)];
+    }
+    dragged(event) {
+      const place = this.place(event);
+      if (!(event.buttons & 1) || this.from < 0 || place < 0 || (place === this.from && !this.moved)) return;
+      this.moved = true;
+      this.set(this.from, place, this.hiding);
+    }
+
+    pressed(event) {
+      const last = this.words.length - 1;
+      const to = { ArrowLeft: this.at - 1, ArrowRight: this.at + 1, Home: 0, End: last }[event.key];
+      if (event.key === "Escape" && this.hidden.size) return this.set(0, last, false);
+      if (event.key === " " || event.key === "Enter") this.moved = false; // what follows is a click
+      if (to === undefined) return;
+      event.preventDefault();
+      if (!event.shiftKey) this.anchor = Math.max(0, Math.min(to, last));
+      const next = Math.max(0, Math.min(to, last));
+      this.buttons[next].focus();
+      if (event.shiftKey) this.set(this.anchor, next, true);
+    }
+  }
+
+  class Hide {
+    constructor(root, data) {
+      Object.assign(this, data);
+      this.words = new Words(() => this.refresh());
+      this.status = new Status("");
+      this.result = make("div", { class: "try-result" });
+      this.note = make("p", { class: "try-note" });
+      this.text = this.line ? make("input", { type: "text" }) : make("textarea", { rows: 2 });
+      for (const [name, value] of Object.entries({ dir: "auto", spellcheck: "false", autocomplete: "off" })) {
+        this.text.setAttribute(name, value);
+      }
+      this.text.addEventListener("input", () => {
+        this.note.textContent = "";
+        clearTimeout(this.typing);
+        this.typing = setTimeout(this.refresh, PAUSE);
+      });
+      this.model = make("select", { onchange: () => this.refresh() },
+        ...this.models.map((name) => option(name, MODELS[name].says)));
+      this.refresh = newest(() => this.compute());
+      this.attentionView = this.attention ? new Attention() : null;
+      root.append(...this.controls(), this.words.element, this.legend(), this.status.element, this.result);
+      if (this.attentionView) root.append(this.attentionView.element);
+      this.choose(this.examples[0]);
+      this.words.show(wordsOf(this.stored.pieces));
+      this.draw(this.stored);
+    }
+
+    controls() {
+      const choice = make("select", { onchange: () => this.take(this.examples[choice.selectedIndex]) },
+        ...this.examples.map((one, i) => option(i, `${i + 1}. ${one.text}`)));
+      const several = this.examples.length > 1 ? [labelled("Example", choice), this.note] : [];
+      const models = this.models.length > 1 ? [labelled("Model", this.model)] : [];
+      return [...several, ...models, labelled("Your text", this.text)];
+    }
+
+    legend() {
+      return make("p", { class: "try-legend" },
+        make("span", { class: "try-key try-key-hidden" }), " hidden ", make("span", { class: "try-key try-key-boundary" }),
+        " boundary token. Press words to hide or show them, or draw the mouse over them; with the keyboard: arrow keys, ",
+        "Space, and Shift with an arrow key for a span, Escape to show all.");
+    }
+
+    choose({ model, text, hidden, note }) {
+      [this.model.value, this.text.value, this.note.textContent] = [model, text, note];
+      this.words.hidden = new Set(range(...hidden));
+    }
+
+    take(example) {
+      this.choose(example);
+      this.words.words = []; // the hidden words are those of the new text: nothing is carried over
+      this.refresh();
+    }
+
+    async compute() {
+      try {
+        const text = this.text.value, name = this.model.value;
+        checkCharacters(text);
+        const { model } = await openSaying(name, this.status);
+        const stale = () => text !== this.text.value || name !== this.model.value; // then another run comes
+        const pieces = await model.tokenize(text);
+        if (stale()) return;
+        this.check(pieces, name);
+        const words = wordsOf(pieces);
+        this.follow(words);
+        const hidden = [...this.words.hidden].map((i) => [words[i].first, words[i].first + words[i].pieces.length - 1]);
+        const begun = performance.now(), result = await this.filled(model.fill(text, hidden, { best: this.best }));
+        if (stale()) return;
+        this.draw(result);
+        const ms = Math.round(performance.now() - begun);
+        this.status.say(`${this.told(result)} (${name}, ${ms} ms)`, { after: QUIET });
+        this.status.element.classList.remove("try-problem");
+      } catch (error) {
+        this.fail(error);
+      }
+    }
+
+    /** The result, with a word to the reader if it takes long. */
+    async filled(result) {
+      const slow = setTimeout(() => this.status.say("Computing."), 400);
+      try {
+        return await result;
+      } finally {
+        clearTimeout(slow);
+      }
+    }
+
+    /** The buttons follow the text. */
+    follow(words) {
+      const old = this.words.words, shape = (all) => all.map((word) => word.pieces.join(" ")).join("\n");
+      if (shape(old) === shape(words)) return;
+      if (old.length) this.words.hidden = carriedOver(this.words.hidden, old, words);
+      this.words.show(words);
+    }
+
+    check(pieces, name) {
+      const { longest } = MODELS[name];
+      if (!pieces.length) {
+        this.words.show([]);
+        throw new Error("There is no text: type a sentence.");
+      }
+      if (pieces.length > longest) {
+        throw new Error(`The text has ${pieces.length} pieces, and ${name} reads at most ${longest}: shorten it.`);
+      }
+    }
+
+    fail(error) {
+      this.result.replaceChildren();
+      if (this.attentionView) this.attentionView.clear();
+      this.status.say(error.message, { problem: true });
+    }
+
+    /** The first guesses in one line, for those who hear it. */
+    told({ places }) {
+      const first = (head) => places.map((place) => (place[head] ? place[head][0].piece : "none")).join(" ");
+      return `MLM head: ${first("mlm")}. SBO head: ${first("sbo")}.`;
+    }
+
+    draw(result) {
+      const { pieces, places } = result;
+      this.words.boundary = new Set(places.flatMap((place) => place.boundary ?? []));
+      this.words.mark();
+      const head = ["hidden", "MLM head", "SBO head"].map((name) => make("th", { scope: "col" }, name));
+      let run = 0;
+      const rows = places.map((place, row) => {
+        run = row && places[row - 1].index === place.index - 1 ? run + 1 : 1;
+        const right = pieces[place.index].piece;
+        const sub = make("small", {}, ` p${run}`);
+        return make("tr", {}, make("th", { scope: "row", dir: "auto" }, right, sub),
+          make("td", {}, this.guesses(place.mlm, right)), make("td", {}, this.guesses(place.sbo, right, place)));
+      });
+      const caption = make("caption", {}, "What the heads put into the hidden places, with probabilities; ✓ as in the text");
+      this.result.replaceChildren(make("table", { class: "try-table" }, caption,
+        make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...rows)), ...this.reads(result));
+      if (this.attentionView && result.attention) this.attentionView.show(result);
+    }
+
+    guesses(list, right, place) {
+      if (!list) {
+        return place.boundary ? "none: it has places for 15 pieces of a span only"
+          : "none: the span touches an end of the text, so it has only one neighbour";
+      }
+      return make("ol", { class: "try-guesses" }, ...list.map(({ piece, probability }) =>
+        make("li", { style: `--share:${(100 * probability).toFixed(1)}%` },
+          make("bdi", {}, piece), ` ${probability.toFixed(2)}${piece === right ? " ✓" : ""}`)));
+    }
+
+    /** Which boundary tokens the SBO head has read. */
+    reads({ pieces, places }) {
+      const pairs = new Map(places.filter((place) => place.boundary).map((place) => [String(place.boundary), place.boundary]));
+      if (!pairs.size || this.line) return [];
+      const said = [...pairs.values()].flatMap(([left, right], i) => [i ? "; " : "",
+        make("bdi", { class: "try-boundary" }, pieces[left].piece), " and ",
+        make("bdi", { class: "try-boundary" }, pieces[right].piece)]);
+      return [make("p", { class: "try-legend" }, "The SBO head reads the states of ", ...said,
+        " and the place in the span; the MLM head reads the state at the hidden place itself.")];
+    }
+  }
+
+  /** Where one head looks from one piece. */
+  class Attention {
+    constructor() {
+      const choice = () => make("select", { onchange: () => this.draw() });
+      [this.layer, this.head] = [choice(), choice()];
+      this.says = make("p", { class: "try-legend" });
+      this.strip = make("div", { class: "try-strip", role: "group", "aria-label": "Press a piece to see where it looks",
+        onclick: ({ target }) => this.look([...this.strip.children].indexOf(target.closest("button"))),
+        onkeydown: (event) => this.pressed(event) });
+      this.element = make("details", { class: "try-attention", hidden: true }, make("summary", {}, "Attention: who looks where?"),
+        make("div", { class: "try-row" }, labelled("Layer", this.layer), labelled("Head", this.head)), this.says, this.strip);
+    }
+
+    clear() {
+      this.element.hidden = true;
+    }
+
+    show({ pieces, places, attention, layers, heads, n }) {
+      const numbered = (select, count) => {
+        if (select.options.length === count) return;
+        select.replaceChildren(...range(1, count).map((one) => option(one, String(one))));
+      };
+      numbered(this.layer, layers);
+      numbered(this.head, heads);
+      const names = ["[CLS]", ...pieces.map((one) => (one.hidden ? "[MASK]" : one.piece)), "[SEP]"];
+      Object.assign(this, { attention, heads, n, names, from: places[0].index + 1 });
+      this.strip.replaceChildren(...names.map((name) => make("button", { type: "button", dir: "auto" },
+        make("span", {}, name), make("small", {}))));
+      this.element.hidden = false;
+      this.draw();
+    }
+
+    look(place) {
+      if (place < 0) return;
+      this.from = place;
+      this.draw();
+    }
+
+    pressed(event) {
+      const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+      if (!step) return;
+      event.preventDefault();
+      this.look(Math.max(0, Math.min(this.from + step, this.n - 1)));
+      this.strip.children[this.from].focus();
+    }
+
+    draw() {
+      const map = (this.layer.value - 1) * this.heads + (this.head.value - 1), row = (map * this.n + this.from) * this.n;
+      const weights = Array.from(this.attention.subarray(row, row + this.n));
+      const percent = (weight) => `${Math.round(100 * weight)} %`;
+      weights.forEach((weight, i) => {
+        const button = this.strip.children[i];
+        button.style.setProperty("--weight", `${(100 * weight).toFixed(1)}%`);
+        button.children[1].textContent = percent(weight);
+        button.setAttribute("aria-pressed", i === this.from);
+        button.tabIndex = i === this.from ? 0 : -1;
+      });
+      const most = [...weights.keys()].sort((a, b) => weights[b] - weights[a]).slice(0, 3);
+      const named = most.map((i) => `${this.names[i]} ${percent(weights[i])}`).join(", ");
+      this.says.textContent = `Layer ${this.layer.value}, head ${this.head.value}: ${this.names[this.from]} (place `
+        + `${this.from}) looks most at ${named}. Press another piece to see where that one looks.`;
+    }
+  }
+
+  // --- ask a question -----------------------------------------------------------------------------------------------
+
+  const WIDEST = 15; // of the threshold, on both sides of 0
+
+  class Ask {
+    constructor(root, data) {
+      Object.assign(this, data);
+      this.status = new Status("");
+      this.note = make("p", { class: "try-note" });
+      const edited = { oninput: () => (this.note.textContent = ""), dir: "auto", spellcheck: "false" };
+      this.question = make("input", { type: "text", autocomplete: "off", ...edited });
+      this.context = make("textarea", { rows: 5, ...edited });
+      this.slider = make("input", { type: "range", min: -WIDEST, max: WIDEST, step: 0.1, value: 0, oninput: () => this.decide() });
+      this.set = make("output");
+      this.tuned = make("button", { type: "button", hidden: true, onclick: () => this.move(this.threshold) });
+      this.answer = make("p", { class: "try-answer" });
+      this.sum = make("p", { class: "try-legend" });
+      this.scores = make("div");
+      this.took = ""; // nothing was computed for the stored example
+      this.refresh = newest(() => this.compute());
+      const choice = make("select", { onchange: () => this.take(this.examples[choice.selectedIndex]) },
+        ...this.examples.map((one, i) => option(i, `${i + 1}. ${one.question}`)));
+      const form = make("form", { onsubmit: (event) => { event.preventDefault(); this.refresh(); } },
+        labelled("Example", choice), this.note, labelled("Question", this.question), labelled("Text", this.context),
+        make("button", { class: "try-go" }, "Answer"), this.status.element);
+      const threshold = make("div", { class: "try-row" },
+        labelled("Threshold", make("span", { class: "try-slide" }, this.slider, this.set)), this.tuned);
+      this.result = make("div", { class: "try-result" }, this.answer, threshold, this.sum, this.scores);
+      root.append(form, this.result);
+      this.choose(this.examples[0]);
+      this.draw(this.stored, this.examples[0].context);
+    }
+
+    choose({ question, context, note }) {
+      [this.question.value, this.context.value, this.note.textContent] = [question, context, note];
+    }
+
+    take(example) {
+      this.choose(example);
+      this.refresh();
+    }
+
+    async compute() {
+      try {
+        const [question, context] = [this.question.value, this.context.value];
+        for (const text of [question, context]) checkCharacters(text);
+        if (!question.trim()) throw new Error("There is no question: type one.");
+        if (!context.trim()) throw new Error("There is no text: type or paste one.");
+        const { model, threshold } = await openSaying(this.model, this.status);
+        this.status.say("Computing.");
+        const begun = performance.now(), result = await model.answer(question, context, { best: this.best });
+        this.took = ` (${this.model}, ${Math.round(performance.now() - begun)} ms)`;
+        this.tune(threshold);
+        this.draw(result, context);
+        this.status.say(this.decision(), { heard: true });
+      } catch (error) {
+        this.result.hidden = true;
+        this.status.say(error.message, { problem: true });
+      }
+    }
+
+    /** The threshold that was chosen on other questions. */
+    tune(threshold) {
+      this.threshold = threshold;
+      this.tuned.hidden = threshold === undefined;
+      if (threshold !== undefined) this.tuned.textContent = `Set it to ${number(threshold, 1)}, chosen on other questions`;
+    }
+
+    move(threshold) {
+      this.slider.value = threshold;
+      this.decide();
+    }
+
+    decision() {
+      return this.silent() ? "No answer." : `Answer: ${this.spans[0].text}`;
+    }
+
+    silent() {
+      return this.nullOdds > Number(this.slider.value);
+    }
+
+    /** What the threshold makes of the scores. */
+    decide() {
+      const silent = this.silent(), threshold = number(Number(this.slider.value), 1), [best] = this.spans;
+      this.set.textContent = threshold;
+      this.answer.replaceChildren(make("b", {}, silent ? "No answer." : "Answer: "),
+        ...(silent ? [" Forced to speak, it would say: ", make("bdi", {}, best.text)] : [make("bdi", { class: "try-said" }, best.text)]));
+      this.sum.textContent = `null score ${number(this.nullScore)} − best score ${number(best.score)} = null odds `
+        + `${number(this.nullOdds)}, ${silent ? "above" : "not above"} the threshold ${threshold}${this.took}`;
+      for (const [i, piece] of this.pieces.entries()) {
+        piece.classList.toggle("try-best", best.first <= i && i <= best.last);
+        piece.classList.toggle("try-silent", silent);
+      }
+      if (this.status.text.textContent) this.status.say(this.decision(), { heard: true, after: QUIET });
+    }
+
+    draw({ pieces, start, end, spans, nullScore, nullOdds }, context) {
+      Object.assign(this, { spans, nullScore, nullOdds });
+      this.result.hidden = false;
+      this.pieces = this.bars(pieces, start, end, context);
+      const strip = make("div", { class: "try-scores" });
+      this.pieces.forEach((piece, i) => { // pieces without a space between them stay together
+        const joined = i && pieces[i].start === pieces[i - 1].end;
+        (joined ? strip.lastChild : strip.appendChild(make("span"))).append(piece);
+      });
+      const rows = spans.map((span, i) => [String(i + 1), make("bdi", {}, span.text), number(start[span.first]),
+        number(end[span.last]), number(span.score)]);
+      const all = pieces.map(({ piece }, i) => [make("bdi", {}, piece), number(start[i]), number(end[i])]);
+      this.scores.replaceChildren(strip, make("p", { class: "try-legend" }, make("span", { class: "try-key try-key-start" }),
+        " score as a start ", make("span", { class: "try-key try-key-end" }), " score as an end, as far as they are above the "
+        + "middle score; ", make("span", { class: "try-key try-key-said" }), " the best span"),
+      table("The best spans, highest sum first", ["rank", "span", "start", "end", "sum"], rows),
+      make("details", {}, make("summary", {}, "The scores of all pieces as numbers"),
+        table("Each piece of the text as a start and as an end", ["piece", "start", "end"], all)));
+      this.decide();
+    }
+
+    /** Each piece with a bar above it for its start and one below for its end. */
+    bars(pieces, start, end, context) {
+      const high = (scores) => {
+        const middle = [...scores].sort((a, b) => a - b)[scores.length >> 1], most = Math.max(...scores) - middle;
+        return scores.map((score) => (most > 0 ? Math.max(0, score - middle) / most : 0));
+      };
+      const [above, below] = [high(start), high(end)];
+      return pieces.map(({ piece, ...place }, i) => {
+        return make("span", { style: `--start:${above[i].toFixed(3)};--end:${below[i].toFixed(3)}`,
+          title: `start ${number(start[i])}, end ${number(end[i])}` },
+        make("i"), make("bdi", {}, context.slice(place.start, place.end) || piece), make("i"));
+      });
+    }
+  }
+
+  function table(caption, head, rows) {
+    const look = (cell) => ({ class: typeof cell === "string" ? "try-number" : null }); // the reader's text comes in a bdi
+    const cells = (row) => row.map((cell) => make("td", look(cell), cell));
+    return make("table", { class: "try-table" }, make("caption", {}, caption),
+      make("thead", {}, make("tr", {}, ...head.map((name) => make("th", { scope: "col", class: "try-number" }, name)))),
+      make("tbody", {}, ...rows.map((row) => make("tr", {}, ...cells(row)))));
+  }
+
+  // --- all parts of the page ----------------------------------------------------------------------------------------
+
+  for (const root of document.querySelectorAll("[data-try]")) {
+    const data = JSON.parse(root.querySelector('script[type="application/json"]').textContent);
+    root.querySelector("[data-still]").remove();
+    root.classList.add("try");
+    new { hide: Hide, ask: Ask }[root.dataset.try](root, data);
+  }
+})();

@@ -1,0 +1,400 @@
+"""The parts of a page that compute in the browser: what Python stores, and the live parts in a real browser."""
+
+import json
+import re
+
+import pytest
+from test_browser import NARROW, visit
+
+from environment import ROOT, find_chromium
+from pages import PAGES
+from spanbert_tutorial import try_it
+
+SCRIPT = (ROOT / "book_assets" / "try_it.js").read_text(encoding="utf-8")
+INPUT = "field.dispatchEvent(new Event('input', {bubbles: true}))"  # what the reader's own input would send
+LONG = "The town lies on the river. " * 40
+HOSTILE = [
+    '<img src=x onerror="document.title=1"> & <b>bold</b> </script>',
+    "🦊 café 한국어 👩‍👩‍👧 naïve",
+    "שלום עולם and مرحبا",
+    "[MASK] {{7*7}} ${1} \\u0000",
+]
+
+
+# --- what Python stores ------------------------------------------------------------------------------------------
+
+
+def first_guesses(example: try_it.Hidden) -> tuple[list[str], list[str], list[str]]:
+    """The hidden pieces, and each head's first guesses."""
+    filled = try_it.filled_in(example)
+    return filled.answers, *([guesses[0][0] for guesses in lines] for lines in (filled.mlm, filled.sbo))
+
+
+def test_an_example_names_its_hidden_words():
+    assert try_it.BORN.text == "Vera Palmer was born in Fairfield and became a baker." and try_it.BORN.span == (2, 4)
+    assert try_it.HIDDEN[3].span == (5, 5)
+
+
+def test_the_notes_on_hidden_spans_say_what_the_models_do():
+    born, founded, name, paris, sea, dog, hot = try_it.HIDDEN
+    assert first_guesses(born) == (["was", "born", "in"], ["was", "born", "in"], ["was", "born", "born"])
+    assert first_guesses(founded) == (["was", "founded", "in"], ["was", "was", "in"], ["was", "founded", "was"])
+    for wrong in (name, paris, dog, hot):
+        assert wrong.note.startswith("Wrong")
+        answers, mlm, sbo = first_guesses(wrong)
+        assert not {*zip(answers, mlm, strict=True), *zip(answers, sbo, strict=True)} & {(one, one) for one in answers}
+    assert first_guesses(dog)[1] == ["dog"] and first_guesses(hot)[1] == ["hot"]
+    assert len(first_guesses(paris)[0]) == 2  # no piece for France
+    filled = try_it.filled_in(sea)
+    assert filled.mlm[0][0][0] == "Black" and filled.mlm[0][0][1] < 0.3
+
+
+def test_the_notes_on_questions_say_what_the_model_does():
+    odds, said = {}, {}
+    for one in try_it.ASKED:
+        answer = try_it.answerer().answer(one.question, one.context)
+        odds[one.question], said[one.question] = answer.null_score - answer.score, answer.text
+    right = {"Who built the ferry?": "Ida Brandt", "How deep is the lake?": "forty metres deep",
+             "What is the new roof made of?": "copper"}
+    wrong = {"How wide is the lake?": "forty metres deep", "Who opened the bridge?": "Ida Brandt",
+             "When was the tower built?": "1790"}
+    assert said == {**right, **wrong, "Who does not bake bread?": ""}
+    assert {one.question for one in try_it.ASKED if one.note.startswith("Wrong")} == set(wrong)
+    # no threshold parts them: a right one is less sure than each of the wrong ones
+    assert max(odds[question] for question in right) > max(odds[question] for question in wrong)
+
+
+def test_the_stored_example_stays_readable_and_cannot_end_its_script():
+    hidden = try_it.Hidden(try_it.TINY, "A </script><!-- [man] came.", "")
+    html = try_it.hide_part([hidden])._repr_html_()
+    assert html.count("</script>") == 1 and "<!--" not in html
+    assert "<script>" not in html and "stored example" in html and "MLM head" in html
+    assert "type a text of your own" in repr(try_it.hide_part([hidden]))
+
+
+def test_sizes_and_limits_in_the_script_are_those_of_the_models():
+    sizes = dict(re.findall(r'"(spanbert-[\w-]+)": \{.*?size: "([\d.]+) MB"', SCRIPT))
+    assert sizes.keys() == {try_it.TINY, try_it.MINI, try_it.ANSWERING}
+    page = (ROOT / "book" / "workshop" / "try_it.md").read_text(encoding="utf-8")
+    for name, said in sizes.items():
+        file = PAGES / "_static" / "models" / f"{name}.js"
+        if file.is_file():  # else the browser tests below are deselected or fail
+            assert abs(file.stat().st_size / 1e6 - float(said)) < 0.1 and float(said) <= 8
+        assert f"{said} MB for `{name}`" in " ".join(page.split())
+    window = json.loads((ROOT / "data" / "checkpoints" / try_it.ANSWERING / "config.json").read_text())
+    assert window["spanbert_tutorial"]["length"] - 3 == 253 and "may have 253 pieces" in " ".join(page.split())
+
+
+# --- in a browser -----------------------------------------------------------------------------------------------
+
+browser_only = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """The system's Chromium, started once."""
+    if not (PAGES / "book" / "workshop" / "try_it.html").is_file():
+        pytest.fail("There are no built pages to look at: run `make book` first.")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=find_chromium(), args=["--no-sandbox", "--disable-gpu"])
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="module")
+def page(browser):
+    """The page *Try it*, opened once; its models are loaded once."""
+    opened = visit(browser, "book/workshop/try_it.html")
+    opened.set_default_timeout(60_000)
+    yield opened
+    assert opened.complaints == []
+    opened.context.close()
+
+
+@pytest.fixture
+def hide(page):
+    """The part that hides, at its first example."""
+    part = page.locator("[data-try=hide]")
+    part.get_by_label("Example").select_option("1")
+    part.get_by_label("Example").select_option("0")
+    says(part, "was born")
+    return part
+
+
+@pytest.fixture
+def ask(page):
+    """The part that answers, at its first example, with the threshold 0."""
+    part = page.locator("[data-try=ask]")
+    slide(part, 0)
+    part.get_by_label("Example").select_option("1")
+    part.get_by_label("Example").select_option("0")
+    says(part, "Ida Brandt")
+    return part
+
+
+def says(part, text: str) -> None:
+    """Wait until the status line says something."""
+    part.get_by_role("status").filter(has_text=text).wait_for()
+
+
+def words(part):
+    return part.locator(".try-words button")
+
+
+def hidden(part) -> list[str]:
+    return part.locator(".try-words button[aria-pressed=true]").all_text_contents()
+
+
+def table_of(part) -> list[list[str]]:
+    """The rows of the result, each cell's guesses as one text a line."""
+    part.locator("table").first.wait_for()
+    rows = part.locator(".try-result > table tbody tr")
+    return [[row.locator("th").inner_text(), *row.locator("td").all_inner_texts()] for row in rows.all()]
+
+
+def slide(part, value: float) -> None:
+    part.get_by_label("Threshold").evaluate(f"(field, value) => {{ field.value = value; {INPUT} }}", value)
+
+
+def compare(cell: str, guesses: list[tuple[str, float]]) -> None:
+    """The guesses of a cell are Python's, but for the rounding to 8 bits."""
+    shown = [line.replace(" ✓", "").rsplit(" ", 1) for line in cell.splitlines()]
+    assert shown[0][0].strip() == guesses[0][0]
+    known = dict(guesses)
+    same = [(float(share), known[piece.strip()]) for piece, share in shown if piece.strip() in known]
+    assert len(same) >= 4 and all(abs(here - there) < 0.03 for here, there in same)
+
+
+@browser_only
+def test_nothing_is_loaded_before_the_reader_acts(browser):
+    page = visit(browser, "book/welcome.html")
+    loaded = "[...document.scripts].map((one) => one.src).filter((src) => /model/.test(src))"
+    part = page.locator("[data-try=hide]")
+    assert page.evaluate(loaded) == [] and part.locator("table").is_visible()
+    words(part).nth(3).click()
+    part.locator("tbody tr").nth(1).wait_for()
+    page.wait_for_function(f"{loaded}.length == 2")
+    says(part, "MLM head")
+    assert hidden(part) == ["was", "in"] and page.complaints == []
+    page.context.close()
+
+
+@browser_only
+def test_the_stored_example_is_the_first_view(browser):
+    page = visit(browser, "book/workshop/try_it.html")
+    assert page.locator(".try-answer").inner_text() == "Answer: Ida Brandt"
+    assert page.locator(".try-words .try-boundary").all_inner_texts() == ["Palmer", "Fairfield"]
+    assert all("undefined" not in part.inner_text() for part in page.locator("[data-try]").all())
+    assert page.locator("script[src*='models/']").count() == 0 and page.complaints == []
+    page.context.close()
+
+
+@browser_only
+def test_pages_without_a_part_do_not_load_the_script():
+    pages = {file.stem: file.read_text(encoding="utf-8") for file in (PAGES / "book").rglob("*.html")}
+    with_part = {name for name, html in pages.items() if "try_it.js?" in html or 'try_it.js"' in html}
+    assert with_part == {"try_it", "welcome", "boundary", "question_answering"}
+
+
+@browser_only
+def test_without_javascript_the_stored_examples_show(browser):
+    page = browser.new_context(java_script_enabled=False).new_page()
+    for name, text in (("workshop/try_it", "born"), ("welcome", "born"), ("spanbert/boundary", "founded"),
+                       ("tasks/question_answering", "Ida Brandt")):
+        page.goto(f"{PAGES.as_uri()}/book/{name}.html")
+        for part in page.locator("[data-try]").all():
+            assert part.get_by_text("This is a stored example").is_visible() and part.locator("table").is_visible()
+        assert text in page.locator("[data-try]").first.inner_text()
+    page.context.close()
+
+
+@browser_only
+@pytest.mark.parametrize("example", [0, 1, 3])
+def test_the_table_has_the_figures_of_python(hide, example):
+    hide.get_by_label("Example").select_option(str(example))
+    filled = try_it.filled_in(try_it.HIDDEN[example])
+    says(hide, f"MLM head: {' '.join(guesses[0][0] for guesses in filled.mlm)}.")
+    rows = table_of(hide)
+    assert [row[0].split()[0] for row in rows] == filled.answers
+    for row, mlm, sbo in zip(rows, filled.mlm, filled.sbo, strict=True):
+        compare(row[1], mlm)
+        compare(row[2], sbo)
+    assert hide.locator(".try-words .try-boundary").count() == 2
+
+
+@browser_only
+def test_words_are_hidden_by_mouse(page, hide):
+    words(hide).nth(3).click()
+    assert hidden(hide) == ["was", "in"]
+    page.wait_for_function("document.querySelectorAll('[data-try=hide] .try-result > table tbody tr').length == 2")
+    words(hide).nth(6).hover()
+    page.mouse.down()
+    words(hide).nth(7).hover()
+    words(hide).nth(8).hover()
+    page.mouse.up()
+    assert hidden(hide) == ["was", "in", "and", "became", "a"]
+    words(hide).nth(0).click()
+    hide.get_by_text("touches an end of the text").first.wait_for()
+
+
+@browser_only
+def test_words_are_hidden_by_keyboard(page, hide):
+    hide.get_by_label("Your text").focus()
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Vera"  # one stop for all words
+    page.keyboard.press("Escape")
+    assert hidden(hide) == []
+    says(hide, "Nothing is hidden: hide at least one word.")
+    for key in ("ArrowRight", "Space", "ArrowRight", "ArrowRight", "Shift+ArrowRight"):
+        page.keyboard.press(key)
+    assert hidden(hide) == ["Palmer", "born", "in"]
+    outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+    assert outline == "solid"
+    page.keyboard.press("End")
+    page.keyboard.press("Enter")
+    assert hidden(hide) == ["Palmer", "born", "in", "."]
+    assert words(hide).nth(3).get_attribute("aria-label") == "born, hidden"
+
+
+@browser_only
+def test_typing_keeps_the_hidden_words(hide):
+    field = hide.get_by_label("Your text")
+    field.press("Home")
+    field.press_sequentially("In 1880 ")
+    words(hide).filter(has_text="1880").wait_for()
+    assert words(hide).first.inner_text() == "In"
+    assert hidden(hide) == ["was", "born", "in"]
+
+
+@browser_only
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_text_stays_text(page, hide, text):
+    before = page.evaluate("[document.title, document.images.length, document.querySelectorAll('b').length]")
+    hide.get_by_label("Your text").fill(text)
+    page.wait_for_timeout(1_000)
+    words(hide).last.click()
+    page.wait_for_timeout(1_000)
+    assert page.evaluate("[document.title, document.images.length, document.querySelectorAll('b').length]") == before
+    shown = "".join(words(hide).all_text_contents()).replace("##", "")
+    assert shown.replace("[UNK]", "")[:3] in text.replace(" ", "") and page.complaints == []
+
+
+@browser_only
+@pytest.mark.parametrize("text, sentence", [
+    ("", "There is no text: type a sentence."),
+    ("   ", "There is no text: type a sentence."),
+    (LONG, "The text has 280 pieces, and spanbert-tiny reads at most 60: shorten it."),
+    ("word " * 2_000, "The text has 10000 characters: give at most 5000."),
+])  # fmt: skip
+def test_what_cannot_be_done_is_one_clear_sentence(hide, text, sentence):
+    hide.get_by_label("Your text").fill(text)
+    says(hide, sentence)
+    assert hide.locator("table").count() == 0
+
+
+@browser_only
+def test_half_a_character_is_one_clear_sentence(hide):
+    hide.get_by_label("Your text").evaluate(f"(field) => {{ field.value = 'a \\ud800 b'; {INPUT} }}")
+    says(hide, "half a character")
+
+
+@browser_only
+def test_attention_can_be_read(page, hide):
+    hide.locator("summary").first.click()
+    says_where = hide.locator(".try-attention p")
+    assert "Layer 1, head 1: [MASK] (place 3) looks most at" in says_where.inner_text()
+    hide.get_by_label("Layer").select_option("2")
+    strip = hide.locator(".try-strip button")
+    strip.first.click()
+    assert says_where.inner_text().startswith("Layer 2, head 1: [CLS] (place 0)")
+    percents = [int(one.split()[0]) for one in strip.locator("small").all_inner_texts()]
+    assert 90 <= sum(percents) <= 110
+    strip.first.press("ArrowRight")
+    assert "Vera (place 1)" in says_where.inner_text()
+    assert page.evaluate("document.activeElement.textContent").startswith("Vera")
+    hide.locator("summary").first.click()
+
+
+@browser_only
+def test_the_page_does_not_freeze_while_mini_computes(page, hide):
+    page.evaluate("window.ticks = []; window.clock = setInterval(() => ticks.push(performance.now()), 20)")
+    hide.get_by_label("Model").select_option(try_it.MINI)
+    hide.get_by_label("Your text").fill("A dog is not a cat. " * 16)
+    words(hide).nth(100).click()
+    page.evaluate("window.ticks = []")
+    words(hide).nth(103).click()
+    page.locator("[data-try=hide] .try-result > table tbody tr").nth(1).wait_for()
+    ticks = page.evaluate("clearInterval(clock), ticks")
+    hide.get_by_label("Model").select_option(try_it.TINY)
+    assert len(ticks) >= 5  # a page that computes itself would have none
+
+
+@browser_only
+def test_a_question_is_answered_and_the_threshold_silences_it(ask):
+    answer = ask.locator(".try-answer")
+    assert answer.inner_text() == "Answer: Ida Brandt"
+    spans = ask.locator("table").first.locator("tbody tr")
+    known = try_it.answerer().answer(try_it.FERRY.question, try_it.FERRY.context)
+    assert spans.count() == 5 and "Ida Brandt" in spans.first.inner_text()
+    told = ask.locator(".try-legend").first.inner_text().replace("−", "-")
+    odds = float(re.search(r"null odds (-?[\d.]+)", told)[1])
+    assert abs(odds - (known.null_score - known.score)) < 0.7
+    slide(ask, odds - 1)
+    assert answer.inner_text() == "No answer. Forced to speak, it would say: Ida Brandt"
+    assert "".join(ask.locator(".try-best.try-silent").all_inner_texts()) == "IdaBrandt"
+    slide(ask, odds + 1)
+    assert answer.inner_text() == "Answer: Ida Brandt"
+    ask.get_by_role("button", name="chosen on other questions").click()
+    assert ask.get_by_label("Threshold").input_value() == "-5.1"
+
+
+@browser_only
+def test_a_question_of_the_readers_own(ask):
+    ask.get_by_label("Question").fill("What is red?")
+    ask.get_by_label("Text").fill("<b>The gate</b> is red. The wall is grey.")
+    ask.get_by_label("Question").press("Enter")
+    says(ask, "nswer")
+    ask.locator("details summary").click()
+    assert ask.locator("details td").all_inner_texts()[0] == "<" and ask.locator(".try-scores b").count() == 0
+    ask.locator("details summary").click()
+    wrong = [("", "A text.", "There is no question: type one."), ("Who?", " ", "There is no text"),
+             ("Who?", LONG, "shorten it")]
+    for question, text, sentence in wrong:
+        ask.get_by_label("Question").fill(question)
+        ask.get_by_label("Text").fill(text)
+        ask.get_by_role("button", name="Answer").click()
+        says(ask, sentence)
+        assert not ask.locator(".try-answer").is_visible()
+
+
+@browser_only
+def test_a_model_that_cannot_be_loaded_is_one_clear_sentence(browser):
+    page = visit(browser, "book/spanbert/boundary.html")
+    page.evaluate("""() => {
+      const set = Element.prototype.setAttribute;
+      window.broken = true;
+      Element.prototype.setAttribute = function (name, value) {
+        set.call(this, name, name === 'src' && window.broken ? value + '.missing' : value);
+      };
+    }""")
+    part = page.locator("[data-try=hide]")
+    words(part).first.click()
+    says(part, "The file model.js could not be loaded: build the book anew with “make book”.")
+    page.evaluate("window.broken = false")
+    words(part).first.click()
+    part.locator("tbody tr").nth(2).wait_for()  # another try works
+    assert hidden(part) == ["was", "founded", "in"]
+    page.context.close()
+
+
+@browser_only
+@pytest.mark.parametrize("name", ["workshop/try_it", "welcome", "spanbert/boundary", "tasks/question_answering"])
+def test_the_parts_fit_a_telephone(browser, name):
+    page = visit(browser, f"book/{name}.html")
+    page.set_viewport_size(NARROW)
+    assert page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
+    for button in page.locator(".try-words button").all():
+        assert button.bounding_box()["height"] >= 32 and button.bounding_box()["width"] >= 28
+    page.context.close()
