@@ -148,8 +148,9 @@ class MovingDiagram(Diagram):
         return self
 
     def svg(self, alone: bool = True) -> str:
-        """The SVG of the first frame."""
-        return super().svg(alone).removesuffix("</svg>") + "".join(self.parts) + "</svg>"
+        """The SVG of the first frame; a still one (alone) without the parts that are not seen in it."""
+        parts = [part for part in self.parts if not (alone and ' opacity="0"' in part)]
+        return super().svg(alone).removesuffix("</svg>") + "".join(parts) + "</svg>"
 
 
 def written(value: object) -> str:
