@@ -46,6 +46,15 @@ def test_a_plot_takes_the_colours_of_the_page(figure):
     assert "@media(prefers-color-scheme:dark){svg:root{color:" in drawing  # a file has no page to take its colour from
 
 
+def test_numbers_on_a_heat_map_stay_black():
+    figure, axis = plt.subplots()
+    axis.imshow([[0.0, 1.0]], cmap="Blues")
+    axis.text(0, 0, "0.00")
+    drawing = plots.svg_of(figure)
+    plt.close(figure)
+    assert re.search(f'fill: {plots.BLACK}[^>]*>0.00<', drawing) and drawing.count(plots.BLACK) == 1
+
+
 def test_nothing_in_it_meets_another_plot_of_the_page(figure):
     """A rule for all elements of the page would be one; a name is made from what it names."""
     drawing = plots.svg_of(figure)

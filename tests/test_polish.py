@@ -18,6 +18,8 @@ ICONS = f'x={{bars:[1,2,[],"f0","M1"],{LEFT},sun:[1,2,[],"f2",["M","N"]]}}'
 @pytest.mark.parametrize("before, after", [
     ("<th class=\"head\"><p></p></th>", "<td class=\"head\"></td>"),
     ("<th></th><th>a</th>", "<td></td><th>a</th>"),
+    ('<th style="x"></th>', '<td style="x"></td>'),
+    ('<div style="overflow-x:auto"><table>', '<div style="overflow-x:auto"><table tabindex="0">'),
     ('<a href="../_sources/book/a.ipynb" target="_blank"', '<a href="../_sources/book/a.ipynb" download'),
     ('<button class="search-button-field x" title="S" aria-label="Search">',
      '<button class="search-button-field x" title="S">'),

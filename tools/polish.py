@@ -16,7 +16,8 @@ MENDS = {
     r'(class="bd-sidebar-primary bd-sidebar")>': r'\1 role="region" aria-label="Contents of the book">',
     r"<details( open(?:=\"open\")?)?><summary>(<span class=\"toctree-toggle\")":
         r'<details\1><summary aria-label="Pages of this part">\2',
-    r"<th( class=\"head[^\"]*\")?>(?:<p></p>)?</th>": r"<td\1></td>",  # a corner of a table heads nothing
+    r"<th( [^>]*)?>(?:<p></p>)?</th>": r"<td\1></td>",  # a corner of a table heads nothing
+    r'(<div style="overflow-x:auto"><table)>': r'\1 tabindex="0">',  # a wide table of an output scrolls by keyboard
     # A notebook is downloaded; without the attribute a browser shows its text.
     r'(href="[^"]*_sources/[^"]*\.ipynb") target="_blank"': r"\1 download",
     # Advertisements of a place where this book is not.

@@ -32,7 +32,7 @@ def draw_curves(
         axis.annotate(f"{name} {value:.2f}", (0.995, value), bbox=ground, **place)
     axis.set_xlabel(across)
     axis.set_ylabel("loss (nats)")
-    axis.legend()
+    figure.legend(loc="outside upper left", ncols=min(2, len(curves)))  # above: it hides no landmark
     return figure
 
 
@@ -46,5 +46,5 @@ def draw_intervals(rows: Mapping[str, tuple[float, float]], across: str) -> Figu
     axis.axvline(0, color="0.5", linewidth=1)
     axis.set_yticks(range(len(rows)), list(reversed(rows)))
     axis.set_ylim(-0.6, len(rows) - 0.4)
-    axis.set_xlabel(across)
+    figure.supxlabel(across, fontsize="medium")  # in the middle of the figure: long names leave the axis little room
     return figure

@@ -27,6 +27,7 @@ WIDEST = 5.0  # inches
 LEAST_HEIGHT = 0.82  # of its own height, for a plot that is drawn narrower
 SHOWN = 1.5  # pixels of a unit, which is 1/72 inch, where there is room
 SERIES = ("#2a80bf", "#cc7a1e", "#2c9c4c", "#9467bd", "#d0503c", "#008c96")  # at least 3 to 1 on white and on black
+BLACK = "#000001"  # stays black on a dark page
 GROUND = "var(--pst-color-background,Canvas)"  # of the book's pages; elsewhere the browser's own
 # For a plot that is shown as a picture file; inside a page it meets nothing.
 ALONE = ("<style>svg:root{color:#1b2733;color-scheme:light}@media(prefers-color-scheme:dark)"
@@ -51,6 +52,10 @@ def svg_of(figure: Figure) -> str:
     width, height = figure.get_size_inches()
     if width > WIDEST:
         figure.set_size_inches(WIDEST, height * max(WIDEST / width, LEAST_HEIGHT))
+    for axis in figure.axes:
+        for text in axis.texts if axis.images else ():  # on a heat map, which is as light on a dark page
+            if text.get_color() == "black":
+                text.set_color(BLACK)
     file, nothing = io.StringIO(), dict.fromkeys(("Date", "Creator", "Format", "Type"))
     with matplotlib.rc_context(RC):
         figure.savefig(file, format="svg", transparent=True, metadata=nothing)
