@@ -1,6 +1,7 @@
 """Hostile SQuAD files: every question is read right, or the file is refused in one sentence. The oracle: `fuzz`."""
 
 import json
+import warnings
 
 from fuzz import REFUSED, Door, new_folder
 from fuzz_files import PACK, damaged, in_bytes, put, read_json, spoiled, texts
@@ -33,7 +34,7 @@ def check_questions(questions: list[Question]) -> None:
             assert answer.text and question.context[answer.start :].startswith(answer.text)
 
 
-@door.inputs(short=80, share=0.6)
+@door.inputs(short=80, share=0.4)
 @given(text=spoiled(WHOLE), packing=st.sampled_from(list(PACK)), data=st.data())
 def test_a_spoiled_file_is_read_or_refused(text, packing, data):
     whole = in_bytes(text)
@@ -44,6 +45,21 @@ def test_a_spoiled_file_is_read_or_refused(text, packing, data):
         check_questions(found)
     if text == json.dumps(WHOLE) and content == PACK[packing](whole):
         assert [question.id for question in found] == ["a", "b", "c"]
+
+
+cells = st.text(st.sampled_from('",;\t\r\n \\0Aa1é떡\u2028'), max_size=12)
+
+
+@door.inputs(short=60, share=0.2)
+@given(header=st.permutations(["question", "context", "answer", "answer_start", "id", "title"]), rows=st.lists(
+    st.lists(cells, min_size=2, max_size=7), max_size=3), separator=st.sampled_from(",;\t"), packing=st.sampled_from(
+    list(PACK)))  # fmt: skip
+def test_a_table_is_read_or_refused(header, rows, separator, packing):
+    lines = [separator.join(row) for row in [header, *rows]]
+    with new_folder() as folder, warnings.catch_warnings(action="ignore"):  # of an answer in several places
+        found = door.call(squad.read, put(folder, f"a.csv{packing}", PACK[packing]("\n".join(lines).encode())))
+    if found is not REFUSED:
+        check_questions(found)
 
 
 half = st.text(st.characters(codec=None), max_size=6)
