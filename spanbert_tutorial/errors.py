@@ -10,7 +10,7 @@ from numbers import Real
 from pathlib import Path
 
 LONGEST = 300  # characters of a message, unless it lists what we wrote ourselves, such as names of weights
-VALUE, SHOWN = 100, 60  # in a longer message a value of more characters than the first is cut to the second
+VALUE, SHOWN = 100, 60  # characters of a value; of a word, where a message is too long
 
 
 class InputError(ValueError):
@@ -81,9 +81,10 @@ def parse_json(text: str, **how: object) -> object:
 
 
 def shown(value: object) -> str:
-    """A value as a message shows it; by its kind where it is nested too deeply, or a number of too many digits."""
+    """A value as a message shows it, without its middle where it is long; by its kind where it is nested too deeply, or
+    a number of too many digits."""
     try:
-        return repr(value)
+        return without_middle(repr(value), VALUE)
     except (RecursionError, ValueError):
         return f"a value of the kind {type(value).__name__}"
 

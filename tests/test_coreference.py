@@ -22,7 +22,7 @@ from spanbert_tutorial.tasks import conll
 from spanbert_tutorial.tasks import coreference as coref
 from spanbert_tutorial.tasks import coreference_controls as controls
 from spanbert_tutorial.tasks.conll import Document
-from spanbert_tutorial.tasks.fine_tuning import FineTuning, share, targets
+from spanbert_tutorial.tasks.fine_tuning import FineTuning, targets, weighted_share
 from spanbert_tutorial.wordpiece import WordPiece
 
 TINY = data_path("checkpoints", "spanbert-tiny")
@@ -265,7 +265,7 @@ def test_shares_of_a_batch_add_up_to_its_loss(wordpiece, documents):
     data = coref.CoreferenceData(documents, wordpiece, FineTuning(batch_size=4, length=64))
     batch = data.batch(np.arange(4), np.random.default_rng(0))
     assert targets(batch) == 3 * int((batch["sentences"] != NO_TARGET).sum())
-    shares = [share(batch, number, 2) for number in range(2)]
+    shares = [weighted_share(batch, number, 2) for number in range(2)]
     whole = model(batch)["loss"]
     mean = sum(model(part)["loss"] * part["weight"] for part in shares) / 2
     assert float(mean) == pytest.approx(float(whole), rel=1e-4)

@@ -15,7 +15,15 @@ from spanbert_tutorial.bert import BertEncoder
 from spanbert_tutorial.config import EncoderConfig
 from spanbert_tutorial.corpora import EncodedCorpus
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.figures import boundary_figure, encoder_figures, flow_figures, legend, scales, span_scores
+from spanbert_tutorial.figures import (
+    boundary_figure,
+    encoder_figures,
+    flow_figures,
+    legend,
+    scales,
+    span_scores,
+    task_figures,
+)
 from spanbert_tutorial.figures.boundary_figure import WORDS, Reads, draw, figure_one, reads
 from spanbert_tutorial.figures.diagram import COLOURS, SIZE, Diagram, subscript, text_width
 from spanbert_tutorial.figures.encoder_figures import shape
@@ -68,6 +76,9 @@ DRAWINGS = {
     "start and end": lambda: span_scores.start_and_end(PIECES, STARTS, ENDS, **CONTEXT),
     "pairs": lambda: span_scores.pair_matrix(PIECES, STARTS, ENDS, **CONTEXT),
     "small": small_diagram,
+    "span ranking": lambda: task_figures.span_ranking(128, 20),
+    "marked names": lambda: task_figures.marked_names(128, 48),
+    "sentence heads": lambda: task_figures.sentence_heads(128),
     "legend": legend.language,
     "scales": lambda: scales.draw_scales(SCALES, "Two scales"),
     "figure 1": draw,

@@ -15,7 +15,7 @@ from safetensors.torch import load_file
 from spanbert_tutorial.bert import BertEncoder, EncoderConfig
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.tasks.classification import ClassificationData, ClassificationModel
-from spanbert_tutorial.tasks.fine_tuning import FineTuning, Weighted, share, targets
+from spanbert_tutorial.tasks.fine_tuning import FineTuning, Weighted, targets, weighted_share
 from spanbert_tutorial.tasks.question_answering import QuestionAnsweringData, QuestionAnsweringModel
 from spanbert_tutorial.tasks.squad import read
 from spanbert_tutorial.tasks.tagging import TaggingData, TaggingModel
@@ -58,7 +58,7 @@ def test_the_mean_of_the_shares_is_the_batch_in_losses_and_gradients(task, rows,
     model, data = example(task)
     model.eval()
     batch = data.batch(np.arange(rows), np.random.default_rng(0))
-    parts = [share(batch, process, processes) for process in range(processes)]
+    parts = [weighted_share(batch, process, processes) for process in range(processes)]
     assert sum(part["weight"] for part in parts).item() == pytest.approx(processes)
     weights = list(model.parameters())
     whole, shared = model(batch), [Weighted(model)(part) for part in parts]
@@ -73,9 +73,9 @@ def test_the_mean_of_the_shares_is_the_batch_in_losses_and_gradients(task, rows,
 def test_a_process_without_a_row_computes_one_that_counts_nothing():
     _, data = example("classification")
     batch = data.batch(np.arange(2), np.random.default_rng(0))
-    without = share(batch, 2, 3)
+    without = weighted_share(batch, 2, 3)
     assert without["weight"] == 0 and torch.equal(without["ids"], batch["ids"][:1])
-    assert targets(batch) == 2 and share(batch, 0, 3)["weight"] == 1.5
+    assert targets(batch) == 2 and weighted_share(batch, 0, 3)["weight"] == 1.5
 
 
 # --- the command --------------------------------------------------------------------------------------------------

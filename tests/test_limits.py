@@ -8,7 +8,7 @@ from test_main import run
 
 from spanbert_tutorial.__main__ import COMMANDS, parser
 from spanbert_tutorial.commands.limits import LIMITS, check
-from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.errors import InputError, shown
 
 
 def numeric_options():
@@ -104,3 +104,8 @@ def test_a_seed_is_checked_alike_in_every_command(capsys, monkeypatch, tmp_path,
 def test_wrong_options_are_one_sentence_too(capsys, given, told):
     code, out, err = run(capsys, *given)
     assert (code, out, err.count("\n")) == (2, "", 1) and told in err and err.startswith("error: "), err
+
+
+def test_a_long_value_of_many_words_is_shown_short():
+    value = {"a": {"": None, "b c": None}, "": {str(i): None for i in range(60)}}
+    assert len(shown(value)) == 100 and shown(value).startswith("{'a': {'': None, 'b c'") and shown([1]) == "[1]"

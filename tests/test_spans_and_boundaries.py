@@ -1,6 +1,7 @@
 """Names ranked, pairs told apart, and the experiment that uses both: on small hand-made blocks."""
 
 from collections import Counter
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
@@ -9,11 +10,14 @@ import torch
 
 from spanbert_tutorial.almanac import coreference
 from spanbert_tutorial.boundary import Boundary, Placebo
+from spanbert_tutorial.checkpoints import load_checkpoint
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.experiments import name_ranks, pair_probe
+from spanbert_tutorial.experiments import name_ranks, pair_probe, span_uses
 from spanbert_tutorial.experiments.name_ranks import ELSEWHERE, INFERRED, OTHERWISE, Gap, Known
 from spanbert_tutorial.experiments.names import Block, Name, named_blocks
 from spanbert_tutorial.masking import MaskedBlocks
+from spanbert_tutorial.tasks.fine_tuning import FineTuning
+from spanbert_tutorial.tasks.squad import Question
 from spanbert_tutorial.wordpiece import WordPiece
 
 BLOCK = Block(np.array([5, 6, 9, 7, 9, 5, 6, 9, 8]),
@@ -134,3 +138,23 @@ def test_named_blocks_keep_whom_they_name(wordpiece):
     document = next(iter(coreference.read("validation")))
     names = [name for block in named_blocks([document], wordpiece) for name in block.names]
     assert [name.entity for name in names] == [entity for *_, entity in document["entities"]]
+
+
+def test_the_first_questions_are_of_many_documents():
+    some = [Question(str(n), "who?", context) for n, context in enumerate(["a", "a", "a", "b", "b", "c"])]
+    assert [one.context for one in span_uses.spread(some)] == ["a", "b", "c", "a", "b", "a"]
+
+
+def test_uses_leave_the_encoder_as_it_is(monkeypatch):
+    model, wordpiece = load_checkpoint(data_path("checkpoints", "spanbert-tiny"))[:2]
+    before = {name: weight.clone() for name, weight in model.encoder.state_dict().items()}
+    parts, short = span_uses.uses(), FineTuning(epochs=1, batch_size=4, length=128, stride=64, answers_only=True)
+    assert [len(part) for part in parts.questions] == [4_799, 1_520] and len(parts.relations[0]) == 8_244
+    few = span_uses.Uses(*((train[:60], test[:40]) for train, test in parts))
+    monkeypatch.setattr(span_uses, "QUESTIONS", {20: short})
+    for name in ("TAGS", "COREFERENCE", "RELATIONS"):
+        monkeypatch.setattr(span_uses, name, replace(short, length=100))
+    found = span_uses.measured(model.encoder, wordpiece, few, seed=3)
+    assert list(found) == ["questions, 20", "tags", "coreference", "relations"]
+    assert set(found["questions, 20"]) == {"f1", "long"} and all(0 <= found[name] <= 100 for name in list(found)[1:])
+    assert all(torch.equal(weight, before[name]) for name, weight in model.encoder.state_dict().items())

@@ -17,7 +17,7 @@ from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.experiments import tagging_names
 from spanbert_tutorial.inputs import NO_TARGET
 from spanbert_tutorial.tasks import tagging
-from spanbert_tutorial.tasks.fine_tuning import share
+from spanbert_tutorial.tasks.fine_tuning import weighted_share
 from spanbert_tutorial.tasks.question_answering import FineTuning
 from spanbert_tutorial.wordpiece import WordPiece, split_words
 
@@ -215,7 +215,8 @@ def test_the_loss_is_the_mean_over_words(wordpiece):
 def test_batches_show_every_text_once_an_epoch(wordpiece, sentences):
     texts = [text for text, _ in sentences[:100]]
     data = tagging.TaggingData(texts, wordpiece, FineTuning(batch_size=8, length=40))
-    batches, words, wanted = Batches(data, np.random.default_rng(0), share), 0, sum(len(row) for row in data.rows)
+    batches, words = Batches(data, np.random.default_rng(0), weighted_share), 0
+    wanted = sum(len(row) for row in data.rows)
     for _ in range(len(batches.order)):
         words += int((next(batches)["tags"] != NO_TARGET).sum())
     assert words == wanted > 1_000

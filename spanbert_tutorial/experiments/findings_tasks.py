@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from spanbert_tutorial.experiments.findings import SINGLE, Comparison, Families, Line, Report, interval_line
 from spanbert_tutorial.experiments.frozen_states import resampled_interval
 from spanbert_tutorial.experiments.results import column
+from spanbert_tutorial.experiments.span_tasks import STARTS, by_start
 
 A_THIRD_TO_TEST = 0.5  # sentences to test on for each to learn from
 MAIN = {"coreference": "average", "gap": "gap_f1", "relations": "f1", "sst2": "sst2 accuracy", "cola": "cola matthews",
@@ -13,7 +14,6 @@ TRAINED_AS = {"gap": "coreference"}  # what is asked of a model that was trained
 TOLD = {"coreference": "LitBank, average F1", "gap": "GAP, F1", "relations": "SemEval-2010 task 8, macro F1",
         "sst2": "SST-2, accuracy", "cola": "CoLA, Matthews correlation × 100", "rte": "RTE, accuracy",
         "mrpc": "MRPC, F1", "stsb": "STS-B, Spearman correlation × 100"}  # fmt: skip
-STARTS = "new weights", "bert-mini", "spanbert-mini"
 
 
 def sentence_states(content: Mapping) -> list[Line]:
@@ -117,21 +117,20 @@ def squad_negatives(content: Mapping) -> list[Line]:
 
 
 def span_tasks(content: Mapping) -> Families:
-    """What pre-training brings, which twin, and the best guess without an encoder; a task counts when all starts have
-    the same seeds."""
-    figures = {asked: {start: column(content, "scores", MAIN[asked], task=task_of(asked), start=start)
-                       for start in STARTS} for asked in complete(content)}  # fmt: skip
-    gains = [Comparison(start, "new weights", TOLD[task], (found[start], found["new weights"]), expected=True)
-             for task, found in figures.items() for start in STARTS[1:]]
-    twins = [Comparison("spanbert-mini", "bert-mini", TOLD[task], (found["spanbert-mini"], found["bert-mini"]),
-                        expected=True if task == "coreference" else None) for task, found in figures.items()]
+    """What pre-training brings and which twin, one family for each figure, as in the chapters; then the best guess
+    without an encoder. A task counts when all starts have the same seeds."""
+    figures = {asked: by_start(content, task_of(asked), MAIN[asked]) for asked in complete(content)}
+    pairs = (("bert-mini", "new weights"), ("spanbert-mini", "new weights"), ("spanbert-mini", "bert-mini"))
+    gains = [[Comparison(one, other, TOLD[asked], (found[one], found[other]),
+                         expected=True if other == "new weights" or asked == "coreference" else None)
+              for one, other in pairs] for asked, found in figures.items()]  # fmt: skip
     beaten = []
     for task, found in figures.items():
         control, figure = best_control(content, task)
         for start in STARTS[1:]:
             fixed = [figure] * len(found[start])
             beaten.append(Comparison(start, f"the control “{control}”", TOLD[task], (found[start], fixed)))
-    return [one for one in (gains, twins, beaten) if one]
+    return [*gains, *([beaten] if beaten else [])]
 
 
 def task_of(asked: str) -> str:

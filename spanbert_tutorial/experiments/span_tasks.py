@@ -6,19 +6,20 @@ fine-tuning varies, not what another pre-training run would give. Parts, setting
 module `span_tasks_TASK`; the settings were chosen on validation parts.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from spanbert_tutorial.experiments import span_tasks_coreference as coreference
 from spanbert_tutorial.experiments import span_tasks_relations as relations
 from spanbert_tutorial.experiments import span_tasks_sentences as sentences
 from spanbert_tutorial.experiments.grid import fingerprint
-from spanbert_tutorial.experiments.results import rounded
+from spanbert_tutorial.experiments.results import Difference, column, family, rounded
 from spanbert_tutorial.experiments.squad_real import start
 
 ARM, SEEDS = ("task", "start"), 3
 TASKS = ("coreference", "relations", *sentences.PLANS)
-ARMS = tuple((task, name) for task in TASKS for name in ("new weights", "bert-mini", "spanbert-mini"))
+STARTS = "new weights", "bert-mini", "spanbert-mini"
+ARMS = tuple((task, name) for task in TASKS for name in STARTS)
 SETTINGS = {"coreference": coreference.SETTINGS, "relations": relations.FINE_TUNING, "sentences": sentences.PLANS}
 
 
@@ -46,3 +47,18 @@ def one(arm: tuple[str, str], seed: int, settings: Mapping, parts: Mapping) -> d
         return {"scores": rounded(sentences.one_task(encoder, wordpiece, task, some, seed))}
     measured = {"coreference": coreference.measured, "relations": relations.measured}[task]
     return {"scores": rounded(measured(encoder, wordpiece, some, seed))}
+
+
+# --- what the chapters draw from it -----------------------------------------------------------------------------
+
+
+def by_start(content: Mapping, task: str, measure: str) -> dict[str, list[float]]:
+    """Start → one score of each seed. content: of the file of results."""
+    return {start: column(content, "scores", measure, task=task, start=start) for start in STARTS}
+
+
+def gains(scores: Mapping[str, Sequence[float]]) -> dict[str, Difference]:
+    """The family of three differences between the starts, paired by fine-tuning seed."""
+    new, bert, spanbert = STARTS
+    pairs = ((bert, new), (spanbert, new), (spanbert, bert))
+    return family({f"{one} − {other}": (scores[one], scores[other]) for one, other in pairs})

@@ -22,7 +22,7 @@ from spanbert_tutorial.checkpoints import load_checkpoint, save_checkpoint
 from spanbert_tutorial.context_free import context_free
 from spanbert_tutorial.corpora import split_sentences
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.experiments import boundary_probe, name_ranks, pair_probe
+from spanbert_tutorial.experiments import boundary_probe, name_ranks, pair_probe, span_uses
 from spanbert_tutorial.experiments.boundary_probe import go_on
 from spanbert_tutorial.experiments.grid import as_json, text_facts
 from spanbert_tutorial.experiments.names import named_blocks
@@ -43,7 +43,7 @@ CLAIMS = {
     "use": "F1 after fine-tuning on 2,000 questions, an answer forced: span+sbo above token",
 }
 SETTINGS = {"pieces": PIECES, "start": START, "go_on": GO_ON, "rates": {}, "claims": CLAIMS, **CURVES,
-            "fit_documents": FIT_DOCUMENTS}  # fmt: skip
+            "fit_documents": FIT_DOCUMENTS, "uses": span_uses.SETTINGS}  # fmt: skip
 
 
 class Asked(NamedTuple):
@@ -54,6 +54,7 @@ class Asked(NamedTuple):
     gaps: list[name_ranks.Gap]
     pairs: tuple[pair_probe.Pairs, pair_probe.Pairs]
     kinds: tuple[boundary_probe.HiddenNames, boundary_probe.HiddenNames]
+    uses: span_uses.Uses
 
 
 def prepare(folder: Path, settings: Mapping, models: Path) -> tuple[dict, tuple]:
@@ -78,7 +79,7 @@ def questions(text: runs.EncodedText, room: int, fit: int) -> Asked:
     parts = islice(almanac.read("train"), fit), almanac.read("test")
     kinds = tuple(boundary_probe.hidden_names(named_blocks(some, wordpiece, room), wordpiece, labels, seed)
                   for seed, some in enumerate(parts, start=1))
-    return Asked(text, known, gaps, pairs, kinds)
+    return Asked(text, known, gaps, pairs, kinds, span_uses.uses())
 
 
 def beside(settings: Mapping, asked: Asked, models: Path) -> dict:
@@ -95,7 +96,9 @@ def beside(settings: Mapping, asked: Asked, models: Path) -> dict:
 def one(arm: str, seed: int, settings: Mapping, asked: Asked, models: Path) -> dict:
     """A model, trained or kept, and all figures of it."""
     model, losses = trained(arm, seed, settings, asked.text, models)
-    return rounded(measured(model, settings["start"], asked)) | {"curve": losses}
+    found = measured(model, settings["start"], asked) | {"uses": span_uses.measured(model.encoder, asked.text.wordpiece,
+                                                                                   asked.uses, seed)}
+    return rounded(found) | {"curve": losses}
 
 
 def trained(

@@ -104,14 +104,14 @@ def fit(
         set_dropout(model, settings.dropout)
         recipe = settings.recipe(int(sum(data.lengths())))
         learner = model if process.num_processes == 1 else Weighted(model)
-        history = train(learner, Batches(data, rng, share), recipe, snapshots=snapshots)
+        history = train(learner, Batches(data, rng, weighted_share), recipe, snapshots=snapshots)
     return model, history
 
 
 # --- several processes --------------------------------------------------------------------------------------
 
 
-def share(batch: dict[str, Tensor], process: int, processes: int) -> dict[str, Tensor]:
+def weighted_share(batch: dict[str, Tensor], process: int, processes: int) -> dict[str, Tensor]:
     """The rows process, process + processes, … of a batch, and `weight`: how many of its targets are among them,
     divided by how many a process has on average. A loss is a mean over targets; so weighted, the mean of the processes'
     losses is that of the whole batch. A process for which no row is left computes the first one with weight 0, because
