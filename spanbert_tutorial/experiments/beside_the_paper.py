@@ -21,7 +21,7 @@ from spanbert_tutorial.figures.table import Table
 from spanbert_tutorial.tasks.results import paper_table
 
 Wanted = Callable[[Comparison], bool]
-SENTENCES = tuple(told for task, told in TOLD.items() if task not in ("coreference", "relations"))
+SENTENCES = tuple(told for task, told in TOLD.items() if task not in ("coreference", "gap", "relations"))
 SHOWS = ("figure of each seed", "differences")
 
 
@@ -38,7 +38,7 @@ def with_sbo(one: Comparison) -> bool:
 # question → experiment → which of its comparisons ask it
 QUESTIONS: Mapping[str, Mapping[str, Wanted]] = {
     "answers (Table 1)": {"squad_real": about(""), "almanac_answers": about("")},
-    "coreference (Table 3)": {"span_tasks": about(TOLD["coreference"]), "almanac_coreference": about("")},
+    "coreference (Table 3)": {"span_tasks": about(TOLD["coreference"], TOLD["gap"]), "almanac_coreference": about("")},
     "relations (Table 4)": {"span_tasks": about(TOLD["relations"]), "relation_markers": about("")},
     "sentences (Table 5)": {"span_tasks": about(*SENTENCES)},
     "what is hidden (Table 6)": {"token_vs_span": lambda one: not with_sbo(one),

@@ -62,7 +62,9 @@ def spans_and_boundaries(content: Mapping) -> Families:
     outside = "a word and a name mean the same, AUC of a probe on the states outside"
     claims = [pair("span", "token", "hidden names that must be inferred, ranked first", "names", "inferred", "first",
                    expected=True),
-              pair("span+sbo", "placebo", outside, "pairs", "outside", expected=True)]
+              pair("span+sbo", "placebo", outside, "pairs", "outside", expected=True),
+              pair("span+sbo", "token", "2,000 questions on the almanac, F1, an answer forced", "uses",
+                   "questions, 2000", "f1", expected=True)]
     beside = [pair("span", "token", f"held-out loss, {told}", "losses", way, unit="nats", low=True)
               for way, told in HIDDEN.items()]
     beside += [pair("span", "token", "hidden names that stand elsewhere in the block, ranked first", "names",
@@ -70,7 +72,12 @@ def spans_and_boundaries(content: Mapping) -> Families:
                pair("span+sbo", "span", "hidden names that must be inferred, ranked first", "names", "inferred",
                     "first"),
                pair("span+sbo", "span", outside, "pairs", "outside"),
-               pair("span+sbo", "placebo", outside.replace("outside", "inside"), "pairs", "inside")]
+               pair("span+sbo", "placebo", outside.replace("outside", "inside"), "pairs", "inside"),
+               pair("span+sbo", "token", "300 questions on the almanac, F1, an answer forced", "uses",
+                    "questions, 300", "f1")]
+    tasks = {"tags": "tags of new names, F1", "coreference": "coreference on the almanac, average F1",
+             "relations": "relations of the almanac, F1"}
+    beside += [pair("span+sbo", "token", told, "uses", task) for task, told in tasks.items()]
     return [claims, beside]
 
 
