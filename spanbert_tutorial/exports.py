@@ -9,6 +9,7 @@ import base64
 import json
 import logging
 import warnings
+from importlib import import_module
 from pathlib import Path
 
 import torch
@@ -134,6 +135,7 @@ def write_onnx(source: str | Path, output: str | Path) -> list[str]:
     Raises InputError for a checkpoint of another kind, and where the packages that write the format are missing.
     """
     output = check_output(output)
+    check_packages()
     model, *_ = open_model(source)
     # Any values do. Each input is a tensor of its own: torch takes the same tensor twice for one input.
     inputs = {name: (torch.ones(2, 7, dtype=torch.long), "B n") for name in ("ids", "segments", "attention_mask")}
@@ -154,6 +156,14 @@ def write_onnx(source: str | Path, output: str | Path) -> list[str]:
             f"outputs (float32): {described(outputs)}"]
 
 
+def check_packages() -> None:
+    """Raises InputError unless the packages that torch writes ONNX files with are there."""
+    try:
+        import_module("onnxscript")  # which imports onnx
+    except ImportError as error:
+        raise InputError(f"the package {error.name} is missing: pip install onnx onnxscript.") from None
+
+
 def described(tensors: dict[str, str]) -> str:
     """Names with their shapes."""
     return ", ".join(f"{name} [{','.join(shape.split())}]" for name, shape in tensors.items())
@@ -161,11 +171,6 @@ def described(tensors: dict[str, str]) -> str:
 
 def exported(graph: nn.Module, inputs: dict[str, tuple[Tensor, str]], outputs: dict[str, str]):
     """torch's `ONNXProgram` of a module. Sides named by a letter may have any length."""
-    try:
-        import onnx  # noqa: F401
-        import onnxscript  # noqa: F401
-    except ImportError as error:
-        raise InputError(f"the package {error.name} is missing: pip install onnx onnxscript.") from None
     sides = [{i: side for i, side in enumerate(shape.split()) if side.isalpha()} for _, shape in inputs.values()]
     shapes = (*sides[:3], tuple(sides[3:])) if len(sides) > 3 else tuple(sides)
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # else it names other packages that are not installed

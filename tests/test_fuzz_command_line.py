@@ -97,14 +97,16 @@ def test_pretrain_is_right_or_refuses(words):
 @door.inputs(short=60, share=0.4)
 @given(st.data(), st.sampled_from([
     ["finetune", "squad"], ["evaluate", "squad"], ["answer"], ["make-questions"], ["experiment", "live_run"],
-    ["experiment", "tagging_names"], ["experiment"], ["almanac"]]))  # fmt: skip
+    ["experiment", "tagging_names"], ["experiment"], ["almanac"],
+    ["export", "web", TINY], ["export", "onnx", TINY]]))  # fmt: skip
 def test_the_other_commands_refuse_what_is_wrong(data, command):
     """None of these gets as far as work: something that it needs is missing or wild."""
     needed = {"finetune": {"--data": READER, "--init-from": TINY, "--output": "made"},
               "evaluate": {"--data": READER, "--model": TINY, "--output": "made"},
               "answer": {"--question": "Who?", "--context-file": "text.txt", "--model": TINY},
               "make-questions": {"--corpus": "text.txt", "--output": "made.json"},
-              "experiment": {"--output": "text.txt"}, "almanac": {"--output": "text.txt"}}[command[0]]
+              "experiment": {"--output": "text.txt"}, "almanac": {"--output": "text.txt"},
+              "export": {"--output": "made"}}[command[0]]
     words = data.draw(changed(needed, [*WILD, *NAMES]))
     if command[0] == "finetune":
         words = [word for word in words if word != "--resume"] + ["--resume"]  # without a stopped run

@@ -1,32 +1,37 @@
 """The model in the page (`book_assets/model.js`) against the package, number for number, in a real browser."""
 
-import base64
 import json
 import random
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from benchmarks.model_in_the_page import page_with
-from spanbert_tutorial.boundary import boundary_targets
+from benchmarks.model_in_the_page import CHOSEN, farthest, masked, page_with, same_first_guess, told
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.exports import open_model, web_script
-from spanbert_tutorial.inputs import frame
+from spanbert_tutorial.exports import open_model, to_bytes, web_script
 from spanbert_tutorial.pretraining import fill_masks
 from spanbert_tutorial.tasks import squad
-from spanbert_tutorial.tasks.question_answering import QuestionAnswerer
+from spanbert_tutorial.tasks.question_answering import QuestionAnswerer, QuestionAnsweringModel
+from spanbert_tutorial.wordpiece import WordPiece
 
 pytestmark = pytest.mark.browser
 
-FILLING, ANSWERING = "spanbert-tiny", "spanbert-mini-squad2"
+TINY, MINI, ANSWERING = "spanbert-tiny", "spanbert-mini", "spanbert-mini-squad2"
 CLOSE = 1e-4
-ODD = ["", " ", "\t\n", "café naïve Åse Łódź", "e\u0301a\u0308 cafe\u0301", "😀 the 👩‍👩‍👧‍👦 boat 🇰🇷", "中国 the 日本語 かな カナ", "한국어 the 봄바람은",
-       "a\u0000b \u200bc\u00add\ufeff", "x[MASK]y [CLS] [ MASK] [mask] [MASK", "don't – “so” … £5.00 (a+b)^2 = c~d", "a" * 100,
-       "b" * 101, "ab" * 300 + " the", "\u2028the\u3000the\u0085the\u00a0the\x0bthe", "\ufffd the \ue000", "ﬁ ① ² Ⅷ", "𝔘𝔫𝔦 𐍈", "the\r\nthe", "_the_ the_boat",
-       "\u166dthe\u2e43the\U000111c9", "İstanbul ß ẞ ς", "עברית, العربية؛ हिन्दी। ไทย"]  # fmt: skip
+ODD = [
+    "", " ", "\t\n", "café naïve Åse Łódź", "e\u0301a\u0308 cafe\u0301",
+    "😀 the 👩‍👩‍👧‍👦 boat 🇰🇷", "中国 the 日本語 かな カナ",
+    "한국어 the 봄바람은", "a\u0000b \u200bc\u00add\ufeff", "x[MASK]y [CLS] [ MASK] [mask] [MASK", "\ufffd the \ue000",
+    "don't – “so” … £5.00 (a+b)^2 = c~d", "a" * 100, "b" * 101, "ab" * 300 + " the", "\u166dthe\u2e43the\U000111c9",
+    "\u2028the\u3000the\u0085the\u00a0the\x0bthe", "ﬁ ① ² Ⅷ", "𝔘𝔫𝔦 𐍈", "the\r\nthe", "_the_ the_boat",
+    "İstanbul ß ẞ ς", "עברית, العربية؛ हिन्दी। ไทย", "the " * 60,
+]  # fmt: skip
+EVERYWHERE = [(0, 0x7F), (0x80, 0x2FF), (0x300, 0x36F), (0x2000, 0x206F), (0x2E00, 0x2E7F), (0x3000, 0x30FF),
+              (0x4E00, 0x4FFF), (0xAC00, 0xAFFF), (0xE000, 0xFFFF), (0x10000, 0x1F9FF), (0x20000, 0x2FA1F),
+              (0, 0x10FFFF)]  # fmt: skip
 
 
 def articles() -> list[str]:
@@ -34,46 +39,71 @@ def articles() -> list[str]:
 
 
 def korean() -> list[str]:
-    return [json.loads(line)["text"] for line in data_path("korean", "documents.jsonl").read_text("utf-8").splitlines()]
+    lines = data_path("korean", "documents.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line)["text"] for line in lines]
 
 
-def wild(count: int) -> list[str]:
+def random_texts(count: int) -> list[str]:
     """Random characters from everywhere, among words."""
     draw = random.Random(0)
-    everywhere = [(0, 0x7F), (0x80, 0x2FF), (0x300, 0x36F), (0x2000, 0x206F), (0x2E00, 0x2E7F), (0x3000, 0x30FF),
-                  (0x4E00, 0x4FFF), (0xAC00, 0xAFFF), (0xE000, 0xFFFF), (0x10000, 0x1F9FF), (0x20000, 0x2FA1F), (0, 0x10FFFF)]
 
     def character() -> str:
-        code = draw.randint(*draw.choice(everywhere))
-        return chr(code) if not 0xD800 <= code < 0xE000 else " "
+        code = draw.randint(*draw.choice(EVERYWHERE))
+        return " " if 0xD800 <= code < 0xE000 else chr(code)
 
     def word() -> str:
-        return draw.choice(["the", "River", "Tessel", "boats", " ", "", "".join(character() for _ in range(draw.randint(1, 4)))])
+        odd = "".join(character() for _ in range(draw.randint(1, 4)))
+        return draw.choice(["the", "River", "Tessel", "boats", " ", "", odd]) + draw.choice(["", " "])
 
-    return ["".join(word() + draw.choice(["", " "]) for _ in range(draw.randint(3, 30))) for _ in range(count)]
+    return ["".join(word() for _ in range(draw.randint(3, 30))) for _ in range(count)]
 
 
-def short_texts(count: int) -> list[str]:
+def sentences() -> list[str]:
+    return [sentence for text in articles() for sentence in re.split(r"(?<=\.) ", text)]
+
+
+def short_texts(wordpiece: WordPiece, count: int, longest: int) -> list[str]:
     """Texts of all kinds that have at least three pieces and are short enough for a quick test."""
-    sentences = [sentence for text in articles() for sentence in re.split(r"(?<=\.) ", text)]
-    some = [*ODD, *wild(80), *(text[:40] for text in korean()[:20]), *sentences]
-    wordpiece = open_model(data_path("checkpoints", FILLING))[1]
-    fitting = [text for text in some if 3 <= len(wordpiece.encode(text)) <= 60 and "[MASK]" not in text]
-    return fitting[:count]
+    some = [*ODD, *random_texts(80), *(text[:12] for text in korean()[:20]), *sentences()]
+    return [text for text in some if 3 <= len(wordpiece.encode(text)) <= longest][:count]
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory):
-    """A page with a model for each head, in float32, and the tiny one in 8 bits."""
-    made = {name: web_script(data_path("checkpoints", name), name, exact=True) for name in (FILLING, ANSWERING)}
-    made["8 bits"] = web_script(data_path("checkpoints", FILLING), "8 bits")
-    with page_with(tmp_path_factory.mktemp("page"), [*made.values()]) as opened:
+def tiny_answerer(tmp_path_factory) -> Path:
+    """A model that answers, the encoder of the tiny one under a head of random numbers: equality needs no sense."""
+    model, wordpiece, _ = open_model(data_path("checkpoints", TINY))
+    torch.manual_seed(0)
+    answering = QuestionAnsweringModel(model.encoder)
+    torch.nn.init.normal_(answering.boundaries.weight, std=0.5)
+    folder = tmp_path_factory.mktemp("models") / "tiny-answerer"
+    QuestionAnswerer(answering, wordpiece, length=256).save(folder, {})
+    return folder
+
+
+@pytest.fixture(scope="module")
+def page(tiny_answerer):
+    """A page with small models in float32, and three in 8 bits."""
+    folders = (data_path("checkpoints", TINY), tiny_answerer)
+    scripts = [web_script(folder, folder.name, exact=True) for folder in folders]
+    scripts += [web_script(data_path("checkpoints", name), in_8_bits(name)) for name in (TINY, MINI, ANSWERING)]
+    with page_with(scripts) as opened:
         yield opened
         assert opened.errors == []
 
 
-def floats(text: str, width: int) -> np.ndarray:
-    return np.frombuffer(base64.b64decode(text), dtype="<f4").reshape(-1, width)
+def in_8_bits(name: str) -> str:
+    return f"{name} in 8 bits"
+
+
+@torch.no_grad()
+def round_weights(model: torch.nn.Module) -> None:
+    """Each row of each matrix to its 254 steps, as the page has it."""
+    for weight in model.parameters():
+        if weight.dim() == 2:
+            whole, scale = to_bytes(weight)
+            assert whole.abs().max() == 127
+            assert ((whole * scale[:, None] - weight).abs() <= 0.501 * scale[:, None]).all()
+            weight.copy_(whole * scale[:, None])
 
 
 def in_units(text: str, places: np.ndarray) -> list:
@@ -82,171 +112,135 @@ def in_units(text: str, places: np.ndarray) -> list:
     return before[places].tolist()
 
 
+# --- WordPiece ------------------------------------------------------------------------------------------------------
+
+
 def test_wordpiece_is_the_same(page):
-    """Pieces, ids, words and offsets: the reader's articles, Korean texts, odd ones and random Unicode."""
+    """Pieces, ids, words and places: the reader's articles, Korean texts, odd ones and random Unicode."""
     wordpiece = open_model(data_path("checkpoints", ANSWERING))[1]
-    texts = [*articles(), *korean(), *ODD, *wild(1_000)]
-    found = page.evaluate("([name, texts]) => texts.map((text) => models[name].tokenize(text))", [ANSWERING, texts])
+    texts = [*articles(), *korean(), *ODD, *random_texts(1_000)]
+    call = "(name, texts) => texts.map((text) => models[name].tokenize(text))"
+    found = told(page, call, in_8_bits(ANSWERING), texts)
     assert len(texts) > 1_200
     for text, pieces in zip(texts, found, strict=True):
         ids, offsets = wordpiece.encode_with_offsets(text)
-        encoding = wordpiece.library.encode(text, add_special_tokens=False)
         assert [one["id"] for one in pieces] == ids.tolist(), repr(text)
         assert [one["piece"] for one in pieces] == wordpiece.tokens(ids), repr(text)
         assert [[one["start"], one["end"]] for one in pieces] == in_units(text, offsets), repr(text)
-        words = [one["word"] for one in pieces]
-        begins = [a != b for a, b in zip(words, words[1:], strict=False)]
-        assert words[:1] in ([], [0]) and words == np.cumsum([0, *begins]).tolist()[: len(words)]
-        assert begins == [not piece.startswith("##") for piece in encoding.tokens[1:]], repr(text)
+        assert [one["word"] for one in pieces] == (np.cumsum(wordpiece.starts[ids]) - 1).tolist(), repr(text)
 
 
-FILL = """
-([name, texts, spans]) => texts.map((text, i) => {
-  const model = models[name], {cls_id, sep_id, mask_id} = model.wordpiece, H = model.encoder.config.hidden_size;
-  const pieces = model.tokenize(text), [first, last] = spans[i];
-  const ids = [cls_id, ...pieces.map((one, i) => i < first || i > last ? one.id : mask_id), sep_id];
-  const {hidden, attention} = model.encoder.forward(ids, ids.map(() => 0));
-  const rows = (from, to) => hidden.slice((from + 1) * H, (to + 2) * H);
-  const inner = first > 0 && last < pieces.length - 1;
-  return {
-    hidden: base64(hidden), attention: base64(attention),
-    mlm: base64(model.masked_language_model.forward(rows(first, last))),
-    sbo: inner ? base64(model.boundary.forward(rows(first - 1, first - 1), rows(last + 1, last + 1),
-                                               Math.min(last - first + 1, 15))) : null,
-    told: model.fill(text, [spans[i]]),
-  };
-})"""
+def test_every_mark_and_space_of_unicode_is_taken_as_by_the_library(page):
+    """What is no letter, digit or symbol to the browser, and whatever the old Unicode of the library takes for such."""
+    kinds = told(page, """() => Array.from({length: 0x110000}, (_, code) => code).filter(
+      (code) => !/[\\p{L}\\p{N}\\p{S}\\p{Cn}\\p{Co}\\p{Cs}]/u.test(String.fromCodePoint(code)))""")
+    assert len(kinds) > 2_000
+    text = " ".join(f"a{chr(code)}b" for code in kinds)
+    wordpiece = open_model(data_path("checkpoints", TINY))[1]
+    ids, offsets = wordpiece.encode_with_offsets(text)
+    pieces = told(page, "(name, text) => models[name].tokenize(text)", TINY, text)
+    assert [one["id"] for one in pieces] == ids.tolist()
+    assert [[one["start"], one["end"]] for one in pieces] == in_units(text, offsets)
 
 
-@torch.no_grad()
-def test_states_logits_and_attention_are_pytorchs(page):
-    """Float weights, 200 texts with all kinds of characters, one span hidden in each; both heads."""
-    model, wordpiece, _ = open_model(data_path("checkpoints", FILLING))
-    texts, draw = short_texts(200), random.Random(1)
-    spans = []
-    for text in texts:
-        first = draw.randrange(len(wordpiece.encode(text)))
-        spans.append((first, min(first + draw.choice([0, 1, 2, 20]), len(wordpiece.encode(text)) - 1)))
-    found = page.evaluate(FILL, [FILLING, texts, spans])
-    farthest = {"hidden": 0.0, "attention": 0.0, "mlm": 0.0, "sbo": 0.0}
-
-    def compare(what: str, ours: torch.Tensor, theirs: str) -> None:
-        ours = ours.reshape(-1, ours.shape[-1]).numpy()
-        farthest[what] = max(farthest[what], float(np.abs(floats(theirs, ours.shape[-1]) - ours).max()))
-
-    boundaries = 0
-    for text, (first, last), one in zip(texts, spans, found, strict=True):
-        ids = wordpiece.encode(text)
-        selected = np.zeros(len(ids), dtype=bool)
-        selected[first : last + 1] = True
-        framed, _ = frame(np.where(selected, wordpiece.mask_id, ids), cls_id=wordpiece.cls_id, sep_id=wordpiece.sep_id)
-        framed = torch.from_numpy(framed)[None]
-        hidden = model.encoder(framed)
-        compare("hidden", hidden, one["hidden"])
-        compare("attention", torch.stack(model.encoder.attention_maps(framed)), one["attention"])
-        compare("mlm", model.masked_language_model(hidden[0, first + 1 : last + 2]), one["mlm"])
-        rows = boundary_targets(selected[None], ids[None], [len(ids)])
-        assert (one["sbo"] is not None) == bool(rows.count())
-        if rows.count():
-            compare("sbo", model.boundary(hidden, rows), one["sbo"])
-        boundaries += rows.count() > 0
-        masked = model, wordpiece, ids, selected
-        check_told(one["told"], masked, hidden)
-    assert len(texts) == 200 and boundaries > 100
-    assert max(farthest.values()) <= CLOSE, farthest
+# --- the model, number for number -----------------------------------------------------------------------------------
 
 
-def check_told(told: dict, masked: tuple, hidden: torch.Tensor) -> None:
-    """What `fill` tells, against the guesses of the package's heads."""
-    model, wordpiece, ids, selected = masked
-    assert [one["hidden"] for one in told["pieces"]] == selected.tolist()
-    assert [one["index"] for one in told["places"]] == np.flatnonzero(selected).tolist()
-    assert (told["layers"], told["heads"], told["n"]) == (2, 2, len(ids) + 2)
-    boundary = model.tasks[0].guesses(model.boundary, hidden, selected, ids)
-    first, last = np.flatnonzero(selected)[[0, -1]].tolist()
-    inner = first > 0 and last < len(ids) - 1
-    for one in told["places"]:
-        place = one["index"]
-        assert one["boundary"] == ([first - 1, last + 1] if inner else None)
-        assert (one["sbo"] is not None) == (place in boundary)
-        logits = {"mlm": model.masked_language_model(hidden[0, place + 1]), "sbo": boundary.get(place)}
-        for head in ("mlm", "sbo"):
-            if one[head] is not None:
-                shares = logits[head].softmax(-1)
-                assert np.allclose([guess["probability"] for guess in one[head]], shares.topk(5).values, atol=CLOSE)
-                for guess in one[head]:  # two that are equally likely may change places
-                    assert abs(shares[wordpiece.pieces.index(guess["piece"])] - guess["probability"]) < CLOSE
+def test_states_attention_and_logits_are_pytorchs(page):
+    """Float weights, 200 texts with all kinds of characters, spans hidden in each; both heads."""
+    model, wordpiece, _ = open_model(data_path("checkpoints", TINY))
+    texts, draw = [], random.Random(1)
+    for text in short_texts(wordpiece, 200, longest=64):
+        selected = np.zeros(len(wordpiece.encode(text)), dtype=bool)
+        first = draw.randrange(len(selected))
+        selected[first : first + draw.choice([1, 2, 3, 20])] = True
+        selected[draw.randrange(len(selected))] = True
+        texts.append((text, selected))
+    most = farthest(page, TINY, model, wordpiece, texts)
+    assert len(texts) == 200 and most.keys() == {"hidden", "attention", "mlm", "sbo"}
+    assert max(most.values()) <= CLOSE, most
 
 
-def test_several_spans_are_filled_as_the_package_fills_masks(page):
-    model, wordpiece, _ = open_model(data_path("checkpoints", FILLING))
-    text = "The River Tessel flows through the town of Brackwater and the club plays there."
-    ids = wordpiece.encode(text)
-    spans = [[1, 2], [6, 6], [3, 3], [9, 10]]  # the first and the third touch: they are one
-    told = page.evaluate("([name, text, spans]) => models[name].fill(text, spans, {best: 3})", [FILLING, text, spans])
-    places = [1, 2, 3, 6, 9, 10]
-    pieces = [piece if i not in places else "[MASK]" for i, piece in enumerate(wordpiece.tokens(ids))]
-    masked = wordpiece.decode([wordpiece.pieces.index(piece) for piece in pieces])
-    filled = fill_masks(model, wordpiece, masked)
-    assert [one["index"] for one in told["places"]] == places
-    guesses = [{head: of[i] for head, of in span.guesses.items()}
-               for span in filled for i in range(span.last - span.first + 1)]
-    for one, wanted in zip(told["places"], guesses, strict=True):
-        for head in ("mlm", "sbo"):
-            assert [guess["piece"] for guess in one[head]] == [piece for piece, _ in wanted[head]]
-    assert told["places"][0]["boundary"] == told["places"][2]["boundary"] == [0, 4]
-    typed = page.evaluate("([name, text]) => models[name].fill(text, [])", [FILLING, masked])  # [MASK] as text
-    assert [one["index"] for one in typed["places"]] == places
+@pytest.mark.parametrize("name", [TINY, MINI])
+def test_8_bit_weights_are_the_rounded_ones(page, name):
+    model, wordpiece, _ = open_model(data_path("checkpoints", name))
+    round_weights(model)
+    texts = masked(wordpiece, short_texts(wordpiece, 20, longest=32))
+    most = farthest(page, in_8_bits(name), model, wordpiece, texts)
+    assert max(most.values()) <= CLOSE, most
 
 
-ANSWER = """
-([name, pairs]) => pairs.map(([question, context]) => {
-  const told = models[name].answer(question, context);
-  return {...told, start: base64(Float32Array.from(told.start)), end: base64(Float32Array.from(told.end))};
-})"""
+def test_fill_tells_what_the_package_fills_in(page):
+    """Several spans, two of them touching; and the same with [MASK] typed as text."""
+    model, wordpiece, _ = open_model(data_path("checkpoints", TINY))
+    text = "In the summer, the old mill by the river was sold to the baker of the town."
+    words = text.replace(",", " ,").replace(".", " .").split()
+    assert wordpiece.tokens(wordpiece.encode(text)) == words
+    spans, places = [[2, 2], [3, 4], [9, 9], [15, 15]], [2, 3, 4, 9, 15]
+    typed = " ".join("[MASK]" if i in places else word for i, word in enumerate(words))
+    guesses = [{head: of[i] for head, of in span.guesses.items() if of}
+               for span in fill_masks(model, wordpiece, typed) for i in range(span.last - span.first + 1)]
+    call = "(name, text, spans) => models[name].fill(text, spans, {best: 3})"
+    for given in ((text, spans), (typed, [])):
+        found = told(page, call, TINY, *given)
+        assert [one["index"] for one in found["places"]] == places
+        assert [i for i, one in enumerate(found["pieces"]) if one["hidden"]] == places
+        assert (found["layers"], found["heads"], found["n"]) == (2, 2, len(words) + 2)
+        assert [one["boundary"] for one in found["places"]] == [[1, 5], [1, 5], [1, 5], [8, 10], [14, 16]]
+        for one, wanted in zip(found["places"], guesses, strict=True):
+            for head in ("mlm", "sbo"):
+                assert [guess["piece"] for guess in one[head]] == [piece for piece, _ in wanted[head]]
+                shares = [guess["probability"] for guess in one[head]]
+                assert np.allclose(shares, [share for _, share in wanted[head]], atol=CLOSE)
 
 
-def test_answers_and_their_scores_are_pytorchs(page):
-    """Float weights: the scores at each piece, the best spans, the null score, on 200 texts with all characters."""
-    answerer = QuestionAnswerer.from_pretrained(data_path("checkpoints", ANSWERING))
-    wordpiece = answerer.wordpiece
-    texts = [text for text in short_texts(400) if len(wordpiece.encode(text)) <= 64][:195]
+def test_a_span_at_an_end_has_no_boundary_and_a_long_one_15_targets(page):
+    call = "(name, text, spans) => models[name].fill(text, spans).places.map((one) => [one.sbo !== null, one.boundary])"
+    assert told(page, call, TINY, "the old mill", [[0, 0], [2, 2]]) == [[False, None], [False, None]]
+    assert told(page, call, TINY, "the " * 20, [[1, 17]]) == [[i < 15, [0, 18]] for i in range(17)]
+
+
+def test_answers_are_pytorchs(page, tiny_answerer):
+    """Float weights, 200 contexts with all kinds of characters."""
+    answerer = QuestionAnswerer.from_pretrained(tiny_answerer)
     questions = squad.read(data_path("reader", "reader.json"))
-    pairs = [(question.question, text) for question, text in zip(questions, texts, strict=False)]
-    pairs += [(question.question, question.context) for question in questions[::60]]
-    pairs = [(question, context) for question, context in pairs if len(wordpiece.encode(context))]
-    found = page.evaluate(ANSWER, [ANSWERING, pairs])
+    texts = short_texts(answerer.wordpiece, 200, longest=150)
+    pairs = [(one.question, text) for one, text in zip(questions, texts, strict=False)]
     assert len(pairs) == 200
-    candidates = answerer.candidates(pairs)
-    farthest = 0.0
-    for told, (_, context, encoded, spans, null) in zip(found, candidates, strict=True):
-        assert len(told["pieces"]) == len(encoded.context)
-        best = spans[0]
-        start, end = floats(told["start"], 1)[:, 0], floats(told["end"], 1)[:, 0]
-        for span in spans:
-            farthest = max(farthest, abs(start[span.first] + end[span.last] - span.score))
-        for mine, span in zip(told["spans"], spans, strict=False):
-            farthest = max(farthest, abs(mine["score"] - span.score))
-        assert len(told["spans"]) == min(5, len(spans))
-        farthest = max(farthest, abs(told["nullScore"] - null), abs(told["nullOdds"] - (null - best.score)))
-        if len(spans) == 1 or best.score - spans[1].score > 2 * CLOSE:
-            first = told["spans"][0]
-            begin, close = int(encoded.offsets[best.first, 0]), int(encoded.offsets[best.last, 1])
-            assert (first["first"], first["last"], first["text"]) == (best.first, best.last, context[begin:close])
-            assert [first["start"], first["end"]] == in_units(context, np.array([begin, close]))
-    assert farthest <= CLOSE
+    check_answers(page, tiny_answerer.name, answerer, pairs)
 
 
-def refused(page, call: str) -> str:
-    """The sentence by which a call is refused."""
-    return page.evaluate(f"""() => {{
-      try {{ {call}; }} catch (error) {{ return error instanceof SpanBERT.InputError ? error.message : `BUG ${{error}}`; }}
-      return "not refused";
-    }}""")
+def test_answers_of_a_trained_model_are_those_of_the_rounded_one(page):
+    answerer = QuestionAnswerer.from_pretrained(data_path("checkpoints", ANSWERING))
+    round_weights(answerer.model)
+    questions = squad.read(data_path("reader", "reader.json"))[::60]
+    pairs = [(one.question, one.context) for one in questions]
+    check_answers(page, in_8_bits(ANSWERING), answerer, [*pairs, ("why " * 70, "a long question keeps 64 pieces")])
+
+
+def check_answers(page, name: str, answerer: QuestionAnswerer, pairs: list[tuple[str, str]]) -> None:
+    """The scores at each piece, the best spans, the null score."""
+    found = [told(page, "(name, pair) => models[name].answer(...pair)", name, pair) for pair in pairs]
+    for one, (_, context, encoded, spans, null) in zip(found, answerer.candidates(pairs), strict=True):
+        assert len(one["pieces"]) == len(one["start"]) == len(one["end"]) == len(encoded.context)
+        scores = [one["start"][span.first] + one["end"][span.last] for span in spans]
+        assert np.allclose(scores, [span.score for span in spans], rtol=0, atol=CLOSE)
+        best = spans[: len(one["spans"])]
+        assert len(best) == min(5, len(spans))
+        assert np.allclose([span["score"] for span in one["spans"]], [span.score for span in best], rtol=0, atol=CLOSE)
+        assert abs(one["nullScore"] - null) <= CLOSE
+        assert one["nullOdds"] == pytest.approx(one["nullScore"] - one["spans"][0]["score"])
+        if len(spans) > 1 and best[0].score - best[1].score > 2 * CLOSE:  # else the two may change places
+            first, begin, end = one["spans"][0], encoded.offsets[best[0].first, 0], encoded.offsets[best[0].last, 1]
+            assert (first["first"], first["last"], first["text"]) == (best[0].first, best[0].last, context[begin:end])
+            assert [first["start"], first["end"]] == in_units(context, np.array([begin, end]))
+
+
+# --- limits, threads, speed -----------------------------------------------------------------------------------------
 
 
 def test_what_cannot_be_done_is_refused_in_one_sentence(page):
-    fill, answer = f'models["{FILLING}"].fill', f'models["{ANSWERING}"].answer'
+    fill, answer = f'models["{TINY}"].fill', f'models["{in_8_bits(ANSWERING)}"].answer'
     cases = {
         f'{fill}("", [])': "The text is empty: write at least one word.",
         f'{fill}(" \\u200b", [])': "The text is empty: write at least one word.",
@@ -257,12 +251,56 @@ def test_what_cannot_be_done_is_refused_in_one_sentence(page):
         f'{fill}("the \\ud83d river", [[0, 0]])': "The text holds half a character: mend its encoding.",
         f'{answer}("", "a text")': "The question is empty: write at least one word.",
         f'{answer}("Who?", "")': "The text is empty: write at least one word.",
-        f'{answer}("Who?", "the ".repeat(252))':
-            "The text has 252 pieces, and this model reads at most 251: shorten it.",
+        f'{answer}("Who?", "the ".repeat(251))':
+            "The text has 251 pieces, and this model reads at most 250: shorten it.",
     }  # fmt: skip
-    assert {call: refused(page, call) for call in cases} == cases
+    refusal = """(call) => {
+      try { return eval(call) && "not refused"; }
+      catch (error) { return error instanceof SpanBERT.InputError ? error.message : `${error}`; }
+    }"""
+    assert {call: told(page, refusal, call) for call in cases} == cases
 
 
-def test_the_package_refuses_half_a_character_too():
-    with pytest.raises(InputError, match="half a character"):
-        open_model(data_path("checkpoints", FILLING))[1].encode("the \ud83d river")
+def test_a_thread_of_its_own_gives_the_same_and_lets_the_page_go_on(page):
+    made = page.evaluate("""async ([name, text, spans]) => {
+      let ticks = 0;
+      const clock = setInterval(() => ticks++, 1), model = SpanBERT.worker(SPANBERT_WEIGHTS[name]);
+      await model.ready;
+      const results = await Promise.all([model.fill(text, spans), model.fill(text, []).catch((error) => error),
+                                         model.tokenize(text)]);
+      clearInterval(clock);
+      model.stop();
+      const [filled, refused, pieces] = results, alone = models[name].fill(text, spans);
+      return [JSON.stringify(filled) === JSON.stringify(alone) && filled.attention instanceof Float32Array,
+              refused instanceof SpanBERT.InputError && refused.message, pieces.length, ticks];
+    }""", [in_8_bits(MINI), "The river rises in the hills and flows to the sea. " * 8, [[2, 3]]])  # fmt: skip
+    assert made[:3] == [True, "Nothing is hidden: hide at least one word.", 120]
+    assert made[3] > 20  # the page's own clock went on while the thread worked
+
+
+def test_8_bits_keep_the_first_guess(page):
+    """A part of what `benchmarks/model_in_the_page.py` measures; the aim is 97 % of all places."""
+    model, wordpiece, _ = open_model(data_path("checkpoints", MINI))
+    counts = same_first_guess(page, in_8_bits(MINI), model, wordpiece, masked(wordpiece, articles()[::12]))
+    same, places = np.sum([*counts.values()], axis=0)
+    assert places > 250 and same / places >= 0.95
+
+
+def test_the_page_is_fast_enough_to_type(page):
+    """Loosely, as this machine may be busy: the least of a few rounds, at five times the aims."""
+    call = """(name, text) => Math.min(...[1, 2, 3, 4].map(() => {
+      const began = performance.now();
+      models[name].fill(text, [[3, 5]]);
+      return performance.now() - began;
+    }))"""
+    assert told(page, call, in_8_bits(TINY), "the " * 64) < 500
+    assert told(page, call, in_8_bits(MINI), "the " * 128) < 10_000
+
+
+def test_the_threshold_in_the_page_is_the_one_on_the_card():
+    from book_extension import IN_THE_PAGE
+
+    card = (data_path("checkpoints", ANSWERING) / "README.md").read_text(encoding="utf-8")
+    assert f"--threshold {CHOSEN}`" in card and IN_THE_PAGE[ANSWERING] == CHOSEN
+    script = web_script(data_path("checkpoints", ANSWERING), ANSWERING, threshold=CHOSEN)
+    assert f'"threshold":{CHOSEN}' in script and len(script) <= 8e6
