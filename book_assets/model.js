@@ -517,5 +517,5 @@ var SpanBERT = (function everything() {
     return { ready, tokenize, fill, answer, stop };
   }
 
-  return { InputError, open, worker, serve, kindOf };
+  return { InputError, open, worker, serve };
 })();

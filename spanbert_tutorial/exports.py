@@ -9,7 +9,6 @@ import base64
 import json
 import logging
 import warnings
-from importlib import import_module
 from pathlib import Path
 
 import torch
@@ -159,7 +158,8 @@ def write_onnx(source: str | Path, output: str | Path) -> list[str]:
 def check_packages() -> None:
     """Raises InputError unless the packages that torch writes ONNX files with are there."""
     try:
-        import_module("onnxscript")  # which imports onnx
+        import onnx  # noqa: F401
+        import onnxscript  # noqa: F401
     except ImportError as error:
         raise InputError(f"the package {error.name} is missing: pip install onnx onnxscript.") from None
 

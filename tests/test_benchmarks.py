@@ -49,3 +49,25 @@ def test_memory_and_growth():
     assert growth["pieces"][1] == pytest.approx(10 * growth["pieces"][0], rel=0.05) and growth["rounds"] >= 5
     few, more = growth["added_mib"]
     assert growth["seconds_ratios"][1] <= 11 and more - few <= 3
+
+
+BELOW_97_PERCENT = {("spanbert-tiny", "mlm"), ("bert-mini", "mlm")}  # with 8-bit weights; 96.8 and 96.7
+
+
+def test_the_model_in_the_page():
+    result = kept("model_in_the_page")
+    for name, heads in result["same_first_guess"].items():
+        for head, (same, places) in heads.items():
+            assert places > 1_000 or (name, head, places) == ("bert-mini", "sbo", 0)
+            if places:
+                assert (same / places < 0.97) == ((name, head) in BELOW_97_PERCENT), (name, head)
+                assert same / places > 0.965
+    assert max(result["megabytes"].values()) <= 8
+    for scores in result["reader"].values():
+        assert abs(scores["page_f1"] - scores["pytorch_f1"]) <= 1 and scores["questions"] > 100
+    for most in result["farthest_float"].values():
+        assert max(most.values()) <= 1e-4
+    median = {what: {kind: values[0] for kind, values in taken.items()}
+              for what, taken in result["milliseconds"].items()}  # fmt: skip
+    assert max(median["spanbert-tiny, 64 pieces"].values()) <= 100
+    assert max(median["spanbert-mini, 128 pieces"].values()) <= 1_000

@@ -3,7 +3,9 @@ its file is tested in `test_model_js.py`."""
 
 import base64
 import json
+import os
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import onnxruntime
@@ -165,3 +167,27 @@ def test_what_cannot_be_exported_is_refused(capsys, monkeypatch, answering, tmp_
     code, _, err = run(capsys, "export", "onnx", TINY, "--output", new)
     assert (code, err) == (2, "error: the package onnxscript is missing: pip install onnx onnxscript.\n")
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_the_books_build_writes_weights_where_they_are_missing_or_old(monkeypatch, tmp_path):
+    import book_extension
+
+    monkeypatch.setattr(book_extension, "IN_THE_PAGE", {"spanbert-tiny": None})
+    monkeypatch.setattr(exports, "web_script", lambda source, name, threshold: f"{source.name} {name} {threshold}")
+    weights = tmp_path / "data" / "checkpoints" / "spanbert-tiny" / "model.safetensors"
+    app = SimpleNamespace(srcdir=tmp_path, outdir=tmp_path / "html", builder=SimpleNamespace(format="html"))
+    script = tmp_path / "html" / "_static" / "models" / "spanbert-tiny.js"
+    book_extension.write_models(app, None)
+    assert not script.exists()  # a book without checkpoints
+    weights.parent.mkdir(parents=True)
+    weights.write_text("")
+    book_extension.write_models(app, RuntimeError("a build that failed"))
+    assert not script.exists()
+    book_extension.write_models(app, None)
+    assert script.read_text() == "spanbert-tiny spanbert-tiny None"
+    script.write_text("fresh")
+    book_extension.write_models(app, None)
+    assert script.read_text() == "fresh"
+    os.utime(script, (1, 1))
+    book_extension.write_models(app, None)
+    assert script.read_text() != "fresh"

@@ -304,3 +304,16 @@ def test_the_threshold_in_the_page_is_the_one_on_the_card():
     assert f"--threshold {CHOSEN}`" in card and IN_THE_PAGE[ANSWERING] == CHOSEN
     script = web_script(data_path("checkpoints", ANSWERING), ANSWERING, threshold=CHOSEN)
     assert f'"threshold":{CHOSEN}' in script and len(script) <= 8e6
+
+
+def test_the_built_book_has_the_weights_and_no_page_loads_them_by_itself():
+    from book_extension import IN_THE_PAGE
+    from pages import PAGES
+
+    if not (PAGES / "index.html").is_file():
+        pytest.fail("There are no built pages to look at: run `make book` first.")
+    sizes = {file.stem: file.stat().st_size for file in (PAGES / "_static" / "models").iterdir()}
+    assert sizes.keys() == IN_THE_PAGE.keys() and max(sizes.values()) <= 8e6
+    scripts = [script for page in PAGES.rglob("*.html")
+               for script in re.findall(r'<script[^>]* src="([^"]*)"', page.read_text(encoding="utf-8"))]
+    assert len(scripts) > 100 and not [script for script in scripts if "models/" in script]
