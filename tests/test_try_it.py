@@ -85,6 +85,21 @@ def test_sizes_and_limits_in_the_script_are_those_of_the_models():
     assert window["spanbert_tutorial"]["length"] - 3 == 253 and "may have 253 pieces" in " ".join(page.split())
 
 
+def test_the_figures_of_the_page_are_the_kept_ones():
+    kept = json.loads((ROOT / "data" / "results" / "model_in_the_page.json").read_text(encoding="utf-8"))
+    page = " ".join((ROOT / "book" / "workshop" / "try_it.md").read_text(encoding="utf-8").split())
+    for name in (try_it.TINY, try_it.MINI):
+        (mlm, masked), (sbo, targets) = (kept["same_first_guess"][name][head] for head in ("mlm", "sbo"))
+        assert f"| `{name}` | {mlm:,} of {masked:,} places | {sbo:,} of {targets:,} |" in page
+        farthest = kept["farthest_float"][name]
+        assert max(farthest["hidden"], farthest["mlm"], farthest["sbo"]) <= 0.00003 and "more than 0.00003" in page
+    reader = kept["reader"][try_it.ANSWERING]
+    assert f"{reader['same_text']} of the reader's {reader['questions']} questions" in page
+    assert reader["page_f1"] == reader["pytorch_f1"] and f"its F1 is {reader['page_f1']} before" in page
+    for what in ("spanbert-tiny, 64 pieces", "spanbert-mini, 128 pieces"):
+        assert f"in about {kept['milliseconds'][what]['core'][0]:.0f} ms" in page
+
+
 # --- in a browser -----------------------------------------------------------------------------------------------
 
 browser_only = pytest.mark.browser
