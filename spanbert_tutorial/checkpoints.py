@@ -73,7 +73,7 @@ def check_output(folder: str | Path) -> Path:
     if not str(folder).strip():
         raise InputError("the output has no name: give one by --output.")
     folder = Path(folder)
-    if os.path.lexists(folder):
+    if os.path.lexists(folder) or os.path.lexists(os.path.realpath(folder)):  # the second: new/.. is where we are
         raise InputError(f"the output {folder} exists already: give another --output, or remove it first.")
     try:
         try_place(folder)

@@ -218,6 +218,12 @@ def test_a_place_that_cannot_be_written(tmp_path, wordpiece):
     assert (tmp_path / "file").read_text(encoding="utf-8") == "mine"
 
 
+def test_a_place_that_is_where_we_are_is_refused(tmp_path):
+    with pytest.raises(InputError, match="exists already"):
+        check_output(tmp_path / "new" / "..")
+    assert not list(tmp_path.iterdir())
+
+
 def test_check_output_leaves_nothing(tmp_path):
     assert check_output(str(tmp_path / "runs" / "model")) == tmp_path / "runs" / "model"
     assert list(tmp_path.iterdir()) == []
