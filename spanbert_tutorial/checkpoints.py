@@ -73,8 +73,10 @@ def check_output(folder: str | Path) -> Path:
     if not str(folder).strip():
         raise InputError("the output has no name: give one by --output.")
     folder = Path(folder)
-    if os.path.lexists(folder) or os.path.lexists(os.path.realpath(folder)):  # the second: new/.. is where we are
+    if os.path.lexists(folder):
         raise InputError(f"the output {folder} exists already: give another --output, or remove it first.")
+    if folder.name == "..":
+        raise InputError(f"the output {folder} ends with \"..\": give the name of a new folder by --output.")
     try:
         try_place(folder)
     except OSError as error:

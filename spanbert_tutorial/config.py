@@ -3,6 +3,7 @@
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from difflib import get_close_matches
 from typing import ClassVar, Self
 
 from spanbert_tutorial.engine.weights import BERT, Layout, encoder_settings
@@ -94,4 +95,5 @@ class EncoderConfig:
         known = [field.name for field in fields(cls)]
         for key in mapping:
             if key not in known:
-                raise InputError(f"{key!r} is not a field of {cls.__name__}: use {', '.join(known)}.")
+                near = get_close_matches(str(key), known, n=3) or [*known[:3], "…"]
+                raise InputError(f"{shown(key)} is not a field of {cls.__name__}: use {', '.join(near)}.")

@@ -106,7 +106,7 @@ def test_the_other_commands_refuse_what_is_wrong(data, command):
               "answer": {"--question": "Who?", "--context-file": "text.txt", "--model": TINY},
               "make-questions": {"--corpus": "text.txt", "--output": "made.json"},
               "experiment": {"--output": "text.txt"}, "almanac": {"--output": "text.txt"},
-              "export": {"--output": "made"}}[command[0]]
+              "export": {"--output": "text.txt"}}[command[0]]
     words = data.draw(changed(needed, [*WILD, *NAMES]))
     if command[0] == "finetune":
         words = [word for word in words if word != "--resume"] + ["--resume"]  # without a stopped run
