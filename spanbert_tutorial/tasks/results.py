@@ -15,6 +15,7 @@ ABLATION = ("SQuAD 2.0", "NewsQA", "TriviaQA", "coreference", "MNLI-m", "QNLI", 
 THREE = ("precision", "recall", "F1")
 GLUE = ("CoLA", "SST-2", "MRPC F1", "MRPC acc.", "STS-B Pearson", "STS-B Spearman", "QQP F1", "QQP acc.", "MNLI-m",
         "MNLI-mm", "QNLI", "RTE", "average")  # fmt: skip
+WIDE = 8  # columns
 
 
 class PaperTable(NamedTuple):
@@ -27,9 +28,12 @@ class PaperTable(NamedTuple):
     rows: dict[str, list[float | None]]
 
     def shown(self) -> Table:
-        """As a table for a notebook."""
+        """As a table for a notebook; one of many columns lies on its side, so that it fits a page."""
         lines = [[name, *("–" if value is None else value for value in row)] for name, row in self.rows.items()]
-        return Table(["", *self.columns], lines)
+        head = ["", *self.columns]
+        if len(self.columns) > WIDE:
+            head, *lines = zip(head, *lines, strict=True)
+        return Table(head, lines)
 
     def gain(self, better: str, worse: str, column: str) -> float:
         """How far one row is above another, rounded as the paper prints its numbers."""
