@@ -92,7 +92,7 @@ BAKERY = (
     "Marta bakes bread in a small shop behind the station. Her brother Tom repairs bicycles in the yard. On Sundays "
     "they both close early and walk along the canal with their dog Bruno."
 )
-FERRY = Asked("Who built the ferry?", LAKE, "Right, and far from silent.")
+FERRY = Asked("Who built the ferry?", LAKE, "Right, and far from giving no answer.")
 ASKED = (
     FERRY,
     Asked("How deep is the lake?", LAKE, "Right. Move the threshold down: from where on is it silent?"),
