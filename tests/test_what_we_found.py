@@ -88,6 +88,29 @@ def test_an_interval_is_shown_when_it_leaves_out_zero():
     assert verdicts == [SHOWN, SHOWN, NULL]
 
 
+def test_the_headline_on_the_state_of_cls_counts_right():
+    """In seven of nine comparisons with the mean of the states it is shown to be worse, and in none better."""
+    lines = {section.report.name: section.lines for section in SECTIONS}["sentence_states"]
+    mean = [line for line in lines if "the mean of its states" in line.text]
+    shown = [line.figure for line in mean if line.verdict == SHOWN]
+    assert (len(shown), len(mean)) == (7, 9) and all(figure.startswith("−") for figure in shown)
+    assert any(sentence.startswith("In seven of nine") for sentence, *_ in what_we_found.HEADLINES)
+
+
+def test_a_line_without_an_interval_over_seeds_has_none():
+    """Where a ± stands, the line is shown or not shown."""
+    lines = [line for section in SECTIONS for line in section.lines]
+    assert not [line for line in lines if line.verdict == SINGLE and "±" in line.figure]
+    assert any("±" in line.figure for line in lines)
+
+
+def test_an_interval_may_leave_out_zero_and_its_line_say_not_shown():
+    """As the page says: the verdict is corrected for the family, the interval is not."""
+    lines = [line for section in SECTIONS for line in section.lines if line.verdict == NULL and " ± " in line.figure]
+    edges = [[float(part.replace("−", "-")) for part in line.figure.rsplit(" ", 1)[0].split(" ± ")] for line in lines]
+    assert any(abs(mean) > half for mean, half in edges)
+
+
 def test_a_figure_of_the_page_by_hand():
     """Token against span masking on hidden tokens, from the file and without the package's statistics."""
     content = json.loads((data_path("results") / "token_vs_span.json").read_text(encoding="utf-8"))

@@ -104,6 +104,13 @@ def test_the_claims_of_the_text(here):
     vocabulary = {name: number for number, name in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "한"])}
     stripped = WordPiece(vocabulary, lowercase=True).library.normalizer.normalize_str("한국")
     assert len(stripped) > 2  # letters, not syllables
+    english = read_vocabulary(ROOT / "data" / "checkpoints" / "spanbert-mini")
+    read = np.concatenate([english.encode(json.loads(line)["text"])
+                           for place, line in enumerate(lines) if place % 10 != 9])  # fmt: skip
+    unknown = (read == english.unk_id).sum()
+    assert (len(read), round(100 * unknown / len(read))) == (6_206, 87)
+    assert round(100 * (unknown + 1) / (len(read) + len(english))) == 38  # the first table adds one to each count
     outputs = "".join(body for kind, body in FENCES if kind == "text")
-    for figure in ("0.44", "87%", "6.74", "6.54", "5.93", "6.96", "28.24", "209", "10,737", "0.40", "1.20", "7.03"):
+    for figure in ("0.44", "87%", "6.74", "6.54", "5.93", "6.96", "28.24", "209", "10,737", "0.40", "1.20", "7.03",
+                   "6.15", "6.89"):  # fmt: skip
         assert figure in outputs and figure.rstrip("%").split(".")[0] in PAGE

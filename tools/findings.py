@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from environment import ROOT
 from spanbert_tutorial.experiments.findings import NULL, SHOWN, SINGLE
-from spanbert_tutorial.experiments.what_we_found import Section, counts, headlines, sections
+from spanbert_tutorial.experiments.what_we_found import NO_FINDING, Section, counts, headlines, sections
 
 PAGE = ROOT / "book" / "workshop" / "what_we_found.md"
 BEGINS = "## In short"  # what the tool writes
@@ -40,7 +40,9 @@ def page(head: str, found: Sequence[Section]) -> str:
     said = [f"- {cell(sentence)} {MARKS[line.verdict]}: {cell(line.figure)}." for sentence, line in headlines(found)]
     parts = [head.rstrip(), BEGINS, "\n".join(said), "## How many",
              f"{len(found)} files of results hold {sum(number.values())} findings: "
-             f"{number[SHOWN]} are shown, {number[NULL]} are not, {number[SINGLE]} rest on one run."]  # fmt: skip
+             f"{number[SHOWN]} are shown, {number[NULL]} are not, {number[SINGLE]} rest on one run. "
+             "These kept files hold no finding of this kind:",
+             "\n".join(f"- `{name}.json`: {why}." for name, why in sorted(NO_FINDING.items()))]  # fmt: skip
     for part in dict.fromkeys(section.part for section in found):
         parts += [f"## {part}", *(section_text(one) for one in found if one.part == part)]
     return "\n\n".join(parts) + "\n"

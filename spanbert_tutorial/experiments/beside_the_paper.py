@@ -43,7 +43,7 @@ QUESTIONS: Mapping[str, Mapping[str, Wanted]] = {
     "sentences (Table 5)": {"span_tasks": about(*SENTENCES)},
     "what is hidden (Table 6)": {"token_vs_span": lambda one: not with_sbo(one),
                                  "spans_and_boundaries": lambda one: not with_sbo(one)},
-    "one segment (Table 7)": {"pairs_vs_single": about("")},
+    "one segment (Table 7)": {"pairs_vs_single": about("held-out loss")},
     "SBO (Table 7)": {"boundary_probe": about(""), "token_vs_span": with_sbo, "spans_and_boundaries": with_sbo},
 }  # fmt: skip
 

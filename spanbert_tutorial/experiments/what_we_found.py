@@ -29,6 +29,8 @@ FOUND = {
     "Engine and shipped models": findings_engine.REPORTS,
 }
 NO_FINDING = {
+    "model_in_the_page": "how fast the models run in a browser, and how often they guess there what PyTorch guesses: a "
+    "check of the page “Try it”",
     "live_run": "the recorded run that a chapter repeats",
     "roberta_real": "how two vocabularies cut, and how full inputs are: counts, and nothing that could have come out "
     "otherwise",
@@ -37,28 +39,34 @@ NO_FINDING = {
 HEADLINES = (
     ("From scratch, span masking is behind token masking at the end of a small budget, even where spans are hidden.",
      "token_vs_span", "token masking better than span masking: held-out loss, tokens hidden in spans"),
-    ("SBO brings span masking forward.",
+    ("From scratch, SBO brings span masking out of the plateau earlier.",
      "token_vs_span", "span masking with SBO better than span masking: held-out loss, tokens hidden in spans"),
     ("With SBO, the tokens outside a hidden name know its kind a little better.", "boundary_probe",
      "span masking with SBO better than span masking alone: kind of a hidden name, read from the two states outside "
      "the span"),
     ("For those inside, where tasks look, no gain is shown.", "boundary_probe",
      "span masking with SBO against span masking alone: kind of a hidden name, read from the two states inside it"),
-    ("A small model pays for SBO with a higher loss of its token head.", "boundary_probe",
+    ("From a common start that has left the plateau, a small model pays for SBO with a higher loss of its token head.",
+     "boundary_probe",
      "span masking alone better than span masking with SBO: loss of the token head in the last 100 steps"),
-    ("The NSP loss costs.", "pairs_vs_single",
+    ("With the NSP loss the masked-token loss is higher at the end of a small budget; no task was measured.",
+     "pairs_vs_single",
      "pairs better than pairs + NSP: held-out loss, measured on one segment"),
     ("Whether reading pairs costs anything is not shown.", "pairs_vs_single",
      "one segment against pairs: held-out loss, measured on one segment"),
     ("A mask that never changes is learned by heart.", "roberta_masks",
      "dynamic masks better than static masks: loss on new masks, blocks held out"),
-    ("Pre-training brings much on SQuAD 1.1.", "squad_real",
+    ("Pre-training brings spanbert-mini much on SQuAD 1.1.", "squad_real",
      "spanbert-mini better than new weights: SQuAD 1.1, F1"),
+    ("What it brings bert-mini there, three seeds do not tell: one run lies apart.", "squad_real",
+     "bert-mini against new weights: SQuAD 1.1, F1"),
     ("Which of the twins is better at it, three seeds do not tell.", "squad_real",
      "spanbert-mini against bert-mini: SQuAD 1.1, F1"),
-    ("The state of [CLS] tells less of a sentence than the mean of all states.", "sentence_states",
+    ("In seven of nine comparisons the state of [CLS] tells less of a sentence than the mean of all states; for "
+     "example, the kind of the first name with spanbert-mini.", "sentence_states",
      "[CLS] of spanbert-mini − the mean of its states: kind of its first name"),
-    ("At this size ELECTRA is behind masked language modelling when both start from scratch.", "electra_mini",
+    ("At this size ELECTRA is behind masked language modelling when both start from scratch; the settings were chosen "
+     "for the masked model.", "electra_mini",
      "masked language modelling from scratch better than ELECTRA from scratch: tags, fine-tuned"),
 )  # fmt: skip
 
