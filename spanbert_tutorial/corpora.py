@@ -35,12 +35,19 @@ FORMS = (".txt", ".jsonl")
 
 
 def split_sentences(text: str) -> Document:
-    """Sentences of a text: a line end always divides; so does . ! or ? before a space and what is no small letter: a
-    capital, a digit, or a letter of a script that has no capitals, such as Hangul."""
+    """Sentences of a text: a line end always divides; so does . ! or ? before a space and A to Z, a digit, or a letter
+    of a script that has no capitals, such as Hangul."""
     def end(found: re.Match) -> str:
-        return found[1] + (found[2] if found[3].islower() else "\n")
+        return found[1] + ("\n" if begins_a_sentence(found[3]) else found[2])
 
     return [sentence.strip() for sentence in SENTENCE_END.sub(end, text).split("\n") if sentence.strip()]
+
+
+def begins_a_sentence(sign: str) -> bool:
+    """Whether a letter or digit may. A capital with an accent may not: so the kept results cut their texts."""
+    if sign.isascii():
+        return sign.isupper() or sign.isdigit()
+    return sign.isalpha() and sign.lower() == sign.upper()
 
 
 def form_and_packing(path: Path) -> tuple[str, str]:

@@ -253,9 +253,9 @@ ON_PAPER = """
     const name = `${element.tagName.toLowerCase()}.${element.className}: ${element.textContent.trim().slice(0, 60)}`;
     if (/auto|scroll/.test(style.overflowX + style.overflowY)) bad.push(`scrolls: ${name}`);
     if (box.width > 1 && box.right > width + 1) bad.push(`is cut off: ${name}`);
-    if (element.matches('button, input')) bad.push(`is a button: ${name}`);
+    if (element.matches('button, input:not([type=text])')) bad.push(`is a button: ${name}`);
   }
-  for (const fold of document.querySelectorAll('.bd-article details:not(.fold), .bd-article .fold-hide-input')) {
+  for (const fold of document.querySelectorAll('.bd-article details:not(.fold, [hidden]), .bd-article .fold-hide-input')) {
     if (![...fold.children].at(-1).checkVisibility()) bad.push(`is closed: ${fold.textContent.trim().slice(0, 60)}`);
   }
   return bad;

@@ -92,6 +92,8 @@ def test_the_last_document_counts_without_a_blank_line_after_it(tmp_path):
         ('"Go." She went. (He stayed.) [No.] End', ['"Go."', "She went.", "(He stayed.)", "[No.]", "End"]),
         ("“Go.” “Why?” ‘So.’ End", ["“Go.”", "“Why?”", "‘So.’", "End"]),
         ("What?! Yes... No", ["What?!", "Yes...", "No"]),
+        ("It rained. Évian lies there.", ["It rained. Évian lies there."]),
+        ("It rained. 비가 왔다. 길이 젖었다.", ["It rained.", "비가 왔다.", "길이 젖었다."]),
         ("  \n\n ", []),
         ("", []),
     ],
