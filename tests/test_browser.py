@@ -255,7 +255,8 @@ ON_PAPER = """
     if (box.width > 1 && box.right > width + 1) bad.push(`is cut off: ${name}`);
     if (element.matches('button, input:not([type=text])')) bad.push(`is a button: ${name}`);
   }
-  for (const fold of document.querySelectorAll('.bd-article details:not(.fold, [hidden]), .bd-article .fold-hide-input')) {
+  const folds = '.bd-article details:not(.fold, [hidden]), .bd-article .fold-hide-input';
+  for (const fold of document.querySelectorAll(folds)) {
     if (![...fold.children].at(-1).checkVisibility()) bad.push(`is closed: ${fold.textContent.trim().slice(0, 60)}`);
   }
   return bad;
