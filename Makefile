@@ -60,7 +60,7 @@ test: style html
 fuzz: $(STAMP)
 	@echo "Trying $(FUZZ) inputs at each door, $(WORKERS) doors at a time ..."
 	@rm -rf _build/fuzz
-	@SPANBERT_TUTORIAL_FUZZ=$(FUZZ) $(PY) -m pytest tests/test_fuzz_*.py -n $(WORKERS) --dist loadfile --quiet; \
+	@export SPANBERT_TUTORIAL_FUZZ=$(FUZZ); $(PY) -m pytest tests/test_fuzz_*.py -n $(WORKERS) --dist loadfile --quiet; \
 	  status=$$?; $(PY) tests/fuzz.py && exit $$status
 
 # What reads checkpoints once more, with the transformers of Colab: it still has functions that the newest lacks.

@@ -1,5 +1,5 @@
 """A trained model for other programs: a script with 8-bit weights for a web page, or an ONNX file. Chapter:
-`book/workshop/shipped_models`.
+`book/workshop/try_it`.
 
 `book_assets/model.js` computes with the script; ONNX Runtime, and what understands its format, with the file. Shapes: B
 batch, n sequence, H hidden, V vocabulary, t targets.

@@ -210,7 +210,8 @@ def join_counts() -> int:
     for file in sorted(COUNTS.glob("*.json")):
         doors |= json.loads(file.read_text(encoding="utf-8"))
     total = {name: sum(door[name] for door in doors.values()) for name in ("inputs", "findings")}
-    KEPT.write_text(json.dumps({"command": "make fuzz", "doors": doors, **total}, indent=1) + "\n", encoding="utf-8")
+    kept = {"command": f"make fuzz FUZZ={LONG}", "doors": doors, **total}
+    KEPT.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
     print(f"{total['inputs']:,} inputs through {len(doors)} doors, {total['findings']} findings: {KEPT.name}")
     return total["findings"]
 

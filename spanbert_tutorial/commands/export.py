@@ -1,5 +1,5 @@
 """`export web`, `export onnx`: a trained model for a web page or for ONNX Runtime. Chapter:
-`book/workshop/shipped_models`.
+`book/workshop/try_it`.
 """
 
 import argparse
