@@ -160,6 +160,24 @@ def test_explorers_switch_their_panels(page):
     assert page.complaints == []
 
 
+def test_explorers_switch_by_keyboard(page):
+    """Tab goes from one choice of an explorer to the next, and the keys of a list choose in each."""
+    for explorer in page.locator("[data-explorer]").all():
+        view, selects = explorer.locator("[data-view]"), explorer.locator("select").all()
+        selects[0].focus()
+        for number, select in enumerate(selects):
+            if number:
+                page.keyboard.press("Tab")
+            assert select.evaluate("one => one === document.activeElement")
+            assert select.evaluate("one => getComputedStyle(one).outlineStyle") != "none"
+            before = view.inner_html()
+            page.keyboard.press("End")
+            assert view.inner_html() != before
+            page.keyboard.press("Home")
+            assert view.inner_html() == before
+    assert page.complaints == []
+
+
 def test_folded_code_is_one_quiet_line_that_opens(page):
     """Every fold is closed, stands on one line of its size, and opens by a click and by a key."""
     folds = page.locator(".bd-article details.fold")

@@ -14,8 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from spanbert_tutorial.experiments.findings import DIGITS, Comparison, Line, lines_of, with_half
-from spanbert_tutorial.experiments.findings_tasks import TOLD
+from spanbert_tutorial.experiments.findings_tasks import TOLD, best_control, complete, task_of
 from spanbert_tutorial.experiments.results import Difference, family
+from spanbert_tutorial.experiments.span_tasks import MAIN, STARTS, by_start
 from spanbert_tutorial.experiments.what_we_found import Section, sections
 from spanbert_tutorial.figures.table import Table
 from spanbert_tutorial.tasks.results import paper_table
@@ -95,7 +96,7 @@ class Sign(NamedTuple):
         gain = -gap.mean if one.low else gap.mean
         paper = paper_table(self.table).gain(*self.rows, self.column)
         verdict = ("the same" if (gain > 0) == (paper > 0) else "the other") if gap.shown else "not shown"
-        return [self.asks, f"{self.column}: {paper:+.1f}".replace("-", "−"),
+        return [self.asks, f"{self.column}: {f'{paper:+.1f}'.replace('-', '−')}",
                 f"{self.measure}: {with_half(gain, gap.half, one.unit, signed=True)}", verdict]
 
 
@@ -113,7 +114,7 @@ def difference(
 
 
 TWINS, PAPER = ("spanbert-mini", "bert-mini"), ("SpanBERT", "Our BERT")
-GLUE = {"sst2": "SST-2", "cola": "CoLA", "rte": "RTE", "mrpc": "MRPC F1", "stsb": "STS-B Spearman"}
+GLUE = {"sst2": "SST-2", "cola": "CoLA", "rte": "RTE", "mrpc": "MRPC acc.", "stsb": "STS-B Pearson"}
 SPANS, SBO = ("geometric spans", "sub-word tokens"), ("… and SBO", "spans, one sequence")
 SCRATCH = ("span masking", "token masking")
 SIGNS = (
@@ -144,6 +145,18 @@ def signs(folder: Path | None = None) -> Table:
     there = {section.report.name: section for section in sections(folder)}
     lines = [line for sign in SIGNS if (line := sign.line(there))]
     return Table(["question", "the paper", "here", "sign"], lines)
+
+
+def all_tasks(content: Mapping) -> Table:
+    """Each task on real text in one line: of every start the mean over its fine-tuning seeds and their range,
+    and the best guess without an encoder. content: of `span_tasks`."""
+    lines = []
+    for task in complete(content):
+        found = by_start(content, task_of(task), MAIN[task])
+        told = [f"{np.mean(found[start]):.1f} ({min(found[start]):.1f} to {max(found[start]):.1f})" for start in STARTS]
+        name, figure = best_control(content, task)
+        lines.append([TOLD[task], *told, f"{figure:.1f}, {name}"])
+    return Table(["task and figure", *STARTS, "best without an encoder"], lines)
 
 
 class Panel:

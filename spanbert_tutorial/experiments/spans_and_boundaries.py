@@ -59,20 +59,30 @@ class Asked(NamedTuple):
 
 def prepare(folder: Path, settings: Mapping, models: Path) -> tuple[dict, tuple]:
     """The almanac in a small vocabulary, and what is asked of the models."""
-    vocabulary = folder / "vocab.txt"
-    sentences = [sentence for document in almanac.read("train") for sentence in split_sentences(document["text"])]
-    WordPiece.train(sentences, settings["pieces"]).save_vocabulary(vocabulary)
-    text = runs.open_text("almanac", folder, vocabulary)
+    text = small_pieces(folder, settings["pieces"])
     asked = questions(text, settings["start"].length - 2, settings["fit_documents"])
     counts = {"gaps": len(asked.gaps), "pairs": [len(some.same) for some in asked.pairs],
               "kinds": [len(some.ids) for some in asked.kinds]}
     return text_facts(text) | {"asked": counts}, (asked, models)
 
 
+def small_pieces(folder: Path, pieces: int) -> runs.EncodedText:
+    """The almanac, cut by a vocabulary of so many pieces that is learned from its training part."""
+    vocabulary = folder / "vocab.txt"
+    sentences = [sentence for document in almanac.read("train") for sentence in split_sentences(document["text"])]
+    WordPiece.train(sentences, pieces).save_vocabulary(vocabulary)
+    return runs.open_text("almanac", folder, vocabulary)
+
+
+def names_to_rank(wordpiece: WordPiece, room: int, part: str) -> tuple[name_ranks.Known, list[name_ranks.Gap]]:
+    """The names of training text, and hidden ones of another part of the almanac."""
+    known = name_ranks.known_names(almanac.read("train"), wordpiece)
+    return known, name_ranks.test_gaps(almanac.read(part), wordpiece, known, room)
+
+
 def questions(text: runs.EncodedText, room: int, fit: int) -> Asked:
     """Names to rank (test documents), pairs and kinds (some training documents to fit, others to test)."""
-    wordpiece, known = text.wordpiece, name_ranks.known_names(almanac.read("train"), text.wordpiece)
-    gaps = name_ranks.test_gaps(almanac.read("test"), wordpiece, known, room)
+    wordpiece, (known, gaps) = text.wordpiece, names_to_rank(text.wordpiece, room, "test")
     unseen = [document for part in ("validation", "test") for document in coreference.read(part)]
     pairs = tuple(pair_probe.pairs(some, wordpiece, room) for some in (islice(coreference.read("train"), fit), unseen))
     labels = sorted({label for label, _ in known.candidates})

@@ -40,6 +40,8 @@ EXPERIMENTS = {
     "tagging_names": Row("can names be tagged that no label has shown?", 3),
     "almanac_coreference": Row("what does pre-training bring to coreference on the almanac?", 6),
     "relation_markers": Row("how are names marked and read for relation extraction?", 6),
+    "span_tasks": Row("all span and sentence tasks on real text, from three starts", 200,
+                      {"data": "folder with litbank/, gap/, semeval2010-task8/ and the sets of GLUE"}),
     "squad_negatives": Row("which questions without an answer are easy to find?", 10, SQUAD),
     "squad_real": Row("what do the shipped starts bring on SQuAD?", 900,
                       MADE | {"models": "folder for the models of the first seed"}),
