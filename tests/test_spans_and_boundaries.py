@@ -12,10 +12,18 @@ from spanbert_tutorial.almanac import coreference
 from spanbert_tutorial.boundary import Boundary, Placebo
 from spanbert_tutorial.checkpoints import load_checkpoint
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.experiments import name_ranks, pair_probe, span_uses
+from spanbert_tutorial.experiments import (
+    name_ranks,
+    pair_probe,
+    span_uses,
+    spans_and_boundaries,
+    spans_on_wikipedia,
+    spans_pilot,
+)
 from spanbert_tutorial.experiments.name_ranks import ELSEWHERE, INFERRED, OTHERWISE, Gap, Known
 from spanbert_tutorial.experiments.names import Block, Name, named_blocks
 from spanbert_tutorial.masking import MaskedBlocks
+from spanbert_tutorial.tasks import gap
 from spanbert_tutorial.tasks.fine_tuning import FineTuning
 from spanbert_tutorial.tasks.squad import Question
 from spanbert_tutorial.wordpiece import WordPiece
@@ -158,3 +166,48 @@ def test_uses_leave_the_encoder_as_it_is(monkeypatch):
     assert list(found) == ["questions, 20", "tags", "coreference", "relations"]
     assert set(found["questions, 20"]) == {"f1", "long"} and all(0 <= found[name] <= 100 for name in list(found)[1:])
     assert all(torch.equal(weight, before[name]) for name, weight in model.encoder.state_dict().items())
+
+
+# --- the pilot --------------------------------------------------------------------------------------------------
+
+
+def test_each_arm_gets_the_rate_with_the_lower_loss_under_its_own_way_of_hiding():
+    high, low = spans_pilot.RATES
+    wanted = {"token": high, "span": low, "span+sbo": low, "placebo": high}
+    rows = [{"arm": name, "rate": rate, "seed": seed,
+             "losses": {way: (rate != wanted[name]) * (1 if way == spans_pilot.WAYS[name] else -5) + 0.1 * seed
+                        for way in ("token", "span")}}
+            for name, rate in spans_pilot.ARMS for seed in range(2)]  # fmt: skip
+    assert spans_pilot.chosen({"rows": rows}) == wanted
+
+
+def test_the_seeds_of_the_pilot_are_its_own():
+    assert spans_pilot.FIRST_SEED > 2 * spans_and_boundaries.SEEDS
+    assert spans_pilot.SETTINGS["start"] == spans_and_boundaries.START
+
+
+# --- on Wikipedia -----------------------------------------------------------------------------------------------
+
+
+def test_a_name_of_real_text_has_capitals_and_does_not_begin_a_sentence():
+    sentences = "Mary Low saw Great Foxley, Upton and the BBC.", "There Alice Low met Bram McLeod."
+    document = spans_on_wikipedia.with_names(sentences)
+    found = [(document["text"][start:end], entity) for start, end, _, entity in document["entities"]]
+    assert found == [("Great Foxley", "Foxley"), ("Upton", "Upton")]
+
+
+def test_only_frequent_names_are_candidates():
+    some = [spans_on_wikipedia.with_names([f"We saw Upton and {other}."]) for other in ("Foxley", "Bramley")]
+    kept = spans_on_wikipedia.often(some, 2)
+    names = [[one["text"][start:end] for start, end, *_ in one["entities"]] for one in kept]
+    assert names == [["Upton"], ["Upton"]]
+
+
+def test_a_pronoun_of_gap_stands_with_the_name_that_it_means(wordpiece):
+    text = "In May Alice Mercer met Bram Low because she knew him."
+    places = [(said, text.index(said)) for said in ("she", "Alice Mercer", "Bram Low")]
+    document = spans_on_wikipedia.as_clusters(gap.Row("1", text, places[0], tuple(places[1:]), (True, False)))
+    found = pair_probe.pairs([document], wordpiece, 60)
+    assert found.same.tolist() == [True, False]
+    nobody = spans_on_wikipedia.as_clusters(gap.Row("1", text, places[0], tuple(places[1:]), (False, False)))
+    assert len(nobody["clusters"]) == 2 and all(len(cluster) == 1 for cluster in nobody["clusters"])

@@ -10,7 +10,7 @@ What is asked, the figure that decides each claim, and the sign that was expecte
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -23,7 +23,7 @@ from spanbert_tutorial.context_free import context_free
 from spanbert_tutorial.corpora import split_sentences
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.experiments import boundary_probe, name_ranks, pair_probe, span_uses
-from spanbert_tutorial.experiments.boundary_probe import go_on
+from spanbert_tutorial.experiments.boundary_probe import Trained, go_on
 from spanbert_tutorial.experiments.grid import as_json, text_facts
 from spanbert_tutorial.experiments.names import named_blocks
 from spanbert_tutorial.experiments.results import CURVES, curve, rounded
@@ -115,17 +115,27 @@ def trained(
     arm: str, seed: int, settings: Mapping, text: runs.EncodedText, models: Path
 ) -> tuple[PretrainingModel, list[float]]:
     """The model of an arm and its curve, from its folder in `models` if it is there; else it is kept there."""
-    folder, run = models / f"{arm}-{seed}", run_of(arm, seed, settings)
+    run = run_of(arm, seed, settings)
     facts = as_json({"run": run, "start": replace(settings["start"], seed=seed), **text_facts(text)})
+
+    def train() -> Trained:
+        if arm == "start":
+            return runs.pretrain(run, text)
+        return go_on(trained("start", seed, settings, text, models)[0], run, text)
+
+    return kept_or_trained(models / f"{arm}-{seed}", facts, train, text.wordpiece, run.objective)
+
+
+def kept_or_trained(
+    folder: Path, facts: dict, train: Callable[[], Trained], wordpiece: WordPiece, objective: str
+) -> tuple[PretrainingModel, list[float]]:
+    """The model of a folder and its curve; if there is no such folder, it is trained and kept there."""
     if folder.exists():
         return load_checkpoint(folder)[0], kept_curve(folder, facts)
-    if arm == "start":
-        model, history = runs.pretrain(run, text)
-    else:
-        model, history = go_on(trained("start", seed, settings, text, models)[0], run, text)
+    model, history = train()
     losses = curve(history.losses["mlm"])
-    more = {"README.md": f"# {arm}, seed {seed}\n", FACTS: json.dumps({"facts": facts, "curve": losses})}
-    save_checkpoint(folder, model.eval(), text.wordpiece, run.objective, more)
+    more = {"README.md": f"# {folder.name}\n", FACTS: json.dumps({"facts": facts, "curve": losses})}
+    save_checkpoint(folder, model.eval(), wordpiece, objective, more)
     return model, losses
 
 

@@ -32,6 +32,7 @@ NO_FINDING = {
     "model_in_the_page": "how fast the models run in a browser, and how often they guess there what PyTorch guesses: a "
     "check of the page “Try it”",
     "fuzz": "how many hostile inputs were tried at each way into the project",
+    "spans_pilot": "which learning rate each arm of `spans_and_boundaries` gets, chosen on two seeds of their own",
     "live_run": "the recorded run that a chapter repeats",
     "roberta_real": "how two vocabularies cut, and how full inputs are: counts, and nothing that could have come out "
     "otherwise",
