@@ -5,7 +5,7 @@ import json
 import pytest
 
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.experiments import span_tasks
+from spanbert_tutorial.experiments import findings_tasks, span_tasks
 from spanbert_tutorial.experiments.grid import as_json, definitions, missing
 
 KEPT = json.loads(data_path("results", "span_tasks.json").read_text(encoding="utf-8"))
@@ -45,6 +45,5 @@ def test_the_kept_file_is_whole_and_of_these_settings():
 
 @pytest.mark.parametrize("task", span_tasks.MAIN)
 def test_every_task_has_its_figure(task):
-    name = "coreference" if task == "gap" else task
-    for seeds in span_tasks.by_start(KEPT, name, span_tasks.MAIN[task]).values():
+    for seeds in span_tasks.by_start(KEPT, findings_tasks.task_of(task), span_tasks.MAIN[task]).values():
         assert len(seeds) == span_tasks.SEEDS and all(0 <= seed <= 100 for seed in seeds)

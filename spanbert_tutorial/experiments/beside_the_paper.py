@@ -17,12 +17,13 @@ from spanbert_tutorial.experiments.findings import DIGITS, Comparison, Line, lin
 from spanbert_tutorial.experiments.findings_tasks import TOLD, best_control, complete, task_of
 from spanbert_tutorial.experiments.results import Difference, family
 from spanbert_tutorial.experiments.span_tasks import MAIN, STARTS, by_start
+from spanbert_tutorial.experiments.span_tasks_sentences import PLANS
 from spanbert_tutorial.experiments.what_we_found import Section, sections
 from spanbert_tutorial.figures.table import Table
 from spanbert_tutorial.tasks.results import paper_table
 
 Wanted = Callable[[Comparison], bool]
-SENTENCES = tuple(told for task, told in TOLD.items() if task not in ("coreference", "gap", "relations"))
+SENTENCES = tuple(told for task, told in TOLD.items() if task in ("sentences", *PLANS))
 SHOWS = ("figure of each seed", "differences")
 
 
@@ -39,7 +40,7 @@ def with_sbo(one: Comparison) -> bool:
 # question → experiment → which of its comparisons ask it
 QUESTIONS: Mapping[str, Mapping[str, Wanted]] = {
     "answers (Table 1)": {"squad_real": about(""), "almanac_answers": about("")},
-    "coreference (Table 3)": {"span_tasks": about(TOLD["coreference"], TOLD["gap"]), "almanac_coreference": about("")},
+    "coreference (Table 3)": {"span_tasks": about("LitBank", "GAP"), "almanac_coreference": about("")},
     "relations (Table 4)": {"span_tasks": about(TOLD["relations"]), "relation_markers": about("")},
     "sentences (Table 5)": {"span_tasks": about(*SENTENCES)},
     "what is hidden (Table 6)": {"token_vs_span": lambda one: not with_sbo(one),
@@ -149,14 +150,14 @@ def signs(folder: Path | None = None) -> Table:
 
 def all_tasks(content: Mapping) -> Table:
     """Each task on real text in one line: of every start the mean over its fine-tuning seeds and their range,
-    and the best guess without an encoder. content: of `span_tasks`."""
+    and the best control, which needs no encoder. content: of `span_tasks`."""
     lines = []
     for task in complete(content):
         found = by_start(content, task_of(task), MAIN[task])
         told = [f"{np.mean(found[start]):.1f} ({min(found[start]):.1f} to {max(found[start]):.1f})" for start in STARTS]
         name, figure = best_control(content, task)
         lines.append([TOLD[task], *told, f"{figure:.1f}, {name}"])
-    return Table(["task and figure", *STARTS, "best without an encoder"], lines)
+    return Table(["task and figure", *STARTS, "best control"], lines)
 
 
 class Panel:
