@@ -1,5 +1,6 @@
 """Names ranked, pairs told apart, and the experiment that uses both: on small hand-made blocks."""
 
+import json
 from collections import Counter
 from dataclasses import replace
 from itertools import islice
@@ -20,6 +21,7 @@ from spanbert_tutorial.experiments import (
     spans_on_wikipedia,
     spans_pilot,
 )
+from spanbert_tutorial.experiments.grid import as_json, missing
 from spanbert_tutorial.experiments.name_ranks import ELSEWHERE, INFERRED, OTHERWISE, Gap, Known
 from spanbert_tutorial.experiments.names import Block, Name, named_blocks
 from spanbert_tutorial.masking import MaskedBlocks
@@ -184,6 +186,13 @@ def test_each_arm_gets_the_rate_with_the_lower_loss_under_its_own_way_of_hiding(
 def test_the_seeds_of_the_pilot_are_its_own():
     assert spans_pilot.FIRST_SEED > 2 * spans_and_boundaries.SEEDS
     assert spans_pilot.SETTINGS["start"] == spans_and_boundaries.START
+
+
+def test_the_arms_have_the_rates_that_the_pilot_chose():
+    kept = json.loads(data_path("results", "spans_pilot.json").read_text(encoding="utf-8"))
+    assert missing(spans_pilot, kept["rows"], spans_pilot.SEEDS) == []
+    assert set(spans_pilot.chosen(kept).values()) == {spans_and_boundaries.GO_ON.peak_learning_rate}
+    assert all(kept[name] == value for name, value in as_json(spans_pilot.SETTINGS).items())
 
 
 # --- on Wikipedia -----------------------------------------------------------------------------------------------

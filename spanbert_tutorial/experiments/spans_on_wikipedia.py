@@ -36,6 +36,7 @@ BEFORE = re.compile(r"[a-z,;] ")  # a name that does not begin a sentence
 NAMED_IN = 3_000  # training documents whose names are candidates
 TIMES = 10  # that a name must stand in them
 ASKED = 60  # documents whose names are hidden
+BATCHES = 100  # of unseen text, for the losses
 ARM, SEEDS = "arm", 3
 ARMS = {"token": "mlm", "span": "span", "span+sbo": "span+sbo", "placebo": "span+placebo"}
 RUN = replace(runs.RUNS["mini"], steps=1_500, length=128, batch_size=32, peak_learning_rate=3e-4)
@@ -44,7 +45,8 @@ CLAIMS = {
     "boundary": "pronoun and name in GAP, AUC of a probe on the tokens right outside: span+sbo above placebo",
     "use": "LitBank, average F1: span+sbo above token",
 }
-SETTINGS = {"run": RUN, "named_in": NAMED_IN, "times": TIMES, "asked": ASKED, "claims": CLAIMS, **CURVES,
+SETTINGS = {"run": RUN, "named_in": NAMED_IN, "times": TIMES, "asked": ASKED, "batches": BATCHES,
+            "claims": CLAIMS, **CURVES,
             "coreference": span_tasks_coreference.SETTINGS}  # fmt: skip
 
 
@@ -90,7 +92,8 @@ def questions(
     room, wordpiece, (train, valid) = settings["run"].length - 2, text.wordpiece, parts
     known = name_ranks.known_names(often(list(map(with_names, train)), settings["times"]), wordpiece)
     unseen = map(with_names, islice(valid, settings["asked"]))
-    gaps = [one for one in name_ranks.test_gaps(unseen, wordpiece, known, room) if len(one.pieces) > 1]
+    gaps = [one for one in name_ranks.test_gaps(unseen, wordpiece, known, room)
+            if len(one.pieces) > 1 and len(one.block.ids) <= room]  # a long sentence is a block of its own
     files = (data / "gap" / f"{part}.tsv.xz" for part in ("development", "validation"))
     pairs = tuple(pair_probe.pairs(map(as_clusters, gap.read(file)), wordpiece, room) for file in files)
     return Asked(text, start, known, gaps, pairs, span_tasks_coreference.parts(data))
@@ -144,7 +147,7 @@ def one(arm: str, seed: int, settings: Mapping, asked: Asked, models: Path) -> d
 def measured(model: PretrainingModel, run: runs.Run, asked: Asked) -> dict:
     """Losses under both ways of hiding, names, pairs."""
     wordpiece: WordPiece = asked.text.wordpiece
-    losses = {way: found["mlm"] for way, found in runs.held_out(model, run, asked.text).items()}
+    losses = {way: found["mlm"] for way, found in runs.held_out(model, run, asked.text, BATCHES).items()}
     ranks = name_ranks.model_ranks(model.eval(), wordpiece, asked.gaps, asked.known)
     return {"losses": losses, "names": name_ranks.figures(asked.gaps, ranks),
             "pairs": pair_probe.scores(model.encoder, *asked.pairs, wordpiece)}  # fmt: skip

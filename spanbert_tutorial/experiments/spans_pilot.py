@@ -24,14 +24,14 @@ RATES = 3e-3, 1.5e-3
 WAYS = {name: Objective.named(objective).unit for name, objective in core.ARMS.items() if name != "start"}
 ARM, SEEDS = ("arm", "rate"), 2
 ARMS = tuple((name, rate) for name in WAYS for rate in RATES)
-SETTINGS = {"pieces": core.PIECES, "start": core.START, "go_on": replace(core.GO_ON, steps=1_500),
+SETTINGS = {"vocabulary": core.PIECES, "start": core.START, "go_on": replace(core.GO_ON, steps=1_500),
             "first_seed": FIRST_SEED, **CURVES}  # fmt: skip
 Asked = tuple[name_ranks.Known, list[name_ranks.Gap]]
 
 
 def prepare(folder: Path, settings: Mapping, models: Path) -> tuple[dict, tuple]:
     """The text, and the names to rank: those of validation documents."""
-    text = core.small_pieces(folder, settings["pieces"])
+    text = core.small_pieces(folder, settings["vocabulary"])
     known, gaps = core.names_to_rank(text.wordpiece, settings["start"].length - 2, "validation")
     return text_facts(text) | {"gaps": len(gaps)}, (text, (known, gaps), models)
 
@@ -41,8 +41,8 @@ def one(
 ) -> dict:
     """Losses and names after a short run from the kept start of this seed."""
     name, rate = arm
-    start, _ = core.trained("start", FIRST_SEED + seed, {**settings, "rates": {}}, text, models)
-    run = core.run_of(name, FIRST_SEED + seed, {**settings, "rates": {name: rate}})
+    start, _ = core.trained("start", FIRST_SEED + seed, settings, text, models)
+    run = replace(core.run_of(name, FIRST_SEED + seed, settings), peak_learning_rate=rate)
     model, history = go_on(start, run, text)
     losses = {way: found["mlm"] for way, found in runs.held_out(model, run, text).items()}
     known, gaps = asked

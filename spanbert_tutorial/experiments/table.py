@@ -34,6 +34,8 @@ EXPERIMENTS = {
     "masking_mini": Row("what do 80/10/10 and other shares do?", 40),
     "directions": Row("what do models that look one way, or both ways, predict and know?", 25),
     "boundary_probe": Row("what do boundary states hold, with and without the boundary objective?", 30),
+    "spans_pilot": Row("which learning rate does each arm of `spans_and_boundaries` get?", 40,
+                       {"models": "folder that keeps the trained models"}),
     "pairs_vs_single": Row("one segment against pairs, with and without next sentence prediction", 50),
     "sentence_states": Row("what does the state of [CLS] say about a sentence?", 40),
     "almanac_answers": Row("what does pre-training bring to question answering on the almanac?", 20),
