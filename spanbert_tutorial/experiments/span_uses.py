@@ -27,7 +27,7 @@ from spanbert_tutorial.wordpiece import WordPiece
 ONE = FineTuning(epochs=3, batch_size=16, peak_learning_rate=2e-3, length=128, stride=64, dropout=0.0,
                  answers_only=True)  # fmt: skip
 QUESTIONS = {300: replace(ONE, epochs=8), 2_000: ONE}  # how many to train on → how
-TAGS = FineTuning(epochs=1, batch_size=32, peak_learning_rate=2e-3, length=40)
+TAGS = FineTuning(epochs=1, batch_size=32, peak_learning_rate=2e-3, length=52)  # sentences have up to 48 pieces
 COREFERENCE = almanac_coreference.FINE_TUNING
 RELATIONS = FineTuning(epochs=2, batch_size=32, peak_learning_rate=1e-3, length=64)
 SETTINGS = {"questions": {str(most): one for most, one in QUESTIONS.items()}, "tags": TAGS, "coreference": COREFERENCE,
