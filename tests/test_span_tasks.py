@@ -4,8 +4,9 @@ import json
 
 import pytest
 
+from environment import ROOT
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.experiments import findings_tasks, span_tasks
+from spanbert_tutorial.experiments import findings_tasks, span_tasks, squad_real
 from spanbert_tutorial.experiments.grid import as_json, definitions, missing
 
 KEPT = json.loads(data_path("results", "span_tasks.json").read_text(encoding="utf-8"))
@@ -41,6 +42,14 @@ def test_the_kept_file_is_whole_and_of_these_settings():
     assert len(KEPT["rows"]) == len(span_tasks.ARMS) * span_tasks.SEEDS == 63
     for name, value in as_json(definitions(span_tasks) | span_tasks.SETTINGS).items():
         assert KEPT[name] == value, name
+
+
+def test_the_readme_names_the_files_that_experiments_need():
+    told = (ROOT / "README.md").read_text(encoding="utf-8")
+    files = [*span_tasks.coreference.FILES.values(), span_tasks.relations.FILE.as_posix()]
+    files += [plan.file for plan in span_tasks.sentences.PLANS.values()]
+    files += [f"{name}.json.xz" for name in (*squad_real.TRAIN, squad_real.TEST, *squad_real.WITH_UNANSWERABLE)]
+    assert [name for name in files if f"`{name}`" not in told] == []
 
 
 @pytest.mark.parametrize("task", span_tasks.MAIN)
