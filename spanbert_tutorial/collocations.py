@@ -38,9 +38,8 @@ def counted(texts: Iterable[Sequence[Word]], longest: int = LONGEST) -> list[Cou
     return counts
 
 
-def score(ngram: tuple[Word, ...], counts: Sequence[Counter]) -> float:
-    """In nats; 0 where the words are independent of one another."""
-    totals = [counter.total() for counter in counts]
+def score(ngram: tuple[Word, ...], counts: Sequence[Counter], totals: Sequence[int]) -> float:
+    """In nats; 0 where the words are independent of one another. totals: of each of the counts."""
 
     def log_p(part: tuple[Word, ...]) -> float:
         return math.log(counts[len(part) - 1][part] / totals[len(part) - 1])
@@ -57,8 +56,9 @@ def collocations(counts: Sequence[Counter], number: int, fewest: int = FEWEST) -
     there are among all such n-grams, so that long ones, whose scores are larger, do not take all."""
     frequent = [[ngram for ngram, count in counter.items() if count >= fewest] for counter in counts[1:]]
     total, found = max(sum(map(len, frequent)), 1), set()
+    totals = [counter.total() for counter in counts]
     for ngrams in frequent:
-        ordered = sorted(ngrams, key=lambda ngram: (-score(ngram, counts), ngram))
+        ordered = sorted(ngrams, key=lambda ngram: (-score(ngram, counts, totals), ngram))
         found.update(ordered[: round(number * len(ngrams) / total)])
     return found
 

@@ -51,6 +51,7 @@ OBJECTIVES = {
     "mlm+nsp": Objective(TokenMasking(), "token", (NextSentence(),)),
     "mlm+sop": Objective(TokenMasking(), "token", (SentenceOrder(),)),
     "span": Objective(SpanMasking(), "span"),
+    "span+nsp": Objective(SpanMasking(), "span", (NextSentence(),)),  # a row of SpanBERT's Table 7
     "span+sbo": Objective(SpanMasking(), "span", (Boundary(),)),
     "span+placebo": Objective(SpanMasking(), "span", (Placebo(),)),  # a control of experiments
 }

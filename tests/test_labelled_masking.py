@@ -61,9 +61,10 @@ def test_the_score_of_an_ngram_is_that_of_its_worst_cut():
     a, b, c = (1,), (2,), (3,)
     counts = [Counter({(a,): 4, (b,): 2, (c,): 2}), Counter({(a, b): 2, (b, c): 1, (c, a): 1}), Counter({(a, b, c): 1})]
     p = lambda part: counts[len(part) - 1][part] / counts[len(part) - 1].total()  # noqa: E731
-    assert collocations.score((a, b), counts) == pytest.approx(math.log(p((a, b)) / (p((a,)) * p((b,)))))
+    totals = [counter.total() for counter in counts]
+    assert collocations.score((a, b), counts, totals) == pytest.approx(math.log(p((a, b)) / (p((a,)) * p((b,)))))
     cuts = (p((a,)) * p((b,)) * p((c,)), p((a, b)) * p((c,)), p((a,)) * p((b, c)))
-    assert collocations.score((a, b, c), counts) == pytest.approx(math.log(p((a, b, c)) / max(cuts)))
+    assert collocations.score((a, b, c), counts, totals) == pytest.approx(math.log(p((a, b, c)) / max(cuts)))
 
 
 def test_what_belongs_together_is_found_and_labelled():

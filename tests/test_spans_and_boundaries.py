@@ -9,22 +9,29 @@ import numpy as np
 import pytest
 import torch
 
-from spanbert_tutorial.almanac import coreference
-from spanbert_tutorial.boundary import Boundary, Placebo
+from spanbert_tutorial import almanac, runs
+from spanbert_tutorial.almanac import coreference, documents
+from spanbert_tutorial.boundary import Boundary, Placebo, SpanBoundaryObjective
 from spanbert_tutorial.checkpoints import load_checkpoint
+from spanbert_tutorial.corpora import encode_corpus, split_sentences
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.experiments import (
     name_ranks,
     pair_probe,
+    span_settings,
     span_uses,
     spans_and_boundaries,
     spans_on_wikipedia,
     spans_pilot,
+    ways_of_hiding,
 )
+from spanbert_tutorial.experiments.boundary_probe import go_on
 from spanbert_tutorial.experiments.grid import as_json, missing
 from spanbert_tutorial.experiments.name_ranks import ELSEWHERE, INFERRED, OTHERWISE, Gap, Known
 from spanbert_tutorial.experiments.names import Block, Name, named_blocks
-from spanbert_tutorial.masking import MaskedBlocks
+from spanbert_tutorial.labelled_masking import ENTITY
+from spanbert_tutorial.masking import MaskedBlocks, WholeWordMasking
+from spanbert_tutorial.objectives import Objective
 from spanbert_tutorial.tasks import gap
 from spanbert_tutorial.tasks.fine_tuning import FineTuning
 from spanbert_tutorial.tasks.squad import Question
@@ -220,3 +227,78 @@ def test_a_pronoun_of_gap_stands_with_the_name_that_it_means(wordpiece):
     assert found.same.tolist() == [True, False]
     nobody = spans_on_wikipedia.as_clusters(gap.Row("1", text, places[0], tuple(places[1:]), (False, False)))
     assert len(nobody["clusters"]) == 2 and all(len(cluster) == 1 for cluster in nobody["clusters"])
+
+
+# --- other ways of hiding ---------------------------------------------------------------------------------------
+
+
+def test_noun_phrases_are_names_descriptions_and_values_with_their_article():
+    document = next(documents.generate(0, 1))
+    record = ways_of_hiding.record(document)
+    phrases = [record["text"][start:end] for start, end, *_ in record["entities"]]
+    names = [mention for sentence in document.sentences for mention in sentence.mentions if mention.form != "pronoun"]
+    assert len(phrases) == len(names) and phrases[0] == "The Kelso Hill Museum" and "a baker" in phrases
+    assert "the museum" in phrases and "she" not in phrases
+
+
+def test_labelled_spans_stand_where_their_words_stand(wordpiece, tmp_path, monkeypatch):
+    some = list(islice(almanac.read("train"), 20))
+    texts = [split_sentences(one["text"]) for one in some]
+    corpus = encode_corpus(texts, wordpiece.encode_many, len(wordpiece), tmp_path)
+    found = ways_of_hiding.placed(some, corpus, wordpiece, ENTITY)
+    pieces = [wordpiece.decode(corpus.ids[first:end]) for first, end, _ in found]
+    assert pieces == [one["text"][start:end] for one in some for start, end, *_ in one["entities"]]
+    with pytest.raises(AssertionError):
+        ways_of_hiding.placed(some[1:], corpus, wordpiece, ENTITY)
+
+
+def test_each_way_of_hiding_is_a_row_with_its_own_scheme():
+    rows = {arm: way.row() for arm, way in ways_of_hiding.ARMS.items()}
+    assert type(rows["words"].masking) is WholeWordMasking and rows["words"].unit == "token"
+    assert {arm for arm, row in rows.items() if row.paired} == {"pairs"}
+    assert [rows[arm].masking.kind for arm in ("entities", "noun phrases", "collocations")] == [1, 2, 3]
+    assert ways_of_hiding.SETTINGS["go_on"] == spans_and_boundaries.GO_ON
+
+
+def test_going_on_hides_as_it_is_told(wordpiece, tmp_path):
+    text = runs.open_text("almanac", tmp_path)
+    run = replace(spans_and_boundaries.START, size="tiny", steps=1, batch_size=2, length=16)
+    start = runs.new_model(run, text)
+    seen = []
+
+    class Watched(WholeWordMasking):
+        def select_blocks(self, blocks, rng):
+            seen.append(len(blocks.lengths))
+            return super().select_blocks(blocks, rng)
+
+    go_on(start, run, text, replace(Objective.named("mlm"), masking=Watched()))
+    assert seen == [2]
+
+
+# --- one setting changed ----------------------------------------------------------------------------------------
+
+
+def test_a_weight_multiplies_the_boundary_loss_and_boundaries_alone_see_no_positions():
+    torch.manual_seed(0)
+    head = SpanBoundaryObjective(8, torch.nn.Parameter(torch.randn(20, 8)))
+    hidden, ids = torch.randn(1, 7, 8), np.array([[3, 4, 4, 4, 5]])
+    batch = Boundary().targets([MaskedBlocks(ids, ids, np.array([[False, True, True, True, False]]), np.array([5]))],
+                               None)  # fmt: skip
+    whole = Boundary().loss(head, hidden, batch)
+    assert torch.allclose(span_settings.Weighted(3.0).loss(head, hidden, batch), 3 * whole)
+    alone = span_settings.BoundariesOnly().loss(head, hidden, batch)
+    assert not torch.allclose(alone, whole)
+    alone.backward()
+    assert head.positions.weight.grad is None and head.linear1.weight.grad.abs().sum() > 0
+    with torch.no_grad():
+        head.positions.weight.zero_()
+    assert torch.allclose(Boundary().loss(head, hidden, batch), alone)
+
+
+def test_one_setting_differs_from_the_row_it_is_compared_with():
+    span, sbo = Objective.named("span"), Objective.named("span+sbo")
+    for arm, changed in span_settings.ARMS.items():
+        objective = span_settings.objective_of(arm)
+        same = sbo if objective.tasks else span
+        assert (objective.unit, objective.shares) == (same.unit, same.shares)
+        assert (objective.masking == same.masking) == isinstance(changed, Boundary)

@@ -22,6 +22,7 @@ from spanbert_tutorial.engine.loop import History, train
 from spanbert_tutorial.experiments.grid import text_facts
 from spanbert_tutorial.experiments.names import Block, named_blocks, with_specials
 from spanbert_tutorial.experiments.results import CURVES, curve, rounded
+from spanbert_tutorial.objectives import Objective
 from spanbert_tutorial.pretraining import PretrainingModel
 from spanbert_tutorial.wordpiece import WordPiece
 
@@ -112,15 +113,20 @@ def examples(wordpiece: WordPiece) -> tuple[HiddenNames, HiddenNames]:
 Trained = tuple[PretrainingModel, History]
 
 
-def go_on(start: PretrainingModel, run: runs.Run, text: runs.EncodedText) -> Trained:
+def go_on(
+    start: PretrainingModel, run: runs.Run, text: runs.EncodedText, objective: Objective | None = None
+) -> Trained:
     """A copy of `start`, trained further as `run` says. A boundary head, where the objective has one, begins untrained.
+    objective: another one than the run's row, with the same heads.
 
     Runs of one seed see the same blocks with the same masks, whether they have that head or not.
     """
     model = runs.new_model(run, text)
     model.encoder.load_state_dict(start.encoder.state_dict())
     model.masked_language_model.load_state_dict(start.masked_language_model.state_dict())
-    batches = runs.training_data(run, text).batches(np.random.default_rng(1_000 + run.seed))  # not those of the start
+    objective = objective or Objective.named(run.objective)
+    model.tasks, data = objective.tasks, replace(runs.training_data(run, text), objective=objective)
+    batches = data.batches(np.random.default_rng(1_000 + run.seed))  # not those of the start
     return model, train(model, batches, run.recipe())
 
 

@@ -1,0 +1,135 @@
+"""The other rows of SpanBERT's Tables 6 and 7, beside the arms of `spans_and_boundaries`. Chapter:
+`book/spanbert/boundary`.
+
+Four ways of hiding besides tokens and spans: whole words; the almanac's entities; its noun phrases, which its writer
+knows; collocations found by counting, which came after the paper (PMI-masking). And spans in pairs of segments with
+next sentence prediction. All go on from the starts of `spans_and_boundaries`, for as many tokens and with the same
+seeds, so a row stands beside those of "token" and "span" in the file of that experiment (give the same `--models`).
+
+What decides each claim, and the sign that was expected, stood here before the first run: `CLAIMS`.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from spanbert_tutorial import almanac, collocations, runs
+from spanbert_tutorial.almanac.documents import Document
+from spanbert_tutorial.corpora import EncodedCorpus
+from spanbert_tutorial.experiments import span_uses
+from spanbert_tutorial.experiments import spans_and_boundaries as core
+from spanbert_tutorial.experiments.boundary_probe import go_on
+from spanbert_tutorial.experiments.grid import as_json, text_facts
+from spanbert_tutorial.experiments.names import named_sentences
+from spanbert_tutorial.experiments.results import CURVES, rounded
+from spanbert_tutorial.labelled_masking import COLLOCATION, ENTITY, NOUN_PHRASE, LabelledMasking
+from spanbert_tutorial.masking import MaskingScheme
+from spanbert_tutorial.objectives import Objective
+from spanbert_tutorial.wordpiece import WordPiece
+
+COLLOCATIONS = 2_000  # how many are hidden as one
+DETERMINER = re.compile(r"\b(?:the|an?|his|her|its|their) $", re.IGNORECASE)  # right before a mention
+ARM, SEEDS = "arm", core.SEEDS
+
+
+@dataclass(frozen=True)
+class Way:
+    """objective: a row of the table of objectives; masking: a scheme in the place of that row's own."""
+
+    objective: str
+    masking: MaskingScheme | None = None
+
+    def row(self) -> Objective:
+        """What a run predicts."""
+        found = Objective.named(self.objective)
+        return replace(found, masking=self.masking or found.masking)
+
+
+ARMS = {
+    "words": Way("mlm-wholeword"),
+    "entities": Way("span", LabelledMasking(kind=ENTITY)),
+    "noun phrases": Way("span", LabelledMasking(kind=NOUN_PHRASE)),
+    "collocations": Way("span", LabelledMasking(kind=COLLOCATION, share=None)),
+    "pairs": Way("span+nsp"),
+}
+CLAIMS = {
+    "names": "names that must be inferred, true name ranked first, %: entities above span, which hides them less often",
+    "use": "F1 after fine-tuning on 2,000 questions, an answer forced: span above each of the others",
+}
+SETTINGS = {"vocabulary": core.PIECES, "start": core.START, "go_on": core.GO_ON, "collocations": COLLOCATIONS,
+            "claims": CLAIMS, **CURVES, "fit_documents": core.FIT_DOCUMENTS, "uses": span_uses.SETTINGS}  # fmt: skip
+
+
+def prepare(folder: Path, settings: Mapping, models: Path) -> tuple[dict, tuple]:
+    """The almanac in a small vocabulary with its labelled spans, and what is asked of the models."""
+    text = core.small_pieces(folder, settings["vocabulary"])
+    asked = core.questions(text, settings["start"].length - 2, settings["fit_documents"])
+    spans = labelled_spans(text, settings["collocations"])
+    labelled = np.concatenate(list(spans.values()))
+    labelled = labelled[np.lexsort((labelled[:, 1], labelled[:, 0]))]
+    shares = {kind: round(float(np.diff(some[:, :2]).sum() / len(text.train.ids)), 4) for kind, some in spans.items()}
+    with_spans = replace(text, train=replace(text.train, labelled=labelled))
+    return text_facts(text) | {"share_of_pieces": shares}, (asked, with_spans, models)
+
+
+# --- labelled spans ---------------------------------------------------------------------------------------------
+
+
+def labelled_spans(text: runs.EncodedText, number: int) -> dict[str, np.ndarray]:
+    """Where entities, noun phrases and the `number` best collocations stand in the training text, int [m,3] each."""
+    corpus, wordpiece = text.train, text.wordpiece
+    counts = collocations.counted(words for _, _, words in collocations.sentences(corpus, wordpiece))
+    written = (record(one) for one in almanac.generate() if one.split == "train")
+    return {
+        "entities": placed(almanac.read("train"), corpus, wordpiece, ENTITY),
+        "noun phrases": placed(written, corpus, wordpiece, NOUN_PHRASE),
+        "collocations": collocations.labelled(corpus, wordpiece, collocations.collocations(counts, number)),
+    }
+
+
+def placed(documents: Iterable[dict], corpus: EncodedCorpus, wordpiece: WordPiece, kind: int) -> np.ndarray:
+    """Where the entities of documents stand in the corpus that was encoded from them, int [m,3]."""
+    found, start, ends = [], 0, iter(corpus.sentence_ends.tolist())
+    for sentence, names in (one for document in documents for one in named_sentences(document, wordpiece)):
+        found += [(start + name.first, start + name.last + 1, kind) for name in names]
+        start += len(sentence)
+        assert start == next(ends)  # the same sentences, in the same order
+    return np.array(found, dtype=np.int64)
+
+
+def record(document: Document) -> dict:
+    """A document with its noun phrases in the place of its entities: names, descriptions and values, each with the
+    article or the possessive before it. Pronouns are left out."""
+    return {"text": document.text, "entities": list(noun_phrases(document))}
+
+
+def noun_phrases(document: Document) -> Iterator[tuple[int, int, str, str]]:
+    """As `almanac.read` gives entities: (start, end) in characters of the text, label, id."""
+    offset = 0
+    for sentence in document.sentences:
+        for mention in sentence.mentions:
+            if mention.form != "pronoun":
+                before = DETERMINER.search(sentence.text[: mention.start])
+                start = before.start() if before else mention.start
+                yield start + offset, mention.end + offset, mention.form, mention.entity
+        offset += len(sentence.text) + 1
+
+
+# --- runs -------------------------------------------------------------------------------------------------------
+
+
+def one(arm: str, seed: int, settings: Mapping, asked: core.Asked, labelled: runs.EncodedText, models: Path) -> dict:
+    """A model, trained or kept, and all figures of it."""
+    way = ARMS[arm]
+    run = replace(settings["go_on"], objective=way.objective, seed=seed)
+    facts = as_json({"run": run, "way": way, **text_facts(asked.text)})
+    begun, _ = core.trained("start", seed, settings, asked.text, models)
+    model, losses = core.kept_or_trained(models / f"{arm}-{seed}", facts,
+                                         lambda: go_on(begun, run, labelled, way.row()), labelled.wordpiece,
+                                         way.objective)  # fmt: skip
+    found = core.measured(model, settings["start"], asked)
+    uses = span_uses.measured(model.encoder, asked.text.wordpiece, asked.uses, seed)
+    return rounded(found | {"uses": uses}) | {"curve": losses}
