@@ -73,6 +73,9 @@ def spans_and_boundaries(content: Mapping) -> Families:
                     "first"),
                pair("span+sbo", "span", outside, "pairs", "outside"),
                pair("span+sbo", "placebo", outside.replace("outside", "inside"), "pairs", "inside"),
+               pair("span+sbo", "placebo", "kind of a hidden name, read from the states outside", "kinds", "boundary"),
+               pair("span+sbo", "placebo", "2,000 questions on the almanac, F1, an answer forced", "uses",
+                    "questions, 2000", "f1"),
                pair("span+sbo", "token", "300 questions on the almanac, F1, an answer forced", "uses",
                     "questions, 300", "f1")]
     tasks = {"tags": "tags of new names, F1", "coreference": "coreference on the almanac, average F1",
