@@ -8,6 +8,7 @@ from test_figures_explorer import NASTY, Page
 from spanbert_tutorial.checkpoints import load_checkpoint
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.figures.arms import draw_arms
 from spanbert_tutorial.figures.attention import draw_heads
 from spanbert_tutorial.figures.attention_map import AttentionMap
 from spanbert_tutorial.figures.bars import HEIGHT, Bars
@@ -51,6 +52,9 @@ HALF = "a\ud83d"  # half a character: no page can hold it
     lambda: draw_heads(torch.ones(1, 1, 1), ["a"], [HALF]),
     lambda: draw_curves({HALF: ([1], [1.0])}, {}, "steps"),
     lambda: draw_curves({"a": ([1], [1.0])}, {HALF: 1.0}, "steps"),
+    lambda: draw_arms({HALF: {"a": [1.0]}}, {}),
+    lambda: draw_arms({"panel": {HALF: [1.0]}}, {}),
+    lambda: draw_arms({"panel": {"a": [1.0]}}, {"panel": (HALF, 0.5)}),
     lambda: draw_intervals({HALF: (1.0, 0.5)}, "nats"),
     lambda: draw_intervals({"a": (1.0, 0.5)}, HALF),
 ])  # fmt: skip

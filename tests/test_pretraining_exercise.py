@@ -12,6 +12,7 @@ import pytest
 
 from environment import ROOT
 from spanbert_tutorial.exercises.pretraining_spanbert import CASES, MISTAKES, diagnose_loss, paper_loss
+from spanbert_tutorial.figures.arms import draw_arms
 from spanbert_tutorial.figures.curves import draw_curves, draw_intervals, smoothed
 
 
@@ -32,6 +33,18 @@ def test_other_answers_are_shown_beside_the_wanted_ones():
 
 def test_smoothing_by_hand():
     assert smoothed([1, 2, 3, 6], 2).tolist() == [1.5, 2.5, 4.5]
+
+
+def test_arms_have_a_dot_a_seed_and_a_stroke_at_the_mean():
+    figure = draw_arms({"names": {"token": [9.0, 11.0], "span": [12.0, 14.0]}, "kinds": {"token": [75.0]}},
+                       {"names": ("frequency", 7.8)})  # fmt: skip
+    names, kinds = figure.axes
+    places = [line.get_xdata().tolist() if hasattr(line.get_xdata(), "tolist") else list(line.get_xdata())
+              for line in names.lines]  # fmt: skip
+    assert places == [[9.0, 11.0], [10.0, 10.0], [12.0, 14.0], [13.0, 13.0], [7.8, 7.8]]
+    assert [text.get_text() for text in names.texts] == ["frequency"] and not kinds.texts
+    assert names.get_ylim()[0] > names.get_ylim()[1]  # the first arm above
+    plt.close(figure)
 
 
 def test_curves_and_intervals_show_their_numbers():
