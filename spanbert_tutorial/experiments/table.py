@@ -36,6 +36,8 @@ EXPERIMENTS = {
     "boundary_probe": Row("what do boundary states hold, with and without the boundary objective?", 30),
     "spans_pilot": Row("which learning rate does each arm of `spans_and_boundaries` get?", 40,
                        {"models": "folder that keeps the trained models"}),
+    "spans_and_boundaries": Row("what are spans and their boundaries good for, from one start past the plateau?", 130,
+                                {"models": "folder that keeps the trained models"}),
     "pairs_vs_single": Row("one segment against pairs, with and without next sentence prediction", 50),
     "sentence_states": Row("what does the state of [CLS] say about a sentence?", 40),
     "almanac_answers": Row("what does pre-training bring to question answering on the almanac?", 20),
