@@ -187,7 +187,7 @@ def test_a_new_file_brings_its_section_and_its_panels(later):
     assert {"the control “rule”", "the control “both”"} <= {one.second for one in beaten}
     claims, beside_them = findings_spanbert.spans_and_boundaries(found["spans_and_boundaries"].content)
     verdicts = [line.verdict for line in lines_of(claims)]
-    assert verdicts == [SHOWN, NULL, NULL] and all(one.expected for one in claims) and len(beside_them) == 12
+    assert verdicts == [SHOWN, NULL, NULL] and all(one.expected for one in claims) and len(beside_them) == 16
     page = tool.page("# Findings", list(found.values()))
     assert "from one start past the plateau?" in page and "coreference, relations and sentence tasks?" in page
     assert "sentences (Table 5)" in beside.questions(later)

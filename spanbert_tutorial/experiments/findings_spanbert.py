@@ -60,11 +60,12 @@ def spans_and_boundaries(content: Mapping) -> Families:
                           unit, low, expected)
 
     outside = "a word and a name mean the same, AUC of a probe on the states outside"
+    questions = "2,000 questions on the almanac, F1, an answer forced"
+    coreference = "coreference on the almanac, average F1"
     claims = [pair("span", "token", "hidden names that must be inferred, ranked first", "names", "inferred", "first",
                    expected=True),
               pair("span+sbo", "placebo", outside, "pairs", "outside", expected=True),
-              pair("span+sbo", "token", "2,000 questions on the almanac, F1, an answer forced", "uses",
-                   "questions, 2000", "f1", expected=True)]
+              pair("span+sbo", "token", questions, "uses", "questions, 2000", "f1", expected=True)]
     beside = [pair("span", "token", f"held-out loss, {told}", "losses", way, unit="nats", low=True)
               for way, told in HIDDEN.items()]
     beside += [pair("span", "token", "hidden names that stand elsewhere in the block, ranked first", "names",
@@ -74,13 +75,14 @@ def spans_and_boundaries(content: Mapping) -> Families:
                pair("span+sbo", "span", outside, "pairs", "outside"),
                pair("span+sbo", "placebo", outside.replace("outside", "inside"), "pairs", "inside"),
                pair("span+sbo", "placebo", "kind of a hidden name, read from the states outside", "kinds", "boundary"),
-               pair("span+sbo", "placebo", "2,000 questions on the almanac, F1, an answer forced", "uses",
-                    "questions, 2000", "f1"),
+               pair("span+sbo", "placebo", questions, "uses", "questions, 2000", "f1"),
                pair("span+sbo", "token", "300 questions on the almanac, F1, an answer forced", "uses",
                     "questions, 300", "f1")]
-    tasks = {"tags": "tags of new names, F1", "coreference": "coreference on the almanac, average F1",
-             "relations": "relations of the almanac, F1"}
+    tasks = {"tags": "tags of new names, F1", "coreference": coreference, "relations": "relations of the almanac, F1"}
     beside += [pair("span+sbo", "token", told, "uses", task) for task, told in tasks.items()]
+    for arms in (("span", "token"), ("span+sbo", "span")):  # as rows of the paper's Tables 6 and 7
+        beside += [pair(*arms, questions, "uses", "questions, 2000", "f1"),
+                   pair(*arms, coreference, "uses", "coreference")]  # fmt: skip
     return [claims, beside]
 
 

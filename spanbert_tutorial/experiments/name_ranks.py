@@ -38,8 +38,8 @@ class Gap(NamedTuple):
 
 class Known(NamedTuple):
     """Names of the training text. candidates: (label, pieces) → int [c,k], the most frequent first; counts: how often
-    each of them, int [c]; together: (label, pieces) → Counter of entities that share a document with it; documents: in how
-    many each entity stands."""
+    each of them, int [c]; together: (label, pieces) → Counter of entities that share a document with it; documents:
+    in how many each entity stands."""
 
     candidates: dict[tuple[str, int], np.ndarray]
     counts: dict[tuple[str, int], np.ndarray]

@@ -39,6 +39,16 @@ NO_FINDING = {
 }  # fmt: skip
 # In words: a sentence, the report and the line that it stands on. A line that is not there any more is an error.
 HEADLINES = (
+    ("Past the plateau, from common starts, span masking names more hidden names than token masking, as was expected.",
+     "spans_and_boundaries", "span better than token: hidden names that must be inferred, ranked first, as expected"),
+    ("From the same starts SBO writes the kind of a hidden name into the tokens outside, more than a placebo does.",
+     "spans_and_boundaries", "span+sbo better than placebo: kind of a hidden name, read from the states outside"),
+    ("Whether these tokens tell whom a word means is not shown.", "spans_and_boundaries",
+     "span+sbo against placebo: a word and a name mean the same, AUC of a probe on the states outside "
+     "(expected: span+sbo better)"),
+    ("That spans with SBO answer questions better than tokens do is not shown.",
+     "spans_and_boundaries",
+     "span+sbo against token: 2,000 questions on the almanac, F1, an answer forced (expected: span+sbo better)"),
     ("From scratch, span masking is behind token masking at the end of a small budget, even where spans are hidden.",
      "token_vs_span", "token masking better than span masking: held-out loss, tokens hidden in spans"),
     ("From scratch, SBO brings span masking out of the plateau earlier.",
