@@ -144,12 +144,12 @@ def test_parts_that_an_objective_lacks_are_not_built():
     heads = {name: {child for child, _ in model(name).named_children()} for name in OBJECTIVES}
     assert heads["mlm"] == heads["mlm-wholeword"] == heads["span"] == {"encoder", "masked_language_model"}
     second = {name: found - heads["mlm"] for name, found in heads.items() if found > heads["mlm"]}
-    assert second == {"mlm+nsp": {"next_sentence"}, "mlm+sop": {"sentence_order"}, "span+sbo": {"boundary"},
-                      "span+placebo": {"boundary"}}
+    assert second == {"mlm+nsp": {"next_sentence"}, "mlm+sop": {"sentence_order"}, "span+nsp": {"next_sentence"},
+                      "span+sbo": {"boundary"}, "span+placebo": {"boundary"}}
 
 
 def test_unknown_objective_is_named():
-    names = "mlm, mlm-wholeword, mlm\\+nsp, mlm\\+sop, span, span\\+sbo, span\\+placebo"
+    names = "mlm, mlm-wholeword, mlm\\+nsp, mlm\\+sop, span, span\\+nsp, span\\+sbo, span\\+placebo"
     with pytest.raises(InputError, match=f'"spans" is unknown: use one of {names}'):
         Objective.named("spans")
 
