@@ -205,7 +205,7 @@ class Boundary(SecondTask):
 
 class Placebo(Boundary):
     """A control for the objective: each row has the targets of its span, and reads the neighbours of the next span of
-    the batch. As many targets and as many computations, but nothing that these two states could know of the span."""
+    the batch, which often stands in the same block. As many targets and computations, but not its own boundary."""
 
     def targets(self, segments: Sequence[MaskedBlocks], labels: np.ndarray | None) -> dict[str, Tensor]:
         batch = super().targets(segments, labels)

@@ -202,7 +202,7 @@ def test_a_new_file_brings_its_section_and_its_panels(later):
 
 def test_a_sign_is_told_for_the_later_idea_also_where_it_is_a_loss():
     lines = {(line[0], line[1]): line for line in reversed(beside.signs().lines[1:])}  # of several the first
-    spans, single = lines["spans against tokens", "SQuAD 2.0: +1.6"], next(
+    spans, single = lines["spans against tokens, from scratch", "SQuAD 2.0: +1.6"], next(
         line for (asks, _), line in lines.items() if asks.startswith("one sequence"))
     assert spans[2].endswith("−0.95 ± 0.18 nats") and spans[3] == "the other"
     assert single[2].endswith("+0.77 ± 0.31 nats") and single[3] == "the same"

@@ -102,5 +102,6 @@ REPORTS = (
            "spanbert/pretraining_spanbert", "first weights and order",
            "one start for all arms of a seed; frequency, tables without context, names that stand together; a placebo, "
            "SBO rows that read another span's neighbours",
-           "Tiny models, and a vocabulary of 800 pieces, so that names have several.", spans_and_boundaries),
+           "Tiny models, and a vocabulary of 800 pieces, so that names have several. span+sbo: spans with SBO. Of the "
+           "further comparisons six were added when rows of four or five seeds had been seen.", spans_and_boundaries),
 )  # fmt: skip

@@ -39,11 +39,13 @@ NO_FINDING = {
 }  # fmt: skip
 # In words: a sentence, the report and the line that it stands on. A line that is not there any more is an error.
 HEADLINES = (
-    ("Past the plateau, from common starts, span masking names more hidden names than token masking, as was expected.",
+    ("From common starts past the plateau, span masking ranks more of those hidden names first that must be inferred, "
+     "as was expected.",
      "spans_and_boundaries", "span better than token: hidden names that must be inferred, ranked first, as expected"),
-    ("From the same starts SBO writes the kind of a hidden name into the tokens outside, more than a placebo does.",
+    ("From the same starts, after 4,500 steps, the tokens outside a hidden name tell its kind better with SBO than "
+     "with a placebo.",
      "spans_and_boundaries", "span+sbo better than placebo: kind of a hidden name, read from the states outside"),
-    ("Whether these tokens tell whom a word means is not shown.", "spans_and_boundaries",
+    ("That SBO makes such tokens tell better than a placebo whom a word means is not shown.", "spans_and_boundaries",
      "span+sbo against placebo: a word and a name mean the same, AUC of a probe on the states outside "
      "(expected: span+sbo better)"),
     ("That spans with SBO answer questions better than tokens do is not shown.",
@@ -53,7 +55,7 @@ HEADLINES = (
      "token_vs_span", "token masking better than span masking: held-out loss, tokens hidden in spans"),
     ("From scratch, SBO brings span masking out of the plateau earlier.",
      "token_vs_span", "span masking with SBO better than span masking: held-out loss, tokens hidden in spans"),
-    ("With SBO, the tokens outside a hidden name know its kind a little better.", "boundary_probe",
+    ("After 500 steps they tell it a little better with SBO than with spans alone.", "boundary_probe",
      "span masking with SBO better than span masking alone: kind of a hidden name, read from the two states outside "
      "the span"),
     ("For those inside, where tasks look, no gain is shown.", "boundary_probe",
