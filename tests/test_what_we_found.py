@@ -14,7 +14,14 @@ from environment import ROOT
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.experiments import beside_the_paper as beside
-from spanbert_tutorial.experiments import findings_spanbert, findings_tasks, what_we_found
+from spanbert_tutorial.experiments import (
+    findings_spanbert,
+    findings_tasks,
+    span_settings,
+    spans_on_wikipedia,
+    ways_of_hiding,
+    what_we_found,
+)
 from spanbert_tutorial.experiments.findings import NULL, SHOWN, SINGLE, Comparison, interval_line, lines_of
 from spanbert_tutorial.experiments.table import EXPERIMENTS
 
@@ -214,3 +221,28 @@ def test_a_panel_says_each_seed_of_each_arm_once():
     assert table.lines[0] == ["measure", "arm", "0", "1", "2", "3", "4", "mean"] and len(table.lines) == 5
     values = [float(value) for value in table.lines[1][2:]]
     assert values[-1] == pytest.approx(np.mean(values[:-1]), abs=0.01)
+
+
+# --- experiments that share the starts of another ---------------------------------------------------------------
+
+
+def made_beside_core(arms, seeds: int) -> dict:
+    """Rows with what the reports of the further arms read."""
+    rng = np.random.default_rng(0)
+    rows = [{"arm": arm, "seed": seed, "names": {"inferred": {"first": rng.normal(10)}},
+             "uses": {"questions, 2000": {"f1": rng.normal(50)}}, "kinds": {"boundary": rng.normal(80)},
+             "losses": {"token": rng.normal(3), "span": rng.normal(5)}, "pairs": {"outside": rng.normal(70)},
+             "coreference": {"average": rng.normal(55)}}
+            for arm in arms for seed in range(seeds)]  # fmt: skip
+    return {"rows": rows}
+
+
+@pytest.mark.parametrize("experiment, sizes", [(ways_of_hiding, [6, 4]), (span_settings, [2, 10]),
+                                               (spans_on_wikipedia, [3, 2])])  # fmt: skip
+def test_further_arms_stand_beside_those_whose_starts_they_share(experiment, sizes):
+    content = made_beside_core(experiment.ARMS, experiment.SEEDS)
+    families = getattr(findings_spanbert, experiment.__name__.split(".")[-1])(content)
+    assert [len(one) for one in families] == sizes
+    assert all(len(column) == experiment.SEEDS for one in families for pair in one for column in pair.columns)
+    core = {pair.second for one in families for pair in one} | {pair.first for one in families for pair in one}
+    assert core >= {"span"} and all(lines_of(one) for one in families)

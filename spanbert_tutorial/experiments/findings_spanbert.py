@@ -1,12 +1,17 @@
 """What the experiments of Part II found. Page: `book/workshop/what_we_found`."""
 
+import json
 from collections.abc import Mapping
 
 import numpy as np
 
+from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.experiments.findings import Comparison, Families, Report, percent
 from spanbert_tutorial.experiments.results import column
 
+NAMES = "hidden names that must be inferred, ranked first"
+KIND = "kind of a hidden name, read from the states outside"
+QUESTIONS = "2,000 questions on the almanac, F1, an answer forced"
 HIDDEN = {"token": "tokens hidden one by one", "span": "tokens hidden in spans"}
 OBJECTIVES = {"mlm": "token masking", "span": "span masking", "span+sbo": "span masking with SBO"}
 
@@ -60,30 +65,81 @@ def spans_and_boundaries(content: Mapping) -> Families:
                           unit, low, expected)
 
     outside = "a word and a name mean the same, AUC of a probe on the states outside"
-    questions = "2,000 questions on the almanac, F1, an answer forced"
     coreference = "coreference on the almanac, average F1"
-    claims = [pair("span", "token", "hidden names that must be inferred, ranked first", "names", "inferred", "first",
+    claims = [pair("span", "token", NAMES, "names", "inferred", "first",
                    expected=True),
               pair("span+sbo", "placebo", outside, "pairs", "outside", expected=True),
-              pair("span+sbo", "token", questions, "uses", "questions, 2000", "f1", expected=True)]
+              pair("span+sbo", "token", QUESTIONS, "uses", "questions, 2000", "f1", expected=True)]
     beside = [pair("span", "token", f"held-out loss, {told}", "losses", way, unit="nats", low=True)
               for way, told in HIDDEN.items()]
     beside += [pair("span", "token", "hidden names that stand elsewhere in the block, ranked first", "names",
                     "elsewhere", "first"),
-               pair("span+sbo", "span", "hidden names that must be inferred, ranked first", "names", "inferred",
+               pair("span+sbo", "span", NAMES, "names", "inferred",
                     "first"),
                pair("span+sbo", "span", outside, "pairs", "outside"),
                pair("span+sbo", "placebo", outside.replace("outside", "inside"), "pairs", "inside"),
-               pair("span+sbo", "placebo", "kind of a hidden name, read from the states outside", "kinds", "boundary"),
-               pair("span+sbo", "placebo", questions, "uses", "questions, 2000", "f1"),
+               pair("span+sbo", "placebo", KIND, "kinds", "boundary"),
+               pair("span+sbo", "placebo", QUESTIONS, "uses", "questions, 2000", "f1"),
                pair("span+sbo", "token", "300 questions on the almanac, F1, an answer forced", "uses",
                     "questions, 300", "f1")]
     tasks = {"tags": "tags of new names, F1", "coreference": coreference, "relations": "relations of the almanac, F1"}
     beside += [pair("span+sbo", "token", told, "uses", task) for task, told in tasks.items()]
     for arms in (("span", "token"), ("span+sbo", "span")):  # as rows of the paper's Tables 6 and 7
-        beside += [pair(*arms, questions, "uses", "questions, 2000", "f1"),
+        beside += [pair(*arms, QUESTIONS, "uses", "questions, 2000", "f1"),
                    pair(*arms, coreference, "uses", "coreference")]  # fmt: skip
     return [claims, beside]
+
+
+def spans_on_wikipedia(content: Mapping) -> Families:
+    """The claims as they stood before the runs, and the losses."""
+    def pair(first: str, second: str, measure: str, *names: str, expected: bool | None = True, unit: str = "points",
+             low: bool = False) -> Comparison:  # fmt: skip
+        return Comparison(first, second, measure, tuple(column(content, *names, arm=arm) for arm in (first, second)),
+                          unit, low, expected)
+
+    claims = [pair("span", "token", NAMES, "names", "inferred", "first"),
+              pair("span+sbo", "placebo", "a pronoun and a name mean the same in GAP, AUC of a probe on the states "
+                   "outside", "pairs", "outside"),
+              pair("span+sbo", "token", "LitBank, average F1", "coreference", "average")]
+    losses = [pair("span", "token", f"held-out loss, {told}", "losses", way, expected=None, unit="nats", low=True)
+              for way, told in HIDDEN.items()]
+    return [claims, losses]
+
+
+def beside_core(content: Mapping) -> dict:
+    """The rows of an experiment with those of `spans_and_boundaries` that have its starts and seeds."""
+    core = json.loads(data_path("results", "spans_and_boundaries.json").read_text(encoding="utf-8"))
+    seeds = {row["seed"] for row in content["rows"]}
+    return {"rows": [row for row in (*core["rows"], *content["rows"]) if row["seed"] in seeds]}
+
+
+def ways_of_hiding(content: Mapping) -> Families:
+    """The claims as they stood before the runs, and names under the other ways."""
+    rows, others = beside_core(content), list(dict.fromkeys(row["arm"] for row in content["rows"]))
+
+    def pair(first: str, second: str, measure: str, *names: str, expected: bool | None = True) -> Comparison:
+        columns = tuple(column(rows, *names, arm=arm) for arm in (first, second))
+        return Comparison(first, second, measure, columns, expected=expected)
+
+    claims = [pair("entities", "span", NAMES, "names", "inferred", "first"),
+              *(pair("span", other, QUESTIONS, "uses", "questions, 2000", "f1") for other in others)]
+    beside = [pair(other, "span", NAMES, "names", "inferred", "first", expected=None)
+              for other in others if other != "entities"]  # fmt: skip
+    return [claims, beside]
+
+
+def span_settings(content: Mapping) -> Families:
+    """What each setting changes, against the row that it was changed from."""
+    rows, arms = beside_core(content), list(dict.fromkeys(row["arm"] for row in content["rows"]))
+
+    def pair(arm: str, measure: str, *names: str, expected: bool | None = None) -> Comparison:
+        same = "span+sbo" if "SBO" in arm or arm == "boundaries only" else "span"
+        columns = tuple(column(rows, *names, arm=one) for one in (arm, same))
+        return Comparison(arm, same, measure, columns, expected=expected)
+
+    claims = [pair("SBO × 3", NAMES, "names", "inferred", "first", expected=False),
+              pair("boundaries only", KIND, "kinds", "boundary")]
+    return [claims, [pair(arm, NAMES, "names", "inferred", "first") for arm in arms if arm != "SBO × 3"]]
 
 
 REPORTS = (
@@ -104,4 +160,15 @@ REPORTS = (
            "SBO rows that read another span's neighbours",
            "Tiny models, and a vocabulary of 800 pieces, so that names have several. span+sbo: spans with SBO. Of the "
            "further comparisons six were added when rows of four or five seeds had been seen.", spans_and_boundaries),
+    Report("spans_on_wikipedia", "the same four arms on Wikipedia, from one start", "spanbert/boundary",
+           "the order of the blocks and the masks; the start is one and the same",
+           "the start; frequency, tables without context, names that stand together; a placebo",
+           "One start, so an interval says less; names are runs of words with a capital.", spans_on_wikipedia),
+    Report("ways_of_hiding", "what does it matter whether spans, words, entities, noun phrases or collocations are "
+           "hidden?", "spanbert/boundary", "first weights and order", "the same starts and tokens as spans and tokens",
+           "Tiny models, a vocabulary of 800 pieces, one invented text whose phrases are labelled by construction.",
+           ways_of_hiding),
+    Report("span_settings", "what do lengths, shares and the weight of SBO change?", "spanbert/boundary",
+           "first weights and order", "the same starts and tokens as spans, or spans with SBO",
+           "Three seeds, and no task was trained.", span_settings),
 )  # fmt: skip
