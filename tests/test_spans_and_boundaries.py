@@ -202,6 +202,21 @@ def test_the_arms_have_the_rates_that_the_pilot_chose():
     assert all(kept[name] == value for name, value in as_json(spans_pilot.SETTINGS).items())
 
 
+def test_the_cost_of_a_step_is_the_median_of_ratios_within_a_round(monkeypatch, wordpiece):
+    slow, calls = {"mlm": 1.0, "span": 1.1, "span+sbo": 1.3, "span+placebo": 1.3}, []
+
+    def rehearse(run, text, model, steps):
+        calls.append(run.objective)
+        noise = 5.0 if len(calls) <= len(slow) else 1.0  # a slow first round
+        return 0, noise * slow[run.objective], 0
+
+    monkeypatch.setattr(runs, "rehearse", rehearse)
+    text = runs.EncodedText(None, None, wordpiece)
+    found = spans_and_boundaries.step_costs(spans_and_boundaries.SETTINGS, text)
+    assert found == pytest.approx({"token": 1.0, "span": 1.1, "span+sbo": 1.3, "placebo": 1.3})
+    assert len(calls) == spans_and_boundaries.ROUNDS * 4 and calls[:4] == list(slow)
+
+
 # --- on Wikipedia -----------------------------------------------------------------------------------------------
 
 

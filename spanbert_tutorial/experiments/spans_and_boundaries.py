@@ -16,6 +16,8 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from spanbert_tutorial import almanac, runs
 from spanbert_tutorial.almanac import coreference
 from spanbert_tutorial.checkpoints import load_checkpoint, save_checkpoint
@@ -33,6 +35,7 @@ from spanbert_tutorial.wordpiece import WordPiece
 PIECES = 800  # of the vocabulary
 FACTS = "run.json"  # beside a kept model
 FIT_DOCUMENTS = 1_000  # for the probes
+ROUNDS, STEPS = 7, 20  # to measure how long a step takes
 ARM, SEEDS = "arm", 5
 ARMS = {"start": "mlm", "token": "mlm", "span": "span", "span+sbo": "span+sbo", "placebo": "span+placebo"}
 START = runs.Run(objective="mlm", steps=2_500, length=128)
@@ -97,7 +100,18 @@ def beside(settings: Mapping, asked: Asked, models: Path) -> dict:
     tables = context_free(runs.training_data(settings["start"], asked.text))
     ranks = name_ranks.control_ranks(asked.gaps, asked.known, tables)
     names = {name: name_ranks.figures(asked.gaps, one) for name, one in ranks.items()}
-    return {"controls": rounded({"names": names, "pairs": pair_probe.area(asked.pairs[1], asked.pairs[1].near)})}
+    controls = {"names": names, "pairs": pair_probe.area(asked.pairs[1], asked.pairs[1].near)}
+    return rounded({"controls": controls, "step_cost": step_costs(settings, asked.text)})
+
+
+def step_costs(settings: Mapping, text: runs.EncodedText) -> dict[str, float]:
+    """How long a step of each arm takes, where one of "token" takes 1: medians of rounds that measure all arms."""
+    seconds = {arm: [] for arm in ARMS if arm != "start"}
+    for _ in range(ROUNDS):
+        for arm, found in seconds.items():
+            run = run_of(arm, 0, settings)
+            found.append(runs.rehearse(run, text, runs.new_model(run, text), STEPS)[1])
+    return {arm: float(np.median(np.divide(found, seconds["token"]))) for arm, found in seconds.items()}
 
 
 # --- training ---------------------------------------------------------------------------------------------------
