@@ -256,7 +256,7 @@ def test_noun_phrases_are_names_descriptions_and_values_with_their_article():
     assert "the museum" in phrases and "she" not in phrases
 
 
-def test_labelled_spans_stand_where_their_words_stand(wordpiece, tmp_path, monkeypatch):
+def test_labelled_spans_stand_where_their_words_stand(wordpiece, tmp_path):
     some = list(islice(almanac.read("train"), 20))
     texts = [split_sentences(one["text"]) for one in some]
     corpus = encode_corpus(texts, wordpiece.encode_many, len(wordpiece), tmp_path)

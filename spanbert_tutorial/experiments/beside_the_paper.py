@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spanbert_tutorial.experiments.findings import DIGITS, Comparison, Line, lines_of, with_half
+from spanbert_tutorial.experiments.findings_spanbert import ANSWERS, CLUSTERS, HIDDEN
 from spanbert_tutorial.experiments.findings_tasks import TOLD, best_control, complete, task_of
 from spanbert_tutorial.experiments.results import Difference, family
 from spanbert_tutorial.experiments.span_tasks import MAIN, STARTS, by_start
@@ -118,9 +119,8 @@ TWINS, PAPER = ("spanbert-mini", "bert-mini"), ("SpanBERT", "Our BERT")
 GLUE = {"sst2": "SST-2", "cola": "CoLA", "rte": "RTE", "mrpc": "MRPC acc.", "stsb": "STS-B Pearson"}
 SPANS, SBO = ("geometric spans", "sub-word tokens"), ("… and SBO", "spans, one sequence")
 SCRATCH = ("span masking", "token masking")
-SPANS_HIDDEN = "held-out loss, tokens hidden in spans"
-LATE = (("SQuAD 2.0", SPANS_HIDDEN), ("SQuAD 2.0", "2,000 questions on the almanac, F1, an answer forced"),
-        ("coreference", "coreference on the almanac, average F1"))  # fmt: skip
+SPANS_HIDDEN = f"held-out loss, {HIDDEN['span']}"
+LATE = (("SQuAD 2.0", SPANS_HIDDEN), ("SQuAD 2.0", ANSWERS), ("coreference", CLUSTERS))
 SIGNS = (
     Sign("SpanBERT against BERT: answers", 1, PAPER, "SQuAD 1.1 F1", "squad_real", TWINS, "SQuAD 1.1, F1"),
     Sign("SpanBERT against BERT: answers, or none", 1, PAPER, "SQuAD 2.0 F1", "squad_real", TWINS, "SQuAD 2.0, F1"),

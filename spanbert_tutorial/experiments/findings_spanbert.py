@@ -11,7 +11,8 @@ from spanbert_tutorial.experiments.results import column
 
 NAMES = "hidden names that must be inferred, ranked first"
 KIND = "kind of a hidden name, read from the states outside"
-QUESTIONS = "2,000 questions on the almanac, F1, an answer forced"
+ANSWERS = "2,000 questions on the almanac, F1, an answer forced"
+CLUSTERS = "coreference on the almanac, average F1"
 HIDDEN = {"token": "tokens hidden one by one", "span": "tokens hidden in spans"}
 OBJECTIVES = {"mlm": "token masking", "span": "span masking", "span+sbo": "span masking with SBO"}
 
@@ -65,11 +66,10 @@ def spans_and_boundaries(content: Mapping) -> Families:
                           unit, low, expected)
 
     outside = "a word and a name mean the same, AUC of a probe on the states outside"
-    coreference = "coreference on the almanac, average F1"
     claims = [pair("span", "token", NAMES, "names", "inferred", "first",
                    expected=True),
               pair("span+sbo", "placebo", outside, "pairs", "outside", expected=True),
-              pair("span+sbo", "token", QUESTIONS, "uses", "questions, 2000", "f1", expected=True)]
+              pair("span+sbo", "token", ANSWERS, "uses", "questions, 2000", "f1", expected=True)]
     beside = [pair("span", "token", f"held-out loss, {told}", "losses", way, unit="nats", low=True)
               for way, told in HIDDEN.items()]
     beside += [pair("span", "token", "hidden names that stand elsewhere in the block, ranked first", "names",
@@ -79,14 +79,14 @@ def spans_and_boundaries(content: Mapping) -> Families:
                pair("span+sbo", "span", outside, "pairs", "outside"),
                pair("span+sbo", "placebo", outside.replace("outside", "inside"), "pairs", "inside"),
                pair("span+sbo", "placebo", KIND, "kinds", "boundary"),
-               pair("span+sbo", "placebo", QUESTIONS, "uses", "questions, 2000", "f1"),
+               pair("span+sbo", "placebo", ANSWERS, "uses", "questions, 2000", "f1"),
                pair("span+sbo", "token", "300 questions on the almanac, F1, an answer forced", "uses",
                     "questions, 300", "f1")]
-    tasks = {"tags": "tags of new names, F1", "coreference": coreference, "relations": "relations of the almanac, F1"}
+    tasks = {"tags": "tags of new names, F1", "coreference": CLUSTERS, "relations": "relations of the almanac, F1"}
     beside += [pair("span+sbo", "token", told, "uses", task) for task, told in tasks.items()]
     for arms in (("span", "token"), ("span+sbo", "span")):  # as rows of the paper's Tables 6 and 7
-        beside += [pair(*arms, QUESTIONS, "uses", "questions, 2000", "f1"),
-                   pair(*arms, coreference, "uses", "coreference")]  # fmt: skip
+        beside += [pair(*arms, ANSWERS, "uses", "questions, 2000", "f1"),
+                   pair(*arms, CLUSTERS, "uses", "coreference")]  # fmt: skip
     return [claims, beside]
 
 
@@ -122,7 +122,7 @@ def ways_of_hiding(content: Mapping) -> Families:
         return Comparison(first, second, measure, columns, expected=expected)
 
     claims = [pair("entities", "span", NAMES, "names", "inferred", "first"),
-              *(pair("span", other, QUESTIONS, "uses", "questions, 2000", "f1") for other in others)]
+              *(pair("span", other, ANSWERS, "uses", "questions, 2000", "f1") for other in others)]
     beside = [pair(other, "span", NAMES, "names", "inferred", "first", expected=None)
               for other in others if other != "entities"]  # fmt: skip
     return [claims, beside]

@@ -11,7 +11,6 @@ No sign was expected, with two exceptions that stood here before the first run: 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -39,10 +38,8 @@ class Weighted(Boundary):
 class BoundariesOnly(Boundary):
     """SBO without positions: all pieces of a span are predicted from the same vector."""
 
-    positions: ClassVar[str] = "positions.weight"
-
     def loss(self, head: nn.Module, hidden: Tensor, batch: dict[str, Tensor]) -> Tensor:
-        rows, none = self.rows(batch), {self.positions: torch.zeros_like(head.positions.weight)}
+        rows, none = self.rows(batch), {"positions.weight": torch.zeros_like(head.positions.weight)}
         return boundary_loss(torch.func.functional_call(head, none, (hidden, rows)), rows, masked_tokens=1)
 
 

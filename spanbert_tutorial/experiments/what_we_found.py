@@ -55,7 +55,8 @@ HEADLINES = (
      "token_vs_span", "token masking better than span masking: held-out loss, tokens hidden in spans"),
     ("From scratch, SBO brings span masking out of the plateau earlier.",
      "token_vs_span", "span masking with SBO better than span masking: held-out loss, tokens hidden in spans"),
-    ("After 500 steps they tell it a little better with SBO than with spans alone.", "boundary_probe",
+    ("From other starts, after 500 steps, the tokens outside a hidden name tell its kind a little better with SBO than "
+     "with spans alone.", "boundary_probe",
      "span masking with SBO better than span masking alone: kind of a hidden name, read from the two states outside "
      "the span"),
     ("For those inside, where tasks look, no gain is shown.", "boundary_probe",
