@@ -16,7 +16,8 @@ from spanbert_tutorial import directions, runs
 from spanbert_tutorial.bert import EncoderConfig
 from spanbert_tutorial.checkpoints import load_checkpoint
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.experiments import frozen_states, leaving_the_plateau
+from spanbert_tutorial.experiments import directions as of_five_seeds
+from spanbert_tutorial.experiments import leaving_the_plateau
 from spanbert_tutorial.experiments import results as kept_results
 
 matplotlib.use("Agg")
@@ -81,10 +82,13 @@ def test_both_products_are_the_share_of_the_sentence():
 
 
 def test_roles_need_the_corrected_interval():
-    source, results = cells("bert/directions", "resampled_interval(roles[a], roles[b], ratio)"), kept("directions.json")
-    given = {"kept": results, "ratio": 826 / 812, "np": np, "resampled_interval": frozen_states.resampled_interval}
+    source, results = cells("bert/directions", "family({pair: "), kept("directions.json")
+    given = {"kept": results, "ratio": 826 / 812, "np": np, "ROLES": of_five_seeds.ROLES,
+             "JOINED": of_five_seeds.JOINED, "family": kept_results.family,
+             "paired_interval": kept_results.paired_interval}  # fmt: skip
     assert not breaks(source, given)
-    assert breaks(source, given | {"ratio": 0})  # the usual interval
+    assert breaks(source, given | {"ratio": 0})  # the usual test
+    assert breaks(source, given | {"ROLES": of_five_seeds.ROLES[:5]})  # a smaller family
     for names in (("two directions joined", "right-to-left"), ("spanbert-tiny", "untrained"),
                   ("both ways", "left-to-right"), ("word embedding", "untrained")):  # fmt: skip
         wrong = copy.deepcopy(results)

@@ -196,14 +196,6 @@ def test_balanced_and_split():
     assert not first & second
 
 
-def test_the_corrected_interval_by_hand():
-    """Differences 1, 2, 3, 2: mean 2, variance 2/3; usual error √(2/3 / 4), corrected √(2/3 · (1/4 + 1/2))."""
-    mean, half = frozen_states.resampled_interval([3, 4, 5, 4], [2, 2, 2, 2], test_to_train=0.5)
-    assert mean == 2 and half == pytest.approx(3.182446 * (2 / 3 * 0.75) ** 0.5, abs=1e-5)
-    usual = frozen_states.resampled_interval([3, 4, 5, 4], [2, 2, 2, 2], test_to_train=0)[1]
-    assert half == pytest.approx(usual * 3**0.5)
-
-
 def test_a_list_of_next_pieces():
     cases = [(4, True), (4, True), (4, False), (7, False), (8, True)]  # the piece behind the town, its role
     seen = [frozen_states.Mention("a", np.array([5, piece]), 1, "A", longer) for piece, longer in cases]

@@ -24,6 +24,23 @@ def test_interval_equals_scipys():
     assert np.allclose([mean - half, mean + half], [low, high])
 
 
+def test_overlapping_splits_widen_the_interval_by_hand():
+    """Differences 1, 2, 3, 2: mean 2, variance 2/3; usual error √(2/3 / 4), corrected √(2/3 · (1/4 + 1/2))."""
+    columns = [3, 4, 5, 4], [2, 2, 2, 2]
+    mean, half = results.paired_interval(*columns, test_to_train=0.5)
+    assert mean == 2 and half == pytest.approx(3.182446 * (2 / 3 * 0.75) ** 0.5, abs=1e-5)
+    assert half == pytest.approx(results.paired_interval(*columns)[1] * 3**0.5)
+    assert results.p_value(*columns, 0.5) == pytest.approx(2 * stats.t.sf(2 / (2 / 3 * 0.75) ** 0.5, 3))
+    assert results.family({"one": columns, "other": columns}, 0.5)["one"].p == 2 * results.p_value(*columns, 0.5)
+
+
+def test_a_p_value_equals_scipys():
+    rng = np.random.default_rng(1)
+    first, second = rng.normal(size=5), rng.normal(size=5)
+    assert results.p_value(first, second) == pytest.approx(stats.ttest_rel(first, second).pvalue)
+    assert results.p_value([1, 2], [1, 2]) == 1 and results.p_value([2, 3], [1, 2]) == 0
+
+
 def test_one_seed_has_no_interval():
     with pytest.raises(InputError, match="at least two seeds"):
         results.paired_interval([1], [2])

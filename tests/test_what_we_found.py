@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from itertools import chain
 
 import numpy as np
 import pytest
@@ -71,8 +72,10 @@ def test_the_better_arm_stands_first_and_a_null_keeps_its_order():
                              (False, -1, "old better than new"), (True, -1, "new better than old")):
         (line,) = lines_of([comparison(gap, low=low)])
         assert line.verdict == SHOWN and line.text == f"{better}: loss" and line.figure.startswith("1.0 ±")
-    (line,) = lines_of([comparison(0, unit="nats")])
-    assert line == (NULL, "new against old: loss", line.figure) and line.figure.startswith(("+0.00", "−0.00"))
+    for low, sign in ((False, "+0.05"), (True, "−0.05")):  # above 0 the first is better, also of losses
+        (line,) = lines_of([comparison(0.05, low=low, unit="nats")])
+        assert (line.verdict, line.text) == (NULL, "new against old: loss") and line.figure.startswith(sign)
+        assert line.p > 0.05
 
 
 def test_an_expected_sign_is_compared():
@@ -90,6 +93,21 @@ def test_a_line_is_corrected_for_its_family():
     assert lines_of([weak])[0].verdict == SHOWN and {line.verdict for line in lines_of([weak] * 12)} == {NULL}
 
 
+def test_seeds_that_split_one_collection_have_a_wider_interval():
+    """Differences 1, 2, 3, 2 and half as many cases to test on as to learn from: t = 2 / √(2/3 · 3/4) = 2.8284, where
+    the usual t = 4.8990 has p = 0.016; with 3 degrees of freedom p = 0.066."""
+    columns = ([3, 4, 5, 4], [2, 2, 2, 2])
+    (plain,), (corrected,) = (lines_of([Comparison("a", "b", "m", columns, test_to_train=share)]) for share in (0, 0.5))
+    assert (plain.verdict, corrected.verdict) == (SHOWN, NULL)
+    assert corrected.p == pytest.approx(0.0663, abs=1e-4) and plain.p == pytest.approx(0.0163, abs=1e-4)
+
+
+def test_the_table_tells_p_where_there_is_one():
+    assert [tool.p_text(p) for p in (None, 0.0004, 0.0006, 0.0535)] == ["", "< 0.001", "0.001", "0.053"]
+    page = tool.PAGE.read_text(encoding="utf-8")
+    assert "| | what | figure | p |" in page and "| | what | figure |\n" in page
+
+
 def test_an_interval_is_shown_when_it_leaves_out_zero():
     verdicts = [interval_line("x", *edges, 1.0).verdict for edges in ((0.1, 2), (-2, -0.1), (-0.1, 2))]
     assert verdicts == [SHOWN, SHOWN, NULL]
@@ -99,9 +117,10 @@ def test_the_headline_on_the_state_of_cls_counts_right():
     """In seven of nine comparisons with the mean of the states it is shown to be worse, and in none better."""
     lines = {section.report.name: section.lines for section in SECTIONS}["sentence_states"]
     mean = [line for line in lines if "the mean of its states" in line.text]
-    shown = [line.figure for line in mean if line.verdict == SHOWN]
-    assert (len(shown), len(mean)) == (7, 9) and all(figure.startswith("−") for figure in shown)
-    assert any(sentence.startswith("In seven of nine") for sentence, *_ in what_we_found.HEADLINES)
+    shown = [line.text for line in mean if line.verdict == SHOWN]
+    assert (len(shown), len(mean)) == (7, 9)
+    assert all(text.startswith("the mean of its states better than [CLS]") for text in shown)
+    assert any(sentence.startswith("In seven of nine") for sentence, *_ in chain(*what_we_found.HEADLINES.values()))
 
 
 def test_a_line_without_an_interval_over_seeds_has_none():
@@ -126,12 +145,13 @@ def test_a_figure_of_the_page_by_hand():
     gap = np.subtract(losses["span"], losses["mlm"])
     half = stats.t.ppf(0.975, 4) * gap.std(ddof=1) / 5**0.5
     wanted = "token masking better than span masking: held-out loss, tokens hidden one by one"
-    assert f"| {wanted} | {gap.mean():.2f} ± {half:.2f} nats |" in tool.PAGE.read_text(encoding="utf-8")
+    assert f"| {wanted} | {gap.mean():.2f} ± {half:.2f} nats | " in tool.PAGE.read_text(encoding="utf-8")
 
 
 def test_a_sentence_that_does_not_hold_any_more_is_named(monkeypatch):
-    assert len(what_we_found.headlines(SECTIONS)) == len(what_we_found.HEADLINES)
-    monkeypatch.setattr(what_we_found, "HEADLINES", [("All is well.", "token_vs_span", "span masking wins")])
+    told = what_we_found.headlines(SECTIONS)
+    assert [*map(len, told.values())] == [*map(len, what_we_found.HEADLINES.values())]
+    monkeypatch.setattr(what_we_found, "HEADLINES", {"all": [("All is well.", "token_vs_span", "span masking wins")]})
     with pytest.raises(InputError, match="All is well"):
         what_we_found.headlines(SECTIONS)
 
@@ -178,7 +198,8 @@ def made_spans_and_boundaries() -> dict:
 @pytest.fixture
 def later(tmp_path, monkeypatch):
     """A folder of results with both files, and no sentences in words about them."""
-    told = [line for line in what_we_found.HEADLINES if line[1] not in ("span_tasks", "spans_and_boundaries")]
+    told = {group: [line for line in lines if line[1] not in ("span_tasks", "spans_and_boundaries")]
+            for group, lines in what_we_found.HEADLINES.items()}  # fmt: skip
     monkeypatch.setattr(what_we_found, "HEADLINES", told)
     for path in data_path("results").glob("*.json"):
         shutil.copy(path, tmp_path)

@@ -22,23 +22,38 @@ def cell(text: str) -> str:
     return text.replace("|", "\\|").replace("[", "\\[").replace("]", "\\]")
 
 
+def row_text(cells: Sequence[str]) -> str:
+    """A row of a table."""
+    return "".join(f"| {cell(text)} " if text else "| " for text in cells) + "|"
+
+
+def p_text(p: float | None) -> str:
+    """A p-value with three digits; nothing where there is none."""
+    return "" if p is None else "< 0.001" if p < 0.0005 else f"{p:.3f}"
+
+
 def section_text(section: Section) -> str:
     """What the page says of one file."""
     report = section.report
     seeds = f"{section.seeds} seeds draw {report.seeds}" if section.seeds else report.seeds
     told = f"{seeds}. Controls: {report.controls}. {report.limits}".replace("[", "\\[").replace("]", "\\]")
     where = f"[{report.page.split('/')[1]}]({address(report.page)}), `data/results/{report.name}.json`, "
-    rows = [f"| {MARKS[line.verdict]} | {cell(line.text)} | {cell(line.figure)} |" for line in section.lines]
+    lines = section.lines
+    titles = ["", "what", "figure", *["p"] * any(line.p is not None for line in lines)]
+    rows = [[MARKS[line.verdict], line.text, line.figure, p_text(line.p)][: len(titles)] for line in lines]
     head = f"### {report.asks[0].upper()}{report.asks[1:]}"
     return "\n".join([head, "", told, "", f"From {where}made by `{section.content['command']}`.", "",
-                      "| | what | figure |", "|---|---|---|", *rows])  # fmt: skip
+                      row_text(titles), "|---" * len(titles) + "|", *map(row_text, rows)])  # fmt: skip
 
 
 def page(head: str, found: Sequence[Section]) -> str:
     """The whole page below its introduction."""
     number = counts(found)
-    said = [f"- {cell(sentence)} {MARKS[line.verdict]}: {cell(line.figure)}." for sentence, line in headlines(found)]
-    parts = [head.rstrip(), BEGINS, "\n".join(said), "## How many",
+    parts = [head.rstrip(), BEGINS]
+    for group, told in headlines(found).items():
+        said = (f"- {cell(sentence)} *{cell(line.figure)}*" for sentence, line in told)
+        parts += [f"**{group}**", "\n".join(said)]
+    parts += ["## How many",
              f"{len(found)} files of results hold {sum(number.values())} findings: "
              f"{number[SHOWN]} are shown, {number[NULL]} are not, {number[SINGLE]} rest on one run. "
              "These kept files hold no finding of this kind:",

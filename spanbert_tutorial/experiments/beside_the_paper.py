@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spanbert_tutorial.experiments.findings import DIGITS, Comparison, Line, lines_of, with_half
+from spanbert_tutorial.experiments.findings import DIGITS, Comparison, Line, corrected, lines_of, with_half
 from spanbert_tutorial.experiments.findings_spanbert import ANSWERS, CLUSTERS, HIDDEN
 from spanbert_tutorial.experiments.findings_tasks import TOLD, best_control, complete, task_of
-from spanbert_tutorial.experiments.results import Difference, family
+from spanbert_tutorial.experiments.results import Difference
 from spanbert_tutorial.experiments.span_tasks import MAIN, STARTS, by_start
 from spanbert_tutorial.experiments.span_tasks_sentences import PLANS
 from spanbert_tutorial.experiments.what_we_found import Section, sections
@@ -110,8 +110,7 @@ def difference(
     for comparisons in families:
         for one in comparisons:
             if (one.first, one.second, one.measure) == (*arms, measure):
-                found = family({str(number): other.columns for number, other in enumerate(comparisons)})
-                return one, found[str(comparisons.index(one))]
+                return one, corrected(comparisons)[comparisons.index(one)]
     return None
 
 

@@ -37,6 +37,11 @@ from spanbert_tutorial.wordpiece import WordPiece
 SEEDS = 5
 TOLERANCE = {"loss": 0.2, "accuracy": 0.04}  # by which a figure may differ on another machine
 SETTINGS = {"tolerance": TOLERANCE, "curve_every": CURVE_EVERY}
+JOINED = "two directions joined"
+# The family of comparisons on a town's role.
+ROLES = (("untrained", "word embedding"), ("spanbert-tiny", "untrained"), (JOINED, "left-to-right"),
+         ("right-to-left", "left-to-right"), (JOINED, "right-to-left"), ("both ways", "left-to-right"),
+         ("both ways", "spanbert-tiny"), ("a list of next pieces", "spanbert-tiny"))  # fmt: skip
 
 
 def role_rows(encoders: dict, mentions: list[Mention], pieces: WordPiece, seed: int) -> dict[str, float]:
@@ -74,7 +79,7 @@ def one(seed: int, settings: Mapping, text: runs.EncodedText, shipped: BertEncod
     alone = {pattern: [(model.encoder, pattern)] for pattern, model in trained.items()}
     untrained = new_language_model("both ways", len(pieces), seed).encoder
     encoders = {"untrained": [(untrained, "both ways")], **alone}
-    encoders["two directions joined"] = alone["left-to-right"] + alone["right-to-left"]
+    encoders[JOINED] = alone["left-to-right"] + alone["right-to-left"]
     encoders["spanbert-tiny"] = [(shipped, "both ways")]
     mentions = town_mentions(almanac.read("validation"), pieces)
     rows, tests = samples(pieces, seed)

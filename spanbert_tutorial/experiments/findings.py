@@ -15,7 +15,8 @@ DIGITS = {"nats": 2, "points": 1, "steps": 0}
 
 class Comparison(NamedTuple):
     """Two arms with one figure for each seed, in the same order of the seeds. measure: what the figures are; low: a
-    lower one is better; expected: whether `first` was expected to be the better one, None if no sign was."""
+    lower one is better; expected: whether `first` was expected to be the better one, None if no sign was;
+    test_to_train: for seeds that split one collection, as `results.standard_error` has it."""
 
     first: str
     second: str
@@ -24,14 +25,17 @@ class Comparison(NamedTuple):
     unit: str = "points"
     low: bool = False
     expected: bool | None = None
+    test_to_train: float = 0.0
 
 
 class Line(NamedTuple):
-    """A finding: `SHOWN`, `NULL` or `SINGLE`, what was found, and its figure, both as text."""
+    """A finding: `SHOWN`, `NULL` or `SINGLE`, what was found, and its figure, both as text; of a comparison over seeds
+    the p-value, corrected for its family."""
 
     verdict: str
     text: str
     figure: str
+    p: float | None = None
 
 
 Families = Sequence[Sequence[Comparison]]
@@ -56,23 +60,29 @@ class Report(NamedTuple):
         return [line for one in self.families(content) for line in lines_of(one)] + list(self.told(content))
 
 
+def corrected(comparisons: Sequence[Comparison]) -> list[Difference]:
+    """The difference of each comparison of a family, after Holm. All split their seeds alike."""
+    columns = {str(number): one.columns for number, one in enumerate(comparisons)}
+    return list(family(columns, comparisons[0].test_to_train).values()) if comparisons else []
+
+
 def lines_of(comparisons: Sequence[Comparison]) -> list[Line]:
     """One line for each comparison of a family, corrected after Holm."""
-    found = family({str(number): one.columns for number, one in enumerate(comparisons)})
-    return [line_of(one, found[str(number)]) for number, one in enumerate(comparisons)]
+    return [line_of(one, found) for one, found in zip(comparisons, corrected(comparisons), strict=True)]
 
 
 def line_of(one: Comparison, found: Difference) -> Line:
-    """A shown difference names the better arm first; one that is not shown keeps the order of the comparison."""
-    first_better = (found.mean < 0) == one.low
+    """A shown difference names the better arm first. One that is not shown keeps the order of the comparison; above 0
+    its first arm is better, also where the measure is a loss."""
+    gain = -found.mean if one.low else found.mean
     if not found.shown:
         hoped = {True: f" (expected: {one.first} better)", False: f" (expected: {one.second} better)", None: ""}
         text = f"{named(one.first)} against {named(one.second)}: {one.measure}{hoped[one.expected]}"
-        return Line(NULL, text, with_half(found.mean, found.half, one.unit, signed=True))
-    better, worse = (one.first, one.second) if first_better else (one.second, one.first)
-    met = {None: "", first_better: ", as expected"}.get(one.expected, ", against what was expected")
+        return Line(NULL, text, with_half(gain, found.half, one.unit, signed=True), found.p)
+    better, worse = (one.first, one.second) if gain > 0 else (one.second, one.first)
+    met = {None: "", gain > 0: ", as expected"}.get(one.expected, ", against what was expected")
     text = f"{named(better)} better than {named(worse)}: {one.measure}{met}"
-    return Line(SHOWN, text, with_half(abs(found.mean), found.half, one.unit))
+    return Line(SHOWN, text, with_half(abs(found.mean), found.half, one.unit), found.p)
 
 
 def named(arm: str) -> str:

@@ -8,12 +8,12 @@ SIZES = ("tiny", "mini", "mini, large vocabulary", "base")
 
 
 def race(first: str, second: str, measure: str, row: Mapping) -> Line:
-    """The ratio of `second` by `first`, median of many rounds: shown when all of them lie on one side of 1."""
+    """The ratio of `second` to `first`, median of many rounds: shown when all of them lie on one side of 1."""
     least, most = row["ratios"]
     better, worse = (first, second) if row["ratio"] > 1 else (second, first)
     shown = least > 1 or most < 1
     text = f"{better} ahead of {worse}: {measure}" if shown else f"{first} against {second}: {measure}"
-    return Line(SHOWN if shown else NULL, text, f"{second} by {first}: {row['ratio']:.2f} ({least:.2f} to {most:.2f})")
+    return Line(SHOWN if shown else NULL, text, f"{second} ÷ {first}: {row['ratio']:.2f} ({least:.2f} to {most:.2f})")
 
 
 def steps(content: Mapping) -> list[Line]:

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 
 from spanbert_tutorial.experiments.findings import SINGLE, Comparison, Families, Line, Report, interval_line
-from spanbert_tutorial.experiments.frozen_states import resampled_interval
 from spanbert_tutorial.experiments.results import column
 from spanbert_tutorial.experiments.span_tasks import MAIN, STARTS, by_start, mean_of_sentences
 from spanbert_tutorial.experiments.span_tasks_sentences import PLANS
@@ -18,21 +17,18 @@ TOLD = {"coreference": "LitBank, average F1", "clusters": "LitBank without singl
         "stsb": "STS-B, Pearson correlation × 100"}  # fmt: skip
 
 
-def sentence_states(content: Mapping) -> list[Line]:
-    """[CLS] against new weights, and against the mean of the states; the draws overlap."""
-    def gap(one: tuple[str, str, str], other: tuple[str, str, str], asked: str, text: str) -> Line:
-        two = [[100 * row[size][name][asked][read] for row in content["rows"]] for size, name, read in (one, other)]
-        mean, half = resampled_interval(*two, A_THIRD_TO_TEST)
-        return interval_line(text, mean - half, mean + half, mean)
+def sentence_states(content: Mapping) -> Families:
+    """[CLS] against that of new weights, and against the mean of the states; every seed splits the same sentences."""
+    def pair(name: str, size: str, asked: str, told: str, other: tuple[str, str], second: str) -> Comparison:
+        columns = tuple([100 * row[size][who][asked][read] for row in content["rows"]]
+                        for who, read in ((name, "C"), other))  # fmt: skip
+        return Comparison(f"[CLS] of {name}", second, told, columns, test_to_train=A_THIRD_TO_TEST)
 
-    lines = []
-    for name, size in {"spanbert-tiny": "tiny", "spanbert-mini": "mini", "bert-mini": "mini"}.items():
-        for asked, told in {"length": "length of the sentence", "kind": "kind of its first name",
-                            "order": "order of its words"}.items():  # fmt: skip
-            state = size, name, "C"
-            lines.append(gap(state, (size, "new weights", "C"), asked, f"[CLS] of {name} − of new weights: {told}"))
-            lines.append(gap(state, (size, name, "mean"), asked, f"[CLS] of {name} − the mean of its states: {told}"))
-    return lines
+    sizes = {"spanbert-tiny": "tiny", "spanbert-mini": "mini", "bert-mini": "mini"}
+    asks = {"length": "length of the sentence", "kind": "kind of its first name", "order": "order of its words"}
+    every = [(name, size, *ask) for name, size in sizes.items() for ask in asks.items()]
+    return [[pair(*one, ("new weights", "C"), "that of new weights") for one in every],
+            [pair(*one, (one[0], "mean"), "the mean of its states") for one in every]]
 
 
 def tagging_names(content: Mapping) -> Families:
@@ -169,7 +165,7 @@ OVER_ARTICLES = "No seeds: the intervals run over articles"
 REPORTS = (
     Report("sentence_states", "what does the state of [CLS] say about a sentence?", "tasks/classification",
            "the names to test on, new weights and order", "new weights, a bag of words, labels dealt at random",
-           "One pre-trained model of each kind; the intervals are not corrected as a family.", told=sentence_states),
+           "One pre-trained model of each kind.", sentence_states),
     Report("tagging_names", "can names be tagged that no label has shown?", "tasks/tagging", PRETRAINED,
            "new weights, a list of names, a list of their words", "All these names stand in the pre-training text.",
            tagging_names),

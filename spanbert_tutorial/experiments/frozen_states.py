@@ -8,9 +8,8 @@ Shapes: B batch, n sequence, H hidden, L layers.
 """
 
 import copy
-import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,7 +23,6 @@ from spanbert_tutorial.bert import BertEncoder, initialise
 from spanbert_tutorial.corpora import split_sentences
 from spanbert_tutorial.directions import attention_pattern, new_language_model, padded_batch
 from spanbert_tutorial.engine.loop import Recipe, train
-from spanbert_tutorial.experiments.results import paired_interval
 from spanbert_tutorial.inputs import NO_TARGET
 from spanbert_tutorial.tasks.tagging import labelled_sentences
 from spanbert_tutorial.wordpiece import WordPiece
@@ -144,16 +142,6 @@ class LinearTagger(nn.Module):
         """batch: that of `tag_batch`. Returns the mean loss over its pieces."""
         logits = self.classifier(self.encoder(batch["ids"], None, batch["real"]))
         return {"loss": F.cross_entropy(logits.flatten(0, 1), batch["tags"].flatten(), ignore_index=NO_TARGET)}
-
-
-def resampled_interval(first: Sequence[float], second: Sequence[float], test_to_train: float) -> tuple[float, float]:
-    """Mean of first − second over paired random splits of *one* collection, and half the width of its 95 % interval.
-
-    Such splits overlap, so their differences are alike and `results.paired_interval` is too narrow. The corrected
-    resampled t-test of Nadeau and Bengio (Machine Learning 52, 2003) takes the variance times 1/J + test_to_train in
-    place of 1/J, for J splits with `test_to_train` cases to test on for each case to learn from."""
-    mean, half = paired_interval(first, second)
-    return mean, half * math.sqrt(1 + test_to_train * len(first))
 
 
 # --- both tasks, every seed -------------------------------------------------------------------------------------

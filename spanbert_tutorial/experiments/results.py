@@ -69,13 +69,29 @@ def column(content: Mapping, *names: str, **chosen: object) -> list:
     return figures
 
 
-def paired_interval(first: Sequence[float], second: Sequence[float]) -> tuple[float, float]:
-    """Mean of first − second over paired seeds and half the width of its 95 % t-interval."""
-    difference = np.subtract(first, second)
+def standard_error(difference: Sequence[float], test_to_train: float = 0.0) -> float:
+    """Of the mean of paired differences over seeds. Where the seeds are random splits of *one* collection, the splits
+    overlap and the differences are alike: the corrected resampled t-test of Nadeau and Bengio (Machine Learning 52,
+    2003) then takes the variance times 1/J + test_to_train in place of 1/J, for J splits with `test_to_train` cases to
+    test on for each case to learn from."""
     if len(difference) < 2:
         raise InputError("an interval needs at least two seeds: give more.")
-    error = stats.sem(difference)
+    return float(stats.sem(difference) * np.sqrt(1 + test_to_train * len(difference)))
+
+
+def paired_interval(first: Sequence[float], second: Sequence[float], test_to_train: float = 0.0) -> tuple[float, float]:
+    """Mean of first − second over paired seeds and half the width of its 95 % t-interval. test_to_train: as
+    `standard_error` has it."""
+    difference = np.subtract(first, second)
+    error = standard_error(difference, test_to_train)
     return float(difference.mean()), float(error * stats.t.ppf(0.975, len(difference) - 1))
+
+
+def p_value(first: Sequence[float], second: Sequence[float], test_to_train: float = 0.0) -> float:
+    """Of the paired two-sided t-test that belongs to `paired_interval`; 1 where all differences are 0."""
+    difference = np.subtract(first, second)
+    mean, error = abs(difference.mean()), standard_error(difference, test_to_train)
+    return float(2 * stats.t.sf(mean / error, len(difference) - 1)) if error else float(mean == 0)
 
 
 @dataclass(frozen=True)
@@ -92,13 +108,16 @@ class Difference:
         return self.p < 0.05
 
 
-def family(pairs: Mapping[str, tuple[Sequence[float], Sequence[float]]]) -> dict[str, Difference]:
+def family(
+    pairs: Mapping[str, tuple[Sequence[float], Sequence[float]]], test_to_train: float = 0.0
+) -> dict[str, Difference]:
     """First − second for each pair of columns (paired by seed) of a family: several differences that answer one
     question, so that one of them may look like something by luck. Paired t-tests, corrected after Holm (1979): the
-    smallest of m p-values times m, the next times m − 1, and so on, and none below one before it."""
+    smallest of m p-values times m, the next times m − 1, and so on, and none below one before it. test_to_train: as
+    `standard_error` has it."""
     found, least = {}, 0.0
-    intervals = {name: paired_interval(*columns) for name, columns in pairs.items()}
-    single = {name: float(stats.ttest_rel(*columns).pvalue) for name, columns in pairs.items()}
+    intervals = {name: paired_interval(*columns, test_to_train) for name, columns in pairs.items()}
+    single = {name: p_value(*columns, test_to_train) for name, columns in pairs.items()}
     for place, name in enumerate(sorted(single, key=single.__getitem__)):
         least = max(least, min(1.0, (len(pairs) - place) * single[name]))
         found[name] = Difference(*intervals[name], least)

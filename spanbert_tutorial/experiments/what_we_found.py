@@ -7,6 +7,7 @@ section. `NO_FINDING` names the files that hold no finding, and says why.
 
 import json
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,61 +38,77 @@ NO_FINDING = {
     "roberta_real": "how two vocabularies cut, and how full inputs are: counts, and nothing that could have come out "
     "otherwise",
 }  # fmt: skip
+INFERRED = "hidden names that must be inferred, ranked first"
+HIDDEN = "held-out loss, tokens hidden"
+PROBE = "kind of a hidden name, read from the"
 # In words: a sentence, the report and the line that it stands on. A line that is not there any more is an error.
-HEADLINES = (
-    ("From common starts past the plateau, span masking ranks more of those hidden names first that must be inferred, "
-     "as was expected.",
-     "spans_and_boundaries", "span better than token: hidden names that must be inferred, ranked first, as expected"),
-    ("From the same starts, after 4,500 steps, the tokens outside a hidden name tell its kind better with SBO than "
-     "with a placebo.",
-     "spans_and_boundaries", "span+sbo better than placebo: kind of a hidden name, read from the states outside"),
-    ("That SBO makes such tokens tell better than a placebo whom a word means is not shown.", "spans_and_boundaries",
-     "span+sbo against placebo: a word and a name mean the same, AUC of a probe on the states outside "
-     "(expected: span+sbo better)"),
-    ("That spans with SBO answer questions better than tokens do is not shown.",
-     "spans_and_boundaries",
-     "span+sbo against token: 2,000 questions on the almanac, F1, an answer forced (expected: span+sbo better)"),
-    ("From scratch, span masking is behind token masking at the end of a small budget, even where spans are hidden.",
-     "token_vs_span", "token masking better than span masking: held-out loss, tokens hidden in spans"),
-    ("From scratch, SBO brings span masking out of the plateau earlier.",
-     "token_vs_span", "span masking with SBO better than span masking: held-out loss, tokens hidden in spans"),
-    ("From other starts, after 500 steps, the tokens outside a hidden name tell its kind a little better with SBO than "
-     "with spans alone.", "boundary_probe",
-     "span masking with SBO better than span masking alone: kind of a hidden name, read from the two states outside "
-     "the span"),
-    ("For those inside, where tasks look, no gain is shown.", "boundary_probe",
-     "span masking with SBO against span masking alone: kind of a hidden name, read from the two states inside it"),
-    ("From a common start that has left the plateau, a small model pays for SBO with a higher loss of its token head.",
-     "boundary_probe",
-     "span masking alone better than span masking with SBO: loss of the token head in the last 100 steps"),
-    ("With the NSP loss the masked-token loss is higher at the end of a small budget; no task was measured.",
-     "pairs_vs_single",
-     "pairs better than pairs + NSP: held-out loss, measured on one segment"),
-    ("Whether reading pairs costs anything is not shown.", "pairs_vs_single",
-     "one segment against pairs: held-out loss, measured on one segment"),
-    ("A mask that never changes is learned by heart.", "roberta_masks",
-     "dynamic masks better than static masks: loss on new masks, blocks held out"),
-    ("Pre-training brings spanbert-mini much on SQuAD 1.1.", "squad_real",
-     "spanbert-mini better than new weights: SQuAD 1.1, F1"),
-    ("What it brings bert-mini there, three seeds do not tell: one run lies apart.", "squad_real",
-     "bert-mini against new weights: SQuAD 1.1, F1"),
-    ("Which of the twins is better at it, three seeds do not tell.", "squad_real",
-     "spanbert-mini against bert-mini: SQuAD 1.1, F1"),
-    ("In coreference (with singletons) and relations on real text pre-training brings both twins much.", "span_tasks",
-     "spanbert-mini better than new weights: LitBank, average F1, as expected"),
-    ("Which of the twins is better at them, three seeds do not tell.", "span_tasks",
-     "spanbert-mini against bert-mini: LitBank, average F1 (expected: spanbert-mini better)"),
-    ("On STS-B, pairs of sentences, bert-mini is ahead of spanbert-mini; why was not tested.", "span_tasks",
-     "bert-mini better than spanbert-mini: STS-B, Pearson correlation × 100, against what was expected"),
-    ("Counting shared words is ahead of both there.", "span_tasks",
-     "the control “overlap” better than bert-mini: STS-B, Pearson correlation × 100"),
-    ("In seven of nine comparisons the state of [CLS] tells less of a sentence than the mean of all states; for "
-     "example, the kind of the first name with spanbert-mini.", "sentence_states",
-     "[CLS] of spanbert-mini − the mean of its states: kind of its first name"),
-    ("At this size ELECTRA is behind masked language modelling when both start from scratch; the settings were chosen "
-     "for the masked model.", "electra_mini",
-     "masked language modelling from scratch better than ELECTRA from scratch: tags, fine-tuned"),
-)  # fmt: skip
+HEADLINES = {
+    "What spans do": (
+        ("Going on from a common start past the plateau, models with span masking rank more of those hidden names "
+         "first that must be inferred, as was expected.",
+         "spans_and_boundaries", f"span better than token: {INFERRED}, as expected"),
+        ("Where spans are hidden, their loss is lower than that of models with token masking.", "spans_and_boundaries",
+         f"span better than token: {HIDDEN} in spans"),
+        ("Where tokens are hidden one by one, it is higher.", "spans_and_boundaries",
+         f"token better than span: {HIDDEN} one by one"),
+        ("From scratch and with a small budget they are behind, even where spans are hidden.",
+         "token_vs_span", f"token masking better than span masking: {HIDDEN} in spans"),
+        ("That models with spans and SBO answer questions better than models with token masking is not shown.",
+         "spans_and_boundaries",
+         "span+sbo against token: 2,000 questions on the almanac, F1, an answer forced (expected: span+sbo better)"),
+    ),
+    "What the span boundary objective (SBO) does": (
+        ("After 4,500 steps past the plateau, the states beside a hidden name tell its kind (a town, a person, …) "
+         "better with SBO than with a placebo.", "spans_and_boundaries",
+         f"span+sbo better than placebo: {PROBE} states outside"),
+        ("The same from other starts after 500 steps, against spans alone.", "boundary_probe",
+         f"span masking with SBO better than span masking alone: {PROBE} two states outside the span"),
+        ("For the states inside the name, which tasks read, no gain is shown.", "boundary_probe",
+         f"span masking with SBO against span masking alone: {PROBE} two states inside it"),
+        ("That the states beside a word tell better with SBO than with a placebo whom the word means is not shown.",
+         "spans_and_boundaries",
+         "span+sbo against placebo: a word and a name mean the same, AUC of a probe on the states outside "
+         "(expected: span+sbo better)"),
+        ("From scratch, SBO brings span masking out of the plateau earlier; at the end its loss is lower.",
+         "token_vs_span", f"span masking with SBO better than span masking: {HIDDEN} in spans"),
+        ("Past the plateau a small model pays for SBO with a higher loss of its token head.", "boundary_probe",
+         "span masking alone better than span masking with SBO: loss of the token head in the last 100 steps"),
+    ),
+    "What one sequence does, and masks": (
+        ("With the NSP loss the masked-token loss is higher at the end of a small budget; no task was measured.",
+         "pairs_vs_single", "pairs better than pairs + NSP: held-out loss, measured on one segment"),
+        ("That one segment is better than pairs without NSP is not shown.", "pairs_vs_single",
+         "one segment against pairs: held-out loss, measured on one segment"),
+        ("A mask that never changes is learned by heart.", "roberta_masks",
+         "dynamic masks better than static masks: loss on new masks, blocks held out"),
+    ),
+    "What pre-training brings to tasks": (
+        ("Pre-training brings `spanbert-mini` much on SQuAD 1.1.", "squad_real",
+         "spanbert-mini better than new weights: SQuAD 1.1, F1"),
+        ("What it brings `bert-mini` there, three seeds do not tell: one run lies apart.", "squad_real",
+         "bert-mini against new weights: SQuAD 1.1, F1"),
+        ("Which of the two is better there, three seeds do not tell.", "squad_real",
+         "spanbert-mini against bert-mini: SQuAD 1.1, F1"),
+        ("In coreference on novels (with names that come only once), it brings `spanbert-mini` much.", "span_tasks",
+         "spanbert-mini better than new weights: LitBank, average F1, as expected"),
+        ("In relations it does so, too.", "span_tasks",
+         "spanbert-mini better than new weights: SemEval-2010 task 8, macro F1, as expected"),
+        ("Which of the two is better in coreference, three seeds do not tell.", "span_tasks",
+         "spanbert-mini against bert-mini: LitBank, average F1 (expected: spanbert-mini better)"),
+        ("On STS-B, pairs of sentences, `bert-mini` is ahead of `spanbert-mini`; why was not tested.", "span_tasks",
+         "bert-mini better than spanbert-mini: STS-B, Pearson correlation × 100, against what was expected"),
+        ("There a program that counts shared words is ahead of `bert-mini`, too.", "span_tasks",
+         "the control “overlap” better than bert-mini: STS-B, Pearson correlation × 100"),
+        ("In seven of nine comparisons the state of [CLS] tells less of a sentence than the mean of all states; for "
+         "example, of `spanbert-mini`, the kind of the first name.", "sentence_states",
+         "the mean of its states better than [CLS] of spanbert-mini: kind of its first name"),
+    ),
+    "Relatives": (
+        ("At this size ELECTRA is behind masked language modelling when both start from scratch; the settings were "
+         "chosen for the masked model.", "electra_mini",
+         "masked language modelling from scratch better than ELECTRA from scratch: tags, fine-tuned"),
+    ),
+}  # fmt: skip
 
 
 class Section(NamedTuple):
@@ -121,14 +138,15 @@ def sections(folder: Path | None = None) -> Iterator[Section]:
                 yield Section(part, report, json.loads(file.read_text(encoding="utf-8")))
 
 
-def headlines(found: list[Section]) -> list[tuple[str, Line]]:
-    """Each sentence with the line that it stands on. Raises InputError for a line that is not there: then the sentence
-    does not hold any more."""
+def headlines(found: list[Section]) -> dict[str, list[tuple[str, Line]]]:
+    """Group → each sentence with the line that it stands on. Raises InputError for a line that is not there: then the
+    sentence does not hold any more."""
     lines = {(section.report.name, line.text): line for section in found for line in section.lines}
-    for sentence, *place in HEADLINES:
+    for sentence, *place in chain(*HEADLINES.values()):
         if tuple(place) not in lines:
             raise InputError(f"the files do not say “{place[1]}” any more: look at “{sentence}” again.")
-    return [(sentence, lines[name, text]) for sentence, name, text in HEADLINES]
+    return {group: [(sentence, lines[name, text]) for sentence, name, text in told]
+            for group, told in HEADLINES.items()}  # fmt: skip
 
 
 def counts(found: list[Section]) -> dict[str, int]:
