@@ -96,7 +96,7 @@ RUNS = {
 
 def preset(size: str, objective: str) -> Run:
     """What a run of this size and objective starts from; the command's options change single values. base and large
-    have the recipe of the objective's paper. Raises InputError for an unknown size or objective."""
+    have SpanBERT's recipe where spans are hidden, else BERT's. Raises InputError for an unknown size or objective."""
     unit = Objective.named(objective).unit
     if size not in RUNS:
         raise InputError(f'the config "{size}" is unknown: use one of {", ".join(RUNS)}.')

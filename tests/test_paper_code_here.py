@@ -8,6 +8,7 @@ import json
 import math
 import re
 import sys
+from collections import Counter
 from dataclasses import replace
 from itertools import islice
 
@@ -27,7 +28,8 @@ from spanbert_tutorial.engine import loop
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.engine.loop import parameter_groups
 from spanbert_tutorial.inputs import NO_TARGET, assemble, frame
-from spanbert_tutorial.masking import TokenMasking, WholeWordMasking, corrupt
+from spanbert_tutorial.labelled_masking import ENTITY, LabelledMasking
+from spanbert_tutorial.masking import Blocks, TokenMasking, WholeWordMasking, corrupt
 from spanbert_tutorial.objectives import OBJECTIVES, Objective
 from spanbert_tutorial.pretraining import PretrainingModel
 from spanbert_tutorial.runs import RUNS, EncodedText, preset, training_data
@@ -222,6 +224,10 @@ def test_13_the_other_half_of_named_entity_masking_needs_a_longest_length_of_one
         readings = {"words": 1.02, "spans": 3.16, "all_of_ten_words": 10.0}  # 0.08: four standard errors
         found[longest] = [name for name, reading in readings.items() if abs(mean - reading) < 0.08]
     assert found == {1: ["words"], 10: ["spans"]}
+    entities = np.array([(row, 50, 53, ENTITY) for row in range(4000)])  # ours: an entity, or one word
+    masks = LabelledMasking(0.01).select_blocks(Blocks(blocks, np.full(4000, 512), blocks * 1, entities), generator(6))
+    runs = Counter(int(end - start) + 1 for mask in masks for start, end in spans_of(mask))
+    assert (runs[1] + runs[4]) / runs.total() > 0.97 and min(runs[1], runs[4]) > 3000
 
 
 # --- the span boundary objective ---

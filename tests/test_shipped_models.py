@@ -16,6 +16,7 @@ from spanbert_tutorial.commands.run_state import read_titles
 from spanbert_tutorial.corpora import documents, encode_corpus
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.experiments import shipped_losses
+from spanbert_tutorial.experiments.table import EXPERIMENTS
 from spanbert_tutorial.pretraining import fill_masks
 
 REAL = Path(os.environ.get("SPANBERT_TUTORIAL_REAL_DATA", "unset"))
@@ -65,6 +66,16 @@ def test_the_card_repeats_the_metrics(name):
         assert f"| {line['step']:,} | {line['tokens'] / 1e6:.1f} M | {line['seconds'] / 3600:.2f} |" in row
         assert f"--steps {line['step']} " in card(name)
     assert "CC BY-SA 3.0" in card(name) and "/tmp" not in card(name)
+
+
+@pytest.mark.parametrize("name", sorted(one.name for one in data_path("checkpoints").iterdir()))
+def test_the_commands_of_a_card_are_there(name):
+    """Each is a subcommand, and each experiment is one that the package has."""
+    called = re.findall(r"-m (spanbert_tutorial\S*) (\w+)(?: (\w+))?", card(name))
+    assert {module for module, *_ in called} <= {"spanbert_tutorial"}
+    for _, command, argument in called:
+        assert command in ("pretrain", "finetune", "evaluate", "make-questions", "make", "answer", "experiment")
+        assert command != "experiment" or argument in EXPERIMENTS
 
 
 def test_the_twins_had_the_same_beginning_steps_and_tokens():

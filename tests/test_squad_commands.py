@@ -5,6 +5,8 @@ import re
 from dataclasses import replace
 
 import pytest
+import torch
+from safetensors.torch import load_file
 from test_main import run
 
 from spanbert_tutorial.engine import snapshots
@@ -100,6 +102,21 @@ def test_a_control_starts_from_new_weights_and_seeds_differ(capsys, tmp_path):
         assert run(capsys, "finetune", "squad", *given)[0] == 0
         made[name] = (tmp_path / name / "model.safetensors").read_bytes()
     assert made["a"] == made["b"] and len({made["a"], made["c"], made["d"]}) == 3
+
+
+def test_a_second_stage_keeps_the_head_of_the_first(capsys, tmp_path):
+    """With a learning rate near 0 it comes out as it went in; a control has a new one."""
+    given, still = ["finetune", "squad", "--data", READER, *SMALL], ["--learning-rate", 1e-12, "--seed", 1]
+    said = {}
+    for name, start, more in (("first", TINY, []), ("second", tmp_path / "first", still),
+                              ("control", tmp_path / "first", [*still, "--untrained"])):  # fmt: skip
+        code, said[name], _ = run(capsys, *given, "--init-from", start, *more, "--output", tmp_path / name)
+        assert code == 0
+    assert ["head of the start is kept" in told for told in said.values()] == [False, True, False]
+    cards = [(tmp_path / name / "README.md").read_text(encoding="utf-8") for name in said]
+    assert ["with its head" in one for one in cards] == [False, True, False]
+    first, second, control = (load_file(tmp_path / name / "model.safetensors")["qa_outputs.weight"] for name in said)
+    assert torch.allclose(first, second, atol=1e-3) and not torch.allclose(first, control, atol=1e-2)
 
 
 def test_bad_input_is_one_sentence_and_writes_nothing(capsys, tmp_path):

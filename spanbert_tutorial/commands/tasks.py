@@ -24,7 +24,8 @@ class Task(NamedTuple):
     "small" and "spanbert". The class has `from_pretrained(source, tokenizer)`, `predict(examples)` and `save(folder,
     texts)`. score: (examples, predictions, …) → figures, ready for JSON. settings: further fields of its `FineTuning`
     that can be given, and what they mean; reading: further options, handed to `read` and to `score`. evaluate: in place
-    of what all tasks share.
+    of what all tasks share. start: source → a model to go on with, head and all, or None where the source has no head
+    of this task.
     """
 
     help: str
@@ -37,6 +38,7 @@ class Task(NamedTuple):
     reading: Mapping[str, str] = {}
     evaluate: str = ""
     add_evaluate_options: str = ""
+    start: str = ""
 
     def load(self, name: str) -> Any:
         """What stands under MODULE:NAME."""
@@ -55,7 +57,8 @@ TASKS = {
         read="commands.squad:read_training", model="tasks.question_answering:QuestionAnswerer",
         settings={"stride": "context pieces from one window to the next",
                   "answers_only": "leave out windows that miss their question's answer"},
-        evaluate="commands.squad:evaluate", add_evaluate_options="commands.squad:add_evaluate_options"),
+        evaluate="commands.squad:evaluate", add_evaluate_options="commands.squad:add_evaluate_options",
+        start="tasks.question_answering:model_with_head"),
     "coreference": Task(
         "which words mean the same thing", "document",
         "files in CoNLL's format (also .xz, .gz), folders and archives of such",
@@ -146,17 +149,19 @@ def finetune(options: argparse.Namespace) -> None:
         with processes().main_process_first():  # what is wrong is said once, and what the hub has comes once
             examples = read(options, task)
             wordpiece = read_vocabulary(options.vocabulary or options.init_from)
-            encoder = starting_encoder(options.init_from, options.untrained, options.seed or 0)
-            settings = chosen_settings(options, task, encoder.config.hidden_size)
-            snapshots = Snapshots(state / "snapshots", facts(options, task, settings, examples, wordpiece, encoder))
+            start, head = starting_model(options, task)
+            width = (start.encoder if head else start).config.hidden_size
+            settings = chosen_settings(options, task, width)
+            snapshots = Snapshots(state / "snapshots", facts(options, task, settings, examples, wordpiece, start))
             snapshots.check()
         if first:
-            print(f"{said(len(examples), task)}.", flush=True)
-        model, history = task.beside_model("fine_tune")(encoder, wordpiece, examples, settings, snapshots)
+            print(f"{said(len(examples), task)}.{' The head of the start is kept.' * head}", flush=True)
+        model, history = task.beside_model("fine_tune")(start, wordpiece, examples, settings, snapshots)
         if not first:
             return
         metrics = (state / "metrics.jsonl").read_text(encoding="utf-8")
-        texts = {"README.md": card(options, task, settings, len(examples), metrics), "metrics.jsonl": metrics}
+        about = card(options, task, settings, len(examples), metrics, head)
+        texts = {"README.md": about, "metrics.jsonl": metrics}
         model.save(output, texts)
     remove_state(state)
     print(f"Loss of the last 50 steps: {history.mean('loss', 50):.2f}. Model: {output}")
@@ -178,7 +183,7 @@ def said(number: int, task: Task) -> str:
     return f"{number:,} {task.unit}{'' if number == 1 else 's'}"
 
 
-def facts(options: argparse.Namespace, task: Task, settings, examples: Sequence, wordpiece, encoder) -> dict:
+def facts(options: argparse.Namespace, task: Task, settings, examples: Sequence, wordpiece, start) -> dict:
     """What must not change when a stopped run goes on."""
     from spanbert_tutorial.engine.processes import precision, processes
     from spanbert_tutorial.engine.snapshots import fingerprint
@@ -189,7 +194,7 @@ def facts(options: argparse.Namespace, task: Task, settings, examples: Sequence,
     given = {"data": " ".join(options.data), "init_from": options.init_from, "untrained": options.untrained,
              "vocabulary": options.vocabulary or "its own"} | reading(options, task)
     found = {f"{task.unit}s": len(examples), "content": checksum(examples), "pieces": checksum(wordpiece.pieces),
-             "start": fingerprint(encoder)}
+             "start": fingerprint(start)}
     return asdict(settings) | given | found | {"arithmetic": precision(), "processes": processes().num_processes}
 
 
@@ -203,6 +208,13 @@ def chosen_settings(options: argparse.Namespace, task: Task, width: int = 0):
     given = {name: value for name, value in vars(options).items() if name in names}
     given["peak_learning_rate"] = options.learning_rate
     return replace(presets[preset], **{name: value for name, value in given.items() if value is not None})
+
+
+def starting_model(options: argparse.Namespace, task: Task):
+    """What is trained on, and whether it has a head of this task already: a model of an earlier stage, or an encoder,
+    which gets a new head."""
+    model = task.load(task.start)(options.init_from) if task.start and not options.untrained else None
+    return model or starting_encoder(options.init_from, options.untrained, options.seed or 0), model is not None
 
 
 def starting_encoder(source: str, untrained: bool, seed: int):
@@ -220,10 +232,10 @@ def starting_encoder(source: str, untrained: bool, seed: int):
     return encoder
 
 
-def card(options: argparse.Namespace, task: Task, settings, examples: int, metrics: str) -> str:
-    """README.md of a fine-tuned model."""
+def card(options: argparse.Namespace, task: Task, settings, examples: int, metrics: str, head: bool) -> str:
+    """README.md of a fine-tuned model. head: whether it was kept from the start."""
     line, start = json.loads(metrics.splitlines()[-1]), Path(options.init_from).name
-    start = f"new weights of the sizes of {start}" if options.untrained else start
+    start = f"new weights of the sizes of {start}" if options.untrained else f"{start}{', with its head' * head}"
     rows = "\n".join(f"| {name} | {value} |" for name, value in asdict(settings).items())
     files = ", ".join(Path(one).name for one in options.data)
     return (f"# Fine-tuned by `python -m spanbert_tutorial finetune {options.task}`\n\n"

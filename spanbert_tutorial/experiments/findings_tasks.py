@@ -160,7 +160,7 @@ def best_control(content: Mapping, task: str) -> tuple[str, float]:
     return name.removesuffix(", mentions by rule").removeprefix("gap, "), found[name]
 
 
-PRETRAINED = "the new head and the order; each pre-trained model is one and the same"
+PRETRAINED = "the new head and the order; all start from the same pre-trained weights"
 OVER_ARTICLES = "No seeds: the intervals run over articles"
 REPORTS = (
     Report("sentence_states", "what does the state of [CLS] say about a sentence?", "tasks/classification",

@@ -144,6 +144,24 @@ def fine_tune(
 # --- answering ----------------------------------------------------------------------------------------------
 
 
+def model_with_head(source: str | Path) -> QuestionAnsweringModel | None:
+    """A checkpoint's encoder with the head of question answering that lies there; None where there is none. Raises
+    InputError for a head that does not fit."""
+    folder = checkpoint_folder(source)
+    weights = read_weights(folder)
+    head = {name: weights.get(f"qa_outputs.{name}") for name in ("weight", "bias")}
+    if any(tensor is None for tensor in head.values()):
+        return None
+    with warnings.catch_warnings(action="ignore", category=UserWarning):  # about the head, which is taken here
+        model = QuestionAnsweringModel(BertEncoder.from_huggingface(folder))
+    for name, wanted in model.boundaries.named_parameters():
+        if head[name].shape != wanted.shape:
+            raise InputError(f"the head of {source} has the shape {tuple(head[name].shape)} instead of "
+                             f"{tuple(wanted.shape)}: take a checkpoint with a start and an end vector.")
+    model.boundaries.load_state_dict({name: tensor.float() for name, tensor in head.items()})
+    return model
+
+
 @dataclass(frozen=True)
 class Answer:
     """text = context[start:end], "" when there is no answer. score: S + E of the best span; null_score: of [CLS]."""
@@ -169,19 +187,10 @@ class QuestionAnswerer:
 
         No code of the checkpoint is run. Raises InputError for a checkpoint without the head of question answering.
         """
-        folder = checkpoint_folder(source)
-        weights = read_weights(folder)
-        head = {name: weights.get(f"qa_outputs.{name}") for name in ("weight", "bias")}
-        if any(tensor is None for tensor in head.values()):
+        folder, model = checkpoint_folder(source), model_with_head(source)
+        if model is None:
             raise InputError(f"{source} has no question answering head (qa_outputs): fine-tune it first with "
                              "`python -m spanbert_tutorial finetune squad`.")
-        with warnings.catch_warnings(action="ignore", category=UserWarning):  # about the head, which is taken here
-            model = QuestionAnsweringModel(BertEncoder.from_huggingface(folder))
-        for name, wanted in model.boundaries.named_parameters():
-            if head[name].shape != wanted.shape:
-                raise InputError(f"the head of {source} has the shape {tuple(head[name].shape)} instead of "
-                                 f"{tuple(wanted.shape)}: take a checkpoint with a start and an end vector.")
-        model.boundaries.load_state_dict({name: tensor.float() for name, tensor in head.items()})
         wordpiece = read_vocabulary(source if tokenizer is None else tokenizer)
         check_vocabulary(wordpiece, model.encoder)
         ours = read_config(folder).get("spanbert_tutorial")
