@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from environment import ROOT
 from spanbert_tutorial import almanac, runs
 from spanbert_tutorial.almanac import coreference, documents
 from spanbert_tutorial.boundary import Boundary, Placebo, SpanBoundaryObjective
@@ -200,6 +201,14 @@ def test_the_arms_have_the_rates_that_the_pilot_chose():
     assert missing(spans_pilot, kept["rows"], spans_pilot.SEEDS) == []
     assert set(spans_pilot.chosen(kept).values()) == {spans_and_boundaries.GO_ON.peak_learning_rate}
     assert all(kept[name] == value for name, value in as_json(spans_pilot.SETTINGS).items())
+
+
+def test_the_welcome_page_tells_the_kept_numbers():
+    rows = json.loads(data_path("results", "spans_and_boundaries.json").read_text(encoding="utf-8"))["rows"]
+    first = {arm: np.mean([row["names"]["inferred"]["first"] for row in rows if row["arm"] == arm])
+             for arm in ("span", "token")}  # fmt: skip
+    welcome = (ROOT / "book" / "welcome.md").read_text(encoding="utf-8")
+    assert f"{first['span']:.1f} against {first['token']:.1f} of 100" in welcome
 
 
 def test_the_cost_of_a_step_is_the_median_of_ratios_within_a_round(monkeypatch, wordpiece):

@@ -25,7 +25,7 @@ from spanbert_tutorial.tasks.results import paper_table
 
 Wanted = Callable[[Comparison], bool]
 SENTENCES = tuple(told for task, told in TOLD.items() if task in ("sentences", *PLANS))
-SHOWS = ("figure of each seed", "differences")
+SHOWS = ("number of each seed", "differences")
 
 
 def about(*words: str) -> Wanted:
@@ -45,9 +45,13 @@ QUESTIONS: Mapping[str, Mapping[str, Wanted]] = {
     "relations (Table 4)": {"span_tasks": about(TOLD["relations"]), "relation_markers": about("")},
     "sentences (Table 5)": {"span_tasks": about(*SENTENCES)},
     "what is hidden (Table 6)": {"token_vs_span": lambda one: not with_sbo(one),
-                                 "spans_and_boundaries": lambda one: not with_sbo(one)},
-    "one segment (Table 7)": {"pairs_vs_single": about("held-out loss")},
-    "SBO (Table 7)": {"boundary_probe": about(""), "token_vs_span": with_sbo, "spans_and_boundaries": with_sbo},
+                                 "spans_and_boundaries": lambda one: not with_sbo(one),
+                                 "ways_of_hiding": lambda one: "pairs" not in (one.first, one.second),
+                                 "spans_on_wikipedia": lambda one: not with_sbo(one)},
+    "one sequence (Table 7)": {"pairs_vs_single": about("held-out loss"),
+                               "ways_of_hiding": lambda one: "pairs" in (one.first, one.second)},
+    "SBO (Table 7)": {"boundary_probe": about(""), "token_vs_span": with_sbo, "spans_and_boundaries": with_sbo,
+                      "spans_on_wikipedia": with_sbo},
 }  # fmt: skip
 
 
@@ -89,17 +93,18 @@ class Sign(NamedTuple):
     measure: str
 
     def line(self, there: Mapping[str, Section]) -> list[str] | None:
-        """What the paper has, what we have, and whether the signs agree; None without a file of results. Above 0 the
-        later system is better, also where a measure is a loss."""
+        """What the paper has, what we have, the sign that was written down before our runs, and whether the signs
+        agree; None without a file of results. Above 0 the later system is better, also where a measure is a loss."""
         found = difference(there, self.name, self.arms, self.measure)
         if found is None:
             return None
         one, gap = found
         gain = -gap.mean if one.low else gap.mean
         paper = paper_table(self.table).gain(*self.rows, self.column)
-        verdict = ("the same" if (gain > 0) == (paper > 0) else "the other") if gap.shown else "not shown"
+        verdict = ("the same" if (gain > 0) == (paper > 0) else "opposite") if gap.shown else "not shown"
         return [self.asks, f"{self.column}: {f'{paper:+.1f}'.replace('-', '−')}",
-                f"{self.measure}: {with_half(gain, gap.half, one.unit, signed=True)}", verdict]
+                f"{self.measure}: {with_half(gain, gap.half, one.unit, signed=True)}",
+                {True: "+", False: "−", None: ""}[one.expected], verdict]
 
 
 def difference(
@@ -118,35 +123,41 @@ TWINS, PAPER = ("spanbert-mini", "bert-mini"), ("SpanBERT", "Our BERT")
 GLUE = {"sst2": "SST-2", "cola": "CoLA", "rte": "RTE", "mrpc": "MRPC acc.", "stsb": "STS-B Pearson"}
 SPANS, SBO = ("geometric spans", "sub-word tokens"), ("… and SBO", "spans, one sequence")
 SCRATCH = ("span masking", "token masking")
-SPANS_HIDDEN = f"held-out loss, {HIDDEN['span']}"
-LATE = (("SQuAD 2.0", SPANS_HIDDEN), ("SQuAD 2.0", ANSWERS), ("coreference", CLUSTERS))
+SPANS_HIDDEN, TOKENS_HIDDEN = (f"held-out loss, {HIDDEN[way]}" for way in ("span", "token"))
+LATE = (("SQuAD 2.0", SPANS_HIDDEN), ("SQuAD 2.0", TOKENS_HIDDEN), ("SQuAD 2.0", ANSWERS), ("coreference", CLUSTERS))
+ONE_SEQUENCE = ("spans, one sequence", "spans, two sequences, NSP")
+UNITS = {"words": "whole words", "entities": "named entities", "noun phrases": "noun phrases"}
 SIGNS = (
-    Sign("SpanBERT against BERT: answers", 1, PAPER, "SQuAD 1.1 F1", "squad_real", TWINS, "SQuAD 1.1, F1"),
-    Sign("SpanBERT against BERT: answers, or none", 1, PAPER, "SQuAD 2.0 F1", "squad_real", TWINS, "SQuAD 2.0, F1"),
-    Sign("SpanBERT against BERT: coreference", 3, PAPER, "average F1", "span_tasks", TWINS, TOLD["coreference"]),
-    Sign("SpanBERT against BERT: relations", 4, PAPER, "F1", "span_tasks", TWINS, TOLD["relations"]),
-    *(Sign(f"SpanBERT against BERT: {told}", 5, PAPER, told, "span_tasks", TWINS, TOLD[task])
-      for task, told in GLUE.items()),
-    Sign("spans against tokens, from scratch", 6, SPANS, "SQuAD 2.0", "token_vs_span", SCRATCH, SPANS_HIDDEN),
+    Sign("SpanBERT against BERT", 1, PAPER, "SQuAD 1.1 F1", "squad_real", TWINS, "SQuAD 1.1, F1"),
+    Sign("SpanBERT against BERT", 1, PAPER, "SQuAD 2.0 F1", "squad_real", TWINS, "SQuAD 2.0, F1"),
+    Sign("SpanBERT against BERT", 3, PAPER, "average F1", "span_tasks", TWINS, TOLD["coreference"]),
+    Sign("SpanBERT against BERT", 4, PAPER, "F1", "span_tasks", TWINS, TOLD["relations"]),
+    *(Sign("SpanBERT against BERT", 5, PAPER, told, "span_tasks", TWINS, TOLD[task]) for task, told in GLUE.items()),
+    *(Sign("spans against tokens, from scratch", 6, SPANS, "SQuAD 2.0", "token_vs_span", SCRATCH, measure)
+      for measure in (SPANS_HIDDEN, TOKENS_HIDDEN)),
     *(Sign("spans against tokens, past the plateau", 6, SPANS, asked, "spans_and_boundaries", ("span", "token"),
            measure) for asked, measure in LATE),
-    Sign("one sequence against two with NSP", 7, ("spans, one sequence", "spans, two sequences, NSP"), "SQuAD 2.0",
-         "pairs_vs_single", ("one segment", "pairs + NSP"), "held-out loss, measured on one segment"),
+    *(Sign(f"spans against {told}, past the plateau", 6, (SPANS[0], told), "SQuAD 2.0", "ways_of_hiding",
+           ("span", arm), ANSWERS) for arm, told in UNITS.items()),
+    *(Sign("one sequence against two with NSP, from scratch", 7, ONE_SEQUENCE, "SQuAD 2.0", "pairs_vs_single",
+           ("one segment", "pairs + NSP"), f"held-out loss, measured on {way}") for way in ("one segment", "pairs")),
+    Sign("one sequence against two with NSP, past the plateau", 7, ONE_SEQUENCE, "SQuAD 2.0", "ways_of_hiding",
+         ("span", "pairs"), ANSWERS),
     Sign("with SBO against without, from a start", 7, SBO, "coreference", "boundary_probe",
          ("span masking with SBO", "span masking alone"),
          "kind of a hidden name, read from the two states outside the span"),
     Sign("with SBO against without, from scratch", 7, SBO, "SQuAD 2.0", "token_vs_span",
          ("span masking with SBO", "span masking"), SPANS_HIDDEN),
     *(Sign("with SBO against without, past the plateau", 7, SBO, asked, "spans_and_boundaries", ("span+sbo", "span"),
-           measure) for asked, measure in LATE[1:]),
+           measure) for asked, measure in LATE[2:]),
 )  # fmt: skip
 
 
-def signs(folder: Path | None = None) -> Table:
-    """All of `SIGNS` that were measured."""
+def signs(number: int, folder: Path | None = None) -> Table:
+    """Those of `SIGNS` that were measured, beside one table of the paper."""
     there = {section.report.name: section for section in sections(folder)}
-    lines = [line for sign in SIGNS if (line := sign.line(there))]
-    return Table(["question", "the paper", "here", "sign"], lines)
+    lines = [line for sign in SIGNS if sign.table == number and (line := sign.line(there))]
+    return Table(["question", "the paper", "here", "expected", "sign"], lines)
 
 
 def all_tasks(content: Mapping) -> Table:
