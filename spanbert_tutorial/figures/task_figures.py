@@ -76,7 +76,7 @@ def marked_names(hidden: int, relations: int) -> Diagram:
         "The names of “Nora Lund lives in Upton” are replaced by [SUBJ-PERSON] and [OBJ-TOWN]. The encoder gives each "
         f"token a state of {hidden} numbers. One head reads the state of [CLS], {hidden} numbers. The other reads the "
         f"states of the two markers side by side, {2 * hidden} numbers. Each gives a score for each of the {relations} "
-        "relations.",
+        "labels.",
     )
     words = ("[CLS]", "[SUBJ-PERSON]", "lives", "in", "[OBJ-TOWN]")
     middles = tokens(picture, 216, words)
