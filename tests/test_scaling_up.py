@@ -1,7 +1,6 @@
 """The page on scaling up: every command that it shows runs, and says of itself what the page says."""
 
 import argparse
-import json
 import os
 import re
 import shlex
@@ -13,7 +12,6 @@ from page_links import BOOK, links, markdown
 
 from spanbert_tutorial.__main__ import main
 from spanbert_tutorial.commands.pretrain import add_options, settings
-from spanbert_tutorial.engine.files import data_path
 
 PAGE = BOOK / "workshop" / "scaling_up.ipynb"
 FENCE = re.compile(r"^```\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -33,37 +31,29 @@ def made_small(line: str) -> list[str]:
     """The command's words after the package's name, with small numbers and with paths that are there."""
     words = shlex.split(line)
     words = words[words.index("spanbert_tutorial") + 1 :]
-    paths = {"MY_TEXTS": "texts.txt", "DRIVE/base": "drive", "QUESTIONS.json": "questions.json",
-             "CHECKPOINT": str(data_path("checkpoints", "spanbert-tiny"))}  # fmt: skip
+    paths = {"MY_TEXTS": "texts.txt", "DRIVE/base": "drive"}
     words = [SMALL.get(before, paths.get(word, word)) for before, word in zip(["", *words], words, strict=False)]
-    if words[0] == "finetune":
-        return [*words, "--epochs", "1", "--length", "48"]
     return [*words, "--length", "24", *([] if "--steps" in words else ["--steps", "2"])]
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A text and some questions."""
+    """A text."""
     place = tmp_path_factory.mktemp("scaling")
     (place / "texts.txt").write_text("\n\n".join(f"The boat {i} left the town.\nIt was {i % 7} years old."
                                                  for i in range(200)), encoding="utf-8")  # fmt: skip
-    questions = [{"id": str(i), "question": "What left the town?",
-                  "answers": [{"text": f"boat {i}", "answer_start": 4}]} for i in range(4)]  # fmt: skip
-    paragraphs = [{"context": f"The boat {i} left the town.", "qas": [one]} for i, one in enumerate(questions)]
-    data = {"version": "1.1", "data": [{"title": "boats", "paragraphs": paragraphs}]}
-    (place / "questions.json").write_text(json.dumps(data), encoding="utf-8")
     return place
 
 
 def test_there_are_commands_and_the_links_lead_somewhere():
-    assert len(ALONE) >= 6 and len(TOGETHER) == 2
+    assert len(ALONE) >= 5 and len(TOGETHER) == 2
     assert all("-m spanbert_tutorial " in line for line in COMMANDS)
     targets = {target for _, target in links(markdown(PAGE))}
     assert targets and all((PAGE.parent / target).is_file() for target in targets)
 
 
 def test_what_the_page_says_of_its_commands():
-    steps = {line: settings(options_of(line)) for line in COMMANDS if "pretrain" in line and "CHECKPOINT" not in line}
+    steps = {line: settings(options_of(line)) for line in COMMANDS if "pretrain" in line}
     base = [run for run in steps.values() if run.size == "base"]
     assert len(base) == 3 and {run.batch_size * run.accumulate for run in base} == {256}
     assert {run.length for run in base} == {512} and {run.size for run in steps.values()} == {"base", "mini"}
@@ -75,8 +65,7 @@ def test_the_commands_of_one_process_run_one_after_another(folder, monkeypatch, 
         assert main(made_small(line)) == 0, line
         said = capsys.readouterr().out
         assert ("Nothing was written" in said) == ("--dry-run" in line), line
-    assert all((folder / name / "model.safetensors").is_file()
-               for name in ("runs/mine", "drive", "runs/my-language", "runs/my-field", "runs/my-answers"))  # fmt: skip
+    assert all((folder / name / "model.safetensors").is_file() for name in ("runs/mine", "drive", "runs/my-language"))
 
 
 @pytest.mark.parametrize("line", TOGETHER, ids=lambda line: line.split()[0])
