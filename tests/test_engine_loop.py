@@ -81,6 +81,17 @@ def test_after_training_the_model_computes_in_float32(monkeypatch):
     assert model.forward.__func__ is Toy.forward  # no wrapper left
 
 
+def test_after_training_the_model_is_on_the_device_it_came_from(monkeypatch):
+    """Training may take it to a card; what a chapter does next feeds it tensors of the CPU."""
+    model, moved = Toy(), []
+    monkeypatch.setattr(model, "to", lambda device: moved.append(device) or model)
+    train(model, toy_batches(1), Recipe(1, 0.02, 0))
+    assert moved[-1] == torch.device("cpu")
+    with pytest.raises(InputError, match="ended"):
+        train(model, toy_batches(1), Recipe(2, 0.02, 0))
+    assert moved[-1] == torch.device("cpu") and len(moved) >= 2
+
+
 def test_a_second_training_of_the_same_model_uses_mixed_precision_again(monkeypatch):
     monkeypatch.setattr(loop, "precision", lambda: "bf16")
     model, kinds = Toy(), []

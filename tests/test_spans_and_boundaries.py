@@ -299,6 +299,22 @@ def test_going_on_hides_as_it_is_told(wordpiece, tmp_path):
     assert seen == [2]
 
 
+def test_pairs_take_fewer_steps_for_as_many_pieces(monkeypatch):
+    """Single blocks of 60 pieces beside pairs of 75: 400 steps become 320."""
+    class Data:
+        def __init__(self, pieces):
+            self.pieces = pieces
+
+        def batches(self, rng):
+            while True:
+                yield {"attention_mask": torch.ones(self.pieces)}
+
+    monkeypatch.setattr(runs, "training_data", lambda run, text: Data(75 if run.objective == "span+nsp" else 60))
+    steps = {name: ways_of_hiding.equal_steps(runs.Run(objective=name, steps=400), None)
+             for name in ("mlm-wholeword", "span", "span+nsp")}  # fmt: skip
+    assert steps == {"mlm-wholeword": 400, "span": 400, "span+nsp": 320}
+
+
 # --- one setting changed ----------------------------------------------------------------------------------------
 
 

@@ -124,14 +124,15 @@ class Trainer:
         how = {"betas": recipe.betas, "eps": recipe.epsilon, "fused": True}  # one kernel for all weights
         optimizer = torch.optim.AdamW(groups, lr=recipe.peak_learning_rate, **how)
         self.schedule = get_linear_schedule_with_warmup(optimizer, recipe.warmup_steps, recipe.steps)
-        self.bare = model
+        self.bare, self.home = model, next(model.parameters()).device
         self.model, self.optimizer = self.accelerator.prepare(model, optimizer)
         self.clip_norm, self.skipped = recipe.clip_norm, 0
         self.before, self.tokens, self.began = (0, 0.0), 0, time.monotonic()
 
     @contextmanager
     def training(self) -> Iterator[None]:
-        """While this is open the model trains; afterwards, whatever happens, it is as it was made: in float32."""
+        """While this is open the model trains; afterwards, whatever happens, it is as it was made: in float32, and on
+        the device that it came from, where the tensors of whoever reads it are."""
         self.model.train()
         try:
             yield
@@ -140,6 +141,7 @@ class Trainer:
             vars(self.bare).pop("_is_accelerate_prepared", None)  # or a second training would do so, too
             self.bare.zero_grad()  # what a broken step has left
             self.bare.eval()
+            self.bare.to(self.home)
 
     def step(self, batches: list[tuple[dict, str]], number: int) -> dict[str, float]:
         """One step; returns its losses, the means over batches and processes. number, and beside each batch its place

@@ -24,6 +24,7 @@ from spanbert_tutorial.almanac import coreference
 from spanbert_tutorial.checkpoints import load_checkpoint, save_checkpoint
 from spanbert_tutorial.context_free import context_free
 from spanbert_tutorial.corpora import split_sentences
+from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.experiments import boundary_probe, name_ranks, pair_probe, span_uses
 from spanbert_tutorial.experiments.boundary_probe import Trained, go_on
@@ -101,8 +102,24 @@ def beside(settings: Mapping, asked: Asked, models: Path) -> dict:
     tables = context_free(runs.training_data(settings["start"], asked.text))
     ranks = name_ranks.control_ranks(asked.gaps, asked.known, tables)
     names = {name: name_ranks.figures(asked.gaps, one) for name, one in ranks.items()}
-    controls = {"names": names, "pairs": pair_probe.area(asked.pairs[1], asked.pairs[1].near)}
-    return rounded({"controls": controls, "step_cost": step_costs(settings, asked.text)})
+    controls = {"names": names, "pairs": pair_probe.area(asked.pairs[1], asked.pairs[1].near),
+                "untrained": untrained(settings, asked)}
+    own = WordPiece.from_file(data_path("almanac", "vocab.txt"))  # what the other chapters use
+    gaps = {"here": asked.gaps, "own vocabulary": names_to_rank(own, settings["start"].length - 2, "test")[1]}
+    pieces = {name: float(np.mean([len(gap.pieces) for gap in some])) for name, some in gaps.items()}
+    return rounded({"controls": controls, "pieces_of_a_name": pieces, "step_cost": step_costs(settings, asked.text)})
+
+
+def untrained(settings: Mapping, asked: Asked) -> dict[str, list[float]]:
+    """What the probes read outside, in percent, from encoders that have learned nothing; and how often the most
+    frequent kind is right."""
+    labels, found = [part.labels["kind"] for part in asked.kinds], {"pairs": [], "kinds": []}
+    for seed in range(SEEDS):
+        encoder = runs.new_model(replace(settings["start"], seed=seed), asked.text).eval().encoder
+        found["pairs"].append(pair_probe.scores(encoder, *asked.pairs, asked.text.wordpiece)["outside"])
+        found["kinds"].append(100 * boundary_probe.probes(encoder, *asked.kinds)["boundary"]["kind"])
+    often = labels[0].bincount().argmax()
+    return found | {"most frequent kind": [100 * (labels[1] == often).double().mean().item()]}
 
 
 def step_costs(settings: Mapping, text: runs.EncodedText) -> dict[str, float]:

@@ -3,8 +3,9 @@
 
 Four ways of hiding besides tokens and spans: whole words; the almanac's entities; its noun phrases, which its writer
 knows; collocations found by counting, which came after the paper (PMI-masking). And spans in pairs of segments with
-next sentence prediction. All go on from the starts of `spans_and_boundaries`, for as many tokens and with the same
-seeds, so a row stands beside those of "token" and "span" in the file of that experiment (give the same `--models`).
+next sentence prediction. All go on from the starts of `spans_and_boundaries`, for as many tokens (pairs hold more, so
+they take fewer steps), at the rate that was chosen for the arms there, and with the same seeds. So a row stands beside
+those of "token" and "span" in the file of that experiment (give the same `--models`).
 
 What decides each claim, and the sign that was expected, stood here before the first run: `CLAIMS`.
 """
@@ -12,6 +13,7 @@ What decides each claim, and the sign that was expected, stood here before the f
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +33,7 @@ from spanbert_tutorial.objectives import Objective
 from spanbert_tutorial.wordpiece import WordPiece
 
 COLLOCATIONS = 2_000  # how many are hidden as one
+DRAWN = 200  # batches, to see how many pieces a step reads
 DETERMINER = re.compile(r"\b(?:the|an?|his|her|its|their) $", re.IGNORECASE)  # right before a mention
 ARM, SEEDS = "arm", core.SEEDS
 
@@ -121,10 +124,23 @@ def noun_phrases(document: Document) -> Iterator[tuple[int, int, str, str]]:
 # --- runs -------------------------------------------------------------------------------------------------------
 
 
+def equal_steps(run: runs.Run, text: runs.EncodedText) -> int:
+    """In how many steps a run reads as many pieces as one on single blocks does in `run.steps`."""
+
+    def pieces(objective: str) -> float:
+        batches = runs.training_data(replace(run, objective=objective), text).batches(np.random.default_rng(0))
+        return sum(int(batch["attention_mask"].sum()) for batch in islice(batches, DRAWN))
+
+    if "nsp" not in run.objective:
+        return run.steps
+    return round(run.steps * pieces("span") / pieces(run.objective))
+
+
 def one(arm: str, seed: int, settings: Mapping, asked: core.Asked, labelled: runs.EncodedText, models: Path) -> dict:
     """A model, trained or kept, and all figures of it."""
     way = ARMS[arm]
     run = replace(settings["go_on"], objective=way.objective, seed=seed)
+    run = replace(run, steps=equal_steps(run, asked.text))
     facts = as_json({"run": run, "way": way, **text_facts(asked.text)})
     begun, _ = core.trained("start", seed, settings, asked.text, models)
     model, losses = core.kept_or_trained(models / f"{arm}-{seed}", facts,
