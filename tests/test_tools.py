@@ -193,8 +193,13 @@ def test_colab_check_notices_a_package_that_is_not_the_wheels(tmp_path):
 # The environment of the test run.
 
 
-def test_kernels_run_in_the_book_s_environment():
+def test_kernels_run_in_the_book_s_environment(monkeypatch):
+    monkeypatch.delenv("SPANBERT_TUTORIAL_CARD", raising=False)
     wanted = environment.kernel_environment()
+    assert wanted["CUDA_VISIBLE_DEVICES"] == ""
+    with monkeypatch.context() as patch:
+        patch.setenv("SPANBERT_TUTORIAL_CARD", "1")
+        assert "CUDA_VISIBLE_DEVICES" not in environment.kernel_environment()
     assert {name: os.environ.get(name) for name in wanted} == wanted
 
 

@@ -156,8 +156,8 @@ REPORTS = (
            "Runs that leave the plateau later end higher; no task was fine-tuned.", pairs_vs_single),
     Report("spans_and_boundaries", "what are spans and their boundaries good for, from one start past the plateau?",
            "spanbert/pretraining_spanbert", "first weights and order",
-           "one start for all arms of a seed; an untrained encoder; frequency, tables without context, names that stand "
-           "together; a placebo, SBO rows that read another span's neighbours",
+           "one start for all arms of a seed; an untrained encoder; frequency, tables without context, names that "
+           "stand together; a placebo, SBO rows that read another span's neighbours",
            "Tiny models, no wider one, and a vocabulary of 800 pieces, so that names have several. span+sbo: spans "
            "with SBO. Of the further comparisons six were added when rows of four or five seeds had been seen.",
            spans_and_boundaries),
