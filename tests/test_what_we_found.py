@@ -5,6 +5,7 @@ import re
 import shutil
 from itertools import chain
 
+import nbformat
 import numpy as np
 import pytest
 from page_links import dead_links
@@ -154,6 +155,22 @@ def test_a_sentence_that_does_not_hold_any_more_is_named(monkeypatch):
     monkeypatch.setattr(what_we_found, "HEADLINES", {"all": [("All is well.", "token_vs_span", "span masking wins")]})
     with pytest.raises(InputError, match="All is well"):
         what_we_found.headlines(SECTIONS)
+
+
+NOTEBOOKS = sorted(path for path in (ROOT / "book").rglob("*.ipynb") if path.stem != "results")  # it names them all
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_page_tells_the_command_of_each_file_that_it_draws_from(path):
+    """Cells that only check may look at a file of another page."""
+    cells = nbformat.read(path, as_version=4).cells
+    code = "".join(cell.source for cell in cells if cell.cell_type == "code" and "check" not in cell.metadata.tags)
+    told = "".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    for file in sorted(data_path("results").glob("*.json")):
+        if re.search(rf"[\"']{file.stem}(\.json)?[\"']", code):
+            command = json.loads(file.read_text(encoding="utf-8"))["command"]
+            (named,) = re.findall(r"experiment \w+|benchmarks\.\w+|tests/fuzz\.py", command)
+            assert named in told, file.stem
 
 
 # --- experiments whose file may come later ----------------------------------------------------------------------
