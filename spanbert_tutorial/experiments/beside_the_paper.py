@@ -154,10 +154,12 @@ SIGNS = (
 
 
 def signs(number: int, folder: Path | None = None) -> Table:
-    """Those of `SIGNS` that were measured, beside one table of the paper."""
+    """Those of `SIGNS` that were measured, beside one table of the paper. "expected" is a column where anything was."""
     there = {section.report.name: section for section in sections(folder)}
     lines = [line for sign in SIGNS if sign.table == number and (line := sign.line(there))]
-    return Table(["question", "the paper", "here", "expected", "sign"], lines)
+    whole = [["question", "the paper", "here", "expected", "sign"], *lines]
+    head, *lines = whole if any(line[3] for line in lines) else [[*line[:3], line[4]] for line in whole]
+    return Table(head, lines)
 
 
 def all_tasks(content: Mapping) -> Table:
