@@ -212,18 +212,6 @@ def continue_from(source: str | Path, objective: str, seed: int = 0) -> tuple[Pr
     return model, [name for name, weights in wanted.items() if weights - fitting.keys()]
 
 
-@torch.no_grad()
-def keep_of_start(model: PretrainingModel, source: str | Path, objective: str, share: float) -> None:
-    """Draws a trained model back towards the checkpoint that it started from: `share` of each weight from there, the
-    rest its own; heads that the checkpoint lacks stay. Going on with another objective forgets less then (Wortsman and
-    others, 2022, arXiv 2109.01903, averaged so after fine-tuning)."""
-    start, new = continue_from(source, objective)
-    weights = dict(start.named_parameters())
-    for name, weight in model.named_parameters():
-        if not name.startswith(tuple(f"{head}." for head in new)):
-            weight.lerp_(weights[name].to(weight.device), share)
-
-
 def check_names_and_shapes(folder: Path, found: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> None:
     """Raises InputError naming the first few weights that are missing, surplus or of another shape."""
     wrong = [f"{name} is missing" for name in wanted if name not in found]

@@ -27,7 +27,7 @@ WORDS = st.sampled_from(["", " ", "\n", "tiny", "TINY", "span", "span+sbo", "mlm
 WORDS |= st.text(max_size=12).filter(lambda text: "\0" not in text)  # no command line can hold a zero byte
 WILD = {"--steps": WHOLE, "--length": WHOLE, "--batch-size": WHOLE, "--accumulate": WHOLE, "--vocab-size": WHOLE,
         "--seed": WHOLE, "--seeds": WHOLE, "--stride": WHOLE, "--epochs": REAL, "--learning-rate": REAL,
-        "--keep-start": REAL, "--threshold": REAL}  # fmt: skip
+        "--threshold": REAL}  # fmt: skip
 NAMES = ["--objective", "--config", "--vocabulary", "--init-from", "--leave-out", "--preset", "--data", "--model",
          "--tune-on", "--question", "--context-file", "--corpus"]  # fmt: skip
 FLAGS = ["--half", "--resume", "--dry-run", "--easy", "--untrained", "--answers-only", "--help", "--nothing", "stray"]

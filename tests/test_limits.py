@@ -66,8 +66,8 @@ def test_whole_numbers_reach_from_the_least_to_the_most(name, least, most):
             check({name: number})
 
 
-@pytest.mark.parametrize("name, number", [("learning_rate", 0.0), ("learning_rate", 1e38), ("keep_start", 1.0),
-                                          ("keep_start", -0.0), ("epochs", 0.0), ("epochs", 10_000)])  # fmt: skip
+@pytest.mark.parametrize("name, number", [("learning_rate", 0.0), ("learning_rate", 1e38), ("epochs", -0.0),
+                                          ("epochs", 0.0), ("epochs", 10_000)])  # fmt: skip
 def test_the_ends_of_other_numbers_are_outside(name, number):
     with pytest.raises(InputError, match=r"give a number between 0 and \d"):
         check({name: number})

@@ -106,8 +106,6 @@ def test_bad_starts_and_places_are_refused(capsys, tmp_path, titled):
         ([*START, "--corpus", titled, "--vocabulary", tmp_path / "no.txt"], tmp_path / "new", "no.txt does not exist"),
         ([*SMALL, "--corpus", titled], ".", "exists already"),
         ([*SMALL, "--corpus", titled, "--accumulate", 0], tmp_path / "new", "--accumulate is 0"),
-        ([*SMALL, "--corpus", titled, "--keep-start", 0.2], tmp_path / "new", "--keep-start is 0.2"),
-        ([*START, "--corpus", titled, "--keep-start", 1], tmp_path / "new", "--keep-start is 1.0"),
     ]
     for given, output, wanted in cases:
         code, _, err = run(capsys, "pretrain", *given, "--output", output)
@@ -161,7 +159,7 @@ def stopped(capsys, monkeypatch, tmp_path, titled):
 def test_what_changes_the_run_is_refused_when_it_goes_on(capsys, tmp_path, stopped):
     changes = {"peak_learning_rate was": ["--learning-rate", 1e-5], "steps was 6 and is 7": ["--steps", 7],
                "batch_size was 8 and is 4": ["--batch-size", 4], "objective was": ["--objective", "mlm"],
-               "keep_start was 0.0 and is 0.5": ["--keep-start", 0.5], "seed was 0 and is 1": ["--seed", 1]}
+               "seed was 0 and is 1": ["--seed", 1]}
     for wanted, change in changes.items():
         code, _, err = run(capsys, *stopped, *change, "--resume")
         assert code == 2 and "began otherwise" in err and wanted in err and err.count("\n") == 1, err
@@ -323,19 +321,3 @@ def test_a_step_of_several_batches_is_counted_as_one(capsys, monkeypatch, tmp_pa
     assert steps == [2] * 6
     line = json.loads((tmp_path / "m" / "metrics.jsonl").read_text(encoding="utf-8").splitlines()[-1])
     assert line["step"] == 6
-
-
-def test_the_end_keeps_a_share_of_the_start_but_of_new_heads_nothing(capsys, tmp_path, titled):
-    """Going on with BERT's objective from a SpanBERT: MLM head and encoder are averaged, next sentence is new."""
-    made = {}
-    for name, more in {"all": [], "some": ["--keep-start", 0.25]}.items():
-        given = [*START, "--objective", "mlm+nsp", "--corpus", titled, "--output", tmp_path / name, *more]
-        assert run(capsys, "pretrain", *given)[0] == 0
-        made[name] = load_file(tmp_path / name / "model.safetensors")
-    start = load_file(TINY / "model.safetensors")
-    for name, weight in made["some"].items():
-        wanted = made["all"][name]
-        if name in start:
-            wanted = 0.75 * wanted + 0.25 * start[name].float()
-        assert torch.allclose(weight, wanted, atol=1e-6), name
-    assert "| share of the start kept | 0.25 |" in (tmp_path / "some" / "README.md").read_text(encoding="utf-8")

@@ -12,13 +12,10 @@ from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.experiments import grid, span_tasks, squad_real, twins
 from spanbert_tutorial.objectives import Objective
 from spanbert_tutorial.pretraining import PretrainingModel
-from spanbert_tutorial.tasks.squad import read
-from spanbert_tutorial.tasks.squad_files import write
 from spanbert_tutorial.wordpiece import WordPiece
 
 WORDPIECE = WordPiece.from_file(data_path("checkpoints", "bert-mini", "tokenizer.json"))
-QUESTIONS = [question for question in read(data_path("reader", "reader.json")) if question.answers]
-NAMES = ["short", "mini-start", *(f"{twin}-{part}" for twin in twins.TWINS for part in range(1, 5))]
+NAMES = ["mini-start", *(f"{twin}-{part}" for twin in twins.TWINS for part in (1, 2))]
 
 
 def record(folder, tokens: list[int], losses: list[float]) -> None:
@@ -49,54 +46,54 @@ def test_a_missing_record_is_named(tmp_path):
 
 
 def test_the_path_of_a_twin_begins_at_the_start_and_joins_its_parts(tmp_path):
-    content = twins.beside({}, ({}, {}), parts(tmp_path))
+    content = twins.beside({}, {}, parts(tmp_path))
     places, losses = twins.path(content, "spanbert-mini", "token")
-    assert places == pytest.approx([number * 1e-5 for number in range(9)])
-    assert losses == [8.5, 4.0, 3.5, 3.0, 2.5, 2.0, 1.5, 1.0, 0.5]
+    assert places == pytest.approx([number * 1e-5 for number in range(5)])
+    assert losses == [9.5, 7.0, 6.5, 6.0, 5.5]
     del content["losses"]["mini-start"]["held_out"]["span"]  # as a loss of the boundary head, which it does not have
-    assert twins.path(content, "bert-mini", "span")[1] == [9.0, 8.5, 8.0, 7.5, 7.0, 6.5, 6.0, 5.5]
+    assert twins.path(content, "bert-mini", "span")[1] == [10.0, 9.5, 9.0, 8.5]
 
 
 def test_scores_at_three_points():
-    both = [("mini-start", 1), ("bert-mini-2", 2), ("spanbert-mini-2", 3)]
-    content = {"rows": [{"task": task, "model": model, "seed": seed, "scores": {"f1": level + 10 * seed}}
-                        for task in twins.MEASURES for model, level in both for seed in range(2)]}  # fmt: skip
+    both = [("mini-start", 1), ("bert-mini-1", 2), ("spanbert-mini-1", 3)]
+    content = {"rows": [{"task": task, "model": model, "seed": seed,
+                         "scores": {span_tasks.MAIN[task]: level + 10 * seed}}
+                        for task in twins.TASKS for model, level in both for seed in range(2)]}  # fmt: skip
     last = [("bert-mini", 4), ("spanbert-mini", 5), ("new weights", 0)]
-    squad = {"rows": [{"task": task, "start": start, "seed": seed, "score": {"f1": level + 10 * seed}}
-                      for task in ("squad1", "squad2") for start, level in last for seed in range(2)]}  # fmt: skip
-    tasks = {"rows": [{"task": "relations", "start": start, "seed": seed, "scores": {"f1": level + 10 * seed}}
-                      for start, level in last for seed in range(2)]}  # fmt: skip
-    for task in twins.MEASURES:
-        assert twins.scores(content, squad, tasks, task) == {
-            0: {"bert-mini": [1, 11], "spanbert-mini": [1, 11]}, 2: {"bert-mini": [2, 12], "spanbert-mini": [3, 13]},
-            4: {"bert-mini": [4, 14], "spanbert-mini": [5, 15]}}  # fmt: skip
+    tasks = {"rows": [{"task": task, "start": start, "seed": seed,
+                       "scores": {span_tasks.MAIN[task]: level + 10 * seed}}
+                      for task in twins.TASKS for start, level in last for seed in range(2)]}  # fmt: skip
+    for task in twins.TASKS:
+        assert twins.scores(content, tasks, task) == {
+            0: {"bert-mini": [1, 11], "spanbert-mini": [1, 11]}, 1: {"bert-mini": [2, 12], "spanbert-mini": [3, 13]},
+            2: {"bert-mini": [4, 14], "spanbert-mini": [5, 15]}}  # fmt: skip
 
 
-def test_every_model_is_fine_tuned_with_one_head_through_all_stages(tmp_path, monkeypatch):
-    config = EncoderConfig.tiny(vocab_size=len(WORDPIECE), max_position_embeddings=256, num_hidden_layers=1)
-    for name in [twins.START, *(f"{twin}-{twins.HALF}" for twin in twins.TWINS)]:
-        torch.manual_seed(0)
+def test_every_model_is_fine_tuned_on_both_tasks_with_its_own_weights(tmp_path, monkeypatch):
+    config = EncoderConfig.tiny(vocab_size=len(WORDPIECE), num_hidden_layers=1)
+    for number, name in enumerate(twins.ARMS[::2]):
+        torch.manual_seed(number)
         model = PretrainingModel(config, Objective.named("mlm"))
-        save_checkpoint(tmp_path / "parts" / name, model, WORDPIECE, "mlm", {})
+        save_checkpoint(tmp_path / "parts" / name[1], model, WORDPIECE, "mlm", {})
     parts(tmp_path / "parts")
-    asked, written = [], {squad_real.TRAIN: QUESTIONS[:20], (squad_real.TEST,): QUESTIONS[20:30]}
-    monkeypatch.setattr(squad_real, "read", lambda folder, names: written[tuple(names)])
-    monkeypatch.setattr(twins.span_tasks_relations, "parts", lambda folder: {"train": [], "test": []})
-    monkeypatch.setattr(twins.span_tasks_relations, "measured",
-                        lambda encoder, wordpiece, sentences, seed: asked.append(seed) or {"f1": 7.0})  # fmt: skip
-    inputs = {"data": tmp_path, "parts": tmp_path / "parts"}
-    for name in ("easy", "made"):
-        inputs[name] = tmp_path / f"{name}.json"
-        write(inputs[name], QUESTIONS[30:40], name)
+    asked = []
+
+    def measured(task):
+        def one(encoder, wordpiece, data, seed):
+            asked.append((task, round(encoder.embeddings.words.weight.sum().item(), 3), seed, data["train"]))
+            return {span_tasks.MAIN[task]: 7.0}
+        return one
+
+    for task, module in twins.TASKS.items():
+        monkeypatch.setattr(module, "parts", lambda folder, task=task: {"train": [task], "test": []})
+        monkeypatch.setattr(module, "measured", measured(task))
     output = tmp_path / "twins.json"
-    grid.run(twins, output, 1, **inputs)
+    grid.run(twins, output, 1, data=tmp_path, parts=tmp_path / "parts")
     found = json.loads(output.read_text(encoding="utf-8"))
-    assert [(row["task"], row["model"]) for row in found["rows"]] == list(twins.ARMS) and asked == [0, 0, 0]
-    assert found["examples"]["easy train"] == 10 and set(found["losses"]) == set(NAMES)
-    squad = [row["scores"] for row in found["rows"] if row["task"] == "squad1"]
-    assert squad[0] == squad[1] == squad[2]  # the three have the same weights here
-    assert 0 <= squad[0]["exact"] <= squad[0]["f1"] <= 100
-    assert found["claims"] == twins.CLAIMS and list(found["stages"]) == ["easy", "made", "squad1"]
+    assert [(row["task"], row["model"]) for row in found["rows"]] == list(twins.ARMS)
+    assert [task for task, *_ in asked] == [data for *_, (data,) in asked] == [task for task, _ in twins.ARMS]
+    assert len({weights for _, weights, *_ in asked}) == 3 and {seed for *_, seed, _ in asked} == {0}
+    assert set(found["losses"]) == set(NAMES) and found["claims"] == twins.CLAIMS
 
 
 def test_the_shipped_models_stand_for_the_last_parts():

@@ -40,7 +40,6 @@ LIMITS = {
     "seeds": whole(1, 10_000),
     "epochs": between(0, 10_000),
     "learning_rate": between(0, 1e38),  # float32 ends soon after
-    "keep_start": between(0, 1),
     "threshold": Limit(lambda number: not math.isnan(number), "a number"),
 }
 

@@ -24,13 +24,11 @@ def add_options(train: argparse.ArgumentParser) -> None:
                        "(default) or another row of the table in objectives.py")
     train.add_argument("--config", help="tiny, mini, small, base or large (default: as --init-from, else tiny)")
     train.add_argument("--steps", type=int, help="number of steps of the optimizer")
-    train.add_argument("--batch-size", type=int, help="blocks in a batch")
+    train.add_argument("--batch-size", type=int, help="full blocks in a batch; from mini on shorter ones fill it up")
     train.add_argument("--accumulate", type=int, help="batches of a step, for steps larger than the memory")
     train.add_argument("--learning-rate", type=float, help="peak learning rate")
     train.add_argument("--seed", type=int, default=0)
     train.add_argument("--init-from", help="start from this checkpoint (folder or hub name) instead of random weights")
-    train.add_argument("--keep-start", type=float, metavar="SHARE",
-                       help="at the end average the weights with those of --init-from: forgets less (such as 0.2)")
     train.add_argument("--half", action="store_true", help="store the checkpoint in half precision, half the size")
     train.add_argument("--dry-run", action="store_true", help="say what the run would cost, and stop")
     train.add_argument("--resume", action="store_true", help="go on with a stopped run of the same options")
@@ -54,8 +52,6 @@ def settings(options: argparse.Namespace):
 
     config = options.config or (size_of(options.init_from) if options.init_from else "tiny")
     run = preset(config, options.objective)
-    if options.keep_start is not None and options.init_from is None:
-        raise InputError(f"--keep-start is {options.keep_start}, but there is no start: give --init-from, too.")
     given = {name: getattr(options, name) for name in ("steps", "length", "batch_size", "accumulate")}
     given |= {"peak_learning_rate": options.learning_rate}
     if options.batch_size and options.accumulate is None:
@@ -85,7 +81,7 @@ def pretrain(options: argparse.Namespace) -> None:
     """Text → vocabulary → blocks → training → held-out figures → checkpoint."""
     run = settings(options)  # before the slow imports: a wrong option answers at once
     from spanbert_tutorial import runs
-    from spanbert_tutorial.checkpoints import keep_of_start, save_checkpoint
+    from spanbert_tutorial.checkpoints import save_checkpoint
     from spanbert_tutorial.engine.processes import processes
 
     if options.dry_run:
@@ -111,8 +107,6 @@ def pretrain(options: argparse.Namespace) -> None:
         model, history = runs.pretrain(run, text, model, keeper)
         if not main:
             return
-        if options.keep_start:
-            keep_of_start(model, options.init_from, run.objective, options.keep_start)
         figures = runs.held_out(model, run, text, MOST_HELD_OUT, tables=True)
         metrics = (state / "metrics.jsonl").read_text(encoding="utf-8")
         about = card(run, options, text, model, figures, json.loads(metrics.splitlines()[-1]))
@@ -214,8 +208,8 @@ def snapshots(options: argparse.Namespace, run, state: Path, model):
     files = ["tokenizer.json", *(file.relative_to(state / "text") for file in sorted(state.glob("text/*/*.npy")))]
     text = {str(name): checksum(state / "text" / name) for name in files}
     facts = asdict(run) | {"init_from": options.init_from or "nothing", "arithmetic": precision()}
-    facts |= {"start": fingerprint(model) if model else "new weights", "keep_start": options.keep_start or 0.0}
-    return Snapshots(state / "snapshots", facts | {"processes": processes().num_processes} | text)
+    facts |= {"start": fingerprint(model) if model else "new weights", "processes": processes().num_processes}
+    return Snapshots(state / "snapshots", facts | text)
 
 
 def report(model, text, figures: dict) -> None:
@@ -259,7 +253,6 @@ def card(run, options: argparse.Namespace, text, model, figures: dict, line: dic
     if options.init_from:  # then the weights did not start as these two say
         del facts["initializer_range"], facts["sinusoidal_positions"]
         facts["started from"] = Path(options.init_from).name
-        facts["share of the start kept"] = options.keep_start or 0
     facts["vocabulary"] = Path(options.vocabulary or options.init_from or "its own").name
     facts["titles left out"] = Path(options.leave_out).name if options.leave_out else "none"
     facts["tokens seen"] = f"{line['tokens']:,}"

@@ -175,10 +175,11 @@ REPORTS = (
            "tasks/question_answering", PRETRAINED, "new weights; an encoder that does not learn", "One world.",
            almanac_answers),
     Report("squad_real", "what do the shipped starts bring on SQuAD?", "tasks/real_questions", PRETRAINED,
-           "new weights; programs that count words; people", "Three seeds, of which one run of bert-mini lies apart.",
+           "new weights; programs that count words; people", "Three seeds, of which one run of bert-mini lies apart. "
+           "Older runs: a new head in each stage, and fewer made questions than the command trains on now.",
            squad_real, programs),
     Report("made_first", "do made questions before real ones help?", "tasks/real_questions", PRETRAINED,
-           "real questions for the whole budget", "A small budget.", made_first),
+           "real questions for the whole budget", "A small budget. Older runs: a new head in each stage.", made_first),
     Report("answer_errors", "where do the shipped models err on real questions?", "tasks/real_questions",
            OVER_ARTICLES, "programs that count words, never answering", "One model of each kind.",
            told=answer_errors),

@@ -1,9 +1,10 @@
 """The twins on their way: do they draw apart? Held-out losses all along, and two tasks at three points of pre-training.
 Chapter: `book/workshop/shipped_models`.
 
-`--parts` is a folder with what the commands of the cards write: `short` and `mini-start`, and of each twin a folder for
-each part, `bert-mini-1` to `bert-mini-4` and so on. The common start and the second parts are fine-tuned here. The last
-parts are the shipped models: their scores stand in the files of `squad_real` and `span_tasks`.
+`--parts` is a folder with what the commands of the cards write: `mini-start`, and of each twin a folder for each part,
+`bert-mini-1`, `bert-mini-2` and so on. The common start and the first parts are fine-tuned here. The last parts are the
+shipped models: their scores stand in the file of `span_tasks`. (SQuAD is asked of the last parts only, by `squad_real`:
+a run there takes as long as all runs here.)
 
 What was expected stood here before the first run: `CLAIMS`. The seeds are fine-tuning seeds: there is one pre-training
 run of each twin.
@@ -11,49 +12,36 @@ run of each twin.
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
-from spanbert_tutorial.bert import BertEncoder
 from spanbert_tutorial.checkpoints import continue_from, read_vocabulary
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.experiments import span_tasks, span_tasks_relations, squad_real
+from spanbert_tutorial.experiments import span_tasks, span_tasks_coreference, span_tasks_relations
 from spanbert_tutorial.experiments.grid import fingerprint
 from spanbert_tutorial.experiments.results import column, rounded
-from spanbert_tutorial.tasks.real_questions import fine_tune_in_stages
-from spanbert_tutorial.tasks.relation_files import Example
-from spanbert_tutorial.tasks.squad import Question
-from spanbert_tutorial.wordpiece import WordPiece
 
-Given = tuple[dict[str, list[Question]], dict[str, list[Example]]]
-
-TWINS, START, PARTS = ("bert-mini", "spanbert-mini"), "mini-start", 4
-HALF = 2  # parts after which the tasks are asked, besides the start and the end
-MEASURES = {"squad1": "f1", "relations": "f1"}
+TWINS, START, PARTS = ("bert-mini", "spanbert-mini"), "mini-start", 2
+TASKS = {"coreference": span_tasks_coreference, "relations": span_tasks_relations}
 ARM, SEEDS = ("task", "model"), 3
-ARMS = tuple((task, model) for model in (START, *(f"{twin}-{HALF}" for twin in TWINS)) for task in MEASURES)
-STAGES = {name: squad_real.STAGES[name] for name in ("easy", "made", "squad1")}
-CLAIMS = {"squad1": "SQuAD 1.1, F1: spanbert-mini further ahead of bert-mini after four parts than after two",
+ARMS = tuple((task, model) for model in (START, *(f"{twin}-1" for twin in TWINS)) for task in TASKS)
+CLAIMS = {"coreference": "LitBank, average F1: spanbert-mini further ahead of bert-mini after two parts than after one",
           "relations": "SemEval-2010 Task 8, F1: the same"}  # fmt: skip
-SETTINGS = {"stages": STAGES, "relations": span_tasks_relations.FINE_TUNING, "claims": CLAIMS}
+SETTINGS = {"coreference": span_tasks_coreference.SETTINGS, "relations": span_tasks_relations.FINE_TUNING,
+            "claims": CLAIMS}  # fmt: skip
 
 
-def prepare(
-    folder: Path, settings: Mapping, data: Path, easy: Path, made: Path, parts: Path
-) -> tuple[dict, tuple[Given, Path]]:
-    """Questions and sentences to train on and to score, and the folder of models. data: a folder with squad/ and
+def prepare(folder: Path, settings: Mapping, data: Path, parts: Path) -> tuple[dict, tuple[dict, Path]]:
+    """Texts and sentences to train on and to score, and the folder of models. data: a folder with litbank/, gap/ and
     semeval2010-task8/."""
-    squad = {"squad1 train": squad_real.read(data / "squad", squad_real.TRAIN),
-             "squad1 test": squad_real.read(data / "squad", [squad_real.TEST])}  # fmt: skip
-    questions, sentences = squad_real.with_made(squad, easy=easy, made=made), span_tasks_relations.parts(data)
-    counts = {name: len(group) for name, group in (questions | sentences).items()}
-    prints = {"questions": fingerprint(*squad.values()), "sentences": fingerprint(*sentences.values())}
-    return {"examples": counts, "fingerprints": prints}, ((questions, sentences), parts)
+    groups = {task: module.parts(data) for task, module in TASKS.items()}
+    counts = {task: {name: len(group) for name, group in some.items()} for task, some in groups.items()}
+    prints = {task: fingerprint(*some.values()) for task, some in groups.items()}
+    return {"examples": counts, "fingerprints": prints}, (groups, parts)
 
 
-def beside(settings: Mapping, given: Given, parts: Path) -> dict:
+def beside(settings: Mapping, groups: Mapping, parts: Path) -> dict:
     """The losses of every part, as its `metrics.jsonl` has them."""
-    names = ["short", START, *(f"{twin}-{part}" for twin in TWINS for part in range(1, PARTS + 1))]
+    names = [START, *(f"{twin}-{part}" for twin in TWINS for part in range(1, PARTS + 1))]
     return {"losses": {name: measured_losses(parts / name / "metrics.jsonl") for name in names}}
 
 
@@ -69,25 +57,11 @@ def measured_losses(file: Path) -> dict:
     return {"steps": last["step"], "hours": round(last["seconds"] / 3600, 2), "held_out": held_out}
 
 
-def one(arm: tuple[str, str], seed: int, settings: Mapping, given: Given, parts: Path) -> dict:
+def one(arm: tuple[str, str], seed: int, settings: Mapping, groups: Mapping, parts: Path) -> dict:
     """The scores of one model on one task, fine-tuned with this seed."""
-    (task, name), (questions, sentences) = arm, given
+    task, name = arm
     encoder, wordpiece = continue_from(parts / name, "mlm")[0].encoder, read_vocabulary(parts / name)
-    if task == "relations":
-        return {"scores": rounded(span_tasks_relations.measured(encoder, wordpiece, sentences, seed))}
-    return {"scores": rounded(answers(encoder, wordpiece, questions, seed, settings["stages"]))}
-
-
-def answers(
-    encoder: BertEncoder, wordpiece: WordPiece, questions: dict[str, list[Question]], seed: int, stages: Mapping
-) -> dict[str, float]:
-    """Scores on SQuAD 1.1 after the stages that `squad_real` has for it, with one head."""
-    model = encoder
-    for name, settings in stages.items():
-        seeded = [replace(stage, seed=seed) for stage in settings]
-        answerer, _ = fine_tune_in_stages(model, wordpiece, questions[f"{name} train"], seeded)
-        model = answerer.model
-    return squad_real.scored(answerer, questions["squad1 test"])
+    return {"scores": rounded(TASKS[task].measured(encoder, wordpiece, groups[task], seed))}
 
 
 # --- what the chapter draws from it -----------------------------------------------------------------------------
@@ -106,14 +80,14 @@ def path(content: Mapping, twin: str, loss: str) -> tuple[list[float], list[floa
     return places, losses
 
 
-def scores(content: Mapping, squad: Mapping, tasks: Mapping, task: str) -> dict[int, dict[str, list[float]]]:
-    """Parts of pre-training → twin → a score of each seed. content, squad, tasks: of the files of `twins`, `squad_real`
-    and `span_tasks`."""
+def scores(content: Mapping, tasks: Mapping, task: str) -> dict[int, dict[str, list[float]]]:
+    """Parts of pre-training → twin → the main score of each seed. content, tasks: of the files of `twins` and
+    `span_tasks`."""
+    measure = span_tasks.MAIN[task]
 
     def here(model: str) -> list[float]:
-        return column(content, "scores", MEASURES[task], task=task, model=model)
+        return column(content, "scores", measure, task=task, model=model)
 
-    last = {twin: column(squad, "score", "f1", task=task, start=twin) if task == "squad1"
-            else span_tasks.by_start(tasks, task, MEASURES[task])[twin] for twin in TWINS}  # fmt: skip
-    return {0: {twin: here(START) for twin in TWINS}, HALF: {twin: here(f"{twin}-{HALF}") for twin in TWINS},
-            PARTS: last}  # fmt: skip
+    last = span_tasks.by_start(tasks, task, measure)
+    return {0: {twin: here(START) for twin in TWINS}, 1: {twin: here(f"{twin}-1") for twin in TWINS},
+            PARTS: {twin: last[twin] for twin in TWINS}}  # fmt: skip
