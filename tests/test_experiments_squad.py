@@ -77,13 +77,14 @@ def test_a_stopped_run_goes_on_where_it_was(tmp_path, monkeypatch):
 
 
 def test_one_head_goes_through_all_stages(tmp_path, monkeypatch):
-    """Each task goes on with the very model of the task before."""
-    started, model = [], SimpleNamespace()
+    """Each task goes on with the very model of the task before, and the last one is kept."""
+    started, saved, model = [], {}, SimpleNamespace()
     histories = [SimpleNamespace(done=1, mean=lambda name, last: 1.0)]
 
     def stages(start, wordpiece, questions, settings, state):
         started.append(start)
-        return SimpleNamespace(model=model), histories * len(settings)
+        answerer = SimpleNamespace(model=model, save=lambda folder, texts: saved.update({folder.name: texts}))
+        return answerer, histories * len(settings)
 
     monkeypatch.setattr(squad_real, "start", lambda name, seed: ("encoder", None))
     monkeypatch.setattr(squad_real, "fine_tune_in_stages", stages)
@@ -92,6 +93,7 @@ def test_one_head_goes_through_all_stages(tmp_path, monkeypatch):
     rows = squad_real.one("bert-mini", 1, squad_real.SETTINGS, data, tmp_path)
     assert [row["task"] for row in rows] == ["easy", "made", "squad1", "squad2"] == list(squad_real.STAGES)
     assert started == ["encoder", model, model, model]
+    assert json.loads(saved["bert-mini-1"]["rows.json"])["rows"] == rows and len(saved) == 1
 
 
 def test_a_missing_folder_is_named(tmp_path, capsys):

@@ -8,7 +8,8 @@ First on questions made by rule, from articles of other titles than SQuAD's, eas
 on a part of its training set and two further sets, in short windows around the answers, then in full ones; scored on a
 half of its development set, before and after. Then SQuAD 2.0: each model of before is trained on, on articles of the
 2.0 files, and scored on other articles; the threshold for "no answer" is chosen on a third group. One head goes through
-all stages. The models of the first seed are kept in `--models`.
+all stages. The model of each run is kept in `--models` after its last stage; the shipped ones are those of seed 1, as
+was settled before their runs.
 """
 
 import json
@@ -127,10 +128,10 @@ def beside(settings: Mapping, data: dict[str, list[Question]], models: Path) -> 
 
 
 def one(name: str, seed: int, settings: Mapping, data: dict[str, list[Question]], models: Path) -> list[dict]:
-    """Fine-tunes one start on made questions, SQuAD 1.1, 2.0, a row for each; the models of the first seed are kept in
-    `models`."""
+    """Fine-tunes one start on made questions, SQuAD 1.1, 2.0, a row for each; the last model is kept in `models`."""
     model, wordpiece = start(name, seed)
-    rows, kept = [], models / f"{name.replace(' ', '-')}-{seed}.training"  # goes on after a stop
+    target = models / f"{name.replace(' ', '-')}-{seed}"
+    rows, kept = [], Path(f"{target}.training")  # goes on after a stop
     for task, stages in settings["stages"].items():
         stages = [replace(stage, seed=seed) for stage in stages]
         answerer, histories = fine_tune_in_stages(model, wordpiece, data[f"{task} train"], stages, kept / task)
@@ -140,9 +141,7 @@ def one(name: str, seed: int, settings: Mapping, data: dict[str, list[Question]]
         result = scored(answerer, data[f"{task} test"], data.get(f"{task} tune", ()))
         rows.append({"task": task, "stages": taken, "score": result})
         print(name, task, seed, {measure: round(value, 2) for measure, value in result.items()}, flush=True)
-        if seed == 0:
-            target = models / f"{name.replace(' ', '-')}-{task}"
-            shutil.rmtree(target, ignore_errors=True)  # of a run that was stopped before its rows were kept
-            answerer.save(target, {"row.json": json.dumps({"start": name, "seed": seed, **rows[-1]}, indent=1)})
+    shutil.rmtree(target, ignore_errors=True)  # of a run that was stopped before its rows were kept
+    answerer.save(target, {"rows.json": json.dumps({"start": name, "seed": seed, "rows": rows}, indent=1)})
     shutil.rmtree(kept, ignore_errors=True)
     return rows

@@ -55,7 +55,7 @@ EXPERIMENTS = {
                       {"data": "folder with litbank/, gap/, semeval2010-task8/ and the sets of GLUE"}),
     "squad_negatives": Row("which questions without an answer are easy to find?", 10, SQUAD),
     "squad_real": Row("what do the shipped starts bring on SQuAD?", 900,
-                      MADE | {"models": "folder for the models of the first seed"}),
+                      MADE | {"models": "folder that keeps the trained models"}),
     "made_first": Row("do made questions before real ones help?", 300, MADE),
     "answer_errors": Row("where do the shipped models err on real questions?", 15, SQUAD),
     "roberta_masks": Row("static masks, ten copies, dynamic masks", 10),
