@@ -173,6 +173,31 @@ def test_a_page_tells_the_command_of_each_file_that_it_draws_from(path):
             assert named in told, file.stem
 
 
+def drawn_below(cells) -> list[str]:
+    """The first text after each figure of a page."""
+    figures = [place for place, cell in enumerate(cells) if cell.cell_type == "code"
+               and any("image/svg+xml" in output.get("data", {}) for output in cell.outputs)]  # fmt: skip
+    return [next(cell.source for cell in cells[place:] if cell.cell_type == "markdown") for place in figures]
+
+
+UNDER = {"relatives/albert": ["albert_sharing", "albert_sop"], "relatives/beyond": ["beyond_ways"],
+         "relatives/electra": ["electra_mini"], "relatives/roberta": ["roberta_masks"],
+         "spanbert/boundary": ["boundary_probe"], "spanbert/single_sequence": ["pairs_vs_single"] * 2,
+         "spanbert/pretraining_spanbert": ["spans_and_boundaries", "token_vs_span", "token_vs_span"],
+         "tasks/classification": ["sentence_states"], "tasks/real_questions": ["answer_errors"]}  # fmt: skip
+
+
+@pytest.mark.parametrize("page", UNDER)
+def test_the_command_of_a_figure_stands_under_it(page):
+    told = drawn_below(nbformat.read(ROOT / "book" / f"{page}.ipynb", as_version=4).cells)
+    commands = [re.match(r"`python -m spanbert_tutorial (experiment (\w+) [^`]+)` makes ", text) for text in told]
+    commands = [command for command in commands if command]
+    assert [command[2] for command in commands] == UNDER[page]
+    for command in commands:  # its options are those that the experiment takes
+        options = dict(re.findall(r"--(\w+) (\S+)", command[1]))
+        assert set(options) - {"output"} == set(EXPERIMENTS[command[2]].inputs)
+
+
 # --- experiments whose file may come later ----------------------------------------------------------------------
 
 
