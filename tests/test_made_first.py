@@ -16,7 +16,7 @@ from spanbert_tutorial.tasks.squad import read
 from spanbert_tutorial.tasks.squad_files import write
 from spanbert_tutorial.wordpiece import WordPiece
 
-WORDPIECE = WordPiece.from_file(data_path("checkpoints", "mini-start", "tokenizer.json"))
+WORDPIECE = WordPiece.from_file(data_path("checkpoints", "bert-mini", "tokenizer.json"))
 QUESTIONS = [question for question in read(data_path("reader", "reader.json")) if question.answers]
 
 

@@ -19,7 +19,7 @@ QUESTIONS = read(data_path("reader", "reader.json"))
 
 
 def test_each_stage_goes_on_where_the_one_before_ended():
-    wordpiece = WordPiece.from_file(data_path("checkpoints", "mini-start", "tokenizer.json"))
+    wordpiece = WordPiece.from_file(data_path("checkpoints", "bert-mini", "tokenizer.json"))
     config = EncoderConfig.tiny(vocab_size=len(wordpiece), max_position_embeddings=128, num_hidden_layers=1)
     questions = [question for question in QUESTIONS if question.answers][:24]
     short = replace(qa.PRESETS["short-first"], epochs=0.5)
@@ -40,7 +40,7 @@ def test_each_stage_goes_on_where_the_one_before_ended():
 
 def test_stages_go_on_after_a_stop(tmp_path, monkeypatch):
     """Stopped in the second stage, the same call ends with the same weights; a finished stage is not trained again."""
-    wordpiece = WordPiece.from_file(data_path("checkpoints", "mini-start", "tokenizer.json"))
+    wordpiece = WordPiece.from_file(data_path("checkpoints", "bert-mini", "tokenizer.json"))
     config = EncoderConfig.tiny(vocab_size=len(wordpiece), max_position_embeddings=128, num_hidden_layers=1)
     questions = [question for question in QUESTIONS if question.answers][:24]
     short = replace(qa.PRESETS["short-first"], epochs=0.5, batch_size=4)

@@ -2,7 +2,10 @@
 
 from collections.abc import Mapping
 
+import numpy as np
+
 from spanbert_tutorial.experiments.findings import NULL, SHOWN, SINGLE, Line, Report
+from spanbert_tutorial.experiments.twins import PARTS, TWINS, lead, path
 
 SIZES = ("tiny", "mini", "mini, large vocabulary", "base")
 
@@ -72,12 +75,26 @@ def shipped_losses(content: Mapping) -> list[Line]:
     return lines
 
 
+def twins(content: Mapping) -> list[Line]:
+    """By how much the twins are apart at the end of each part of their pre-training."""
+    places, _ = path(content, TWINS[0], "token")
+    measured = [content["losses"][f"{TWINS[0]}-{part}"]["held_out"]["tokens"] for part in range(1, PARTS + 1)]
+    ends = [places[count] for count in np.cumsum([len(one) for one in measured])]
+    told = " and ".join(f"{end:.0f}" for end in ends) + " million tokens after the common start"
+    return [Line(SINGLE, f"spanbert-mini below bert-mini (above where negative), tokens hidden {way}, {told}",
+                 " and ".join(f"{nats:.2f}".replace("-", "−") for nats in lead(content, loss)) + " nats")
+            for loss, way in {"token": "one by one", "span": "in spans"}.items()]  # fmt: skip
+
+
 ROUNDS = "No seeds: the median of several rounds, with the least and the greatest"
 REPORTS = (
     Report("shipped_losses", "losses of the shipped models, beside two tables without context",
            "workshop/shipped_models", "No seeds: one model of each kind",
            "two tables without context, on the same pieces", "The twins differ in more than their objective.",
            told=shipped_losses),
+    Report("twins", "do the twins draw apart on their way?", "workshop/shipped_models",
+           "No seeds: one pre-training run of each", "the common start",
+           "The twins differ in more than their objective.", told=twins),
     Report("speed_steps", "how fast is a training step?", "workshop/engine", ROUNDS, "transformers on the same batch",
            "Two CPU cores.", told=steps),
     Report("speed_attention", "when is fused attention faster?", "workshop/engine", ROUNDS, "the formula written out",

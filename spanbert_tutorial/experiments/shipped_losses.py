@@ -15,7 +15,7 @@ from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.experiments.results import rounded
 from spanbert_tutorial.tasks.squad import read
 
-OBJECTIVES = {"mini-start": "mlm", "bert-mini": "mlm+nsp", "spanbert-mini": "span+sbo"}
+OBJECTIVES = {"bert-mini": "mlm+nsp", "spanbert-mini": "span+sbo"}
 MOST = {"held out": 100, "valid": 20, "reader": 2}  # batches of each text
 
 
@@ -42,10 +42,11 @@ def losses(name: str, train: EncodedCorpus, texts: Mapping[str, EncodedCorpus]) 
 
 def content(folder: Path, corpus: Path, valid: Path) -> dict:
     """Encodes the texts and measures every model on each."""
-    wordpiece = read_vocabulary(data_path("checkpoints", "mini-start"))
+    vocabulary = data_path("checkpoints", "bert-mini")  # that of both
+    wordpiece = read_vocabulary(vocabulary)
     left_out = set(data_path("squad_dev_titles.txt").read_text(encoding="utf-8").splitlines())
     encode = wordpiece.encode_many, len(wordpiece)
-    text = runs.open_text(str(corpus), folder / "corpus", data_path("checkpoints", "mini-start"), 0, left_out)
+    text = runs.open_text(str(corpus), folder / "corpus", vocabulary, 0, left_out)
     texts = {"held out": text.held_out}
     texts["valid"] = encode_corpus(documents(valid), *encode, folder / "valid")
     texts["reader"] = encode_corpus(reader_articles(), *encode, folder / "reader")

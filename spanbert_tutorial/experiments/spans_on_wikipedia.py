@@ -1,10 +1,10 @@
 """The four arms of `spans_and_boundaries` on real text, from one start. Chapter: `book/spanbert/boundary`.
 
-All arms of all seeds go on from one model of Wikipedia, token-masked and well past the plateau (`--start`; the card of
-`mini-start` has its commands). So a seed draws the order of the blocks and the masks, and not the first weights: an
-interval says less than one over five starts. Nobody has labelled the names of Wikipedia. A name is here a run of words
-with a capital that does not begin a sentence, and two names with the same last word are taken for one thing. Whom a
-pronoun means is known in GAP.
+All arms of all seeds go on from one model of Wikipedia, token-masked and well past the plateau (`--start`: `mini-
+start`, whose commands are in the cards of the twins). So a seed draws the order of the blocks and the masks, and not
+the first weights: an interval says less than one over five starts. Nobody has labelled the names of Wikipedia. A name
+is here a run of words with a capital that does not begin a sentence, and two names with the same last word are taken
+for one thing. Whom a pronoun means is known in GAP.
 
 What decides each claim, and the sign that was expected, stood here before the first run: `CLAIMS`.
 """

@@ -66,6 +66,7 @@ EXPERIMENTS = {
     "albert_sop": Row("next sentence against sentence order, each asked the other's question", 10),
     "electra_mini": Row("ELECTRA against masked language modelling at equal computation", 30),
     "beyond_ways": Row("one small model trained in two ways", 45),
+    "twins": Row("do the twins draw apart on their way?", 1, {"parts": "folder of what the cards' commands write"}),
     "shipped_losses": Row("losses of the shipped models, beside two tables without context", 20,
                           {"corpus": "folder of the .jsonl files that they were trained on",
                            "valid": "another .jsonl file"}),
