@@ -22,9 +22,9 @@ def test_a_race_tells_the_faster_one():
 
 
 @pytest.mark.parametrize("rows", [32, 64, 256])
-def test_span_masking_is_ten_times_as_fast_as_the_released_one(rows):
+def test_span_masking_is_faster_than_a_plain_loop(rows):
     result = kept("speed_masking")[f"batch of {rows}"]
-    assert result["million_tokens_a_second"][0] > 10 * 1.85 and result["ratio"] > 1.5
+    assert result["million_tokens_a_second"][0] > 18.5 and result["ratio"] > 1.5
 
 
 def test_the_mode_that_breaks_words_is_as_fast_as_a_plain_loop_of_the_released_rules():

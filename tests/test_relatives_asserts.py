@@ -101,6 +101,7 @@ def tasks(rows: list[dict]) -> tuple[str, dict]:
     marks = "def mean(arm, begin", "score, steps = {}, {}", '"scratch: ELECTRA - MLM"', "of_all = [", "ends = {}"
     rows = sorted(rows, key=lambda row: (row["seed"], electra_mini.ARMS.index((row["arm"], row["from"]))))
     given = {"np": np, "text": SimpleNamespace(unigram_entropy=5.87), "base": 0.4227, "electra_mini": electra_mini,
+             "mlm": {"by_position": 5.67},
              "family": family, "draw_intervals": draw_intervals, "plt": plt}  # fmt: skip
     return cells("relatives/electra", *marks), given | {"kept": kept("electra_mini.json") | {"rows": rows}}
 

@@ -230,11 +230,13 @@ def made_spans_and_boundaries() -> dict:
             rows.append({"arm": arm, "seed": seed, "names": names,
                          "losses": {way: rng.normal() for way in ("token", "span")},
                          "pairs": {place: rng.normal(80) for place in ("inside", "outside")},
-                         "kinds": {"boundary": rng.normal(80)},
+                         "kinds": {place: rng.normal(80) for place in ("inside", "boundary")},
                          "uses": {"questions, 300": {"f1": rng.normal(50)}, "questions, 2000": {"f1": rng.normal(50)},
                                   "tags": rng.normal(90), "coreference": rng.normal(70),
                                   "relations": rng.normal(80)}})
-    return {"command": "python -m spanbert_tutorial experiment spans_and_boundaries --output FILE", "rows": rows}
+    gaps = {"names": {"frequency": {group: {"gaps": 10} for group in ("inferred", "elsewhere")}}}
+    return {"command": "python -m spanbert_tutorial experiment spans_and_boundaries --output FILE", "rows": rows,
+            "controls": gaps}
 
 
 @pytest.fixture
@@ -257,7 +259,7 @@ def test_a_new_file_brings_its_section_and_its_panels(later):
     assert {"the control “rule”", "the control “both”"} <= {one.second for one in beaten}
     claims, beside_them = findings_spanbert.spans_and_boundaries(found["spans_and_boundaries"].content)
     verdicts = [line.verdict for line in lines_of(claims)]
-    assert verdicts == [SHOWN, NULL, NULL] and all(one.expected for one in claims) and len(beside_them) == 16
+    assert verdicts == [SHOWN, NULL, NULL] and all(one.expected for one in claims) and len(beside_them) == 23
     page = tool.page("# Findings", list(found.values()))
     assert "from one start past the plateau?" in page and "coreference, relations and sentence tasks?" in page
     assert "sentences (Table 5)" in beside.questions(later)

@@ -65,20 +65,28 @@ def spans_and_boundaries(content: Mapping) -> Families:
         return Comparison(first, second, measure, tuple(column(content, *names, arm=arm) for arm in (first, second)),
                           unit, low, expected)
 
+    def in_all(first: str, second: str) -> Comparison:
+        return Comparison(first, second, "all hidden names, ranked first",
+                          tuple(over_all_names(content, arm) for arm in (first, second)))
+
     outside = "a word and a name mean the same, AUC of a probe on the states outside"
     claims = [pair("span", "token", NAMES, "names", "inferred", "first",
                    expected=True),
               pair("span+sbo", "placebo", outside, "pairs", "outside", expected=True),
               pair("span+sbo", "token", ANSWERS, "uses", "questions, 2000", "f1", expected=True)]
-    beside = [pair("span", "token", f"held-out loss, {told}", "losses", way, unit="nats", low=True)
-              for way, told in HIDDEN.items()]
+    beside = [pair(*arms, f"held-out loss, {told}", "losses", way, unit="nats", low=True)
+              for arms in (("span", "token"), ("span+sbo", "span")) for way, told in HIDDEN.items()]
     beside += [pair("span", "token", "hidden names that stand elsewhere in the block, ranked first", "names",
                     "elsewhere", "first"),
                pair("span+sbo", "span", NAMES, "names", "inferred",
                     "first"),
+               in_all("span", "token"), in_all("span+sbo", "span"),
                pair("span+sbo", "span", outside, "pairs", "outside"),
                pair("span+sbo", "placebo", outside.replace("outside", "inside"), "pairs", "inside"),
                pair("span+sbo", "placebo", KIND, "kinds", "boundary"),
+               pair("span+sbo", "span", KIND, "kinds", "boundary"),
+               pair("span", "token", KIND, "kinds", "boundary"),
+               pair("span+sbo", "span", KIND.replace("outside", "inside"), "kinds", "inside"),
                pair("span+sbo", "placebo", ANSWERS, "uses", "questions, 2000", "f1"),
                pair("span+sbo", "token", "300 questions on the almanac, F1, an answer forced", "uses",
                     "questions, 300", "f1")]
@@ -88,6 +96,13 @@ def spans_and_boundaries(content: Mapping) -> Families:
         beside += [pair(*arms, ANSWERS, "uses", "questions, 2000", "f1"),
                    pair(*arms, CLUSTERS, "uses", "coreference")]  # fmt: skip
     return [claims, beside]
+
+
+def over_all_names(content: Mapping, arm: str) -> list[float]:
+    """How many of 100 hidden names of each seed are ranked first, wherever else they stand."""
+    gaps = {where: found["gaps"] for where, found in content["controls"]["names"]["frequency"].items()}
+    ranked = [np.multiply(gaps[where], column(content, "names", where, "first", arm=arm)) for where in gaps]
+    return (np.sum(ranked, axis=0) / sum(gaps.values())).tolist()
 
 
 def spans_on_wikipedia(content: Mapping) -> Families:

@@ -21,7 +21,7 @@ from spanbert_tutorial.pretraining import PretrainingModel, measure
 from spanbert_tutorial.relatives.roberta import view_batches
 
 EPOCHS, DOCUMENTS, MEASURED = 40, 160, 250
-ARM, SEEDS = "way", 5
+ARM, SEEDS = "way", 3
 ARMS = {"static": 1, "ten copies": 10, "dynamic": None}  # how many masks each block has
 RUN = runs.Run(objective="mlm", batch_size=16, steps=EPOCHS * math.ceil(482 / 16))  # the first documents: 482 blocks
 SETTINGS = {"run": RUN, "documents": DOCUMENTS, "measured": MEASURED, **CURVES}
