@@ -77,7 +77,7 @@ def arms_of_answers(rows: list[dict]) -> bool:
     """Whether the asserts on the five seeds break."""
     source = cells("tasks/question_answering", "per_seed = {}")
     arms = "pre-trained", "new weights", "only S and E"
-    given = {"arms": arms, "family": family, "numbers": (258, 718_850), "seeds": rows, "floor": 30.2,
+    given = {"arms": arms, "family": family, "numbers": (258, 718_850), "seeds": rows, "floor": 30.158,
              "of_seeds": lambda name, key: [row[name][key] for row in rows]}  # fmt: skip
     return breaks(source, given)
 
