@@ -43,7 +43,6 @@ $(STAMP):
 # From nothing each time: a page that is not read again would keep its warnings to itself.
 html: $(STAMP)
 	@echo "Building the book ..."
-	@$(PY) tools/findings.py
 	@rm -rf _build/html _build/.doctrees
 	@$(BOOK) build . -W --keep-going --quiet >/dev/null
 	@test -f $(PAGES)/index.html || { echo "The build wrote no pages."; exit 1; }

@@ -2,10 +2,8 @@
 
 from collections.abc import Mapping
 
-import numpy as np
-
 from spanbert_tutorial.experiments.findings import NULL, SHOWN, SINGLE, Line, Report
-from spanbert_tutorial.experiments.twins import PARTS, TWINS, lead, path
+from spanbert_tutorial.experiments.twins import PARTS, TWINS, joined, lead
 
 SIZES = ("tiny", "mini", "mini, large vocabulary", "base")
 
@@ -77,9 +75,8 @@ def shipped_losses(content: Mapping) -> list[Line]:
 
 def twins(content: Mapping) -> list[Line]:
     """By how much the twins are apart at the end of each part of their pre-training."""
-    places, _ = path(content, TWINS[0], "token")
-    measured = [content["losses"][f"{TWINS[0]}-{part}"]["held_out"]["tokens"] for part in range(1, PARTS + 1)]
-    ends = [places[count] for count in np.cumsum([len(one) for one in measured])]
+    parts = [f"{TWINS[0]}-{part}" for part in range(1, PARTS + 1)]
+    ends = [joined(content, parts[:count], "token")[0][-1] for count in range(1, PARTS + 1)]
     told = " and ".join(f"{end:.0f}" for end in ends) + " million tokens after the common start"
     return [Line(SINGLE, f"spanbert-mini below bert-mini (above where negative), tokens hidden {way}, {told}",
                  " and ".join(f"{nats:.2f}".replace("-", "−") for nats in lead(content, loss)) + " nats")
