@@ -36,7 +36,7 @@ def test_an_example_names_its_hidden_words():
 
 
 def test_the_notes_on_hidden_spans_say_what_the_models_do():
-    born, founded, name, paris, sea, dog, hot = try_it.HIDDEN
+    born, founded, name, paris, album, dog, hot = try_it.HIDDEN
     assert first_guesses(born) == (["was", "born", "in"], ["was", "born", "in"], ["was", "born", "born"])
     assert first_guesses(founded) == (["was", "founded", "in"], ["was", "was", "in"], ["was", "founded", "was"])
     for wrong in (name, paris, dog, hot):
@@ -45,8 +45,8 @@ def test_the_notes_on_hidden_spans_say_what_the_models_do():
         assert not {*zip(answers, mlm, strict=True), *zip(answers, sbo, strict=True)} & {(one, one) for one in answers}
     assert first_guesses(dog)[1] == ["dog"] and first_guesses(hot)[1] == ["hot"]
     assert len(first_guesses(paris)[0]) == 2  # no piece for France
-    filled = try_it.filled_in(sea)
-    assert filled.mlm[0][0][0] == "Black" and filled.mlm[0][0][1] < 0.3
+    filled = try_it.filled_in(album)
+    assert [guess for guess, _ in filled.mlm[0][:2]] == [guess for guess, _ in filled.sbo[0][:2]] == ["States", "Kingdom"]
 
 
 def test_the_notes_on_questions_say_what_the_model_does():

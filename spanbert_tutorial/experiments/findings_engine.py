@@ -83,15 +83,15 @@ def twins(content: Mapping) -> list[Line]:
             for loss, way in {"token": "one by one", "span": "in spans"}.items()]  # fmt: skip
 
 
+WARM_UP = "Besides the objective the twins differ a little in how long their learning rate rose"
 ROUNDS = "No seeds: the median of several rounds, with the least and the greatest"
 REPORTS = (
     Report("shipped_losses", "losses of the shipped models, beside two tables without context",
            "workshop/shipped_models", "No seeds: one model of each kind",
-           "two tables without context, on the same pieces", "The twins differ in more than their objective.",
-           told=shipped_losses),
+           "two tables without context, on the same pieces", f"{WARM_UP}.", told=shipped_losses),
     Report("twins", "do the twins draw apart on their way?", "workshop/shipped_models",
            "No seeds: one pre-training run of each", "the common start",
-           "The twins differ in more than their objective.", told=twins),
+           f"{WARM_UP}.", told=twins),
     Report("speed_steps", "how fast is a training step?", "workshop/engine", ROUNDS, "transformers on the same batch",
            "Two CPU cores.", told=steps),
     Report("speed_attention", "when is fused attention faster?", "workshop/engine", ROUNDS, "the formula written out",

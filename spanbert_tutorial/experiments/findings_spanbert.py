@@ -143,20 +143,6 @@ def ways_of_hiding(content: Mapping) -> Families:
     return [claims, beside]
 
 
-def span_settings(content: Mapping) -> Families:
-    """What each setting changes, against the row that it was changed from."""
-    rows, arms = beside_core(content), list(dict.fromkeys(row["arm"] for row in content["rows"]))
-
-    def pair(arm: str, measure: str, *names: str, expected: bool | None = None) -> Comparison:
-        same = "span+sbo" if "SBO" in arm or arm == "boundaries only" else "span"
-        columns = tuple(column(rows, *names, arm=one) for one in (arm, same))
-        return Comparison(arm, same, measure, columns, expected=expected)
-
-    claims = [pair("SBO × 3", NAMES, "names", "inferred", "first", expected=False),
-              *(pair(arm, KIND, "kinds", "boundary") for arm in arms if "SBO" in arm or arm == "boundaries only")]
-    return [claims, [pair(arm, NAMES, "names", "inferred", "first") for arm in arms if arm != "SBO × 3"]]
-
-
 REPORTS = (
     Report("token_vs_span", "does span masking help, and the span boundary objective, from scratch?",
            "spanbert/pretraining_spanbert", "first weights and order",
@@ -186,7 +172,4 @@ REPORTS = (
            "Tiny models, a vocabulary of 800 pieces, one invented text whose phrases are labelled by construction. The "
            "learning rate is that of spans and tokens; it was not chosen for these ways.",
            ways_of_hiding),
-    Report("span_settings", "what do lengths, shares and the weight of SBO change?", "spanbert/boundary",
-           "first weights and order", "the same starts and tokens as spans, or spans with SBO",
-           "Three seeds, and no task was trained.", span_settings),
 )  # fmt: skip

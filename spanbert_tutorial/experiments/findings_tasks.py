@@ -176,10 +176,12 @@ REPORTS = (
            almanac_answers),
     Report("squad_real", "what do the shipped starts bring on SQuAD?", "tasks/real_questions", PRETRAINED,
            "new weights; programs that count words; people", "Three seeds, of which one run of bert-mini lies apart. "
-           "Older runs: a new head in each stage, and fewer made questions than the command trains on now.",
+           "Older runs: a new head in each stage, fewer made questions than the command trains on now, and an earlier "
+           "spanbert-mini, which was averaged with its start.",
            squad_real, programs),
     Report("made_first", "do made questions before real ones help?", "tasks/real_questions", PRETRAINED,
-           "real questions for the whole budget", "A small budget. Older runs: a new head in each stage.", made_first),
+           "real questions for the whole budget", "A small budget. Older runs: a new head in each stage, and an earlier "
+           "spanbert-mini.", made_first),
     Report("answer_errors", "where do the shipped models err on real questions?", "tasks/real_questions",
            OVER_ARTICLES, "programs that count words, never answering", "One model of each kind.",
            told=answer_errors),
