@@ -85,6 +85,9 @@ def test_the_twins_had_the_same_beginning_steps_and_tokens():
                  for name in ("bert-mini", "spanbert-mini")]
         assert lines[0]["step"] == lines[1]["step"]
         assert lines[0]["tokens"] == pytest.approx(lines[1]["tokens"], rel=0.02)
+    processes = [re.findall(r"^\| (?:first|second) .* (\d) process", card(name), flags=re.MULTILINE)
+                 for name in ("bert-mini", "spanbert-mini")]
+    assert processes == [["1", "1"], ["2", "2"]]
     commands = [re.findall(r"-m spanbert_tutorial pretrain .*?--half", card(name), flags=re.DOTALL)
                 for name in ("bert-mini", "spanbert-mini")]
     assert len(commands[0]) == 3  # the last part of the common start stands before both

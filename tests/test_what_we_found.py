@@ -123,6 +123,18 @@ def test_the_headline_on_the_state_of_cls_counts_right():
     assert any(sentence.startswith("In seven of nine") for sentence, *_ in chain(*what_we_found.HEADLINES.values()))
 
 
+def test_the_twins_differ_in_three_of_nine_measures_and_in_none_when_all_are_corrected_together():
+    (section,) = [one for one in SECTIONS if one.report.name == "span_tasks"]
+    pairs = [pair for found in section.report.families(section.content) for pair in found
+             if {pair.first, pair.second} == set(beside.TWINS) and "five sentence tasks" not in pair.measure]
+    alone = {line.text.split(": ")[1].split(",")[0] for line in section.lines
+             if line.text.startswith(("spanbert-mini better than bert-mini", "bert-mini better than spanbert-mini"))}
+    assert alone == {"five sentence tasks", "GAP", "SemEval-2010 task 8", "STS-B"}
+    assert len(pairs) == 9 and not any(line.verdict == SHOWN for line in lines_of(pairs))
+    assert any("corrected together with the eight other" in sentence
+               for sentence, *_ in chain(*what_we_found.HEADLINES.values()))
+
+
 def test_a_line_without_an_interval_over_seeds_has_none():
     """Where a ± stands, the line is shown or not shown."""
     lines = [line for section in SECTIONS for line in section.lines]

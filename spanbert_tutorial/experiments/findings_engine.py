@@ -83,15 +83,15 @@ def twins(content: Mapping) -> list[Line]:
             for loss, way in {"token": "one by one", "span": "in spans"}.items()]  # fmt: skip
 
 
-WARM_UP = "Besides the objective the twins differ a little in how long their learning rate rose"
+SMALL = "Besides the objective the twins differ in small things: how long their learning rate rose, and how many processes"
 ROUNDS = "No seeds: the median of several rounds, with the least and the greatest"
 REPORTS = (
     Report("shipped_losses", "losses of the shipped models, beside two tables without context",
            "workshop/shipped_models", "No seeds: one model of each kind",
-           "two tables without context, on the same pieces", f"{WARM_UP}.", told=shipped_losses),
+           "two tables without context, on the same pieces", f"{SMALL}.", told=shipped_losses),
     Report("twins", "do the twins draw apart on their way?", "workshop/shipped_models",
            "No seeds: one pre-training run of each", "the common start",
-           f"{WARM_UP}.", told=twins),
+           f"{SMALL}.", told=twins),
     Report("speed_steps", "how fast is a training step?", "workshop/engine", ROUNDS, "transformers on the same batch",
            "Two CPU cores.", told=steps),
     Report("speed_attention", "when is fused attention faster?", "workshop/engine", ROUNDS, "the formula written out",

@@ -183,7 +183,8 @@ REPORTS = (
            "real questions for the whole budget", "A small budget. Older runs: a new head in each stage, and an earlier "
            "spanbert-mini.", made_first),
     Report("answer_errors", "where do the shipped models err on real questions?", "tasks/real_questions",
-           OVER_ARTICLES, "programs that count words, never answering", "One model of each kind.",
+           OVER_ARTICLES, "programs that count words, never answering", "One model of each kind; spanbert-mini is an "
+           "earlier one, which was averaged with its start.",
            told=answer_errors),
     Report("squad_negatives", "which questions without an answer are easy to find?", "tasks/squad",
            OVER_ARTICLES, "chance", "Questions by one program's rules.", told=squad_negatives),
