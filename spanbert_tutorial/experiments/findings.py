@@ -93,8 +93,7 @@ def named(arm: str) -> str:
 def with_half(mean: float, half: float, unit: str, signed: bool = False) -> str:
     """A mean and half the width of its interval, as text: "0.95 ± 0.18 nats"."""
     digits = DIGITS[unit]
-    mean = round(mean, digits) + 0.0  # no "−0.0"
-    number = f"{mean:+.{digits}f}".replace("-", "−") if signed else f"{mean:.{digits}f}"
+    number = f"{mean:+z.{digits}f}".replace("-", "−") if signed else f"{mean:z.{digits}f}"  # z: no "−0.0"
     return f"{number} ± {half:.{digits}f} {unit}"
 
 

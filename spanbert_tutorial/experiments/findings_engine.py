@@ -83,7 +83,7 @@ def twins(content: Mapping) -> list[Line]:
             for loss, way in {"token": "one by one", "span": "in spans"}.items()]  # fmt: skip
 
 
-SMALL = "Besides the objective the twins differ in small things: how long their learning rate rose, and how many processes"
+SMALL = "Besides the objective the twins differ in small things: how long the learning rate rose, how many processes"
 ROUNDS = "No seeds: the median of several rounds, with the least and the greatest"
 REPORTS = (
     Report("shipped_losses", "losses of the shipped models, beside two tables without context",

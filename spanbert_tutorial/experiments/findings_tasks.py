@@ -180,8 +180,8 @@ REPORTS = (
            "spanbert-mini, which was averaged with its start.",
            squad_real, programs),
     Report("made_first", "do made questions before real ones help?", "tasks/real_questions", PRETRAINED,
-           "real questions for the whole budget", "A small budget. Older runs: a new head in each stage, and an earlier "
-           "spanbert-mini.", made_first),
+           "real questions for the whole budget", "A small budget. Older runs: a new head in each stage, and an "
+           "earlier spanbert-mini.", made_first),
     Report("answer_errors", "where do the shipped models err on real questions?", "tasks/real_questions",
            OVER_ARTICLES, "programs that count words, never answering", "One model of each kind; spanbert-mini is an "
            "earlier one, which was averaged with its start.",

@@ -90,8 +90,8 @@ HEADLINES = {
          "dynamic masks better than static masks: loss on new masks, blocks held out"),
     ),
     "What pre-training brings to tasks": (
-        ("Pre-training brought an earlier `spanbert-mini`, which was averaged with its start, much on SQuAD 1.1.", "squad_real",
-         "spanbert-mini better than new weights: SQuAD 1.1, F1"),
+        ("Pre-training brought an earlier `spanbert-mini`, which was averaged with its start, much on SQuAD 1.1.",
+         "squad_real", "spanbert-mini better than new weights: SQuAD 1.1, F1"),
         ("What it brings `bert-mini` there, three seeds do not tell: one run lies apart.", "squad_real",
          "bert-mini against new weights: SQuAD 1.1, F1"),
         ("Which is better there, that `spanbert-mini` or `bert-mini`, three seeds do not tell.", "squad_real",
