@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from spanbert_tutorial.experiments.findings import NULL, SHOWN, SINGLE, Line, Report
+from spanbert_tutorial.experiments.findings import NULL, SHOWN, SINGLE, Line, Report, interval_line
 from spanbert_tutorial.experiments.twins import PARTS, TWINS, joined, lead
 
 SIZES = ("tiny", "mini", "mini, large vocabulary", "base")
@@ -83,6 +83,19 @@ def twins(content: Mapping) -> list[Line]:
             for loss, way in {"token": "one by one", "span": "in spans"}.items()]  # fmt: skip
 
 
+def copied_names(content: Mapping) -> list[Line]:
+    """Names hidden whole or in part, given back by the twins."""
+    lines = []
+    for what, row in content["differences"].items():
+        ahead = row["mean"] > 0
+        low, high = row["interval"] if ahead else (0 - end for end in row["interval"][::-1])
+        pair = TWINS[::-1] if ahead else TWINS
+        word = "better than" if low > 0 else "against"
+        text = f" {word} ".join(pair) + f": a hidden name given back, {what}"
+        lines.append(interval_line(text, low, high, abs(row["mean"])))
+    return lines
+
+
 SMALL = "Besides the objective the twins differ in small things: how long the learning rate rose, how many processes"
 ROUNDS = "No seeds: the median of several rounds, with the least and the greatest"
 REPORTS = (
@@ -92,6 +105,9 @@ REPORTS = (
     Report("twins", "do the twins draw apart on their way?", "workshop/shipped_models",
            "No seeds: one pre-training run of each", "the common start",
            f"{SMALL}.", told=twins),
+    Report("copied_names", "do the shipped models give back a name that stands elsewhere in the block?",
+           "workshop/shipped_models", "No seeds: the intervals run over documents", "two rules that copy",
+           f"One pre-training run of each; the question came after SQuAD's results. {SMALL}.", told=copied_names),
     Report("speed_steps", "how fast is a training step?", "workshop/engine", ROUNDS, "transformers on the same batch",
            "Two CPU cores.", told=steps),
     Report("speed_attention", "when is fused attention faster?", "workshop/engine", ROUNDS, "the formula written out",

@@ -67,6 +67,8 @@ EXPERIMENTS = {
     "electra_mini": Row("ELECTRA against masked language modelling at equal computation", 30),
     "beyond_ways": Row("one small model trained in two ways", 45),
     "twins": Row("do the twins draw apart on their way?", 1, {"parts": "folder of what the cards' commands write"}),
+    "copied_names": Row("do the shipped models give back a name that stands elsewhere in the block?", 5,
+                        {"valid": "a .jsonl file that they were not trained on"}),
     "shipped_losses": Row("losses of the shipped models, beside two tables without context", 20,
                           {"corpus": "folder of the .jsonl files that they were trained on",
                            "valid": "another .jsonl file"}),

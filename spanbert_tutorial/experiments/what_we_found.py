@@ -41,6 +41,7 @@ NO_FINDING = {
 INFERRED = "hidden names that must be inferred, ranked first"
 HIDDEN = "held-out loss, tokens hidden"
 PROBE = "kind of a hidden name, read from the"
+GIVEN = "a hidden name given back"
 # In words: a sentence, the report and the line that it stands on. A line that is not there any more is an error.
 HEADLINES = {
     "What spans do": (
@@ -53,6 +54,11 @@ HEADLINES = {
          f"token better than span: {HIDDEN} one by one"),
         ("With spans, the states beside a hidden name tell its kind better than with tokens.", "spans_and_boundaries",
          f"span better than token: {PROBE} states outside"),
+        ("On Wikipedia `spanbert-mini` gives back a name that stands in the block again more often than `bert-mini`, "
+         "where the whole name is hidden.", "copied_names",
+         f"spanbert-mini better than bert-mini: {GIVEN}, all its pieces, it stands in the block again"),
+        ("Where only its last piece is hidden, `bert-mini` gives it back far more often.", "copied_names",
+         f"bert-mini better than spanbert-mini: {GIVEN}, its last piece, it stands in the block again"),
         ("From scratch and with a small budget they are behind, even where spans are hidden.",
          "token_vs_span", f"token masking better than span masking: {HIDDEN} in spans"),
         ("That models with spans and SBO answer questions better than models with token masking is not shown.",

@@ -1,0 +1,88 @@
+"""Names that stand elsewhere in the same block: what is hidden, what the rules say, and the kept figures."""
+
+import json
+import os
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from spanbert_tutorial.checkpoints import read_vocabulary
+from spanbert_tutorial.corpora import documents
+from spanbert_tutorial.engine.files import data_path
+from spanbert_tutorial.experiments import copied_names
+from spanbert_tutorial.experiments.copied_names import HIDDEN, Name, copied, drawn, fill, hide, right
+
+KEPT = json.loads(data_path("results", "copied_names.json").read_text(encoding="utf-8"))
+WORDPIECE = read_vocabulary(data_path("checkpoints", "bert-mini"))
+REAL = Path(os.environ.get("SPANBERT_TUTORIAL_REAL_DATA", "unset"))
+# Two sentences of more than 150 words: one name stands twice, one once, one begins the sentence.
+FILLER = " ".join(["and the river was long"] * 30)
+TEXT = [f"Sorel saw that Wexford met Kalmar {FILLER} .", f"Later Wexford won {FILLER} ."]
+
+
+def test_one_name_of_each_kind_is_drawn_and_none_that_begins_a_sentence():
+    names = drawn([TEXT], WORDPIECE)
+    words = [WORDPIECE.decode(name.words[name.place]) for name in names]
+    assert [name.again for name in names] == [False] * 2  # each sentence is a block of its own
+    assert words[0] in ("Wexford", "Kalmar")
+    both = [" ".join(TEXT[0].split()[:40]), TEXT[1]]
+    once, more = sorted(drawn([both], WORDPIECE), key=lambda name: name.again)
+    assert WORDPIECE.decode(more.words[more.place]) == "Wexford" and more.again
+    assert WORDPIECE.decode(once.words[once.place]) == "Kalmar"
+    assert [WORDPIECE.decode(more.words[place]) for place in more.names] == ["Wexford", "Kalmar", "Wexford"]
+
+
+NAME = Name([[10], [21, 22, 23], [11], [31, 32, 33], [31, 32, 33], [21, 22, 23]], 5, True, [1, 3, 4, 5], 0)
+
+
+def test_all_pieces_are_hidden_or_the_last_one():
+    mask = int(WORDPIECE.encode("[MASK]")[0])
+    whole, places = hide(NAME, HIDDEN[0], WORDPIECE)
+    assert places == [12, 13, 14] and [whole[place] for place in places] == [mask] * 3
+    part, last = hide(NAME, HIDDEN[1], WORDPIECE)
+    assert last == [14] and part[12:15] == [21, 22, mask]
+    assert whole[:12] == part[:12] == [int(WORDPIECE.encode("[CLS]")[0]), 10, 21, 22, 23, 11, 31, 32, 33, 31, 32, 33]
+
+
+def test_the_rules_copy_and_never_look_at_the_hidden_pieces():
+    assert copied(NAME, HIDDEN[1]) == [23]
+    assert copied(NAME, HIDDEN[0]) == [31, 32, 33]  # the commoner other name
+    alone = NAME._replace(words=[[10], [21, 22]], place=1, names=[1])
+    assert copied(alone, HIDDEN[0]) == copied(alone, HIDDEN[1]) == []
+    assert right([NAME, alone], HIDDEN[1], None, WORDPIECE).tolist() == [100, 0]
+
+
+def test_a_model_is_right_when_it_gives_every_hidden_piece():
+    class Head:
+        def __call__(self, hidden):
+            return torch.nn.functional.one_hot(hidden[:, 0].long(), 40).float()
+
+    says = torch.zeros(1, 17, 1)
+    says[0, 12:15, 0] = torch.tensor([21.0, 22, 23])
+    model = SimpleNamespace(encoder=lambda ids: says, masked_language_model=Head())
+    assert fill(model, [0] * 17, [12, 13, 14]) == [21, 22, 23]
+    assert right([NAME], HIDDEN[0], model, WORDPIECE).tolist() == [100]
+    says[0, 13, 0] = 9
+    assert right([NAME], HIDDEN[0], model, WORDPIECE).tolist() == [0]
+    assert right([NAME], HIDDEN[1], model, WORDPIECE).tolist() == [100]
+
+
+def test_the_kept_differences_belong_to_the_kept_shares():
+    for what, row in KEPT["right"].items():
+        assert row["spanbert-mini"] - row["bert-mini"] == pytest.approx(KEPT["differences"][what]["mean"], abs=2e-4)
+        low, high = KEPT["differences"][what]["interval"]
+        assert low <= KEPT["differences"][what]["mean"] <= high
+
+
+@pytest.mark.real_data
+def test_the_kept_names_are_drawn_again_and_the_rules_say_the_same():
+    names = drawn(documents(REAL / "wikipedia" / "valid.jsonl.xz"), WORDPIECE)
+    assert len({name.document for name in names}) == KEPT["documents"]
+    for told, again in copied_names.STANDS.items():
+        some = [name for name in names if name.again == again]
+        assert len(some) == KEPT["names"][told]
+        for how in HIDDEN:
+            found = right(some, how, None, WORDPIECE).mean()
+            assert KEPT["right"][f"{how}, {told}"]["copying by rule"] == pytest.approx(found, abs=1e-3)
