@@ -1,16 +1,18 @@
 """Do the twins give back a name that stands elsewhere in the same block, hidden whole or in part? Chapter:
 `book/workshop/shipped_models`.
 
-`--valid` is a `.jsonl` file of Wikipedia that no model was trained on; this project does not ship it. Each block has
-150 words. A name is a capitalised word of several pieces that begins no sentence; one that stands in the block again
-and one that does not are drawn from each block, where there are such. Each is hidden twice: all its pieces, or the last
-piece alone. The MLM head is right when it gives all hidden pieces. Two rules that learn nothing do the same: the last
-piece is copied from where the pieces before it stand again; for a whole name the commonest other name of the block with
-as many pieces is said. Intervals: 95 %, over documents.
+`--valid` is a `.jsonl` file of Wikipedia that no model was trained on; this project does not ship it. A block has whole
+sentences, at least 150 words and at most 254 pieces. A name is a capitalised word of several pieces that begins no
+sentence; one that stands in the block again and one that does not are drawn from each block, where there are such. Each
+is hidden twice: all its pieces, or the last piece alone. The MLM head guesses each hidden piece alone, and is right
+when it gives all. Two rules that learn nothing do the same: the last piece is copied from where the pieces before it
+stand again; for a whole name the commonest other name of the block with as many pieces is said. Intervals: 95 %, over
+documents.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,13 +23,14 @@ from spanbert_tutorial.checkpoints import load_checkpoint
 from spanbert_tutorial.corpora import Document, documents
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.experiments.results import rounded
+from spanbert_tutorial.experiments.twins import TWINS
+from spanbert_tutorial.inputs import frame
 from spanbert_tutorial.pretraining import PretrainingModel
 from spanbert_tutorial.tasks.real_questions import over_articles
 from spanbert_tutorial.wordpiece import WordPiece, split_words
 
-MODELS = ("bert-mini", "spanbert-mini")
 WORDS, SHORTEST, LONGEST = 150, 4, 254  # words of a block, letters of a name, pieces of a block
-HIDDEN = ("all its pieces", "its last piece")
+HIDDEN = {"all its pieces": 0, "its last piece": -1}  # → the first hidden one
 STANDS = {"it stands in the block again": True, "it stands there only": False}
 
 
@@ -35,15 +38,16 @@ class Name(NamedTuple):
     """words: the pieces of each word of the block. place: that of the hidden word. again: whether it stands in the
     block once more. names: the places of all words that could have been hidden."""
 
-    words: list[list[int]]
+    words: Sequence[Sequence[int]]
     place: int
-    again: bool
-    names: list[int]
-    document: int
+    again: bool = True
+    names: Sequence[int] = ()
+    document: int = 0
 
 
 def blocks(document: Document) -> Iterator[tuple[list[str], set[int]]]:
-    """Blocks of whole sentences, `WORDS` words or a little more, and the places at which a sentence begins."""
+    """Blocks of whole sentences, of at least `WORDS` words, and the places at which a sentence begins. What is left at
+    the end is no block."""
     words: list[str] = []
     starts = set()
     for sentence in document:
@@ -74,11 +78,11 @@ def drawn(texts: Iterable[Document], wordpiece: WordPiece, seed: int = 0) -> lis
 
 def hide(name: Name, how: str, wordpiece: WordPiece) -> tuple[list[int], list[int]]:
     """The pieces of the block with [MASK] in the hidden places, [CLS] and [SEP] around them, and those places."""
-    cls, sep, mask = (int(wordpiece.encode(token)[0]) for token in ("[CLS]", "[SEP]", "[MASK]"))
     first = 1 + sum(map(len, name.words[: name.place]))
-    places = list(range(first, first + len(name.words[name.place])))[0 if how == HIDDEN[0] else -1 :]
-    ids = [cls, *sum(name.words, []), sep]
-    return [mask if place in places else piece for place, piece in enumerate(ids)], places
+    places = list(range(first, first + len(name.words[name.place])))[HIDDEN[how] :]
+    ids, _ = frame(list(chain(*name.words)), cls_id=wordpiece.cls_id, sep_id=wordpiece.sep_id)
+    ids[places] = wordpiece.mask_id
+    return ids.tolist(), places
 
 
 @torch.no_grad()
@@ -92,7 +96,7 @@ def copied(name: Name, how: str) -> list[int]:
     """What the two rules say; nothing where they find nothing."""
     own = name.words[name.place]
     others = [word for place, word in enumerate(name.words) if place != name.place]
-    if how == HIDDEN[1]:
+    if HIDDEN[how] == -1:
         return next((word[-1:] for word in others if len(word) == len(own) and word[:-1] == own[:-1]), [])
     names = Counter(tuple(name.words[place]) for place in name.names
                     if place != name.place and len(name.words[place]) == len(own))  # fmt: skip
@@ -101,15 +105,15 @@ def copied(name: Name, how: str) -> list[int]:
 
 def right(names: Sequence[Name], how: str, model: PretrainingModel | None, wordpiece: WordPiece) -> np.ndarray:
     """100 for each name whose hidden pieces are all given, 0 for the others. model: None for the rules."""
-    wanted = [name.words[name.place][0 if how == HIDDEN[0] else -1 :] for name in names]
+    wanted = [name.words[name.place][HIDDEN[how] :] for name in names]
     said = [copied(name, how) if model is None else fill(model, *hide(name, how, wordpiece)) for name in names]
     return np.array([100.0 * (one == other) for one, other in zip(said, wanted, strict=True)])
 
 
 def content(folder: Path, valid: Path) -> dict:
     """Both models and the rules on the same names."""
-    models = {name: load_checkpoint(data_path("checkpoints", name)) for name in MODELS}
-    wordpiece = models[MODELS[0]][1]  # that of both
+    models = {name: load_checkpoint(data_path("checkpoints", name)) for name in TWINS}
+    wordpiece = models[TWINS[0]][1]  # that of both
     names = drawn(documents(valid), wordpiece)
     askers = {name: model.eval() for name, (model, _) in models.items()} | {"copying by rule": None}
     found: dict = {"documents": len({name.document for name in names}), "names": {}, "right": {}, "differences": {}}
@@ -119,8 +123,9 @@ def content(folder: Path, valid: Path) -> dict:
         found["names"][told] = len(some)
         for how in HIDDEN:
             values = {asker: right(some, how, model, wordpiece) for asker, model in askers.items()}
-            print(told, how, {asker: round(value.mean(), 1) for asker, value in values.items()}, flush=True)
-            gap = values[MODELS[1]] - values[MODELS[0]]
-            found["right"][f"{how}, {told}"] = {asker: value.mean() for asker, value in values.items()}
+            gap = values[TWINS[1]] - values[TWINS[0]]
+            shares = {asker: float(value.mean()) for asker, value in values.items()}
+            print(told, how, rounded(shares), flush=True)
+            found["right"][f"{how}, {told}"] = shares
             found["differences"][f"{how}, {told}"] = {"mean": gap.mean(), "interval": over_articles(gap, numbers)}
     return rounded(found)

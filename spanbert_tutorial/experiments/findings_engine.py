@@ -84,7 +84,7 @@ def twins(content: Mapping) -> list[Line]:
 
 
 def copied_names(content: Mapping) -> list[Line]:
-    """Names hidden whole or in part, given back by the twins."""
+    """Names hidden whole or in part, given back by the twins and by a rule."""
     lines = []
     for what, row in content["differences"].items():
         ahead = row["mean"] > 0
@@ -93,6 +93,9 @@ def copied_names(content: Mapping) -> list[Line]:
         word = "better than" if low > 0 else "against"
         text = f" {word} ".join(pair) + f": a hidden name given back, {what}"
         lines.append(interval_line(text, low, high, abs(row["mean"])))
+        shares = ", ".join(f"{share:.1f}" for share in content["right"][what].values())
+        told = f"a hidden name given back by bert-mini, spanbert-mini and a rule, {what}"
+        lines.append(Line(SINGLE, told, f"{shares} %"))
     return lines
 
 
@@ -107,7 +110,7 @@ REPORTS = (
            f"{SMALL}.", told=twins),
     Report("copied_names", "do the shipped models give back a name that stands elsewhere in the block?",
            "workshop/shipped_models", "No seeds: the intervals run over documents", "two rules that copy",
-           f"One pre-training run of each; the question came after SQuAD's results. {SMALL}.", told=copied_names),
+           f"One pre-training run of each; the question was not planned. {SMALL}.", told=copied_names),
     Report("speed_steps", "how fast is a training step?", "workshop/engine", ROUNDS, "transformers on the same batch",
            "Two CPU cores.", told=steps),
     Report("speed_attention", "when is fused attention faster?", "workshop/engine", ROUNDS, "the formula written out",
