@@ -13,7 +13,7 @@
   const MODELS = {
     "spanbert-tiny": { says: "tiny: knows the almanac’s small world only, answers while you type", size: "1.2 MB", longest: 60 },
     "spanbert-mini": { says: "mini: has read Wikipedia, a larger file to load", size: "7.9 MB", longest: 128 },
-    "spanbert-mini-squad2": { size: "7.3 MB" },
+    "spanbert-mini-squad": { size: "7.3 MB" },
   };
   const MOST_CHARACTERS = 5000; // more than any model here can read: not even cut into pieces
   const PAUSE = 120; // ms after a key before the model is asked

@@ -25,7 +25,7 @@ MISSING = (
     "This is a stored example. In the built book (make book), in a browser with JavaScript, this place is alive: "
     "{what}."
 )
-TINY, MINI, ANSWERING = "spanbert-tiny", "spanbert-mini", "spanbert-mini-squad2"
+TINY, MINI, ANSWERING = "spanbert-tiny", "spanbert-mini", "spanbert-mini-squad"
 
 
 @dataclass(frozen=True)
@@ -97,9 +97,10 @@ ASKED = (
     FERRY,
     Asked("How deep is the lake?", LAKE, "Right. Move the threshold down: from where on is it silent?"),
     Asked("How wide is the lake?", LAKE,
-          "Wrong: the text does not say. Yet its null odds are lower than those of the right answer on how deep: a "
-          "threshold that silences this one silences that one, too."),
-    Asked("Who opened the bridge?", LAKE, "Wrong: nobody is named. It takes the only person of the text."),
+          "No answer at the threshold 0, and rightly: the text does not say. What is its best span?"),
+    Asked("Who opened the bridge?", LAKE,
+          "Wrong: nobody is named. It takes the only person of the text, and its null odds are lower than those of the "
+          "right answers on the ferry and the depth: a threshold that silences this one silences them, too."),
     Asked("When was the tower built?", TOWER, "Wrong: it takes the year of the fire."),
     Asked("What is the new roof made of?", TOWER, "Right."),
     Asked("Who does not bake bread?", BAKERY, "No answer at the threshold 0. Is it the word “not” that silences it?"),

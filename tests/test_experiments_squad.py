@@ -67,6 +67,8 @@ def test_a_stopped_run_goes_on_where_it_was(tmp_path, monkeypatch):
     rows = json.loads(output.read_text())["rows"]
     assert [row["start"] for row in rows[::2]] == list(squad_real.STARTS)
     assert asked[2:] == [("new weights", 0)] * 2
+    assert [[*place.values()] for place in grid.places(squad_real, 2)[2:]] == [  # the control is run once
+        ["new weights", 0], ["spanbert-mini", 1], ["bert-mini", 1]]
     write(made, TEST[:2], "made")
     with pytest.raises(InputError, match=r"other settings \(questions, made train: \[3, 1\] there, \[2, 0\] now"):
         grid.run(squad_real, output, 1, **inputs)

@@ -20,7 +20,7 @@ door = Door("outputs and folders")
 counts = door.counts()
 
 posix = pytest.mark.skipif(os.name == "nt", reason="pipes and names of bytes")
-ANSWERER = str(data_path("checkpoints", "spanbert-mini-squad1"))
+ANSWERER = str(data_path("checkpoints", "spanbert-mini-squad"))
 LETTERS = st.text(st.characters(exclude_characters="/\0", exclude_categories=["Cs"]), min_size=1, max_size=20)
 NAMES = LETTERS | st.sampled_from(["", ".", "..", "/", "//", "./", " ", "\n", "-", "--", "~", "a/", "a/..", "a/./b",
                                    "*", "made.training", "made.json.part", "\udcff", "é\udc80.json", "CON", "\u202e"])

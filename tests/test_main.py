@@ -39,7 +39,7 @@ def run(capsys, *arguments) -> tuple[int, str, str]:
 def test_letters_that_an_old_terminal_lacks_are_written_otherwise(monkeypatch, tmp_path):
     (text := tmp_path / "context.txt").write_text("Łódź — 東京", encoding="utf-8")
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding="ascii"))
-    model = data_path("checkpoints", "spanbert-mini-squad1")
+    model = data_path("checkpoints", "spanbert-mini-squad")
     asked = ["--question", "Where?", "--context-file", str(text), "--threshold", "1e9"]
     code = main(["answer", "--model", str(model), *asked])
     sys.stdout.flush()

@@ -19,7 +19,7 @@ from spanbert_tutorial.wordpiece import WordPiece
 
 pytestmark = pytest.mark.browser
 
-TINY, MINI, ANSWERING = "spanbert-tiny", "spanbert-mini", "spanbert-mini-squad2"
+TINY, MINI, ANSWERING = "spanbert-tiny", "spanbert-mini", "spanbert-mini-squad"
 CLOSE = 1e-4
 ODD = [
     "", " ", "\t\n", "café naïve Åse Łódź", "e\u0301a\u0308 cafe\u0301",

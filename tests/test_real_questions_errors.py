@@ -77,13 +77,12 @@ def test_a_plausible_answer_counts_as_the_answer_only_where_there_is_none():
 
 
 def test_the_kept_results_score_the_same_questions_as_the_others():
-    assert KEPT["squad1"]["questions"] == len(range(0, OTHERS["questions"]["squad1 test"][0], answer_errors.EVERY))
     assert [KEPT["squad2"][name] for name in ("questions", "without")] == OTHERS["questions"]["squad2 test"]
-    assert KEPT["squad1"]["articles"] == 24 and KEPT["squad2"]["articles"] == {"all": 6, "plausible": 2}
+    assert KEPT["squad1"]["articles"] == 16 and KEPT["squad2"]["articles"] == {"all": 6, "plausible": 2}
     for name, other in (("kind of answer", "type"), ("shared words", "lexical")):
         row, whole = KEPT["squad2"]["systems"][name]["tuned"], OTHERS["baselines"][other]
         assert row["f1"] == pytest.approx(whole["squad2"]["f1"], abs=1e-3)
-        assert KEPT["squad1"]["systems"][name]["f1"]["mean"] == pytest.approx(whole["squad1"]["f1"], abs=2)
+        assert KEPT["squad1"]["systems"][name]["f1"]["mean"] == pytest.approx(whole["squad1"]["f1"], abs=2)  # on a part
 
 
 def test_the_kept_groups_are_parts_of_the_whole():
@@ -105,22 +104,22 @@ def test_a_model_and_the_programs_on_some_real_questions():
     groups = squad_real.all_questions(Path(os.environ["SPANBERT_TUTORIAL_REAL_DATA"], "squad"))
     assert len(answer_errors.misleading(groups["squad2 test"])) == KEPT["squad2"]["plausible"]
     counts = {by: {name: len(places) for name, places in of.items()}
-              for by, of in answer_errors.grouped(groups["squad1 test"][:: answer_errors.EVERY]).items()}
+              for by, of in answer_errors.grouped(answer_errors.unread(groups)[:: answer_errors.EVERY]).items()}
     assert counts == KEPT["squad1"]["groups"]
+    assert len({q.title for q in groups["squad1 test"]} - {q.title for q in answer_errors.unread(groups)}) == 8
 
 
 # --- the chapter's asserts see a wrong value ------------------------------------------------------------------------
 
 CHAPTER = nbformat.read(ROOT / "book" / "tasks" / "real_questions.ipynb", as_version=4)
 MODELS = {"NAMES": ("spanbert-mini", "bert-mini")}
-ORACLE = {"scores": {"spanbert-mini": [38.44, 67.65], "bert-mini": [38.49, 72.11], "kind of answer": [19.6, 28.4],
+ORACLE = {"scores": {"spanbert-mini": [43.62, 65.4], "bert-mini": [52.72, 70.82], "kind of answer": [19.6, 28.4],
                      "shared words": [17.0, 28.06]},
-          "whole": np.array(44.06), "ends": [[22.2, 35.9], [27.4, 39.3]]}
-FORCED = {"silent": 54.552, "systems": {}, "beyond": [-2.254, 0.126], "spoken": [4.29, 0.59], "must": [35.7, 38.2],
-          "here": [44.59, 35.26], "size": 1428, "no": 779, "two": KEPT["squad2"]}
-LURED = {"table": [25.5, 29.7, 19.3, 13.8, 1.4], "there": [15.7, 17.1, 7.7, 3.3, 0.8], "lows": (-1.4, 2.7),
-         "highs": (13.2, 18.1), "tempting": [None] * 145, "two": KEPT["squad2"], "systems": KEPT["squad2"]["systems"],
-         "papers": json.loads(data_path("papers.json").read_text(encoding="utf-8"))}
+          "whole": np.array(44.06), "ends": [[15.8, 28.6], [12.5, 24.7]]}
+FORCED = {"silent": 54.552, "systems": {}, "beyond": [-0.59, 1.587], "spoken": [6.715, 12.89], "must": [38.2, 50.9],
+          "seeds": [[0.8, 6.7, 2.0], [2.6, 12.9, 17.3]], "size": 1428, "no": 779, "two": KEPT["squad2"]}
+LURED = {"table": [34.5, 34.5, 19.3, 13.8, 1.4], "there": [18.4, 21.1, 7.7, 3.3, 0.8], "lows": (7.6, 7.7),
+         "highs": (23.4, 22.8), "tempting": [None] * 145, "two": KEPT["squad2"], "systems": KEPT["squad2"]["systems"]}
 
 
 def names(node: ast.AST) -> set[str]:
@@ -148,17 +147,17 @@ def swapped(pair: list) -> list:
 @pytest.mark.parametrize("marker, given, name, wrong", [
     ("want |= {", ORACLE, "scores", {name: swapped(pair) for name, pair in ORACLE["scores"].items()}),
     ("want |= {", ORACLE, "scores", {**ORACLE["scores"], "spanbert-mini": ORACLE["scores"]["bert-mini"]}),
-    ("want |= {", ORACLE, "scores", {**ORACLE["scores"], "bert-mini": [38.5, 43.5]}),  # two sentences instead of one
+    ("want |= {", ORACLE, "scores", {**ORACLE["scores"], "bert-mini": [52.7, 56.7]}),  # two sentences instead of one
     ("want |= {", ORACLE, "whole", np.array(38.5)),
     ("want |= {", ORACLE, "ends", swapped(ORACLE["ends"])),
     ("want |= {", ORACLE, "ends", [[-2.5, 12.9], [-1.3, 11.4]]),
-    ("spoken = [", FORCED, "here", swapped(FORCED["here"])),
+    ("spoken = [", FORCED, "seeds", swapped(FORCED["seeds"])),
     ("spoken = [", FORCED, "must", swapped(FORCED["must"])),
     ("spoken = [", FORCED, "must", FORCED["spoken"]),  # silenced by the threshold
     ("spoken = [", FORCED, "spoken", FORCED["must"]),
     ("spoken = [", FORCED, "beyond", swapped(FORCED["beyond"])),
-    ("there = [systems", LURED, "table", [19.3, 13.8, 25.5, 29.7, 1.4]),
-    ("there = [systems", LURED, "table", [29.7, 25.5, 19.3, 13.8, 1.4]),
+    ("there = [systems", LURED, "table", [19.3, 13.8, 34.5, 34.5, 1.4]),
+    ("there = [systems", LURED, "table", [34.5, 29.7, 19.3, 13.8, 1.4]),
     ("there = [systems", LURED, "there", [20.8, 21.0, 18.5, 16.0, 1.0]),  # of questions with an answer
     ("there = [systems", LURED, "lows", (0.7, 2.7)),
     ("there = [systems", LURED, "tempting", [None] * 299),

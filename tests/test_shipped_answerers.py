@@ -11,7 +11,6 @@ from transformers import AutoModelForQuestionAnswering, AutoTokenizer
 
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.experiments import squad_real
-from spanbert_tutorial.experiments.results import paired_interval
 from spanbert_tutorial.tasks import squad
 from spanbert_tutorial.tasks.question_answering import QuestionAnswerer
 from spanbert_tutorial.tasks.real_questions import answered
@@ -19,11 +18,22 @@ from spanbert_tutorial.tasks.real_questions import answered
 REAL = Path(os.environ.get("SPANBERT_TUTORIAL_REAL_DATA", "unset"))
 KEPT = json.loads(data_path("results", "squad_real.json").read_text(encoding="utf-8"))
 SHIPPED = json.loads(data_path("results", "answer_errors.json").read_text(encoding="utf-8"))
-MODELS = [(start, task) for start in ("spanbert-mini", "bert-mini") for task in ("squad1", "squad2")]
+STARTS = ["spanbert-mini", "bert-mini"]
+SEED = 1  # of the shipped models
 
 
-def card(start: str, task: str) -> str:
-    return data_path("checkpoints", f"{start}-{task}", "README.md").read_text(encoding="utf-8")
+def folder(start: str) -> Path:
+    return data_path("checkpoints", f"{start}-squad")
+
+
+def card(start: str) -> str:
+    return (folder(start) / "README.md").read_text(encoding="utf-8")
+
+
+def row_of(start: str, task: str, seed: int = SEED) -> dict:
+    """The scores of one kept run."""
+    (row,) = [row for row in KEPT["rows"] if [row[key] for key in ("start", "task", "seed")] == [start, task, seed]]
+    return row["score"]
 
 
 def scores(text: str, what: str) -> list[float]:
@@ -32,60 +42,60 @@ def scores(text: str, what: str) -> list[float]:
     return [float(number) for number in pair]
 
 
-@pytest.mark.parametrize("start", ["spanbert-mini", "bert-mini"])
-def test_the_cards_repeat_what_the_shipped_models_score(start):
-    """Of SQuAD 1.1 a part of the questions was asked again; of 2.0 all."""
-    again = SHIPPED["squad1"]["systems"][start]["f1"]
-    assert again["interval"][0] < scores(card(start, "squad1"), "SQuAD")[1] < again["interval"][1]
-    text, row = card(start, "squad2"), SHIPPED["squad2"]["systems"][start]["tuned"]
-    assert scores(text, "SQuAD") == pytest.approx([row["exact"], row["f1"]], abs=0.006)
+@pytest.mark.parametrize("start", STARTS)
+def test_the_cards_repeat_what_the_run_and_the_shipped_model_score(start):
+    """SQuAD 2.0 was asked again, of the shipped model; SQuAD 1.1 came before the last stage."""
+    text, row = card(start), SHIPPED["squad2"]["systems"][start]["tuned"]
+    for what, task in (("SQuAD 1.1", "squad1"), ("the same half before", "made"), ("SQuAD 2.0", "squad2")):
+        kept = row_of(start, task)
+        assert scores(text, what) == pytest.approx([kept["exact"], kept["f1"]], abs=0.006)
+    assert row_of(start, "squad2")["f1"] == pytest.approx(row["f1"], abs=0.1)
     (parts,) = re.findall(r"questions with an answer ([\d.]+), without ([\d.]+)", text)
-    assert [float(part) for part in parts] == pytest.approx([row["HasAns_f1"], row["NoAns_f1"]], abs=0.006)
+    assert [float(part) for part in parts] == pytest.approx([row["HasAns_f1"], row["NoAns_f1"]], abs=0.2)
     (threshold,) = re.findall(r"--threshold (-[\d.]+)`", text)
     assert float(threshold) == pytest.approx(row["threshold"], abs=0.01)
-    assert f"tuned on the scored questions: f1 {row['same']:.2f}" in text
+    assert f"tuned on the scored questions: f1 {row_of(start, 'squad2')['same']:.2f}" in text
 
 
-@pytest.mark.parametrize("start, task", MODELS)
-def test_the_card_names_the_licence_and_no_machine(start, task):
-    text = card(start, task)
+@pytest.mark.parametrize("start", STARTS)
+def test_the_card_names_the_licence_and_no_machine(start):
+    text = card(start)
     assert "CC BY-SA 4.0" in text and "/tmp" not in text
 
 
-@pytest.mark.parametrize("start", ["spanbert-mini", "bert-mini"])
+@pytest.mark.parametrize("start", STARTS)
 def test_it_beats_programs_that_learn_nothing_and_the_card_says_where_it_does_not(start):
     for program in ("kind of answer", "shared words"):
         assert SHIPPED["squad1"]["differences"][f"{start} − {program}"]["interval"][0] > 5
-    assert scores(card(start, "squad1"), "SQuAD")[1] > KEPT["baselines"]["type"]["squad1"]["f1"] + 10
+    assert scores(card(start), "SQuAD 1.1")[1] > KEPT["baselines"]["type"]["squad1"]["f1"] + 10
     never = KEPT["baselines"]["always abstain"]["squad2"]["f1"]
-    assert f"never answers: f1 {never:.2f}" in card(start, "squad2")
+    assert f"never answers: f1 {never:.2f}" in card(start)
 
 
 def f1s(start: str, task: str) -> list[float]:
     """F1 of the kept runs, in the order of their seeds."""
     rows = [row for row in KEPT["rows"] if (row["start"], row["task"]) == (start, task)]
-    assert [row["seed"] for row in rows] == list(range(squad_real.SEEDS))
+    assert [row["seed"] for row in rows] == list(range(1 if start in squad_real.ONCE else squad_real.SEEDS))
     return [row["score"]["f1"] for row in rows]
 
 
-@pytest.mark.parametrize("start", ["spanbert-mini", "bert-mini"])
+@pytest.mark.parametrize("start", STARTS)
 def test_new_weights_read_the_same_questions_and_stay_behind_the_programs_and_the_start(start):
     for task in ("made", "squad1", "squad2"):
         stages = [[stage["settings"] for stage in row["stages"]] for row in KEPT["rows"] if row["task"] == task]
         assert all(one == [{**stage, "seed": one[0]["seed"]} for stage in stages[0]] for one in stages)
-        assert len(f1s(start, task)) == len(f1s("new weights", task)) == 3
-    mean, half = paired_interval(f1s(start, "squad1"), f1s("new weights", "squad1"))
-    assert mean - half > 0
-    assert max(f1s("new weights", "squad1")) < KEPT["baselines"]["lexical"]["squad1"]["f1"]
+        assert len(f1s(start, task)) == 3
+    (new,) = f1s("new weights", "squad1")
+    assert new < KEPT["baselines"]["type"]["squad1"]["f1"] and new + 10 < min(f1s(start, "squad1"))
 
 
-@pytest.mark.parametrize("start, task", MODELS)
-def test_it_is_small_and_transformers_opens_it(start, task):
-    folder = data_path("checkpoints", f"{start}-{task}")
-    assert (folder / "model.safetensors").stat().st_size <= 12e6
-    answerer = QuestionAnswerer.from_pretrained(folder)
+@pytest.mark.parametrize("start", STARTS)
+def test_it_is_small_and_transformers_opens_it(start):
+    place = folder(start)
+    assert (place / "model.safetensors").stat().st_size <= 12e6
+    answerer = QuestionAnswerer.from_pretrained(place)
     assert (answerer.length, answerer.stride) == (256, 128)
-    tokenizer, theirs = AutoTokenizer.from_pretrained(folder), AutoModelForQuestionAnswering.from_pretrained(folder)
+    tokenizer, theirs = AutoTokenizer.from_pretrained(place), AutoModelForQuestionAnswering.from_pretrained(place)
     pair = tokenizer("Who founded the town?", "The town was founded by Anna Sorel in 1873.", return_tensors="pt")
     ids, segments, mask = (pair[name] for name in ("input_ids", "token_type_ids", "attention_mask"))
     batch = {"ids": ids, "segments": segments, "attention_mask": mask.bool()}
@@ -96,12 +106,10 @@ def test_it_is_small_and_transformers_opens_it(start, task):
 
 
 @pytest.mark.real_data
-@pytest.mark.parametrize("start, task", MODELS)
-def test_the_first_questions_are_scored_as_the_card_says(start, task):
-    questions = squad_real.all_questions(REAL / "squad")[f"{task} test"][:400]
-    answerer = QuestionAnswerer.from_pretrained(data_path("checkpoints", f"{start}-{task}"))
-    texts, _, odds = answered(answerer, questions)
-    tuned = SHIPPED["squad2"]["systems"][start]["tuned"]["threshold"]
-    again = squad.score(texts, questions, odds, tuned if task == "squad2" else float("inf"))
-    said = scores(card(start, task), "its first 400 questions")
+@pytest.mark.parametrize("start", STARTS)
+def test_the_first_questions_are_scored_as_the_card_says(start):
+    questions = squad_real.all_questions(REAL / "squad")["squad2 test"][:400]
+    texts, _, odds = answered(QuestionAnswerer.from_pretrained(folder(start)), questions)
+    again = squad.score(texts, questions, odds, SHIPPED["squad2"]["systems"][start]["tuned"]["threshold"])
+    said = scores(card(start), "its first 400 questions")
     assert [again["exact"], again["f1"]] == pytest.approx(said, abs=0.3)

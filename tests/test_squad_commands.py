@@ -187,6 +187,6 @@ def test_the_preset_goes_by_width_and_is_named(capsys, tmp_path):
 def test_a_foreign_vocabulary_is_one_line_of_warning(capsys, tmp_path):
     text = tmp_path / "context.txt"
     text.write_text("The bridge was built in 1890.", encoding="utf-8")
-    code, _, err = run(capsys, "answer", "--model", data_path("checkpoints", "spanbert-mini-squad1"), "--vocabulary",
+    code, _, err = run(capsys, "answer", "--model", data_path("checkpoints", "spanbert-mini-squad"), "--vocabulary",
                        data_path("almanac", "vocab.txt"), "--question", "When?", "--context-file", text)
     assert code == 0 and err.startswith("warning: the vocabulary has only 2,000 pieces") and err.count("\n") == 1

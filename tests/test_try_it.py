@@ -56,12 +56,12 @@ def test_the_notes_on_questions_say_what_the_model_does():
         odds[one.question], said[one.question] = answer.null_score - answer.score, answer.text
     right = {"Who built the ferry?": "Ida Brandt", "How deep is the lake?": "forty metres deep",
              "What is the new roof made of?": "copper"}
-    wrong = {"How wide is the lake?": "forty metres deep", "Who opened the bridge?": "Ida Brandt",
-             "When was the tower built?": "1790"}
-    assert said == {**right, **wrong, "Who does not bake bread?": ""}
+    wrong = {"Who opened the bridge?": "Ida Brandt", "When was the tower built?": "1790"}
+    assert said == {**right, **wrong, "How wide is the lake?": "", "Who does not bake bread?": ""}
     assert {one.question for one in try_it.ASKED if one.note.startswith("Wrong")} == set(wrong)
     # no threshold parts them: a right one is less sure than each of the wrong ones
     assert max(odds[question] for question in right) > max(odds[question] for question in wrong)
+    assert odds["Who opened the bridge?"] < min(odds["Who built the ferry?"], odds["How deep is the lake?"])
 
 
 def test_the_stored_example_stays_readable_and_cannot_end_its_script():
@@ -95,7 +95,7 @@ def test_the_figures_of_the_page_are_the_kept_ones():
         assert max(farthest["hidden"], farthest["mlm"], farthest["sbo"]) <= 0.00003 and "more than 0.00003" in page
     reader = kept["reader"][try_it.ANSWERING]
     assert f"{reader['same_text']} of the reader's {reader['questions']} questions" in page
-    assert reader["page_f1"] == reader["pytorch_f1"] and f"its F1 is {reader['page_f1']} before" in page
+    assert f"its F1 is {reader['pytorch_f1']} before and {reader['page_f1']} after" in page
     for what in ("spanbert-tiny, 64 pieces", "spanbert-mini, 128 pieces"):
         assert f"in about {kept['milliseconds'][what]['core'][0]:.0f} ms" in page
 
@@ -362,7 +362,7 @@ def test_a_question_is_answered_and_the_threshold_silences_it(ask):
     slide(ask, odds + 1)
     assert answer.inner_text() == "Answer: Ida Brandt"
     ask.get_by_role("button", name="chosen on other questions").click()
-    assert ask.get_by_label("Threshold").input_value() == "-5.1"
+    assert ask.get_by_label("Threshold").input_value() == "-6.2"
 
 
 @browser_only

@@ -1,8 +1,9 @@
 """Where the shipped models err on real questions: finding or taking, which questions, silent or misled. Chapter:
 `book/tasks/real_questions`.
 
-On every third question of half of SQuAD 1.1's development set, beside programs that learn nothing: F1 by question word
-and by the length of the answer, once with the whole context and once with the sentence alone that holds the answer (the
+One model of each twin, fine-tuned on SQuAD 1.1 and then on 2.0, beside programs that learn nothing. On every third
+question of half of SQuAD 1.1's development set, without the articles that SQuAD 2.0 trains on: F1 by question word and
+by the length of the answer, once with the whole context and once with the sentence alone that holds the answer (the
 oracle). On the articles of SQuAD 2.0 that score the models: F1 at the threshold that was tuned on other articles and
 when every question has to be answered; the accuracy of the decision; the risk–coverage curve; and how often a model
 that has to answer gives the plausible answer to a question without one, beside the same programs and random spans.
@@ -29,14 +30,14 @@ from spanbert_tutorial.tasks.squad_negatives import auc, lexical_guess, type_gue
 MODELS = ("spanbert-mini", "bert-mini")
 PROGRAMS = {"kind of answer": type_guess, "shared words": lexical_guess}
 LENGTHS = {"1 word": 1, "2 words": 2, "3 to 4 words": 4, "5 words or more": 10**9}  # the longest of each group
-EVERY = 3  # of SQuAD 1.1's questions so many-th ones, to save time
+EVERY = 3  # of SQuAD 1.1's questions every so many-th one, to save time
 STEPS = 20  # points of the risk–coverage curve
 DRAWS = 20  # random spans for each question
 Say = Callable[[Sequence[Question]], Guessed]
 
 
-def systems(task: str, questions: Sequence[Question]) -> dict[str, Say]:
-    """The shipped models of a task, and the programs, which weigh words by the questions' contexts."""
+def systems(questions: Sequence[Question]) -> dict[str, Say]:
+    """The shipped models that answer, and the programs, which weigh words by the questions' contexts."""
     weights = weights_of(questions)
 
     def guessed(guess: Callable, group: Sequence[Question]) -> Guessed:
@@ -44,7 +45,7 @@ def systems(task: str, questions: Sequence[Question]) -> dict[str, Say]:
         texts = {number: one.text for number, one in guesses.items()}
         return texts, group, {number: one.null_odds for number, one in guesses.items()}
 
-    models = {name: QuestionAnswerer.from_pretrained(data_path("checkpoints", f"{name}-{task}")) for name in MODELS}
+    models = {name: QuestionAnswerer.from_pretrained(data_path("checkpoints", f"{name}-squad")) for name in MODELS}
     return ({name: partial(answered, answerer) for name, answerer in models.items()}
             | {name: partial(guessed, guess) for name, guess in PROGRAMS.items()})
 
@@ -150,10 +151,14 @@ def silence(questions: Sequence[Question], tune: Sequence[Question], says: dict[
             "systems": rows}
 
 
+def unread(groups: dict[str, list[Question]]) -> list[Question]:
+    """SQuAD 1.1's questions on articles that the models were not trained on: SQuAD 2.0 trains on some of them."""
+    trained = {question.title for question in groups["squad2 train"]}
+    return [question for question in groups["squad1 test"] if question.title not in trained]
+
+
 def content(folder: Path, data: Path) -> dict:
     """Both tasks."""
     groups = squad_real.all_questions(data)
-    ones, tune, twos = (groups[name] for name in ("squad1 test", "squad2 tune", "squad2 test"))
-    ones = ones[::EVERY]
-    return rounded({"squad2": silence(twos, tune, systems("squad2", twos)),
-                    "squad1": finding(ones, systems("squad1", ones))})  # fmt: skip
+    tune, twos, ones = groups["squad2 tune"], groups["squad2 test"], unread(groups)[::EVERY]
+    return rounded({"squad2": silence(twos, tune, systems(twos)), "squad1": finding(ones, systems(ones))})

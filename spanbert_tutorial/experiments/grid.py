@@ -3,7 +3,8 @@
 
 An experiment is a module of this room, named like its file of results, with
 
-- `ARMS`, what is compared, in order; `ARM`, what a row calls it; `SEEDS`, how many seeds unless told;
+- `ARMS`, what is compared, in order; `ARM`, what a row calls it; `SEEDS`, how many seeds unless told; `ONCE`, arms that
+  are run with the first seed only, controls far from all others;
 - `SETTINGS`, what else a row depends on, by name: runs, numbers, lists; all of it is compared before a file goes on;
 - `one(arm, seed, settings, *given)`, which trains and measures, and returns the figures of a row, ready for JSON;
 - if its text is not the almanac: `prepare(folder, settings, **inputs)`, which returns facts about the data, ready for
@@ -166,7 +167,9 @@ def places(experiment: ModuleType, seeds: int) -> list[dict]:
     """What `one` is called with, seed after seed."""
     if not hasattr(experiment, "ARMS"):
         return [{"seed": seed} for seed in range(seeds)]
-    return [{"arm": arm, "seed": seed} for seed in range(seeds) for arm in experiment.ARMS]
+    once = getattr(experiment, "ONCE", ())
+    return [{"arm": arm, "seed": seed} for seed in range(seeds) for arm in experiment.ARMS
+            if seed == 0 or arm not in once]  # fmt: skip
 
 
 def keys_of(experiment: ModuleType, place: Mapping) -> dict:

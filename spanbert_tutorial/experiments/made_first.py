@@ -25,7 +25,7 @@ from spanbert_tutorial.tasks.real_questions import STAGES, answered, fine_tune_i
 from spanbert_tutorial.tasks.squad import Question
 from spanbert_tutorial.wordpiece import WordPiece
 
-QUESTIONS, MADE, HELD_OUT, PIECES = 25_000, 60_000, 1_200, 12_000_000
+QUESTIONS, MADE, HELD_OUT, PIECES = 8_000, 20_000, 1_200, 4_000_000
 SETTINGS = {"start": "spanbert-mini", "questions": QUESTIONS, "made": MADE, "pieces": PIECES}
 SHORT, FULL = STAGES["squad1"]
 ARM, SEEDS = "arm", 3

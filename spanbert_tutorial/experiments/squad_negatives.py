@@ -27,7 +27,7 @@ from spanbert_tutorial.tasks.squad_negatives import (
     type_guess,
 )
 
-MODEL = "spanbert-mini-squad2"
+MODEL = "spanbert-mini-squad"
 DRAWS = 1_000
 NullOdds = Callable[[Sequence[Question]], list[float]]
 

@@ -37,6 +37,7 @@ TRAIN = ("train-v1.1-part", "squadshifts-reddit", "squadshifts-amazon_reviews")
 TEST = "dev-v1.1-half"
 WITH_UNANSWERABLE = ("train-v2.0-part", "dev-v2.0-half")
 ARM, ARMS, SEEDS = "start", STARTS, 3
+ONCE = ("new weights",)  # a control; a run takes an hour and a half
 SETTINGS = {"stages": STAGES}
 
 
