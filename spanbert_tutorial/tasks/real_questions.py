@@ -24,9 +24,9 @@ from spanbert_tutorial.wordpiece import WordPiece
 Guessed = tuple[Mapping[str, str], Sequence[Question], Mapping[str, float]]  # texts and null odds by id
 
 # First questions made by rule, to learn to find what shares words with a question (`experiment made_first` shows what
-# they bring), and easy ones before the others (in single runs that helped). Then real ones, and short windows around the
-# answers before full ones: for the same number of pieces a model meets more questions, each with fewer places to choose
-# from. Questions without an answer need full windows, and all of them.
+# they bring), and easy ones before the others (in single runs that helped). Then real ones, and short windows around
+# the answers before full ones: for the same number of pieces a model meets more questions, each with fewer places to
+# choose from. Questions without an answer need full windows, and all of them.
 ONCE = replace(PRESETS["short-first"], epochs=1.0)
 STAGES = {
     "easy": (replace(ONCE, epochs=0.35),),
