@@ -28,11 +28,11 @@ from spanbert_tutorial.runs import parts
 from spanbert_tutorial.span_masking import SpanMasking, spans_of
 from spanbert_tutorial.tasks import squad
 from spanbert_tutorial.tasks.question_answering import QuestionAnswerer
+from spanbert_tutorial.try_it import ANSWERING
 from tools.environment import find_chromium
 
 MODEL = Path(__file__).parents[1] / "book_assets" / "model.js"
-ANSWERING = "spanbert-mini-squad"
-CHOSEN = -6.184  # the threshold on its card
+CHOSEN = -6.184  # the threshold on the card of ANSWERING
 # Typed arrays travel to Python as base64, everything else as JSON: the browser's own way takes long.
 HELPERS = """
 const base64 = (numbers) => {

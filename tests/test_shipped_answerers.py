@@ -49,12 +49,13 @@ def test_the_cards_repeat_what_the_run_and_the_shipped_model_score(start):
     for what, task in (("SQuAD 1.1", "squad1"), ("the same half before", "made"), ("SQuAD 2.0", "squad2")):
         kept = row_of(start, task)
         assert scores(text, what) == pytest.approx([kept["exact"], kept["f1"]], abs=0.006)
-    assert row_of(start, "squad2")["f1"] == pytest.approx(row["f1"], abs=0.1)
+    again = [row[key] - kept[key] for key in ("f1", "HasAns_f1", "NoAns_f1")]
+    assert again == pytest.approx([0, 0, 0], abs=0.2)  # of the weights in half precision
     (parts,) = re.findall(r"questions with an answer ([\d.]+), without ([\d.]+)", text)
-    assert [float(part) for part in parts] == pytest.approx([row["HasAns_f1"], row["NoAns_f1"]], abs=0.2)
+    assert [float(part) for part in parts] == pytest.approx([kept["HasAns_f1"], kept["NoAns_f1"]], abs=0.006)
     (threshold,) = re.findall(r"--threshold (-[\d.]+)`", text)
     assert float(threshold) == pytest.approx(row["threshold"], abs=0.01)
-    assert f"tuned on the scored questions: f1 {row_of(start, 'squad2')['same']:.2f}" in text
+    assert f"tuned on the scored questions: f1 {kept['same']:.2f}" in text
 
 
 @pytest.mark.parametrize("start", STARTS)
