@@ -12,13 +12,14 @@ import torch
 from environment import ROOT
 from spanbert_tutorial import almanac, runs
 from spanbert_tutorial.almanac import coreference, documents
-from spanbert_tutorial.boundary import Boundary, Placebo
+from spanbert_tutorial.boundary import Boundary, Placebo, SpanBoundaryObjective
 from spanbert_tutorial.checkpoints import load_checkpoint
 from spanbert_tutorial.corpora import encode_corpus, split_sentences
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.experiments import (
     name_ranks,
     pair_probe,
+    span_settings,
     span_uses,
     spans_and_boundaries,
     spans_on_wikipedia,
@@ -312,3 +313,37 @@ def test_pairs_take_fewer_steps_for_as_many_pieces(monkeypatch):
     steps = {name: ways_of_hiding.equal_steps(runs.Run(objective=name, steps=400), None)
              for name in ("mlm-wholeword", "span", "span+nsp")}  # fmt: skip
     assert steps == {"mlm-wholeword": 400, "span": 400, "span+nsp": 320}
+
+
+# --- one setting changed ----------------------------------------------------------------------------------------
+
+
+def test_a_weight_multiplies_the_boundary_loss_and_boundaries_alone_see_no_positions():
+    torch.manual_seed(0)
+    head = SpanBoundaryObjective(8, torch.nn.Parameter(torch.randn(20, 8)))
+    hidden, ids = torch.randn(1, 7, 8), np.array([[3, 4, 4, 4, 5]])
+    selected = np.array([[False, True, True, True, False]])
+    batch = Boundary().targets([MaskedBlocks(ids, ids, selected, np.array([5]))], None)
+    whole = Boundary().loss(head, hidden, batch)
+    changed = span_settings.ChangedBoundary
+    assert torch.equal(changed().loss(head, hidden, batch), whole)
+    assert torch.allclose(changed(weight=3.0).loss(head, hidden, batch), 3 * whole)
+    alone = changed(positions=False).loss(head, hidden, batch)
+    assert not torch.allclose(alone, whole)
+    alone.backward()
+    assert head.positions.weight.grad is None and head.linear1.weight.grad.abs().sum() > 0
+    with torch.no_grad():
+        head.positions.weight.zero_()
+    assert torch.allclose(Boundary().loss(head, hidden, batch), alone)
+
+
+def test_one_setting_differs_from_the_row_it_is_compared_with():
+    same = span_settings.ARMS["span"], span_settings.ARMS["span+sbo"]
+    assert span_settings.objective_of("span") == Objective.named("span")
+    for arm, changed in span_settings.ARMS.items():
+        objective, named = span_settings.objective_of(arm), Objective.named("span+sbo" if "bo" in arm else "span")
+        assert (objective.unit, objective.shares) == (named.unit, named.shares)
+        assert (objective.masking == named.masking) == (arm == "span" or bool(objective.tasks))
+        first = same[bool(objective.tasks)]
+        differs = [name for name, value in vars(changed).items() if value != vars(first)[name] and name[0] != "_"]
+        assert len(differs) == (arm not in ("span", "span+sbo")) and changed.__class__ is first.__class__

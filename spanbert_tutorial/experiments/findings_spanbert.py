@@ -1,7 +1,7 @@
 """What the experiments of Part II found. Page: `book/workshop/what_we_found`."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -58,13 +58,19 @@ def nsp_learned(content: Mapping) -> Comparison:
                       (right, [always] * len(right)))
 
 
-def spans_and_boundaries(content: Mapping) -> Families:
-    """The claims as they stood before the runs, and what else was measured."""
+def of_arms(content: Mapping) -> Callable[..., Comparison]:
+    """What compares two arms of a file: names of the arms, of the measure, and of the figure in a row."""
     def pair(first: str, second: str, measure: str, *names: str, expected: bool | None = None, unit: str = "points",
              low: bool = False) -> Comparison:  # fmt: skip
         return Comparison(first, second, measure, tuple(column(content, *names, arm=arm) for arm in (first, second)),
                           unit, low, expected)
 
+    return pair
+
+
+def spans_and_boundaries(content: Mapping) -> Families:
+    """The claims as they stood before the runs, and what else was measured."""
+    pair = of_arms(content)
     def in_all(first: str, second: str) -> Comparison:
         return Comparison(first, second, "all hidden names, ranked first",
                           tuple(over_all_names(content, arm) for arm in (first, second)))
@@ -107,16 +113,12 @@ def over_all_names(content: Mapping, arm: str) -> list[float]:
 
 def spans_on_wikipedia(content: Mapping) -> Families:
     """The claims as they stood before the runs, and the losses."""
-    def pair(first: str, second: str, measure: str, *names: str, expected: bool | None = True, unit: str = "points",
-             low: bool = False) -> Comparison:  # fmt: skip
-        return Comparison(first, second, measure, tuple(column(content, *names, arm=arm) for arm in (first, second)),
-                          unit, low, expected)
-
-    claims = [pair("span", "token", NAMES, "names", "inferred", "first"),
+    pair = of_arms(content)
+    claims = [pair("span", "token", NAMES, "names", "inferred", "first", expected=True),
               pair("span+sbo", "placebo", "a pronoun and a name mean the same in GAP, AUC of a probe on the states "
-                   "outside", "pairs", "outside"),
-              pair("span+sbo", "token", "LitBank, average F1", "coreference", "average")]
-    losses = [pair("span", "token", f"held-out loss, {told}", "losses", way, expected=None, unit="nats", low=True)
+                   "outside", "pairs", "outside", expected=True),
+              pair("span+sbo", "token", "LitBank, average F1", "coreference", "average", expected=True)]
+    losses = [pair("span", "token", f"held-out loss, {told}", "losses", way, unit="nats", low=True)
               for way, told in HIDDEN.items()]
     return [claims, losses]
 
@@ -130,17 +132,24 @@ def beside_core(content: Mapping) -> dict:
 
 def ways_of_hiding(content: Mapping) -> Families:
     """The claims as they stood before the runs, and names under the other ways."""
-    rows, others = beside_core(content), list(dict.fromkeys(row["arm"] for row in content["rows"]))
-
-    def pair(first: str, second: str, measure: str, *names: str, expected: bool | None = True) -> Comparison:
-        columns = tuple(column(rows, *names, arm=arm) for arm in (first, second))
-        return Comparison(first, second, measure, columns, expected=expected)
-
-    claims = [pair("entities", "span", NAMES, "names", "inferred", "first"),
-              *(pair("span", other, ANSWERS, "uses", "questions, 2000", "f1") for other in others)]
-    beside = [pair(other, "span", NAMES, "names", "inferred", "first", expected=None)
+    pair, others = of_arms(beside_core(content)), list(dict.fromkeys(row["arm"] for row in content["rows"]))
+    claims = [pair("entities", "span", NAMES, "names", "inferred", "first", expected=True),
+              *(pair("span", other, ANSWERS, "uses", "questions, 2000", "f1", expected=True) for other in others)]
+    beside = [pair(other, "span", NAMES, "names", "inferred", "first")
               for other in others if other != "entities"]  # fmt: skip
     return [claims, beside]
+
+
+def span_settings(content: Mapping) -> Families:
+    """The signs as they stood before the runs, and what each setting changes in the states outside."""
+    pair, arms = of_arms(content), list(dict.fromkeys(row["arm"] for row in content["rows"]))
+    second = arms.index("span+sbo")  # from here on arms have a boundary head
+    one_by_one = f"held-out loss, {HIDDEN['token']}"
+    claims = [pair("at most 3 words", "span", one_by_one, "losses", "token", expected=True, unit="nats", low=True),
+              pair("SBO × 3", "span+sbo", one_by_one, "losses", "token", expected=False, unit="nats", low=True)]
+    kinds = [pair(arm, same[0], KIND, "kinds", "boundary")
+             for same in (arms[:second], arms[second:]) for arm in same[1:]]  # fmt: skip
+    return [claims, kinds]
 
 
 REPORTS = (
@@ -168,8 +177,12 @@ REPORTS = (
            "One start, so an interval says less; names are runs of words with a capital. One learning rate, chosen "
            "for none of the arms.", spans_on_wikipedia),
     Report("ways_of_hiding", "what does it matter whether spans, words, entities, noun phrases or collocations are "
-           "hidden?", "spanbert/boundary", "first weights and order", "the same starts and tokens as spans and tokens",
+           "hidden?", "spanbert/span_masking", "first weights and order",
+           "the same starts and tokens as spans and tokens",
            "Tiny models, a vocabulary of 800 pieces, one invented text whose phrases are labelled by construction. The "
            "learning rate is that of spans and tokens; it was not chosen for these ways.",
            ways_of_hiding),
+    Report("span_settings", "what do lengths, shares and the weight of SBO change?", "spanbert/span_masking",
+           "first weights and order", "the paper's settings, from the same starts, for as many steps",
+           "Miniatures: 1,000 steps after the start, and no task was trained.", span_settings),
 )  # fmt: skip
