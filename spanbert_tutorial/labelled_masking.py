@@ -1,4 +1,4 @@
-"""Masking of labelled spans: entities, noun phrases, collocations. Chapter: `book/spanbert/span_masking`.
+"""Masking of labelled spans: entities, noun phrases, collocations. Chapter: `book/spanbert/labelled_masking`.
 
 Source: SpanBERT §6.1, whose Table 6 compares them with random spans; collocations: PMI-masking (Levine and others,
 2021). NumPy only.

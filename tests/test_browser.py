@@ -229,7 +229,8 @@ EXPLORERS = {
     "welcome": [2],
     "bert/wordpiece": [3],
     "bert/bert": [4],
-    "spanbert/span_masking": [3, 2, 2],
+    "spanbert/span_masking": [3, 2],
+    "spanbert/labelled_masking": [2],
     "spanbert/boundary": [2, 2],
 }
 

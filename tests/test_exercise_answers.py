@@ -21,6 +21,7 @@ import test_coreference_exercise
 import test_directions_exercise
 import test_electra_exercise
 import test_inputs_exercise
+import test_labelled_masking_exercise
 import test_masking
 import test_question_answering_exercise
 import test_relation_extraction_exercise
@@ -40,6 +41,7 @@ from spanbert_tutorial.exercises import (
     coreference,
     electra,
     inputs,
+    labelled_masking,
     old_notes,
     pretraining,
     pretraining_spanbert,
@@ -182,6 +184,8 @@ ANSWERS = {
     "inputs.batch": (
         [test_inputs_exercise.right, lambda *case: inputs.batch_with(*case, **inputs.RIGHT)],
         with_settings(inputs.batch_with, inputs.RIGHT, inputs.MISTAKES)),
+    "labelled_masking.pmi": ([labelled_masking.best_cut, test_labelled_masking_exercise.from_the_left],
+                               first_three(labelled_masking.MISTAKES)),
     "masking.corrupt": ([masks.by_shares(0.8, 0.1), masks.token_by_token],
                         [masks.one_draw_for_the_block, masks.random_over_masks, masks.by_shares(1, 0)]),
     "old_notes.lower_case": ([old_notes.lower_case, lower_case_by_letters], first_three(old_notes.MISTAKES)),

@@ -177,12 +177,12 @@ REPORTS = (
            "One start, so an interval says less; names are runs of words with a capital. One learning rate, chosen "
            "for none of the arms.", spans_on_wikipedia),
     Report("ways_of_hiding", "what does it matter whether spans, words, entities, noun phrases or collocations are "
-           "hidden?", "spanbert/span_masking", "first weights and order",
+           "hidden?", "spanbert/labelled_masking", "first weights and order",
            "the same starts and tokens as spans and tokens",
            "Tiny models, a vocabulary of 800 pieces, one invented text whose phrases are labelled by construction. The "
            "learning rate is that of spans and tokens; it was not chosen for these ways.",
            ways_of_hiding),
-    Report("span_settings", "what do lengths, shares and the weight of SBO change?", "spanbert/span_masking",
+    Report("span_settings", "what do lengths, shares and the weight of SBO change?", "spanbert/labelled_masking",
            "first weights and order", "the paper's settings, from the same starts, for as many steps",
            "Miniatures: 1,000 steps after the start, and no task was trained.", span_settings),
 )  # fmt: skip

@@ -1,5 +1,5 @@
-"""Settings of span masking and of the span boundary objective (SBO), one changed at a time. Chapters:
-`book/spanbert/span_masking`, `book/spanbert/boundary`.
+"""Settings of span masking and of the span boundary objective (SBO), one changed at a time. Chapter:
+`book/spanbert/labelled_masking`.
 
 Miniatures: all go on from the starts of `spans_and_boundaries` (give the same `--models`), but for 1,000 steps only,
 and no task is trained. The rows "span" and "span+sbo" are the paper's settings, as long; each other row differs from
