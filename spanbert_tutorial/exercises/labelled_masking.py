@@ -26,9 +26,9 @@ CASES = [
 
 
 def check_pmi(attempt: Score) -> None:
-    """Prints whether `attempt(words, share)` gives the score of a pair or a triple of words by its best cut, in nats.
+    """Prints whether `attempt(words, shares)` gives the score of a pair or a triple of words by its best cut, in nats.
 
-    share: each n-gram, a tuple of words, → its share among all n-grams of its length.
+    shares: each n-gram, a tuple of words, → its share among all n-grams of its length.
     """
     say(diagnose_pmi(attempt))
 
@@ -36,14 +36,14 @@ def check_pmi(attempt: Score) -> None:
 @verdict
 def diagnose_pmi(attempt: Score) -> str:
     """One sentence: correct, or the likely mistake."""
-    answers = ask(attempt, CASES, where=lambda words, share: f"for \"{' '.join(words)}\"", read=number,
+    answers = ask(attempt, CASES, where=lambda words, shares: f"for \"{' '.join(words)}\"", read=number,
                   returns="one number, in nats", hint=_how_to_go_on)  # fmt: skip
     compare(answers, best_cut, MISTAKES)
     return "the cut that explains the n-gram best decides, so a frequent part does not lift the whole."
 
 
 def _how_to_go_on(error: Exception, *case: object) -> str:
-    return "The keys of `share` are tuples, for one word, too: (\"fire\",)." if isinstance(error, KeyError) else ""
+    return "The keys of `shares` are tuples, for one word, too: (\"fire\",)." if isinstance(error, KeyError) else ""
 
 
 def cuts(words: Words) -> Iterator[list[Words]]:
@@ -54,33 +54,33 @@ def cuts(words: Words) -> Iterator[list[Words]]:
             yield [words[first:last] for first, last in zip(ends, ends[1:], strict=False)]
 
 
-def explained(words: Words, share: Shares) -> list[float]:
+def explained(words: Words, shares: Shares) -> list[float]:
     """The score by each cut, in nats: how much likelier the n-gram is than its parts side by side."""
-    return [log(share[words] / prod(share[part] for part in cut)) for cut in cuts(words)]
+    return [log(shares[words] / prod(shares[part] for part in cut)) for cut in cuts(words)]
 
 
-def best_cut(words: Words, share: Shares) -> float:
+def best_cut(words: Words, shares: Shares) -> float:
     """The right answer: the smallest of the scores, that of the cut which explains the n-gram best."""
-    return min(explained(words, share))
+    return min(explained(words, shares))
 
 
 # --- the likely mistakes ------------------------------------------------------------------------------------------
 
 
 MISTAKES: list[tuple[Score, str]] = [
-    (lambda words, share: explained(words, share)[-1],
+    (lambda words, shares: explained(words, shares)[-1],
      "you cut between all words only. For three words there are cuts into two parts, too: one word and a pair."),
-    (lambda words, share: max(explained(words, share)),
+    (lambda words, shares: max(explained(words, shares)),
      "you take the largest score, that of the cut which explains the n-gram worst. Take the smallest."),
-    (lambda words, share: sum(explained(words, share)) / len(explained(words, share)),
+    (lambda words, shares: sum(explained(words, shares)) / len(explained(words, shares)),
      "this is the mean over the cuts. The smallest decides."),
-    (lambda words, share: min(explained(words, share)[: len(words) - 1]),
+    (lambda words, shares: min(explained(words, shares)[: len(words) - 1]),
      "you cut into two parts only. Three single words are a cut, too, and it may be the one that explains best."),
-    (lambda words, share: exp(best_cut(words, share)),
+    (lambda words, shares: exp(best_cut(words, shares)),
      "the logarithm is missing: where the words are independent the score is 0, not 1."),
-    (lambda words, share: best_cut(words, share) / log(2), "this is in bits. Take the natural logarithm."),
-    (lambda words, share: -best_cut(words, share),
+    (lambda words, shares: best_cut(words, shares) / log(2), "this is in bits. Take the natural logarithm."),
+    (lambda words, shares: -best_cut(words, shares),
      "the sign is turned round: divide the n-gram's share by that of its parts."),
-    (lambda words, share: log(share[words]),
+    (lambda words, shares: log(shares[words]),
      "this is the log-probability of the n-gram alone. Divide by what its parts would give side by side."),
 ]  # fmt: skip
