@@ -40,7 +40,7 @@ EXPERIMENTS = {
                                 {"models": "folder that keeps the trained models"}),
     "ways_of_hiding": Row("words, entities, noun phrases, collocations: which way of hiding, past the plateau?", 160,
                           {"models": "folder that keeps the trained models"}),
-    "span_settings": Row("what do lengths, shares and the weight of SBO change?", 85,
+    "span_settings": Row("what do lengths, shares and the weight of SBO change?", 75,
                          {"models": "folder that keeps the trained models"}),
     "spans_on_wikipedia": Row("the arms of `spans_and_boundaries` on real text", 240,
                               {"corpus": "folder of the .jsonl files that the start was trained on",

@@ -91,6 +91,8 @@ HEADLINES = {
          "span masking alone better than span masking with SBO: loss of the token head in the last 100 steps"),
         ("After 4,500 steps its loss on tokens hidden one by one is higher than with spans alone.",
          "spans_and_boundaries", f"span better than span+sbo: {HIDDEN} one by one"),
+        ("With three times the weight on SBO it is higher again, as was expected (after 1,000 steps).", "span_settings",
+         f"span+sbo better than SBO × 3: {HIDDEN} one by one, as expected"),
     ),
     "What one sequence does, and masks": (
         ("With the NSP loss the masked-token loss is higher at the end of a small budget; no task was measured.",
