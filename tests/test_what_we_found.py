@@ -322,7 +322,7 @@ def made_beside_core(arms, seeds: int) -> dict:
     return {"rows": rows}
 
 
-@pytest.mark.parametrize("experiment, sizes", [(ways_of_hiding, [6, 4]), (spans_on_wikipedia, [3, 2]),
+@pytest.mark.parametrize("experiment, sizes", [(ways_of_hiding, [6, 4]), (spans_on_wikipedia, [3, 4]),
                                                (span_settings, [2, 9])])  # fmt: skip
 def test_further_arms_stand_beside_those_whose_starts_they_share(experiment, sizes):
     content = made_beside_core(experiment.ARMS, experiment.SEEDS)

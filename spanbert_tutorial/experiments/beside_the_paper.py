@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spanbert_tutorial.experiments.findings import DIGITS, Comparison, Line, corrected, lines_of, with_half
-from spanbert_tutorial.experiments.findings_spanbert import ANSWERS, CLUSTERS, HIDDEN
+from spanbert_tutorial.experiments.findings_spanbert import ANSWERS, CLUSTERS, HIDDEN, LITBANK
 from spanbert_tutorial.experiments.findings_tasks import TOLD, best_control, complete, task_of
 from spanbert_tutorial.experiments.results import Difference
 from spanbert_tutorial.experiments.span_tasks import MAIN, STARTS, by_start
@@ -124,6 +124,7 @@ GLUE = {"sst2": "SST-2", "cola": "CoLA", "rte": "RTE", "mrpc": "MRPC acc.", "sts
 SPANS, SBO = ("geometric spans", "sub-word tokens"), ("… and SBO", "spans, one sequence")
 SCRATCH = ("span masking", "token masking")
 SPANS_HIDDEN, TOKENS_HIDDEN = (f"held-out loss, {HIDDEN[way]}" for way in ("span", "token"))
+WIKIPEDIA = (("SQuAD 2.0", SPANS_HIDDEN), ("SQuAD 2.0", TOKENS_HIDDEN), ("coreference", LITBANK))
 LATE = (("SQuAD 2.0", SPANS_HIDDEN), ("SQuAD 2.0", TOKENS_HIDDEN), ("SQuAD 2.0", ANSWERS), ("coreference", CLUSTERS))
 ONE_SEQUENCE = ("spans, one sequence", "spans, two sequences, NSP")
 UNITS = {"words": "whole words", "entities": "named entities", "noun phrases": "noun phrases"}
@@ -137,6 +138,8 @@ SIGNS = (
       for measure in (SPANS_HIDDEN, TOKENS_HIDDEN)),
     *(Sign("spans against tokens, past the plateau", 6, SPANS, asked, "spans_and_boundaries", ("span", "token"),
            measure) for asked, measure in LATE),
+    *(Sign("spans against tokens, on Wikipedia", 6, SPANS, asked, "spans_on_wikipedia", ("span", "token"), measure)
+      for asked, measure in WIKIPEDIA),
     *(Sign(f"spans against {told}, past the plateau", 6, (SPANS[0], told), "SQuAD 2.0", "ways_of_hiding",
            ("span", arm), ANSWERS) for arm, told in UNITS.items()),
     *(Sign("one sequence against two with NSP, from scratch", 7, ONE_SEQUENCE, "SQuAD 2.0", "pairs_vs_single",
@@ -150,6 +153,8 @@ SIGNS = (
          ("span masking with SBO", "span masking"), SPANS_HIDDEN),
     *(Sign("with SBO against without, past the plateau", 7, SBO, asked, "spans_and_boundaries", ("span+sbo", "span"),
            measure) for asked, measure in LATE[2:]),
+    Sign("with SBO against without, on Wikipedia", 7, SBO, "coreference", "spans_on_wikipedia", ("span+sbo", "span"),
+         LITBANK),
 )  # fmt: skip
 
 

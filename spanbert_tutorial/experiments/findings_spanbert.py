@@ -13,6 +13,7 @@ NAMES = "hidden names that must be inferred, ranked first"
 KIND = "kind of a hidden name, read from the states outside"
 ANSWERS = "2,000 questions on the almanac, F1, an answer forced"
 CLUSTERS = "coreference on the almanac, average F1"
+LITBANK = "LitBank, average F1"
 HIDDEN = {"token": "tokens hidden one by one", "span": "tokens hidden in spans"}
 OBJECTIVES = {"mlm": "token masking", "span": "span masking", "span+sbo": "span masking with SBO"}
 
@@ -112,15 +113,17 @@ def over_all_names(content: Mapping, arm: str) -> list[float]:
 
 
 def spans_on_wikipedia(content: Mapping) -> Families:
-    """The claims as they stood before the runs, and the losses."""
+    """The claims as they stood before the runs, and beside them the losses, and coreference as in the paper's Tables 6
+    and 7."""
     pair = of_arms(content)
     claims = [pair("span", "token", NAMES, "names", "inferred", "first", expected=True),
               pair("span+sbo", "placebo", "a pronoun and a name mean the same in GAP, AUC of a probe on the states "
                    "outside", "pairs", "outside", expected=True),
-              pair("span+sbo", "token", "LitBank, average F1", "coreference", "average", expected=True)]
-    losses = [pair("span", "token", f"held-out loss, {told}", "losses", way, unit="nats", low=True)
+              pair("span+sbo", "token", LITBANK, "coreference", "average", expected=True)]
+    beside = [pair("span", "token", f"held-out loss, {told}", "losses", way, unit="nats", low=True)
               for way, told in HIDDEN.items()]
-    return [claims, losses]
+    beside += [pair(*arms, LITBANK, "coreference", "average") for arms in (("span", "token"), ("span+sbo", "span"))]
+    return [claims, beside]
 
 
 def beside_core(content: Mapping) -> dict:
