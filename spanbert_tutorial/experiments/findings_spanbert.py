@@ -172,7 +172,7 @@ REPORTS = (
            "one start for all arms of a seed; an untrained encoder; frequency, tables without context, names that "
            "stand together; a placebo, SBO rows that read another span's neighbours",
            "Tiny models, no wider one, and a vocabulary of 800 pieces, so that names have several. span+sbo: spans "
-           "with SBO. Of the further comparisons six were added when rows of four or five seeds had been seen.",
+           "with SBO. Of the further comparisons thirteen were added when rows of four or five seeds had been seen.",
            spans_and_boundaries),
     Report("spans_on_wikipedia", "the same four arms on Wikipedia, from one start", "spanbert/pretraining_spanbert",
            "the order of the blocks and the masks; the start is one and the same",
