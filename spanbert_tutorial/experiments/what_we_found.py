@@ -54,8 +54,8 @@ HEADLINES = {
          f"token better than span: {HIDDEN} one by one"),
         ("With spans, the states beside a hidden name tell its kind better than with tokens.", "spans_and_boundaries",
          f"span better than token: {PROBE} states outside"),
-        ("Models that hide whole names rank more of those names first than models with spans: they practise what is "
-         "asked.", "ways_of_hiding", f"entities better than span: {INFERRED}, as expected"),
+        ("Models trained with whole names hidden rank more of those names first than models with spans, in a test that "
+         "hides names in the same way.", "ways_of_hiding", f"entities better than span: {INFERRED}, as expected"),
         ("On Wikipedia `spanbert-mini` gives back a name that stands in the block again more often than `bert-mini`, "
          "where the whole name is hidden.", "copied_names",
          f"spanbert-mini better than bert-mini: {GIVEN}, all its pieces, it stands in the block again"),
