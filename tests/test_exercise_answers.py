@@ -23,6 +23,7 @@ import test_electra_exercise
 import test_inputs_exercise
 import test_labelled_masking_exercise
 import test_masking
+import test_name_ranks_exercise
 import test_question_answering_exercise
 import test_relation_extraction_exercise
 import test_relatives_roberta_exercise
@@ -42,6 +43,7 @@ from spanbert_tutorial.exercises import (
     electra,
     inputs,
     labelled_masking,
+    name_ranks,
     old_notes,
     pretraining,
     pretraining_spanbert,
@@ -188,6 +190,7 @@ ANSWERS = {
                                first_three(labelled_masking.MISTAKES)),
     "masking.corrupt": ([masks.by_shares(0.8, 0.1), masks.token_by_token],
                         [masks.one_draw_for_the_block, masks.random_over_masks, masks.by_shares(1, 0)]),
+    "name_ranks.rank": ([name_ranks.rank, test_name_ranks_exercise.with_numpy], first_three(name_ranks.MISTAKES)),
     "old_notes.lower_case": ([old_notes.lower_case, lower_case_by_letters], first_three(old_notes.MISTAKES)),
     "pretraining.plateau": ([pretraining.entropy, test_bert_pretraining_exercise.counted],
                             first_three(pretraining.PLATEAU_MISTAKES)),

@@ -14,7 +14,8 @@ ROWS = re.findall(r"^\| \d+ \| (`.*?) \|", (ROOT / "README.md").read_text(encodi
 FLOORS = [set(re.findall(r"`([\w.]+)`", row)) for row in ROWS]
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path.name != "__init__.py")
 CHAPTERS = sorted(path for path in (ROOT / "book").glob("*/*.ipynb") if path.parent.name != "workshop")
-OTHER_NAME = {"pretraining_spanbert": "pretraining"}  # chapter → module, where the names differ
+# chapter → module, where the names differ
+OTHER_NAME = {"pretraining_spanbert": "pretraining", "name_ranks": "experiments.name_ranks"}
 
 
 def room(name: str) -> str:
@@ -75,7 +76,7 @@ def test_a_module_says_what_it_is_for(path):
 def test_a_chapter_and_its_module_name_each_other(path):
     module = OTHER_NAME.get(path.stem, path.stem)
     folder = PACKAGE / path.parent.name  # of the part, where there is one
-    source = (folder if folder.is_dir() else PACKAGE) / f"{module}.py"
+    source = (folder if folder.is_dir() else PACKAGE).joinpath(*module.split(".")).with_suffix(".py")
     assert source.is_file(), f"the chapter {path.stem} has no module"
     assert f"book/{path.parent.name}/{path.stem}" in ast.get_docstring(ast.parse(source.read_text(encoding="utf-8")))
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]

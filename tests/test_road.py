@@ -96,7 +96,7 @@ def test_the_stops_of_a_route_are_drawn():
 
 def test_the_sign_says_where_you_are_what_you_need_and_where_it_leads():
     sign = road.sign_html(BOOK, "spanbert/boundary", link)
-    assert "<b>You are here</b> Part II: SpanBERT, 2 of 6" in sign
+    assert "<b>You are here</b> Part II: SpanBERT, 2 of 7" in sign
     assert '<b>You need</b> <a href="to/spanbert/span_masking.html">Span masking</a>' in sign
     assert 'href="to/spanbert/pretraining_spanbert.html"' in sign.split("It leads to")[1]
     assert sign.count("<circle") == len(BOOK.chapters) and sign.count('r="6"') == 1

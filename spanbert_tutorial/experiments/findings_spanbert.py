@@ -168,13 +168,13 @@ REPORTS = (
            "spanbert/single_sequence", "first weights and order", "the same pairs without NSP",
            "Runs that leave the plateau later end higher; no task was fine-tuned.", pairs_vs_single),
     Report("spans_and_boundaries", "what are spans and their boundaries good for, from one start past the plateau?",
-           "spanbert/pretraining_spanbert", "first weights and order",
+           "spanbert/name_ranks", "first weights and order",
            "one start for all arms of a seed; an untrained encoder; frequency, tables without context, names that "
            "stand together; a placebo, SBO rows that read another span's neighbours",
            "Tiny models, no wider one, and a vocabulary of 800 pieces, so that names have several. span+sbo: spans "
            "with SBO. Of the further comparisons thirteen were added when rows of four or five seeds had been seen.",
            spans_and_boundaries),
-    Report("spans_on_wikipedia", "the same four arms on Wikipedia, from one start", "spanbert/pretraining_spanbert",
+    Report("spans_on_wikipedia", "the same four arms on Wikipedia, from one start", "spanbert/name_ranks",
            "the order of the blocks and the masks; the start is one and the same",
            "the start; frequency, tables without context, names that stand together; a placebo",
            "One start, so an interval says less; names are runs of words with a capital. One learning rate, chosen "

@@ -1,4 +1,4 @@
-"""Hidden names ranked among all names of their kind and length. Chapter: `book/spanbert/pretraining_spanbert`.
+"""Hidden names ranked among all names of their kind and length. Chapter: `book/spanbert/name_ranks`.
 
 All pieces of a name are hidden at once. Each name of the training text of the same kind and with as many pieces is a
 candidate; its score is the sum of the log-probabilities of its pieces, each from its own gap. Controls that read no

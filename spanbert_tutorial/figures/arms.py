@@ -1,4 +1,4 @@
-"""Arms of an experiment, a dot for each seed. Chapter: `book/spanbert/pretraining_spanbert`."""
+"""Arms of an experiment, a dot for each seed. Chapter: `book/spanbert/name_ranks`."""
 
 from collections.abc import Mapping, Sequence
 
