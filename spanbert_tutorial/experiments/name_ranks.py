@@ -158,7 +158,8 @@ def by_table(gap: Gap, known: Known, tables: ContextFree) -> float:
 
 def by_companions(gap: Gap, known: Known, tables: ContextFree) -> float:
     """How often a candidate's documents hold the other things that the block names, each count divided by the documents
-    that hold that thing; then frequency. The other names of the hidden thing count."""
+    that hold that thing; then frequency. Names of the hidden thing itself
+    add nothing to the true name and something to others: a rule for gaps that are `INFERRED`."""
     key = gap.name.label, len(gap.pieces)
     others = sorted({name.entity for name in gap.block.names if name != gap.name})
     scores = known.counts[key] / known.counts[key].sum() * 1e-6  # between equal ones
