@@ -196,7 +196,7 @@ UNDER = {"relatives/albert": ["albert_sharing", "albert_sop"], "relatives/beyond
          "relatives/electra": ["electra_mini"], "relatives/roberta": ["roberta_masks"],
          "spanbert/boundary": ["boundary_probe"], "spanbert/single_sequence": ["pairs_vs_single"] * 2,
          "spanbert/pretraining_spanbert": ["spans_and_boundaries", "token_vs_span", "token_vs_span"],
-         "spanbert/name_ranks": ["spans_and_boundaries"],
+         "spanbert/name_ranks": ["spans_and_boundaries", "spans_on_wikipedia"],
          "spanbert/labelled_masking": ["ways_of_hiding", "span_settings"],
          "tasks/classification": ["sentence_states"], "tasks/real_questions": ["answer_errors"]}  # fmt: skip
 

@@ -42,7 +42,7 @@ EXPERIMENTS = {
                           {"models": "folder that keeps the trained models"}),
     "span_settings": Row("what do lengths, shares and the weight of SBO change?", 75,
                          {"models": "folder that keeps the trained models"}),
-    "spans_on_wikipedia": Row("the arms of `spans_and_boundaries` on real text", 240,
+    "spans_on_wikipedia": Row("the arms of `spans_and_boundaries` on real text", 175,
                               {"corpus": "text that the start was trained on, or a part of it",
                                "valid": "another .jsonl file", "start": "the checkpoint that all arms go on from",
                                "data": "folder with litbank/ and gap/",

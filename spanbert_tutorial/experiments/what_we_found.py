@@ -64,6 +64,8 @@ HEADLINES = {
         ("A rule that copies from the block, and knows nothing, is far ahead of both where the whole name is hidden.",
          "copied_names",
          f"{GIVEN} by bert-mini, spanbert-mini and a rule, all its pieces, it stands in the block again"),
+        ("On Wikipedia, from one start, it is not shown that models with spans rank more of the names first that must "
+         "be inferred.", "spans_on_wikipedia", f"span against token: {INFERRED} (expected: span better)"),
         ("From scratch and with a small budget they are behind, even where spans are hidden.",
          "token_vs_span", f"token masking better than span masking: {HIDDEN} in spans"),
         ("That models with spans and SBO answer questions better than models with token masking is not shown.",
@@ -84,6 +86,10 @@ HEADLINES = {
          "spans_and_boundaries",
          "span+sbo against placebo: a word and a name mean the same, AUC of a probe on the states outside "
          "(expected: span+sbo better)"),
+        ("On Wikipedia, from one start, models with SBO are a little ahead of models with spans alone in coreference.",
+         "spans_on_wikipedia", "span+sbo better than span: LitBank, average F1"),
+        ("That they are ahead of models with token masking there, as was expected, is not shown.", "spans_on_wikipedia",
+         "span+sbo against token: LitBank, average F1 (expected: span+sbo better)"),
         ("From scratch, SBO brings span masking out of the plateau earlier; at the end its loss is lower.",
          "token_vs_span", f"span masking with SBO better than span masking: {HIDDEN} in spans"),
         ("After 500 steps past the plateau a tiny model with SBO has a higher training loss of its token head.",
