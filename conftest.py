@@ -10,10 +10,13 @@ import time
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from environment import find_chromium, prepare, warm_up
 
 prepare()
+settings.register_profile("book", deadline=None)  # on a busy machine a test's time says nothing of the code
+settings.load_profile("book")
 
 # Taken out of the environment: a test that runs pytest once more must not write over it.
 COUNTS = os.environ.pop("SPANBERT_TUTORIAL_COUNTS", "")

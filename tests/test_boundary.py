@@ -192,7 +192,7 @@ def batches(draw):
     return selected, ids, lengths, draw(st.integers(1, 20))
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(batches())
 def test_rows_are_the_inner_runs_and_boundary_tokens_are_never_masked(batch):
     selected, ids, lengths, max_targets = batch

@@ -80,7 +80,7 @@ def documents(draw):
 
 
 @given(st.lists(documents(), min_size=1, max_size=3))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_what_is_written_is_read_again(tmp_path_factory, some):
     path = tmp_path_factory.mktemp("conll") / "again.conll"
     conll.write(path, some)

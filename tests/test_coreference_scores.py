@@ -178,7 +178,7 @@ def partitions(draw):
 
 
 @given(partitions(), partitions())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_both_ways_to_count_agree(key, response):
     found = score(key, response)
     for name, slow in {"muc": slow_muc, "b_cubed": slow_b_cubed, "ceaf_phi4": slow_ceaf}.items():
@@ -187,7 +187,7 @@ def test_both_ways_to_count_agree(key, response):
 
 
 @given(partitions(), partitions())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_sides_exchanged_exchange_precision_and_recall(key, response):
     there, back = score(key, response), score(response, key)
     for name in METRICS:

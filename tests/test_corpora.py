@@ -11,7 +11,7 @@ from pathlib import Path
 import datasets
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spanbert_tutorial import corpora
@@ -210,7 +210,6 @@ def encode_digits(sentences: list[str]) -> list[list[int]]:
 
 
 @given(corpus_of_ids)
-@settings(deadline=None)
 def test_encoding_equals_encoding_sentence_by_sentence(corpus):
     written = [["".join(map(str, sentence)) for sentence in document] for document in corpus]
     lists = [[sentence for sentence in document if sentence] for document in corpus]

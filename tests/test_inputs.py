@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from transformers import BertConfig
 from transformers.models.bert.modeling_bert import BertEmbeddings
@@ -64,7 +64,6 @@ def test_a_batch_by_hand():
     assert all(value.dtype == torch.int64 for name, value in batch.items() if name != "attention_mask")
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_a_batch_equals_its_rows(data):
     count, sentences = data.draw(st.integers(1, 4)), data.draw(st.integers(1, 2))

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spanbert_tutorial.errors import InputError
@@ -46,7 +46,6 @@ def test_budget_has_no_floating_point_surprise():
     assert [TokenMasking().budget(n) for n in (0, 1, 6, 7, 20, 100, 128, 510)] == [0, 1, 1, 2, 3, 15, 20, 77]
 
 
-@settings(deadline=None)
 @pytest.mark.parametrize("scheme", SCHEMES)
 @given(block=blocks, ratio=ratios, seed=seeds)
 def test_every_scheme_keeps_shape_type_and_budget(scheme, block, ratio, seed):
@@ -57,7 +56,6 @@ def test_every_scheme_keeps_shape_type_and_budget(scheme, block, ratio, seed):
     assert (block == before).all()
 
 
-@settings(deadline=None)
 @given(block=blocks, ratio=ratios, seed=seeds)
 def test_token_masking_meets_the_budget_exactly(block, ratio, seed):
     scheme = TokenMasking(ratio)
@@ -68,7 +66,6 @@ def words_of(block: np.ndarray, selected: np.ndarray) -> list[np.ndarray]:
     return np.split(selected, np.flatnonzero(block[1:]) + 1) if len(block) else []
 
 
-@settings(deadline=None)
 @given(block=blocks, ratio=ratios, seed=seeds)
 def test_whole_words_are_never_broken_and_what_fits_is_taken(block, ratio, seed):
     scheme = WholeWordMasking(ratio)
@@ -79,7 +76,6 @@ def test_whole_words_are_never_broken_and_what_fits_is_taken(block, ratio, seed)
     assert all(len(word) > left for word in words if not word.any())
 
 
-@settings(deadline=None)
 @pytest.mark.parametrize("scheme", SCHEMES)
 @given(rows=st.lists(blocks, max_size=5), seed=seeds)
 def test_a_batch_equals_its_rows_and_padding_is_never_chosen(scheme, rows, seed):
@@ -188,7 +184,6 @@ def modes(ids: np.ndarray, corrupted: np.ndarray) -> np.ndarray:
     return np.where(corrupted == MASK, "mask", np.where(corrupted == ids, "keep", "random"))
 
 
-@settings(deadline=None)
 @pytest.mark.parametrize("unit", ["token", "span"])
 @given(selected=blocks, seed=seeds)
 def test_only_chosen_tokens_change_and_a_new_array_comes_back(unit, selected, seed):
@@ -200,7 +195,6 @@ def test_only_chosen_tokens_change_and_a_new_array_comes_back(unit, selected, se
     assert np.isin(corrupted[selected & (corrupted != ids)], [MASK, *RANDOM_IDS]).all()
 
 
-@settings(deadline=None)
 @given(selected=st.lists(st.lists(st.booleans(), min_size=40, max_size=40), min_size=1, max_size=6), seed=seeds)
 def test_a_run_has_one_mode_and_runs_do_not_cross_rows(selected, seed):
     selected = np.array(selected)

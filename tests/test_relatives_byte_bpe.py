@@ -69,7 +69,7 @@ def test_chunks_are_those_of_the_library(text):
     assert "".join(chunks(text)) == text
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(ANY_TEXT)
 def test_chunks_of_any_text(text):
     theirs = [piece for piece, _ in ByteLevel(add_prefix_space=False).pre_tokenize_str(text)]
@@ -108,7 +108,7 @@ def test_encoding_is_the_librarys_and_comes_back(small, text):
     assert [small.pieces[i] for i in ids] == small.split(text)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.binary(max_size=40))
 def test_any_bytes_come_back(small, data):
     """Bytes that are no UTF-8 cannot be a text; as pieces they are all there."""
@@ -117,14 +117,14 @@ def test_any_bytes_come_back(small, data):
     assert small.decode(ids) == data.decode("utf-8", "replace") == small.library().decode(ids)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(ANY_TEXT)
 def test_any_text_comes_back(small, text):
     ids = small.encode(text)
     assert small.decode(ids) == text and ids.tolist() == small.library().encode(text).ids
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 def test_even_characters_that_are_not_assigned_come_back(small, text):
     assert small.decode(small.encode(text)) == text
@@ -189,7 +189,7 @@ def test_gpt2s_pieces(gpt2, gpt2_library, text):
 
 
 @pytest.mark.real_data
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(ANY_TEXT)
 def test_gpt2s_pieces_of_any_text(gpt2, gpt2_library, text):
     ids = gpt2.encode(text)
@@ -197,7 +197,7 @@ def test_gpt2s_pieces_of_any_text(gpt2, gpt2_library, text):
 
 
 @pytest.mark.real_data
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.binary(max_size=60))
 def test_gpt2_decodes_any_bytes(gpt2, gpt2_library, data):
     ids = [gpt2.vocabulary[byte_characters()[byte]] for byte in data]

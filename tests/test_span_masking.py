@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spanbert_tutorial.errors import InputError
@@ -107,7 +107,6 @@ def test_touching_spans_are_one():
 # --- both modes ---
 
 
-@settings(deadline=None)
 @given(block=blocks, ratio=ratios, seed=seeds, p=laws, max_words=st.integers(1, 12))
 def test_released_mode_meets_the_budget_exactly(block, ratio, seed, p, max_words):
     scheme = SpanMasking(ratio, p, max_words, complete_words=False)
@@ -116,7 +115,6 @@ def test_released_mode_meets_the_budget_exactly(block, ratio, seed, p, max_words
     assert broken_words(block, selected) <= 1  # only the word where the budget ran out
 
 
-@settings(deadline=None)
 @given(block=blocks, ratio=ratios, seed=seeds, p=laws, max_words=st.integers(1, 12))
 def test_paper_mode_never_breaks_a_word_and_stops_only_when_none_fits(block, ratio, seed, p, max_words):
     scheme = SpanMasking(ratio, p, max_words)
@@ -215,7 +213,6 @@ class Trace:
         return selected
 
 
-@settings(deadline=None)
 @given(block=blocks, seed=seeds)
 def test_released_mode_equals_the_plain_algorithm(block, seed):
     assert (RELEASED.select(block, generator(seed)) == Trace().select(block, generator(seed))).all()

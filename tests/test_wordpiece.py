@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 from transformers import AutoTokenizer, BertTokenizer
@@ -187,7 +187,6 @@ def test_merge_pair(word, pair, merged):
 
 
 @given(st.dictionaries(st.text(alphabet="abc", min_size=1, max_size=6), st.integers(1, 9), min_size=1, max_size=6))
-@settings(deadline=None)
 def test_each_learned_merge_has_the_best_score(word_counts):
     state = {(word[0], *("##" + c for c in word[1:])): count for word, count in word_counts.items()}
     for pair in learn_merges(word_counts, 4):
@@ -214,7 +213,6 @@ def log_likelihood(words: dict[tuple[str, ...], int]) -> float:
 
 
 @given(st.dictionaries(st.text(alphabet="abc", min_size=1, max_size=6), st.integers(1, 9), min_size=1, max_size=6))
-@settings(deadline=None)
 def test_the_gain_is_the_rise_of_the_log_likelihood(word_counts):
     before = {single_pieces(word): count for word, count in word_counts.items()}
     for pair, gain in pair_scores(before, "gain").items():
@@ -269,7 +267,6 @@ def test_the_library_and_the_hand_agree_with_bert_tokenizer_on_small_text(small)
 
 
 @given(st.text(alphabet=st.sampled_from("abteTh river.-'\u00e9\u0301\u6771 \t\n\x00\x85\u200b##[]"), max_size=40))
-@settings(deadline=None)
 def test_hand_and_library_agree_on_any_text(text):
     vocabulary = [*SPECIALS, *"abteThriv.-'\u00e9\u6771[]#", "the"]
     vocabulary += ["##a", "##b", "##e", "##h", "##er", "##iver", "##\u0301"]
