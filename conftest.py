@@ -15,12 +15,15 @@ from hypothesis import settings
 from environment import find_chromium, prepare, warm_up
 
 prepare()
-settings.register_profile("book", deadline=None)  # on a busy machine a test's time says nothing of the code
+settings.register_profile(
+    "book", deadline=None
+)  # on a busy machine a test's time says nothing of the code
 settings.load_profile("book")
 
 # Taken out of the environment: a test that runs pytest once more must not write over it.
 COUNTS = os.environ.pop("SPANBERT_TUTORIAL_COUNTS", "")
-CHOSEN, BEGAN = pytest.StashKey[dict](), pytest.StashKey[float]()
+CHOSEN = pytest.StashKey[dict]()
+BEGAN = pytest.StashKey[float]()
 REASONS = {
     "real_data": "SPANBERT_TUTORIAL_REAL_DATA is not set",
     "browser": "no Chromium was found",
@@ -35,14 +38,16 @@ def usable(marker: str) -> bool:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Counters of this run; fonts are listed once, before two notebooks would do it at the same time."""
+    """Counters of this run; fonts are listed once, before two notebooks would do it at the same
+    time."""
     config.stash[CHOSEN], config.stash[BEGAN] = {"deselected": {}}, time.time()
     if config.getoption("nbval", False) and not hasattr(config, "workerinput"):
         warm_up()
 
 
 def pytest_collectstart(collector: pytest.Collector) -> None:
-    """Lines of a plot may differ a little on another machine; that there is one is compared, as with pictures."""
+    """Lines of a plot may differ a little on another machine; that there is one is compared, as
+    with pictures."""
     if hasattr(collector, "sanitize_patterns"):  # a notebook, of nbval
         collector.sanitize_patterns[r'(?s)^<svg class="plot".*'] = "a plot"
 
@@ -67,11 +72,14 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node, error) -> None:
     """Each worker takes out the same tests, so one worker's counts are the run's."""
-    node.config.stash[CHOSEN]["deselected"].update(getattr(node, "workeroutput", {}).get("deselected", {}))
+    node.config.stash[CHOSEN]["deselected"].update(
+        getattr(node, "workeroutput", {}).get("deselected", {})
+    )
 
 
 def pytest_terminal_summary(terminalreporter, config: pytest.Config) -> None:
-    """Say what was taken out; leave the counts of the run for whoever asks by environment variable."""
+    """Say what was taken out; leave the counts of the run for whoever asks by environment
+    variable."""
     deselected = config.stash[CHOSEN]["deselected"]
     for marker, count in deselected.items():
         if count:
@@ -84,7 +92,12 @@ def pytest_terminal_summary(terminalreporter, config: pytest.Config) -> None:
     if place := COUNTS:
         failed = len(stats.get("failed", [])) + len(stats.get("error", []))
         minutes = round((time.time() - config.stash[BEGAN]) / 60)
-        counts = {"passed": len(passed), "failed": failed, "real_data_passed": real, "deselected": deselected}
+        counts = {
+            "passed": len(passed),
+            "failed": failed,
+            "real_data_passed": real,
+            "deselected": deselected,
+        }
         counts |= {"minutes": minutes, "seconds": chapter_seconds(sum(stats.values(), []))}
         Path(place).write_text(json.dumps(counts), encoding="utf-8")
 

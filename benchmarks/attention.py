@@ -1,13 +1,13 @@
 """Attention forward and backward: the fused kernel against the maps written out, on the CPU.
 
-`python -m benchmarks.attention [OUTPUT.json]`. Why `bert.unfused_is_faster` asks what it asks.
+`python -m benchmarks.attention [OUTPUT.json]`. Why `encoder.unfused_is_faster` asks what it asks.
 """
 
 import torch
 
 from benchmarks.race import keep, race
-from spanbert_tutorial import bert
-from spanbert_tutorial.config import EncoderConfig
+from spanbert_tutorial.bert import encoder
+from spanbert_tutorial.bert.config import EncoderConfig
 
 SHAPES = ((64, 64), (32, 128), (16, 256), (8, 512))  # (B, n): 4,096 tokens each
 
@@ -15,11 +15,14 @@ SHAPES = ((64, 64), (32, 128), (16, 256), (8, 512))  # (B, n): 4,096 tokens each
 def step(fused: bool, rows: int, length: int, dtype: torch.dtype):
     """Forward and backward of the attention of one mini layer."""
     torch.manual_seed(0)
-    attention = bert.SelfAttention(EncoderConfig.mini(vocab_size=50, attention_probs_dropout_prob=0.0))
-    hidden, mask = torch.randn(rows, length, 256, requires_grad=True), torch.ones(rows, 1, 1, length, dtype=torch.bool)
+    attention = encoder.SelfAttention(
+        EncoderConfig.mini(vocab_size=50, attention_probs_dropout_prob=0.0)
+    )
+    hidden = torch.randn(rows, length, 256, requires_grad=True)
+    mask = torch.ones(rows, 1, 1, length, dtype=torch.bool)
 
     def call():
-        bert.unfused_is_faster = lambda value: not fused
+        encoder.unfused_is_faster = lambda value: not fused
         with torch.autocast("cpu", dtype, enabled=dtype != torch.float32):
             output = attention(hidden, mask)
         output.float().sum().backward()
@@ -31,8 +34,10 @@ def main() -> None:
     results = {"threads": torch.get_num_threads()}
     for dtype in (torch.float32, torch.bfloat16):
         name = str(dtype).removeprefix("torch.")
-        results[name] = {f"{rows} x {n}": race(step(False, rows, n, dtype), step(True, rows, n, dtype))
-                         for rows, n in SHAPES}
+        results[name] = {
+            f"{rows} x {n}": race(step(False, rows, n, dtype), step(True, rows, n, dtype))
+            for rows, n in SHAPES
+        }
     keep("speed_attention", results)  # a ratio above 1: the maps written out are faster
 
 

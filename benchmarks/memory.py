@@ -1,7 +1,8 @@
-"""Greatest memory of one training step: base, n = 512, batch 8, against `transformers.BertForMaskedLM`.
+"""Greatest memory of one training step: base, n = 512, batch 8, against
+`transformers.BertForMaskedLM`.
 
-`python -m benchmarks.memory [OUTPUT.json]`. Each step has a process of its own; what the process took before the model
-was made is subtracted.
+`python -m benchmarks.memory [OUTPUT.json]`. Each step has a process of its own; what the process
+took before the model was made is subtracted.
 """
 
 import json
@@ -20,12 +21,16 @@ def measure(whose: str) -> None:
     import torch
 
     from benchmarks import steps
-    from spanbert_tutorial.bert import EncoderConfig
+    from spanbert_tutorial.bert.encoder import EncoderConfig
 
     batch = next(steps.data("mlm", 29_000, 8, 512).batches(np.random.default_rng(0)))
     config = EncoderConfig.preset("base", vocab_size=29_000, **steps.NO_DROPOUT)
     before = greatest_memory()
-    make = steps.theirs if whose == "theirs" else lambda *given: steps.ours(given[0], given[1], "mlm", given[2])
+    make = (
+        steps.theirs
+        if whose == "theirs"
+        else lambda *given: steps.ours(given[0], given[1], "mlm", given[2])
+    )
     step = make(config, batch, torch.float32)
     step()
     step()
@@ -41,9 +46,20 @@ def main() -> None:
     pairs = [(run("ours"), run("theirs")) for _ in range(ROUNDS)]
     ratios = sorted(ours / theirs for ours, theirs in pairs)
     ours, theirs = (round(statistics.median(column)) for column in zip(*pairs, strict=True))
-    keep("memory", {"model": "base", "length": 512, "batch": 8, "kind": "float32", "rounds": ROUNDS, "ours_mib": ours,
-                    "theirs_mib": theirs, "ratio": round(statistics.median(ratios), 3),
-                    "ratios": [round(ratios[0], 3), round(ratios[-1], 3)]})
+    keep(
+        "memory",
+        {
+            "model": "base",
+            "length": 512,
+            "batch": 8,
+            "kind": "float32",
+            "rounds": ROUNDS,
+            "ours_mib": ours,
+            "theirs_mib": theirs,
+            "ratio": round(statistics.median(ratios), 3),
+            "ratios": [round(ratios[0], 3), round(ratios[-1], 3)],
+        },
+    )
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""The model in the page against PyTorch: how far float weights are from it, how much 8-bit weights change, and how long
-the page takes, in Chromium.
+"""The model in the page against PyTorch: how far float weights are from it, how much 8-bit weights
+change, and how long the page takes, in Chromium.
 
-`python -m benchmarks.model_in_the_page [OUTPUT.json]`. The figures stand on the page *Try it*; `tests/test_model_js.py`
-asserts what has to hold.
+`python -m benchmarks.model_in_the_page [OUTPUT.json]`. The figures stand on the page *Try it*;
+`tests/test_model_js.py` asserts what has to hold.
 """
 
 import base64
@@ -20,20 +20,21 @@ import torch
 from torch import Tensor
 
 from benchmarks.race import keep
-from spanbert_tutorial.boundary import boundary_targets
+from spanbert_tutorial.bert.inputs import frame
+from spanbert_tutorial.commands.exports import open_model, web_script
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.exports import open_model, web_script
-from spanbert_tutorial.inputs import frame
-from spanbert_tutorial.runs import parts
-from spanbert_tutorial.span_masking import SpanMasking, spans_of
+from spanbert_tutorial.figures.try_it import ANSWERING
+from spanbert_tutorial.pretraining.encoded_text import parts
+from spanbert_tutorial.spanbert.boundary import boundary_targets
+from spanbert_tutorial.spanbert.span_masking import SpanMasking, spans_of
 from spanbert_tutorial.tasks import squad
 from spanbert_tutorial.tasks.question_answering import QuestionAnswerer
-from spanbert_tutorial.try_it import ANSWERING
 from tools.environment import find_chromium
 
 MODEL = Path(__file__).parents[1] / "book_assets" / "model.js"
 CHOSEN = -6.184  # the threshold on the card of ANSWERING
-# Typed arrays travel to Python as base64, everything else as JSON: the browser's own way takes long.
+# Typed arrays travel to Python as base64, everything else as JSON: the browser's own way takes
+# long.
 HELPERS = """
 const base64 = (numbers) => {
   const bytes = new Uint8Array(numbers.buffer, numbers.byteOffset, numbers.byteLength);
@@ -48,8 +49,8 @@ const models = Object.fromEntries(opened);
 
 @contextmanager
 def page_with(scripts: Sequence[str]) -> Iterator:
-    """A page in Chromium, opened from the disk and without a network, that has `model.js` and these scripts of weights;
-    `models[NAME]` there is a model."""
+    """A page in Chromium, opened from the disk and without a network, that has `model.js` and these
+    scripts of weights; `models[NAME]` there is a model."""
     from playwright.sync_api import sync_playwright
 
     sources = [MODEL.read_text(encoding="utf-8"), *scripts, HELPERS]
@@ -59,7 +60,9 @@ def page_with(scripts: Sequence[str]) -> Iterator:
         tags = "".join(f'<script src="{number}.js"></script>' for number in range(len(sources)))
         place = Path(folder, "page.html")
         place.write_text(f'<!doctype html><meta charset="utf-8"><title>models</title>{tags}')
-        browser = playwright.chromium.launch(executable_path=find_chromium(), args=["--no-sandbox", "--disable-gpu"])
+        browser = playwright.chromium.launch(
+            executable_path=find_chromium(), args=["--no-sandbox", "--disable-gpu"]
+        )
         page = browser.new_context(offline=True).new_page()
         page.errors = []
         page.on("pageerror", lambda error: page.errors.append(str(error)))
@@ -80,7 +83,7 @@ def floats(text: str, width: int) -> np.ndarray:
     return np.frombuffer(base64.b64decode(text), dtype="<f4").reshape(-1, width)
 
 
-# --- number for number ----------------------------------------------------------------------------------------------
+# --- number for number --------------------------------------------------------------
 
 NUMBERS = """
 (name, text, spans) => {
@@ -103,35 +106,51 @@ NUMBERS = """
 
 @torch.no_grad()
 def numbers(model, wordpiece, text: str, selected: np.ndarray) -> dict[str, Tensor]:
-    """By PyTorch: the states, the attention weights and the logits of both heads, the chosen pieces hidden."""
+    """By PyTorch: the states, the attention weights and the logits of both heads, the chosen pieces
+    hidden."""
     ids = wordpiece.encode(text)
-    seen, _ = frame(np.where(selected, wordpiece.mask_id, ids), cls_id=wordpiece.cls_id, sep_id=wordpiece.sep_id)
+    seen, _ = frame(
+        np.where(selected, wordpiece.mask_id, ids), cls_id=wordpiece.cls_id, sep_id=wordpiece.sep_id
+    )
     seen = torch.from_numpy(seen)[None]
     hidden = model.encoder(seen)
-    found = {"hidden": hidden, "attention": torch.stack(model.encoder.attention_maps(seen)),
-             "mlm": model.masked_language_model(hidden[0, 1:-1][torch.from_numpy(selected)])}
+    found = {
+        "hidden": hidden,
+        "attention": torch.stack(model.encoder.attention_maps(seen)),
+        "mlm": model.masked_language_model(hidden[0, 1:-1][torch.from_numpy(selected)]),
+    }
     if hasattr(model, "boundary"):
-        found["sbo"] = model.boundary(hidden, boundary_targets(selected[None], ids[None], [len(ids)]))
+        found["sbo"] = model.boundary(
+            hidden, boundary_targets(selected[None], ids[None], [len(ids)])
+        )
     return found
 
 
-def farthest(page, name: str, model, wordpiece, texts: Sequence[tuple[str, np.ndarray]]) -> dict[str, float]:
-    """The greatest difference between page and PyTorch over texts with their chosen pieces, by kind of number."""
+def farthest(
+    page, name: str, model, wordpiece, texts: Sequence[tuple[str, np.ndarray]]
+) -> dict[str, float]:
+    """The greatest difference between page and PyTorch over texts with their chosen pieces, by kind
+    of number."""
     most: dict[str, float] = {}
     for text, selected in texts:
         theirs = told(page, NUMBERS, name, text, spans_of(selected).tolist())
-        for (kind, ours), got in zip(numbers(model, wordpiece, text, selected).items(), theirs, strict=True):
-            difference = np.abs(floats(got, ours.shape[-1]) - ours.reshape(-1, ours.shape[-1]).numpy())
+        for (kind, ours), got in zip(
+            numbers(model, wordpiece, text, selected).items(), theirs, strict=True
+        ):
+            difference = np.abs(
+                floats(got, ours.shape[-1]) - ours.reshape(-1, ours.shape[-1]).numpy()
+            )
             most[kind] = max(most.get(kind, 0.0), float(difference.max(initial=0)))
     return most
 
 
-# --- what 8 bits change ---------------------------------------------------------------------------------------------
+# --- what 8 bits change -------------------------------------------------------------
 
 
 def masked(wordpiece, texts: Sequence[str], longest: int = 120) -> list[tuple[str, np.ndarray]]:
     """Texts, cut to `longest` pieces, each with the pieces that span masking chooses; seed 0."""
-    rng, made = np.random.default_rng(0), []
+    rng = np.random.default_rng(0)
+    made = []
     for text in texts:
         ids, offsets = wordpiece.encode_with_offsets(text)
         text = text[: offsets[min(longest, len(ids)) - 1, 1]]
@@ -141,7 +160,9 @@ def masked(wordpiece, texts: Sequence[str], longest: int = 120) -> list[tuple[st
     return made
 
 
-def same_first_guess(page, name: str, model, wordpiece, texts: Sequence[tuple[str, np.ndarray]]) -> dict[str, list]:
+def same_first_guess(
+    page, name: str, model, wordpiece, texts: Sequence[tuple[str, np.ndarray]]
+) -> dict[str, list]:
     """For each head, "mlm" and "sbo": [places where its first guess is PyTorch's, all places]."""
     guess = "(name, text, spans) => models[name].fill(text, spans, {best: 1}).places"
     counts = {"mlm": [0, 0], "sbo": [0, 0]}
@@ -157,23 +178,34 @@ def same_first_guess(page, name: str, model, wordpiece, texts: Sequence[tuple[st
 
 
 def reader_scores(page, name: str, questions: Sequence, threshold: float) -> dict:
-    """F1 on the reader by PyTorch and in the page, in percent, and of how many questions the best text is the same."""
+    """F1 on the reader by PyTorch and in the page, in percent, and of how many questions the best
+    text is the same."""
     answerer = QuestionAnswerer.from_pretrained(data_path("checkpoints", name))
     pairs = [(question.question, question.context) for question in questions]
-    ours = [(answer.text, answer.null_score - answer.score)
-            for answer in answerer.answer_many(pairs, threshold=float("inf"))]
-    found = [told(page, "(name, pair) => models[name].answer(...pair)", name, pair) for pair in pairs]
+    ours = [
+        (answer.text, answer.null_score - answer.score)
+        for answer in answerer.answer_many(pairs, threshold=float("inf"))
+    ]
+    found = [
+        told(page, "(name, pair) => models[name].answer(...pair)", name, pair) for pair in pairs
+    ]
     theirs = [(one["spans"][0]["text"], one["nullOdds"]) for one in found]
 
     def f1(answers: Sequence[tuple[str, float]]) -> float:
-        texts, odds = ({q.id: one[i] for q, one in zip(questions, answers, strict=True)} for i in (0, 1))
+        texts, odds = (
+            {q.id: one[i] for q, one in zip(questions, answers, strict=True)} for i in (0, 1)
+        )
         return squad.score(texts, questions, odds, threshold)["f1"]
 
-    return {"questions": len(questions), "pytorch_f1": round(f1(ours), 2), "page_f1": round(f1(theirs), 2),
-            "same_text": sum(a[0] == b[0] for a, b in zip(ours, theirs, strict=True))}
+    return {
+        "questions": len(questions),
+        "pytorch_f1": round(f1(ours), 2),
+        "page_f1": round(f1(theirs), 2),
+        "same_text": sum(a[0] == b[0] for a, b in zip(ours, theirs, strict=True)),
+    }
 
 
-# --- how long it takes ----------------------------------------------------------------------------------------------
+# --- how long it takes --------------------------------------------------------------
 
 CALL = """
 (name, call, given) => {
@@ -184,9 +216,11 @@ CALL = """
 WARM_UP = 3
 
 
-def milliseconds(page, name: str, call: str, given: Sequence, rounds: int = 15) -> dict[str, list[float]]:
-    """Median, least and greatest of the rounds: "clock" by the clock on the wall; "core" the time that a core worked on
-    it, which other work of the machine hardly changes."""
+def milliseconds(
+    page, name: str, call: str, given: Sequence, rounds: int = 15
+) -> dict[str, list[float]]:
+    """Median, least and greatest of the rounds: "clock" by the clock on the wall; "core" the time
+    that a core worked on it, which other work of the machine hardly changes."""
     session = page.context.new_cdp_session(page)
     session.send("Performance.enable", {"timeDomain": "threadTicks"})
 
@@ -201,8 +235,10 @@ def milliseconds(page, name: str, call: str, given: Sequence, rounds: int = 15) 
         taken["clock"].append(told(page, CALL, name, call, given))
         taken["core"].append(core() - before)
     session.detach()
-    return {kind: [round(of(values[WARM_UP:]), 1) for of in (statistics.median, min, max)]
-            for kind, values in taken.items()}
+    return {
+        kind: [round(of(values[WARM_UP:]), 1) for of in (statistics.median, min, max)]
+        for kind, values in taken.items()
+    }
 
 
 def of_length(wordpiece, text: str, pieces: int) -> str:
@@ -213,7 +249,8 @@ def of_length(wordpiece, text: str, pieces: int) -> str:
 
 def times(page) -> dict[str, dict[str, list[float]]]:
     """Milliseconds of a call with a hidden span of three pieces, and of an answer."""
-    text, found = "The river rises in the hills and flows through the old town to the sea.", {}
+    text = "The river rises in the hills and flows through the old town to the sea."
+    found = {}
     for name, pieces in (("spanbert-tiny", 64), ("spanbert-mini", 64), ("spanbert-mini", 128)):
         given = [of_length(open_model(data_path("checkpoints", name))[1], text, pieces), [[3, 5]]]
         found[f"{name}, {pieces} pieces"] = milliseconds(page, name, "fill", given)
@@ -227,25 +264,43 @@ def main() -> None:
     names = ("spanbert-tiny", "spanbert-mini", "bert-mini", ANSWERING)
     scripts = {name: web_script(data_path("checkpoints", name), name) for name in names}
     questions = squad.read(data_path("reader", "reader.json"))
-    texts = {name: sorted({question.context for question in questions}) for name in ("spanbert-mini", "bert-mini")}
-    texts["spanbert-tiny"] = [" ".join(document) for document in islice(parts("almanac", held_out=True), 200)]
-    results: dict = {"megabytes": {name: round(len(script) / 1e6, 2) for name, script in scripts.items()}}
+    texts = {
+        name: sorted({question.context for question in questions})
+        for name in ("spanbert-mini", "bert-mini")
+    }
+    texts["spanbert-tiny"] = [
+        " ".join(document) for document in islice(parts("almanac", held_out=True), 200)
+    ]
+    results: dict = {
+        "megabytes": {name: round(len(script) / 1e6, 2) for name, script in scripts.items()}
+    }
     with page_with([*scripts.values()]) as page:
         results["chromium"] = page.context.browser.version
         results["milliseconds"] = times(page)
-        results["load"] = round(os.getloadavg()[0], 1)  # processes that wanted a core meanwhile, these included
+        results["load"] = round(
+            os.getloadavg()[0], 1
+        )  # processes that wanted a core meanwhile, these included
         results["same_first_guess"] = {
-            name: same_first_guess(page, name, *open_model(data_path("checkpoints", name))[:2],
-                                   masked(open_model(data_path("checkpoints", name))[1], texts[name]))
-            for name in texts}
+            name: same_first_guess(
+                page,
+                name,
+                *open_model(data_path("checkpoints", name))[:2],
+                masked(open_model(data_path("checkpoints", name))[1], texts[name]),
+            )
+            for name in texts
+        }
         results["reader"] = {ANSWERING: reader_scores(page, ANSWERING, questions, CHOSEN)}
-    exact = {name: web_script(data_path("checkpoints", name), name, exact=True) for name in names[:2]}
+    exact = {
+        name: web_script(data_path("checkpoints", name), name, exact=True) for name in names[:2]
+    }
     with page_with([*exact.values()]) as page:
         results["farthest_float"] = {}
         for name in exact:
             model, wordpiece, _ = open_model(data_path("checkpoints", name))
             found = farthest(page, name, model, wordpiece, masked(wordpiece, texts[name][:20]))
-            results["farthest_float"][name] = {kind: float(f"{most:.1e}") for kind, most in found.items()}
+            results["farthest_float"][name] = {
+                kind: float(f"{most:.1e}") for kind, most in found.items()
+            }
     keep("model_in_the_page", results)
 
 

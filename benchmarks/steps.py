@@ -1,8 +1,9 @@
-"""A training step, raced against `transformers.BertForMaskedLM` on the same batch, and what feeds it.
+"""A training step, raced against `transformers.BertForMaskedLM` on the same batch, and what feeds
+it.
 
-`python -m benchmarks.steps [OUTPUT.json]`: forward, backward, clipping and AdamW, n = 128, all threads. Each model runs
-in a process of its own, as its users run it: ours keeps freed memory, as `loop.train` does. Then both in one
-process that keeps it.
+`python -m benchmarks.steps [OUTPUT.json]`: forward, backward, clipping and AdamW, n = 128, all
+threads. Each model runs in a process of its own, as its users run it: ours keeps freed memory, as
+`loop.train` does. Then both in one process that keeps it.
 """
 
 import subprocess
@@ -17,15 +18,15 @@ import torch
 import transformers
 
 from benchmarks.race import keep, race
-from spanbert_tutorial.batches import PretrainingData
-from spanbert_tutorial.bert import EncoderConfig
-from spanbert_tutorial.corpora import EncodedCorpus
+from spanbert_tutorial.bert.encoder import EncoderConfig
+from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.engine.loop import parameter_groups
 from spanbert_tutorial.engine.processes import keep_freed_memory, precision
-from spanbert_tutorial.objectives import OBJECTIVES
-from spanbert_tutorial.pretraining import PretrainingModel
-from spanbert_tutorial.wordpiece import WordPiece
+from spanbert_tutorial.pretraining.batches import PretrainingData
+from spanbert_tutorial.pretraining.model import PretrainingModel
+from spanbert_tutorial.pretraining.objectives import OBJECTIVES
+from spanbert_tutorial.text.encoding import EncodedCorpus
 
 MODELS = {"tiny": 4_000, "mini": 8_000, "mini, large vocabulary": 29_000, "base": 29_000}
 BATCH = {"base": 8}
@@ -46,10 +47,16 @@ def on_disk(corpus: EncodedCorpus, folder: Path) -> EncodedCorpus:
     return EncodedCorpus.load(folder)
 
 
-def data(objective: str, vocabulary: int, batch: int, length: int = 128, corpus=None) -> PretrainingData:
+def data(
+    objective: str, vocabulary: int, batch: int, length: int = 128, corpus=None
+) -> PretrainingData:
     wordpiece = WordPiece.from_file(data_path("almanac", "vocab.txt"))
-    wordpiece.starts = np.resize(wordpiece.starts, vocabulary)  # the pieces are numbers here, and may be any
-    return PretrainingData(corpus or text(vocabulary), wordpiece, OBJECTIVES[objective], length, batch)
+    wordpiece.starts = np.resize(
+        wordpiece.starts, vocabulary
+    )  # the pieces are numbers here, and may be any
+    return PretrainingData(
+        corpus or text(vocabulary), wordpiece, OBJECTIVES[objective], length, batch
+    )
 
 
 def stepper(model: torch.nn.Module, loss_of, dtype: torch.dtype):
@@ -69,23 +76,39 @@ def stepper(model: torch.nn.Module, loss_of, dtype: torch.dtype):
 
 
 def theirs(config: EncoderConfig, batch: dict, dtype: torch.dtype):
-    """The step of transformers' model: it scores every position, and is told by -100 which ones count."""
-    sizes = {name: getattr(config, name) for name in ("vocab_size", "hidden_size", "num_hidden_layers",
-                                                     "num_attention_heads", "intermediate_size")}
+    """The step of transformers' model: it scores every position, and is told by -100 which ones
+    count."""
+    sizes = {
+        name: getattr(config, name)
+        for name in (
+            "vocab_size",
+            "hidden_size",
+            "num_hidden_layers",
+            "num_attention_heads",
+            "intermediate_size",
+        )
+    }
     model = transformers.BertForMaskedLM(transformers.BertConfig(**sizes, **NO_DROPOUT))
     labels = torch.full_like(batch["ids"], -100)
     labels[batch["masked_batch"], batch["masked_position"]] = batch["masked_ids"]
-    fields = {"input_ids": batch["ids"], "token_type_ids": batch["segments"], "attention_mask": batch["attention_mask"]}
+    fields = {
+        "input_ids": batch["ids"],
+        "token_type_ids": batch["segments"],
+        "attention_mask": batch["attention_mask"],
+    }
     return stepper(model, lambda model: model(**fields, labels=labels).loss, dtype)
 
 
 def ours(config: EncoderConfig, batch: dict, objective: str, dtype: torch.dtype):
-    return stepper(PretrainingModel(config, OBJECTIVES[objective]), lambda model: model(batch)["loss"], dtype)
+    return stepper(
+        PretrainingModel(config, OBJECTIVES[objective]), lambda model: model(batch)["loss"], dtype
+    )
 
 
 def make(whose: str, name: str, dtype: torch.dtype) -> Callable[[], None]:
     """The step of a model of this name by `whose` program: both get the same batch."""
-    vocabulary, rows = MODELS[name], BATCH.get(name, 32)
+    vocabulary = MODELS[name]
+    rows = BATCH.get(name, 32)
     config = EncoderConfig.preset(name.split(",")[0], vocab_size=vocabulary, **NO_DROPOUT)
     batch = next(data("mlm", vocabulary, rows).batches(np.random.default_rng(0)))
     return theirs(config, batch, dtype) if whose == "theirs" else ours(config, batch, "mlm", dtype)
@@ -112,22 +135,30 @@ def apart(whose: str, name: str, kind: str) -> Iterator[Callable[[], str]]:
 
 
 def compare(name: str, kind: str) -> dict:
-    """Our step against theirs; what SBO adds; how many times as fast as the model the batches come."""
-    vocabulary, rows, dtype = MODELS[name], BATCH.get(name, 32), getattr(torch, kind)
+    """Our step against theirs; what SBO adds; how many times as fast as the model the batches
+    come."""
+    vocabulary = MODELS[name]
+    rows = BATCH.get(name, 32)
+    dtype = getattr(torch, kind)
     config = EncoderConfig.preset(name.split(",")[0], vocab_size=vocabulary, **NO_DROPOUT)
     with ExitStack() as processes:
         racers = [processes.enter_context(apart(whose, name, kind)) for whose in ("ours", "theirs")]
         result = {"batch": rows, "against_transformers": race(*racers)}
     result["memory_kept_for_both"] = race(make("ours", name, dtype), make("theirs", name, dtype))
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # Windows removes no file that is mapped
+    with tempfile.TemporaryDirectory(
+        ignore_cleanup_errors=True
+    ) as folder:  # Windows removes no file that is mapped
         source = data("span+sbo", vocabulary, rows, corpus=on_disk(text(vocabulary), Path(folder)))
         drawn = source.batches(np.random.default_rng(0))
         span = next(drawn)
         span_only = {name: value for name, value in span.items() if not name.startswith("boundary")}
-        sbo, without = ours(config, span, "span+sbo", dtype), ours(config, span_only, "span", dtype)
+        sbo = ours(config, span, "span+sbo", dtype)
+        without = ours(config, span_only, "span", dtype)
         result["span_with_sbo_against_without"] = race(without, sbo)
         result["drawing_against_the_step"] = race(lambda: next(drawn), sbo)
-    speed, drawing = (rows * 128 / each for each in reversed(result["drawing_against_the_step"]["seconds"]))
+    speed, drawing = (
+        rows * 128 / each for each in reversed(result["drawing_against_the_step"]["seconds"])
+    )
     result |= {"tokens_a_second": round(speed), "tokens_drawn_a_second": round(drawing)}
     return result
 

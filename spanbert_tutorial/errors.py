@@ -9,15 +9,17 @@ import stat
 from numbers import Real
 from pathlib import Path
 
-LONGEST = 300  # characters of a message, unless it lists what we wrote ourselves, such as names of weights
+# characters of a message, unless it lists what we wrote ourselves, such as names of weights
+LONGEST = 300
 VALUE, SHOWN = 100, 60  # characters of a value; of a word, where a message is too long
 
 
 class InputError(ValueError):
     """Bad input, said in one sentence that names the value or file and how to fix it.
 
-    The command line prints the sentence and exits with code 2. `str` of it is one short line, whatever the value was:
-    long values lose their middle, and what a terminal would not show is written as its code.
+    The command line prints the sentence and exits with code 2. `str` of it is one short line,
+    whatever the value was: long values lose their middle, and what a terminal would not show is
+    written as its code.
     """
 
     def __str__(self) -> str:
@@ -25,7 +27,8 @@ class InputError(ValueError):
 
 
 class NoRoom(InputError):
-    """Something cannot be written, for lack of room or of the right to; what was kept before is whole."""
+    """Something cannot be written, for lack of room or of the right to; what was kept before is
+    whole."""
 
 
 def one_line(message: str) -> str:
@@ -44,11 +47,12 @@ def without_middle(text: str, most: int) -> str:
     return f"{text[: most - 1 - end]}…{text[-end:]}"
 
 
-# --- what many rooms check alike ------------------------------------------------------------------------------------
+# --- what many rooms check alike ----------------------------------------------------
 
 
 def is_number(value: object) -> bool:
-    """Whether a value is a real number that floats reach: not NaN, nor True or False, which Python takes as 1 and 0."""
+    """Whether a value is a real number that floats reach: not NaN, nor True or False, which Python
+    takes as 1 and 0."""
     try:
         return isinstance(value, Real) and not isinstance(value, bool) and not math.isnan(value)
     except OverflowError:  # a whole number such as 10**400
@@ -61,7 +65,8 @@ def is_whole(value: object) -> bool:
 
 
 def check_text(what: str, *texts: str) -> None:
-    """Raises InputError for what is no text, and for half a character (a lone surrogate), which no file can hold."""
+    """Raises InputError for what is no text, and for half a character (a lone surrogate), which no
+    file can hold."""
     for text in texts:
         if not isinstance(text, str):
             raise InputError(f"{what} is {shown(text)}: give text.")
@@ -69,11 +74,14 @@ def check_text(what: str, *texts: str) -> None:
             text.encode()
         except UnicodeEncodeError as error:
             half = f"U+{ord(text[error.start]):04X}"
-            raise InputError(f"{what} holds half a character ({half}): mend its encoding.") from None
+            raise InputError(
+                f"{what} holds half a character ({half}): mend its encoding."
+            ) from None
 
 
 def parse_json(text: str, **how: object) -> object:
-    """The content of JSON. how: for `json.loads`. Raises ValueError for what is none, or is nested too deeply."""
+    """The content of JSON. how: for `json.loads`. Raises ValueError for what is none, or is nested
+    too deeply."""
     try:
         return json.loads(text, **how)
     except RecursionError:
@@ -81,8 +89,8 @@ def parse_json(text: str, **how: object) -> object:
 
 
 def shown(value: object) -> str:
-    """A value as a message shows it, without its middle where it is long; by its kind where it is nested too deeply, or
-    a number of too many digits."""
+    """A value as a message shows it, without its middle where it is long; by its kind where it is
+    nested too deeply, or a number of too many digits."""
     try:
         return without_middle(repr(value), VALUE)
     except (RecursionError, ValueError):
@@ -90,8 +98,8 @@ def shown(value: object) -> str:
 
 
 def regular_file(path: str | Path) -> Path:
-    """The path, once it is known for a file that has an end: opening a pipe would wait for ever, and a device may have
-    no end. Raises OSError for anything else, and where there is nothing."""
+    """The path, once it is known for a file that has an end: opening a pipe would wait for ever,
+    and a device may have no end. Raises OSError for anything else, and where there is nothing."""
     kind = os.stat(path).st_mode
     if stat.S_ISDIR(kind):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))

@@ -1,4 +1,5 @@
-"""Cells of chapters by a mark in their text, run with other values than the chapter's: do their asserts break?"""
+"""Cells of chapters by a mark in their text, run with other values than the chapter's: do their
+asserts break?"""
 
 import json
 from itertools import takewhile
@@ -13,9 +14,11 @@ PAPERS = json.loads(data_path("papers.json").read_text(encoding="utf-8"))
 
 
 def cells(chapter: str, *marks: str) -> str:
-    """The sources of the code cells that hold the marks, one each, in the order of the marks, each with the check
-    cells right behind it. chapter: such as "bert/masking"."""
-    notebook = nbformat.read(data_path("papers.json").parents[1] / "book" / f"{chapter}.ipynb", as_version=4)
+    """The sources of the code cells that hold the marks, one each, in the order of the marks, each
+    with the check cells right behind it. chapter: such as "bert/masking"."""
+    notebook = nbformat.read(
+        data_path("papers.json").parents[1] / "book" / f"{chapter}.ipynb", as_version=4
+    )
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     found = [[place for place, cell in enumerate(code) if mark in cell.source] for mark in marks]
     assert all(len(places) == 1 for places in found), marks

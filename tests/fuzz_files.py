@@ -1,4 +1,5 @@
-"""What the property-based suites of files share: JSON and bytes that begin whole and are then spoiled."""
+"""What the property-based suites of files share: JSON and bytes that begin whole and are then
+spoiled."""
 
 import gzip
 import json
@@ -9,34 +10,68 @@ from pathlib import Path
 from hypothesis import strategies as st
 
 PACK = {"": lambda data: data, ".xz": lzma.compress, ".gz": gzip.compress}
-DEEP = "nested so deeply: "  # stands in JSON for brackets, with their number, which Python could not write
+# stands in JSON for brackets, with their number, which Python could not write
+DEEP = "nested so deeply: "
 DEPTHS = (50, 900, 985, 200_000)
 
 texts = st.text(st.characters(codec=None), max_size=8) | st.sampled_from(
-    ["", " ", "\n", "\0", "\ud800", "\udfff", "a\ud83d", "\ufeff", "\u202e", "[UNK]", "##", "x" * 5_000, "é", "e\u0301",
-     "東京", "😀"]
+    [
+        "",
+        " ",
+        "\n",
+        "\0",
+        "\ud800",
+        "\udfff",
+        "a\ud83d",
+        "\ufeff",
+        "\u202e",
+        "[UNK]",
+        "##",
+        "x" * 5_000,
+        "é",
+        "e\u0301",
+        "東京",
+        "😀",
+    ]
 )
 numbers = (
     st.integers(-3, 20)
-    | st.sampled_from([2**31 - 1, 2**31, 2**63, 10**20, 10**400, -(2**70), 0.0, -0.0, 0.5, 1.5, 1e308])
+    | st.sampled_from(
+        [2**31 - 1, 2**31, 2**63, 10**20, 10**400, -(2**70), 0.0, -0.0, 0.5, 1.5, 1e308]
+    )
     | st.floats()
 )
-plain = st.none() | st.booleans() | numbers | texts | st.sampled_from(DEPTHS).map(lambda depth: f"{DEEP}{depth}")
+plain = (
+    st.none()
+    | st.booleans()
+    | numbers
+    | texts
+    | st.sampled_from(DEPTHS).map(lambda depth: f"{DEEP}{depth}")
+)
 values = st.recursive(
-    plain, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3), max_leaves=6
+    plain,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=6,
 )
 
 
 def places(content: object) -> list[tuple]:
     """(container, key) of everything inside JSON content."""
-    pairs = content.items() if isinstance(content, dict) else enumerate(content) if isinstance(content, list) else ()
+    pairs = (
+        content.items()
+        if isinstance(content, dict)
+        else enumerate(content)
+        if isinstance(content, list)
+        else ()
+    )
     found = [(content, key) for key, _ in pairs]
     return found + [place for _, value in list(pairs) for place in places(value)]
 
 
 @st.composite
 def spoiled(draw: st.DrawFn, whole: object) -> str:
-    """The text of JSON that was whole before up to three things in it were replaced, removed, wrapped or added."""
+    """The text of JSON that was whole before up to three things in it were replaced, removed,
+    wrapped or added."""
     content = {"top": deepcopy(whole)}
     for _ in range(draw(st.integers(0, 3))):
         if not (found := places(content)):
@@ -61,7 +96,8 @@ def spoiled(draw: st.DrawFn, whole: object) -> str:
 
 @st.composite
 def damaged(draw: st.DrawFn, whole: bytes) -> bytes:
-    """Bytes that were cut, changed in a few places, or joined with others; most often as they were."""
+    """Bytes that were cut, changed in a few places, or joined with others; most often as they
+    were."""
     how = draw(st.sampled_from(["whole", "whole", "whole", "cut", "flipped", "joined", "emptied"]))
     if how == "cut":
         return whole[: draw(st.integers(0, len(whole)))]

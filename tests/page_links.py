@@ -35,27 +35,36 @@ def markdown(path: Path) -> str:
 
 @cache
 def headings(path: Path) -> dict[str, str]:
-    """{anchor: heading}, the anchors as the built pages have them (`myst_heading_anchors` in `_config.yml`)."""
+    """{anchor: heading}, the anchors as the built pages have them (`myst_heading_anchors` in
+    `_config.yml`)."""
     found: dict[str, str] = {}
     tokens = MarkdownIt().parse(markdown(path))
     for opening, inline in zip(tokens, tokens[1:], strict=False):
         if opening.type == "heading_open":
-            title = "".join(part.content for part in inline.children if part.type in ("text", "code_inline"))
+            title = "".join(
+                part.content for part in inline.children if part.type in ("text", "code_inline")
+            )
             slug = base = default_slugify(title)
             number = 1
             while slug in found:
-                slug, number = f"{base}-{number}", number + 1
+                slug = f"{base}-{number}"
+                number = number + 1
             found[slug] = inline.content
     return found
 
 
 def links(text: str) -> list[tuple[str, str]]:
     """(text, target) of each link inside the book."""
-    return [(" ".join(name.split()), target) for name, target in LINK.findall(text) if "://" not in target]
+    return [
+        (" ".join(name.split()), target)
+        for name, target in LINK.findall(text)
+        if "://" not in target
+    ]
 
 
 def dead_links(page: Path) -> list[str]:
-    """Links of a page that lead nowhere, or whose text after the first colon is not the heading that they lead to."""
+    """Links of a page that lead nowhere, or whose text after the first colon is not the heading
+    that they lead to."""
     problems = []
     for name, target in links(page.read_text(encoding="utf-8")):
         place, _, anchor = target.partition("#")
@@ -65,7 +74,9 @@ def dead_links(page: Path) -> list[str]:
         elif anchor and anchor not in headings(path):
             problems.append(f"{page.name}: {path.name} has no heading with the anchor {anchor!r}.")
         elif anchor and plain(name).partition(": ")[2] != plain(headings(path)[anchor]):
-            problems.append(f"{page.name}: {name!r} is not called {headings(path)[anchor]!r} in {path.name}.")
+            problems.append(
+                f"{page.name}: {name!r} is not called {headings(path)[anchor]!r} in {path.name}."
+            )
     return problems
 
 
@@ -100,11 +111,14 @@ def wrong_sums(text: str) -> list[str]:
 
 
 def unknown_numbers(text: str, page: Path) -> set[str]:
-    """Numbers of a passage that stand in none of the chapters it links to, and not among the quoted ones.
+    """Numbers of a passage that stand in none of the chapters it links to, and not among the quoted
+    ones.
 
-    Arithmetic that is written out (`2 * 3 = 6`) is left to `wrong_sums`; its numbers count as known.
+    Arithmetic that is written out (`2 * 3 = 6`) is left to `wrong_sums`; its numbers count as
+    known.
     """
-    known, chapters = set(quoted_numbers()), links(text)
+    known = set(quoted_numbers())
+    chapters = links(text)
     for target in {target.partition("#")[0] for _, target in chapters}:
         known |= chapter_numbers((page.parent / target).resolve())
     joined = " ".join(text.split())

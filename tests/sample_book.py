@@ -32,13 +32,18 @@ def printed(text: str, name: str = "stdout"):
 
 
 def good_notebook():
-    """A notebook that keeps the contract, but for its metadata, which `normalise` brings in order."""
+    """A notebook that keeps the contract, but for its metadata, which `normalise` brings in
+    order."""
     return new_notebook(
         cells=[
-            new_markdown_cell("# A chapter\n\nSee [SpanBERT](https://arxiv.org/abs/1907.10529v3) and $x^2$."),
+            new_markdown_cell(
+                "# A chapter\n\nSee [SpanBERT](https://arxiv.org/abs/1907.10529v3) and $x^2$."
+            ),
             executed("# setup", 1, tags=["colab-setup", "hide-input", "nbval-ignore-output"]),
             executed("print(1 + 1)", 2, [printed("2\n")], ["teach"]),
-            new_markdown_cell("```python\nfill(me)  # ```{note} is code here\n```\nand `{role}` in code."),
+            new_markdown_cell(
+                "```python\nfill(me)  # ```{note} is code here\n```\nand `{role}` in code."
+            ),
         ]
     )
 
@@ -55,14 +60,18 @@ def make_book(root: Path, notebook=None) -> Path:
     (root / "tools").mkdir()
     for name in ("book_extension.py", "kinds.py", "road.py", "status.py", "polish.py"):
         shutil.copy(ROOT / "tools" / name, root / "tools")
-    (root / "book" / "welcome.md").write_text("# Welcome\n\nTo the [chapter](bert/chapter.ipynb).\n")
+    (root / "book" / "welcome.md").write_text(
+        "# Welcome\n\nTo the [chapter](bert/chapter.ipynb).\n"
+    )
     (root / "book" / "references.md").write_text(REFERENCES)
     (root / "book" / "road.toml").write_text(ROAD)
     (root / "_toc.yml").write_text(
         "format: jb-book\nroot: book/welcome\nparts:\n- caption: One part\n  chapters:\n"
         "  - file: book/bert/chapter\n  - file: book/references\n"
     )
-    chapter.write_text(serialise(normalise(notebook or good_notebook(), chapter, root)), encoding="utf-8")
+    chapter.write_text(
+        serialise(normalise(notebook or good_notebook(), chapter, root)), encoding="utf-8"
+    )
     return chapter
 
 

@@ -8,9 +8,9 @@ import numpy as np
 import torch
 
 import spanbert_tutorial
-from spanbert_tutorial.bert import BertEncoder, EncoderConfig
-from spanbert_tutorial.boundary import SpanBoundaryObjective, boundary_targets
-from spanbert_tutorial.span_masking import SpanMasking
+from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
+from spanbert_tutorial.spanbert.boundary import SpanBoundaryObjective, boundary_targets
+from spanbert_tutorial.spanbert.span_masking import SpanMasking
 
 for module in pkgutil.walk_packages(spanbert_tutorial.__path__, "spanbert_tutorial."):
     if not module.name.endswith("__main__"):
@@ -19,7 +19,9 @@ for module in pkgutil.walk_packages(spanbert_tutorial.__path__, "spanbert_tutori
 rng = np.random.default_rng(0)
 config = EncoderConfig.preset("tiny", vocab_size=50, max_position_embeddings=64)
 encoder = BertEncoder(config)
-head = SpanBoundaryObjective(config.hidden_size, torch.zeros(50, config.hidden_size, requires_grad=True))
+head = SpanBoundaryObjective(
+    config.hidden_size, torch.zeros(50, config.hidden_size, requires_grad=True)
+)
 ids = rng.integers(5, 50, size=(2, 40))
 lengths = np.array([40, 40])
 selected = SpanMasking().select_batch(np.ones((2, 40), dtype=bool), lengths, rng)

@@ -1,4 +1,5 @@
-"""What somebody adds who reads "How the house is built": a masking scheme and a second task, one class each."""
+"""What somebody adds who reads "How the house is built": a masking scheme and a second task, one
+class each."""
 
 from dataclasses import dataclass
 
@@ -7,13 +8,14 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from spanbert_tutorial.masking import Blocks, MaskingScheme, TokenMasking
-from spanbert_tutorial.second_task import SecondTask
+from spanbert_tutorial.bert.auxiliary import SecondTask
+from spanbert_tutorial.bert.masking import Blocks, MaskingScheme, TokenMasking
 
 
 @dataclass(frozen=True)
 class LabelledMasking(MaskingScheme):
-    """Whole labelled spans in random order while they fit, then single pieces that are not the commonest one."""
+    """Whole labelled spans in random order while they fit, then single pieces that are not the
+    commonest one."""
 
     def select_blocks(self, blocks: Blocks, rng: np.random.Generator) -> np.ndarray:
         selected = np.zeros(blocks.ids.shape, dtype=bool)

@@ -2,12 +2,14 @@
 
 from dataclasses import replace
 
-from spanbert_tutorial import runs
-from spanbert_tutorial.experiments.results import CURVES
-from spanbert_tutorial.experiments.token_vs_span import measured_run
+from spanbert_tutorial.lab.experiments.token_vs_span import measured_run
+from spanbert_tutorial.lab.results import CURVES
+from spanbert_tutorial.pretraining.presets import Run
 
-ARM, ARMS, SEEDS = "batch", (4, 8), 2
-SETTINGS = {"run": runs.Run(objective="labelled+long", steps=1_000), **CURVES}
+ARM = "batch"
+ARMS = (4, 8)
+SEEDS = 2
+SETTINGS = {"run": Run(objective="labelled+long", steps=1_000), **CURVES}
 
 
 def one(batch, seed, settings, text):

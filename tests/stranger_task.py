@@ -1,4 +1,5 @@
-"""What somebody adds who reads "How to add a task chapter": a task, here two labels for a sentence."""
+"""What somebody adds who reads "How to add a task chapter": a task, here two labels for a
+sentence."""
 
 from pathlib import Path
 
@@ -6,7 +7,10 @@ from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.tasks import classification, task_checkpoints
 from spanbert_tutorial.tasks.fine_tuning import FineTuning, check_start, fit
 
-PRESETS = {"small": FineTuning(epochs=6, batch_size=4, length=32), "spanbert": FineTuning(length=32)}
+PRESETS = {
+    "small": FineTuning(epochs=6, batch_size=4, length=32),
+    "spanbert": FineTuning(length=32),
+}
 
 
 def read(*paths) -> list:
@@ -16,7 +20,9 @@ def read(*paths) -> list:
         for number, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), start=1):
             label, tab, sentence = line.partition("\t")
             if not tab:
-                raise InputError(f"{path}, line {number}: there is no tab; write label, tab, sentence.")
+                raise InputError(
+                    f"{path}, line {number}: there is no tab; write label, tab, sentence."
+                )
             found.append(((sentence, None), label))
     return found
 
@@ -25,7 +31,9 @@ def fine_tune(encoder, wordpiece, examples, settings, snapshots=None):
     check_start(encoder, wordpiece, settings)
     data = classification.ClassificationData(examples, wordpiece, settings)
     kinds = len(data.labels)
-    model, history = fit(lambda: classification.ClassificationModel(encoder, kinds), data, settings, snapshots)
+    model, history = fit(
+        lambda: classification.ClassificationModel(encoder, kinds), data, settings, snapshots
+    )
     return Labeller(model, wordpiece, data.labels), history
 
 
@@ -46,4 +54,6 @@ class Labeller(classification.Classifier):
         return self.labels([sentences for sentences, _ in examples])
 
     def save(self, folder, texts):
-        task_checkpoints.save(folder, "labels", self.model, {"labels": self.all_labels}, self.wordpiece, texts)
+        task_checkpoints.save(
+            folder, "labels", self.model, {"labels": self.all_labels}, self.wordpiece, texts
+        )

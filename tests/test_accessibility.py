@@ -1,4 +1,5 @@
-"""axe-core, the checker of the Web Content Accessibility Guidelines, finds nothing on any page, light or dark."""
+"""axe-core, the checker of the Web Content Accessibility Guidelines, finds nothing on any page,
+light or dark."""
 
 from collections.abc import Iterator
 
@@ -11,7 +12,8 @@ from pages import PAGES
 pytestmark = pytest.mark.browser
 
 EVERY_PAGE = [*(f"{name}.html" for name in NAMES), "search.html", "genindex.html"]
-# Code has one element a word, and formulas one a letter: as plain text they keep the time of all pages in a minute.
+# Code has one element a word, and formulas one a letter: as plain text they keep the time of all
+# pages in a minute.
 PLAIN = """
 () => {
   document.querySelectorAll('.highlight pre, dt.sig').forEach((code) => { code.textContent = code.textContent; });
@@ -68,12 +70,18 @@ def test_axe_finds_nothing(address, page, seen):
     page.wait_for_load_state("load")
     page.evaluate(PLAIN)
     page.evaluate(AXE_SCRIPT)
-    found = page.evaluate(f"(rules) => axe.run({{rules, resultTypes: ['violations']}}).then({FINDINGS})", RULES)
+    found = page.evaluate(
+        f"(rules) => axe.run({{rules, resultTypes: ['violations']}}).then({FINDINGS})", RULES
+    )
     assert not found, "\n".join(found)
     for theme, looks in seen.items():
         page.emulate_media(color_scheme=theme)
-        page.wait_for_function(f"document.documentElement.dataset.theme == '{theme}'", timeout=5_000)
-        new, found = page.evaluate(f"(seen) => ({CONTRAST})(seen).then(([new_, found]) => [new_, ({FINDINGS})(found)])",
-                                   looks)
+        page.wait_for_function(
+            f"document.documentElement.dataset.theme == '{theme}'", timeout=5_000
+        )
+        new, found = page.evaluate(
+            f"(seen) => ({CONTRAST})(seen).then(([new_, found]) => [new_, ({FINDINGS})(found)])",
+            looks,
+        )
         looks += new
         assert not found, f"{theme}\n" + "\n".join(found)

@@ -1,4 +1,5 @@
-"""The almanac: rebuilt exactly, exact labels, true to its world, varied; names can be inferred from context."""
+"""The almanac: rebuilt exactly, exact labels, true to its world, varied; names can be inferred from
+context."""
 
 import hashlib
 import json
@@ -9,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from spanbert_tutorial import almanac, corpora, runs
+from spanbert_tutorial import almanac
 from spanbert_tutorial.__main__ import main
-from spanbert_tutorial.almanac import coreference, pairs, questions, relations
+from spanbert_tutorial.almanac import coreference, pairs, questions, relations, vocabulary
 from spanbert_tutorial.almanac.documents import SEED
 from spanbert_tutorial.almanac.world import World
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.text.sentences import split_sentences
 
 PLACE = r"(?:[A-Z][a-z]+ ){0,3}[A-Z][a-z]+"
 NAME = r"(?:[A-Z][a-z]+ ){1,2}[A-Z][a-z]+"
@@ -43,14 +45,17 @@ def world():
 
 def test_the_shipped_file_is_rebuilt_byte_for_byte(records):
     packed = data_path("almanac", "documents.jsonl.xz").read_bytes()
-    content = "".join(json.dumps(record, separators=(",", ":")) + "\n" for record in records).encode("ascii")
+    content = "".join(
+        json.dumps(record, separators=(",", ":")) + "\n" for record in records
+    ).encode("ascii")
     assert lzma.decompress(packed) == content
     readme = data_path("almanac", "README.md").read_text()
     assert hashlib.sha256(content).hexdigest() in readme
 
 
 def test_write_packs_the_same_content_each_time(tmp_path):
-    first, second = almanac.write(tmp_path / "a", documents=20), almanac.write(tmp_path / "b", documents=20)
+    first = almanac.write(tmp_path / "a", documents=20)
+    second = almanac.write(tmp_path / "b", documents=20)
     assert first.read_bytes() == second.read_bytes()
     assert [path.name for path in first.parent.iterdir()] == ["documents.jsonl.xz"]
     other = almanac.write(tmp_path / "c", seed=1, documents=20)
@@ -78,7 +83,10 @@ def test_every_mention_is_an_exact_slice_of_its_sentence(sentences, world):
             if mention.form == "value":
                 assert text.lower() == mention.entity.lower()
             elif mention.form in ("name", "short"):
-                assert text in (world.entities[mention.entity].name, world.entities[mention.entity].short)
+                assert text in (
+                    world.entities[mention.entity].name,
+                    world.entities[mention.entity].short,
+                )
             elif mention.form == "nominal":
                 assert text.lower() == world.entities[mention.entity].nominal
 
@@ -105,7 +113,7 @@ def test_the_texts_read_from_outside_agree_with_the_world(records, world, patter
     }
     seen = 0
     for record in records:
-        for sentence in corpora.split_sentences(record["text"]):
+        for sentence in split_sentences(record["text"]):
             found = re.match(pattern, sentence)
             if found and found["b"] in values:
                 assert found["a"] == values[found["b"]], sentence
@@ -125,38 +133,54 @@ def test_sizes_kinds_and_splits(records):
         words[record["split"]] += len(record["text"].split())
     assert 1_400_000 <= words["train"] <= 1_600_000
     assert set(words) == {"train", "validation", "test"}
-    assert all(0.02 <= words[split] / sum(words.values()) <= 0.04 for split in ("validation", "test"))
+    assert all(
+        0.02 <= words[split] / sum(words.values()) <= 0.04 for split in ("validation", "test")
+    )
     assert len({record["kind"] for record in records}) >= 10
-    assert len({record["id"] for record in records}) == len({record["text"] for record in records}) == len(records)
+    assert (
+        len({record["id"] for record in records})
+        == len({record["text"] for record in records})
+        == len(records)
+    )
 
 
 def test_coreference_labels_are_those_of_the_generator(documents):
-    made = {document.id: found for document in documents if (found := coreference.clusters(document)) is not None}
+    made = {
+        document.id: found
+        for document in documents
+        if (found := coreference.clusters(document)) is not None
+    }
     assert made == {record["id"]: record["clusters"] for record in coreference.read()}
 
 
 def test_text_is_ascii_and_splits_exactly_into_sentences(documents):
     for document in documents:
         assert document.text.isascii() and "  " not in document.text
-        assert corpora.split_sentences(document.text) == [sentence.text for sentence in document.sentences]
+        assert split_sentences(document.text) == [sentence.text for sentence in document.sentences]
         assert 6 <= len(document.sentences) <= 15
         assert all(re.fullmatch(r"[A-Z0-9][^.{}\[\]|<>]*\w\.", s.text) for s in document.sentences)
 
 
 def test_articles_fit_the_next_word(records):
     for record in records:
-        assert not re.search(r"\b[Aa] [aeiou]|\b[Aa]n [^aeioh]|\bthe the\b|\bThe the\b", record["text"]), record["text"]
+        assert not re.search(
+            r"\b[Aa] [aeiou]|\b[Aa]n [^aeioh]|\bthe the\b|\bThe the\b", record["text"]
+        ), record["text"]
 
 
 def test_each_relation_is_worded_in_several_ways_kinds_and_directions(documents):
-    wordings, kinds, directions = defaultdict(set), defaultdict(set), defaultdict(set)
+    wordings = defaultdict(set)
+    kinds = defaultdict(set)
+    directions = defaultdict(set)
     for document in documents:
         for sentence in document.sentences:
             for subject, relation, value in sentence.facts:
                 key = subject.rsplit("_", 1)[0], relation
                 wordings[key].add(sentence.pattern)
                 kinds[key].add(document.kind)
-                starts = [[m.start for m in sentence.mentions if m.entity == e] for e in (subject, value)]
+                starts = [
+                    [m.start for m in sentence.mentions if m.entity == e] for e in (subject, value)
+                ]
                 if all(starts):
                     directions[key].add(starts[0][0] < starts[1][0])
     assert len(wordings) >= 60
@@ -176,7 +200,8 @@ def test_name_parts_are_shared_and_go_together(world):
 
 
 @pytest.mark.parametrize(
-    ("label", "margin"), [("PERSON", 0.15), ("TOWN", 0.25), ("CLUB", 0.4), ("RIVER", 0.4), ("COMPANY", 0.4)]
+    ("label", "margin"),
+    [("PERSON", 0.15), ("TOWN", 0.25), ("CLUB", 0.4), ("RIVER", 0.4), ("COMPANY", 0.4)],
 )
 def test_a_masked_name_is_inferred_better_from_context_than_from_frequency(records, label, margin):
     train = [record for record in records if record["split"] == "train"]
@@ -189,7 +214,8 @@ def test_a_masked_name_is_inferred_better_from_context_than_from_frequency(recor
 
 def test_name_inference_on_three_documents_by_hand():
     def document(*entities):
-        text, found = "", []
+        text = ""
+        found = []
         for label, name in entities:
             found.append([len(text), len(text) + len(name), label, name])
             text += name + " "
@@ -202,7 +228,12 @@ def test_name_inference_on_three_documents_by_hand():
     ]
     test = [document(("TOWN", "Oak"), ("RIVER", "Tarn"))]
     result = almanac.name_inference(train, test, "TOWN")
-    assert (result["mentions"], result["frequency"], result["sentence"], result["document"]) == (1, 0, 1, 1)
+    assert (result["mentions"], result["frequency"], result["sentence"], result["document"]) == (
+        1,
+        0,
+        1,
+        1,
+    )
 
 
 def test_read_gives_the_splits(records):
@@ -213,6 +244,7 @@ def test_read_gives_the_splits(records):
 @pytest.mark.parametrize("late", ["write_almanac", "write"])
 def test_the_command_writes_all_of_it_or_nothing(tmp_path, monkeypatch, capsys, late):
     """A disk that is full at the first or at the last of its files."""
+
     def written(folder):
         Path(folder, "vocab.txt").write_text("[PAD]\n", encoding="utf-8")
 
@@ -220,16 +252,22 @@ def test_the_command_writes_all_of_it_or_nothing(tmp_path, monkeypatch, capsys, 
         Path(folder, "half").touch()
         raise OSError(28, "No space left on device")
 
-    for place, name in ((runs, "write_almanac"), (questions, "write")):
+    for place, name in ((vocabulary, "write_almanac"), (questions, "write")):
         monkeypatch.setattr(place, name, full if name == late else written)
     for place in (coreference, pairs, relations):
         monkeypatch.setattr(place, "write", lambda folder: None)
     (tmp_path / "mine").touch()
     assert main(["almanac", "--output", str(tmp_path / "new" / "made")]) == 2
-    assert "the almanac cannot be written" in (said := capsys.readouterr().err) and "No space left" in said
-    assert main(["almanac", "--output", str(tmp_path)]) == 2 and "exists already" in capsys.readouterr().err
+    assert (
+        "the almanac cannot be written" in (said := capsys.readouterr().err)
+        and "No space left" in said
+    )
+    assert (
+        main(["almanac", "--output", str(tmp_path)]) == 2
+        and "exists already" in capsys.readouterr().err
+    )
     assert [path.name for path in tmp_path.rglob("*")] == ["mine"]
-    monkeypatch.setattr(runs, "write_almanac", written)
+    monkeypatch.setattr(vocabulary, "write_almanac", written)
     monkeypatch.setattr(questions, "write", written)
     assert main(["almanac", "--output", str(tmp_path / "new" / "made")]) == 0
     assert [path.name for path in (tmp_path / "new" / "made").iterdir()] == ["vocab.txt"]

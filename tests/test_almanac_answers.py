@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from spanbert_tutorial.almanac.questions import CATEGORIES, says_a_second_fact
-from spanbert_tutorial.checkpoints import load_checkpoint
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.experiments import almanac_answers
+from spanbert_tutorial.lab.experiments import almanac_answers
+from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
 from spanbert_tutorial.tasks import squad
 from spanbert_tutorial.tasks.question_answering import fine_tune
 
@@ -28,15 +28,21 @@ def parts() -> dict[str, list[squad.Question]]:
 def test_a_row_holds_all_arms_with_their_figures(parts, monkeypatch):
     monkeypatch.setenv("SPANBERT_TUTORIAL_STATIC", "1")
     monkeypatch.setattr(almanac_answers, "ASKED_AGAIN", 4)
-    settings = almanac_answers.SETTINGS | {"settings": replace(almanac_answers.FINE_TUNING, epochs=1.0)}
+    settings = almanac_answers.SETTINGS | {
+        "settings": replace(almanac_answers.FINE_TUNING, epochs=1.0)
+    }
     row, again = (almanac_answers.one(3, settings, parts) for _ in range(2))
     assert row == again
     share = sum(bool(question.answers) for question in parts["test"]) / len(parts["test"])
     for name in ARMS:
         found = row[name]
-        assert set(found["auc"]) == set(CATEGORIES) and all(0 <= value <= 1 for value in found["auc"].values())
+        assert set(found["auc"]) == set(CATEGORIES) and all(
+            0 <= value <= 1 for value in found["auc"].values()
+        )
         assert set(found["answered"]) == {"", *almanac_answers.WORDS}
-        assert found["f1"] == pytest.approx(share * found["HasAns_f1"] + (1 - share) * found["NoAns_f1"], abs=1e-3)
+        assert found["f1"] == pytest.approx(
+            share * found["HasAns_f1"] + (1 - share) * found["NoAns_f1"], abs=1e-3
+        )
         assert found["forced"] >= found["HasAns_f1"]
         assert 0 < found["same_wording"] < 1
         counts = Counter(question.category or "answerable" for question in parts["test"])
@@ -54,19 +60,36 @@ def test_where_only_the_head_learns_the_encoder_stays_as_it_is(parts, monkeypatc
         after = answerer.model.encoder.state_dict()
         moved[name] = any(not torch.equal(after[key], weight) for key, weight in before.items())
     assert moved == {"pre-trained": True, "new weights": True, almanac_answers.HEAD_ALONE: False}
-    assert all(torch.equal(after[key], weight) for key, weight in shipped.encoder.state_dict().items())
+    assert all(
+        torch.equal(after[key], weight) for key, weight in shipped.encoder.state_dict().items()
+    )
 
 
 def test_the_words_that_answerable_questions_do_not_have():
-    asked = [question for part in ("train", "validation", "test")
-             for question in squad.read(data_path("almanac", f"questions-{part}.json.xz"))]
-    safe = {word for question in asked if question.answers for word in question.question.rstrip("?").split()}
+    asked = [
+        question
+        for part in ("train", "validation", "test")
+        for question in squad.read(data_path("almanac", f"questions-{part}.json.xz"))
+    ]
+    safe = {
+        word
+        for question in asked
+        if question.answers
+        for word in question.question.rstrip("?").split()
+    }
     assert [word in safe for word in almanac_answers.WORDS] == [False, False, True, True]
 
 
 def test_the_kept_results_have_five_seeds():
     kept = json.loads(data_path("results", "almanac_answers.json").read_text(encoding="utf-8"))
     assert [row["seed"] for row in kept["rows"]] == list(range(almanac_answers.SEEDS))
-    assert kept["questions"] == almanac_answers.QUESTIONS and kept["head_rate"] == almanac_answers.HEAD_RATE
+    assert (
+        kept["questions"] == almanac_answers.QUESTIONS
+        and kept["head_rate"] == almanac_answers.HEAD_RATE
+    )
     assert all(set(row) == {"seed", *ARMS} for row in kept["rows"])
-    assert all(set(row[arm]["by_category"]) == {"answerable", *CATEGORIES} for row in kept["rows"] for arm in ARMS)
+    assert all(
+        set(row[arm]["by_category"]) == {"answerable", *CATEGORIES}
+        for row in kept["rows"]
+        for arm in ARMS
+    )

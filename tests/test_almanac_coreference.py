@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from chapter_cells import PAPERS, breaks, cells, kept
 
-from spanbert_tutorial.experiments import almanac_coreference as experiment
-from spanbert_tutorial.experiments.results import family
+from spanbert_tutorial.lab.experiments import almanac_coreference as experiment
+from spanbert_tutorial.lab.results import family
 
 ROWS = "average = {start: []"
 
@@ -32,7 +32,8 @@ def test_no_document_stands_in_two_parts():
 
 def test_both_starts_have_every_seed(rows):
     assert [(row["start"], row["seed"]) for row in rows["rows"]] == [
-        (start, seed) for seed in range(experiment.SEEDS) for start in experiment.ARMS]  # fmt: skip
+        (start, seed) for seed in range(experiment.SEEDS) for start in experiment.ARMS
+    ]
 
 
 def holds(rows):

@@ -1,17 +1,18 @@
-"""Scores kept window by window give the answers of the answerer; one rule changed at a time; telling words."""
+"""Scores kept window by window give the answers of the answerer; one rule changed at a time;
+telling words."""
 
 import numpy as np
 import pytest
 import torch
 
-from spanbert_tutorial.bert import BertEncoder, EncoderConfig
+from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
+from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.tasks import answer_figures as figures
+from spanbert_tutorial.tasks import answer_scores as figures
 from spanbert_tutorial.tasks import question_answering as qa
 from spanbert_tutorial.tasks import squad
 from spanbert_tutorial.tasks.windows import encode, windows
-from spanbert_tutorial.wordpiece import WordPiece
 
 
 @pytest.fixture(scope="module")
@@ -38,11 +39,15 @@ def test_predictions_are_the_answerer_s(answerer, questions, scored):
     for question, answer in zip(questions, answers, strict=True):
         assert texts[question.id] == answer.text
         assert odds[question.id] == pytest.approx(answer.null_score - answer.score, abs=1e-3)
-    assert [one.question for one in scored] == questions and min(len(one.windows) for one in scored) > 1
+    assert [one.question for one in scored] == questions and min(
+        len(one.windows) for one in scored
+    ) > 1
 
 
 def test_the_greatest_null_score_never_answers_more(scored):
-    (texts, least), (same, greatest) = (figures.predictions(scored, null) for null in (np.min, np.max))
+    (texts, least), (same, greatest) = (
+        figures.predictions(scored, null) for null in (np.min, np.max)
+    )
     assert texts == same
     assert all(greatest[number] >= least[number] for number in least)
     assert any(greatest[number] > least[number] for number in least)
@@ -87,8 +92,16 @@ def test_f1_by_category_is_the_score_of_each_group(questions, scored):
 
 def test_telling_words_by_hand():
     answer = (squad.GoldAnswer("Ada", 0),)
-    asked = ["Who founded Upton?", "Who did not found Upton?", "Who never lived in Upton?", "Who did not live?"]
-    questions = [squad.Question(str(i), text, "Ada", answers=answer if i == 0 else ()) for i, text in enumerate(asked)]
+    asked = [
+        "Who founded Upton?",
+        "Who did not found Upton?",
+        "Who never lived in Upton?",
+        "Who did not live?",
+    ]
+    questions = [
+        squad.Question(str(i), text, "Ada", answers=answer if i == 0 else ())
+        for i, text in enumerate(asked)
+    ]
     assert figures.telling_words(questions, at_least=2) == {"did", "not"}
     assert "never" in figures.telling_words(questions, at_least=1)
     assert figures.words(questions[0]) == {"who", "founded", "upton"}

@@ -1,4 +1,5 @@
-"""The API reference: every public module stands on it, every public class and function of a module has a docstring."""
+"""The API reference: every public module stands on it, every public class and function of a module
+has a docstring."""
 
 import ast
 import importlib.util
@@ -22,7 +23,8 @@ MODULES = {
 
 
 def test_the_pages_are_those_that_the_tool_writes():
-    """So every public module stands there once, in the order of the floors, with links to the chapters it names."""
+    """So every public module stands there once, in the order of the floors, with links to the
+    chapters it names."""
     written = api_page.pages(INDEX.split("\n## ")[0])
     assert written == {api_page.INDEX: INDEX, **PAGES}, "run python tools/api_page.py"
 
@@ -39,11 +41,15 @@ def test_every_public_module_is_on_one_page_in_the_order_of_the_floors():
 def test_the_index_leads_to_every_module():
     contents = (ROOT / "_toc.yml").read_text(encoding="utf-8")
     assert len(LISTED) == len(MODULES)
-    assert list(dict.fromkeys(LISTED)) == [f"{name}.md" for name in re.findall(r"workshop/api/(\w+)", contents)]
+    assert list(dict.fromkeys(LISTED)) == [
+        f"{name}.md" for name in re.findall(r"workshop/api/(\w+)", contents)
+    ]
 
 
 def test_links_to_chapters_lead_to_the_ones_that_the_modules_name():
-    blocks = re.findall(r"^## (\S+)\n(.*?)(?=^##|\Z)", "\n".join(PAGES.values()), re.MULTILINE | re.DOTALL)
+    blocks = re.findall(
+        r"^## (\S+)\n(.*?)(?=^##|\Z)", "\n".join(PAGES.values()), re.MULTILINE | re.DOTALL
+    )
     assert len(blocks) == len(MODULES)
     for title, rest in blocks:
         docstring = api_page.docstring(MODULES[f"spanbert_tutorial.{title}"])
@@ -54,14 +60,20 @@ def test_links_to_chapters_lead_to_the_ones_that_the_modules_name():
 
 @pytest.mark.parametrize("name", MODULES)
 def test_public_names_have_docstrings(name):
-    """Sphinx leaves out what has none. Of the exercises only the checks are public, of a command its `main` is not."""
+    """Sphinx leaves out what has none. Of the exercises only the checks are public, of a command
+    its `main` is not."""
     tree = ast.parse(MODULES[name].read_text(encoding="utf-8"))
     kinds = (ast.FunctionDef, ast.ClassDef)
-    bare = [node.name for node in tree.body
-            if isinstance(node, kinds) and not node.name.startswith("_") and not ast.get_docstring(node)]
+    bare = [
+        node.name
+        for node in tree.body
+        if isinstance(node, kinds) and not node.name.startswith("_") and not ast.get_docstring(node)
+    ]
     public = "check" if ".exercises." in name else ""
     bare = [each for each in bare if each.startswith(public) and each != "main"]
-    assert not bare, f"{name}: {', '.join(bare)} would not be on the API page: say what it does in one line"
+    assert not bare, (
+        f"{name}: {', '.join(bare)} would not be on the API page: say what it does in one line"
+    )
 
 
 def test_the_settings_load_autodoc():

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from spanbert_tutorial.batches import PretrainingData, grouped_by_length
-from spanbert_tutorial.corpora import EncodedCorpus
+from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.objectives import OBJECTIVES, Objective
-from spanbert_tutorial.wordpiece import WordPiece
+from spanbert_tutorial.pretraining.batches import PretrainingData, grouped_by_length
+from spanbert_tutorial.pretraining.objectives import OBJECTIVES, Objective
+from spanbert_tutorial.text.encoding import EncodedCorpus
 
 
 def data(name: str = "span+sbo", **changes) -> PretrainingData:
@@ -18,9 +18,13 @@ def data(name: str = "span+sbo", **changes) -> PretrainingData:
     rng = np.random.default_rng(0)
     counts = rng.integers(1, 9, 300)
     ends = np.cumsum(rng.integers(2, 25, counts.sum()))
-    corpus = EncodedCorpus(rng.integers(5, 2_000, ends[-1]).astype(np.uint16), ends, ends[np.cumsum(counts) - 1])
+    corpus = EncodedCorpus(
+        rng.integers(5, 2_000, ends[-1]).astype(np.uint16), ends, ends[np.cumsum(counts) - 1]
+    )
     wordpiece = WordPiece.from_file(data_path("almanac", "vocab.txt"))
-    return PretrainingData(corpus, wordpiece, Objective.named(name), length=64, batch_size=8, **changes)
+    return PretrainingData(
+        corpus, wordpiece, Objective.named(name), length=64, batch_size=8, **changes
+    )
 
 
 def epoch(made: PretrainingData, seed: int = 0) -> list[dict]:
@@ -46,7 +50,9 @@ def test_an_epoch_holds_every_block_once(name, by_length):
 
 
 def test_batches_by_length_hold_as_many_tokens_and_hardly_any_padding():
-    plain, grouped = ([batch["attention_mask"] for batch in epoch(data(by_length=way))] for way in (False, True))
+    plain, grouped = (
+        [batch["attention_mask"] for batch in epoch(data(by_length=way))] for way in (False, True)
+    )
     assert places(plain) < 0.8 and places(grouped) > 0.95
     tokens = np.array([int(mask.sum()) for mask in grouped])
     assert (tokens <= 8 * 64 + 64).all() and np.median(tokens) > 8 * 64 - 64
@@ -72,7 +78,8 @@ def test_batches_go_on_where_they_were(by_length, stop):
 
 
 def test_whole_words_are_chosen_whole():
-    """Of the objective `mlm-wholeword`: a piece is chosen with all others of its word; of `mlm` often it is not."""
+    """Of the objective `mlm-wholeword`: a piece is chosen with all others of its word; of `mlm`
+    often it is not."""
     broken = {}
     for name in ("mlm", "mlm-wholeword"):
         made, broken[name] = data(name), 0
@@ -81,7 +88,9 @@ def test_whole_words_are_chosen_whole():
             chosen[batch["masked_batch"], batch["masked_position"]] = True
             originals = batch["ids"].clone()
             originals[batch["masked_batch"], batch["masked_position"]] = batch["masked_ids"]
-            inside = torch.from_numpy(~made.wordpiece.starts[originals.numpy()])  # a piece that continues a word
+            inside = torch.from_numpy(
+                ~made.wordpiece.starts[originals.numpy()]
+            )  # a piece that continues a word
             inside[:, :2] = False  # [CLS], and a block may begin inside a word
             broken[name] += int((inside[:, 1:] & (chosen[:, 1:] != chosen[:, :-1])).sum())
     assert broken["mlm-wholeword"] == 0 < broken["mlm"]

@@ -1,4 +1,5 @@
-"""The kept measurements of the engine hold what the README and the book say of them; the measuring itself works."""
+"""The kept measurements of the engine hold what the README and the book say of them; the measuring
+itself works."""
 
 import json
 
@@ -39,29 +40,39 @@ MISSED = {("float32", "mini")}  # named on the page of the engine
 def test_a_step_is_faster_than_that_of_transformers(kind):
     results = kept("speed_steps")[kind]
     for name, least in LEAST.items():
-        assert (results[name]["against_transformers"]["ratio"] < least) == ((kind, name) in MISSED), name
+        assert (results[name]["against_transformers"]["ratio"] < least) == (
+            (kind, name) in MISSED
+        ), name
         assert results[name]["tokens_drawn_a_second"] > 10 * results[name]["tokens_a_second"], name
     for name in ("mini", "base"):
         assert results[name]["span_with_sbo_against_without"]["ratio"] < 1.15
 
 
 def test_the_measurement_of_a_card_is_rehearsed_on_the_processor(monkeypatch):
-    """Few steps of few inputs; a card's peak is found by its name, and the operations are those of the page."""
+    """Few steps of few inputs; a card's peak is found by its name, and the operations are those of
+    the page."""
     found = card.measure("tiny", rows=2, n_steps=2)
     assert found["batch"] == 2 and found["tokens_a_second"] > 0
-    assert ("share_of_the_peak" in found) == (torch.cuda.is_available() and found["share_of_the_peak"] > 0)
+    assert ("share_of_the_peak" in found) == (
+        torch.cuda.is_available() and found["share_of_the_peak"] > 0
+    )
     assert card.peak("NVIDIA A100-SXM4-40GB") == 312e12 and card.peak("a card of tomorrow") is None
 
 
 def test_memory_and_growth():
     assert kept("memory")["ratio"] <= 0.8
     growth = kept("growth")
-    assert growth["pieces"][1] == pytest.approx(10 * growth["pieces"][0], rel=0.05) and growth["rounds"] >= 5
+    assert (
+        growth["pieces"][1] == pytest.approx(10 * growth["pieces"][0], rel=0.05)
+        and growth["rounds"] >= 5
+    )
     few, more = growth["added_mib"]
     assert growth["seconds_ratios"][1] <= 11 and more - few <= 3
 
 
-BELOW_97_PERCENT = {(name, "mlm") for name in ("spanbert-tiny", "bert-mini", "spanbert-mini")}  # 8 bits: 96.6 to 96.8
+BELOW_97_PERCENT = {
+    (name, "mlm") for name in ("spanbert-tiny", "bert-mini", "spanbert-mini")
+}  # 8 bits: 96.6 to 96.8
 
 
 def test_the_model_in_the_page():
@@ -77,7 +88,9 @@ def test_the_model_in_the_page():
         assert abs(scores["page_f1"] - scores["pytorch_f1"]) <= 1 and scores["questions"] > 100
     for most in result["farthest_float"].values():
         assert max(most.values()) <= 1e-4
-    median = {what: {kind: values[0] for kind, values in taken.items()}
-              for what, taken in result["milliseconds"].items()}  # fmt: skip
+    median = {
+        what: {kind: values[0] for kind, values in taken.items()}
+        for what, taken in result["milliseconds"].items()
+    }
     assert max(median["spanbert-tiny, 64 pieces"].values()) <= 100
     assert max(median["spanbert-mini, 128 pieces"].values()) <= 1_000

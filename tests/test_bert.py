@@ -9,8 +9,8 @@ import torch
 from safetensors.torch import save_file
 from transformers import BertConfig, BertForPreTraining, BertModel
 
-from spanbert_tutorial import bert
-from spanbert_tutorial.bert import (
+from spanbert_tutorial.bert import encoder
+from spanbert_tutorial.bert.encoder import (
     PRESETS,
     BertEncoder,
     EncoderConfig,
@@ -24,12 +24,20 @@ from spanbert_tutorial.errors import InputError
 
 LIMIT = {torch.float32: 1e-5, torch.float64: 1e-10}
 # A released SpanBERT's config.json: no model_type, keys for a pooler that is not there.
-RELEASED = {"directionality": "bidi", "hidden_act": "gelu", "pooler_fc_size": 768, "pooler_type":
-            "first_token_transform", "pooler_num_attention_heads": 12, "pooler_size_per_head": 128}
+RELEASED = {
+    "directionality": "bidi",
+    "hidden_act": "gelu",
+    "pooler_fc_size": 768,
+    "pooler_type": "first_token_transform",
+    "pooler_num_attention_heads": 12,
+    "pooler_size_per_head": 128,
+}
 
 
 def config(name: str = "tiny", **changes) -> EncoderConfig:
-    return EncoderConfig.preset(name, **{"vocab_size": 101, "max_position_embeddings": 32, **changes})
+    return EncoderConfig.preset(
+        name, **{"vocab_size": 101, "max_position_embeddings": 32, **changes}
+    )
 
 
 def random_encoder(chosen: EncoderConfig, seed: int = 0) -> BertEncoder:
@@ -49,13 +57,19 @@ def batch(rows: int = 3, length: int = 16, vocab_size: int = 101) -> dict[str, t
     ids = torch.randint(0, vocab_size, (rows, length), generator=generator)
     lengths = torch.tensor([length - 5 * row for row in range(rows)])
     place = torch.arange(length)
-    return {"ids": ids, "segments": (place >= length // 3).long().expand(rows, -1).contiguous(),
-            "attention_mask": (place < lengths[:, None]).long()}
+    return {
+        "ids": ids,
+        "segments": (place >= length // 3).long().expand(rows, -1).contiguous(),
+        "attention_mask": (place < lengths[:, None]).long(),
+    }
 
 
 def theirs(inputs: dict) -> dict:
-    return {"input_ids": inputs["ids"], "token_type_ids": inputs.get("segments"),
-            "attention_mask": inputs.get("attention_mask")}
+    return {
+        "input_ids": inputs["ids"],
+        "token_type_ids": inputs.get("segments"),
+        "attention_mask": inputs.get("attention_mask"),
+    }
 
 
 def difference(here: torch.Tensor, there: torch.Tensor) -> float:
@@ -75,14 +89,20 @@ def test_hidden_states_equal_transformers(pair, dtype):
     encoder.to(dtype)
     # Both look at the same memory: the large pair in float64 would take 5 GB otherwise.
     model.load_state_dict(to_huggingface_names(encoder.state_dict()), assign=True)
-    inputs, worst = batch(), []
+    inputs = batch()
+    worst = []
     real = inputs["attention_mask"].bool()
     with torch.no_grad():
-        full, padded = encoder(inputs["ids"]), encoder(**inputs)[real]
+        full = encoder(inputs["ids"])
+        padded = encoder(**inputs)[real]
         for attention in ("sdpa", "eager"):
             model.set_attn_implementation(attention)
-            worst.append(max(difference(full, model(inputs["ids"]).last_hidden_state),
-                             difference(padded, model(**theirs(inputs)).last_hidden_state[real])))
+            worst.append(
+                max(
+                    difference(full, model(inputs["ids"]).last_hidden_state),
+                    difference(padded, model(**theirs(inputs)).last_hidden_state[real]),
+                )
+            )
     sizes = f"{encoder.config.num_hidden_layers}x{encoder.config.hidden_size}"
     print(f"PARITY {sizes} {dtype}: sdpa {worst[0]:.1e}, eager {worst[1]:.1e}")
     assert max(worst) <= LIMIT[dtype]
@@ -90,7 +110,8 @@ def test_hidden_states_equal_transformers(pair, dtype):
 
 @pytest.mark.parametrize("name", ["attention.query.weight", "attention_norm.bias", "contract.bias"])
 def test_the_comparison_bites(name):
-    encoder, inputs = random_encoder(config()), batch()
+    encoder = random_encoder(config())
+    inputs = batch()
     model = encoder.to_huggingface()
     with torch.no_grad():
         encoder.get_parameter(f"layers.1.{name}").mul_(1.01)
@@ -99,20 +120,27 @@ def test_the_comparison_bites(name):
 
 def test_gradients_equal_transformers():
     encoder = random_encoder(config("mini")).double()
-    model, inputs = encoder.to_huggingface(), batch()
+    model = encoder.to_huggingface()
+    inputs = batch()
     real = inputs["attention_mask"].bool()
-    target = torch.randn(3, 16, 256, dtype=torch.float64, generator=torch.Generator().manual_seed(2))[real]
+    target = torch.randn(
+        3, 16, 256, dtype=torch.float64, generator=torch.Generator().manual_seed(2)
+    )[real]
     (encoder(**inputs)[real] * target).sum().backward()
     (model(**theirs(inputs)).last_hidden_state[real] * target).sum().backward()
     here = to_huggingface_names({name: weight.grad for name, weight in encoder.named_parameters()})
     there = {name: weight.grad for name, weight in model.named_parameters()}
     assert here.keys() == there.keys()
-    # transformers passes no gradient to the row of [PAD]; here it is a word like any other (SpanBERT's code).
+    # transformers passes no gradient to the row of [PAD]; here it is a word like any other
+    # (SpanBERT's code).
     here["embeddings.word_embeddings.weight"][0] = 0
-    # A key's bias moves all scores of a row alike and softmax cancels it: zero gradient, but for rounding.
+    # A key's bias moves all scores of a row alike and softmax cancels it: zero gradient, but for
+    # rounding.
     for name in [name for name in here if name.endswith("self.key.bias")]:
         assert max(here.pop(name).abs().max(), there.pop(name).abs().max()) < 1e-10
-    worst = max(difference(here[name], there[name]) / there[name].abs().max().item() for name in here)
+    worst = max(
+        difference(here[name], there[name]) / there[name].abs().max().item() for name in here
+    )
     print(f"PARITY gradients {worst:.1e}")
     assert worst <= 1e-8
 
@@ -121,12 +149,12 @@ def test_gradients_equal_transformers():
 def test_the_way_without_the_fused_kernel_gives_its_numbers(monkeypatch, masked):
     """Output and gradients; in float64, so that no rounding hides a difference."""
     torch.manual_seed(0)
-    attention = bert.SelfAttention(EncoderConfig.mini(vocab_size=50)).double()
+    attention = encoder.SelfAttention(EncoderConfig.mini(vocab_size=50)).double()
     hidden = torch.randn(3, 20, 256, dtype=torch.float64)
     mask = (torch.arange(20) < torch.tensor([20, 7, 1])[:, None])[:, None, None] if masked else None
     results = []
     for way in (False, True):
-        monkeypatch.setattr(bert, "unfused_is_faster", lambda value, way=way: way)
+        monkeypatch.setattr(encoder, "unfused_is_faster", lambda value, way=way: way)
         attention.zero_grad()
         attention.eval()(hidden, mask).square().sum().backward()
         results.append([weight.grad.clone() for weight in attention.parameters()])
@@ -138,18 +166,20 @@ def test_attention_drops_weights_in_both_ways(monkeypatch):
     """With a dropout of one half the mean over many draws is the output without dropout."""
     torch.manual_seed(0)
     config = EncoderConfig.tiny(vocab_size=50, attention_probs_dropout_prob=0.5)
-    attention, hidden = bert.SelfAttention(config), torch.randn(1, 5, 128)
+    attention = encoder.SelfAttention(config)
+    hidden = torch.randn(1, 5, 128)
     with torch.no_grad():
         wanted = attention.eval()(hidden, None)
         for way in (False, True):
-            monkeypatch.setattr(bert, "unfused_is_faster", lambda value, way=way: way)
+            monkeypatch.setattr(encoder, "unfused_is_faster", lambda value, way=way: way)
             draws = attention.train()(hidden.expand(4_000, -1, -1), None)
             assert draws.std(0).min() > 0.01
             assert (draws.mean(0) - wanted).abs().max() < 5 * draws.std(0).max() / 4_000**0.5
 
 
 def test_attention_maps_equal_eager_transformers():
-    encoder, inputs = random_encoder(config("mini")).double(), batch()
+    encoder = random_encoder(config("mini")).double()
+    inputs = batch()
     model = encoder.to_huggingface()
     model.set_attn_implementation("eager")
     wanted = model(**theirs(inputs), output_attentions=True).attentions
@@ -158,7 +188,9 @@ def test_attention_maps_equal_eager_transformers():
     worst = max(difference(here, there) for here, there in zip(maps, wanted, strict=True))
     print(f"PARITY attention maps {worst:.1e}")
     assert worst <= 1e-10
-    assert all(torch.allclose(part.sum(-1), torch.ones(3, 4, 16, dtype=part.dtype)) for part in maps)
+    assert all(
+        torch.allclose(part.sum(-1), torch.ones(3, 4, 16, dtype=part.dtype)) for part in maps
+    )
     assert maps[0][1, :, :, 11:].abs().max() == 0  # nothing is taken from padding
 
 
@@ -167,20 +199,32 @@ def test_heads_equal_transformers():
     model = BertForPreTraining(BertConfig(**asdict(chosen))).eval().double()
     with pytest.warns(UserWarning, match="cls, pooler"):
         encoder = BertEncoder.from_huggingface(model).double()
-    words, next_head = MaskedLanguageModelHead(256, encoder.embeddings.words.weight), NextSentenceHead(256)
+    words = MaskedLanguageModelHead(256, encoder.embeddings.words.weight)
+    next_head = NextSentenceHead(256)
     state = model.state_dict()
-    words.load_state_dict({
-        "dense.weight": state["cls.predictions.transform.dense.weight"],
-        "dense.bias": state["cls.predictions.transform.dense.bias"],
-        "layer_norm.weight": state["cls.predictions.transform.LayerNorm.weight"],
-        "layer_norm.bias": state["cls.predictions.transform.LayerNorm.bias"],
-        "embedding_weight": encoder.embeddings.words.weight,
-        "bias": state["cls.predictions.bias"]})
-    next_head.load_state_dict({f"{here}.{kind}": state[f"{there}.{kind}"] for kind in ("weight", "bias")
-                               for here, there in (("pooler", "bert.pooler.dense"),
-                                                   ("classifier", "cls.seq_relationship"))})
+    words.load_state_dict(
+        {
+            "dense.weight": state["cls.predictions.transform.dense.weight"],
+            "dense.bias": state["cls.predictions.transform.dense.bias"],
+            "layer_norm.weight": state["cls.predictions.transform.LayerNorm.weight"],
+            "layer_norm.bias": state["cls.predictions.transform.LayerNorm.bias"],
+            "embedding_weight": encoder.embeddings.words.weight,
+            "bias": state["cls.predictions.bias"],
+        }
+    )
+    next_head.load_state_dict(
+        {
+            f"{here}.{kind}": state[f"{there}.{kind}"]
+            for kind in ("weight", "bias")
+            for here, there in (
+                ("pooler", "bert.pooler.dense"),
+                ("classifier", "cls.seq_relationship"),
+            )
+        }
+    )
     inputs = batch()
-    real, wanted = inputs["attention_mask"].bool(), model(**theirs(inputs))
+    real = inputs["attention_mask"].bool()
+    wanted = model(**theirs(inputs))
     hidden = encoder(**inputs)
     tokens = difference(words.double()(hidden[real]), wanted.prediction_logits[real])
     pairs = difference(next_head.double()(hidden), wanted.seq_relationship_logits)
@@ -204,20 +248,25 @@ def test_weights_survive_both_ways():
     assert again.config == encoder.config and not again.training
     for name, weight in encoder.state_dict().items():
         assert torch.equal(again.state_dict()[name], weight)
-    ours, others = from_huggingface_names(to_huggingface_names(encoder.state_dict(), prefix="bert."))
+    ours, others = from_huggingface_names(
+        to_huggingface_names(encoder.state_dict(), prefix="bert.")
+    )
     assert ours.keys() == encoder.state_dict().keys() and not others
     again.embeddings.words.weight.data.zero_()  # a copy: the model it came from keeps its weights
     assert encoder.embeddings.words.weight.abs().max() > 0
 
 
 def released(folder, encoder, old_names=False, extra=None, half=False):
-    """A folder in the layout of the released SpanBERT: `bert.` in front, no pooler, no heads, a .bin file."""
+    """A folder in the layout of the released SpanBERT: `bert.` in front, no pooler, no heads, a
+    .bin file."""
     state = to_huggingface_names(encoder.state_dict(), prefix="bert.")
     if old_names:
         old = {"LayerNorm.weight": "LayerNorm.gamma", "LayerNorm.bias": "LayerNorm.beta"}
         for new in old:
             state = {name.replace(new, old[new]): weight for name, weight in state.items()}
-    state = {name: weight.half() if half else weight for name, weight in state.items()} | (extra or {})
+    state = {name: weight.half() if half else weight for name, weight in state.items()} | (
+        extra or {}
+    )
     (folder / "config.json").write_text(json.dumps(asdict(encoder.config) | RELEASED))
     torch.save(state, folder / "pytorch_model.bin")
     return folder
@@ -225,31 +274,41 @@ def released(folder, encoder, old_names=False, extra=None, half=False):
 
 @pytest.mark.parametrize("old_names", [False, True])
 def test_released_layout(tmp_path, old_names):
-    encoder, ids = random_encoder(config()), batch()["ids"]
+    encoder = random_encoder(config())
+    ids = batch()["ids"]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         loaded = BertEncoder.from_huggingface(released(tmp_path, encoder, old_names))
     assert torch.equal(loaded(ids), encoder(ids))
     if not old_names:  # transformers reads the same folder
-        model = BertModel.from_pretrained(tmp_path, add_pooling_layer=False, dtype=torch.float32).eval()
+        model = BertModel.from_pretrained(
+            tmp_path, add_pooling_layer=False, dtype=torch.float32
+        ).eval()
         assert difference(model(ids).last_hidden_state, encoder(ids)) <= 1e-5
 
 
 def test_half_precision_becomes_float32(tmp_path):
-    loaded = BertEncoder.from_huggingface(str(released(tmp_path, random_encoder(config()), half=True)))
+    loaded = BertEncoder.from_huggingface(
+        str(released(tmp_path, random_encoder(config()), half=True))
+    )
     assert {weight.dtype for weight in loaded.parameters()} == {torch.float32}
 
 
 def test_folder_written_by_transformers(tmp_path):
-    encoder, ids = random_encoder(config()), batch()["ids"]
+    encoder = random_encoder(config())
+    ids = batch()["ids"]
     encoder.to_huggingface().save_pretrained(tmp_path)
     assert (tmp_path / "model.safetensors").exists()
     assert torch.equal(BertEncoder.from_huggingface(tmp_path)(ids), encoder(ids))
 
 
 def test_heads_are_named_in_one_warning(tmp_path):
-    extra = {"bert.pooler.dense.weight": torch.zeros(128, 128), "qa_outputs.bias": torch.zeros(2),
-             "boundary.bias": torch.zeros(101), "cls.predictions.bias": torch.zeros(101)}
+    extra = {
+        "bert.pooler.dense.weight": torch.zeros(128, 128),
+        "qa_outputs.bias": torch.zeros(2),
+        "boundary.bias": torch.zeros(101),
+        "cls.predictions.bias": torch.zeros(101),
+    }
     with pytest.warns(UserWarning, match="boundary, cls, pooler, qa_outputs") as caught:
         BertEncoder.from_huggingface(released(tmp_path, random_encoder(config()), extra=extra))
     assert len(caught) == 1
@@ -261,12 +320,14 @@ def test_missing_unknown_and_misshapen_weights_are_named(tmp_path):
     good = torch.load(tmp_path / "pytorch_model.bin")
     query = "bert.encoder.layer.1.attention.self.query.weight"
     cases = {
-        "lacks the weight encoder.layer.1.attention.self.query.weight":
-            {name: weight for name, weight in good.items() if name != query},
-        "lacks: encoder.layer.2.output.dense.bias":
-            good | {"bert.encoder.layer.2.output.dense.bias": torch.ones(1)},
+        "lacks the weight encoder.layer.1.attention.self.query.weight": {
+            name: weight for name, weight in good.items() if name != query
+        },
+        "lacks: encoder.layer.2.output.dense.bias": good
+        | {"bert.encoder.layer.2.output.dense.bias": torch.ones(1)},
         "lacks: bert.adapter.weight": good | {"bert.adapter.weight": torch.ones(1)},
-        r"query.weight as \(3, 4\), its config asks for \(128, 128\)": good | {query: torch.ones(3, 4)},
+        r"query.weight as \(3, 4\), its config asks for \(128, 128\)": good
+        | {query: torch.ones(3, 4)},
     }
     for sentence, state in cases.items():
         torch.save(state, tmp_path / "pytorch_model.bin")
@@ -290,7 +351,13 @@ def test_unreadable_checkpoints(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps(asdict(config())))
     with pytest.raises(InputError, match="neither model.safetensors nor pytorch_model.bin"):
         BertEncoder.from_huggingface(tmp_path)
-    for content in (b"", b"no weights at all", b"hello", b"\x80\x02abc", b"\x80\x02}q\x00X\x02\x00\x00\x00\xff\xfe"):
+    for content in (
+        b"",
+        b"no weights at all",
+        b"hello",
+        b"\x80\x02abc",
+        b"\x80\x02}q\x00X\x02\x00\x00\x00\xff\xfe",
+    ):
         (tmp_path / "pytorch_model.bin").write_bytes(content)
         with pytest.raises(InputError, match="pytorch_model.bin cannot be read"):
             BertEncoder.from_huggingface(tmp_path)
@@ -316,7 +383,8 @@ def test_pickled_code_is_not_run(tmp_path):
 
 @pytest.fixture
 def hub(monkeypatch, tmp_path):
-    """A stand-in for the hub: one model with one kind of weight file; it notes what was asked for."""
+    """A stand-in for the hub: one model with one kind of weight file; it notes what was asked
+    for."""
     asked = []
 
     def download(name, allow_patterns):
@@ -330,22 +398,32 @@ def hub(monkeypatch, tmp_path):
 
 
 def test_hub_names(hub, tmp_path):
-    encoder, ids = random_encoder(config()), batch()["ids"]
+    encoder = random_encoder(config())
+    ids = batch()["ids"]
     released(tmp_path, encoder)
     assert torch.equal(BertEncoder.from_huggingface("someone/model")(ids), encoder(ids))
     assert hub == ["model.safetensors", "pytorch_model.bin"]
     save_file(to_huggingface_names(encoder.state_dict()), tmp_path / "model.safetensors")
     assert torch.equal(BertEncoder.from_huggingface("someone/model")(ids), encoder(ids))
     assert hub[2:] == ["model.safetensors"]
-    with pytest.raises(InputError, match=r"nobody/model .*\(OSError\): check the name and the network"):
+    with pytest.raises(
+        InputError, match=r"nobody/model .*\(OSError\): check the name and the network"
+    ):
         BertEncoder.from_huggingface("nobody/model")
 
 
 def test_sizes():
-    shape = {name: (c.num_hidden_layers, c.hidden_size, c.num_attention_heads, c.intermediate_size)
-             for name, c in ((name, EncoderConfig.preset(name)) for name in PRESETS)}
-    assert shape == {"tiny": (2, 128, 2, 512), "mini": (4, 256, 4, 1024), "small": (4, 512, 8, 2048),
-                     "base": (12, 768, 12, 3072), "large": (24, 1024, 16, 4096)}
+    shape = {
+        name: (c.num_hidden_layers, c.hidden_size, c.num_attention_heads, c.intermediate_size)
+        for name, c in ((name, EncoderConfig.preset(name)) for name in PRESETS)
+    }
+    assert shape == {
+        "tiny": (2, 128, 2, 512),
+        "mini": (4, 256, 4, 1024),
+        "small": (4, 512, 8, 2048),
+        "base": (12, 768, 12, 3072),
+        "large": (24, 1024, 16, 4096),
+    }
     assert EncoderConfig.tiny(vocab_size=7) == EncoderConfig.preset("tiny", vocab_size=7)
     assert EncoderConfig.base() == EncoderConfig() == EncoderConfig.preset("base")
     assert EncoderConfig.mini(hidden_size=64).intermediate_size == 256
@@ -361,28 +439,39 @@ def test_parameter_counts(name, count):
 def test_config_from_dict():
     assert EncoderConfig.from_dict(BertConfig().to_dict()) == EncoderConfig(vocab_size=30_522)
     assert EncoderConfig.from_dict(asdict(config()) | RELEASED) == config()
-    assert EncoderConfig.from_dict(asdict(config()) | {"spanbert_tutorial": {"anything": 1}}) == config()
+    assert (
+        EncoderConfig.from_dict(asdict(config()) | {"spanbert_tutorial": {"anything": 1}})
+        == config()
+    )
 
 
-@pytest.mark.parametrize("change, sentence", [
-    ({"hiden_size": 128}, "'hiden_size' is not a field"),
-    ({"hidden_act": "relu"}, "hidden_act is 'relu'"),
-    ({"position_embedding_type": "relative_key"}, "position_embedding_type is 'relative_key'"),
-    ({"model_type": "roberta"}, "model_type is 'roberta'"),
-    ({"is_decoder": True}, "is_decoder is True"),
-    ({"pruned_heads": {"0": [1]}}, "pruned_heads is"),
-    ({"hidden_size": 130, "num_attention_heads": 4}, "130 cannot be shared evenly among 4 heads"),
-    ({"vocab_size": 0}, "vocab_size is 0: give a whole number of at least 1"),
-    ({"hidden_size": "128"}, "hidden_size is '128'"),
-    ({"hidden_dropout_prob": 1.5}, "hidden_dropout_prob is 1.5"),
-])
+@pytest.mark.parametrize(
+    "change, sentence",
+    [
+        ({"hiden_size": 128}, "'hiden_size' is not a field"),
+        ({"hidden_act": "relu"}, "hidden_act is 'relu'"),
+        ({"position_embedding_type": "relative_key"}, "position_embedding_type is 'relative_key'"),
+        ({"model_type": "roberta"}, "model_type is 'roberta'"),
+        ({"is_decoder": True}, "is_decoder is True"),
+        ({"pruned_heads": {"0": [1]}}, "pruned_heads is"),
+        (
+            {"hidden_size": 130, "num_attention_heads": 4},
+            "130 cannot be shared evenly among 4 heads",
+        ),
+        ({"vocab_size": 0}, "vocab_size is 0: give a whole number of at least 1"),
+        ({"hidden_size": "128"}, "hidden_size is '128'"),
+        ({"hidden_dropout_prob": 1.5}, "hidden_dropout_prob is 1.5"),
+    ],
+)
 def test_configs_that_do_not_fit(change, sentence):
     with pytest.raises(InputError, match=sentence):
         EncoderConfig.from_dict(asdict(config()) | change)
 
 
 def test_configs_with_unknown_names():
-    with pytest.raises(InputError, match="no size 'huge': choose one of tiny, mini, small, base, large"):
+    with pytest.raises(
+        InputError, match="no size 'huge': choose one of tiny, mini, small, base, large"
+    ):
         EncoderConfig.preset("huge")
     with pytest.raises(InputError, match="'layers' is not a field"):
         EncoderConfig.tiny(layers=3)
@@ -392,20 +481,32 @@ def test_configs_with_unknown_names():
         to_huggingface_names({"head.bias": torch.zeros(1)})
 
 
-@pytest.mark.parametrize("change, sentence", [
-    ({"ids": torch.full((3, 16), 101)}, "ids: the value 101 is outside 0 to 100; take the vocabulary"),
-    ({"ids": torch.full((3, 16), -1)}, "ids: the value -1 is outside"),
-    ({"ids": torch.zeros(3, 16)}, "ids have the type torch.float32"),
-    ({"ids": torch.zeros(16, dtype=torch.long)}, r"shape \(16,\): give a batch"),
-    ({"ids": torch.zeros(3, 0, dtype=torch.long)}, r"shape \(3, 0\)"),
-    ({"ids": torch.zeros(3, 33, dtype=torch.long)}, "33 tokens is longer than 32"),
-    ({"segments": torch.full((3, 16), 2)}, "segments: the value 2 is outside 0 to 1"),
-    ({"segments": torch.zeros(3, 16)}, "segments have the type"),
-    ({"segments": torch.zeros(1, 16, dtype=torch.long)}, r"segments: shape \(1, 16\), wanted \(3, 16\)"),
-    ({"attention_mask": torch.ones(3, 15)}, r"attention_mask: shape \(3, 15\)"),
-    ({"attention_mask": torch.full((3, 16), -1e4)}, "attention_mask: the value -10000.0 is outside 0 to 1"),
-    ({"attention_mask": torch.zeros(3, 16)}, "a row of attention_mask is all 0"),
-])
+@pytest.mark.parametrize(
+    "change, sentence",
+    [
+        (
+            {"ids": torch.full((3, 16), 101)},
+            "ids: the value 101 is outside 0 to 100; take the vocabulary",
+        ),
+        ({"ids": torch.full((3, 16), -1)}, "ids: the value -1 is outside"),
+        ({"ids": torch.zeros(3, 16)}, "ids have the type torch.float32"),
+        ({"ids": torch.zeros(16, dtype=torch.long)}, r"shape \(16,\): give a batch"),
+        ({"ids": torch.zeros(3, 0, dtype=torch.long)}, r"shape \(3, 0\)"),
+        ({"ids": torch.zeros(3, 33, dtype=torch.long)}, "33 tokens is longer than 32"),
+        ({"segments": torch.full((3, 16), 2)}, "segments: the value 2 is outside 0 to 1"),
+        ({"segments": torch.zeros(3, 16)}, "segments have the type"),
+        (
+            {"segments": torch.zeros(1, 16, dtype=torch.long)},
+            r"segments: shape \(1, 16\), wanted \(3, 16\)",
+        ),
+        ({"attention_mask": torch.ones(3, 15)}, r"attention_mask: shape \(3, 15\)"),
+        (
+            {"attention_mask": torch.full((3, 16), -1e4)},
+            "attention_mask: the value -10000.0 is outside 0 to 1",
+        ),
+        ({"attention_mask": torch.zeros(3, 16)}, "a row of attention_mask is all 0"),
+    ],
+)
 @pytest.mark.parametrize("method", ["forward", "attention_maps"])
 def test_inputs_that_do_not_fit(change, sentence, method):
     with pytest.raises(InputError, match=sentence):
@@ -413,20 +514,26 @@ def test_inputs_that_do_not_fit(change, sentence, method):
 
 
 def test_kinds_of_masks_and_ids_agree():
-    encoder, inputs = random_encoder(config()), batch()
+    encoder = random_encoder(config())
+    inputs = batch()
     wanted = encoder(**inputs)
     for kind in (torch.bool, torch.int32, torch.float32):
-        assert torch.equal(encoder(**inputs | {"attention_mask": inputs["attention_mask"].to(kind)}), wanted)
+        assert torch.equal(
+            encoder(**inputs | {"attention_mask": inputs["attention_mask"].to(kind)}), wanted
+        )
     assert torch.equal(encoder(**inputs | {"ids": inputs["ids"].int()}), wanted)
     no_segments = torch.zeros(3, 16, dtype=torch.long)
     assert torch.allclose(encoder(inputs["ids"]), encoder(inputs["ids"], no_segments), atol=1e-6)
 
 
 def test_padding_and_neighbours_change_nothing():
-    encoder, inputs = random_encoder(config()).double(), batch()
+    encoder = random_encoder(config()).double()
+    inputs = batch()
     together = encoder(**inputs)
     for row, length in enumerate(inputs["attention_mask"].sum(1).tolist()):
-        alone = encoder(inputs["ids"][row:row + 1, :length], inputs["segments"][row:row + 1, :length])
+        alone = encoder(
+            inputs["ids"][row : row + 1, :length], inputs["segments"][row : row + 1, :length]
+        )
         assert difference(alone[0], together[row, :length]) < 1e-10
 
 
@@ -446,32 +553,40 @@ def test_start_values():
 
 
 def test_dropout_only_in_training():
-    encoder, ids = BertEncoder(config()), batch()["ids"]
+    encoder = BertEncoder(config())
+    ids = batch()["ids"]
     assert not torch.equal(encoder(ids), encoder(ids))
     encoder.eval()
     assert torch.equal(encoder(ids), encoder(ids))
 
 
 def test_one_graph_for_the_compiler():
-    encoder, inputs = random_encoder(config()), batch()
+    encoder = random_encoder(config())
+    inputs = batch()
     compiled = torch.compile(encoder, fullgraph=True, backend="eager")
     assert difference(compiled(**inputs), encoder(**inputs)) < 1e-5
 
 
 def test_a_square_mask_says_who_may_look_at_whom():
-    encoder = BertEncoder(EncoderConfig.tiny(vocab_size=50), torch.Generator().manual_seed(0)).eval()
+    encoder = BertEncoder(
+        EncoderConfig.tiny(vocab_size=50), torch.Generator().manual_seed(0)
+    ).eval()
     ids = torch.arange(1, 9).expand(2, -1).clone()
     left_to_right = torch.ones(2, 8, 8).tril()
     before = encoder(ids, attention_mask=left_to_right)
     ids[:, 5] = 40
     after = encoder(ids, attention_mask=left_to_right)
-    assert torch.equal(before[:, :5], after[:, :5])  # what comes later does not reach the earlier positions
+    assert torch.equal(
+        before[:, :5], after[:, :5]
+    )  # what comes later does not reach the earlier positions
     assert not torch.allclose(before[:, 5:], after[:, 5:])
     for maps in encoder.attention_maps(ids, attention_mask=left_to_right):
         assert (maps.triu(1) == 0).all()
     same = torch.ones(2, 8, 8)
     same[:, :, 6:] = 0
-    assert torch.allclose(encoder(ids, attention_mask=same), encoder(ids, attention_mask=same[:, 0]), atol=1e-6)
+    assert torch.allclose(
+        encoder(ids, attention_mask=same), encoder(ids, attention_mask=same[:, 0]), atol=1e-6
+    )
     with pytest.raises(InputError, match="every row needs a token"):
         encoder(ids, attention_mask=torch.ones(2, 8, 8).tril(-1))
     with pytest.raises(InputError, match=r"wanted \(2, 8, 8\)"):

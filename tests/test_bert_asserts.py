@@ -1,4 +1,5 @@
-"""The asserts behind the numbers of the chapters on BERT break where a number or an arm is wrong."""
+"""The asserts behind the numbers of the chapters on BERT break where a number or an arm is
+wrong."""
 
 import copy
 import json
@@ -12,65 +13,97 @@ import pytest
 import torch
 from chapter_cells import PAPERS, breaks, cells, kept, swapped
 
-from spanbert_tutorial import directions, runs
-from spanbert_tutorial.bert import EncoderConfig
-from spanbert_tutorial.checkpoints import load_checkpoint
+from spanbert_tutorial.bert.encoder import EncoderConfig
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.experiments import directions as of_five_seeds
-from spanbert_tutorial.experiments import leaving_the_plateau
-from spanbert_tutorial.experiments import results as kept_results
+from spanbert_tutorial.lab import results as kept_results
+from spanbert_tutorial.lab.experiments import directions as of_five_seeds
+from spanbert_tutorial.lab.experiments import leaving_the_plateau
+from spanbert_tutorial.pretraining import directions
+from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
+from spanbert_tutorial.pretraining.encoded_text import open_text
 
 matplotlib.use("Agg")
 
 
-# --- pretraining --------------------------------------------------------------------------------------------
+# --- pretraining --------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def text(tmp_path_factory):
-    return runs.open_text("almanac", tmp_path_factory.mktemp("almanac"))
+    return open_text("almanac", tmp_path_factory.mktemp("almanac"))
 
 
 def test_the_bias_finds_the_frequencies(text):
-    source, kinds = cells("bert/pretraining", "def over_the_text(bias)"), len(text.wordpiece)
+    source = cells("bert/pretraining", "def over_the_text(bias)")
+    kinds = len(text.wordpiece)
     f = (np.bincount(text.train.ids, minlength=kinds) + 1) / (len(text.train.ids) + kinds)
     quoted = {name: entry["value"] for name, entry in PAPERS.items()}
     log_f = torch.from_numpy(np.log(f))
     near = log_f + 0.1 * torch.randn(kinds, generator=torch.Generator().manual_seed(0))
-    given = {"np": np, "torch": torch, "V": kinds, "text": text, "quoted": quoted, "start": np.log(kinds),
-             "bias_only": SimpleNamespace(bias=near)}  # fmt: skip
+    given = {
+        "np": np,
+        "torch": torch,
+        "V": kinds,
+        "text": text,
+        "quoted": quoted,
+        "start": np.log(kinds),
+        "bias_only": SimpleNamespace(bias=near),
+    }
     assert not breaks(source, given)
     of_another = SimpleNamespace(train=text.train, unigram_entropy=text.unigram_entropy + 0.1)
-    for wrong in ({"bias_only": SimpleNamespace(bias=log_f.roll(1))}, {"start": 5.87}, {"text": of_another},
-                  {"bias_only": SimpleNamespace(bias=torch.zeros(kinds))}):  # fmt: skip
+    for wrong in (
+        {"bias_only": SimpleNamespace(bias=log_f.roll(1))},
+        {"start": 5.87},
+        {"text": of_another},
+        {"bias_only": SimpleNamespace(bias=torch.zeros(kinds))},
+    ):
         assert breaks(source, given | wrong)
 
 
 def settings() -> dict:
     """What the cell on the ten settings is given."""
     rows = sorted(kept("leaving_the_plateau.json")["rows"], key=lambda row: row["run"]["seed"])
-    chosen = {name: [row for row in rows if row["setting"] == name] for name in leaving_the_plateau.ARMS}
+    chosen = {
+        name: [row for row in rows if row["setting"] == name] for name in leaving_the_plateau.ARMS
+    }
     final = {name: [row["held_out"]["token"]["mlm"] for row in of] for name, of in chosen.items()}
     left_after = {name: [row["left_after"] for row in of] for name, of in chosen.items()}
-    return {"final": final, "left_after": left_after, "arms": leaving_the_plateau.ARMS, "family": kept_results.family,
-            "column": kept_results.column, "paired_interval": kept_results.paired_interval,
-            "data_path": data_path, "quoted": {name: entry["value"] for name, entry in PAPERS.items()}}  # fmt: skip
+    return {
+        "final": final,
+        "left_after": left_after,
+        "arms": leaving_the_plateau.ARMS,
+        "family": kept_results.family,
+        "column": kept_results.column,
+        "paired_interval": kept_results.paired_interval,
+        "data_path": data_path,
+        "quoted": {name: entry["value"] for name, entry in PAPERS.items()},
+    }
 
 
 def test_the_family_of_the_ten_settings():
-    source, given = cells("bert/pretraining", "losses_of | steps_of"), settings()
+    source = cells("bert/pretraining", "losses_of | steps_of")
+    given = settings()
     assert not breaks(source, given)
-    final, left = given["final"], given["left_after"]
+    final = given["final"]
+    left = given["left_after"]
     book = "as in the book"
-    wrong_losses = [swapped(final, book, name) for name in ("no warm-up", "start 0.02", "warm-up of 0.4")]
-    wrong_losses += [final | {"no sinusoids": [x + y for x, y in zip(final[book], (3, 3.1, 3, 2.9, 3), strict=True)]}]
-    wrong_losses += [final | {"warm-up of 0.4": [x - y for x, y in zip(final[book], (1, 1, 1.1, 1, 1.1), strict=True)]}]
+    wrong_losses = [
+        swapped(final, book, name) for name in ("no warm-up", "start 0.02", "warm-up of 0.4")
+    ]
+    wrong_losses += [
+        final
+        | {"no sinusoids": [x + y for x, y in zip(final[book], (3, 3.1, 3, 2.9, 3), strict=True)]}
+    ]
+    wrong_losses += [
+        final
+        | {"warm-up of 0.4": [x - y for x, y in zip(final[book], (1, 1, 1.1, 1, 1.1), strict=True)]}
+    ]
     assert all(breaks(source, given | {"final": wrong}) for wrong in wrong_losses)
     wrong_steps = [swapped(left, book, name) for name in ("short blocks", "warm-up of 0.4")]
     assert all(breaks(source, given | {"left_after": wrong}) for wrong in wrong_steps)
 
 
-# --- directions ---------------------------------------------------------------------------------------------
+# --- directions ---------------------------------------------------------------------
 
 
 def test_both_products_are_the_share_of_the_sentence():
@@ -82,15 +115,26 @@ def test_both_products_are_the_share_of_the_sentence():
 
 
 def test_roles_need_the_corrected_interval():
-    source, results = cells("bert/directions", "family({pair: "), kept("directions.json")
-    given = {"kept": results, "ratio": 826 / 812, "np": np, "ROLES": of_five_seeds.ROLES,
-             "JOINED": of_five_seeds.JOINED, "family": kept_results.family,
-             "paired_interval": kept_results.paired_interval}  # fmt: skip
+    source = cells("bert/directions", "family({pair: ")
+    results = kept("directions.json")
+    given = {
+        "kept": results,
+        "ratio": 826 / 812,
+        "np": np,
+        "ROLES": of_five_seeds.ROLES,
+        "JOINED": of_five_seeds.JOINED,
+        "family": kept_results.family,
+        "paired_interval": kept_results.paired_interval,
+    }
     assert not breaks(source, given)
     assert breaks(source, given | {"ratio": 0})  # the usual test
     assert breaks(source, given | {"ROLES": of_five_seeds.ROLES[:5]})  # a smaller family
-    for names in (("two directions joined", "right-to-left"), ("spanbert-tiny", "untrained"),
-                  ("both ways", "left-to-right"), ("word embedding", "untrained")):  # fmt: skip
+    for names in (
+        ("two directions joined", "right-to-left"),
+        ("spanbert-tiny", "untrained"),
+        ("both ways", "left-to-right"),
+        ("word embedding", "untrained"),
+    ):
         wrong = copy.deepcopy(results)
         for row in wrong["rows"]:
             row["roles"] = swapped(row["roles"], *names)
@@ -98,26 +142,46 @@ def test_roles_need_the_corrected_interval():
 
 
 def test_the_copying_machine_and_the_tables_without_context():
-    source, results = cells("bert/directions", "equal shares for all pieces: "), kept("directions.json")
-    given = {"np": np, "kept": results, "VIEWS": directions.VIEWS, "pieces": range(2_000),
-             "asked": np.repeat([7, *range(50)], [5, *[2] * 50]), "tables": {"frequency": 5.84, "by_position": 5.42},
-             "table": {("both ways", "in sight"): (0.14, 0.998)}}  # fmt: skip
+    source = cells("bert/directions", "equal shares for all pieces: ")
+    results = kept("directions.json")
+    given = {
+        "np": np,
+        "kept": results,
+        "VIEWS": directions.VIEWS,
+        "pieces": range(2_000),
+        "asked": np.repeat([7, *range(50)], [5, *[2] * 50]),
+        "tables": {"frequency": 5.84, "by_position": 5.42},
+        "table": {("both ways", "in sight"): (0.14, 0.998)},
+    }
     given["asked"] = np.concatenate([np.full(6, 1), np.arange(2, 96)])
     assert not breaks(source, given)
     wrong = copy.deepcopy(results)
     for row in wrong["rows"]:
         row["views"] = swapped(row["views"], "both ways", "left-to-right")
-    for change in ({"kept": wrong}, {"tables": {"frequency": 9.5, "by_position": 5.42}}, {"asked": np.arange(100)},
-                   {"tables": {"frequency": 5.84, "by_position": 4.5}}):  # fmt: skip
+    for change in (
+        {"kept": wrong},
+        {"tables": {"frequency": 9.5, "by_position": 5.42}},
+        {"asked": np.arange(100)},
+        {"tables": {"frequency": 5.84, "by_position": 4.5}},
+    ):
         assert breaks(source, given | change)
 
 
 def test_a_masked_model_is_no_writer(monkeypatch):
     source = cells("bert/directions", "asks = {side: score_gaps")
-    found = {"both sides": {"loss": 1.82, "accuracy": 0.591}, "left side": {"loss": 3.58, "accuracy": 0.301},
-             "left side, length known": {"loss": 2.95, "accuracy": 0.385}}  # fmt: skip
-    given = {"data_path": data_path, "text": None, "pieces": None, "np": np, "kept": kept("directions.json"),
-             "load_checkpoint": load_checkpoint}  # fmt: skip
+    found = {
+        "both sides": {"loss": 1.82, "accuracy": 0.591},
+        "left side": {"loss": 3.58, "accuracy": 0.301},
+        "left side, length known": {"loss": 2.95, "accuracy": 0.385},
+    }
+    given = {
+        "data_path": data_path,
+        "text": None,
+        "pieces": None,
+        "np": np,
+        "kept": kept("directions.json"),
+        "load_checkpoint": load_checkpoint,
+    }
     monkeypatch.setattr(directions, "write_on", lambda *_: "")
 
     def broken(values):
@@ -130,17 +194,31 @@ def test_a_masked_model_is_no_writer(monkeypatch):
     assert broken(found | {"left side": {"loss": 3.38, "accuracy": 0.301}})
 
 
-# --- the others ---------------------------------------------------------------------------------------------
+# --- the others ---------------------------------------------------------------------
 
 
 def test_the_six_differences_of_the_shares():
-    source, results = cells("bert/masking", "apart_from = family("), kept("masking_mini.json")
-    variants, shown = ["80/10/10", "100/0/0", "80/20/0"], ["mask", "same", "random"]
-    figures = {(variant, place, name): kept_results.column(results, "shown", place, name, variant=variant)
-               for variant in variants for place in shown for name in ("loss", "accuracy")}  # fmt: skip
-    exec("from itertools import product\nfrom spanbert_tutorial.experiments.results import family", given := {})
-    given |= {"np": np, "figures": figures, "variants": variants, "shown": shown,
-              "frozen": {"80_10_10": 94.9, "100_0_0": 94.0}}  # fmt: skip
+    source = cells("bert/masking", "apart_from = family(")
+    results = kept("masking_mini.json")
+    variants = ["80/10/10", "100/0/0", "80/20/0"]
+    shown = ["mask", "same", "random"]
+    figures = {
+        (variant, place, name): kept_results.column(results, "shown", place, name, variant=variant)
+        for variant in variants
+        for place in shown
+        for name in ("loss", "accuracy")
+    }
+    exec(
+        "from itertools import product\nfrom spanbert_tutorial.lab.results import family",
+        given := {},
+    )
+    given |= {
+        "np": np,
+        "figures": figures,
+        "variants": variants,
+        "shown": shown,
+        "frozen": {"80_10_10": 94.9, "100_0_0": 94.0},
+    }
     assert not breaks(source, given)
     for place in shown:
         wrong = swapped(figures, ("80/10/10", place, "accuracy"), ("100/0/0", place, "accuracy"))
@@ -154,19 +232,34 @@ def test_bert_base_has_the_size_of_gpt(tmp_path):
     given = {"json": json, "EncoderConfig": EncoderConfig}
     for value, wrong in (([12, 768, 12], False), ([12, 768, 16], True), ([24, 1024, 16], True)):
         path = tmp_path / "papers.json"
-        path.write_text(json.dumps(PAPERS | {"gpt_size": PAPERS["gpt_size"] | {"value": value}}), encoding="utf-8")
+        path.write_text(
+            json.dumps(PAPERS | {"gpt_size": PAPERS["gpt_size"] | {"value": value}}),
+            encoding="utf-8",
+        )
         assert breaks(source, given | {"data_path": lambda name, path=path: path}) == wrong
 
 
 def test_rows_that_were_never_trained_against_two_tables():
     source = cells("bert/inputs", "usual, control, far, other_segment")
-    losses, right = (2.42, 2.66, 6.12, 5.78), (0.47, 0.41, 0.05, 0.14)
-    scores = {i: {"mlm": loss, "accuracy": share} for i, (loss, share) in enumerate(zip(losses, right, strict=True))}
+    losses = (2.42, 2.66, 6.12, 5.78)
+    right = (0.47, 0.41, 0.05, 0.14)
+    scores = {
+        i: {"mlm": loss, "accuracy": share}
+        for i, (loss, share) in enumerate(zip(losses, right, strict=True))
+    }
     sizes = SimpleNamespace(encoder=SimpleNamespace(config=SimpleNamespace(initializer_range=0.06)))
-    given = {"scores": scores, "blind": {"frequency": 5.81, "by_position": 5.44}, "papers": PAPERS,
-             "untrained": sizes, "size": EncoderConfig.base()}  # fmt: skip
+    given = {
+        "scores": scores,
+        "blind": {"frequency": 5.81, "by_position": 5.44},
+        "papers": PAPERS,
+        "untrained": sizes,
+        "size": EncoderConfig.base(),
+    }
     assert not breaks(source, given)
-    for change in ({"scores": swapped(scores, 0, 2)}, {"scores": swapped(scores, 1, 3)},
-                   {"blind": {"frequency": 6.3, "by_position": 5.44}},
-                   {"blind": {"frequency": 5.81, "by_position": 4}}):  # fmt: skip
+    for change in (
+        {"scores": swapped(scores, 0, 2)},
+        {"scores": swapped(scores, 1, 3)},
+        {"blind": {"frequency": 6.3, "by_position": 5.44}},
+        {"blind": {"frequency": 5.81, "by_position": 4}},
+    ):
         assert breaks(source, given | change)

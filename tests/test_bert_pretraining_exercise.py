@@ -1,4 +1,5 @@
-"""The checks of `book/bert/pretraining` accept right answers, also written differently, and name each mistake."""
+"""The checks of `book/bert/pretraining` accept right answers, also written differently, and name
+each mistake."""
 
 import math
 from collections import Counter
@@ -55,14 +56,18 @@ def p_of_all_ids(ids, pad_id):
     return np.bincount(ids[ids != pad_id]) / (ids != pad_id).sum()
 
 
-@pytest.mark.parametrize("attempt", [lambda ids, pad: np.unique(ids), lambda ids, pad: ([1.0, 2.0], [3.0])])
+@pytest.mark.parametrize(
+    "attempt", [lambda ids, pad: np.unique(ids), lambda ids, pad: ([1.0, 2.0], [3.0])]
+)
 def test_more_than_one_number_is_named(attempt):
     assert "Return one number: sum over the pieces" in diagnose_plateau(attempt)
 
 
 @pytest.mark.filterwarnings("ignore:divide by zero", "ignore:invalid value")
 def test_nan_is_named():
-    answer = diagnose_plateau(lambda ids, pad: -(p_of_all_ids(ids, pad) * np.log(p_of_all_ids(ids, pad))).sum())
+    answer = diagnose_plateau(
+        lambda ids, pad: -(p_of_all_ids(ids, pad) * np.log(p_of_all_ids(ids, pad))).sum()
+    )
     assert "Leave out the pieces that do not occur" in answer
 
 

@@ -1,4 +1,5 @@
-"""Ways beyond BERT: one encoder in two ways, orders, formats for hidden spans, attention by distance, the table."""
+"""Ways beyond BERT: one encoder in two ways, orders, formats for hidden spans, attention by
+distance, the table."""
 
 import itertools
 import json
@@ -12,24 +13,36 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from environment import ROOT
-from spanbert_tutorial import runs
-from spanbert_tutorial.bert import EncoderConfig
-from spanbert_tutorial.directions import attention_pattern, twin_states
+from spanbert_tutorial.bert.encoder import EncoderConfig
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.experiments import beyond_ways, grid
-from spanbert_tutorial.objectives import Objective
-from spanbert_tutorial.pretraining import PretrainingModel
+from spanbert_tutorial.lab import grid
+from spanbert_tutorial.lab.experiments import beyond_ways
+from spanbert_tutorial.pretraining import runs
+from spanbert_tutorial.pretraining.directions import attention_pattern, twin_states
+from spanbert_tutorial.pretraining.encoded_text import open_text
+from spanbert_tutorial.pretraining.model import PretrainingModel
+from spanbert_tutorial.pretraining.objectives import Objective
 from spanbert_tutorial.relatives import beyond, systems
-from spanbert_tutorial.span_masking import SpanMasking, spans_of
+from spanbert_tutorial.spanbert.span_masking import SpanMasking, spans_of
 
-CLS, MASK, WORDS = 3, 4, 3  # words 0, 1, 2
+# words 0, 1, 2
+CLS = 3
+MASK = 4
+WORDS = 3
 
 
 def small(seed=0, vocabulary=5):
     """A masked language model with clear preferences, in float64."""
     torch.manual_seed(seed)
-    config = EncoderConfig(vocab_size=vocabulary, hidden_size=16, intermediate_size=32, num_hidden_layers=2,
-                           num_attention_heads=2, max_position_embeddings=8, initializer_range=0.4)  # fmt: skip
+    config = EncoderConfig(
+        vocab_size=vocabulary,
+        hidden_size=16,
+        intermediate_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        max_position_embeddings=8,
+        initializer_range=0.4,
+    )
     return PretrainingModel(config, Objective.named("mlm")).double().eval()
 
 
@@ -39,7 +52,7 @@ def every_text(length):
     return torch.cat([torch.full((len(texts), 1), CLS), torch.tensor(texts)], dim=1)
 
 
-# --- orders -----------------------------------------------------------------------------------------------------
+# --- orders -------------------------------------------------------------------------
 
 
 def test_order_patterns_by_hand():
@@ -58,7 +71,9 @@ def test_order_patterns_follow_the_order(order):
 
 def test_left_to_right_is_an_order():
     real = torch.ones(1, 5, dtype=torch.bool)
-    assert torch.equal(beyond.order_patterns(range(5))[0], attention_pattern("left-to-right", real)[0])
+    assert torch.equal(
+        beyond.order_patterns(range(5))[0], attention_pattern("left-to-right", real)[0]
+    )
 
 
 @pytest.mark.parametrize("order", [[0, 0, 1], [1, 2, 3], [0, 2]])
@@ -72,13 +87,18 @@ def in_order(model, ids, order):
     content, query = beyond.order_patterns(order)
     query[0, 0] = True  # the twin of [CLS] predicts nothing, but softmax needs something
     states = twin_states(model.encoder, ids, MASK, content, query)
-    logits = model.masked_language_model(states[:, 1:])[..., :WORDS]  # words only, so that the sum can be 1
+    logits = model.masked_language_model(states[:, 1:])[
+        ..., :WORDS
+    ]  # words only, so that the sum can be 1
     return logits.log_softmax(-1).gather(-1, ids[:, 1:, None]).sum(dim=(1, 2))
 
 
 @torch.no_grad()
 def test_in_every_order_the_texts_share_one_probability():
-    model, texts, totals, firsts = small(), every_text(3), [], []
+    model = small()
+    texts = every_text(3)
+    totals = []
+    firsts = []
     for order in itertools.permutations([1, 2, 3]):
         p = in_order(model, texts, [0, *order]).exp()
         totals.append(p.sum().item())
@@ -86,12 +106,15 @@ def test_in_every_order_the_texts_share_one_probability():
     assert np.allclose(totals, 1) and np.ptp(firsts) > 1e-4
 
 
-# --- two ways ---------------------------------------------------------------------------------------------------
+# --- two ways -----------------------------------------------------------------------
 
 
 def test_the_chain_rule_adds_up_to_one():
     model = beyond.LeftToRight(small())
-    ids = torch.cat([torch.full((125, 1), CLS), torch.tensor(list(itertools.product(range(5), repeat=3)))], dim=1)
+    ids = torch.cat(
+        [torch.full((125, 1), CLS), torch.tensor(list(itertools.product(range(5), repeat=3)))],
+        dim=1,
+    )
     log_p = model.chain_rule(ids)  # [125,3], over the whole vocabulary of 5
     assert log_p.shape == (125, 3) and abs(log_p.sum(1).exp().sum().item() - 1) < 1e-9
     assert torch.allclose(model.chain_rule(ids, first=3), log_p[:, 2:])
@@ -99,7 +122,8 @@ def test_the_chain_rule_adds_up_to_one():
 
 @torch.no_grad()
 def test_left_to_right_looks_left():
-    model, ids = beyond.LeftToRight(small()), torch.tensor([[CLS, 0, 1, 2, 0]])
+    model = beyond.LeftToRight(small())
+    ids = torch.tensor([[CLS, 0, 1, 2, 0]])
     changed = ids.clone()
     changed[0, 3] = 1
     same = (model.states(ids) - model.states(changed)).abs().amax(-1)[0]
@@ -136,23 +160,32 @@ def test_both_ways_share_their_weights():
 
 @torch.no_grad()
 def test_a_gap_by_bayes_rule():
-    model, ids = beyond.LeftToRight(small()), torch.tensor([CLS, 0, MASK, 2, 1])
+    model = beyond.LeftToRight(small())
+    ids = torch.tensor([CLS, 0, MASK, 2, 1])
     rows = ids.repeat(5, 1)
     rows[:, 2] = torch.arange(5)
     joint = model.chain_rule(rows).sum(1).exp()
     found = beyond.gap_by_chain_rule(model, ids, 2)
     assert torch.allclose(found, joint / joint.sum())
     end = beyond.gap_by_chain_rule(model, ids, 4)  # nothing on the right: the next token
-    assert torch.allclose(end, model.masked_language_model(model.states(ids[None])[0, 3]).softmax(-1))
+    assert torch.allclose(
+        end, model.masked_language_model(model.states(ids[None])[0, 3]).softmax(-1)
+    )
 
 
 @torch.no_grad()
 def test_pseudo_log_likelihood_one_token_at_a_time():
-    model, ids, alone = small(), torch.tensor([CLS, 0, 2, 1, 3]), []
+    model = small()
+    ids = torch.tensor([CLS, 0, 2, 1, 3])
+    alone = []
     for place in (1, 2, 3):
         seen = ids.clone()
         seen[place] = MASK
-        alone.append(model.masked_language_model(model.encoder(seen[None])[0, place]).log_softmax(-1)[ids[place]])
+        alone.append(
+            model.masked_language_model(model.encoder(seen[None])[0, place]).log_softmax(-1)[
+                ids[place]
+            ]
+        )
     assert torch.allclose(beyond.pseudo_log_likelihood(model, ids, MASK), torch.stack(alone))
 
 
@@ -174,7 +207,7 @@ def test_continued():
     assert torch.equal(stopped, ids[:3])
 
 
-# --- formats ----------------------------------------------------------------------------------------------------
+# --- formats ------------------------------------------------------------------------
 
 TEXT = "Thank you for inviting me to your party last week .".split()
 HIDDEN = np.isin(np.arange(11), [2, 3, 8])
@@ -184,15 +217,28 @@ def test_the_example_of_the_t5_paper():
     source, target = beyond.span_corruption(np.arange(11), HIDDEN, [100, 101, 102])
     assert source.tolist() == [0, 1, 100, 4, 5, 6, 7, 101, 9, 10]
     assert target.tolist() == [100, 2, 3, 101, 8, 102]
-    assert beyond.text_infilling(np.arange(11), HIDDEN, 99).tolist() == [0, 1, 99, 4, 5, 6, 7, 99, 9, 10]
+    assert beyond.text_infilling(np.arange(11), HIDDEN, 99).tolist() == [
+        0,
+        1,
+        99,
+        4,
+        5,
+        6,
+        7,
+        99,
+        9,
+        10,
+    ]
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=30))
 def test_both_formats_can_be_undone(hidden):
-    ids, selected = np.arange(len(hidden)), np.array(hidden)
+    ids = np.arange(len(hidden))
+    selected = np.array(hidden)
     marks = list(range(100, 100 + len(spans_of(selected)) + 1))
     source, target = beyond.span_corruption(ids, selected, marks)
-    parts, restored = np.split(target, np.flatnonzero(target >= 100)), []
+    parts = np.split(target, np.flatnonzero(target >= 100))
+    restored = []
     behind = {int(part[0]): part[1:].tolist() for part in parts if len(part)}
     for piece in source.tolist():
         restored += behind[piece] if piece >= 100 else [piece]
@@ -213,22 +259,34 @@ def test_the_book_s_spans_give_short_targets():
     assert len(target) == 77 + len(spans_of(selected)) + 1
 
 
-# --- attention by content and by distance -----------------------------------------------------------------------
+# --- attention by content and by distance -------------------------------------------
 
 
 def test_distances_of_four_tokens():
-    assert beyond.distance_rows(4, 2).tolist() == [[2, 1, 0, 0], [3, 2, 1, 0], [3, 3, 2, 1], [3, 3, 3, 2]]
+    assert beyond.distance_rows(4, 2).tolist() == [
+        [2, 1, 0, 0],
+        [3, 2, 1, 0],
+        [3, 3, 2, 1],
+        [3, 3, 3, 2],
+    ]
 
 
 def test_scores_in_a_loop():
     torch.manual_seed(0)
-    n, d, k = 5, 4, 3
-    query, key, distance_query, distance_key = torch.randn(2, n, d).unbind() + torch.randn(2, 2 * k, d).unbind()
+    n = 5
+    d = 4
+    k = 3
+    query, key, distance_query, distance_key = (
+        torch.randn(2, n, d).unbind() + torch.randn(2, 2 * k, d).unbind()
+    )
     parts = beyond.disentangled_scores(query, key, distance_query, distance_key)
     for i, j in itertools.product(range(n), repeat=2):
-        there, back = min(max(i - j + k, 0), 2 * k - 1), min(max(j - i + k, 0), 2 * k - 1)
+        there = min(max(i - j + k, 0), 2 * k - 1)
+        back = min(max(j - i + k, 0), 2 * k - 1)
         wanted = query[i] @ key[j], query[i] @ distance_key[there], key[j] @ distance_query[back]
-        assert torch.allclose(torch.stack([part[i, j] for part in parts.values()]), torch.stack(wanted), atol=1e-6)
+        assert torch.allclose(
+            torch.stack([part[i, j] for part in parts.values()]), torch.stack(wanted), atol=1e-6
+        )
 
 
 @pytest.mark.parametrize("heads", [1, 2])
@@ -237,28 +295,48 @@ def test_the_weights_of_deberta_in_transformers(heads):
     from transformers import DebertaV2Config, DebertaV2Model
 
     torch.manual_seed(0)
-    config = DebertaV2Config(vocab_size=20, hidden_size=8, num_hidden_layers=1, num_attention_heads=heads,
-                             intermediate_size=16, relative_attention=True, max_relative_positions=3, type_vocab_size=0,
-                             pos_att_type=["c2p", "p2c"], initializer_range=0.8, max_position_embeddings=8,
-                             attn_implementation="eager")  # fmt: skip
+    config = DebertaV2Config(
+        vocab_size=20,
+        hidden_size=8,
+        num_hidden_layers=1,
+        num_attention_heads=heads,
+        intermediate_size=16,
+        relative_attention=True,
+        max_relative_positions=3,
+        type_vocab_size=0,
+        pos_att_type=["c2p", "p2c"],
+        initializer_range=0.8,
+        max_position_embeddings=8,
+        attn_implementation="eager",
+    )
     model = DebertaV2Model(config).eval()
     ids = torch.tensor([[5, 6, 7, 8, 9, 10]])
     wanted = model(ids, output_attentions=True).attentions[0][0]  # [A,n,n]
-    layer, hidden, table = model.encoder.layer[0].attention.self, model.embeddings(ids)[0], model.encoder.rel_embeddings
-    inputs = ((layer.query_proj, hidden), (layer.key_proj, hidden), (layer.pos_query_proj, table.weight),
-              (layer.pos_key_proj, table.weight))  # fmt: skip
+    layer = model.encoder.layer[0].attention.self
+    hidden = model.embeddings(ids)[0]
+    table = model.encoder.rel_embeddings
+    inputs = (
+        (layer.query_proj, hidden),
+        (layer.key_proj, hidden),
+        (layer.pos_query_proj, table.weight),
+        (layer.pos_key_proj, table.weight),
+    )
     found = {}
     for released in (True, False):
         rows = []
         for head in range(heads):
             width = slice(head * 8 // heads, (head + 1) * 8 // heads)
-            parts = beyond.disentangled_scores(*(part(x)[:, width] for part, x in inputs), as_released=released)
+            parts = beyond.disentangled_scores(
+                *(part(x)[:, width] for part, x in inputs), as_released=released
+            )
             rows.append((sum(parts.values()) / math.sqrt(3 * 8 / heads)).softmax(-1))
         found[released] = (torch.stack(rows) - wanted).abs().max()
-    assert found[True] < 1e-5 and found[False] > 1e-3  # the code takes the row of i - j in the third part, too
+    assert (
+        found[True] < 1e-5 and found[False] > 1e-3
+    )  # the code takes the row of i - j in the third part, too
 
 
-# --- the table --------------------------------------------------------------------------------------------------
+# --- the table ----------------------------------------------------------------------
 
 
 def test_every_cell_has_a_source():
@@ -281,8 +359,12 @@ def test_sizes_are_those_of_the_quoted_papers():
     papers = json.loads((ROOT / "data" / "papers.json").read_text(encoding="utf-8"))
     size = {name: row["size"].text for name, row in systems.SYSTEMS.items()}
     assert size["BERT"] == "{} M, {} M".format(*papers["bert_parameters_millions"]["value"])
-    assert size["ELECTRA"].startswith("{} M, {} M".format(papers["electra_table1_small_millions"]["value"],
-                                                          papers["electra_table1_base_millions"]["value"]))  # fmt: skip
+    assert size["ELECTRA"].startswith(
+        "{} M, {} M".format(
+            papers["electra_table1_small_millions"]["value"],
+            papers["electra_table1_base_millions"]["value"],
+        )
+    )
     t5 = papers["t5_sizes_millions"]["value"]
     assert size["T5"] == ", ".join(f"{m} M" if m < 1000 else f"{m / 1000:g} B" for m in t5)
     gpt3 = papers["gpt3_sizes"]["value"]
@@ -295,19 +377,23 @@ def test_sizes_are_those_of_the_quoted_papers():
 def test_the_table_as_html():
     lines = systems.html_table(("size", "use"), ("BERT", "GPT-3")).splitlines()
     assert len(lines) == 5 and lines[1].count("<th ") == 3
-    assert lines[2].count("<td ") == 3 and "110 M, 340 M <small>(§3)" in lines[2] and "2005.14165" in lines[3]
+    assert (
+        lines[2].count("<td ") == 3
+        and "110 M, 340 M <small>(§3)" in lines[2]
+        and "2005.14165" in lines[3]
+    )
     assert "(ALBERT, Table 1)" in systems.html_table(("sharing and saving",), ("BERT",))
     assert systems.html_table(systems.COLUMNS).count("<small>") == 50
     with pytest.raises(InputError, match="colour"):
         systems.html_table(("colour",))
 
 
-# --- the experiment ---------------------------------------------------------------------------------------------
+# --- the experiment -----------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def text(tmp_path_factory):
-    return runs.open_text("almanac", tmp_path_factory.mktemp("almanac"))
+    return open_text("almanac", tmp_path_factory.mktemp("almanac"))
 
 
 def test_the_ways_start_from_the_same_weights(text):
@@ -324,21 +410,28 @@ def questions(text):
 
 
 def test_swapped_words(text):
-    pieces, rng = text.wordpiece, np.random.default_rng(0)
+    pieces = text.wordpiece
+    rng = np.random.default_rng(0)
     row = pieces.encode("Joseph Carver was born in Norbury, nine miles from Hollow Abbey.")
     for _ in range(5):
         other = beyond_ways.swapped(row, pieces, rng)
-        assert sorted(other) == sorted(row) and not np.array_equal(other, row) and other[-1] == row[-1]
+        assert (
+            sorted(other) == sorted(row) and not np.array_equal(other, row) and other[-1] == row[-1]
+        )
 
 
 def test_questions_to_an_untrained_model(text, questions, monkeypatch):
     monkeypatch.setattr(beyond_ways, "TRIED", 2)
     assert len(questions) == 12 and all(8 <= len(row) <= 24 for row in questions)
     model = runs.new_model(beyond_ways.START, text).eval()
-    for asked, views in ((model, {"left", "left, no [SEP]", "both", "both, tried"}),
-                         (beyond.LeftToRight(model), {"left", "left, tried", "both, tried"})):  # fmt: skip
+    for asked, views in (
+        (model, {"left", "left, no [SEP]", "both", "both, tried"}),
+        (beyond.LeftToRight(model), {"left", "left, tried", "both, tried"}),
+    ):
         found = beyond_ways.gaps(asked, questions, text.wordpiece)
-        assert set(found) == views and all(abs(part["loss"] - math.log(2000)) < 1.5 for part in found.values())
+        assert set(found) == views and all(
+            abs(part["loss"] - math.log(2000)) < 1.5 for part in found.values()
+        )
         assert 0 <= beyond_ways.told_apart(asked, questions, text.wordpiece) <= 1
         assert set(beyond_ways.copying(asked, text, rows=4)) == {"copy", "other"}
     assert abs(beyond_ways.unigram(text, questions)["loss"] - text.unigram_entropy) < 2
@@ -350,29 +443,48 @@ def test_left_means_left(text):
     pieces = text.wordpiece
     rows = [pieces.encode("Joseph Carver was born in Norbury."), pieces.encode("Walden is a town.")]
     cut = [row[:3] for row in rows]
-    model, places = runs.new_model(beyond_ways.START, text).eval(), np.array([2, 2])
+    model = runs.new_model(beyond_ways.START, text).eval()
+    places = np.array([2, 2])
     other = beyond.LeftToRight(model)
     ask = beyond_ways.log_p_at
-    assert torch.allclose(ask(other, rows, places, pieces), ask(other, cut, places, pieces), atol=1e-4)
+    assert torch.allclose(
+        ask(other, rows, places, pieces), ask(other, cut, places, pieces), atol=1e-4
+    )
     hidden = beyond_ways.with_gap(cut, places, pieces.mask_id)
-    assert not torch.allclose(ask(model, hidden, places, pieces), ask(model, hidden, places, pieces, end=False))
+    assert not torch.allclose(
+        ask(model, hidden, places, pieces), ask(model, hidden, places, pieces, end=False)
+    )
 
 
 def test_a_stopped_experiment_goes_on(text, questions, tmp_path, monkeypatch):
     monkeypatch.setattr(beyond_ways, "TRIED", 1)
-    monkeypatch.setattr(runs, "open_text", lambda *_: text)
+    monkeypatch.setattr(beyond_ways, "open_text", lambda *_: text)
     monkeypatch.setattr(beyond_ways, "new_sentences", lambda *_: questions[:3])
-    settings = beyond_ways.SETTINGS | {"start": replace(beyond_ways.START, batch_size=4, steps=2), "sentences": 3}
+    settings = beyond_ways.SETTINGS | {
+        "start": replace(beyond_ways.START, batch_size=4, steps=2),
+        "sentences": 3,
+    }
     output = tmp_path / "ways.json"
     grid.run(beyond_ways, output, seeds=1, settings=settings)
     whole = json.loads(output.read_text(encoding="utf-8"))
-    assert [row["way"] for row in whole["rows"]] == list(beyond_ways.WAYS) and whole["sentences"] == 3
-    assert set(whole["shipped"]) == {"gaps", "told_apart", "copying"} and len(whole["short"]["curve"]) == 1
+    assert [row["way"] for row in whole["rows"]] == list(beyond_ways.WAYS) and whole[
+        "sentences"
+    ] == 3
+    assert (
+        set(whole["shipped"]) == {"gaps", "told_apart", "copying"}
+        and len(whole["short"]["curve"]) == 1
+    )
     output.write_text(json.dumps({**whole, "rows": whole["rows"][:1]}), encoding="utf-8")
     again = []
     untrained = runs.new_model(beyond_ways.START, text).eval()
-    monkeypatch.setattr(beyond_ways, "trained", lambda way, *_: again.append(way) or (untrained, [7.0, 6.0]))
+    monkeypatch.setattr(
+        beyond_ways, "trained", lambda way, *_: again.append(way) or (untrained, [7.0, 6.0])
+    )
     grid.run(beyond_ways, output, seeds=1, settings=settings)
     there = json.loads(output.read_text(encoding="utf-8"))
-    assert again == list(beyond_ways.WAYS[1:]) and there["rows"][0] == whole["rows"][0] and len(there["rows"]) == 3
+    assert (
+        again == list(beyond_ways.WAYS[1:])
+        and there["rows"][0] == whole["rows"][0]
+        and len(there["rows"]) == 3
+    )
     assert there["short"] == whole["short"]

@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 
 from spanbert_tutorial.exercises.beyond import check_span_corruption, diagnose_span_corruption
-from spanbert_tutorial.span_masking import spans_of
+from spanbert_tutorial.spanbert.span_masking import spans_of
 
 
 def right(ids, selected, sentinels):
-    source, target, marks = [], [], iter(sentinels)
+    source = []
+    target = []
+    marks = iter(sentinels)
     for place, (token, hidden) in enumerate(zip(ids, selected, strict=True)):
         if hidden and not (place and selected[place - 1]):
             mark = next(marks)
@@ -19,7 +21,9 @@ def right(ids, selected, sentinels):
 
 
 def by_spans(ids, selected, sentinels):
-    source, target, start = [], [], 0
+    source = []
+    target = []
+    start = 0
     spans = spans_of(np.array(selected)).tolist()
     for mark, (a, b) in zip(sentinels, spans, strict=False):
         source += [*ids[start:a], mark]
@@ -35,11 +39,17 @@ def test_right_answers(attempt, capsys):
 
 
 def source_of(change):
-    return lambda ids, selected, marks: (change(ids, selected, marks), right(ids, selected, marks)[1])
+    return lambda ids, selected, marks: (
+        change(ids, selected, marks),
+        right(ids, selected, marks)[1],
+    )
 
 
 def target_of(change):
-    return lambda ids, selected, marks: (right(ids, selected, marks)[0], change(ids, selected, marks))
+    return lambda ids, selected, marks: (
+        right(ids, selected, marks)[0],
+        change(ids, selected, marks),
+    )
 
 
 def behind(ids, selected, marks):
@@ -60,16 +70,32 @@ def one_each(ids, selected, marks):
 
 MISTAKES = [
     (source_of(one_each), "stands for the whole span"),
-    (source_of(lambda ids, selected, _: [i for i, hidden in zip(ids, selected, strict=True) if not hidden]),
-     "no sentinels: put one"),
-    (source_of(lambda *given: [90 if i >= 90 else i for i in right(*given)[0]]), "every span has the same"),
+    (
+        source_of(
+            lambda ids, selected, _: [
+                i for i, hidden in zip(ids, selected, strict=True) if not hidden
+            ]
+        ),
+        "no sentinels: put one",
+    ),
+    (
+        source_of(lambda *given: [90 if i >= 90 else i for i in right(*given)[0]]),
+        "every span has the same",
+    ),
     (source_of(lambda ids, *_: ids), "cut the spans out"),
     (source_of(lambda *given: [i + (i >= 90) for i in right(*given)[0]]), "begin with sentinels"),
-    (source_of(lambda *given: right(*given)[0] + right(*given)[1][-1:]), "closing sentinel stands in the input"),
+    (
+        source_of(lambda *given: right(*given)[0] + right(*given)[1][-1:]),
+        "closing sentinel stands in the input",
+    ),
     (source_of(lambda *given: right(*given)[0][::-1]), "the input should be"),
     (target_of(lambda *given: right(*given)[1][:-1]), "no closing sentinel"),
-    (target_of(lambda ids, selected, _: [i for i, hidden in zip(ids, selected, strict=True) if hidden]),
-     "where one span ends"),
+    (
+        target_of(
+            lambda ids, selected, _: [i for i, hidden in zip(ids, selected, strict=True) if hidden]
+        ),
+        "where one span ends",
+    ),
     (target_of(behind), "behind their spans"),
     (target_of(lambda *given: [*behind(*given), right(*given)[1][-1]]), "behind their spans"),
     (target_of(too_short), "last token of each span"),
@@ -80,7 +106,7 @@ MISTAKES = [
     (lambda ids, *_: ids, "Return a pair, the input and the target"),
     (lambda *given: ([right(*given)[0]], right(*given)[1]), "flat list"),
     (lambda ids, *_: ids[99], "IndexError"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("attempt, words", MISTAKES, ids=[words for _, words in MISTAKES])

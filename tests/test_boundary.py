@@ -1,4 +1,5 @@
-"""The span boundary objective: the targets by hand and by rule, the head against plain arithmetic."""
+"""The span boundary objective: the targets by hand and by rule, the head against plain
+arithmetic."""
 
 import math
 
@@ -9,12 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from spanbert_tutorial.boundary import BoundaryTargets, SpanBoundaryObjective, boundary_loss, boundary_targets
+from spanbert_tutorial.bert.inputs import NO_TARGET
+from spanbert_tutorial.bert.masking import corrupt
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.exercises import boundary as exercise
-from spanbert_tutorial.inputs import NO_TARGET
-from spanbert_tutorial.masking import corrupt
-from spanbert_tutorial.span_masking import SpanMasking, spans_of
+from spanbert_tutorial.spanbert.boundary import (
+    BoundaryTargets,
+    SpanBoundaryObjective,
+    boundary_loss,
+    boundary_targets,
+)
+from spanbert_tutorial.spanbert.span_masking import SpanMasking, spans_of
 
 
 def one_block(pattern: str, max_targets: int = 15, length: int | None = None) -> BoundaryTargets:
@@ -31,17 +37,20 @@ def real(targets: BoundaryTargets) -> list[list[int]]:
 
 def head_of(hidden: int = 8, vocabulary: int = 30, **options: int) -> SpanBoundaryObjective:
     torch.manual_seed(0)
-    head = SpanBoundaryObjective(hidden, nn.Parameter(torch.randn(vocabulary, hidden)), **options).double()
+    head = SpanBoundaryObjective(
+        hidden, nn.Parameter(torch.randn(vocabulary, hidden)), **options
+    ).double()
     for parameter in head.parameters():  # so that biases and norms matter, too
         nn.init.normal_(parameter, std=0.5)
     return head
 
 
-# --- targets: worked by hand ---
+# --- targets: worked by hand --------------------------------------------------------
 
 
 def test_the_football_example():
-    """Super Bowl 50 was [an American football game] to …: boundary x4 and x9, football is x7 = p3."""
+    """Super Bowl 50 was [an American football game] to …: boundary x4 and x9, football is x7 =
+    p3."""
     rows = one_block("....####....")
     assert rows.batch.tolist() == [0] and rows.pairs.tolist() == [[4, 9]]
     assert real(rows) == [[104, 105, 106, 107]]
@@ -93,14 +102,17 @@ def test_lengths_end_the_block_before_its_padding():
 
 
 def test_blocks_of_a_batch_do_not_touch():
-    """A run at the end of one block and one at the start of the next are two spans, each at an edge."""
+    """A run at the end of one block and one at the start of the next are two spans, each at an
+    edge."""
     selected = np.array([[0, 0, 1, 1], [1, 1, 0, 0], [0, 1, 0, 0]], dtype=bool)
     rows = boundary_targets(selected, np.arange(12).reshape(3, 4), np.array([4, 4, 3]))
     assert rows.batch.tolist() == [2] and rows.pairs.tolist() == [[1, 3]] and real(rows) == [[9]]
 
 
 def test_an_empty_batch():
-    rows = boundary_targets(np.zeros((0, 7), dtype=bool), np.zeros((0, 7), dtype=int), np.zeros(0, dtype=int))
+    rows = boundary_targets(
+        np.zeros((0, 7), dtype=bool), np.zeros((0, 7), dtype=int), np.zeros(0, dtype=int)
+    )
     assert [part.shape for part in parts_of(rows)] == [(0,), (0, 2), (0, 15)]
     assert all(part.dtype == torch.int64 for part in parts_of(rows))
 
@@ -121,14 +133,18 @@ def test_everything_is_int64_and_padded_with_no_target(kind):
 
 def test_targets_are_the_originals_also_where_the_input_keeps_or_replaces_them():
     """All spans replaced by [MASK], by random tokens, or kept: the rows do not change."""
-    rng, ids = np.random.default_rng(0), np.arange(50, 90)[None]
+    rng = np.random.default_rng(0)
+    ids = np.arange(50, 90)[None]
     selected = np.zeros((1, 40), dtype=bool)
     selected[0, 3:6] = selected[0, 20:22] = True
-    rows, inputs = boundary_targets(selected, ids, np.array([40])), set()
+    rows = boundary_targets(selected, ids, np.array([40]))
+    inputs = set()
     for _ in range(60):
         seen = corrupt(ids, selected, rng, mask_id=4, random_ids=np.arange(5, 10), unit="span")
         inputs |= {tuple(seen[0, 3:6])}
-    assert {(4, 4, 4), (53, 54, 55)} < inputs and len(inputs) > 2  # masked, kept and random spans did occur
+    assert {(4, 4, 4), (53, 54, 55)} < inputs and len(
+        inputs
+    ) > 2  # masked, kept and random spans did occur
     assert real(rows) == [[53, 54, 55], [70, 71]]
 
 
@@ -154,18 +170,49 @@ def test_rows_move_to_another_device_together():
 )
 def test_bad_input_is_named(selected, ids, lengths, max_targets, message):
     with pytest.raises(InputError, match=message):
-        boundary_targets(np.zeros(selected, bool), np.zeros(ids, int), np.zeros(lengths, int), max_targets)
+        boundary_targets(
+            np.zeros(selected, bool), np.zeros(ids, int), np.zeros(lengths, int), max_targets
+        )
 
 
-@pytest.mark.parametrize("wrong", [
-    *({"selected": chosen} for chosen in ([[0, 1, 0]], [[0.0, 1.0, 0.0]], [["a", "", "b"]], [[True], [True, False]])),
-    *({"ids": ids} for ids in ([[1.5, 2.0, 3.0]], [["a", "b", "c"]], [[None, 1, 2]], [[True, True, True]])),
-    *({"lengths": lengths} for lengths in ([3.0], [2.5], ["3"], [None], [True], [float("nan")], [2**64])),
-    *({"max_targets": most} for most in (2.5, float("nan"), float("inf"), "3", None, True, [3], 10**12, -1, 1j)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *(
+            {"selected": chosen}
+            for chosen in (
+                [[0, 1, 0]],
+                [[0.0, 1.0, 0.0]],
+                [["a", "", "b"]],
+                [[True], [True, False]],
+            )
+        ),
+        *(
+            {"ids": ids}
+            for ids in ([[1.5, 2.0, 3.0]], [["a", "b", "c"]], [[None, 1, 2]], [[True, True, True]])
+        ),
+        *(
+            {"lengths": lengths}
+            for lengths in ([3.0], [2.5], ["3"], [None], [True], [float("nan")], [2**64])
+        ),
+        *(
+            {"max_targets": most}
+            for most in (2.5, float("nan"), float("inf"), "3", None, True, [3], 10**12, -1, 1j)
+        ),
+    ],
+)
 def test_arrays_and_numbers_of_something_else_are_named(wrong):
-    given = {"selected": [[False, True, False]], "ids": [[1, 2, 3]], "lengths": [3], "max_targets": 15}
-    assert boundary_targets(**given).count() == 1 == boundary_targets(**given | {"max_targets": 15.0}).count()
+    given = {
+        "selected": [[False, True, False]],
+        "ids": [[1, 2, 3]],
+        "lengths": [3],
+        "max_targets": 15,
+    }
+    assert (
+        boundary_targets(**given).count()
+        == 1
+        == boundary_targets(**given | {"max_targets": 15.0}).count()
+    )
     with pytest.raises(InputError, match=next(iter(wrong))):
         boundary_targets(**given | wrong)
     if "max_targets" in wrong:
@@ -179,14 +226,17 @@ def test_a_length_out_of_range_is_named(length):
         one_block(".....", length=length)
 
 
-# --- targets: properties ---
+# --- targets: properties ------------------------------------------------------------
 
 
 @st.composite
 def batches(draw):
-    n, rows = draw(st.integers(0, 40)), draw(st.integers(0, 4))
+    n = draw(st.integers(0, 40))
+    rows = draw(st.integers(0, 4))
     blocks = st.lists(st.booleans(), min_size=n, max_size=n)
-    selected = np.array(draw(st.lists(blocks, min_size=rows, max_size=rows)), dtype=bool).reshape(rows, n)
+    selected = np.array(draw(st.lists(blocks, min_size=rows, max_size=rows)), dtype=bool).reshape(
+        rows, n
+    )
     lengths = np.array(draw(st.lists(st.integers(0, n), min_size=rows, max_size=rows)), dtype=int)
     ids = np.random.default_rng(draw(st.integers(0, 99))).integers(0, 1000, (rows, n))
     return selected, ids, lengths, draw(st.integers(1, 20))
@@ -206,12 +256,19 @@ def test_rows_are_the_inner_runs_and_boundary_tokens_are_never_masked(batch):
     assert list(zip(rows.batch.tolist(), rows.pairs.tolist(), real(rows), strict=True)) == expected
     for row, pair in zip(rows.batch, rows.pairs, strict=True):
         places = pair - 1  # back to the block
-        assert not selected[row, places].any() and (places >= 0).all() and (places < lengths[row]).all()
+        assert (
+            not selected[row, places].any()
+            and (places >= 0).all()
+            and (places < lengths[row]).all()
+        )
 
 
 @pytest.mark.parametrize("complete_words", [True, False])
-def test_with_span_masking_boundary_tokens_are_free_and_nearly_all_masked_tokens_are_targets(complete_words):
-    rng, lengths = np.random.default_rng(3), np.full(300, 128)
+def test_with_span_masking_boundary_tokens_are_free_and_nearly_all_masked_tokens_are_targets(
+    complete_words,
+):
+    rng = np.random.default_rng(3)
+    lengths = np.full(300, 128)
     starts = np.ones((300, 128), dtype=bool)
     selected = SpanMasking(complete_words=complete_words).select_batch(starts, lengths, rng)
     rows = boundary_targets(selected, np.arange(300 * 128).reshape(300, 128), lengths)
@@ -220,7 +277,7 @@ def test_with_span_masking_boundary_tokens_are_free_and_nearly_all_masked_tokens
     assert share == pytest.approx(0.965, abs=0.02)  # the released code: 0.965 of the masked tokens
 
 
-# --- head ---
+# --- head ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("hidden, expected", [(1024, 3_388_668), (768, 1_959_676)])
@@ -239,7 +296,9 @@ def test_the_embedding_is_tied_and_the_bias_is_its_own():
     assert head.embedding_weight is embedding.weight
     assert head.bias.shape == (30,) and not head.bias.any()
     both = nn.ModuleList([embedding, head])
-    assert sum(value is embedding.weight for value in both.parameters()) == 1  # counted and trained once
+    assert (
+        sum(value is embedding.weight for value in both.parameters()) == 1
+    )  # counted and trained once
     assert not any(isinstance(part, nn.Dropout) for part in head.modules())
 
 
@@ -251,7 +310,9 @@ def layer_norm(values: np.ndarray, scale: np.ndarray, shift: np.ndarray) -> np.n
     return (values - values.mean()) / np.sqrt(values.var() + 1e-12) * scale + shift
 
 
-def plain_logits(head: SpanBoundaryObjective, hidden: np.ndarray, rows: BoundaryTargets) -> np.ndarray:
+def plain_logits(
+    head: SpanBoundaryObjective, hidden: np.ndarray, rows: BoundaryTargets
+) -> np.ndarray:
     """The head by single numbers: left, right, position; one target after the other."""
     weights = {name: value.detach().numpy() for name, value in head.state_dict().items()}
     logits = []
@@ -263,13 +324,16 @@ def plain_logits(head: SpanBoundaryObjective, hidden: np.ndarray, rows: Boundary
             for step in ("1", "2"):
                 vector = weights[f"linear{step}.weight"] @ vector + weights[f"linear{step}.bias"]
                 vector = np.array([gelu(value) for value in vector])
-                vector = layer_norm(vector, weights[f"norm{step}.weight"], weights[f"norm{step}.bias"])
+                vector = layer_norm(
+                    vector, weights[f"norm{step}.weight"], weights[f"norm{step}.bias"]
+                )
             logits.append(weights["embedding_weight"] @ vector + weights["bias"])
     return np.array(logits)
 
 
 def two_blocks() -> tuple[torch.Tensor, BoundaryTargets, np.ndarray]:
-    """hidden float64 [2,10,8] ([CLS], 8 tokens, [SEP]); rows; selected [2,8]: four spans, one at an edge."""
+    """hidden float64 [2,10,8] ([CLS], 8 tokens, [SEP]); rows; selected [2,8]: four spans, one at an
+    edge."""
     selected = np.array([[0, 1, 1, 0, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1, 0, 1]], dtype=bool)
     rows = boundary_targets(selected, np.arange(16).reshape(2, 8), np.array([8, 8]), max_targets=6)
     hidden = torch.randn(2, 10, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
@@ -282,7 +346,9 @@ def test_the_head_equals_plain_arithmetic():
     logits = head(hidden, rows)
     expected = plain_logits(head, hidden.numpy(), rows)
     assert logits.shape == (6, 30) and np.abs(logits.detach().numpy() - expected).max() < 1e-12
-    swapped = BoundaryTargets(rows.batch, rows.pairs.flip(1), rows.targets)  # right, left: another result
+    swapped = BoundaryTargets(
+        rows.batch, rows.pairs.flip(1), rows.targets
+    )  # right, left: another result
     assert np.abs(plain_logits(head, hidden.numpy(), swapped) - expected).max() > 0.1
 
 
@@ -290,8 +356,13 @@ def test_logits_come_row_by_row_in_the_order_of_the_targets():
     hidden, rows, _ = two_blocks()
     head = head_of(max_targets=6)
     whole = head(hidden, rows)
-    parts = [BoundaryTargets(*(part[k : k + 1] for part in parts_of(rows))) for k in range(len(rows.batch))]
-    assert torch.allclose(torch.cat([head(hidden, part) for part in parts]), whole, atol=1e-12, rtol=0)
+    parts = [
+        BoundaryTargets(*(part[k : k + 1] for part in parts_of(rows)))
+        for k in range(len(rows.batch))
+    ]
+    assert torch.allclose(
+        torch.cat([head(hidden, part) for part in parts]), whole, atol=1e-12, rtol=0
+    )
     assert rows.targets[rows.targets != NO_TARGET].tolist() == [1, 2, 4, 11, 12, 13]
 
 
@@ -303,7 +374,9 @@ def test_only_boundary_states_reach_the_logits():
     expected = torch.zeros(2, 10, dtype=torch.bool)
     expected[rows.batch[:, None], rows.pairs] = True
     assert torch.equal(reached, expected)
-    assert not reached[:, 1:-1][torch.from_numpy(selected)].any()  # never a masked token's own state
+    assert not reached[:, 1:-1][
+        torch.from_numpy(selected)
+    ].any()  # never a masked token's own state
     assert not reached[:, 0].any() and not reached[:, -1].any()  # nor [CLS], [SEP]
 
 
@@ -313,12 +386,20 @@ def test_gradients_reach_every_parameter_and_the_positions_in_use():
     boundary_loss(head(hidden, rows), rows, masked_tokens=7).backward()
     assert all(parameter.grad.abs().sum() > 0 for parameter in head.parameters())
     used = head.positions.weight.grad.abs().sum(dim=1) > 0
-    assert used.tolist() == [True, True, True, False, False, False]  # the longest span has three tokens
+    assert used.tolist() == [
+        True,
+        True,
+        True,
+        False,
+        False,
+        False,
+    ]  # the longest span has three tokens
 
 
 @pytest.mark.parametrize("normalisation", ["paper", "released"])
 def test_without_rows_the_loss_is_zero_and_backpropagates(normalisation):
-    rows, head = one_block("##..##"), head_of()
+    rows = one_block("##..##")
+    head = head_of()
     hidden = torch.randn(1, 8, 8, dtype=torch.float64, requires_grad=True)
     logits = head(hidden, rows)
     assert logits.shape == (0, 30)
@@ -326,13 +407,20 @@ def test_without_rows_the_loss_is_zero_and_backpropagates(normalisation):
     assert loss.shape == () and loss == 0
     loss.backward()
     assert hidden.grad is not None and not hidden.grad.any()
-    assert all(parameter.grad is None or not parameter.grad.any() for parameter in head.parameters())
+    assert all(
+        parameter.grad is None or not parameter.grad.any() for parameter in head.parameters()
+    )
 
 
 def test_targets_wider_than_the_position_table_are_named():
-    with pytest.raises(InputError, match="20 columns, but the head knows 15 positions.*same max_targets"):
+    with pytest.raises(
+        InputError, match="20 columns, but the head knows 15 positions.*same max_targets"
+    ):
         head_of()(torch.zeros(1, 5, 8).double(), one_block(".#.", max_targets=20))
-    assert head_of()(torch.zeros(1, 5, 8).double(), one_block(".#.", max_targets=3)).shape == (1, 30)
+    assert head_of()(torch.zeros(1, 5, 8).double(), one_block(".#.", max_targets=3)).shape == (
+        1,
+        30,
+    )
 
 
 @pytest.mark.parametrize("shape", [(30, 9), (30,)])
@@ -341,7 +429,7 @@ def test_an_embedding_of_another_width_is_named(shape):
         SpanBoundaryObjective(8, nn.Parameter(torch.zeros(shape)))
 
 
-# --- loss ---
+# --- loss ---------------------------------------------------------------------------
 
 
 def test_both_normalisations_by_hand():
@@ -352,7 +440,9 @@ def test_both_normalisations_by_hand():
     logits = torch.stack([probability, 1 - probability], dim=1).log()
     total = math.log(2) + math.log(4) + math.log(8)
     assert boundary_loss(logits, rows, 5).item() == pytest.approx(total / 5, abs=1e-6)
-    assert boundary_loss(logits, rows, 5, "released").item() == pytest.approx(total / (3 + 1), abs=1e-6)
+    assert boundary_loss(logits, rows, 5, "released").item() == pytest.approx(
+        total / (3 + 1), abs=1e-6
+    )
     assert boundary_loss(logits, rows, 5, "paper").item() == boundary_loss(logits, rows, 5).item()
 
 
@@ -363,7 +453,9 @@ def test_a_block_of_one_fully_masked_token_has_loss_zero():
 
 def test_an_unknown_normalisation_is_named():
     rows = one_block(".#.")
-    with pytest.raises(InputError, match='normalisation "mean" is unknown: use "paper" or "released"'):
+    with pytest.raises(
+        InputError, match='normalisation "mean" is unknown: use "paper" or "released"'
+    ):
         boundary_loss(torch.zeros(1, 30), rows, 1, "mean")
 
 
@@ -373,7 +465,7 @@ def test_half_precision_logits_give_a_float32_loss():
     assert loss.dtype == torch.float32 and loss.item() == pytest.approx(math.log(128), abs=1e-6)
 
 
-# --- the chapter's exercise ---
+# --- the chapter's exercise ---------------------------------------------------------
 
 
 def attempt_with(**mistakes):
@@ -382,10 +474,15 @@ def attempt_with(**mistakes):
 
 def test_a_right_answer_is_correct_in_any_order_and_type():
     assert exercise.diagnose_boundary_rows(attempt_with()).startswith("Correct")
-    assert exercise.diagnose_boundary_rows(lambda s, n: attempt_with()(s, n)[::-1]).startswith("Correct")
+    assert exercise.diagnose_boundary_rows(lambda s, n: attempt_with()(s, n)[::-1]).startswith(
+        "Correct"
+    )
 
     def of_arrays(spans, n):
-        return [(np.int64(left), np.int64(right), np.array(p)) for left, right, p in attempt_with()(spans, n)]
+        return [
+            (np.int64(left), np.int64(right), np.array(p))
+            for left, right, p in attempt_with()(spans, n)
+        ]
 
     assert exercise.diagnose_boundary_rows(of_arrays).startswith("Correct")
 
@@ -398,7 +495,9 @@ def test_the_exercise_agrees_with_the_package():
         rows = boundary_targets(selected, np.arange(n)[None], np.array([n]))
         pairs = [[left, right] for left, right, _ in attempt_with()(spans, n)]
         assert pairs == rows.pairs.tolist()
-        assert [len(places) for *_, places in attempt_with()(spans, n)] == list(map(len, real(rows)))
+        assert [len(places) for *_, places in attempt_with()(spans, n)] == list(
+            map(len, real(rows))
+        )
 
 
 @pytest.mark.parametrize("mistake", exercise.MISTAKES)

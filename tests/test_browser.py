@@ -1,4 +1,5 @@
-"""The built pages in a real browser, opened from the disk, with nothing to be had from the network."""
+"""The built pages in a real browser, opened from the disk, with nothing to be had from the
+network."""
 
 import re
 from collections.abc import Iterator
@@ -10,12 +11,15 @@ from pages import PAGES
 
 pytestmark = pytest.mark.browser
 
-NAMES = re.findall(r"(?m)^[\s-]*(?:root|file):\s*(\S+)", (ROOT / "_toc.yml").read_text(encoding="utf-8"))
+NAMES = re.findall(
+    r"(?m)^[\s-]*(?:root|file):\s*(\S+)", (ROOT / "_toc.yml").read_text(encoding="utf-8")
+)
 NARROW = {"width": 360, "height": 740}
 WIDE = {"width": 1280, "height": 800}
 LEAST_CONTRAST = 4.5  # of body text, WCAG 2.1 AA
 
-# Text and background of an element as the reader sees them; a transparent background shows the one behind it.
+# Text and background of an element as the reader sees them; a transparent background shows the one
+# behind it.
 COLOURS = """
 (element) => {
   const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
@@ -40,17 +44,22 @@ def browser() -> Iterator:
         pytest.fail("There are no built pages to look at: run `make book` first.")
     chromium = find_chromium()
     if chromium is None:
-        pytest.fail("No Chromium was found, and SPANBERT_TUTORIAL_BROWSER asks for one: install `chromium`.")
+        pytest.fail(
+            "No Chromium was found, and SPANBERT_TUTORIAL_BROWSER asks for one: install `chromium`."
+        )
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        started = playwright.chromium.launch(
+            executable_path=chromium, args=["--no-sandbox", "--disable-gpu"]
+        )
         yield started
         started.close()
 
 
 def visit(browser, address: str):
-    """Open a page from the disk. `page.complaints` collects errors and every try to reach the network."""
+    """Open a page from the disk. `page.complaints` collects errors and every try to reach the
+    network."""
     page = browser.new_context(viewport=WIDE, color_scheme="light", offline=True).new_page()
     page.complaints = []
 
@@ -60,9 +69,17 @@ def visit(browser, address: str):
 
     page.on("request", note_request)
     # A picture for the tab may still be on its way when a test goes to the next page.
-    page.on("requestfailed", lambda request: request.failure == "net::ERR_ABORTED"
-            or page.complaints.append(f"cannot load {request.url}"))
-    page.on("console", lambda message: page.complaints.append(message.text) if message.type == "error" else None)
+    page.on(
+        "requestfailed",
+        lambda request: (
+            request.failure == "net::ERR_ABORTED"
+            or page.complaints.append(f"cannot load {request.url}")
+        ),
+    )
+    page.on(
+        "console",
+        lambda message: page.complaints.append(message.text) if message.type == "error" else None,
+    )
     page.on("pageerror", lambda error: page.complaints.append(str(error)))
     page.goto(f"{PAGES.as_uri()}/{address}")
     page.wait_for_load_state("load")
@@ -72,7 +89,8 @@ def visit(browser, address: str):
 
 @pytest.fixture(scope="module", params=NAMES)
 def page(request, browser) -> Iterator:
-    """Each page of the book in turn, opened once; every test puts it into the state that it needs."""
+    """Each page of the book in turn, opened once; every test puts it into the state that it
+    needs."""
     opened = visit(browser, f"{request.param}.html")
     yield opened
     opened.context.close()
@@ -83,10 +101,15 @@ def contrast(page, selector: str) -> float:
 
     def luminance(colour: list[int]) -> float:
         shares = [value / 255 for value in colour[:3]]
-        linear = [value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in shares]
+        linear = [
+            value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4
+            for value in shares
+        ]
         return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
-    light, dark = sorted(map(luminance, page.locator(selector).first.evaluate(COLOURS)), reverse=True)
+    light, dark = sorted(
+        map(luminance, page.locator(selector).first.evaluate(COLOURS)), reverse=True
+    )
     return (light + 0.05) / (dark + 0.05)
 
 
@@ -99,8 +122,14 @@ def test_a_page_opens_without_a_complaint(page):
 def test_text_can_be_read(theme, page):
     page.emulate_media(color_scheme=theme)
     page.wait_for_function(f"document.documentElement.dataset.theme == '{theme}'", timeout=5_000)
-    for selector in (".bd-article h1", ".bd-article p", ".bd-article pre", ".bd-article p a", ".bd-sidebar-primary a",
-                     ".bd-article .fold > summary"):
+    for selector in (
+        ".bd-article h1",
+        ".bd-article p",
+        ".bd-article pre",
+        ".bd-article p a",
+        ".bd-sidebar-primary a",
+        ".bd-article .fold > summary",
+    ):
         if page.locator(selector).count():
             assert contrast(page, selector) >= LEAST_CONTRAST, selector
     page.emulate_media(color_scheme="light")
@@ -134,7 +163,8 @@ def test_diagrams_have_words_and_fit_the_page(page):
 
 def test_the_map_has_one_layout_for_each_width_and_leads_to_chapters(browser):
     page = visit(browser, "book/welcome.html")
-    wide, narrow = page.locator(".road-wide svg"), page.locator(".road-narrow svg")
+    wide = page.locator(".road-wide svg")
+    narrow = page.locator(".road-narrow svg")
     assert wide.is_visible() and not narrow.is_visible()
     page.set_viewport_size(NARROW)
     assert narrow.is_visible() and not wide.is_visible()
@@ -161,9 +191,11 @@ def test_explorers_switch_their_panels(page):
 
 
 def test_explorers_switch_by_keyboard(page):
-    """Tab goes from one choice of an explorer to the next, and the keys of a list choose in each."""
+    """Tab goes from one choice of an explorer to the next, and the keys of a list choose in
+    each."""
     for explorer in page.locator("[data-explorer]").all():
-        view, selects = explorer.locator("[data-view]"), explorer.locator("select").all()
+        view = explorer.locator("[data-view]")
+        selects = explorer.locator("select").all()
         selects[0].focus()
         for number, select in enumerate(selects):
             if number:
@@ -183,7 +215,8 @@ def test_folded_code_is_one_quiet_line_that_opens(page):
     folds = page.locator(".bd-article details.fold")
     assert folds.evaluate_all("all => all.filter(one => one.open).length") == 0
     for fold in (folds.first, folds.last) if folds.count() else ():
-        line, code = fold.locator("summary"), fold.locator("pre").first
+        line = fold.locator("summary")
+        code = fold.locator("pre").first
         assert not code.is_visible() and fold.bounding_box()["height"] < 40
         line.click()
         assert code.is_visible()
@@ -239,14 +272,19 @@ EXPLORERS = {
 def test_a_page_has_its_explorers(browser, name):
     """The switching is tested on every explorer there is; these have to be there."""
     page = visit(browser, f"book/{name}.html")
-    there = [explorer.locator("select").count() for explorer in page.locator("[data-explorer]").all()]
+    there = [
+        explorer.locator("select").count() for explorer in page.locator("[data-explorer]").all()
+    ]
     page.context.close()
     assert sorted(there) == sorted(EXPLORERS[name])
 
 
 # page → what moves there: buttons and a slider, or stages to point at
-MOVING = {"spanbert/span_masking": "[data-moving] button", "bert/pretraining": "[data-moving] input",
-          "bert/bert": "[data-stage][tabindex='0']"}
+MOVING = {
+    "spanbert/span_masking": "[data-moving] button",
+    "bert/pretraining": "[data-moving] input",
+    "bert/bert": "[data-stage][tabindex='0']",
+}
 
 
 @pytest.mark.parametrize("name", MOVING)
@@ -255,10 +293,13 @@ def test_a_figure_moves_by_keyboard_in_place_of_its_still_picture(browser, name)
     page = visit(browser, f"book/{name}.html")
     figure = page.locator("[data-moving], [data-stages]").first
     words = figure.locator("[data-says], [data-view]").first
-    before, title = words.inner_text(), figure.locator("svg > title").text_content()
+    before = words.inner_text()
+    title = figure.locator("svg > title").text_content()
     key = {"input": "Home", "button": "Enter"}.get(MOVING[name].split()[-1], "ArrowUp")
     page.locator(MOVING[name]).first.press(key)
-    page.wait_for_function("([one, before]) => one.innerText != before", arg=[words.element_handle(), before])
+    page.wait_for_function(
+        "([one, before]) => one.innerText != before", arg=[words.element_handle(), before]
+    )
     same = page.locator("svg.diagram", has=page.locator(f"title:text-is('{title}')"))
     assert [one.is_visible() for one in same.all()] == [False, True]
     assert page.complaints == []
@@ -299,5 +340,8 @@ def test_the_link_to_the_notebook_downloads_it(browser):
     """From a server; from the disk Chromium shows the text all the same."""
     page = visit(browser, "book/bert/masking.html")
     link = page.locator("a.btn-download-source-button")
-    assert link.get_attribute("href").endswith("masking.ipynb") and link.get_attribute("download") == ""
+    assert (
+        link.get_attribute("href").endswith("masking.ipynb")
+        and link.get_attribute("download") == ""
+    )
     page.context.close()

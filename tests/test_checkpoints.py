@@ -1,4 +1,5 @@
-"""Checkpoints: whole or not at all; the same losses after loading; open in transformers; damage named."""
+"""Checkpoints: whole or not at all; the same losses after loading; open in transformers; damage
+named."""
 
 import json
 import os
@@ -13,10 +14,12 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from transformers import AutoTokenizer, BertConfig, BertForMaskedLM, BertForPreTraining, BertModel
 
-from spanbert_tutorial import checkpoints
-from spanbert_tutorial.batches import PretrainingData
-from spanbert_tutorial.bert import BertEncoder, EncoderConfig
-from spanbert_tutorial.checkpoints import (
+from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
+from spanbert_tutorial.bert.wordpiece import SPECIALS, WordPiece
+from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.pretraining import checkpoints
+from spanbert_tutorial.pretraining.batches import PretrainingData
+from spanbert_tutorial.pretraining.checkpoints import (
     check_output,
     continue_from,
     load_checkpoint,
@@ -25,13 +28,16 @@ from spanbert_tutorial.checkpoints import (
     vocabulary_file,
     write_folder,
 )
-from spanbert_tutorial.corpora import EncodedCorpus
-from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.objectives import OBJECTIVES, Objective
-from spanbert_tutorial.pretraining import PretrainingModel
-from spanbert_tutorial.wordpiece import SPECIALS, WordPiece
+from spanbert_tutorial.pretraining.model import PretrainingModel
+from spanbert_tutorial.pretraining.objectives import OBJECTIVES, Objective
+from spanbert_tutorial.text.encoding import EncodedCorpus
 
-PIECES = [*SPECIALS, *"abcdefghijklmnopqrst", *("##" + letter for letter in "abcdefghijklmnopqrst"), "A"]
+PIECES = [
+    *SPECIALS,
+    *"abcdefghijklmnopqrst",
+    *("##" + letter for letter in "abcdefghijklmnopqrst"),
+    "A",
+]
 FILES = ["README.md", "config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"]
 
 
@@ -47,9 +53,17 @@ def wordpiece() -> WordPiece:
 
 
 def model_of(objective: str, seed: int = 0) -> PretrainingModel:
-    """A small model with every weight random, biases and LayerNorm too: two names swapped would show."""
-    sizes = {"vocab_size": len(PIECES), "hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 24}
-    config = EncoderConfig(num_hidden_layers=2, max_position_embeddings=40, hidden_dropout_prob=0.0, **sizes)
+    """A small model with every weight random, biases and LayerNorm too: two names swapped would
+    show."""
+    sizes = {
+        "vocab_size": len(PIECES),
+        "hidden_size": 16,
+        "num_attention_heads": 2,
+        "intermediate_size": 24,
+    }
+    config = EncoderConfig(
+        num_hidden_layers=2, max_position_embeddings=40, hidden_dropout_prob=0.0, **sizes
+    )
     model = PretrainingModel(config, Objective.named(objective))
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
@@ -69,7 +83,9 @@ def batch_of(objective: str, wordpiece: WordPiece) -> dict[str, Tensor]:
 
 
 def saved(folder: Path, wordpiece: WordPiece, objective: str = "span+sbo") -> Path:
-    save_checkpoint(folder / "model", model_of(objective), wordpiece, objective, {"README.md": "# Card\n"})
+    save_checkpoint(
+        folder / "model", model_of(objective), wordpiece, objective, {"README.md": "# Card\n"}
+    )
     return folder / "model"
 
 
@@ -84,23 +100,33 @@ def edit_config(folder: Path, **changes) -> None:
     (folder / "config.json").write_text(json.dumps(settings), encoding="utf-8")
 
 
-# --- there and back -------------------------------------------------------------------------------------------------
+# --- there and back -----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_loading_gives_identical_losses(tmp_path, wordpiece, objective):
-    model, batch = model_of(objective), batch_of(objective, wordpiece)
-    save_checkpoint(tmp_path / "new" / "model", model, wordpiece, objective, {"README.md": "# Card\n"})
+    model = model_of(objective)
+    batch = batch_of(objective, wordpiece)
+    save_checkpoint(
+        tmp_path / "new" / "model", model, wordpiece, objective, {"README.md": "# Card\n"}
+    )
     loaded, vocabulary = load_checkpoint(str(tmp_path / "new" / "model"))
     with torch.no_grad():
-        before, after = model(batch), loaded(batch)
+        before = model(batch)
+        after = loaded(batch)
     assert before.keys() == after.keys() and len(before) == 2 + ("+" in objective)
     assert all(torch.equal(before[name], after[name]) for name in before)
-    assert not loaded.training and vocabulary.pieces == wordpiece.pieces and not vocabulary.lowercase
+    assert (
+        not loaded.training and vocabulary.pieces == wordpiece.pieces and not vocabulary.lowercase
+    )
     assert loaded.encoder.config == model.encoder.config
     words = loaded.encoder.embeddings.words.weight  # still one tensor with the heads'
     assert loaded.masked_language_model.embedding_weight is words
-    assert all(head.embedding_weight is words for name, head in loaded.named_children() if name == "boundary")
+    assert all(
+        head.embedding_weight is words
+        for name, head in loaded.named_children()
+        if name == "boundary"
+    )
 
 
 def test_the_files_and_the_card(tmp_path, wordpiece):
@@ -121,12 +147,16 @@ def test_saving_leaves_the_model_as_it_was(tmp_path, wordpiece):
     model = model_of("span+sbo").train()
     before = {name: weight.clone() for name, weight in model.state_dict().items()}
     save_checkpoint(tmp_path / "model", model, wordpiece, "span+sbo", {})
-    assert model.training and all(torch.equal(before[name], weight) for name, weight in model.state_dict().items())
+    assert model.training and all(
+        torch.equal(before[name], weight) for name, weight in model.state_dict().items()
+    )
 
 
 def test_half_precision_on_disk_is_loaded_as_float32(tmp_path, wordpiece):
     folder = saved(tmp_path, wordpiece)
-    edit_weights(folder, lambda weights: weights.update({name: w.half() for name, w in weights.items()}))
+    edit_weights(
+        folder, lambda weights: weights.update({name: w.half() for name, w in weights.items()})
+    )
     model, _ = load_checkpoint(folder)
     assert {weight.dtype for weight in model.parameters()} == {torch.float32}
 
@@ -157,13 +187,19 @@ def test_names_are_those_of_transformers(wordpiece):
     assert extra and all(name.startswith("boundary.") for name in extra)
 
 
-# --- in transformers ------------------------------------------------------------------------------------------------
+# --- in transformers ----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_transformers_opens_the_folder(tmp_path, wordpiece, objective):
-    folder, model, batch = saved(tmp_path, wordpiece, objective), model_of(objective), batch_of(objective, wordpiece)
-    inputs = {"input_ids": batch["ids"], "token_type_ids": batch["segments"], "attention_mask": batch["attention_mask"]}
+    folder = saved(tmp_path, wordpiece, objective)
+    model = model_of(objective)
+    batch = batch_of(objective, wordpiece)
+    inputs = {
+        "input_ids": batch["ids"],
+        "token_type_ids": batch["segments"],
+        "attention_mask": batch["attention_mask"],
+    }
     inputs["attention_mask"] = inputs["attention_mask"].long()
     real = batch["attention_mask"]
     with torch.no_grad():
@@ -173,7 +209,9 @@ def test_transformers_opens_the_folder(tmp_path, wordpiece, objective):
         logits = BertForMaskedLM.from_pretrained(folder).eval()(**inputs).logits
         assert (model.masked_language_model(hidden) - logits)[real].abs().max() < 1e-5
         if objective == "mlm+nsp":
-            labels = BertForPreTraining.from_pretrained(folder).eval()(**inputs).seq_relationship_logits
+            labels = (
+                BertForPreTraining.from_pretrained(folder).eval()(**inputs).seq_relationship_logits
+            )
             assert (model.next_sentence(hidden) - labels).abs().max() < 1e-5
     tokenizer = AutoTokenizer.from_pretrained(folder)
     text = "Abc [MASK] a bad A."
@@ -181,14 +219,16 @@ def test_transformers_opens_the_folder(tmp_path, wordpiece, objective):
 
 
 def test_the_encoder_here_opens_the_folder_too(tmp_path, wordpiece):
-    folder, model, batch = saved(tmp_path, wordpiece), model_of("span+sbo"), batch_of("span+sbo", wordpiece)
+    folder = saved(tmp_path, wordpiece)
+    model = model_of("span+sbo")
+    batch = batch_of("span+sbo", wordpiece)
     with pytest.warns(UserWarning, match="Only the encoder was loaded"):
         encoder = BertEncoder.from_huggingface(folder).eval()
     with torch.no_grad():
         assert torch.equal(encoder(batch["ids"]), model.encoder(batch["ids"]))
 
 
-# --- writing: whole or not at all -----------------------------------------------------------------------------------
+# --- writing: whole or not at all ---------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", ["empty folder", "file", "checkpoint", "broken link"])
@@ -202,7 +242,10 @@ def test_what_exists_is_never_overwritten(tmp_path, wordpiece, kind):
         saved(tmp_path, wordpiece, "mlm")
     else:
         target.symlink_to(tmp_path / "nowhere")
-    for attempt in (check_output, lambda path: save_checkpoint(path, model_of("span"), wordpiece, "span", {})):
+    for attempt in (
+        check_output,
+        lambda path: save_checkpoint(path, model_of("span"), wordpiece, "span", {}),
+    ):
         with pytest.raises(InputError, match=re.escape(f"{target} exists already: give another")):
             attempt(target)
     if kind == "checkpoint":
@@ -236,16 +279,32 @@ def test_an_output_needs_a_name(name):
         check_output(name)
 
 
-@pytest.mark.parametrize("weight", [torch.tensor([1.0, torch.nan]), torch.tensor([torch.inf]),
-                                    torch.tensor([7e4]).to(torch.float16)])  # fmt: skip
+@pytest.mark.parametrize(
+    "weight",
+    [
+        torch.tensor([1.0, torch.nan]),
+        torch.tensor([torch.inf]),
+        torch.tensor([7e4]).to(torch.float16),
+    ],
+)
 def test_weights_that_are_no_numbers_are_not_saved(tmp_path, wordpiece, weight):
     model = model_of("span")
     with pytest.raises(InputError, match="the weight a.b is too large for float.*nothing is saved"):
-        write_folder(tmp_path / "m", model.encoder.config, "BertForMaskedLM", {}, {"a.b": weight}, wordpiece, {})
+        write_folder(
+            tmp_path / "m",
+            model.encoder.config,
+            "BertForMaskedLM",
+            {},
+            {"a.b": weight},
+            wordpiece,
+            {},
+        )
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt(), MemoryError()])
+@pytest.mark.parametrize(
+    "error", [OSError(28, "No space left on device"), KeyboardInterrupt(), MemoryError()]
+)
 @pytest.mark.parametrize("at", ["save_file", "os.replace", "WordPiece.save"])
 def test_nothing_half_written_when_saving_fails(tmp_path, wordpiece, monkeypatch, error, at):
     def fail(*args, **options):
@@ -267,27 +326,41 @@ def test_an_unknown_objective_is_refused_before_writing(tmp_path, wordpiece):
     assert list(tmp_path.iterdir()) == []
 
 
-# --- damage ---------------------------------------------------------------------------------------------------------
+# --- damage -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         (lambda w: w.pop("boundary.bias"), "boundary.bias is missing"),
-        (lambda w: w.pop("bert.embeddings.LayerNorm.bias"), "bert.embeddings.LayerNorm.bias is missing"),
+        (
+            lambda w: w.pop("bert.embeddings.LayerNorm.bias"),
+            "bert.embeddings.LayerNorm.bias is missing",
+        ),
         (lambda w: w.pop("cls.predictions.bias"), "cls.predictions.bias is missing"),
         (lambda w: w.update({"qa_outputs.bias": torch.zeros(2)}), "qa_outputs.bias is surplus"),
-        (lambda w: w.update({"bert.pooler.dense.bias": torch.zeros(16)}), "bert.pooler.dense.bias is surplus"),
-        (lambda w: w.update({"bert.encoder.layer.2.output.dense.bias": torch.zeros(16)}),
-         "bert.encoder.layer.2.output.dense.bias is surplus"),
-        (lambda w: w.update({"cls.predictions.bias": torch.zeros(3)}),
-         r"cls.predictions.bias has shape \(3,\) instead of \(46,\)"),
-        (lambda w: [w.pop(name) for name in [*w] if "word_embeddings" not in name],
-         "is missing, .* is missing, and [0-9]+ more"),
+        (
+            lambda w: w.update({"bert.pooler.dense.bias": torch.zeros(16)}),
+            "bert.pooler.dense.bias is surplus",
+        ),
+        (
+            lambda w: w.update({"bert.encoder.layer.2.output.dense.bias": torch.zeros(16)}),
+            "bert.encoder.layer.2.output.dense.bias is surplus",
+        ),
+        (
+            lambda w: w.update({"cls.predictions.bias": torch.zeros(3)}),
+            r"cls.predictions.bias has shape \(3,\) instead of \(46,\)",
+        ),
+        (
+            lambda w: [w.pop(name) for name in [*w] if "word_embeddings" not in name],
+            "is missing, .* is missing, and [0-9]+ more",
+        ),
         (dict.clear, "has no weights of vocab_size 46"),
     ],
-)  # fmt: skip
-def test_weights_missing_surplus_or_of_another_shape_are_named(tmp_path, wordpiece, change, message):
+)
+def test_weights_missing_surplus_or_of_another_shape_are_named(
+    tmp_path, wordpiece, change, message
+):
     folder = saved(tmp_path, wordpiece)
     edit_weights(folder, change)
     with pytest.raises(InputError, match=message) as caught:
@@ -298,7 +371,9 @@ def test_weights_missing_surplus_or_of_another_shape_are_named(tmp_path, wordpie
 def test_a_config_that_does_not_fit_the_weights(tmp_path, wordpiece):
     folder = saved(tmp_path, wordpiece)
     edit_config(folder, intermediate_size=32)
-    with pytest.raises(InputError, match=r"intermediate.dense.weight has shape \(24, 16\) instead of \(32, 16\)"):
+    with pytest.raises(
+        InputError, match=r"intermediate.dense.weight has shape \(24, 16\) instead of \(32, 16\)"
+    ):
         load_checkpoint(folder)
     edit_config(folder, intermediate_size=24, spanbert_tutorial={"objective": "mlm"})
     with pytest.raises(InputError, match=r"boundary\.\S+ is surplus"):
@@ -352,32 +427,51 @@ def test_a_vocabulary_larger_than_the_model(tmp_path, wordpiece):
         load_checkpoint(folder)
 
 
-@pytest.mark.parametrize("objective, new", [
-    ("span+sbo", []),
-    ("span", []),
-    ("mlm+nsp", ["next_sentence"]),
-])
-def test_continuing_takes_every_head_that_is_there_and_names_the_others(tmp_path, wordpiece, objective, new):
+@pytest.mark.parametrize(
+    "objective, new",
+    [
+        ("span+sbo", []),
+        ("span", []),
+        ("mlm+nsp", ["next_sentence"]),
+    ],
+)
+def test_continuing_takes_every_head_that_is_there_and_names_the_others(
+    tmp_path, wordpiece, objective, new
+):
     first = model_of("span+sbo")
     save_checkpoint(tmp_path / "a", first, wordpiece, "span+sbo", {"README.md": "card"})
     second, started_anew = continue_from(tmp_path / "a", objective, seed=4)
     assert started_anew == new
-    before, after = model_state(first), model_state(second)
+    before = model_state(first)
+    after = model_state(second)
     assert all(torch.equal(weight, after[name]) for name, weight in before.items() if name in after)
-    assert {name for name in after if name not in before} == {name for name in after if "relationship" in name or
-                                                             "pooler" in name}
+    assert {name for name in after if name not in before} == {
+        name for name in after if "relationship" in name or "pooler" in name
+    }
     again, _ = continue_from(tmp_path / "a", objective, seed=4)
     assert all(torch.equal(weight, model_state(again)[name]) for name, weight in after.items())
 
 
-@pytest.mark.parametrize("kind, new", [
-    (BertModel, ["masked_language_model", "boundary"]),  # as the released SpanBERT: an encoder without heads
-    (BertForMaskedLM, ["boundary"]),
-    (BertForPreTraining, ["boundary"]),
-])
+@pytest.mark.parametrize(
+    "kind, new",
+    [
+        (
+            BertModel,
+            ["masked_language_model", "boundary"],
+        ),  # as the released SpanBERT: an encoder without heads
+        (BertForMaskedLM, ["boundary"]),
+        (BertForPreTraining, ["boundary"]),
+    ],
+)
 def test_continuing_from_a_transformers_folder(tmp_path, wordpiece, kind, new):
-    config = BertConfig(vocab_size=len(wordpiece), hidden_size=32, num_hidden_layers=2, num_attention_heads=2,
-                        intermediate_size=64, max_position_embeddings=32)
+    config = BertConfig(
+        vocab_size=len(wordpiece),
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=64,
+        max_position_embeddings=32,
+    )
     theirs = kind(config).eval()
     theirs.save_pretrained(tmp_path / "a")
     with pytest.raises(InputError, match="no tokenizer.json or vocab.txt: give the vocabulary"):
@@ -390,4 +484,6 @@ def test_continuing_from_a_transformers_folder(tmp_path, wordpiece, kind, new):
     encoder = theirs if kind is BertModel else theirs.bert
     assert torch.allclose(model.eval().encoder(ids), encoder(ids).last_hidden_state, atol=1e-5)
     if kind is BertForMaskedLM:
-        assert torch.allclose(model.masked_language_model(model.encoder(ids)), theirs(ids).logits, atol=1e-5)
+        assert torch.allclose(
+            model.masked_language_model(model.encoder(ids)), theirs(ids).logits, atol=1e-5
+        )

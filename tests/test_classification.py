@@ -1,15 +1,17 @@
-"""One label for a sentence or a pair: parity with transformers, cutting, and learning what it is shown."""
+"""One label for a sentence or a pair: parity with transformers, cutting, and learning what it is
+shown."""
 
 import numpy as np
 import pytest
 import torch
 from transformers import BertConfig, BertForSequenceClassification
 
-from spanbert_tutorial.bert import BertEncoder, EncoderConfig
-from spanbert_tutorial.checkpoints import load_checkpoint
+from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
+from spanbert_tutorial.bert.weights import from_huggingface_names
+from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.engine.weights import from_huggingface_names
 from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
 from spanbert_tutorial.tasks.classification import (
     ClassificationData,
     ClassificationModel,
@@ -18,7 +20,6 @@ from spanbert_tutorial.tasks.classification import (
     fine_tune,
 )
 from spanbert_tutorial.tasks.fine_tuning import FineTuning, stacked
-from spanbert_tutorial.wordpiece import WordPiece
 
 PAIR = ("The Swan Club was founded in Upton.", "It was founded in 1873.")
 
@@ -30,19 +31,32 @@ def wordpiece() -> WordPiece:
 
 def test_scores_are_those_of_transformers(wordpiece):
     torch.manual_seed(0)
-    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
-    theirs = BertForSequenceClassification(BertConfig(vocab_size=2_000, **sizes, num_labels=3, initializer_range=0.3))
+    sizes = {
+        "hidden_size": 32,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "intermediate_size": 64,
+    }
+    theirs = BertForSequenceClassification(
+        BertConfig(vocab_size=2_000, **sizes, num_labels=3, initializer_range=0.3)
+    )
     ours = ClassificationModel(BertEncoder(EncoderConfig(vocab_size=2_000, **sizes)), 3)
     encoder, others = from_huggingface_names(theirs.state_dict())
     ours.encoder.load_state_dict(encoder)
     for name, layer in (("bert.pooler.dense", ours.pooler), ("classifier", ours.classifier)):
         layer.load_state_dict({part: others[f"{name}.{part}"] for part in ("weight", "bias")})
-    batch = stacked([Framed.of(one, wordpiece, 64) for one in (PAIR, (PAIR[0], None))], wordpiece.pad_id)
+    batch = stacked(
+        [Framed.of(one, wordpiece, 64) for one in (PAIR, (PAIR[0], None))], wordpiece.pad_id
+    )
     label = torch.tensor([2, 0])
     with torch.no_grad():
-        wanted = theirs.eval()(batch["ids"], batch["attention_mask"], batch["segments"], labels=label)
+        wanted = theirs.eval()(
+            batch["ids"], batch["attention_mask"], batch["segments"], labels=label
+        )
         assert torch.allclose(ours.eval().scores(batch), wanted.logits, atol=1e-5)
-        assert ours(batch | {"label": label})["loss"].item() == pytest.approx(wanted.loss.item(), abs=1e-5)
+        assert ours(batch | {"label": label})["loss"].item() == pytest.approx(
+            wanted.loss.item(), abs=1e-5
+        )
 
 
 @pytest.mark.parametrize("length", [5, 6, 9, 12, 100])
@@ -72,20 +86,33 @@ def test_bad_sentences_are_one_sentence(wordpiece):
 def test_fine_tuning_learns_what_it_is_shown(wordpiece, pairs):
     towns = ["Upton", "Barton", "Denholm", "Foxley"]
     if pairs:  # about the same town or not: no single sentence says it
-        said = [((f"The club is in {a}.", f"We went to {b}."), "same" if a == b else "other")
-                for a in towns for b in [*towns, a, a]]
+        said = [
+            ((f"The club is in {a}.", f"We went to {b}."), "same" if a == b else "other")
+            for a in towns
+            for b in [*towns, a, a]
+        ]
     else:
-        said = [((f"The club is in {a}.", None), "north" if a in towns[:2] else "south") for a in towns]
+        said = [
+            ((f"The club is in {a}.", None), "north" if a in towns[:2] else "south") for a in towns
+        ]
     encoder = load_checkpoint(data_path("checkpoints", "spanbert-tiny"))[0].encoder
-    settings = FineTuning(epochs=80 if pairs else 300, batch_size=8, peak_learning_rate=1e-3, length=20, dropout=0.0)
+    settings = FineTuning(
+        epochs=80 if pairs else 300, batch_size=8, peak_learning_rate=1e-3, length=20, dropout=0.0
+    )
     classifier, history = fine_tune(encoder, wordpiece, said, settings)
-    assert {part.p for part in classifier.model.modules() if isinstance(part, torch.nn.Dropout)} == {0.0}
+    assert {
+        part.p for part in classifier.model.modules() if isinstance(part, torch.nn.Dropout)
+    } == {0.0}
     assert isinstance(classifier, Classifier) and history.losses["loss"][-1] < 0.3
-    assert classifier.labels([sentences for sentences, _ in said], batch_size=3) == [label for _, label in said]
+    assert classifier.labels([sentences for sentences, _ in said], batch_size=3) == [
+        label for _, label in said
+    ]
 
 
 def test_batches_carry_the_labels_that_occur(wordpiece):
-    data = ClassificationData([(PAIR, "yes"), ((PAIR[0], None), "no")], wordpiece, FineTuning(length=64))
+    data = ClassificationData(
+        [(PAIR, "yes"), ((PAIR[0], None), "no")], wordpiece, FineTuning(length=64)
+    )
     batch = data.batch(np.array([1, 0]), np.random.default_rng(0))
     assert data.labels == ["no", "yes"] and batch["label"].tolist() == [0, 1]
     assert batch["attention_mask"].sum(1).tolist() == data.lengths()[[1, 0]].tolist()

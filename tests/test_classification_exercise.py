@@ -24,7 +24,9 @@ def with_torch(states, tokens):
 
 
 def letters_only(states, tokens):
-    return np.mean([state for state, token in zip(states, tokens, strict=True) if token.isalpha()], axis=0)
+    return np.mean(
+        [state for state, token in zip(states, tokens, strict=True) if token.isalpha()], axis=0
+    )
 
 
 def to_the_first_sep(states, tokens):
@@ -32,12 +34,16 @@ def to_the_first_sep(states, tokens):
 
 
 def a_set_of_states(states, tokens):
-    own = {tuple(state) for state, token in zip(states, tokens, strict=True) if token not in SPECIAL}
+    own = {
+        tuple(state) for state, token in zip(states, tokens, strict=True) if token not in SPECIAL
+    }
     return np.mean(list(own), axis=0)
 
 
 def a_dictionary_of_tokens(states, tokens):
-    own = {token: state for token, state in zip(tokens, states, strict=True) if token not in SPECIAL}
+    own = {
+        token: state for token, state in zip(tokens, states, strict=True) if token not in SPECIAL
+    }
     return np.mean(list(own.values()), axis=0)
 
 
@@ -46,11 +52,17 @@ def all_but_the_ends(states, tokens):
 
 
 def no_bracket_in_front(states, tokens):
-    return np.mean([state for state, token in zip(states, tokens, strict=True) if token[0] != "["], axis=0)
+    return np.mean(
+        [state for state, token in zip(states, tokens, strict=True) if token[0] != "["], axis=0
+    )
 
 
 def word_starts_only(states, tokens):
-    own = [state for state, token in zip(states, tokens, strict=True) if token not in SPECIAL and token[:2] != "##"]
+    own = [
+        state
+        for state, token in zip(states, tokens, strict=True)
+        if token not in SPECIAL and token[:2] != "##"
+    ]
     return np.mean(own, axis=0)
 
 
@@ -89,7 +101,11 @@ def test_each_mistake_is_named_and_differs_from_the_others(mistake, sentence):
 
 def test_what_is_wrong_otherwise_is_told():
     assert "returns nothing" in exercise.diagnose_mean(lambda states, tokens: None)
-    assert "the function returns 3.0 (float). Return a list" in exercise.diagnose_mean(lambda states, tokens: 3.0)
+    assert "the function returns 3.0 (float). Return a list" in exercise.diagnose_mean(
+        lambda states, tokens: 3.0
+    )
     said = exercise.diagnose_mean(lambda states, tokens: {}[0])
     assert "[CLS] it rained [SEP], the function stopped with KeyError" in said
-    assert "wanted is [3.0, 2.0], and yours is [1.0, 1.0]" in exercise.diagnose_mean(lambda states, tokens: [1, 1])
+    assert "wanted is [3.0, 2.0], and yours is [1.0, 1.0]" in exercise.diagnose_mean(
+        lambda states, tokens: [1, 1]
+    )

@@ -45,8 +45,12 @@ def test_a_document_is_read(file):
 def test_columns_may_stand_between_tabs_and_the_last_may_be_empty(tmp_path):
     row = "book\t0\t{}\t{}" + "\t_" * 8 + "\t{}\n"
     rows = row.format(0, "Nora", "(0)") + row.format(1, "ran", "") + row.format(2, "home", "_")
-    (tmp_path / "a.conll").write_text(f"#begin document (book); part 0\n{rows}#end document\n", encoding="utf-8")
-    assert conll.read(tmp_path / "a.conll") == [Document("book", [["Nora", "ran", "home"]], [[(0, 0)]])]
+    (tmp_path / "a.conll").write_text(
+        f"#begin document (book); part 0\n{rows}#end document\n", encoding="utf-8"
+    )
+    assert conll.read(tmp_path / "a.conll") == [
+        Document("book", [["Nora", "ran", "home"]], [[(0, 0)]])
+    ]
 
 
 def test_packed_files_folders_and_archives(file, tmp_path):
@@ -62,18 +66,24 @@ def test_packed_files_folders_and_archives(file, tmp_path):
 
 
 def spans(words):
-    return st.tuples(st.integers(0, words - 1), st.integers(0, 2)).map(lambda one: (one[0], min(sum(one), words - 1)))
+    return st.tuples(st.integers(0, words - 1), st.integers(0, 2)).map(
+        lambda one: (one[0], min(sum(one), words - 1))
+    )
 
 
 @st.composite
 def documents(draw):
-    """A document with mentions that may be nested, also in their own cluster, but cross only those of another."""
+    """A document with mentions that may be nested, also in their own cluster, but cross only those
+    of another."""
     sentence = st.lists(st.sampled_from(["a", "b.", "é"]), min_size=1, max_size=4)
-    sentences, clusters = draw(st.lists(sentence, min_size=1, max_size=3)), {}
+    sentences = draw(st.lists(sentence, min_size=1, max_size=3))
+    clusters = {}
     for span in draw(st.lists(spans(sum(map(len, sentences))), max_size=8, unique=True)):
         home = draw(st.integers(0, 2))
-        crossing = any(min(span, other)[0] < max(span, other)[0] <= min(span, other)[1] < max(span, other)[1]
-                       for other in clusters.get(home, ()))
+        crossing = any(
+            min(span, other)[0] < max(span, other)[0] <= min(span, other)[1] < max(span, other)[1]
+            for other in clusters.get(home, ())
+        )
         if not crossing:
             clusters.setdefault(home, []).append(span)
     return Document("made", sentences, sorted(sorted(cluster) for cluster in clusters.values()))
@@ -98,13 +108,23 @@ def test_crossing_mentions_of_one_cluster_cannot_be_written(tmp_path):
     ("old", "new", "line", "reason"),
     [
         ("#begin document (bc/made/up); part 000\n", "", 1, "a row outside of a document"),
-        ("#begin document (bc/made/up); part 000", "#begin the document", 1, "not a begin of a document"),
+        (
+            "#begin document (bc/made/up); part 000",
+            "#begin the document",
+            1,
+            "not a begin of a document",
+        ),
         ("bc/made/up 0 2 lost VBD * - - - - * -", "bc/made/up 0 2 lost", 4, "at least 5 columns"),
         ("* (1|(3)", "* (1|3", 5, '"3" is no mention'),
         ("* 1)\n", "* 2)\n", 6, "cluster 2 ends that has not begun"),
         ("* 1)\n", "* -\n", 5, "cluster 1 begins that never ends"),
         ("* (1)\n", "* (1)|(2)\n", 8, 'the mention "It" stands twice'),
-        ("\nbc/made/up 0 0 It", "#begin document (b); part 0\nbc/made/up 0 0 It", 7, "begins before bc/made/up has"),
+        (
+            "\nbc/made/up 0 0 It",
+            "#begin document (b); part 0\nbc/made/up 0 0 It",
+            7,
+            "begins before bc/made/up has",
+        ),
         ("#end document\n", "#end document\n#end document\n", 12, "ends that has not begun"),
     ],
 )

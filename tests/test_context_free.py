@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import torch
 
-from spanbert_tutorial.batches import PretrainingData
-from spanbert_tutorial.boundary import Boundary
-from spanbert_tutorial.context_free import STRENGTHS, context_free, places
-from spanbert_tutorial.corpora import encode_corpus
-from spanbert_tutorial.objectives import Objective
-from spanbert_tutorial.wordpiece import WordPiece
+from spanbert_tutorial.bert.wordpiece import WordPiece
+from spanbert_tutorial.pretraining.baselines import STRENGTHS, context_free, places
+from spanbert_tutorial.pretraining.batches import PretrainingData
+from spanbert_tutorial.pretraining.objectives import Objective
+from spanbert_tutorial.spanbert.boundary import Boundary
+from spanbert_tutorial.text.encoding import encode_corpus
 
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefgh"]
 WORDPIECE = WordPiece({piece: i for i, piece in enumerate(PIECES)})
@@ -23,17 +23,22 @@ def data(tmp_path, sentences, objective="span+sbo", length=16):
 
 
 def test_both_tables_by_hand(tmp_path):
-    """Two blocks, "a b" and "a c": a stands twice at position 1, b and c once each at position 2."""
+    """Two blocks, "a b" and "a c": a stands twice at position 1, b and c once each at position
+    2."""
     tables = context_free(data(tmp_path, ["a b", "a c"]))
     a, b, c, d = WORDPIECE.encode("a b c d")
     frequency = {a: 3 / (4 + V), b: 2 / (4 + V), c: 2 / (4 + V), d: 1 / (4 + V)}
     for piece, p in frequency.items():
         assert np.exp(tables.frequency[piece]) == pytest.approx(p)
-    first, second = ({p: [(n + s * frequency[p]) / (2 + s) for s in STRENGTHS] for p, n in counts.items()}
-                     for counts in ({a: 2, b: 0}, {a: 0, b: 1, c: 1}))
+    first, second = (
+        {p: [(n + s * frequency[p]) / (2 + s) for s in STRENGTHS] for p, n in counts.items()}
+        for counts in ({a: 2, b: 0}, {a: 0, b: 1, c: 1})
+    )
     given = [(1, a, first), (1, b, first), (2, a, second), (2, b, second), (2, c, second)]
-    fits = [all(np.isclose(np.exp(tables.by_position[i, p]), table[p][s]) for i, p, table in given)
-            for s in range(len(STRENGTHS))]
+    fits = [
+        all(np.isclose(np.exp(tables.by_position[i, p]), table[p][s]) for i, p, table in given)
+        for s in range(len(STRENGTHS))
+    ]
     assert sum(fits) == 1
 
 
@@ -46,8 +51,12 @@ def test_tables_are_probabilities_and_the_strength_is_the_best(tmp_path):
     assert np.exp(tables.by_position).sum(1) == pytest.approx(np.ones(16))
     positions, ids = (np.concatenate(parts) for parts in zip(*places(held_out), strict=True))
     losses = tables.losses(positions, ids)
-    assert losses["by_position"] < losses["frequency"] < np.log(V)  # the first and the last word are always the same
-    assert tables.losses(positions[:0], ids[:0])["frequency"] != 0  # no number, rather than a good one
+    assert (
+        losses["by_position"] < losses["frequency"] < np.log(V)
+    )  # the first and the last word are always the same
+    assert (
+        tables.losses(positions[:0], ids[:0])["frequency"] != 0
+    )  # no number, rather than a good one
 
 
 def test_shuffled_positions_cost_the_second_table_its_lead(tmp_path):
@@ -57,12 +66,16 @@ def test_shuffled_positions_cost_the_second_table_its_lead(tmp_path):
     tables = context_free(held_out)
     positions, ids = (np.concatenate(parts) for parts in zip(*places(held_out), strict=True))
     assert tables.losses(positions, ids)["by_position"] < 0.5
-    assert tables.losses(rng.permutation(positions), ids)["by_position"] > tables.losses(positions, ids)["frequency"]
+    assert (
+        tables.losses(rng.permutation(positions), ids)["by_position"]
+        > tables.losses(positions, ids)["frequency"]
+    )
 
 
 @pytest.mark.parametrize("objective", ["mlm", "mlm+nsp", "span+sbo"])
 def test_places_are_those_of_the_model_input(tmp_path, objective):
-    """Position i holds the same piece in the blocks that the model reads, for single segments and for pairs."""
+    """Position i holds the same piece in the blocks that the model reads, for single segments and
+    for pairs."""
     some = data(tmp_path, ["a b c d", "e f g h", "a a b b", "c c d d"] * 3, objective)
     wanted = np.zeros((16, V), dtype=int)
     for rows in torch.arange(len(some)).split(1):
@@ -82,9 +95,18 @@ def test_boundary_places_are_masked_places(tmp_path):
     rng = np.random.default_rng(1)
     some = data(tmp_path, [" ".join(rng.choice(list("abcdefgh"), size=14)) for _ in range(40)])
     batch = some.batch(np.arange(40), rng)
-    masked = {(int(b), int(i)): int(v) for b, i, v in zip(
-        batch["masked_batch"], batch["masked_position"], batch["masked_ids"], strict=True)}
+    masked = {
+        (int(b), int(i)): int(v)
+        for b, i, v in zip(
+            batch["masked_batch"], batch["masked_position"], batch["masked_ids"], strict=True
+        )
+    }
     positions, ids = Boundary().pieces(batch)
-    rows = batch["boundary_batch"].repeat_interleave((batch["boundary_targets"] >= 0).sum(1)).tolist()
+    rows = (
+        batch["boundary_batch"].repeat_interleave((batch["boundary_targets"] >= 0).sum(1)).tolist()
+    )
     assert 0 < len(ids) < len(masked)
-    assert all(masked[row, i] == v for row, i, v in zip(rows, positions.tolist(), ids.tolist(), strict=True))
+    assert all(
+        masked[row, i] == v
+        for row, i, v in zip(rows, positions.tolist(), ids.tolist(), strict=True)
+    )

@@ -55,9 +55,18 @@ def test_a_good_notebook_passes():
         ("ignores its output", executed("# NBVAL_IGNORE_OUTPUT\ntrain()", 3)),
         ("is skipped", executed("x = 1", 3, tags=["nbval-skip"])),
         ("wrote to stderr", executed("warn()", 3, [printed("UserWarning", "stderr")])),
-        ("stores an error", executed("1/0", 3, [new_output("error", ename="E", evalue="", traceback=[])])),
-        ("stores a widget view", executed(
-            "w", 3, [new_output("display_data", data={"application/vnd.jupyter.widget-view+json": {}})])),
+        (
+            "stores an error",
+            executed("1/0", 3, [new_output("error", ename="E", evalue="", traceback=[])]),
+        ),
+        (
+            "stores a widget view",
+            executed(
+                "w",
+                3,
+                [new_output("display_data", data={"application/vnd.jupyter.widget-view+json": {}})],
+            ),
+        ),
         ("shows a picture without", executed("plt.show()", 3, [PICTURE])),
         ("stores a Markdown table", executed("table", 3, [MARKDOWN_TABLE])),
         ("machine path", executed("print(__file__)", 3, [printed("/home/someone/book.py\n")])),
@@ -68,8 +77,14 @@ def test_a_good_notebook_passes():
         ("MyST syntax", new_markdown_cell(":::{tip}\nRead this.\n:::")),
         ("MyST syntax", new_markdown_cell("See {ref}`here`.")),
         ("MyST syntax", new_markdown_cell("(a-label)=\n# Title")),
-        ("arXiv 1810.04805 is cited without", new_markdown_cell("[BERT](https://arxiv.org/pdf/1810.04805)")),
-        ("ACL N19-1423 is cited without", new_markdown_cell("[BERT](https://aclanthology.org/N19-1423/)")),
+        (
+            "arXiv 1810.04805 is cited without",
+            new_markdown_cell("[BERT](https://arxiv.org/pdf/1810.04805)"),
+        ),
+        (
+            "ACL N19-1423 is cited without",
+            new_markdown_cell("[BERT](https://aclanthology.org/N19-1423/)"),
+        ),
     ],
 )
 def test_a_guard_bites(complaint, cell):
@@ -88,7 +103,9 @@ def test_a_long_chapter_is_no_problem():
 
 
 def test_widget_state_is_refused():
-    assert "widget state" in problems_with(widgets={"application/vnd.jupyter.widget-state+json": {}})
+    assert "widget state" in problems_with(
+        widgets={"application/vnd.jupyter.widget-state+json": {}}
+    )
 
 
 def test_a_missing_colab_cell_is_refused():
@@ -105,7 +122,10 @@ def test_a_picture_with_alt_text_passes():
 
 def test_a_diagram_brings_its_own_words():
     diagram = "<svg><title>Two heads</title><desc>Both read states.</desc></svg>"
-    for data, complaint in ((diagram, ""), (diagram.replace("Both read states.", " "), "without mystnb.image.alt")):
+    for data, complaint in (
+        (diagram, ""),
+        (diagram.replace("Both read states.", " "), "without mystnb.image.alt"),
+    ):
         shown = new_output("display_data", data={"image/svg+xml": data})
         found = problems_with(executed("draw()", 3, [shown]))
         assert complaint in found and bool(found) == bool(complaint)
@@ -122,7 +142,9 @@ def test_a_notebook_out_of_its_normal_form_is_refused(tmp_path):
 
 def test_markdown_pages_are_guarded_too(tmp_path):
     make_book(tmp_path)
-    (tmp_path / "book" / "welcome.md").write_text("/home/me and <https://arxiv.org/abs/1810.04805>\n")
+    (tmp_path / "book" / "welcome.md").write_text(
+        "/home/me and <https://arxiv.org/abs/1810.04805>\n"
+    )
     found = "\n".join(contract.book_problems(tmp_path))
     assert "welcome.md: machine path" in found and "arXiv 1810.04805 is cited" in found
 
@@ -146,7 +168,12 @@ def test_cells_that_keep_the_rules_of_their_kinds_pass():
     cells = [
         executed(lines(20), 3, tags=["teach"]),
         executed("# @title Check\nfor i in [1]:\n    assert i", 4, tags=["check"]),
-        executed(f"# @title Code of the figure\n{lines(90)}", 5, [PICTURE], ["plumbing", "nbval-ignore-output"]),
+        executed(
+            f"# @title Code of the figure\n{lines(90)}",
+            5,
+            [PICTURE],
+            ["plumbing", "nbval-ignore-output"],
+        ),
         executed("# @title Solution 2\nassert 1", 6, tags=["hide-input"]),
     ]
     assert kind_problems() == kind_problems(*cells) == ""
@@ -156,7 +183,10 @@ def test_cells_that_keep_the_rules_of_their_kinds_pass():
     ("complaint", "cell"),
     [
         ("has no kind", executed("x = 1", 3)),
-        ("has no kind", executed("x = 1", 3, tags=["hide-input"])),  # a panel that is folded by hand
+        (
+            "has no kind",
+            executed("x = 1", 3, tags=["hide-input"]),
+        ),  # a panel that is folded by hand
         ("has check and plumbing;", executed("assert 1", 3, tags=["check", "plumbing"])),
         ("has 21 lines", executed(lines(21), 3, tags=["teach"])),
         ("a check without an assert", executed("assertive = 1", 3, tags=["check"])),
@@ -164,7 +194,12 @@ def test_cells_that_keep_the_rules_of_their_kinds_pass():
         ("plumbing with an assert", executed("def f():\n    assert 1", 3, tags=["plumbing"])),
         ("more than 88 columns: [2]", executed(f"x = 1\ny = '{'a' * 84}'", 3, tags=["teach"])),
         ("only True", executed("print(1)", 3, [printed("first\nboth agree: True\n")], ["teach"])),
-        ("only True", executed("1", 3, [new_output("execute_result", data={"text/plain": "False"})], ["teach"])),
+        (
+            "only True",
+            executed(
+                "1", 3, [new_output("execute_result", data={"text/plain": "False"})], ["teach"]
+            ),
+        ),
     ],
 )
 def test_a_kind_keeps_its_rules(complaint, cell):
@@ -173,7 +208,9 @@ def test_a_kind_keeps_its_rules(complaint, cell):
 
 def test_few_of_the_visible_lines_are_asserts():
     with_asserts = executed(f"{lines(16)}\nassert (\n    x\n)", 3, tags=["teach"])  # 3 lines
-    rest = [executed(lines(20), 4 + i, tags=["teach"]) for i in range(4)]  # with the sample's: 100 lines
+    rest = [
+        executed(lines(20), 4 + i, tags=["teach"]) for i in range(4)
+    ]  # with the sample's: 100 lines
     assert kind_problems(with_asserts, *rest) == ""
     assert "3.8% of the visible code lines are asserts" in kind_problems(with_asserts, *rest[:3])
     hidden = executed("assert 1\nassert 2", 9, tags=["check"])
@@ -195,7 +232,9 @@ def test_a_chapter_of_the_book_is_held_to_the_kinds(tmp_path):
     notebook = good_notebook()
     del notebook.cells[2].metadata["tags"]
     make_book(tmp_path, notebook)
-    assert "chapter.ipynb: code cell 2 (`print(1 + 1)`) has no kind" in "\n".join(contract.book_problems(tmp_path))
+    assert "chapter.ipynb: code cell 2 (`print(1 + 1)`) has no kind" in "\n".join(
+        contract.book_problems(tmp_path)
+    )
 
 
 # A stale output.
@@ -203,7 +242,16 @@ def test_a_chapter_of_the_book_is_held_to_the_kinds(tmp_path):
 
 def nbval(path) -> subprocess.CompletedProcess:
     """Run `pytest --nbval` on one notebook."""
-    command = [sys.executable, "-m", "pytest", "--nbval", "--nbval-current-env", "-q", "-p", "no:cacheprovider"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "--nbval",
+        "--nbval-current-env",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+    ]
     return subprocess.run([*command, path.name], cwd=path.parent, capture_output=True, text=True)
 
 
@@ -255,29 +303,50 @@ def test_the_page_folds_what_is_not_the_idea(tmp_path):
     make_book(tmp_path, sample)
     result = build(tmp_path)
     assert result.returncode == 0, result.stderr
-    html = (tmp_path / "_build" / "html" / "book" / "bert" / "chapter.html").read_text(encoding="utf-8")
-    labels = ["Setup", "Imports", "✓ 2 checks passed", "Code of the output", "✓ 1 check passed", "Solution", "Code"]
+    html = (tmp_path / "_build" / "html" / "book" / "bert" / "chapter.html").read_text(
+        encoding="utf-8"
+    )
+    labels = [
+        "Setup",
+        "Imports",
+        "✓ 2 checks passed",
+        "Code of the output",
+        "✓ 1 check passed",
+        "Solution",
+        "Code",
+    ]
     assert re.findall(r"<summary>(.*?)</summary>", html) == labels
     assert "<details open" not in html and "Show code cell" not in html
     folded = "".join(re.findall(r"<details.*?</details>", html, flags=re.S))
     visible = re.sub(r"<details.*?</details>", "", html, flags=re.S)
-    assert all(text in visible and text not in folded for text in ("idea", "the figure", "the panel"))
-    assert all(text in folded and text not in visible for text in ("assert", "draw", "solved", "former"))
+    assert all(
+        text in visible and text not in folded for text in ("idea", "the figure", "the panel")
+    )
+    assert all(
+        text in folded and text not in visible for text in ("assert", "draw", "solved", "former")
+    )
     assert "@title" not in html  # the line is the title
     assert len(re.findall(r'class="folds ', html)) == 6  # lines that follow one another share a row
 
 
 def test_a_diagram_becomes_part_of_the_page_and_a_live_one_replaces_its_picture(tmp_path):
     chapter = good_notebook()
-    stored = new_output("execute_result", data={"image/svg+xml": draw().svg(), "text/plain": "x"}, execution_count=3)
+    stored = new_output(
+        "execute_result", data={"image/svg+xml": draw().svg(), "text/plain": "x"}, execution_count=3
+    )
     chapter.cells.append(executed("draw()", 3, [stored], ["plumbing"]))
     make_book(tmp_path, chapter)
-    (tmp_path / "book" / "welcome.md").write_text("# Welcome\n\n![one](../book_assets/span_boundary.svg)\n\n"
-                                                  "![two](../book_assets/language.svg)\n")
+    (tmp_path / "book" / "welcome.md").write_text(
+        "# Welcome\n\n![one](../book_assets/span_boundary.svg)\n\n"
+        "![two](../book_assets/language.svg)\n"
+    )
     result = build(tmp_path)
     assert result.returncode == 0, result.stderr
     pages_of = tmp_path / "_build" / "html" / "book"
-    page, welcome = ((pages_of / name).read_text(encoding="utf-8") for name in ("bert/chapter.html", "welcome.html"))
+    page, welcome = (
+        (pages_of / name).read_text(encoding="utf-8")
+        for name in ("bert/chapter.html", "welcome.html")
+    )
     assert draw().svg() in page and legend.language().svg() in welcome
     assert welcome.count("data-explorer style") == 1 and "language.svg" not in welcome
 
@@ -289,12 +358,36 @@ def test_a_diagram_becomes_part_of_the_page_and_a_live_one_replaces_its_picture(
         (pages.dead_links, "gone.png leads nowhere", '<img src="gone.png">'),
         (pages.dead_links, "no anchor 'gone'", '<a href="#gone">x</a>'),
         (pages.dead_links, "no anchor 'gone'", '<a href="book/welcome.html#gone">x</a>'),
-        (pages.network_loads, "loads https://cdn.example/x.js", '<script src="https://cdn.example/x.js"></script>'),
-        (pages.network_loads, "loads //cdn.example/x.css", '<link rel="stylesheet" href="//cdn.example/x.css">'),
-        (pages.network_loads, "loads http://example/x.png", '<img srcset="http://example/x.png 2x">'),
-        (pages.network_loads, "a style loads", "<style>@import 'https://cdn.example/x.css';</style>"),
-        (pages.network_loads, "a style loads", '<p style="background: url(https://cdn.example/x.png)">x</p>'),
-        (pages.network_loads, "a script loads", "<script>fetch('https://example/data.json')</script>"),
+        (
+            pages.network_loads,
+            "loads https://cdn.example/x.js",
+            '<script src="https://cdn.example/x.js"></script>',
+        ),
+        (
+            pages.network_loads,
+            "loads //cdn.example/x.css",
+            '<link rel="stylesheet" href="//cdn.example/x.css">',
+        ),
+        (
+            pages.network_loads,
+            "loads http://example/x.png",
+            '<img srcset="http://example/x.png 2x">',
+        ),
+        (
+            pages.network_loads,
+            "a style loads",
+            "<style>@import 'https://cdn.example/x.css';</style>",
+        ),
+        (
+            pages.network_loads,
+            "a style loads",
+            '<p style="background: url(https://cdn.example/x.png)">x</p>',
+        ),
+        (
+            pages.network_loads,
+            "a script loads",
+            "<script>fetch('https://example/data.json')</script>",
+        ),
         (pages.page_paths, "machine path", "<p>/home/someone/book</p>"),
     ],
 )
@@ -309,7 +402,9 @@ def test_a_page_guard_bites(guard, complaint, html, built):
 
 
 def test_a_link_for_the_reader_is_not_a_load(built):
-    page = pages.Page('<a href="https://arxiv.org/abs/1907.10529">SpanBERT</a><a href="mailto:a@b.c">us</a>')
+    page = pages.Page(
+        '<a href="https://arxiv.org/abs/1907.10529">SpanBERT</a><a href="mailto:a@b.c">us</a>'
+    )
     assert page.loads == [] and len(page.links) == 2
 
 

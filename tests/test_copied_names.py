@@ -1,4 +1,5 @@
-"""Names that stand elsewhere in the same block: what is hidden, what the rules say, and the kept figures."""
+"""Names that stand elsewhere in the same block: what is hidden, what the rules say, and the kept
+figures."""
 
 import json
 import os
@@ -8,11 +9,19 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from spanbert_tutorial.checkpoints import load_checkpoint, read_vocabulary
-from spanbert_tutorial.corpora import documents
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.experiments import copied_names
-from spanbert_tutorial.experiments.copied_names import HIDDEN, Name, copied, drawn, fill, hide, right
+from spanbert_tutorial.lab.experiments import copied_names
+from spanbert_tutorial.lab.experiments.copied_names import (
+    HIDDEN,
+    Name,
+    copied,
+    drawn,
+    fill,
+    hide,
+    right,
+)
+from spanbert_tutorial.pretraining.checkpoints import load_checkpoint, read_vocabulary
+from spanbert_tutorial.text.corpora import documents
 
 KEPT = json.loads(data_path("results", "copied_names.json").read_text(encoding="utf-8"))
 WORDPIECE = read_vocabulary(data_path("checkpoints", "bert-mini"))
@@ -31,11 +40,17 @@ def test_one_name_of_each_kind_is_drawn_and_none_that_begins_a_sentence():
     once, more = sorted(drawn([both], WORDPIECE), key=lambda name: name.again)
     assert WORDPIECE.decode(more.words[more.place]) == "Wexford" and more.again
     assert WORDPIECE.decode(once.words[once.place]) == "Kalmar"
-    assert [WORDPIECE.decode(more.words[place]) for place in more.names] == ["Wexford", "Kalmar", "Wexford"]
+    assert [WORDPIECE.decode(more.words[place]) for place in more.names] == [
+        "Wexford",
+        "Kalmar",
+        "Wexford",
+    ]
 
 
 WHOLE, PART = HIDDEN
-NAME = Name([[10], [21, 22, 23], [11], [31, 32, 33], [31, 32, 33], [21, 22, 23]], 5, True, [1, 3, 4, 5], 0)
+NAME = Name(
+    [[10], [21, 22, 23], [11], [31, 32, 33], [31, 32, 33], [21, 22, 23]], 5, True, [1, 3, 4, 5], 0
+)
 
 
 def test_all_pieces_are_hidden_or_the_last_one():
@@ -57,7 +72,9 @@ def test_the_rules_copy_and_never_look_at_the_hidden_pieces():
 def test_a_model_is_right_when_it_gives_every_hidden_piece():
     says = torch.zeros(1, 17, dtype=torch.long)
     says[0, 12:15] = torch.tensor([21, 22, 23])
-    model = SimpleNamespace(encoder=lambda ids: says, masked_language_model=torch.eye(40).__getitem__)
+    model = SimpleNamespace(
+        encoder=lambda ids: says, masked_language_model=torch.eye(40).__getitem__
+    )
     assert fill(model, [0] * 17, [12, 13, 14]) == [21, 22, 23]
     assert right([NAME], WHOLE, model, WORDPIECE).tolist() == [100]
     says[0, 13] = 9
@@ -67,7 +84,9 @@ def test_a_model_is_right_when_it_gives_every_hidden_piece():
 
 def test_the_kept_differences_belong_to_the_kept_shares():
     for what, row in KEPT["right"].items():
-        assert row["spanbert-mini"] - row["bert-mini"] == pytest.approx(KEPT["differences"][what]["mean"], abs=2e-4)
+        assert row["spanbert-mini"] - row["bert-mini"] == pytest.approx(
+            KEPT["differences"][what]["mean"], abs=2e-4
+        )
         low, high = KEPT["differences"][what]["interval"]
         assert low <= KEPT["differences"][what]["mean"] <= high
 
@@ -81,14 +100,22 @@ def test_the_kept_names_are_drawn_again_and_the_rules_say_the_same():
         assert len(some) == KEPT["names"][told]
         for how in HIDDEN:
             found = right(some, how, None, WORDPIECE).mean()
-            assert KEPT["right"][f"{how}, {told}"]["copying by rule"] == pytest.approx(found, abs=1e-3)
+            assert KEPT["right"][f"{how}, {told}"]["copying by rule"] == pytest.approx(
+                found, abs=1e-3
+            )
 
 
 @pytest.mark.real_data
 @pytest.mark.parametrize("twin", ["bert-mini", "spanbert-mini"])
 def test_a_twin_gives_back_some_of_the_names_as_often_as_was_kept(twin):
-    names = [name for name in drawn(documents(REAL / "wikipedia" / "valid.jsonl.xz"), WORDPIECE) if name.again][::9]
+    names = [
+        name
+        for name in drawn(documents(REAL / "wikipedia" / "valid.jsonl.xz"), WORDPIECE)
+        if name.again
+    ][::9]
     model = load_checkpoint(data_path("checkpoints", twin))[0].eval()
     for how, close in ((WHOLE, 5), (PART, 12)):  # points; 149 names of 1,335
         found = right(names, how, model, WORDPIECE).mean()
-        assert KEPT["right"][f"{how}, it stands in the block again"][twin] == pytest.approx(found, abs=close)
+        assert KEPT["right"][f"{how}, it stands in the block again"][twin] == pytest.approx(
+            found, abs=close
+        )

@@ -1,4 +1,5 @@
-"""Coreference: segments, spans, the model against slow ways to compute the same, training, checkpoints, the command."""
+"""Coreference: segments, spans, the model against slow ways to compute the same, training,
+checkpoints, the command."""
 
 import json
 import lzma
@@ -13,21 +14,24 @@ from test_main import run
 
 from spanbert_tutorial import almanac
 from spanbert_tutorial.almanac import coreference as labels
-from spanbert_tutorial.bert import BertEncoder, EncoderConfig
-from spanbert_tutorial.checkpoints import load_checkpoint
+from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
+from spanbert_tutorial.bert.inputs import NO_TARGET
+from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.inputs import NO_TARGET
+from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
 from spanbert_tutorial.tasks import conll
 from spanbert_tutorial.tasks import coreference as coref
-from spanbert_tutorial.tasks import coreference_controls as controls
+from spanbert_tutorial.tasks import coreference_baselines as controls
 from spanbert_tutorial.tasks.conll import Document
 from spanbert_tutorial.tasks.fine_tuning import FineTuning, targets, weighted_share
-from spanbert_tutorial.wordpiece import WordPiece
 
 TINY = data_path("checkpoints", "spanbert-tiny")
-NORA = Document("nora", [["Nora", "Lund", "lost", "her", "key", "."], ["Lund", "found", "it", "."]],
-                [[(0, 1), (3, 3), (6, 6)], [(3, 4), (8, 8)], [(4, 4)]])  # fmt: skip
+NORA = Document(
+    "nora",
+    [["Nora", "Lund", "lost", "her", "key", "."], ["Lund", "found", "it", "."]],
+    [[(0, 1), (3, 3), (6, 6)], [(3, 4), (8, 8)], [(4, 4)]],
+)
 
 
 @pytest.fixture(scope="module")
@@ -43,26 +47,38 @@ def documents() -> list[Document]:
 
 def small_model(wordpiece, seed=0, singletons=True):
     torch.manual_seed(seed)
-    encoder = BertEncoder(EncoderConfig.preset("tiny", vocab_size=len(wordpiece)), torch.Generator().manual_seed(seed))
+    encoder = BertEncoder(
+        EncoderConfig.preset("tiny", vocab_size=len(wordpiece)), torch.Generator().manual_seed(seed)
+    )
     return coref.CoreferenceModel(encoder, 4, singletons).eval()
 
 
-# --- the almanac's labels ---
+# --- the almanac's labels -----------------------------------------------------------
 
 
 def test_labels_of_the_almanac_fit_its_text():
-    """Every pronoun and every description such as "the club" is a mention; names are those of the entity labels."""
+    """Every pronoun and every description such as "the club" is a mention; names are those of the
+    entity labels."""
     count = {"documents": 0, "mentions": 0, "several": 0}
     for document in labels.read():
-        text, mentions = document["text"], sorted(span for cluster in document["clusters"] for span in cluster)
-        assert all(first[1] <= second[0] for first, second in zip(mentions, mentions[1:], strict=False))
+        text = document["text"]
+        mentions = sorted(span for cluster in document["clusters"] for span in cluster)
+        assert all(
+            first[1] <= second[0] for first, second in zip(mentions, mentions[1:], strict=False)
+        )
         named = [tuple(entity[:2]) for entity in document["entities"]]
         assert set(named) <= set(mentions)
         for word in labels.POINTING.finditer(text):
-            assert any(start < word.end() and word.start() < end for start, end in mentions), (document["id"], word)
+            assert any(start < word.end() and word.start() < end for start, end in mentions), (
+                document["id"],
+                word,
+            )
         entity = {tuple(one[:2]): one[3] for one in document["entities"]}
         for cluster in document["clusters"]:
-            assert cluster == sorted(cluster) and len({entity[span] for span in cluster if span in entity}) == 1
+            assert (
+                cluster == sorted(cluster)
+                and len({entity[span] for span in cluster if span in entity}) == 1
+            )
         count["documents"] += 1
         count["mentions"] += len(mentions)
         count["several"] += sum(len(cluster) > 1 for cluster in document["clusters"])
@@ -86,12 +102,14 @@ def test_labels_are_left_out_where_a_pronoun_is_unknown(tmp_path):
         labels.write(tmp_path / "file" / "inside", count=1)
 
 
-# --- documents ---
+# --- documents ----------------------------------------------------------------------
 
 
 def test_a_document_from_plain_text():
     text = "Nora Lund lost her key. Lund found it."
-    document = coref.plain(text, "nora", [[(0, 9), (15, 18), (24, 28)], [(15, 22), (35, 37)], [(19, 22)]])
+    document = coref.plain(
+        text, "nora", [[(0, 9), (15, 18), (24, 28)], [(15, 22), (35, 37)], [(19, 22)]]
+    )
     assert document == NORA
     assert coref.plain_with_offsets(text)[1][-2:] == [(35, 37), (37, 38)]
     with pytest.raises(InputError, match="the text is empty"):
@@ -100,12 +118,16 @@ def test_a_document_from_plain_text():
         coref.plain(text, "nora", [[(0, 3)]])
 
 
-@given(st.lists(st.lists(st.integers(1, 4), min_size=1, max_size=6), min_size=1, max_size=6), st.integers(4, 9))
+@given(
+    st.lists(st.lists(st.integers(1, 4), min_size=1, max_size=6), min_size=1, max_size=6),
+    st.integers(4, 9),
+)
 def test_segments_end_with_sentences_where_they_can(sentences, room):
     """sentences: pieces of each word."""
     pieces = [count for sentence in sentences for count in sentence]
     ends = coref.segment_ends([len(sentence) for sentence in sentences], pieces, room)
-    inside, whole = np.cumsum([len(sentence) for sentence in sentences]).tolist(), {0, len(pieces)}
+    inside = np.cumsum([len(sentence) for sentence in sentences]).tolist()
+    whole = {0, len(pieces)}
     assert ends == sorted(set(ends)) and ends[-1] == len(pieces)
     for first, stop in zip([0, *ends], ends, strict=False):
         assert 0 < sum(pieces[first:stop]) <= room
@@ -133,10 +155,17 @@ def test_parts_of_a_document_keep_the_mentions_inside_them(wordpiece, documents)
     assert len(parts) > 1 and all(len(part.ids) <= 2 for part in parts)
     borders = np.cumsum([0, *(len(part.words) for part in parts)]).tolist()
     assert borders[-1] == len(document.words)
-    kept = {(int(a) + begin, int(b) + begin, int(c)) for part, begin in zip(parts, borders, strict=False)
-            for a, b, c in part.mentions}
-    wanted = {(a, b, number) for number, cluster in enumerate(document.clusters) for a, b in cluster
-              if not any(a < border <= b for border in borders)}
+    kept = {
+        (int(a) + begin, int(b) + begin, int(c))
+        for part, begin in zip(parts, borders, strict=False)
+        for a, b, c in part.mentions
+    }
+    wanted = {
+        (a, b, number)
+        for number, cluster in enumerate(document.clusters)
+        for a, b in cluster
+        if not any(a < border <= b for border in borders)
+    }
     assert kept == wanted
 
 
@@ -148,16 +177,19 @@ def test_words_without_pieces_and_words_longer_than_a_segment(wordpiece):
         coref.segmented(document, wordpiece, 2)
 
 
-# --- spans ---
+# --- spans --------------------------------------------------------------------------
 
 
 def test_candidates_stay_inside_sentences_and_segments():
-    sentences, segments = torch.tensor([0, 0, 0, 1, 1]), torch.tensor([0, 0, 1, 1, 1])
+    sentences = torch.tensor([0, 0, 0, 1, 1])
+    segments = torch.tensor([0, 0, 1, 1, 1])
     spans = coref.candidates(sentences, segments, 2).tolist()
     assert spans == [[0, 0], [0, 1], [1, 1], [2, 2], [3, 3], [3, 4], [4, 4]]
 
 
-scored_spans = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 3), st.integers(0, 5)), max_size=20)
+scored_spans = st.lists(
+    st.tuples(st.integers(0, 9), st.integers(0, 3), st.integers(0, 5)), max_size=20
+)
 
 
 @given(scored_spans, st.integers(1, 6))
@@ -167,31 +199,41 @@ def test_kept_spans_are_the_best_that_do_not_cross(some, most):
     slow = []
     for number in sorted(range(len(spans)), key=lambda number: -scores[number]):
         a, b = spans[number]
-        if len(slow) < most and not any(a < c <= b < d or c < a <= d < b for c, d in (spans[n] for n in slow)):
+        if len(slow) < most and not any(
+            a < c <= b < d or c < a <= d < b for c, d in (spans[n] for n in slow)
+        ):
             slow.append(number)
     assert coref.kept(spans, scores, most) == sorted(slow, key=lambda number: spans[number])
 
 
 def test_links_become_clusters():
     mentions = [(0, 1), (3, 3), (3, 4), (6, 6), (8, 8)]
-    assert coref.linked(mentions, [None, 0, None, 1, 2]) == [[(0, 1), (3, 3), (6, 6)], [(3, 4), (8, 8)]]
+    assert coref.linked(mentions, [None, 0, None, 1, 2]) == [
+        [(0, 1), (3, 3), (6, 6)],
+        [(3, 4), (8, 8)],
+    ]
     assert coref.linked([], []) == []
 
 
-# --- the model ---
+# --- the model ----------------------------------------------------------------------
 
 
 def test_vectors_of_spans_by_hand(wordpiece):
     """First state, last state, the weighted mean of all states, the width."""
     vectors = small_model(wordpiece).span_vectors
-    hidden, words = torch.randn(2, 7, 128), torch.tensor([[0, 1, 2], [0, 3, 3], [0, 4, 5], [1, 1, 1], [1, 2, 5]])
+    hidden = torch.randn(2, 7, 128)
+    words = torch.tensor([[0, 1, 2], [0, 3, 3], [0, 4, 5], [1, 1, 1], [1, 2, 5]])
     spans = torch.tensor([[0, 0], [0, 2], [1, 2], [3, 4], [4, 4]])
     found = vectors(hidden, words, spans)
     for row, (first, last) in enumerate(spans.tolist()):
-        segment, begin, end = int(words[first, 0]), int(words[first, 1]), int(words[last, 2])
+        segment = int(words[first, 0])
+        begin = int(words[first, 1])
+        end = int(words[last, 2])
         inside = hidden[segment, begin : end + 1]
         weights = vectors.attention(inside)[:, 0].softmax(0)
-        wanted = torch.cat([inside[0], inside[-1], weights @ inside, vectors.widths.weight[last - first]])
+        wanted = torch.cat(
+            [inside[0], inside[-1], weights @ inside, vectors.widths.weight[last - first]]
+        )
         assert torch.allclose(found[row], wanted, atol=1e-5)
 
 
@@ -201,7 +243,9 @@ def test_the_antecedent_score_is_one_layer_on_the_joined_vectors(wordpiece):
     parts = scorer.mention, scorer.antecedent, scorer.product, scorer.distance
     weight = torch.cat([part.weight for part in parts], dim=1)
     found = scorer(vectors, torch.tensor([[0, 0], [0, 0], [1, 0], [2, 1]]))
-    joined = torch.cat([vectors[3], vectors[1], vectors[3] * vectors[1], scorer.distances.weight[1]])  # two apart
+    joined = torch.cat(
+        [vectors[3], vectors[1], vectors[3] * vectors[1], scorer.distances.weight[1]]
+    )  # two apart
     wanted = scorer.score(torch.relu(weight @ joined + scorer.mention.bias))
     assert torch.allclose(found[3, 1], wanted[0], atol=1e-5)
 
@@ -219,10 +263,14 @@ def test_the_loss_worked_by_hand():
     document = coref.Scored(torch.zeros(3, 2), torch.zeros(3), torch.arange(3), antecedents, scores)
     e = np.exp
     wanted = 0 - np.log(e(2) / (1 + e(2))) - np.log(1 / (1 + e(1) + e(-1)))
-    assert float(coref.antecedent_loss(document, torch.tensor([5, 5, -1]))) == pytest.approx(wanted, abs=1e-5)
+    assert float(coref.antecedent_loss(document, torch.tensor([5, 5, -1]))) == pytest.approx(
+        wanted, abs=1e-5
+    )
     # of one cluster all three: the third has two right antecedents, whose probabilities are added
     wanted = -np.log(e(2) / (1 + e(2))) - np.log((e(1) + e(-1)) / (1 + e(1) + e(-1)))
-    assert float(coref.antecedent_loss(document, torch.tensor([5, 5, 5]))) == pytest.approx(wanted, abs=1e-5)
+    assert float(coref.antecedent_loss(document, torch.tensor([5, 5, 5]))) == pytest.approx(
+        wanted, abs=1e-5
+    )
 
 
 @torch.no_grad()
@@ -272,18 +320,23 @@ def test_shares_of_a_batch_add_up_to_its_loss(wordpiece, documents):
 
 
 def test_without_singletons_mention_scores_learn_from_links_alone(wordpiece, documents):
-    batch = coref.CoreferenceData(documents, wordpiece, FineTuning(length=64)).batch(np.arange(2), None)
+    batch = coref.CoreferenceData(documents, wordpiece, FineTuning(length=64)).batch(
+        np.arange(2), None
+    )
     assert set(small_model(wordpiece)(batch)) == {"loss", "antecedent", "mention"}
     alone = small_model(wordpiece, singletons=False)(batch)
     assert set(alone) == {"loss", "antecedent"} and alone["loss"] == alone["antecedent"]
-    several = [Document(one.name, one.sentences, [c for c in one.clusters if len(c) > 1]) for one in documents[:2]]
+    several = [
+        Document(one.name, one.sentences, [c for c in one.clusters if len(c) > 1])
+        for one in documents[:2]
+    ]
     settings = FineTuning(epochs=0.01, length=64, batch_size=4)
     resolver, _ = coref.fine_tune(load_checkpoint(TINY)[0].encoder, wordpiece, several, settings)
     assert not resolver.model.singletons
     assert all(len(cluster) > 1 for clusters in resolver.predict(documents) for cluster in clusters)
 
 
-# --- training, and what is kept ---
+# --- training, and what is kept -----------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -307,14 +360,20 @@ def test_predictions_are_clusters_without_labels(learned, documents):
     assert resolver.predict(bare) == resolver.predict(documents)
     for document, clusters in zip(documents, resolver.predict(bare), strict=True):
         mentions = [mention for cluster in clusters for mention in cluster]
-        assert len(mentions) == len(set(mentions)) and all(0 <= a <= b < len(document.words) for a, b in mentions)
+        assert len(mentions) == len(set(mentions)) and all(
+            0 <= a <= b < len(document.words) for a, b in mentions
+        )
 
 
 def test_a_checkpoint_gives_the_same_clusters(learned, documents, tmp_path):
     resolver, _ = learned
     resolver.save(tmp_path / "model", {"README.md": "A model.\n"})
     again = coref.CoreferenceResolver.from_pretrained(tmp_path / "model")
-    assert (again.length, again.model.max_words, again.model.singletons) == (128, resolver.model.max_words, True)
+    assert (again.length, again.model.max_words, again.model.singletons) == (
+        128,
+        resolver.model.max_words,
+        True,
+    )
     one, other = (coref.score(documents, some.predict(documents)) for some in (resolver, again))
     assert other["average"] == pytest.approx(one["average"], abs=2)  # half precision on disk
     config = json.loads((tmp_path / "model" / "config.json").read_text())
@@ -328,15 +387,28 @@ def test_a_checkpoint_gives_the_same_clusters(learned, documents, tmp_path):
 
 def test_the_command(documents, tmp_path, capsys):
     conll.write(tmp_path / "train.conll", documents)
-    model, scores = tmp_path / "model", tmp_path / "scores"
-    given = ["--data", tmp_path / "train.conll", "--init-from", TINY, "--epochs", "0.2", "--output", model]
+    model = tmp_path / "model"
+    scores = tmp_path / "scores"
+    given = [
+        "--data",
+        tmp_path / "train.conll",
+        "--init-from",
+        TINY,
+        "--epochs",
+        "0.2",
+        "--output",
+        model,
+    ]
     code, said, wrong = run(capsys, "finetune", "coreference", *given)
     assert (code, wrong) == (0, "") and "6 documents." in said
     given = ["--model", model, "--data", tmp_path / "train.conll", "--output", scores]
     code, said, wrong = run(capsys, "evaluate", "coreference", *given)
     assert (code, wrong) == (0, "")
     found = json.loads((scores / "score.json").read_text())
-    assert found == json.loads(said) and {"muc", "b_cubed", "ceaf_phi4", "average", "two_or_more"} <= found.keys()
+    assert (
+        found == json.loads(said)
+        and {"muc", "b_cubed", "ceaf_phi4", "average", "two_or_more"} <= found.keys()
+    )
     assert len(json.loads((scores / "predictions.json").read_text())) == 6
     (tmp_path / "bad.conll").write_text("Nora\n", encoding="utf-8")
     given = ["--model", model, "--data", tmp_path / "bad.conll", "--output", tmp_path / "other"]
@@ -356,20 +428,32 @@ def test_what_cannot_be_trained_or_scored_is_refused(wordpiece):
 
 def test_scores_with_and_without_clusters_of_one():
     perfect = coref.score([NORA], [NORA.clusters])
-    assert perfect["average"] == perfect["two_or_more"]["average"] == 100 and perfect["mentions"] == (100, 100, 100)
+    assert perfect["average"] == perfect["two_or_more"]["average"] == 100 and perfect[
+        "mentions"
+    ] == (100, 100, 100)
     fewer = coref.score([NORA], [[[[0, 1], [3, 3], [6, 6]], [[3, 4], [8, 8]]]])  # as JSON gives it
     assert fewer["two_or_more"]["average"] == 100 and fewer["average"] < 100
     assert fewer["mentions"][:2] == (100, pytest.approx(100 * 5 / 6))
 
 
-# --- controls ---
+# --- controls -----------------------------------------------------------------------
 
 
 def test_mentions_by_rule():
     assert controls.gold_mentions(NORA) == [(0, 1), (3, 3), (3, 4), (4, 4), (6, 6), (8, 8)]
-    assert [NORA.text(one) for one in controls.rule_mentions(NORA)] == ["Lund", "her", "Lund", "it"]  # Nora: only first
+    assert [NORA.text(one) for one in controls.rule_mentions(NORA)] == [
+        "Lund",
+        "her",
+        "Lund",
+        "it",
+    ]  # Nora: only first
     text = coref.plain("The rain met Nora Lund in Upton. Nora ran home. She fell.")
-    assert [text.text(one) for one in controls.rule_mentions(text)] == ["Nora Lund", "Upton", "Nora", "She"]
+    assert [text.text(one) for one in controls.rule_mentions(text)] == [
+        "Nora Lund",
+        "Upton",
+        "Nora",
+        "She",
+    ]
 
 
 def test_joining_by_rule():
@@ -379,9 +463,15 @@ def test_joining_by_rule():
     def joined(rule):
         return [[text.text(mention) for mention in cluster] for cluster in rule(text, mentions)]
 
-    he, ann = ["He", "him"], ["Ann Hill", "Ann Hill"]
+    he = ["He", "him"]
+    ann = ["Ann Hill", "Ann Hill"]
     assert joined(controls.same_string) == [he, ann, ["Hill"], ["she"], ["It"], ["Ben Hill"]]
-    assert joined(controls.same_head) == [he, ["Ann Hill", "Hill", "Ann Hill", "Ben Hill"], ["she"], ["It"]]
+    assert joined(controls.same_head) == [
+        he,
+        ["Ann Hill", "Hill", "Ann Hill", "Ben Hill"],
+        ["she"],
+        ["It"],
+    ]
     hill = ["Ann Hill", "Hill", "him", "she", "Ann Hill", "It", "Ben Hill"]
     assert joined(controls.nearest) == [["He"], hill]
     assert joined(controls.alone) == [[text.text(mention)] for mention in mentions]

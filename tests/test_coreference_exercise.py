@@ -1,16 +1,25 @@
-"""The check of the B³ exercise accepts right attempts, also written differently, and names each likely mistake."""
+"""The check of the B³ exercise accepts right attempts, also written differently, and names each
+likely mistake."""
 
 import numpy as np
 import pytest
 
-from spanbert_tutorial.exercises.coreference import CASES, MISTAKES, b_cubed, check_b_cubed, diagnose_b_cubed
+from spanbert_tutorial.exercises.coreference import (
+    CASES,
+    MISTAKES,
+    b_cubed,
+    check_b_cubed,
+    diagnose_b_cubed,
+)
 from spanbert_tutorial.exercises.diagnosis import same
 
 
 def sums(one, other):
     """The recall over pairs of clusters."""
     total = sum(len(cluster) for cluster in one)
-    return sum(len(set(a) & set(b)) ** 2 / len(a) for a in one for b in other) / total if total else 0
+    return (
+        sum(len(set(a) & set(b)) ** 2 / len(a) for a in one for b in other) / total if total else 0
+    )
 
 
 def test_a_right_attempt(capsys):
@@ -34,15 +43,26 @@ def whole(one, other):
         (lambda key, response: (sums(key, response), sums(response, key)), "exchanged"),
         (lambda key, response: (whole(response, key), whole(key, response)), "A side may be empty"),
         (lambda key, response: sums(key, response), "Return two numbers"),
-        (lambda key, response: (100 * sums(response, key), 100 * sums(key, response)), "in percent"),
-        (lambda key, response: [c for c in response if key[0][0] in c][9], "A mention may stand on one side only"),
-        (lambda key, response: (0.5, 0.5), "for the key {12345} {67} {89ABC} and the response {12345} {6789ABC}"),
+        (
+            lambda key, response: (100 * sums(response, key), 100 * sums(key, response)),
+            "in percent",
+        ),
+        (
+            lambda key, response: [c for c in response if key[0][0] in c][9],
+            "A mention may stand on one side only",
+        ),
+        (
+            lambda key, response: (0.5, 0.5),
+            "for the key {12345} {67} {89ABC} and the response {12345} {6789ABC}",
+        ),
         (lambda key, response: None, "returns nothing"),
     ],
 )
 def test_each_mistake_is_named(attempt, named):
     said = diagnose_b_cubed(attempt)
-    assert said.startswith("Not yet: ") and named in said and "\n" not in said and said.endswith(".")
+    assert (
+        said.startswith("Not yet: ") and named in said and "\n" not in said and said.endswith(".")
+    )
 
 
 @pytest.mark.parametrize("number", range(len(MISTAKES)))
@@ -51,4 +71,6 @@ def test_each_listed_mistake_is_told_from_all_others(number):
     answers = [mistake(*case) for case in CASES]
     assert not same(answers, [b_cubed(*case) for case in CASES])
     assert diagnose_b_cubed(mistake) == f"Not yet: {sentence}"
-    assert [other for other, _ in MISTAKES if same(answers, [other(*case) for case in CASES])] == [mistake]
+    assert [other for other, _ in MISTAKES if same(answers, [other(*case) for case in CASES])] == [
+        mistake
+    ]

@@ -1,4 +1,5 @@
-"""Scores of coreference: examples of the literature worked by hand, traps, and a second, slow way to count."""
+"""Scores of coreference: examples of the literature worked by hand, traps, and a second, slow way
+to count."""
 
 from itertools import combinations, permutations
 
@@ -27,13 +28,14 @@ def percent(precision, recall):
     return pytest.approx((100 * precision, 100 * recall, 100 * f1(precision, recall)))
 
 
-# --- the literature ---
+# --- the literature -----------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("response", "muc", "b_cubed", "ceaf"),
     [
-        # two entities joined: the second with the third, or the first with the third (worse, and MUC does not see it)
+        # two entities joined: the second with the third, or the first with the third (worse, and
+        # MUC does not see it)
         (["12345", "6789ABC"], (9 / 10, 1), (16 / 21, 1), ((1 + 10 / 12) / 2, (1 + 10 / 12) / 3)),
         (["1234589ABC", "67"], (9 / 10, 1), (7 / 12, 1), ((1 + 10 / 15) / 2, (1 + 10 / 15) / 3)),
         # everything in one entity, and every mention alone
@@ -45,7 +47,9 @@ def test_the_examples_of_bagga_and_baldwin_and_of_luo(response, muc, b_cubed, ce
     found = score(KEY, response)
     for name, (precision, recall) in {"muc": muc, "b_cubed": b_cubed, "ceaf_phi4": ceaf}.items():
         assert found[name] == percent(precision, recall), name
-    assert found["average"] == pytest.approx(100 * sum(f1(*pair) for pair in (muc, b_cubed, ceaf)) / 3)
+    assert found["average"] == pytest.approx(
+        100 * sum(f1(*pair) for pair in (muc, b_cubed, ceaf)) / 3
+    )
 
 
 def test_the_figures_that_luo_prints():
@@ -74,23 +78,29 @@ def test_mentions_that_only_one_side_has():
     """Pradhan and others (2014): key {a,b,c} {d,e,f,g}, response {a,b} {c,d} {f,g,h,i}."""
     found = score(["abc", "defg"], ["ab", "cd", "fghi"])
     assert found["muc"] == percent(2 / 5, 2 / 5)
-    recall, precision = (4 / 3 + 1 / 3 + 1 / 4 + 4 / 4) / 7, (4 / 2 + 1 / 2 + 1 / 2 + 4 / 4) / 8
+    recall = (4 / 3 + 1 / 3 + 1 / 4 + 4 / 4) / 7
+    precision = (4 / 2 + 1 / 2 + 1 / 2 + 4 / 4) / 8
     assert found["b_cubed"] == percent(precision, recall)
     phi4 = 4 / 5 + 4 / 8
     assert found["ceaf_phi4"] == percent(phi4 / 3, phi4 / 2)
     assert mention_score([(["abc", "defg"], ["ab", "cd", "fghi"])]) == percent(6 / 8, 6 / 7)
 
 
-# --- traps ---
+# --- traps --------------------------------------------------------------------------
 
 
 def test_singletons_count_for_mentions_and_entities_but_not_for_links():
-    with_one, without = score(["ab", "c"], ["ab", "c"]), score(["ab", "c"], ["ab"])
+    with_one = score(["ab", "c"], ["ab", "c"])
+    without = score(["ab", "c"], ["ab"])
     assert with_one["muc"] == without["muc"] == (100, 100, 100)
     assert with_one["b_cubed"] == with_one["ceaf_phi4"] == (100, 100, 100)
-    assert without["b_cubed"][:2] == pytest.approx((100, 100 * 2 / 3)) and without["ceaf_phi4"][:2] == (100, 50)
+    assert without["b_cubed"][:2] == pytest.approx((100, 100 * 2 / 3)) and without["ceaf_phi4"][
+        :2
+    ] == (100, 50)
     assert without_singletons(["ab", "c"]) == ["ab"]
-    assert score(["a"], ["a"])["muc"] == (0, 0, 0) and score(["a"], ["a"])["average"] == pytest.approx(200 / 3)
+    assert score(["a"], ["a"])["muc"] == (0, 0, 0) and score(["a"], ["a"])[
+        "average"
+    ] == pytest.approx(200 / 3)
 
 
 @pytest.mark.parametrize(("key", "response"), [([], []), (["ab"], []), ([], ["ab"])])
@@ -130,11 +140,12 @@ def test_mentions_may_be_anything_hashable():
     assert score([[(0, 1), (3, 3)]], [[(3, 3), (0, 1)]])["average"] == 100
 
 
-# --- a second way to count ---
+# --- a second way to count ----------------------------------------------------------
 
 
 def slow_muc(key, response):
-    """Links of spanning trees: the most links of the response that agree with the key, without cycles."""
+    """Links of spanning trees: the most links of the response that agree with the key, without
+    cycles."""
     right = 0
     for cluster in key:
         parent = {mention: mention for mention in cluster}
@@ -143,7 +154,9 @@ def slow_muc(key, response):
                 roots = parent[one], parent[two]
                 if roots[0] != roots[1]:
                     right += 1
-                    parent = {m: roots[0] if root == roots[1] else root for m, root in parent.items()}
+                    parent = {
+                        m: roots[0] if root == roots[1] else root for m, root in parent.items()
+                    }
     return right, sum(len(cluster) - 1 for cluster in key)
 
 
@@ -158,8 +171,10 @@ def slow_b_cubed(key, response):
 
 def slow_ceaf(key, response):
     few, many = sorted((list(key), list(response)), key=len)
-    sums = [sum(2 * len(set(a) & set(b)) / (len(a) + len(b)) for a, b in zip(few, order, strict=False))
-            for order in permutations(many, len(few))]
+    sums = [
+        sum(2 * len(set(a) & set(b)) / (len(a) + len(b)) for a, b in zip(few, order, strict=False))
+        for order in permutations(many, len(few))
+    ]
     return max(sums), len(key)
 
 
@@ -182,14 +197,16 @@ def partitions(draw):
 def test_both_ways_to_count_agree(key, response):
     found = score(key, response)
     for name, slow in {"muc": slow_muc, "b_cubed": slow_b_cubed, "ceaf_phi4": slow_ceaf}.items():
-        precision, recall = share(slow(response, key)), share(slow(key, response))
+        precision = share(slow(response, key))
+        recall = share(slow(key, response))
         assert found[name] == percent(precision, recall), name
 
 
 @given(partitions(), partitions())
 @settings(max_examples=50)
 def test_sides_exchanged_exchange_precision_and_recall(key, response):
-    there, back = score(key, response), score(response, key)
+    there = score(key, response)
+    back = score(response, key)
     for name in METRICS:
         assert there[name][:2] == pytest.approx(back[name][1::-1])
     assert there["average"] == pytest.approx(back["average"])

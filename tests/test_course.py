@@ -7,7 +7,9 @@ from page_links import BOOK, dead_links, links, markdown
 
 PAGE = BOOK / "workshop" / "course.md"
 TEXT = PAGE.read_text(encoding="utf-8")
-SESSIONS = re.findall(r"^### Session (\d+): .+?$(.+?)(?=^##|\Z)", TEXT, flags=re.MULTILINE | re.DOTALL)
+SESSIONS = re.findall(
+    r"^### Session (\d+): .+?$(.+?)(?=^##|\Z)", TEXT, flags=re.MULTILINE | re.DOTALL
+)
 CHECK = re.compile(r"\bcheck_\w+")
 CHAPTERS = sorted(path for path in BOOK.glob("*/*.ipynb") if path.parent.name != "workshop")
 

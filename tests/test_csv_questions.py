@@ -1,4 +1,5 @@
-"""Tables of questions: rows are read as SQuAD's questions are, and what is wrong is told with its row."""
+"""Tables of questions: rows are read as SQuAD's questions are, and what is wrong is told with its
+row."""
 
 import csv
 import gzip
@@ -20,7 +21,10 @@ def table(folder, text: str, name: str = "own.csv"):
 
 
 def test_rows_become_questions(tmp_path):
-    text = f'question,context,answer,title\r\nUntil when?,"{CONTEXT}",1904,Mill\r\n\r\nWho?,"{CONTEXT}",,Mill\r\n'
+    text = (
+        f"question,context,answer,title\r\nUntil "
+        f'when?,"{CONTEXT}",1904,Mill\r\n\r\nWho?,"{CONTEXT}",,Mill\r\n'
+    )
     first, second = squad.read(table(tmp_path, text))
     assert (first.id, first.title, first.context) == ("row-2", "Mill", CONTEXT)
     assert [(answer.text, answer.start) for answer in first.answers] == [("1904", 31)]
@@ -29,7 +33,10 @@ def test_rows_become_questions(tmp_path):
 
 @pytest.mark.parametrize("separator", [";", "\t"])
 def test_other_separators_other_orders_and_a_line_end_in_a_cell(tmp_path, separator):
-    rows = [["id", "answer", "context", "question"], ["a", "two", "one\ntwo, three; four", "Second?"]]
+    rows = [
+        ["id", "answer", "context", "question"],
+        ["a", "two", "one\ntwo, three; four", "Second?"],
+    ]
     with (tmp_path / "own.csv").open("w", encoding="utf-8-sig", newline="") as file:
         csv.writer(file, delimiter=separator).writerows(rows)
     (question,) = squad.read(tmp_path / "own.csv")
@@ -39,30 +46,50 @@ def test_other_separators_other_orders_and_a_line_end_in_a_cell(tmp_path, separa
 def test_a_packed_table_and_an_offset(tmp_path):
     place = CONTEXT.rindex("the mill")
     with gzip.open(tmp_path / "own.csv.gz", "wt", encoding="utf-8") as file:
-        file.write(f'question,context,answer,answer_start\nWhat burned?,"{CONTEXT}",the mill,{place}\n')
+        file.write(
+            f'question,context,answer,answer_start\nWhat burned?,"{CONTEXT}",the mill,{place}\n'
+        )
     (question,) = squad.read(tmp_path / "own.csv.gz")
     assert question.answers[0].start == place
 
 
 def test_an_answer_in_two_places_is_told(tmp_path):
     path = table(tmp_path, f'{HEAD}What?,"{CONTEXT}",mill\n')
-    with pytest.warns(UserWarning, match="in 1 rows, such as row 2, the answer stands in its context more than once"):
+    with pytest.warns(
+        UserWarning,
+        match="in 1 rows, such as row 2, the answer stands in its context more than once",
+    ):
         (question,) = squad.read(path)
     assert question.answers[0].start == CONTEXT.index("mill")
 
 
-@pytest.mark.parametrize("text, wanted", [
-    ("", "is empty: give a table with the columns question, context, answer"),
-    ("question,text\na,b\n", "no column context and no column answer"),
-    (f"{HEAD}Who?,The mill, burned,mill\n", "row 2: it has 4 cells instead of 3; put quotes"),
-    (f"{HEAD}Who?,The mill,bridge\n", "row 2: the answer 'bridge' does not stand in its context"),
-    (f"{HEAD},The mill,mill\n", "its question is empty"),
-    (f'{HEAD}Who?,"The mill,mill\n', "cannot be read as a table"),
-    (HEAD, "holds articles but no question"),
-    ("question,context,answer,answer_start\nWho?,The mill,mill,four\n", "answer_start is 'four'; write a whole"),
-    ("question,context,answer,answer_start\nWho?,The mill,mill,1\n", "mend answer_start or text"),
-    ("id,question,context,answer\na,Who?,mill,mill\na,Who?,mill,mill\n", "the id stands 2 times"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text, wanted",
+    [
+        ("", "is empty: give a table with the columns question, context, answer"),
+        ("question,text\na,b\n", "no column context and no column answer"),
+        (f"{HEAD}Who?,The mill, burned,mill\n", "row 2: it has 4 cells instead of 3; put quotes"),
+        (
+            f"{HEAD}Who?,The mill,bridge\n",
+            "row 2: the answer 'bridge' does not stand in its context",
+        ),
+        (f"{HEAD},The mill,mill\n", "its question is empty"),
+        (f'{HEAD}Who?,"The mill,mill\n', "cannot be read as a table"),
+        (HEAD, "holds articles but no question"),
+        (
+            "question,context,answer,answer_start\nWho?,The mill,mill,four\n",
+            "answer_start is 'four'; write a whole",
+        ),
+        (
+            "question,context,answer,answer_start\nWho?,The mill,mill,1\n",
+            "mend answer_start or text",
+        ),
+        (
+            "id,question,context,answer\na,Who?,mill,mill\na,Who?,mill,mill\n",
+            "the id stands 2 times",
+        ),
+    ],
+)
 def test_what_is_wrong_is_told_in_one_sentence(tmp_path, text, wanted):
     with pytest.raises(InputError, match=wanted) as caught:
         squad.read(table(tmp_path, text))
@@ -70,9 +97,15 @@ def test_what_is_wrong_is_told_in_one_sentence(tmp_path, text, wanted):
 
 
 def test_files_that_cannot_be_read(tmp_path):
-    (tmp_path / "latin.csv").write_bytes("question,context,answer\nWo?,im Café,Café\n".encode("latin-1"))
+    (tmp_path / "latin.csv").write_bytes(
+        "question,context,answer\nWo?,im Café,Café\n".encode("latin-1")
+    )
     (tmp_path / "cut.csv.gz").write_bytes(gzip.compress(b"question,context,answer\n" * 99)[:40])
-    for name, wanted in (("latin.csv", "in UTF-8"), ("cut.csv.gz", "as a table"), ("no.csv", "does not exist")):
+    for name, wanted in (
+        ("latin.csv", "in UTF-8"),
+        ("cut.csv.gz", "as a table"),
+        ("no.csv", "does not exist"),
+    ):
         with pytest.raises(InputError, match=wanted):
             squad.read(tmp_path / name)
 

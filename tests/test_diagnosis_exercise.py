@@ -27,9 +27,15 @@ from spanbert_tutorial.exercises.diagnosis import (
 )
 
 CASES = [([1.0, 3.0],), ([2.0, 2.0, 5.0],)]
-MISTAKES = [(sum, "this is the sum. Divide it by the number of values."), (max, "this is the largest.")]
+MISTAKES = [
+    (sum, "this is the sum. Divide it by the number of values."),
+    (max, "this is the largest."),
+]
 NOTHING = "the function returns nothing. End every way through it with a `return` of one number."
-NAN = "Your answer has nan in it, which is no number: look for 0 / 0, for 0 · ln 0 and for the mean of nothing."
+NAN = (
+    "Your answer has nan in it, which is no number: look for 0 / 0, for 0 · ln 0 and for the "
+    "mean of nothing."
+)
 
 
 def mean(values):
@@ -39,9 +45,15 @@ def mean(values):
 @verdict
 def diagnose_mean(attempt):
     answers = ask(
-        attempt, CASES, where=lambda values: f"for {values}", read=number, returns="one number",
-        hint=lambda error, values: f"There are {len(values)} values." if isinstance(error, KeyError) else "",
-    )  # fmt: skip
+        attempt,
+        CASES,
+        where=lambda values: f"for {values}",
+        read=number,
+        returns="one number",
+        hint=lambda error, values: (
+            f"There are {len(values)} values." if isinstance(error, KeyError) else ""
+        ),
+    )
     compare(answers, mean, MISTAKES)
     return "each value counts once."
 
@@ -51,29 +63,56 @@ def stops(values):
 
 
 @pytest.mark.parametrize(
-    "attempt", [mean, np.mean, lambda values: torch.tensor(values).mean(), lambda values: mean(values) + 1e-8]
+    "attempt",
+    [mean, np.mean, lambda values: torch.tensor(values).mean(), lambda values: mean(values) + 1e-8],
 )
 def test_a_right_answer(attempt):
     assert diagnose_mean(attempt) == "Correct: each value counts once."
 
 
-@pytest.mark.parametrize(("attempt", "sentence"), [
-    (lambda values: None, f"for [1.0, 3.0], {NOTHING}"),
-    (lambda values: mean(values) if len(values) < 3 else None, f"for [2.0, 2.0, 5.0], {NOTHING}"),
-    (stops, "for [1.0, 3.0], the function stopped with KeyError: 7, in the line `return {}[7]`. There are 2 values."),
-    (lambda: 1.0, "for [1.0, 3.0], the function stopped with TypeError: <lambda>() takes 0 positional arguments but 1 "
-                  "was given."),
-    (3, "for [1.0, 3.0], the function stopped with TypeError: 'int' object is not callable."),
-    (lambda values: "2.0", "for [1.0, 3.0], the function returns '2.0' (str). Return one number."),
-    (lambda values: values, "for [1.0, 3.0], the function returns [1.0, 3.0] (list). Return one number."),
-    (lambda values: torch.zeros(2, 3), "for [1.0, 3.0], the function returns a value of the type Tensor and the shape "
-                                       "(2, 3). Return one number."),
-    (lambda values: float("nan"), f"for [1.0, 3.0], wanted is 2.0, and yours is nan. {NAN}"),
-    (sum, "this is the sum. Divide it by the number of values."),
-    (max, "this is the largest."),
-    (lambda values: 2, "for [2.0, 2.0, 5.0], wanted is 3.0, and yours is 2."),
-    (lambda values: mean(values) if len(values) > 2 else 4.0, "for [1.0, 3.0], wanted is 2.0, and yours is 4.0."),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("attempt", "sentence"),
+    [
+        (lambda values: None, f"for [1.0, 3.0], {NOTHING}"),
+        (
+            lambda values: mean(values) if len(values) < 3 else None,
+            f"for [2.0, 2.0, 5.0], {NOTHING}",
+        ),
+        (
+            stops,
+            "for [1.0, 3.0], the function stopped with KeyError: 7, in the line `return {}[7]`. "
+            "There are 2 values.",
+        ),
+        (
+            lambda: 1.0,
+            "for [1.0, 3.0], the function stopped with TypeError: <lambda>() takes 0 positional "
+            "arguments but 1 "
+            "was given.",
+        ),
+        (3, "for [1.0, 3.0], the function stopped with TypeError: 'int' object is not callable."),
+        (
+            lambda values: "2.0",
+            "for [1.0, 3.0], the function returns '2.0' (str). Return one number.",
+        ),
+        (
+            lambda values: values,
+            "for [1.0, 3.0], the function returns [1.0, 3.0] (list). Return one number.",
+        ),
+        (
+            lambda values: torch.zeros(2, 3),
+            "for [1.0, 3.0], the function returns a value of the type Tensor and the shape "
+            "(2, 3). Return one number.",
+        ),
+        (lambda values: float("nan"), f"for [1.0, 3.0], wanted is 2.0, and yours is nan. {NAN}"),
+        (sum, "this is the sum. Divide it by the number of values."),
+        (max, "this is the largest."),
+        (lambda values: 2, "for [2.0, 2.0, 5.0], wanted is 3.0, and yours is 2."),
+        (
+            lambda values: mean(values) if len(values) > 2 else 4.0,
+            "for [1.0, 3.0], wanted is 2.0, and yours is 4.0.",
+        ),
+    ],
+)
 def test_what_is_not_right_is_told_in_one_sentence(attempt, sentence):
     assert diagnose_mean(attempt) == f"Not yet: {sentence}"
 
@@ -92,7 +131,11 @@ def test_one_by_one_judges_before_it_asks_again():
 
     @verdict
     def diagnose(attempt):
-        one_by_one(ask(attempt, CASES), mean, lambda value, wanted, values: f"{value} of {len(values)}, not {wanted}.")
+        one_by_one(
+            ask(attempt, CASES),
+            mean,
+            lambda value, wanted, values: f"{value} of {len(values)}, not {wanted}.",
+        )
         return "so it is."
 
     def attempt(values):
@@ -114,37 +157,49 @@ def test_a_changed_array_is_told():
         return values
 
     given = np.ones(2)
-    assert call(without_changing(lambda values: values * 2, "work on a copy."), given).tolist() == [2.0, 2.0]
+    assert call(without_changing(lambda values: values * 2, "work on a copy."), given).tolist() == [
+        2.0,
+        2.0,
+    ]
     with pytest.raises(NotYet, match=r"^work on a copy\.$"):
         call(without_changing(doubles, "work on a copy."), given)
 
 
-@pytest.mark.parametrize(("one", "other", "agree"), [
-    (1.0, 1 + 1e-7, True),
-    (100_000_000, 100_000_001, False),  # whole numbers exactly
-    (np.float32(0.1), 0.1, True),
-    (float("nan"), float("nan"), True),
-    ((1, 2), [1, 2], True),
-    ((1, 2), None, False),
-    (None, (1, 2), False),
-    (None, None, True),
-    (None, 1.0, False),
-    ([[1], [2, 3]], [[1], [2, 3]], True),
-    ([[1], [2, 3]], [[1, 2], [3]], False),
-    (["a", "##b"], ["a", "b"], False),
-    (torch.tensor([True, False]), np.array([1, 0]), True),
-    (np.zeros((2, 1)), np.zeros((1, 2)), False),
-    ((np.zeros(2), 3), (np.full(2, 1e-9), 3.0), True),
-    (True, 1.0, True),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("one", "other", "agree"),
+    [
+        (1.0, 1 + 1e-7, True),
+        (100_000_000, 100_000_001, False),  # whole numbers exactly
+        (np.float32(0.1), 0.1, True),
+        (float("nan"), float("nan"), True),
+        ((1, 2), [1, 2], True),
+        ((1, 2), None, False),
+        (None, (1, 2), False),
+        (None, None, True),
+        (None, 1.0, False),
+        ([[1], [2, 3]], [[1], [2, 3]], True),
+        ([[1], [2, 3]], [[1, 2], [3]], False),
+        (["a", "##b"], ["a", "b"], False),
+        (torch.tensor([True, False]), np.array([1, 0]), True),
+        (np.zeros((2, 1)), np.zeros((1, 2)), False),
+        ((np.zeros(2), 3), (np.full(2, 1e-9), 3.0), True),
+        (True, 1.0, True),
+    ],
+)
 def test_when_answers_are_the_same(one, other, agree):
     assert same(one, other) is agree
 
 
-@pytest.mark.parametrize(("value", "kind"), [
-    ([[1, 2], [3]], object), ([1, 2, 3], object), ("ab", object), ([["a", "b"]] * 2, object),
-    (np.zeros((2, 2)), torch.Tensor),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        ([[1, 2], [3]], object),
+        ([1, 2, 3], object),
+        ("ab", object),
+        ([["a", "b"]] * 2, object),
+        (np.zeros((2, 2)), torch.Tensor),
+    ],
+)
 def test_what_is_no_array_of_numbers_of_the_shape(value, kind):
     with pytest.raises(ValueError):
         array(value, (2, 2), kind)
@@ -158,7 +213,11 @@ def test_arrays_tensors_and_lists_are_read():
 
 def test_the_first_mistake_that_fits_is_named():
     mistakes = [([1, 2], "first."), ([1, 2], "second."), ([3], "third.")]
-    assert named([1, 2], mistakes) == "first." and named((3,), mistakes) == "third." and named([4], mistakes) == ""
+    assert (
+        named([1, 2], mistakes) == "first."
+        and named((3,), mistakes) == "third."
+        and named([4], mistakes) == ""
+    )
 
 
 def test_mistakes_are_combined_from_the_fewest():
@@ -167,8 +226,13 @@ def test_mistakes_are_combined_from_the_fewest():
 
     meanings = {("slope", 3): "too steep", ("slope", 1): "too flat", ("start", 0): "no start"}
     made = [(attempt(1), sentence) for attempt, sentence in combined(line, meanings, most=2)]
-    assert made == [(4, "too steep."), (2, "too flat."), (2, "no start."), (3, "too steep; and no start."),
-                    (1, "too flat; and no start.")]  # fmt: skip
+    assert made == [
+        (4, "too steep."),
+        (2, "too flat."),
+        (2, "no start."),
+        (3, "too steep; and no start."),
+        (1, "too flat; and no start."),
+    ]
     assert len(list(combined(line, meanings, most=1))) == 3
 
 
@@ -182,7 +246,9 @@ def test_values_are_shown_briefly(capsys):
     assert len(lines) > 1 and max(map(len, lines)) <= 68
 
 
-MODULES = [module.name for module in pkgutil.iter_modules(exercises.__path__) if module.name != "diagnosis"]
+MODULES = [
+    module.name for module in pkgutil.iter_modules(exercises.__path__) if module.name != "diagnosis"
+]
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -199,9 +265,14 @@ def test_every_check_refuses_nothing_and_errors_alike(name, capsys):
         getattr(module, check)(fails)
         said = " ".join(capsys.readouterr().out.split())
         assert said.startswith("Not yet: ")
-        assert "the function stopped with RuntimeError: out of order, in the line `raise RuntimeError(" in said
+        assert (
+            "the function stopped with RuntimeError: out of order, in the line `raise RuntimeError("
+            in said
+        )
         assert said == getattr(module, check.replace("check_", "diagnose_"))(fails)
         if name != "question_answering":  # where no answer is one
             getattr(module, check)(lambda *given: None)
             said = " ".join(capsys.readouterr().out.split())
-            assert "the function returns nothing. End every way through it with a `return` of " in said
+            assert (
+                "the function returns nothing. End every way through it with a `return` of " in said
+            )

@@ -1,4 +1,5 @@
-"""Diagrams: words for every drawing, looks that GitHub keeps, colours for light and dark, numbers of the chapters."""
+"""Diagrams: words for every drawing, looks that GitHub keeps, colours for light and dark, numbers
+of the chapters."""
 
 import re
 import xml.etree.ElementTree as ET
@@ -10,10 +11,9 @@ import torch
 
 import picture
 from notebooks import book_notebooks, read
-from spanbert_tutorial.batches import PretrainingData
-from spanbert_tutorial.bert import BertEncoder
-from spanbert_tutorial.config import EncoderConfig
-from spanbert_tutorial.corpora import EncodedCorpus
+from spanbert_tutorial.bert.config import EncoderConfig
+from spanbert_tutorial.bert.encoder import BertEncoder
+from spanbert_tutorial.bert.wordpiece import SPECIALS, WordPiece
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.figures import (
     boundary_figure,
@@ -28,13 +28,16 @@ from spanbert_tutorial.figures import (
 from spanbert_tutorial.figures.boundary_figure import WORDS, Reads, draw, figure_one, reads
 from spanbert_tutorial.figures.diagram import COLOURS, SIZE, Diagram, subscript, text_width
 from spanbert_tutorial.figures.encoder_figures import shape
-from spanbert_tutorial.objectives import Objective
-from spanbert_tutorial.pretraining import PretrainingModel
+from spanbert_tutorial.pretraining.batches import PretrainingData
+from spanbert_tutorial.pretraining.model import PretrainingModel
+from spanbert_tutorial.pretraining.objectives import Objective
 from spanbert_tutorial.tasks.windows import Window, best_spans
-from spanbert_tutorial.wordpiece import SPECIALS, WordPiece
+from spanbert_tutorial.text.encoding import EncodedCorpus
 
 SVG = "{http://www.w3.org/2000/svg}"
-LIGHT, DARK = (255, 255, 255), (20, 24, 30)  # the grounds of the pages
+# the grounds of the pages
+LIGHT = (255, 255, 255)
+DARK = (20, 24, 30)
 LEAST_SIZE = 10.5  # units; a telephone of 360 pixels shows a unit as about 0.9 of a pixel
 
 
@@ -47,9 +50,11 @@ def small_diagram() -> Diagram:
 
 # The worked example of the chapter on question answering.
 PIECES = ["[CLS]", "who", "[SEP]", "Ada", "met", "Bo", "[SEP]"]
-STARTS, ENDS = np.array([1, 0, 0, 2, 0, 1, 0]), np.array([1, 0, 0, 2, 0, 3, 0])
+STARTS = np.array([1, 0, 0, 2, 0, 1, 0])
+ENDS = np.array([1, 0, 0, 2, 0, 3, 0])
 CONTEXT = {"first": 3, "last": 5, "longest": 3}
-TINY, BASE = EncoderConfig.tiny(vocab_size=40, hidden_dropout_prob=0.0), EncoderConfig.base()
+TINY = EncoderConfig.tiny(vocab_size=40, hidden_dropout_prob=0.0)
+BASE = EncoderConfig.base()
 PAIR = "[CLS] my dog is cute [SEP] he likes play ##ing [SEP]".split()
 SEGMENTS = [0] * 6 + [1] * 5
 
@@ -61,12 +66,19 @@ def real_call() -> tuple[PretrainingModel, dict[str, torch.Tensor]]:
     ids = np.random.default_rng(0).integers(5, TINY.vocab_size, 40 * 80).astype(np.uint16)
     ends = np.arange(10, len(ids) + 1, 10)
     objective = Objective.named("span+sbo")
-    data = PretrainingData(EncodedCorpus(ids, ends, ends[7::8]), wordpiece, objective, length=40, batch_size=8)
+    data = PretrainingData(
+        EncodedCorpus(ids, ends, ends[7::8]), wordpiece, objective, length=40, batch_size=8
+    )
     torch.manual_seed(0)
-    return PretrainingModel(TINY, objective).eval(), data.batch(np.arange(8), np.random.default_rng(0))
+    return PretrainingModel(TINY, objective).eval(), data.batch(
+        np.arange(8), np.random.default_rng(0)
+    )
 
 
-SCALES = {"weights": {"tiny": (8e5, "0.8 million"), "large": (3.4e8, "340 million")}, "hours": {"one": (1, "1")}}
+SCALES = {
+    "weights": {"tiny": (8e5, "0.8 million"), "large": (3.4e8, "340 million")},
+    "hours": {"one": (1, "1")},
+}
 DRAWINGS = {
     "layers": lambda: encoder_figures.layer_stack(BASE, ["[CLS]", "the", "dog", "barks"]),
     "heads, base": lambda: encoder_figures.heads(BASE, 4),
@@ -110,7 +122,10 @@ def texts_of(root: ET.Element):
 def test_a_drawing_has_words_for_readers_who_do_not_see_it(drawing):
     root = ET.fromstring(drawing.svg())
     assert root.get("role") == "img" and root.get("aria-label") == drawing.title
-    assert root.find(f"{SVG}title").text == drawing.title and root.find(f"{SVG}desc").text == drawing.description
+    assert (
+        root.find(f"{SVG}title").text == drawing.title
+        and root.find(f"{SVG}desc").text == drawing.description
+    )
     assert repr(drawing) == f"{drawing.title}. {drawing.description}"
     assert drawing.svg() == drawing.svg() == drawing._repr_svg_()
 
@@ -143,7 +158,9 @@ def test_the_text_stays_inside_and_is_large_enough_for_a_telephone(drawing):
 def luminance(colour: tuple[int, ...]) -> float:
     """Relative luminance, WCAG 2.1."""
     shares = [value / 255 for value in colour]
-    linear = [value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in shares]
+    linear = [
+        value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in shares
+    ]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
@@ -175,7 +192,7 @@ def test_small_helpers():
     assert text_width("aa", 26) == 2 * text_width("aa", 13)
 
 
-# --- the paper's Figure 1 ---
+# --- the paper's Figure 1 -----------------------------------------------------------
 
 
 @pytest.mark.parametrize("span", list(combinations_with_replacement(range(2, 12), 2)))
@@ -215,7 +232,7 @@ def test_the_live_figure_has_a_panel_for_every_choice():
             assert ("so no head predicts it" in told) == (word not in span.split())
 
 
-# --- the encoder ---
+# --- the encoder --------------------------------------------------------------------
 
 
 def shown_in(drawing: Diagram) -> str:
@@ -223,7 +240,8 @@ def shown_in(drawing: Diagram) -> str:
 
 
 def test_shapes_of_the_heads_are_those_of_a_call():
-    n, layer = 7, BertEncoder(TINY).eval().layers[0]
+    n = 7
+    layer = BertEncoder(TINY).eval().layers[0]
     hidden = torch.randn(1, n, TINY.hidden_size)
     queries = layer.attention.split(layer.attention.query(hidden))  # [1, A, n, H/A]
     weights = layer.attention.maps(hidden, None)  # [1, A, n, n]
@@ -252,47 +270,60 @@ def test_too_many_tokens_and_missing_segments_are_refused():
         encoder_figures.embeddings(TINY, PAIR, SEGMENTS[:-1])
 
 
-# --- from a document to a loss ---
+# --- from a document to a loss ------------------------------------------------------
 
 
 def test_the_flow_has_the_shapes_of_a_real_call_and_the_loss_of_the_package():
     model, batch = real_call()
     shapes = flow_figures.shapes_of(model, batch)
-    t, targets = len(batch["masked_ids"]), int((batch["boundary_targets"] >= 0).sum())
+    t = len(batch["masked_ids"])
+    targets = int((batch["boundary_targets"] >= 0).sum())
     assert 0 < targets < t  # some spans touch an edge
-    H, V = TINY.hidden_size, TINY.vocab_size
+    H = TINY.hidden_size
+    V = TINY.vocab_size
     assert shapes["hidden"] == shape(*batch["ids"].shape, H) and shapes["mlm_states"] == shape(t, H)
     assert (shapes["mlm_logits"], shapes["sbo_logits"]) == (shape(t, V), shape(targets, V))
     assert shapes["sbo_states"] == shape(targets, 2 * H + 200)  # left, right, place
     told = shown_in(flow_figures.pretraining_flow(model, batch, 0.15))
-    assert all(shapes[name] in told for name in shapes if name != "hidden") and "15 % of pieces" in told
+    assert (
+        all(shapes[name] in told for name in shapes if name != "hidden")
+        and "15 % of pieces" in told
+    )
     assert f"(sum MLM + sum SBO) / {t}" in told
     with torch.no_grad():
         losses = model(batch)
     assert torch.isclose(losses["loss"], (losses["mlm"] * t + losses["sbo"] * targets) / t)
 
 
-# --- question answering ---
+# --- question answering -------------------------------------------------------------
 
 
 def test_legal_pairs_are_those_that_the_decoder_may_choose():
     rng = np.random.default_rng(0)
     for first, last, longest in ((3, 5, 3), (3, 5, 2), (4, 9, 30), (2, 2, 1)):
-        n, pieces = last + 2, last - first + 1
+        n = last + 2
+        pieces = last - first + 1
         starts, ends = rng.random((2, n))
         window = Window(np.zeros(n, int), np.zeros(n, int), 0, pieces, first, np.ones(pieces, bool))
         found = best_spans(window, starts, ends, n * n, longest)
         allowed = {(span.first + first, span.last + first) for span in found}
         legal = span_scores.legal_pairs(n, first, last, longest)
         assert allowed == {(int(i), int(j)) for i, j in np.argwhere(legal)}
-        assert span_scores._best(starts, ends, legal) == (found[0].first + first, found[0].last + first)
+        assert span_scores._best(starts, ends, legal) == (
+            found[0].first + first,
+            found[0].last + first,
+        )
 
 
 def test_null_score_best_span_and_null_odds_by_hand():
     told = shown_in(span_scores.start_and_end(PIECES, STARTS, ENDS, **CONTEXT))
     assert "best span, Ada met Bo: start + end" in told and told.count("−3") == 1  # 2 − 5
-    shown = [text.text for text, *_ in texts(span_scores.pair_matrix(PIECES, STARTS, ENDS, **CONTEXT))]
-    assert sorted(text for text in shown if text.isdigit()) == sorted("2425034")  # the null score and six spans
+    shown = [
+        text.text for text, *_ in texts(span_scores.pair_matrix(PIECES, STARTS, ENDS, **CONTEXT))
+    ]
+    assert sorted(text for text in shown if text.isdigit()) == sorted(
+        "2425034"
+    )  # the null score and six spans
     shorter = span_scores.pair_matrix(PIECES, STARTS, ENDS, first=3, last=5, longest=2)
     assert "The best is Ada." in shorter.description  # 4; three pieces would be too many
 
@@ -304,7 +335,7 @@ def test_scores_that_do_not_fit_are_refused():
         span_scores.pair_matrix(PIECES * 2, np.zeros(14), np.zeros(14), **CONTEXT)
 
 
-# --- kept pictures ---
+# --- kept pictures ------------------------------------------------------------------
 
 
 def stored_diagrams() -> dict[str, str]:
@@ -312,8 +343,15 @@ def stored_diagrams() -> dict[str, str]:
     found = {}
     for path in book_notebooks():
         for cell in read(path).cells:
-            shown = [output.get("data", {}).get("image/svg+xml", "") for output in cell.get("outputs", [])]
-            found |= {f"{path.stem}, {cell.id}": svg for svg in shown if svg.startswith('<svg class="diagram"')}
+            shown = [
+                output.get("data", {}).get("image/svg+xml", "")
+                for output in cell.get("outputs", [])
+            ]
+            found |= {
+                f"{path.stem}, {cell.id}": svg
+                for svg in shown
+                if svg.startswith('<svg class="diagram"')
+            }
     return found
 
 
@@ -332,14 +370,19 @@ def test_a_kept_picture_is_what_the_package_draws(name):
     """`python tools/picture.py` draws them anew."""
     kept = (picture.FOLDER / name).read_text(encoding="utf-8")
     assert kept == picture.drawn(name)
-    assert "@media(prefers-color-scheme:dark){svg:root{color:" in kept  # a file has no page to take its colour from
+    assert (
+        "@media(prefers-color-scheme:dark){svg:root{color:" in kept
+    )  # a file has no page to take its colour from
 
 
 def test_a_step_of_a_scale_is_ten_times_as_much():
-    """Ticks at powers of ten, as many on each scale; the dot of 3.4e8 stands where its logarithm says."""
+    """Ticks at powers of ten, as many on each scale; the dot of 3.4e8 stands where its logarithm
+    says."""
     drawing = scales.draw_scales(SCALES, "Two scales")
     assert scales.decades(SCALES["weights"]) == (5, 4) and scales.decades(SCALES["hours"]) == (0, 1)
-    (dots,) = [way for looks, way in drawing.paths.items() if "fill=" in looks and "stroke" not in looks]
+    (dots,) = [
+        way for looks, way in drawing.paths.items() if "fill=" in looks and "stroke" not in looks
+    ]
     first, second, third = [float(x) + 5 for x in re.findall(r"M([\d.]+) ", dots)]
     wide = scales.RIGHT - scales.LEFT
     assert first == pytest.approx(scales.LEFT + wide * (np.log10(8e5) - 5) / 4, abs=0.1)

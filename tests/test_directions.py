@@ -6,21 +6,37 @@ import numpy as np
 import pytest
 import torch
 
-from spanbert_tutorial import almanac, corpora, directions, runs
-from spanbert_tutorial.bert import BertEncoder, EncoderConfig
-from spanbert_tutorial.directions import PATTERNS, attention_pattern, measured_reach, reach
+from spanbert_tutorial import almanac
+from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
+from spanbert_tutorial.bert.inputs import NO_TARGET
+from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.experiments import frozen_states
-from spanbert_tutorial.inputs import NO_TARGET
-from spanbert_tutorial.wordpiece import WordPiece
+from spanbert_tutorial.lab.measurements import frozen_states
+from spanbert_tutorial.pretraining import directions, runs
+from spanbert_tutorial.pretraining.directions import (
+    PATTERNS,
+    attention_pattern,
+    measured_reach,
+    reach,
+)
+from spanbert_tutorial.pretraining.encoded_text import open_text
+from spanbert_tutorial.pretraining.presets import Run
+from spanbert_tutorial.text.sentences import split_sentences
 
 REAL = torch.tensor([[True] * 4, [True] * 3 + [False]])
 
 
 def small(layers: int = 2) -> BertEncoder:
-    config = EncoderConfig(vocab_size=12, hidden_size=16, num_hidden_layers=layers, num_attention_heads=2,
-                           intermediate_size=32, max_position_embeddings=8, initializer_range=0.3)  # fmt: skip
+    config = EncoderConfig(
+        vocab_size=12,
+        hidden_size=16,
+        num_hidden_layers=layers,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=8,
+        initializer_range=0.3,
+    )
     return BertEncoder(config, torch.Generator().manual_seed(0)).eval()
 
 
@@ -42,8 +58,11 @@ def test_a_pattern_that_cannot_be():
 @pytest.mark.parametrize("name", PATTERNS)
 @pytest.mark.parametrize("layers", [1, 2])
 def test_measured_reach_is_the_matrix_power(name, layers):
-    allowed, encoder = attention_pattern(name, REAL[:1]), small(layers)
-    found = measured_reach(lambda ids: encoder(ids, None, allowed.expand(len(ids), -1, -1)), torch.arange(4), 11)
+    allowed = attention_pattern(name, REAL[:1])
+    encoder = small(layers)
+    found = measured_reach(
+        lambda ids: encoder(ids, None, allowed.expand(len(ids), -1, -1)), torch.arange(4), 11
+    )
     assert torch.equal(found, reach(allowed[0], layers))
 
 
@@ -56,9 +75,13 @@ def test_reach_of_neighbours_grows_by_one_a_layer():
 
 @pytest.mark.parametrize("layers, leak", [(1, False), (2, True)])
 def test_twins_leak_in_the_second_layer(layers, leak):
-    n, encoder = 4, small(layers)
-    every, others = torch.ones(n, n, dtype=torch.bool), ~torch.eye(n, dtype=torch.bool)
-    found = measured_reach(lambda ids: directions.twin_states(encoder, ids, 10, every, others), torch.arange(n), 11)
+    n = 4
+    encoder = small(layers)
+    every = torch.ones(n, n, dtype=torch.bool)
+    others = ~torch.eye(n, dtype=torch.bool)
+    found = measured_reach(
+        lambda ids: directions.twin_states(encoder, ids, 10, every, others), torch.arange(n), 11
+    )
     by_power = reach(directions.twin_mask(every, others), layers)[n:, :n]
     assert torch.equal(found, by_power) and found.diagonal().all() == leak and found[others].all()
 
@@ -66,7 +89,10 @@ def test_twins_leak_in_the_second_layer(layers, leak):
 def test_batches_and_losses():
     model = directions.new_language_model("both ways", 12, seed=3)
     same = directions.new_language_model("left-to-right", 12, seed=3)
-    assert all(torch.equal(a, b) for a, b in zip(model.state_dict().values(), same.state_dict().values(), strict=True))
+    assert all(
+        torch.equal(a, b)
+        for a, b in zip(model.state_dict().values(), same.state_dict().values(), strict=True)
+    )
     batch = {"ids": torch.tensor([[1, 5, 6, 2], [1, 7, 2, 0]]), "real": REAL}
     for pattern in ("left-to-right", "right-to-left", "both ways"):
         model.pattern = pattern
@@ -92,9 +118,13 @@ def test_score_knows_its_views(almanac_text):
     model = directions.new_language_model("left-to-right", 2_000, seed=0).eval()
     with pytest.raises(InputError, match="in sight"):
         directions.score(model, almanac_text, "hidden")
-    sight, closed = (directions.score(model, almanac_text, v, batches=2) for v in ("in sight", "not looked at"))
+    sight, closed = (
+        directions.score(model, almanac_text, v, batches=2) for v in ("in sight", "not looked at")
+    )
     assert sight == closed and 6.5 < sight["loss"] < 9.5
-    batch = next(directions.text_batches(almanac_text, np.random.default_rng(0), length=20, batch_size=3))
+    batch = next(
+        directions.text_batches(almanac_text, np.random.default_rng(0), length=20, batch_size=3)
+    )
     assert batch["ids"].shape == batch["real"].shape and batch["ids"].shape[1] <= 20
     assert (batch["ids"][:, 0] == almanac_text.wordpiece.cls_id).all()
 
@@ -103,13 +133,21 @@ def test_scored_pieces_are_never_special(almanac_text):
     wordpiece = almanac_text.wordpiece
     first, again = (list(directions.scored_pieces(almanac_text, batches=3)) for _ in range(2))
     for (ids, real, chosen), other in zip(first, again, strict=True):
-        assert torch.equal(chosen, other[2]) and not (chosen & ~real).any() and 0.05 < chosen.double().mean() < 0.2
-        assert not torch.isin(ids[chosen], torch.tensor([wordpiece.cls_id, wordpiece.sep_id, wordpiece.pad_id])).any()
+        assert (
+            torch.equal(chosen, other[2])
+            and not (chosen & ~real).any()
+            and 0.05 < chosen.double().mean() < 0.2
+        )
+        assert not torch.isin(
+            ids[chosen], torch.tensor([wordpiece.cls_id, wordpiece.sep_id, wordpiece.pad_id])
+        ).any()
 
 
 def test_inputs_with_one_gap_by_hand():
-    tools, ids = SimpleNamespace(mask_id=9), torch.tensor([[1, 5, 6, 7, 2], [1, 8, 3, 2, 0]])
-    place, end = torch.tensor([2, 1]), torch.tensor([4, 3])
+    tools = SimpleNamespace(mask_id=9)
+    ids = torch.tensor([[1, 5, 6, 7, 2], [1, 8, 3, 2, 0]])
+    place = torch.tensor([2, 1])
+    end = torch.tensor([4, 3])
     wanted = {
         "both sides": ([[1, 5, 9, 7, 2], [1, 9, 3, 2]], [5, 4]),
         "left side": ([[1, 5, 9], [1, 9]], [3, 2]),
@@ -125,7 +163,8 @@ def test_inputs_with_one_gap_by_hand():
 
 
 def test_gaps_are_scored_one_at_a_time(almanac_text):
-    model, wordpiece = runs.new_model(runs.Run(), almanac_text).eval(), almanac_text.wordpiece
+    model = runs.new_model(Run(), almanac_text).eval()
+    wordpiece = almanac_text.wordpiece
     ids, real, chosen = next(directions.scored_pieces(almanac_text, batches=1))
     losses = []
     for row, place in chosen.nonzero().tolist():
@@ -135,11 +174,14 @@ def test_gaps_are_scored_one_at_a_time(almanac_text):
             scores = model.masked_language_model(model.encoder(seen)[0, -1])
         losses.append(-scores.log_softmax(-1)[ids[row, place]].item())
     found = directions.score_gaps(model, almanac_text, "left side", batches=1)
-    assert found["loss"] == pytest.approx(np.mean(losses), abs=1e-4) and 0 <= found["accuracy"] < 0.2
+    assert (
+        found["loss"] == pytest.approx(np.mean(losses), abs=1e-4) and 0 <= found["accuracy"] < 0.2
+    )
 
 
 def test_writing_on_appends_the_likeliest_piece(almanac_text):
-    model, wordpiece = runs.new_model(runs.Run(), almanac_text).eval(), almanac_text.wordpiece
+    model = runs.new_model(Run(), almanac_text).eval()
+    wordpiece = almanac_text.wordpiece
     start = "Foxley is"
     longer = directions.write_on(model, start, wordpiece, 1)
     ids = torch.tensor([[wordpiece.cls_id, *wordpiece.encode(start).tolist(), wordpiece.mask_id]])
@@ -150,7 +192,7 @@ def test_writing_on_appends_the_likeliest_piece(almanac_text):
 
 @pytest.fixture(scope="module")
 def almanac_text(tmp_path_factory):
-    return runs.open_text("almanac", tmp_path_factory.mktemp("almanac"))
+    return open_text("almanac", tmp_path_factory.mktemp("almanac"))
 
 
 def test_digits():
@@ -168,27 +210,49 @@ def test_digits():
 NAMES = "[PAD] [UNK] [CLS] [SEP] [MASK] Old Elm Bears play in . Mill Ann".split()
 PIECES = WordPiece({name: number for number, name in enumerate(NAMES)})
 TEXT = "Old Elm Bears play in Elm. Ann play in Old Elm."
-DOCUMENT = {"id": "a", "text": TEXT, "entities": [[0, 13, "CLUB", "c"], [22, 25, "TOWN", "t"], [27, 30, "PERSON", "p"],
-                                                  [39, 46, "TOWN", "u"]]}  # fmt: skip
+DOCUMENT = {
+    "id": "a",
+    "text": TEXT,
+    "entities": [
+        [0, 13, "CLUB", "c"],
+        [22, 25, "TOWN", "t"],
+        [27, 30, "PERSON", "p"],
+        [39, 46, "TOWN", "u"],
+    ],
+}
 
 
 def test_mentions_and_tags():
     found = frozen_states.town_mentions([DOCUMENT], PIECES)
     assert [(m.town, m.longer, m.position) for m in found] == [
-        ("Old Elm", True, 2), ("Elm", False, 6), ("Old Elm", False, 5)]  # fmt: skip
+        ("Old Elm", True, 2),
+        ("Elm", False, 6),
+        ("Old Elm", False, 5),
+    ]
     assert all(PIECES.tokens([m.ids[m.position - 1]]) == ["Elm"] for m in found)
     rows = frozen_states.tagged_sentences([DOCUMENT], PIECES)
     assert [[frozen_states.TAGS[t] for t in tags] for _, tags in rows] == [
-        ["CLUB"] * 3 + ["O", "O", "TOWN", "O"], ["PERSON", "O", "O", "TOWN", "TOWN", "O"]]  # fmt: skip
+        ["CLUB"] * 3 + ["O", "O", "TOWN", "O"],
+        ["PERSON", "O", "O", "TOWN", "TOWN", "O"],
+    ]
     batch = frozen_states.tag_batch(rows, PIECES)
-    assert batch["tags"].shape == batch["ids"].shape == (2, 9) and (batch["tags"][:, 0] == NO_TARGET).all()
+    assert (
+        batch["tags"].shape == batch["ids"].shape == (2, 9)
+        and (batch["tags"][:, 0] == NO_TARGET).all()
+    )
     assert int((batch["tags"] != NO_TARGET).sum()) == 13
     assert frozen_states.most_frequent_tag(rows, rows) > 0.7
 
 
 def test_balanced_and_split():
-    mentions = [frozen_states.Mention(str(i % 9), np.arange(3), 1, "AB"[i % 2], i % 3 == 0) for i in range(90)]
-    for part in (frozen_states.balanced(mentions, np.random.default_rng(0)), *frozen_states.role_split(mentions, 0)):
+    mentions = [
+        frozen_states.Mention(str(i % 9), np.arange(3), 1, "AB"[i % 2], i % 3 == 0)
+        for i in range(90)
+    ]
+    for part in (
+        frozen_states.balanced(mentions, np.random.default_rng(0)),
+        *frozen_states.role_split(mentions, 0),
+    ):
         for town in "AB":
             roles = [m.longer for m in part if m.town == town]
             assert len(roles) == 2 * sum(roles)
@@ -197,17 +261,30 @@ def test_balanced_and_split():
 
 
 def test_a_list_of_next_pieces():
-    cases = [(4, True), (4, True), (4, False), (7, False), (8, True)]  # the piece behind the town, its role
-    seen = [frozen_states.Mention("a", np.array([5, piece]), 1, "A", longer) for piece, longer in cases]
+    cases = [
+        (4, True),
+        (4, True),
+        (4, False),
+        (7, False),
+        (8, True),
+    ]  # the piece behind the town, its role
+    seen = [
+        frozen_states.Mention("a", np.array([5, piece]), 1, "A", longer) for piece, longer in cases
+    ]
     last = frozen_states.Mention("b", np.array([5]), 1, "A", False)  # nothing behind it
     assert frozen_states.next_piece_list(seen, seen) == 0.8
-    assert frozen_states.next_piece_list(seen[:4], [seen[4], last]) == 0.5  # what is new counts as the town itself
+    assert (
+        frozen_states.next_piece_list(seen[:4], [seen[4], last]) == 0.5
+    )  # what is new counts as the town itself
 
 
 def test_sentences_that_stand_in_the_training_text():
     pieces = WordPiece.from_file(data_path("almanac", "vocab.txt"))
-    known = corpora.split_sentences(next(iter(almanac.read("train")))["text"])[0]
-    rows = [(pieces.encode(text), None) for text in (known, "This sentence stands nowhere in the almanac.")]
+    known = split_sentences(next(iter(almanac.read("train")))["text"])[0]
+    rows = [
+        (pieces.encode(text), None)
+        for text in (known, "This sentence stands nowhere in the almanac.")
+    ]
     assert frozen_states.in_training_text(rows, pieces).tolist() == [True, False]
 
 
@@ -222,13 +299,15 @@ def test_probe():
 
 
 def test_layer_states_end_in_the_encoder_s_states():
-    encoder, ids = small(), torch.tensor([[1, 2, 3, 4]])
+    encoder = small()
+    ids = torch.tensor([[1, 2, 3, 4]])
     states = frozen_states.layer_states(encoder, ids, attention_pattern("both ways", REAL[:1]))
     assert len(states) == 3 and torch.allclose(states[-1], encoder(ids), atol=1e-6)
 
 
 def test_tuning_changes_the_encoder():
-    encoder, rows = small(), [(np.array([5, 6, 8]), np.array([8, 8, 0])), (np.array([9, 6]), np.array([0, 8]))]
+    encoder = small()
+    rows = [(np.array([5, 6, 8]), np.array([8, 8, 0])), (np.array([9, 6]), np.array([0, 8]))]
     frozen = [p.clone() for p in encoder.parameters()]
     classifier = frozen_states.tune(encoder, rows, PIECES, seed=0, steps=20)
     assert classifier.out_features == len(frozen_states.TAGS) and not encoder.training

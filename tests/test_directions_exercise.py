@@ -10,7 +10,9 @@ from spanbert_tutorial.exercises.directions import check_pattern, diagnose_patte
 def right(name, real):
     n = len(real)
     square = torch.ones(n, n, dtype=torch.bool)
-    shape = {"left-to-right": square.tril(), "right-to-left": square.triu()}.get(name, ~torch.eye(n, dtype=torch.bool))
+    shape = {"left-to-right": square.tril(), "right-to-left": square.triu()}.get(
+        name, ~torch.eye(n, dtype=torch.bool)
+    )
     return shape & real
 
 
@@ -39,35 +41,79 @@ def only(name, answer):
 
 
 N = 7
-SQUARE, ITSELF = torch.ones(N, N, dtype=torch.bool), torch.eye(N, dtype=torch.bool)
+SQUARE = torch.ones(N, N, dtype=torch.bool)
+ITSELF = torch.eye(N, dtype=torch.bool)
 
 
-@pytest.mark.parametrize("name, answer, sentence", [
-    ("left-to-right", lambda real: SQUARE.tril(), "padding may be looked at. Close"),
-    ("right-to-left", lambda real: SQUARE.triu(), "padding may be looked at. Close"),
-    ("all but yourself", lambda real: ~ITSELF, "padding may be looked at. Close"),
-    ("left-to-right", lambda real: SQUARE.triu() & real, "rows and columns have changed places (row i"),
-    ("right-to-left", lambda real: SQUARE.tril() & real, "or you gave the pattern of the other direction."),
-    ("left-to-right", lambda real: SQUARE.triu(), "of the other direction), and padding"),
-    ("left-to-right", lambda real: SQUARE.tril(-1) & real, "the diagonal is missing: a token"),
-    ("left-to-right", lambda real: SQUARE.tril(-1), "(a strict triangle), and padding"),
-    ("right-to-left", lambda real: SQUARE.triu(1) & real, "the diagonal is missing: a token"),
-    ("left-to-right", lambda real: SQUARE.triu(1) & real, "the strict triangle of the other direction: turn"),
-    ("left-to-right", lambda real: SQUARE.triu(1), "true and false have changed places (and padding"),
-    ("right-to-left", lambda real: SQUARE.tril(-1) & real, "the strict triangle of the other direction: turn"),
-    ("left-to-right", lambda real: ~(SQUARE.tril() & real), "true and false have changed places: true"),
-    ("all but yourself", lambda real: ~(~ITSELF & real), "true and false have changed places: true"),
-    ("all but yourself", lambda real: ITSELF & real, "every token looks at itself only"),
-    ("all but yourself", lambda real: SQUARE & real, "the diagonal must be closed"),
-    ("all but yourself", lambda real: SQUARE, "at themselves, and at padding"),
-    ("left-to-right", lambda real: SQUARE & real, "close one side"),
-    ("left-to-right", lambda real: None, "returns nothing"),
-    ("left-to-right", lambda real: "triangle", "returns 'triangle' (str). Return a tensor of the shape [n,n]"),
-    ("left-to-right", lambda real: SQUARE[:3], "the shape is [3, 7]"),
-    ("left-to-right", lambda real: torch.zeros(N, N).masked_fill(~SQUARE.tril(), -torch.inf), "puts in -inf itself"),
-    ("left-to-right", lambda real: real[:99] @ 3, "stopped with"),
-    ("right-to-left", lambda real: right("right-to-left", real) & (torch.arange(N) != 3), "row 1, column 3 is wrong"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "name, answer, sentence",
+    [
+        ("left-to-right", lambda real: SQUARE.tril(), "padding may be looked at. Close"),
+        ("right-to-left", lambda real: SQUARE.triu(), "padding may be looked at. Close"),
+        ("all but yourself", lambda real: ~ITSELF, "padding may be looked at. Close"),
+        (
+            "left-to-right",
+            lambda real: SQUARE.triu() & real,
+            "rows and columns have changed places (row i",
+        ),
+        (
+            "right-to-left",
+            lambda real: SQUARE.tril() & real,
+            "or you gave the pattern of the other direction.",
+        ),
+        ("left-to-right", lambda real: SQUARE.triu(), "of the other direction), and padding"),
+        ("left-to-right", lambda real: SQUARE.tril(-1) & real, "the diagonal is missing: a token"),
+        ("left-to-right", lambda real: SQUARE.tril(-1), "(a strict triangle), and padding"),
+        ("right-to-left", lambda real: SQUARE.triu(1) & real, "the diagonal is missing: a token"),
+        (
+            "left-to-right",
+            lambda real: SQUARE.triu(1) & real,
+            "the strict triangle of the other direction: turn",
+        ),
+        (
+            "left-to-right",
+            lambda real: SQUARE.triu(1),
+            "true and false have changed places (and padding",
+        ),
+        (
+            "right-to-left",
+            lambda real: SQUARE.tril(-1) & real,
+            "the strict triangle of the other direction: turn",
+        ),
+        (
+            "left-to-right",
+            lambda real: ~(SQUARE.tril() & real),
+            "true and false have changed places: true",
+        ),
+        (
+            "all but yourself",
+            lambda real: ~(~ITSELF & real),
+            "true and false have changed places: true",
+        ),
+        ("all but yourself", lambda real: ITSELF & real, "every token looks at itself only"),
+        ("all but yourself", lambda real: SQUARE & real, "the diagonal must be closed"),
+        ("all but yourself", lambda real: SQUARE, "at themselves, and at padding"),
+        ("left-to-right", lambda real: SQUARE & real, "close one side"),
+        ("left-to-right", lambda real: None, "returns nothing"),
+        (
+            "left-to-right",
+            lambda real: "triangle",
+            "returns 'triangle' (str). Return a tensor of the shape [n,n]",
+        ),
+        ("left-to-right", lambda real: SQUARE[:3], "the shape is [3, 7]"),
+        (
+            "left-to-right",
+            lambda real: torch.zeros(N, N).masked_fill(~SQUARE.tril(), -torch.inf),
+            "puts in -inf itself",
+        ),
+        ("left-to-right", lambda real: real[:99] @ 3, "stopped with"),
+        (
+            "right-to-left",
+            lambda real: right("right-to-left", real) & (torch.arange(N) != 3),
+            "row 1, column 3 is wrong",
+        ),
+    ],
+)
 def test_each_mistake_is_named(name, answer, sentence):
     said = diagnose_pattern(only(name, answer))
     assert said.startswith(f'Not yet: for "{name}"') and sentence in said
@@ -75,4 +121,7 @@ def test_each_mistake_is_named(name, answer, sentence):
 
 def test_an_attempt_that_ignores_the_name_hears_of_the_other_direction():
     said = diagnose_pattern(lambda name, real: right("left-to-right", real))
-    assert said.startswith('Not yet: for "right-to-left"') and "the pattern of the other direction" in said
+    assert (
+        said.startswith('Not yet: for "right-to-left"')
+        and "the pattern of the other direction" in said
+    )

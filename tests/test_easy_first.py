@@ -7,15 +7,21 @@ import pytest
 
 from spanbert_tutorial import almanac
 from spanbert_tutorial.__main__ import main
-from spanbert_tutorial.experiments import easy_first, grid
+from spanbert_tutorial.lab import grid
+from spanbert_tutorial.lab.experiments import easy_first
 
-TOY = easy_first.SETTINGS | {"run": replace(easy_first.RUN, size="tiny", steps=4, batch_size=4), "vocab_size": 500}
+TOY = easy_first.SETTINGS | {
+    "run": replace(easy_first.RUN, size="tiny", steps=4, batch_size=4),
+    "vocab_size": 500,
+}
 
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):
     path = tmp_path_factory.mktemp("corpus") / "text.txt"
-    texts = [document["text"] for document, _ in zip(almanac.read("train"), range(60), strict=False)]
+    texts = [
+        document["text"] for document, _ in zip(almanac.read("train"), range(60), strict=False)
+    ]
     path.write_text("\n\n".join(texts), encoding="utf-8")
     return path
 
@@ -49,7 +55,9 @@ def test_a_stopped_command_runs_only_what_is_missing(corpus, output):
     output.write_text(json.dumps(content), encoding="utf-8")
     grid.run(easy_first, output, 1, settings=TOY, corpus=corpus)
     rows = json.loads(output.read_text(encoding="utf-8"))["rows"]
-    assert len(rows) == len(easy_first.ARMS) and rows[0]["seconds"] == -1 and rows[-1]["seconds"] >= 0
+    assert (
+        len(rows) == len(easy_first.ARMS) and rows[0]["seconds"] == -1 and rows[-1]["seconds"] >= 0
+    )
 
 
 def test_a_corpus_that_is_not_there_is_named(tmp_path, capsys):

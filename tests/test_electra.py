@@ -1,4 +1,5 @@
-"""ELECTRA against transformers number for number; sampling, labels and losses by hand; what a step costs."""
+"""ELECTRA against transformers number for number; sampling, labels and losses by hand; what a step
+costs."""
 
 import json
 import warnings
@@ -10,14 +11,18 @@ import torch.nn.functional as F
 from torch.utils.flop_counter import FlopCounterMode
 from transformers import BertConfig, BertModel
 
-from spanbert_tutorial import almanac, corpora, runs
-from spanbert_tutorial.bert import BertEncoder, EncoderConfig
-from spanbert_tutorial.corpora import encode_corpus
+from spanbert_tutorial import almanac
+from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
+from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.experiments import electra_mini, grid
-from spanbert_tutorial.objectives import Objective
-from spanbert_tutorial.pretraining import PretrainingModel
+from spanbert_tutorial.lab import grid
+from spanbert_tutorial.lab.experiments import electra_mini
+from spanbert_tutorial.pretraining import runs
+from spanbert_tutorial.pretraining.encoded_text import EncodedText
+from spanbert_tutorial.pretraining.model import PretrainingModel
+from spanbert_tutorial.pretraining.objectives import Objective
+from spanbert_tutorial.pretraining.presets import Run
 from spanbert_tutorial.relatives.electra import (
     ElectraConfig,
     ElectraDiscriminator,
@@ -28,14 +33,17 @@ from spanbert_tutorial.relatives.electra import (
     sample,
 )
 from spanbert_tutorial.relatives.electra_flops import electra_flops, encoder_flops, mlm_flops
-from spanbert_tutorial.wordpiece import WordPiece
+from spanbert_tutorial.text.encoding import encode_corpus
+from spanbert_tutorial.text.sentences import split_sentences
 
 LIMIT = {torch.float32: 1e-5, torch.float64: 1e-10}
 BOTH = [ElectraDiscriminator, ElectraGenerator]
 
 
 def config(**changes) -> ElectraConfig:
-    return ElectraConfig.tiny(**{"vocab_size": 101, "max_position_embeddings": 32, "embedding_size": 48, **changes})
+    return ElectraConfig.tiny(
+        **{"vocab_size": 101, "max_position_embeddings": 32, "embedding_size": 48, **changes}
+    )
 
 
 def random_encoder(kind, chosen: ElectraConfig):
@@ -55,23 +63,28 @@ def head_of(encoder):
 
 def inputs() -> dict[str, torch.Tensor]:
     generator = torch.Generator().manual_seed(1)
-    place, lengths = torch.arange(16), torch.tensor([16, 11, 6])
-    return {"ids": torch.randint(0, 101, (3, 16), generator=generator),
-            "segments": (place >= 5).long().expand(3, -1).contiguous(),
-            "attention_mask": (place < lengths[:, None]).long()}  # fmt: skip
+    place = torch.arange(16)
+    lengths = torch.tensor([16, 11, 6])
+    return {
+        "ids": torch.randint(0, 101, (3, 16), generator=generator),
+        "segments": (place >= 5).long().expand(3, -1).contiguous(),
+        "attention_mask": (place < lengths[:, None]).long(),
+    }
 
 
 def batch_of(chosen: int = 4) -> dict[str, torch.Tensor]:
-    """A batch of the objective `mlm`; the last row is shorter, and the first chosen place shows another token."""
+    """A batch of the objective `mlm`; the last row is shorter, and the first chosen place shows
+    another token."""
     batch = inputs()
-    rows, places = torch.tensor([0, 0, 1, 2]), torch.tensor([3, 7, 2, 4])
+    rows = torch.tensor([0, 0, 1, 2])
+    places = torch.tensor([3, 7, 2, 4])
     batch |= {"masked_batch": rows[:chosen], "masked_position": places[:chosen]}
     batch["masked_ids"] = batch["ids"][rows, places][:chosen].clone()
     batch["ids"][0, 3] = 99
     return batch
 
 
-# --- parity ---
+# --- parity -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -79,25 +92,40 @@ def batch_of(chosen: int = 4) -> dict[str, torch.Tensor]:
 @pytest.mark.parametrize("kind", BOTH)
 def test_states_and_heads_equal_transformers(kind, width, dtype):
     encoder = random_encoder(kind, config(embedding_size=width)).to(dtype)
-    body, whole, given = encoder.to_huggingface(), encoder.to_huggingface(with_head=True), inputs()
+    body = encoder.to_huggingface()
+    whole = encoder.to_huggingface(with_head=True)
+    given = inputs()
     real = given["attention_mask"].bool()
-    theirs = {"input_ids": given["ids"], "token_type_ids": given["segments"], "attention_mask": given["attention_mask"]}
+    theirs = {
+        "input_ids": given["ids"],
+        "token_type_ids": given["segments"],
+        "attention_mask": given["attention_mask"],
+    }
     with torch.no_grad():
         hidden = encoder(**given)
         logits = head_of(encoder)(hidden)
-        states, answer = body(**theirs).last_hidden_state, whole(**theirs).logits
-    worst = max((hidden - states)[real].abs().max().item(), (logits - answer)[real].abs().max().item())
+        states = body(**theirs).last_hidden_state
+        answer = whole(**theirs).logits
+    worst = max(
+        (hidden - states)[real].abs().max().item(), (logits - answer)[real].abs().max().item()
+    )
     print(f"PARITY {kind.__name__} E {width} {dtype}: {worst:.1e}")
     assert logits.shape == answer.shape and worst <= LIMIT[dtype]
 
 
-@pytest.mark.parametrize("kind, name", [
-    (ElectraDiscriminator, "embeddings.projection.weight"), (ElectraDiscriminator, "replaced_token_head.dense.bias"),
-    (ElectraGenerator, "masked_language_model.layer_norm.bias"), (ElectraGenerator, "embeddings.words.weight"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "kind, name",
+    [
+        (ElectraDiscriminator, "embeddings.projection.weight"),
+        (ElectraDiscriminator, "replaced_token_head.dense.bias"),
+        (ElectraGenerator, "masked_language_model.layer_norm.bias"),
+        (ElectraGenerator, "embeddings.words.weight"),
+    ],
+)
 def test_the_comparison_bites(kind, name):
     encoder = random_encoder(kind, config())
-    whole, ids = encoder.to_huggingface(with_head=True), inputs()["ids"]
+    whole = encoder.to_huggingface(with_head=True)
+    ids = inputs()["ids"]
     with torch.no_grad():
         encoder.get_parameter(name).mul_(1.05)
         assert (head_of(encoder)(encoder(ids)) - whole(ids).logits).abs().max() > 1e-4
@@ -105,19 +133,23 @@ def test_the_comparison_bites(kind, name):
 
 def test_gradients_equal_transformers():
     encoder = random_encoder(ElectraGenerator, config()).double()
-    model, ids = encoder.to_huggingface(with_head=True), inputs()["ids"].clamp(min=1)  # theirs stops them at padding
+    # theirs stops them at padding
+    model = encoder.to_huggingface(with_head=True)
+    ids = inputs()["ids"].clamp(min=1)
     F.cross_entropy(head_of(encoder)(encoder(ids)).flatten(0, 1), ids.flatten()).backward()
     F.cross_entropy(model(ids).logits.flatten(0, 1), ids.flatten()).backward()
-    ours, theirs = encoder.embeddings.words.weight.grad, model.electra.embeddings.word_embeddings.weight.grad
+    ours = encoder.embeddings.words.weight.grad
+    theirs = model.electra.embeddings.word_embeddings.weight.grad
     assert (ours - theirs).abs().max() < 1e-10 and ours.abs().max() > 1e-4
 
 
-# --- checkpoints ---
+# --- checkpoints --------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", BOTH)
 def test_a_model_and_its_folder_come_back_with_the_head(kind, tmp_path):
-    encoder, ids = random_encoder(kind, config()), inputs()["ids"]
+    encoder = random_encoder(kind, config())
+    ids = inputs()["ids"]
     whole = encoder.to_huggingface(with_head=True)
     whole.save_pretrained(tmp_path)
     with warnings.catch_warnings():
@@ -129,53 +161,91 @@ def test_a_model_and_its_folder_come_back_with_the_head(kind, tmp_path):
 
 
 def test_the_generators_decoder_stays_tied_after_loading():
-    again = ElectraGenerator.from_huggingface(random_encoder(ElectraGenerator, config()).to_huggingface(with_head=True))
+    again = ElectraGenerator.from_huggingface(
+        random_encoder(ElectraGenerator, config()).to_huggingface(with_head=True)
+    )
     assert again.masked_language_model.embedding_weight is again.embeddings.words.weight
 
 
 @pytest.mark.parametrize("kind", BOTH)
 def test_a_checkpoint_without_a_head_gets_an_untrained_one_and_says_so(kind):
-    encoder, ids = random_encoder(kind, config()), inputs()["ids"]
+    encoder = random_encoder(kind, config())
+    ids = inputs()["ids"]
     with pytest.warns(UserWarning, match=f"has no {kind.head}: it starts untrained"):
         again = kind.from_huggingface(encoder.to_huggingface())
-    assert torch.equal(again(ids), encoder(ids)) and torch.isfinite(head_of(again)(again(ids))).all()
+    assert (
+        torch.equal(again(ids), encoder(ids)) and torch.isfinite(head_of(again)(again(ids))).all()
+    )
 
 
 def test_the_wrong_kind_of_checkpoint_is_named(tmp_path):
     generator = random_encoder(ElectraGenerator, config()).to_huggingface(with_head=True)
-    with pytest.raises(InputError, match="the weights of an ElectraGenerator: load it with ElectraGenerator"):
+    with pytest.raises(
+        InputError, match="the weights of an ElectraGenerator: load it with ElectraGenerator"
+    ):
         ElectraDiscriminator.from_huggingface(generator)
     discriminator = random_encoder(ElectraDiscriminator, config()).to_huggingface(with_head=True)
-    with pytest.raises(InputError, match="the weights of an ElectraDiscriminator: load it with ElectraDiscriminator"):
+    with pytest.raises(
+        InputError,
+        match="the weights of an ElectraDiscriminator: load it with ElectraDiscriminator",
+    ):
         ElectraGenerator.from_huggingface(discriminator)
-    bert = BertModel(BertConfig(vocab_size=101, hidden_size=128, num_hidden_layers=2, num_attention_heads=2,
-                                intermediate_size=512))  # fmt: skip
+    bert = BertModel(
+        BertConfig(
+            vocab_size=101,
+            hidden_size=128,
+            num_hidden_layers=2,
+            num_attention_heads=2,
+            intermediate_size=512,
+        )
+    )
     bert.save_pretrained(tmp_path)
     for source in (bert, tmp_path):
-        with pytest.raises(InputError, match="model_type is 'bert': this encoder computes only model_type = 'electra'"):
+        with pytest.raises(
+            InputError,
+            match="model_type is 'bert': this encoder computes only model_type = 'electra'",
+        ):
             ElectraDiscriminator.from_huggingface(source)
-    with pytest.raises(InputError, match="model_type is 'electra': this encoder computes only model_type = 'bert'"):
+    with pytest.raises(
+        InputError, match="model_type is 'electra': this encoder computes only model_type = 'bert'"
+    ):
         BertEncoder.from_huggingface(discriminator)
 
 
 def test_a_released_config_is_read():
-    keys = {"embedding_size": 128, "hidden_size": 256, "num_attention_heads": 4, "num_hidden_layers": 12,
-            "intermediate_size": 1024, "vocab_size": 30522, "summary_activation": "gelu", "summary_last_dropout": 0.1,
-            "summary_type": "first", "summary_use_proj": True, "model_type": "electra", "hidden_act": "gelu"}
+    keys = {
+        "embedding_size": 128,
+        "hidden_size": 256,
+        "num_attention_heads": 4,
+        "num_hidden_layers": 12,
+        "intermediate_size": 1024,
+        "vocab_size": 30522,
+        "summary_activation": "gelu",
+        "summary_last_dropout": 0.1,
+        "summary_type": "first",
+        "summary_use_proj": True,
+        "model_type": "electra",
+        "hidden_act": "gelu",
+    }
     assert ElectraConfig.from_dict(keys) == ElectraConfig.small()
     with pytest.raises(InputError, match="'embeding_size' is not a field of ElectraConfig"):
         ElectraConfig.from_dict(keys | {"embeding_size": 3})
 
 
-# --- sizes ---
+# --- sizes --------------------------------------------------------------------------
 
 
 def test_sizes():
     sizes = {name: ElectraConfig.preset(name) for name in ("tiny", "small", "base", "large")}
-    assert {name: (c.num_hidden_layers, c.hidden_size, c.embedding_size, c.intermediate_size)
-            for name, c in sizes.items()} == {
-        "tiny": (2, 128, 128, 512), "small": (12, 256, 128, 1024), "base": (12, 768, 768, 3072),
-        "large": (24, 1024, 1024, 4096)}  # fmt: skip
+    assert {
+        name: (c.num_hidden_layers, c.hidden_size, c.embedding_size, c.intermediate_size)
+        for name, c in sizes.items()
+    } == {
+        "tiny": (2, 128, 128, 512),
+        "small": (12, 256, 128, 1024),
+        "base": (12, 768, 768, 3072),
+        "large": (24, 1024, 1024, 4096),
+    }
     assert ElectraConfig.small(vocab_size=7) == ElectraConfig.preset("small", vocab_size=7)
     with pytest.raises(InputError, match="no size 'huge'"):
         ElectraConfig.preset("huge")
@@ -196,7 +266,7 @@ def test_the_generator_is_narrower_and_as_deep():
         config().generator(3)
 
 
-# --- sampling and labels ---
+# --- sampling and labels ------------------------------------------------------------
 
 
 def test_samples_follow_the_softmax():
@@ -211,40 +281,57 @@ def test_each_row_is_drawn_from_its_own_softmax_and_the_seed_decides():
     logits = torch.randn(300, 50, generator=torch.Generator().manual_seed(0))
     certain = 100 * F.one_hot(torch.arange(300) % 50, 50).float()
     assert torch.equal(sample(certain, torch.Generator().manual_seed(1)), torch.arange(300) % 50)
-    first, again, other = (sample(logits, torch.Generator().manual_seed(seed)) for seed in (1, 1, 2))
+    first, again, other = (
+        sample(logits, torch.Generator().manual_seed(seed)) for seed in (1, 1, 2)
+    )
     assert torch.equal(first, again) and not torch.equal(first, other)
     assert sample(logits[:0], torch.Generator()).shape == (0,)
 
 
 def test_the_chef_by_hand():
-    """the(1) chef(2) cooked(3) the(1) meal(4): the generator draws "the" and "ate"(5) for the first and third word."""
-    batch = {"ids": torch.tensor([[0, 2, 0, 1, 4]]), "masked_batch": torch.tensor([0, 0]),
-             "masked_position": torch.tensor([0, 2]), "masked_ids": torch.tensor([1, 3])}  # fmt: skip
+    """the(1) chef(2) cooked(3) the(1) meal(4): the generator draws "the" and "ate"(5) for the first
+    and third word."""
+    batch = {
+        "ids": torch.tensor([[0, 2, 0, 1, 4]]),
+        "masked_batch": torch.tensor([0, 0]),
+        "masked_position": torch.tensor([0, 2]),
+        "masked_ids": torch.tensor([1, 3]),
+    }
     ids, replaced = replace_tokens(batch, torch.tensor([1, 5]))
     assert ids.tolist() == [[1, 2, 5, 1, 4]]
     assert replaced.tolist() == [[False, False, True, False, False]]
     assert batch["ids"].tolist() == [[0, 2, 0, 1, 4]]
 
 
-# --- training both ---
+# --- training both ------------------------------------------------------------------
 
 
 def model_of(**changes) -> ElectraPretraining:
     torch.manual_seed(0)
-    off = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0, "initializer_range": 0.1}
+    off = {
+        "hidden_dropout_prob": 0.0,
+        "attention_probs_dropout_prob": 0.0,
+        "initializer_range": 0.1,
+    }
     return ElectraPretraining(config(**off), mask_id=4, seed=5, **changes)
 
 
 def test_the_losses_by_hand():
-    model, batch = model_of(), batch_of()
+    model = model_of()
+    batch = batch_of()
     losses = model(batch)
     masked = batch["ids"].clone()
     masked[batch["masked_batch"], batch["masked_position"]] = 4
     states = model.generator(masked, batch["segments"], batch["attention_mask"])
-    logits = model.generator.masked_language_model(states[batch["masked_batch"], batch["masked_position"]])
-    ids, original = batch["ids"].clone(), batch["ids"].clone()
+    logits = model.generator.masked_language_model(
+        states[batch["masked_batch"], batch["masked_position"]]
+    )
+    ids = batch["ids"].clone()
+    original = batch["ids"].clone()
     original[batch["masked_batch"], batch["masked_position"]] = batch["masked_ids"]
-    ids[batch["masked_batch"], batch["masked_position"]] = sample(logits, torch.Generator().manual_seed(5))
+    ids[batch["masked_batch"], batch["masked_position"]] = sample(
+        logits, torch.Generator().manual_seed(5)
+    )
     scores = model.detect(batch, ids)
     total = 0.0
     for row, length in enumerate((16, 11, 6)):
@@ -252,40 +339,58 @@ def test_the_losses_by_hand():
             p = scores[row, place].sigmoid()
             total = total - (p if ids[row, place] != original[row, place] else 1 - p).log()
     assert losses["rtd"].item() == pytest.approx((total / 33).item(), abs=1e-5)
-    assert losses["mlm"].item() == pytest.approx(F.cross_entropy(logits, batch["masked_ids"]).item(), abs=1e-6)
-    assert losses["loss"].item() == pytest.approx((losses["mlm"] + 50 * losses["rtd"]).item(), abs=1e-4)
+    assert losses["mlm"].item() == pytest.approx(
+        F.cross_entropy(logits, batch["masked_ids"]).item(), abs=1e-6
+    )
+    assert losses["loss"].item() == pytest.approx(
+        (losses["mlm"] + 50 * losses["rtd"]).item(), abs=1e-4
+    )
 
 
 def test_the_generator_sees_only_masks_whatever_the_batch_shows():
-    batch, other = batch_of(), batch_of()
+    batch = batch_of()
+    other = batch_of()
     other["ids"][other["masked_batch"], other["masked_position"]] = torch.tensor([50, 51, 52, 53])
     assert torch.equal(model_of()(batch)["loss"], model_of()(other)["loss"])
 
 
 def test_padding_is_not_scored():
-    batch, other = batch_of(), batch_of()
+    batch = batch_of()
+    other = batch_of()
     other["ids"][2, 6:] = 77
-    assert model_of()(batch)["rtd"].item() == pytest.approx(model_of()(other)["rtd"].item(), abs=1e-6)
+    assert model_of()(batch)["rtd"].item() == pytest.approx(
+        model_of()(other)["rtd"].item(), abs=1e-6
+    )
 
 
 def test_scoring_only_the_chosen_tokens():
-    model, batch = model_of(everywhere=False), batch_of()
+    model = model_of(everywhere=False)
+    batch = batch_of()
     rtd = model(batch)["rtd"]
-    ids, replaced = replace_tokens(batch, sample(model.generate(batch), torch.Generator().manual_seed(5)))
+    ids, replaced = replace_tokens(
+        batch, sample(model.generate(batch), torch.Generator().manual_seed(5))
+    )
     chosen = batch["masked_batch"], batch["masked_position"]
-    wanted = F.binary_cross_entropy_with_logits(model.detect(batch, ids)[chosen], replaced[chosen].float())
+    wanted = F.binary_cross_entropy_with_logits(
+        model.detect(batch, ids)[chosen], replaced[chosen].float()
+    )
     assert torch.allclose(rtd, wanted) and not torch.allclose(rtd, model_of()(batch)["rtd"])
 
 
 def test_both_use_one_set_of_embeddings():
-    tied, apart = model_of(), model_of(tied=False)
-    ours, theirs = tied.discriminator.embeddings, tied.generator.embeddings
+    tied = model_of()
+    apart = model_of(tied=False)
+    ours = tied.discriminator.embeddings
+    theirs = tied.generator.embeddings
     assert ours.words is theirs.words and ours.positions is theirs.positions
     assert tied.generator.masked_language_model.embedding_weight is ours.words.weight
     tables = 48 * (101 + 32 + 2) + 2 * 48  # words, positions, segments, LayerNorm
     size = [sum(weight.numel() for weight in model.parameters()) for model in (apart, tied)]
     assert size[0] - size[1] == tables
-    assert apart.generator.masked_language_model.embedding_weight is apart.generator.embeddings.words.weight
+    assert (
+        apart.generator.masked_language_model.embedding_weight
+        is apart.generator.embeddings.words.weight
+    )
 
 
 def gradients(**changes) -> dict[str, torch.Tensor]:
@@ -296,25 +401,41 @@ def gradients(**changes) -> dict[str, torch.Tensor]:
 
 @pytest.mark.parametrize("tied", [True, False])
 def test_the_discriminator_sends_no_gradient_through_the_sampling(tied):
-    alone, both = gradients(weight=0.0, tied=tied), gradients(tied=tied)
+    alone = gradients(weight=0.0, tied=tied)
+    both = gradients(tied=tied)
     own = [name for name in both if name.startswith("generator")]
     assert len(own) > 30
     assert all(torch.equal(alone[name], both[name]) for name in own)
     shared = "discriminator.embeddings.words.weight"
     assert not torch.equal(alone[shared], both[shared])
-    assert bool(alone[shared].any()) == tied  # without its loss the discriminator learns through shared tables only
+    assert (
+        bool(alone[shared].any()) == tied
+    )  # without its loss the discriminator learns through shared tables only
 
 
-# --- what a step costs ---
+# --- what a step costs --------------------------------------------------------------
 
 
 def test_flops_by_hand():
-    """One layer, H = 4, I = 8, n = 3, V = 10, t = 2. A layer: 4·16 + 2·4·8 + 2·3·4 = 152 products a token."""
-    tiny = EncoderConfig(vocab_size=10, hidden_size=4, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8)
+    """One layer, H = 4, I = 8, n = 3, V = 10, t = 2. A layer: 4·16 + 2·4·8 + 2·3·4 = 152 products a
+    token."""
+    tiny = EncoderConfig(
+        vocab_size=10,
+        hidden_size=4,
+        num_hidden_layers=1,
+        num_attention_heads=1,
+        intermediate_size=8,
+    )
     assert encoder_flops(tiny, 3) == 2 * 3 * 152
     assert mlm_flops(tiny, 3, 2) == 3 * (2 * 3 * 152 + 2 * 2 * (4 * 4 + 4 * 10))
-    pair = ElectraConfig(vocab_size=10, hidden_size=4, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8,
-                         embedding_size=6)  # fmt: skip
+    pair = ElectraConfig(
+        vocab_size=10,
+        hidden_size=4,
+        num_hidden_layers=1,
+        num_attention_heads=1,
+        intermediate_size=8,
+        embedding_size=6,
+    )
     cost = electra_flops(pair, 3, 2)
     assert cost["discriminator"] == 3 * (2 * 3 * (152 + 6 * 4) + 2 * 3 * (16 + 4))
     # the generator: H = 1, I = 2: 4 + 2·2 + 2·3 = 14 products a token, 6·1 for the projection
@@ -323,9 +444,16 @@ def test_flops_by_hand():
 
 def test_flops_equal_pytorchs_count():
     ids = torch.arange(2 * 16).reshape(2, 16)
-    rows, places = torch.arange(8) % 2, torch.arange(8)
-    batch = {"ids": ids, "segments": torch.zeros_like(ids), "attention_mask": torch.ones_like(ids, dtype=torch.bool),
-             "masked_batch": rows, "masked_position": places, "masked_ids": ids[rows, places]}  # fmt: skip
+    rows = torch.arange(8) % 2
+    places = torch.arange(8)
+    batch = {
+        "ids": ids,
+        "segments": torch.zeros_like(ids),
+        "attention_mask": torch.ones_like(ids, dtype=torch.bool),
+        "masked_batch": rows,
+        "masked_position": places,
+        "masked_ids": ids[rows, places],
+    }
 
     def counted(model):
         with FlopCounterMode(display=False) as counter:
@@ -334,28 +462,34 @@ def test_flops_equal_pytorchs_count():
 
     bert = EncoderConfig.tiny(vocab_size=101)
     assert counted(PretrainingModel(bert, Objective.named("mlm"))) == 2 * mlm_flops(bert, 16, 4) / 3
-    pair = ElectraPretraining(config(), mask_id=4)  # with dropout: PyTorch does not count its fused kernel on a CPU
+    pair = ElectraPretraining(
+        config(), mask_id=4
+    )  # with dropout: PyTorch does not count its fused kernel on a CPU
     assert counted(pair) == 2 * sum(electra_flops(config(), 16, 4).values()) / 3
 
 
-# --- the experiment ---
+# --- the experiment -----------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def text(tmp_path_factory):
     wordpiece = WordPiece.from_file(data_path("almanac", "vocab.txt"))
     some = [document for document, _ in zip(almanac.read("validation"), range(30), strict=False)]
-    sentences = [corpora.split_sentences(document["text"]) for document in some]
+    sentences = [split_sentences(document["text"]) for document in some]
     folder = tmp_path_factory.mktemp("text")
-    parts = [encode_corpus(sentences, wordpiece.encode_many, len(wordpiece), folder / name) for name in "ab"]
-    return runs.EncodedText(*parts, wordpiece)
+    parts = [
+        encode_corpus(sentences, wordpiece.encode_many, len(wordpiece), folder / name)
+        for name in "ab"
+    ]
+    return EncodedText(*parts, wordpiece)
 
 
-RUN = runs.Run(objective="mlm", steps=3, batch_size=4)
+RUN = Run(objective="mlm", steps=3, batch_size=4)
 
 
 def test_every_arm_starts_from_the_same_encoder(text):
-    bert, pair = runs.new_model(RUN, text).encoder, electra_mini.new_model(RUN, text)
+    bert = runs.new_model(RUN, text).encoder
+    pair = electra_mini.new_model(RUN, text)
     ours = pair.discriminator.state_dict()
     assert all(torch.equal(weight, ours[name]) for name, weight in bert.state_dict().items())
     ids = torch.arange(10, 26)[None]
@@ -365,18 +499,20 @@ def test_every_arm_starts_from_the_same_encoder(text):
 def test_both_arms_cost_the_same(text):
     ratio = electra_mini.cost_ratio(electra_mini.MLM, len(text.wordpiece))
     assert 1.05 < ratio < 1.2
-    run = runs.Run(objective="mlm", steps=10, batch_size=4)
+    run = Run(objective="mlm", steps=10, batch_size=4)
     _, history = electra_mini.train("electra", "scratch", 0, text, None, run)
     assert len(history.steps) == round(10 / ratio) and set(history.losses) == {"loss", "mlm", "rtd"}
 
 
 def test_going_on_begins_where_the_start_ended(text):
-    start = runs.new_model(runs.Run(objective="mlm", seed=7), text)
-    still = runs.Run(objective="mlm", steps=1, batch_size=4, peak_learning_rate=0.0)
+    start = runs.new_model(Run(objective="mlm", seed=7), text)
+    still = Run(objective="mlm", steps=1, batch_size=4, peak_learning_rate=0.0)
     for arm in ("mlm", "electra", "arg-max"):
         model, _ = electra_mini.train(arm, "start", 0, text, start, further=still)
         ours = (model.encoder if arm == "mlm" else model.discriminator).state_dict()
-        assert all(torch.equal(weight, ours[name]) for name, weight in start.encoder.state_dict().items())
+        assert all(
+            torch.equal(weight, ours[name]) for name, weight in start.encoder.state_dict().items()
+        )
     assert model.generator.embeddings.words is model.discriminator.embeddings.words
     assert model.pick is most_likely and model is not start
 
@@ -394,18 +530,29 @@ def test_detection_counts(text, monkeypatch):
 
 
 def test_a_stopped_experiment_goes_on(text, tmp_path, monkeypatch):
-    monkeypatch.setattr(electra_mini, "measured", lambda encoder, text, seed, mentions: {"x": 0.123456})
+    monkeypatch.setattr(
+        electra_mini, "measured", lambda encoder, text, seed, mentions: {"x": 0.123456}
+    )
     monkeypatch.setattr(electra_mini.tasks, "town_mentions", lambda documents, pieces: [])
-    monkeypatch.setattr(runs, "open_text", lambda *_: text)
-    ran, original = [], electra_mini.train
-    monkeypatch.setattr(electra_mini, "train", lambda *asked: ran.append(asked[:2]) or original(*asked))
-    output, first = tmp_path / "results.json", ("untrained", "scratch")
+    monkeypatch.setattr(electra_mini, "open_text", lambda *_: text)
+    ran = []
+    original = electra_mini.train
+    monkeypatch.setattr(
+        electra_mini, "train", lambda *asked: ran.append(asked[:2]) or original(*asked)
+    )
+    output = tmp_path / "results.json"
+    first = ("untrained", "scratch")
     settings = electra_mini.SETTINGS | {"scratch": RUN, "go_on": RUN}
     monkeypatch.setattr(electra_mini, "ARMS", (first,))
     grid.run(electra_mini, output, 1, settings=settings)
     monkeypatch.setattr(electra_mini, "ARMS", (first, ("mlm", "start"), ("arg-max", "start")))
     grid.run(electra_mini, output, 1, settings=settings)
-    assert ran == [first, ("mlm", "scratch"), ("mlm", "start"), ("arg-max", "start")]  # one start for both
+    assert ran == [
+        first,
+        ("mlm", "scratch"),
+        ("mlm", "start"),
+        ("arg-max", "start"),
+    ]  # one start for both
     kept = json.loads(output.read_text())
     assert electra_mini.column(kept, "arg-max", "start", "tasks", "x") == [0.1235]
     assert np.isfinite(electra_mini.column(kept, "arg-max", "start", "curve", "rtd")[0]).all()
@@ -414,6 +561,10 @@ def test_a_stopped_experiment_goes_on(text, tmp_path, monkeypatch):
 
 def test_kept_results_are_complete():
     kept = json.loads(data_path("results", "electra_mini.json").read_text(encoding="utf-8"))
-    assert "electra_mini" in kept["command"] and {"torch", "device", "threads"} <= set(kept["surroundings"])
+    assert "electra_mini" in kept["command"] and {"torch", "device", "threads"} <= set(
+        kept["surroundings"]
+    )
     for arm, begin in electra_mini.ARMS:
-        assert [row["seed"] for row in kept["rows"] if (row["arm"], row["from"]) == (arm, begin)] == list(range(5))
+        assert [
+            row["seed"] for row in kept["rows"] if (row["arm"], row["from"]) == (arm, begin)
+        ] == list(range(5))

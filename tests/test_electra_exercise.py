@@ -1,4 +1,5 @@
-"""The check of the exercise on ELECTRA's input accepts the right answer and names each likely mistake."""
+"""The check of the exercise on ELECTRA's input accepts the right answer and names each likely
+mistake."""
 
 import numpy as np
 import pytest
@@ -50,7 +51,9 @@ def test_other_answers():
     assert "returns nothing" in diagnose_replace(lambda *given: None)
     assert "three arrays" in diagnose_replace(lambda *given: given[0])
     assert "changed in place" in diagnose_replace(in_place)
-    assert "one entry for each token" in diagnose_replace(lambda o, s, x, r: (x[s], x[s] != o[s], r))
+    assert "one entry for each token" in diagnose_replace(
+        lambda o, s, x, r: (x[s], x[s] != o[s], r)
+    )
     assert "wanted is" in diagnose_replace(lambda o, s, x, r: (o, ~s & r, r))
 
 

@@ -6,7 +6,14 @@ import os
 import pytest
 
 from spanbert_tutorial.engine import files
-from spanbert_tutorial.engine.files import place_beside, try_place, whole_file, whole_folder, write_json, write_text
+from spanbert_tutorial.engine.files import (
+    place_beside,
+    try_place,
+    whole_file,
+    whole_folder,
+    write_json,
+    write_text,
+)
 
 
 def test_a_file_is_written_and_nothing_beside_it(tmp_path):
@@ -14,13 +21,16 @@ def test_a_file_is_written_and_nothing_beside_it(tmp_path):
     write_text(tmp_path / "a.txt", "new é\n")
     write_json(str(tmp_path / "b.json"), {"x": [1, "é"]})
     assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "new é\n"
-    assert (tmp_path / "b.json").read_text(encoding="utf-8") == '{\n "x": [\n  1,\n  "\\u00e9"\n ]\n}\n'
+    assert (tmp_path / "b.json").read_text(
+        encoding="utf-8"
+    ) == '{\n "x": [\n  1,\n  "\\u00e9"\n ]\n}\n'
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "b.json"]
 
 
 @pytest.mark.parametrize("moment", ["writing", "forcing", "renaming"])
 def test_what_fails_leaves_what_was_there(tmp_path, monkeypatch, moment):
-    file, folder = tmp_path / "a.json", tmp_path / "made"
+    file = tmp_path / "a.json"
+    folder = tmp_path / "made"
     write_json(file, 1)
 
     def no_room(*anything):
@@ -44,18 +54,29 @@ def test_all_of_it_is_on_the_disk_before_the_name_and_the_name_after(tmp_path, m
     told = []
     monkeypatch.setattr(files, "force_to_disk", lambda path: told.append(path.name.split(".")[-1]))
     replace = os.replace
-    monkeypatch.setattr(files.os, "replace", lambda *names: (told.append("rename"), replace(*names)))
+    monkeypatch.setattr(
+        files.os, "replace", lambda *names: (told.append("rename"), replace(*names))
+    )
     with whole_folder(tmp_path / "made") as part:
         (part / "inside").mkdir()
         (part / "inside" / "file").touch()
-    assert sorted(told[:2]) == ["file", "inside"] and told[2:] == ["part", "rename", tmp_path.name.split(".")[-1]]
+    assert sorted(told[:2]) == ["file", "inside"] and told[2:] == [
+        "part",
+        "rename",
+        tmp_path.name.split(".")[-1],
+    ]
 
 
 def test_what_killed_writers_left_goes_and_nothing_of_anybody_else(tmp_path):
     """Names that look like parts, but that somebody else gave, stay."""
     place_beside(tmp_path / "a.json").write_text("half", encoding="utf-8")
     place_beside(tmp_path / "made").mkdir()
-    others = ["a.json.part", ".a.json.1.part", ".made.1.part", place_beside(tmp_path / "other").name]
+    others = [
+        "a.json.part",
+        ".a.json.1.part",
+        ".made.1.part",
+        place_beside(tmp_path / "other").name,
+    ]
     for name in others:
         (tmp_path / name).write_text("mine", encoding="utf-8")
     write_json(tmp_path / "a.json", 1)

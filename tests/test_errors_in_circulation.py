@@ -1,4 +1,5 @@
-"""The page of errors in circulation: each is settled in a section that is there, and no chapter's error is missing."""
+"""The page of errors in circulation: each is settled in a section that is there, and no chapter's
+error is missing."""
 
 import re
 
@@ -35,12 +36,18 @@ def test_links_lead_to_the_sections_that_they_name():
 
 @pytest.mark.parametrize("chapter", CORRECTING, ids=lambda path: path.stem)
 def test_a_chapter_that_corrects_an_error_is_listed(chapter):
-    assert any((PAGE.parent / target.partition("#")[0]).resolve() == chapter for _, target in links(TEXT))
+    assert any(
+        (PAGE.parent / target.partition("#")[0]).resolve() == chapter for _, target in links(TEXT)
+    )
 
 
 @pytest.mark.parametrize("chapter", ["albert", "electra"])
 def test_the_sentences_of_the_tables_stand_here(chapter):
-    table = markdown(BOOK / "relatives" / f"{chapter}.ipynb").split("| one can read |", 1)[1].split("\n\n", 1)[0]
+    table = (
+        markdown(BOOK / "relatives" / f"{chapter}.ipynb")
+        .split("| one can read |", 1)[1]
+        .split("\n\n", 1)[0]
+    )
     claims = re.findall(r'^\| "(.+?)" \|', table, flags=re.MULTILINE)
     assert len(claims) >= 3
     for claim in claims:

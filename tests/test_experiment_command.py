@@ -1,4 +1,5 @@
-"""`python -m spanbert_tutorial experiment`: the list, one new file and one row, and what is refused."""
+"""`python -m spanbert_tutorial experiment`: the list, one new file and one row, and what is
+refused."""
 
 import json
 import re
@@ -9,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from environment import ROOT
-from spanbert_tutorial import experiments, runs
 from spanbert_tutorial.__main__ import COMMANDS, main
-from spanbert_tutorial.experiments import table
+from spanbert_tutorial.lab import experiments, table
+from spanbert_tutorial.pretraining import encoded_text
+from spanbert_tutorial.pretraining.encoded_text import parts
 
 TOY = '''"""A toy."""
 ARM, ARMS, SEEDS, SETTINGS = "way", ("a", "b"), 2, {}
@@ -31,7 +33,9 @@ def toy(tmp_path, monkeypatch):
     (tmp_path / "rooms" / "toy_letters.py").write_text(TOY, encoding="utf-8")
     (tmp_path / "text").write_text("abba", encoding="utf-8")
     monkeypatch.setattr(experiments, "__path__", [*experiments.__path__, str(tmp_path / "rooms")])
-    monkeypatch.setitem(table.EXPERIMENTS, "toy_letters", table.Row("letters", 1, {"corpus": "text"}))
+    monkeypatch.setitem(
+        table.EXPERIMENTS, "toy_letters", table.Row("letters", 1, {"corpus": "text"})
+    )
     monkeypatch.chdir(tmp_path)
 
 
@@ -39,7 +43,21 @@ def test_one_file_and_one_row_make_an_experiment(toy, capsys):
     assert main(["experiment", "toy_letters", "--corpus", "text"]) == 0
     kept = json.loads(Path("runs", "toy_letters.json").read_text(encoding="utf-8"))
     assert [row["figure"] for row in kept["rows"]] == [2, 2, 3, 3] and kept["letters"] == 4
-    assert main(["experiment", "toy_letters", "--corpus", "text", "--seeds", "3", "--output", "more.json"]) == 0
+    assert (
+        main(
+            [
+                "experiment",
+                "toy_letters",
+                "--corpus",
+                "text",
+                "--seeds",
+                "3",
+                "--output",
+                "more.json",
+            ]
+        )
+        == 0
+    )
     assert "seed 2" in capsys.readouterr().out
 
 
@@ -49,15 +67,25 @@ def test_the_example_of_the_readme_runs(tmp_path, monkeypatch):
     (code,) = re.findall(r"^   ```python\n(.*?)^   ```", readme, flags=re.M | re.S)
     (tmp_path / "smaller_batch.py").write_text(textwrap.dedent(code), encoding="utf-8")
     monkeypatch.setattr(experiments, "__path__", [*experiments.__path__, str(tmp_path)])
-    monkeypatch.setitem(table.EXPERIMENTS, "smaller_batch", table.Row("what does a smaller batch cost?", 20))
+    monkeypatch.setitem(
+        table.EXPERIMENTS, "smaller_batch", table.Row("what does a smaller batch cost?", 20)
+    )
     monkeypatch.setenv("SPANBERT_TUTORIAL_STATIC", "1")
-    parts = runs.parts
-    monkeypatch.setattr(runs, "parts", lambda *given: islice(parts(*given), 20))
+    monkeypatch.setattr(encoded_text, "parts", lambda *given: islice(parts(*given), 20))
     output = tmp_path / "smaller.json"
-    assert main(["experiment", "smaller_batch", "--steps", "1", "--seeds", "1", "--output", str(output)]) == 0
+    assert (
+        main(
+            ["experiment", "smaller_batch", "--steps", "1", "--seeds", "1", "--output", str(output)]
+        )
+        == 0
+    )
     rows = json.loads(output.read_text(encoding="utf-8"))["rows"]
-    assert [row["batch"] for row in rows] == [8, 16, 32] == [row["run"]["batch_size"] for row in rows]
-    assert all(len(row["curve"]["mlm"]) == 1 and row["held_out"]["token"]["mlm"] > 0 for row in rows)
+    assert (
+        [row["batch"] for row in rows] == [8, 16, 32] == [row["run"]["batch_size"] for row in rows]
+    )
+    assert all(
+        len(row["curve"]["mlm"]) == 1 and row["held_out"]["token"]["mlm"] > 0 for row in rows
+    )
 
 
 def test_without_a_name_all_are_listed_with_their_minutes(capsys):
@@ -69,26 +97,51 @@ def test_without_a_name_all_are_listed_with_their_minutes(capsys):
         assert all(f"--{option}" in line for option in row.inputs)
 
 
-@pytest.mark.parametrize("arguments, told", [
-    (["token_vs_spam"], 'the experiment "token_vs_spam" is unknown: use one of token_vs_span'),
-    (["plateau"], 'the experiment "plateau" is unknown: use one of '),
-    (["token_vs_span", "--seeds", "0"], "--seeds is 0: give a whole number from 1 to 10,000."),
-    (["token_vs_span", "--seeds", "-1"], "--seeds is -1: give a whole number from 1 to 10,000."),
-    (["token_vs_span", "--steps", "-1"], "--steps is -1: give a whole number from 1 to 999,999,999."),
-    (["tagging_names", "--steps", "5"], "does no pre-training: leave it out."),
-    (["roberta_real", "--data", ".", "--seeds", "2"], "roberta_real measures only once: leave it out."),
-    (["easy_first"], "the experiment easy_first needs --corpus: give a text file"),
-    (["token_vs_span", "--corpus", "x"], "the experiment token_vs_span takes no --corpus: leave it out."),
-    (["token_vs_span", "--output", "folder"], "folder is a folder: give a file by --output."),
-    (["token_vs_span", "--output", "empty"], "empty exists and holds no rows of token_vs_span: give another --output."),
-    (["token_vs_span", "--output", "other"], "other exists and holds no rows of token_vs_span: give another --output."),
-    (["token_vs_span", "--output", "empty/below"], "cannot be written"),
-])
-def test_bad_arguments_get_one_sentence_and_write_nothing(tmp_path, monkeypatch, capsys, arguments, told):
+@pytest.mark.parametrize(
+    "arguments, told",
+    [
+        (["token_vs_spam"], 'the experiment "token_vs_spam" is unknown: use one of token_vs_span'),
+        (["plateau"], 'the experiment "plateau" is unknown: use one of '),
+        (["token_vs_span", "--seeds", "0"], "--seeds is 0: give a whole number from 1 to 10,000."),
+        (
+            ["token_vs_span", "--seeds", "-1"],
+            "--seeds is -1: give a whole number from 1 to 10,000.",
+        ),
+        (
+            ["token_vs_span", "--steps", "-1"],
+            "--steps is -1: give a whole number from 1 to 999,999,999.",
+        ),
+        (["tagging_names", "--steps", "5"], "does no pre-training: leave it out."),
+        (
+            ["roberta_real", "--data", ".", "--seeds", "2"],
+            "roberta_real measures only once: leave it out.",
+        ),
+        (["easy_first"], "the experiment easy_first needs --corpus: give a text file"),
+        (
+            ["token_vs_span", "--corpus", "x"],
+            "the experiment token_vs_span takes no --corpus: leave it out.",
+        ),
+        (["token_vs_span", "--output", "folder"], "folder is a folder: give a file by --output."),
+        (
+            ["token_vs_span", "--output", "empty"],
+            "empty exists and holds no rows of token_vs_span: give another --output.",
+        ),
+        (
+            ["token_vs_span", "--output", "other"],
+            "other exists and holds no rows of token_vs_span: give another --output.",
+        ),
+        (["token_vs_span", "--output", "empty/below"], "cannot be written"),
+    ],
+)
+def test_bad_arguments_get_one_sentence_and_write_nothing(
+    tmp_path, monkeypatch, capsys, arguments, told
+):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
     (tmp_path / "empty").touch()
-    (tmp_path / "other").write_text('{"command": "python -m spanbert_tutorial experiment live_run ", "rows": []}')
+    (tmp_path / "other").write_text(
+        '{"command": "python -m spanbert_tutorial experiment live_run ", "rows": []}'
+    )
     before = sorted(tmp_path.rglob("*"))
     assert main(["experiment", *arguments]) == 2
     said = capsys.readouterr().err
@@ -101,10 +154,13 @@ def test_a_stop_says_that_the_same_command_goes_on(toy, monkeypatch, capsys):
         raise KeyboardInterrupt("Stopped after step 5 of 9")
 
     assert main(["experiment", "toy_letters", "--corpus", "text", "--seeds", "1"]) == 0
-    monkeypatch.setattr("spanbert_tutorial.experiments.grid.run", stopped)
+    monkeypatch.setattr("spanbert_tutorial.lab.grid.run", stopped)
     assert main(["experiment", "toy_letters", "--corpus", "text"]) == 130
     said = capsys.readouterr().err
-    assert "toy_letters.json keeps what was done: the same command goes on" in said and "--resume" not in said
+    assert (
+        "toy_letters.json keeps what was done: the same command goes on" in said
+        and "--resume" not in said
+    )
     assert main(["experiment", "toy_letters", "--corpus", "text", "--output", "new.json"]) == 130
     assert capsys.readouterr().err == "Stopped.\n"
 

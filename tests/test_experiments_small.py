@@ -8,22 +8,28 @@ import numpy as np
 import pytest
 import torch
 
-from spanbert_tutorial import almanac, runs
-from spanbert_tutorial.batches import PretrainingData
-from spanbert_tutorial.bert import EncoderConfig
-from spanbert_tutorial.context_free import context_free
-from spanbert_tutorial.corpora import encode_corpus, split_sentences
+from spanbert_tutorial import almanac
+from spanbert_tutorial.bert.encoder import EncoderConfig
+from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.engine.loop import History
-from spanbert_tutorial.experiments import boundary_probe, grid, masking_mini, two_gaps
-from spanbert_tutorial.experiments.boundary_probe import go_on
-from spanbert_tutorial.experiments.masking_mini import with_shares
-from spanbert_tutorial.experiments.names import Block, Name, named_blocks, with_specials
-from spanbert_tutorial.objectives import Objective
-from spanbert_tutorial.pretraining import PretrainingModel
-from spanbert_tutorial.wordpiece import WordPiece
+from spanbert_tutorial.lab import grid
+from spanbert_tutorial.lab.experiments import boundary_probe, masking_mini
+from spanbert_tutorial.lab.experiments.boundary_probe import go_on
+from spanbert_tutorial.lab.experiments.masking_mini import with_shares
+from spanbert_tutorial.lab.measurements import two_gaps
+from spanbert_tutorial.lab.measurements.names import Block, Name, named_blocks, with_specials
+from spanbert_tutorial.pretraining import runs
+from spanbert_tutorial.pretraining.baselines import context_free
+from spanbert_tutorial.pretraining.batches import PretrainingData
+from spanbert_tutorial.pretraining.encoded_text import EncodedText
+from spanbert_tutorial.pretraining.model import PretrainingModel
+from spanbert_tutorial.pretraining.objectives import Objective
+from spanbert_tutorial.pretraining.presets import Run
+from spanbert_tutorial.text.encoding import encode_corpus
+from spanbert_tutorial.text.sentences import split_sentences
 
-RUN = runs.Run(objective="mlm", steps=3, batch_size=4)
+RUN = Run(objective="mlm", steps=3, batch_size=4)
 
 
 @pytest.fixture(scope="module")
@@ -40,17 +46,26 @@ def some():
 def text(wordpiece, some, tmp_path_factory):
     sentences = [split_sentences(document["text"]) for document in some]
     folder = tmp_path_factory.mktemp("text")
-    parts = [encode_corpus(sentences, wordpiece.encode_many, len(wordpiece), folder / name) for name in "ab"]
-    return runs.EncodedText(*parts, wordpiece)
+    parts = [
+        encode_corpus(sentences, wordpiece.encode_many, len(wordpiece), folder / name)
+        for name in "ab"
+    ]
+    return EncodedText(*parts, wordpiece)
 
 
-# --- names in blocks ---
+# --- names in blocks ----------------------------------------------------------------
 
 
 def test_the_pieces_of_a_name_are_those_of_its_letters(wordpiece, some):
     wanted = [d["text"][a:b] for d in some for a, b, *_ in d["entities"]]
-    found = [ids[first : last + 1] for ids, names in named_blocks(some, wordpiece) for first, last, *_ in names]
-    assert [wordpiece.encode(name).tolist() for name in wanted] == [piece_ids.tolist() for piece_ids in found]
+    found = [
+        ids[first : last + 1]
+        for ids, names in named_blocks(some, wordpiece)
+        for first, last, *_ in names
+    ]
+    assert [wordpiece.encode(name).tolist() for name in wanted] == [
+        piece_ids.tolist() for piece_ids in found
+    ]
 
 
 def test_blocks_keep_every_piece_in_order_and_fit(wordpiece, some):
@@ -62,17 +77,20 @@ def test_blocks_keep_every_piece_in_order_and_fit(wordpiece, some):
 
 def test_specials_stand_around_each_row(wordpiece):
     ids, real = with_specials([np.array([7, 8]), np.array([9])], wordpiece)
-    cls, sep, pad = wordpiece.cls_id, wordpiece.sep_id, wordpiece.pad_id
+    cls = wordpiece.cls_id
+    sep = wordpiece.sep_id
+    pad = wordpiece.pad_id
     assert ids.tolist() == [[cls, 7, 8, sep], [cls, 9, sep, pad]]
     assert real.tolist() == [[True] * 4, [True] * 3 + [False]]
 
 
-# --- two gaps ---
+# --- two gaps -----------------------------------------------------------------------
 
 
 class Knows(torch.nn.Module):
-    """A model of six pieces that knows the names (4, 5), seldom, and (2, 3). Asked at once, the left gap prefers 4 by
-    a little and the right gap prefers 3; a filled gap decides the other one."""
+    """A model of six pieces that knows the names (4, 5), seldom, and (2, 3). Asked at once, the
+    left gap prefers 4 by a little and the right gap prefers 3; a filled gap decides the other
+    one."""
 
     def encoder(self, ids, segments, real):
         return torch.nn.functional.one_hot(ids, 10).float()
@@ -93,7 +111,9 @@ def gaps(wordpiece):
     tools = SimpleNamespace(mask_id=9, cls_id=0, sep_id=1, pad_id=8)
     blocks = [
         Block(np.array([6, 2, 3, 7]), [Name(1, 2, "TOWN")]),
-        Block(np.array([4, 5, 4, 7]), [Name(0, 1, "TOWN")]),  # one of its pieces stands elsewhere: left out
+        Block(
+            np.array([4, 5, 4, 7]), [Name(0, 1, "TOWN")]
+        ),  # one of its pieces stands elsewhere: left out
         Block(np.array([4, 5, 7]), [Name(0, 1, "TOWN"), Name(2, 2, "RIVER")]),
     ]
     return two_gaps.two_gaps(blocks, tools)
@@ -109,9 +129,14 @@ def test_apart_gives_a_pair_that_does_not_exist_and_one_at_a_time_repairs_it(gap
     exists[2, 3] = exists[4, 5] = True
     model = Knows()
     assert two_gaps.apart(model, gaps).tolist() == [[4, 3]] * 2
-    assert two_gaps.one_at_a_time(model, gaps).tolist() == [[2, 3]] * 2  # the right gap is the surer one
+    assert (
+        two_gaps.one_at_a_time(model, gaps).tolist() == [[2, 3]] * 2
+    )  # the right gap is the surer one
     assert two_gaps.shares(two_gaps.apart(model, gaps), gaps, exists) == {"exists": 0, "right": 0}
-    assert two_gaps.shares(two_gaps.one_at_a_time(model, gaps), gaps, exists) == {"exists": 1, "right": 0.5}
+    assert two_gaps.shares(two_gaps.one_at_a_time(model, gaps), gaps, exists) == {
+        "exists": 1,
+        "right": 0.5,
+    }
 
 
 def test_the_mass_on_names_is_the_sum_over_all_pairs(gaps):
@@ -122,36 +147,52 @@ def test_the_mass_on_names_is_the_sum_over_all_pairs(gaps):
 
 
 def test_what_is_reached_without_looking(text):
-    """The share of the commonest chosen token, and of those at which the commonest piece of the position stands."""
-    chosen = [(ids[row, place], place) for ids, selected, _ in masking_mini.chosen_tokens(text)
-              for row, place in zip(*selected.nonzero(), strict=True)]  # fmt: skip
+    """The share of the commonest chosen token, and of those at which the commonest piece of the
+    position stands."""
+    chosen = [
+        (ids[row, place], place)
+        for ids, selected, _ in masking_mini.chosen_tokens(text)
+        for row, place in zip(*selected.nonzero(), strict=True)
+    ]
     ids, places = np.array(chosen).T
     found = masking_mini.without_context(text)
     assert found["one piece"] == np.unique(ids, return_counts=True)[1].max() / len(ids)
     data = PretrainingData(text.train, text.wordpiece, Objective.named("mlm"), RUN.length, 8)
     tables = context_free(data).by_position
-    assert found["by position"] == np.mean([tables[place + 1].argmax() == piece for piece, place in chosen])
+    assert found["by position"] == np.mean(
+        [tables[place + 1].argmax() == piece for piece, place in chosen]
+    )
     assert 0.03 < found["one piece"] < 0.2 and 0.03 < found["by position"] < 0.5
 
 
 def test_known_pairs_are_the_names_of_two_pieces(wordpiece):
-    document = {"text": "Olga Hobart of Foxley", "entities": [[0, 11, "PERSON", "x"], [15, 21, "TOWN", "y"]]}
+    document = {
+        "text": "Olga Hobart of Foxley",
+        "entities": [[0, 11, "PERSON", "x"], [15, 21, "TOWN", "y"]],
+    }
     exists = two_gaps.known_pairs([document], wordpiece)
     assert exists.nonzero().tolist() == [wordpiece.encode("Olga Hobart").tolist()]
 
 
-# --- other shares, going on ---
+# --- other shares, going on ---------------------------------------------------------
 
 
 def test_the_start_is_the_run_of_the_package(text):
-    ours, package = with_shares(RUN, text, (0.8, 0.1))[0], runs.pretrain(RUN, text)[0]
-    assert all(torch.equal(a, b) for a, b in zip(ours.parameters(), package.parameters(), strict=True))
+    ours = with_shares(RUN, text, (0.8, 0.1))[0]
+    package = runs.pretrain(RUN, text)[0]
+    assert all(
+        torch.equal(a, b) for a, b in zip(ours.parameters(), package.parameters(), strict=True)
+    )
 
 
 def test_mask_only_hides_every_chosen_token(text):
-    data = PretrainingData(text.train, text.wordpiece, replace(Objective.named("mlm"), shares=(1.0, 0.0)), 64, 4)
+    data = PretrainingData(
+        text.train, text.wordpiece, replace(Objective.named("mlm"), shares=(1.0, 0.0)), 64, 4
+    )
     batch = next(data.epoch(np.random.default_rng(0)))
-    assert (batch["ids"][batch["masked_batch"], batch["masked_position"]] == text.wordpiece.mask_id).all()
+    assert (
+        batch["ids"][batch["masked_batch"], batch["masked_position"]] == text.wordpiece.mask_id
+    ).all()
 
 
 def test_both_arms_go_on_from_the_same_weights_with_the_same_masks(text):
@@ -159,18 +200,20 @@ def test_both_arms_go_on_from_the_same_weights_with_the_same_masks(text):
     before = [weight.clone() for weight in start.parameters()]
     losses = {}
     for arm in boundary_probe.GOING_ON:
-        run = runs.Run(objective=arm, steps=1, batch_size=4)
+        run = Run(objective=arm, steps=1, batch_size=4)
         losses[arm] = go_on(start, run, text)[1].losses["mlm"][0]
     assert losses["span"] == pytest.approx(losses["span+sbo"], abs=1e-4)
     assert all(torch.equal(a, b) for a, b in zip(before, start.parameters(), strict=True))
 
 
-# --- what is measured ---
+# --- what is measured ---------------------------------------------------------------
 
 
 def model_of(text):
     torch.manual_seed(0)
-    return PretrainingModel(EncoderConfig.tiny(vocab_size=len(text.wordpiece)), Objective.named("mlm")).eval()
+    return PretrainingModel(
+        EncoderConfig.tiny(vocab_size=len(text.wordpiece)), Objective.named("mlm")
+    ).eval()
 
 
 def test_the_three_inputs_ask_for_the_same_tokens(text, monkeypatch):
@@ -179,13 +222,18 @@ def test_the_three_inputs_ask_for_the_same_tokens(text, monkeypatch):
 
     def spy(segments, wordpiece):
         batch = original(segments, wordpiece)
-        asked.append((batch["masked_ids"], batch["ids"][batch["masked_batch"], batch["masked_position"]]))
+        asked.append(
+            (batch["masked_ids"], batch["ids"][batch["masked_batch"], batch["masked_position"]])
+        )
         return batch
 
     monkeypatch.setattr(masking_mini, "assemble", spy)
     measured = masking_mini.by_input(model_of(text), text)
     third = len(asked) // 3
-    parts = [[torch.cat(x) for x in zip(*asked[i * third : (i + 1) * third], strict=True)] for i in range(3)]
+    parts = [
+        [torch.cat(x) for x in zip(*asked[i * third : (i + 1) * third], strict=True)]
+        for i in range(3)
+    ]
     (answers, mask), (answers_same, same), (answers_random, random) = parts
     assert torch.equal(answers, answers_same) and torch.equal(answers, answers_random)
     assert (mask == text.wordpiece.mask_id).all() and torch.equal(same, answers)
@@ -208,27 +256,35 @@ def test_the_probe_reads_the_two_neighbours_and_never_the_edge(wordpiece, some):
     names = boundary_probe.hidden_names(blocks, wordpiece, kinds, seed=0)
     first, last = names.spans.T
     row = torch.arange(len(first))
-    assert (names.ids[row, first] == wordpiece.mask_id).all() and (names.ids[row, last] == wordpiece.mask_id).all()
+    assert (names.ids[row, first] == wordpiece.mask_id).all() and (
+        names.ids[row, last] == wordpiece.mask_id
+    ).all()
     for place in (first - 1, last + 1):  # a neighbour is a visible token of the text
         neighbour = names.ids[row, place]
-        assert not torch.isin(neighbour, torch.tensor([wordpiece.mask_id, wordpiece.cls_id, wordpiece.sep_id])).any()
+        assert not torch.isin(
+            neighbour, torch.tensor([wordpiece.mask_id, wordpiece.cls_id, wordpiece.sep_id])
+        ).any()
     assert torch.equal((last - first + 1).clamp(max=4) - 1, names.labels["length"])
 
     def encoder(ids, segments, real):
         return ids[..., None].float()
 
     outside = boundary_probe.states(encoder, names)["boundary"]
-    assert torch.equal(outside.long(), torch.stack([names.ids[row, first - 1], names.ids[row, last + 1]], 1))
+    assert torch.equal(
+        outside.long(), torch.stack([names.ids[row, first - 1], names.ids[row, last + 1]], 1)
+    )
 
 
-# --- kept results, and one row of each run again ---
+# --- kept results, and one row of each run again ------------------------------------
 
 
 def test_an_untrained_row_comes_out_again(wordpiece):
     """The row of the probe that needs no training, with seed 1."""
     kept = json.loads(data_path("results", "boundary_probe.json").read_text(encoding="utf-8"))
     fit, test = boundary_probe.examples(wordpiece)
-    untrained = runs.new_model(replace(boundary_probe.START, seed=1), runs.EncodedText(None, None, wordpiece)).encoder
+    untrained = runs.new_model(
+        replace(boundary_probe.START, seed=1), EncodedText(None, None, wordpiece)
+    ).encoder
     model = SimpleNamespace(encoder=untrained)
     found = boundary_probe.one("untrained", 1, {}, lambda *_: (model, History()), fit, test)
     (row,) = [row for row in kept["rows"] if (row["arm"], row["seed"]) == ("untrained", 1)]
@@ -237,28 +293,43 @@ def test_an_untrained_row_comes_out_again(wordpiece):
 
 
 def test_all_arms_of_a_seed_share_one_start(text, wordpiece, tmp_path, monkeypatch):
-    """Nothing is trained twice, and with shuffled labels the probe reads the model of the boundary objective."""
-    trained, original, names = [], runs.pretrain, boundary_probe.examples(wordpiece)
-    monkeypatch.setattr(runs, "pretrain", lambda run, text: trained.append(run.seed) or original(run, text))
-    monkeypatch.setattr(runs, "open_text", lambda *_: text)
+    """Nothing is trained twice, and with shuffled labels the probe reads the model of the boundary
+    objective."""
+    trained = []
+    original = runs.pretrain
+    names = boundary_probe.examples(wordpiece)
+    monkeypatch.setattr(
+        runs, "pretrain", lambda run, text: trained.append(run.seed) or original(run, text)
+    )
+    monkeypatch.setattr(boundary_probe, "open_text", lambda *_: text)
     monkeypatch.setattr(boundary_probe, "examples", lambda wordpiece: names)
     settings = boundary_probe.SETTINGS | {"start": RUN, "go_on": RUN}
     grid.run(boundary_probe, tmp_path / "probe.json", seeds=2, settings=settings)
     kept = json.loads((tmp_path / "probe.json").read_text(encoding="utf-8"))
-    assert trained == [0, 1] and [row["arm"] for row in kept["rows"]] == 2 * list(boundary_probe.ARMS)
-    assert [len(row["curve"]) for row in kept["rows"][:5]] == [0, 1, 1, 1, 0] and kept["tested_on"] == 1_214
+    assert trained == [0, 1] and [row["arm"] for row in kept["rows"]] == 2 * list(
+        boundary_probe.ARMS
+    )
+    assert [len(row["curve"]) for row in kept["rows"][:5]] == [0, 1, 1, 1, 0] and kept[
+        "tested_on"
+    ] == 1_214
 
 
 def test_each_share_is_trained_and_measured(text, tmp_path, monkeypatch):
-    monkeypatch.setattr(runs, "open_text", lambda *_: text)
+    monkeypatch.setattr(masking_mini, "open_text", lambda *_: text)
     settings = masking_mini.SETTINGS | {"start": RUN}
     grid.run(masking_mini, tmp_path / "shares.json", seeds=1, settings=settings)
     kept = json.loads((tmp_path / "shares.json").read_text(encoding="utf-8"))
-    assert [row["variant"] for row in kept["rows"]] == list(masking_mini.ARMS) and kept["hidden_names"] == 1_000
-    assert kept["short"]["run"]["steps"] == 3 and set(kept["rows"][0]["shown"]) == set(masking_mini.SHOWN)
+    assert [row["variant"] for row in kept["rows"]] == list(masking_mini.ARMS) and kept[
+        "hidden_names"
+    ] == 1_000
+    assert kept["short"]["run"]["steps"] == 3 and set(kept["rows"][0]["shown"]) == set(
+        masking_mini.SHOWN
+    )
 
 
 @pytest.mark.parametrize("experiment", [masking_mini, boundary_probe])
 def test_kept_results_have_five_seeds(experiment):
-    kept = json.loads(data_path("results", f"{grid.name_of(experiment)}.json").read_text(encoding="utf-8"))
+    kept = json.loads(
+        data_path("results", f"{grid.name_of(experiment)}.json").read_text(encoding="utf-8")
+    )
     assert {row["seed"] for row in kept["rows"]} == set(range(5)) == set(range(experiment.SEEDS))

@@ -10,7 +10,8 @@ import pytest
 
 from spanbert_tutorial.__main__ import main
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.experiments import grid, squad_negatives, squad_real
+from spanbert_tutorial.lab import grid
+from spanbert_tutorial.lab.experiments import squad_negatives, squad_real
 from spanbert_tutorial.tasks import real_questions
 from spanbert_tutorial.tasks.squad import GoldAnswer, Question
 from spanbert_tutorial.tasks.squad_files import write
@@ -67,10 +68,17 @@ def test_a_stopped_run_goes_on_where_it_was(tmp_path, monkeypatch):
     rows = json.loads(output.read_text())["rows"]
     assert [row["start"] for row in rows[::2]] == list(squad_real.STARTS)
     assert asked[2:] == [("new weights", 0)] * 2
-    assert [[*place.values()] for place in grid.places(squad_real, 2)[2:]] == [  # the control is run once
-        ["new weights", 0], ["spanbert-mini", 1], ["bert-mini", 1]]
+    assert [
+        [*place.values()] for place in grid.places(squad_real, 2)[2:]
+    ] == [  # the control is run once
+        ["new weights", 0],
+        ["spanbert-mini", 1],
+        ["bert-mini", 1],
+    ]
     write(made, TEST[:2], "made")
-    with pytest.raises(InputError, match=r"other settings \(questions, made train: \[3, 1\] there, \[2, 0\] now"):
+    with pytest.raises(
+        InputError, match=r"other settings \(questions, made train: \[3, 1\] there, \[2, 0\] now"
+    ):
         grid.run(squad_real, output, 1, **inputs)
     write(made, TEST, "made")
     monkeypatch.setitem(squad_real.STAGES, "made", squad_real.STAGES["made"] * 2)
@@ -80,12 +88,16 @@ def test_a_stopped_run_goes_on_where_it_was(tmp_path, monkeypatch):
 
 def test_one_head_goes_through_all_stages(tmp_path, monkeypatch):
     """Each task goes on with the very model of the task before, and the last one is kept."""
-    started, saved, model = [], {}, SimpleNamespace()
+    started = []
+    saved = {}
+    model = SimpleNamespace()
     histories = [SimpleNamespace(done=1, mean=lambda name, last: 1.0)]
 
     def stages(start, wordpiece, questions, settings, state):
         started.append(start)
-        answerer = SimpleNamespace(model=model, save=lambda folder, texts: saved.update({folder.name: texts}))
+        answerer = SimpleNamespace(
+            model=model, save=lambda folder, texts: saved.update({folder.name: texts})
+        )
         return answerer, histories * len(settings)
 
     monkeypatch.setattr(squad_real, "start", lambda name, seed: ("encoder", None))
@@ -93,7 +105,11 @@ def test_one_head_goes_through_all_stages(tmp_path, monkeypatch):
     monkeypatch.setattr(squad_real, "scored", lambda *_: {"f1": 1.0})
     data = {f"{task} {part}": TEST for task in squad_real.STAGES for part in ("train", "test")}
     rows = squad_real.one("bert-mini", 1, squad_real.SETTINGS, data, tmp_path)
-    assert [row["task"] for row in rows] == ["easy", "made", "squad1", "squad2"] == list(squad_real.STAGES)
+    assert (
+        [row["task"] for row in rows]
+        == ["easy", "made", "squad1", "squad2"]
+        == list(squad_real.STAGES)
+    )
     assert started == ["encoder", model, model, model]
     assert json.loads(saved["bert-mini-1"]["rows.json"])["rows"] == rows and len(saved) == 1
 
@@ -107,12 +123,15 @@ def test_a_missing_folder_is_named(tmp_path, capsys):
 def test_the_auc_by_sorting_equals_the_plain_one():
     rng = np.random.default_rng(0)
     for _ in range(20):
-        having, without = rng.integers(0, 6, 13), rng.integers(1, 7, 8)
+        having = rng.integers(0, 6, 13)
+        without = rng.integers(1, 7, 8)
         assert squad_negatives.fast_auc(having, without) == pytest.approx(auc(having, without))
 
 
 def test_worthless_null_odds_find_no_kind():
-    questions = [question(str(i), f"Name{i}" if i % 2 else "", f"title {i // 4}") for i in range(16)]
+    questions = [
+        question(str(i), f"Name{i}" if i % 2 else "", f"title {i // 4}") for i in range(16)
+    ]
     table = squad_negatives.compare(questions, lambda group: [0.0] * len(group))
     assert {row["auc"] for row in table.values()} == {0.5} and len(table) >= 3
     assert table["written"]["interval"] == [0.5, 0.5]
@@ -122,9 +141,15 @@ def test_worthless_null_odds_find_no_kind():
 def test_no_article_is_in_two_groups():
     groups = squad_real.by_article(Path(os.environ["SPANBERT_TUTORIAL_REAL_DATA"], "squad"))
     titles = {name: {q.title for q in group} for name, group in groups.items()}
-    assert not titles["train"] & titles["test"] and not titles["tune"] & (titles["train"] | titles["test"])
+    assert not titles["train"] & titles["test"] and not titles["tune"] & (
+        titles["train"] | titles["test"]
+    )
     assert [len(titles[name]) for name in ("train", "tune", "test")] == [18, 3, 6]
     folder = Path(os.environ["SPANBERT_TUTORIAL_REAL_DATA"], "squad")
-    ones = {name: {q.title for q in group} for name, group in squad_real.all_questions(folder).items()}
+    ones = {
+        name: {q.title for q in group} for name, group in squad_real.all_questions(folder).items()
+    }
     assert not ones["squad1 train"] & ones["squad1 test"]
-    assert len(ones["squad2 train"] & ones["squad1 test"]) == 8  # so models of 2.0 are not scored on 1.1
+    assert (
+        len(ones["squad2 train"] & ones["squad1 test"]) == 8
+    )  # so models of 2.0 are not scored on 1.1

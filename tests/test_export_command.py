@@ -1,5 +1,5 @@
-"""`export web` and `export onnx`: right files, and one sentence for what cannot be exported. What a page computes with
-its file is tested in `test_model_js.py`."""
+"""`export web` and `export onnx`: right files, and one sentence for what cannot be exported. What a
+page computes with its file is tested in `test_model_js.py`."""
 
 import base64
 import json
@@ -13,11 +13,11 @@ import pytest
 import torch
 from test_main import run
 
-from spanbert_tutorial import exports
-from spanbert_tutorial.boundary import boundary_targets
+from spanbert_tutorial.bert.wordpiece import SPECIALS, WordPiece
+from spanbert_tutorial.commands import exports
 from spanbert_tutorial.engine.files import data_path
+from spanbert_tutorial.spanbert.boundary import boundary_targets
 from spanbert_tutorial.tasks.question_answering import QuestionAnswerer, QuestionAnsweringModel
-from spanbert_tutorial.wordpiece import SPECIALS, WordPiece
 
 TINY = data_path("checkpoints", "spanbert-tiny")
 
@@ -55,13 +55,20 @@ def test_a_script_holds_the_model_in_8_bits(capsys, tmp_path):
     output = tmp_path / "new" / "tiny.js"
     code, out, err = run(capsys, "export", "web", TINY, "--output", output)
     assert (code, err) == (0, "")
-    assert out == f'A page finds the model as SPANBERT_WEIGHTS["spanbert-tiny"].\nThe model is in {output}.\n'
+    assert (
+        out == f'A page finds the model as SPANBERT_WEIGHTS["spanbert-tiny"].\nThe model is in '
+        f"{output}.\n"
+    )
     name, made = content(output.read_text(encoding="ascii"))
     model, wordpiece, _ = exports.open_model(TINY)
     assert (name, made["kind"]) == ("spanbert-tiny", "pretraining") and "threshold" not in made
     assert made["vocabulary"] == wordpiece.pieces
     assert made["config"]["num_hidden_layers"] == 2 and made["config"]["length"] == 512
-    state = {name: weight for name, weight in model.state_dict().items() if not name.endswith("embedding_weight")}
+    state = {
+        name: weight
+        for name, weight in model.state_dict().items()
+        if not name.endswith("embedding_weight")
+    }
     assert made["tensors"].keys() == state.keys()
     for name, weight in state.items():
         tensor = made["tensors"][name]
@@ -74,23 +81,36 @@ def test_a_script_holds_the_model_in_8_bits(capsys, tmp_path):
 
 def test_a_script_may_hold_the_exact_weights(capsys, answering, tmp_path):
     output = tmp_path / "model.js"
-    code, *_ = run(capsys, "export", "web", answering, "--float", "--threshold=-1.5", "--output", output)
+    code, *_ = run(
+        capsys, "export", "web", answering, "--float", "--threshold=-1.5", "--output", output
+    )
     name, made = content(output.read_text(encoding="ascii"))
-    assert (code, name, made["kind"], made["threshold"]) == (0, "answering", "question_answering", -1.5)
+    assert (code, name, made["kind"], made["threshold"]) == (
+        0,
+        "answering",
+        "question_answering",
+        -1.5,
+    )
     assert made["config"]["length"] == 200
     state = exports.open_model(answering)[0].state_dict()
     assert made["tensors"].keys() == state.keys()
     for name, tensor in made["tensors"].items():
-        assert np.array_equal(array(tensor["data"], "<f4").reshape(tensor["shape"]), state[name].numpy())
+        assert np.array_equal(
+            array(tensor["data"], "<f4").reshape(tensor["shape"]), state[name].numpy()
+        )
 
 
 def inputs(wordpiece: WordPiece, rows: int, n: int) -> dict[str, np.ndarray]:
     """Random ids, the second half of them a second segment, the last row with padding."""
     rng = np.random.default_rng(n)
-    ids, mask = rng.integers(5, len(wordpiece), (rows, n)), np.ones((rows, n), dtype=np.int64)
+    ids = rng.integers(5, len(wordpiece), (rows, n))
+    mask = np.ones((rows, n), dtype=np.int64)
     mask[-1, n - n // 4 :] = 0
-    return {"ids": ids, "segments": np.repeat([[0, 1]], [n - n // 2, n // 2], axis=1).repeat(rows, axis=0),
-            "attention_mask": mask}  # fmt: skip
+    return {
+        "ids": ids,
+        "segments": np.repeat([[0, 1]], [n - n // 2, n // 2], axis=1).repeat(rows, axis=0),
+        "attention_mask": mask,
+    }
 
 
 def test_onnx_runtime_computes_what_pytorch_computes(capsys, tmp_path):
@@ -98,19 +118,24 @@ def test_onnx_runtime_computes_what_pytorch_computes(capsys, tmp_path):
     output = tmp_path / "tiny.onnx"
     code, out, err = run(capsys, "export", "onnx", TINY, "--output", output)
     assert (code, err) == (0, "")
-    assert "boundary_pairs [k,2]" in out and "outputs (float32): hidden [B,n,H], logits [B,n,V]" in out
+    assert (
+        "boundary_pairs [k,2]" in out and "outputs (float32): hidden [B,n,H], logits [B,n,V]" in out
+    )
     assert [*tmp_path.iterdir()] == [output]
     session, (model, wordpiece, _) = onnxruntime.InferenceSession(output), exports.open_model(TINY)
     targets = []
     for rows, n in ((1, 3), (1, 40), (3, 65), (2, 512)):
-        given, rng = inputs(wordpiece, rows, n), np.random.default_rng(0)
+        given = inputs(wordpiece, rows, n)
+        rng = np.random.default_rng(0)
         selected = rng.random((rows, n - 2)) < 0.2
         spans = boundary_targets(selected, given["ids"][:, 1:-1], np.full(rows, n - 2))
         given |= {f"boundary_{name}": tensor.numpy() for name, tensor in vars(spans).items()}
         hidden, logits, boundary = session.run(None, given)
         real = given["attention_mask"] == 1
         with torch.no_grad():
-            states = model.encoder(*(torch.from_numpy(given[name]) for name in ("ids", "segments", "attention_mask")))
+            states = model.encoder(
+                *(torch.from_numpy(given[name]) for name in ("ids", "segments", "attention_mask"))
+            )
             wanted = model.masked_language_model(states), model.boundary(states, spans)
         assert np.abs(hidden - states.numpy())[real].max() <= 1e-4
         assert np.abs(logits - wanted[0].numpy())[real].max() <= 1e-4
@@ -124,7 +149,10 @@ def test_onnx_runtime_answers_as_pytorch_does(capsys, answering, tmp_path):
     output = tmp_path / "answering.onnx"
     code, out, _ = run(capsys, "export", "onnx", answering, "--output", output)
     assert code == 0 and "outputs (float32): start_scores [B,n], end_scores [B,n]" in out
-    session, (model, wordpiece, _) = onnxruntime.InferenceSession(output), exports.open_model(answering)
+    session, (model, wordpiece, _) = (
+        onnxruntime.InferenceSession(output),
+        exports.open_model(answering),
+    )
     for rows, n in ((1, 4), (3, 50)):
         given = inputs(wordpiece, rows, n)
         batch = {name: torch.from_numpy(array) for name, array in given.items()}
@@ -152,7 +180,10 @@ def test_what_cannot_be_exported_is_refused(capsys, monkeypatch, answering, tmp_
         (["web", encoder, "--output", new], "has no heads of this project"),
         (["onnx", encoder, "--output", new], "has no heads of this project"),
         (["web", tmp_path / "lower", "--output", new], "give a cased model"),
-        (["web", TINY, "--threshold", 0, "--output", new], "answers no questions: leave out --threshold"),
+        (
+            ["web", TINY, "--threshold", 0, "--output", new],
+            "answers no questions: leave out --threshold",
+        ),
         (["web", answering, "--threshold", "nan", "--output", new], "--threshold is nan"),
         (["web", TINY], "the following arguments are required: --output"),
         (["web", TINY, "--output", ""], "the output has no name"),
@@ -161,11 +192,16 @@ def test_what_cannot_be_exported_is_refused(capsys, monkeypatch, answering, tmp_
     ]
     for arguments, expected in cases:
         code, _, err = run(capsys, "export", *arguments)
-        assert code == 2 and expected in err and err.startswith("error: ") and err.count("\n") == 1, (arguments, err)
+        assert (
+            code == 2 and expected in err and err.startswith("error: ") and err.count("\n") == 1
+        ), (arguments, err)
         assert sorted(tmp_path.rglob("*")) == before, arguments
     monkeypatch.setitem(sys.modules, "onnxscript", None)
     code, _, err = run(capsys, "export", "onnx", TINY, "--output", new)
-    assert (code, err) == (2, "error: the package onnxscript is missing: pip install onnx onnxscript.\n")
+    assert (code, err) == (
+        2,
+        "error: the package onnxscript is missing: pip install onnx onnxscript.\n",
+    )
     assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -173,9 +209,13 @@ def test_the_books_build_writes_weights_where_they_are_missing_or_old(monkeypatc
     import book_extension
 
     monkeypatch.setattr(book_extension, "IN_THE_PAGE", {"spanbert-tiny": None})
-    monkeypatch.setattr(exports, "web_script", lambda source, name, threshold: f"{source.name} {name} {threshold}")
+    monkeypatch.setattr(
+        exports, "web_script", lambda source, name, threshold: f"{source.name} {name} {threshold}"
+    )
     weights = tmp_path / "data" / "checkpoints" / "spanbert-tiny" / "model.safetensors"
-    app = SimpleNamespace(srcdir=tmp_path, outdir=tmp_path / "html", builder=SimpleNamespace(format="html"))
+    app = SimpleNamespace(
+        srcdir=tmp_path, outdir=tmp_path / "html", builder=SimpleNamespace(format="html")
+    )
     script = tmp_path / "html" / "_static" / "models" / "spanbert-tiny.js"
     book_extension.write_models(app, None)
     assert not script.exists()  # a book without checkpoints

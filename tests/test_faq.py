@@ -1,4 +1,5 @@
-"""The questions of SpanBERT's users: the themes are there, each has an answer to act on, and the runs hold."""
+"""The questions of SpanBERT's users: the themes are there, each has an answer to act on, and the
+runs hold."""
 
 import json
 import re
@@ -9,12 +10,12 @@ import transformers
 from transformers import AutoModel, BertForMaskedLM, BertModel, BertTokenizerFast
 
 from environment import ROOT
-from spanbert_tutorial.bert import BertEncoder
-from spanbert_tutorial.checkpoints import load_checkpoint
+from spanbert_tutorial.bert.encoder import BertEncoder
+from spanbert_tutorial.bert.weights import to_huggingface_names
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.engine.weights import to_huggingface_names
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.pretraining import fill_masks
+from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
+from spanbert_tutorial.pretraining.model import fill_masks
 
 CELLS = json.loads((ROOT / "book" / "workshop" / "faq.ipynb").read_text(encoding="utf-8"))["cells"]
 TEXT = "\n\n".join("".join(cell["source"]) for cell in CELLS if cell["cell_type"] == "markdown")
@@ -23,7 +24,11 @@ SPANBERT = "https://github.com/facebookresearch/SpanBERT/issues/"
 
 def section(title: str) -> str:
     """The text from a heading that holds `title` to the next heading."""
-    found = [part for part in re.split(r"^## ", TEXT, flags=re.MULTILINE) if title in part.split("\n", 1)[0]]
+    found = [
+        part
+        for part in re.split(r"^## ", TEXT, flags=re.MULTILINE)
+        if title in part.split("\n", 1)[0]
+    ]
     assert len(found) == 1, f"{title}: {len(found)} sections"
     return found[0]
 
@@ -70,16 +75,21 @@ def test_short_answers_name_licence_language_and_chinese_repositories():
     assert "CC BY-NC 4.0" in text and "uncased" in text and "CLUENER" in text
 
 
-# --- the runs, once more and smaller ---
+# --- the runs, once more and smaller ------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def released(tmp_path_factory):
-    """The tiny checkpoint in the layout of the released ones: encoder only, no model_type, only a vocab.txt."""
+    """The tiny checkpoint in the layout of the released ones: encoder only, no model_type, only a
+    vocab.txt."""
     transformers.logging.set_verbosity_error()
-    complete, folder = data_path("checkpoints", "spanbert-tiny"), tmp_path_factory.mktemp("released")
+    complete = data_path("checkpoints", "spanbert-tiny")
+    folder = tmp_path_factory.mktemp("released")
     model, wordpiece = load_checkpoint(complete)
-    torch.save(to_huggingface_names(model.encoder.state_dict(), prefix="bert."), folder / "pytorch_model.bin")
+    torch.save(
+        to_huggingface_names(model.encoder.state_dict(), prefix="bert."),
+        folder / "pytorch_model.bin",
+    )
     settings = json.loads((complete / "config.json").read_text(encoding="utf-8"))
     for key in ("model_type", "architectures", "spanbert_tutorial"):
         del settings[key]
@@ -97,7 +107,11 @@ def test_only_the_head_is_missing(released):
 def test_the_shipped_checkpoint_has_both_heads_and_fills():
     model, wordpiece = load_checkpoint(data_path("checkpoints", "spanbert-tiny"))
     span = fill_masks(model, wordpiece, "Alice Mercer was an [MASK] .", top=1)[0]
-    assert span.guesses["mlm"] and span.guesses["sbo"] and span.guesses["mlm"][0][0][1] > 10 / len(wordpiece)
+    assert (
+        span.guesses["mlm"]
+        and span.guesses["sbo"]
+        and span.guesses["mlm"][0][0][1] > 10 / len(wordpiece)
+    )
 
 
 def test_the_default_lower_cases_and_the_option_does_not(released):
@@ -108,7 +122,9 @@ def test_the_default_lower_cases_and_the_option_does_not(released):
 
 
 def test_the_checkpoint_of_this_project_is_cased_for_transformers():
-    tokenizer = transformers.AutoTokenizer.from_pretrained(data_path("checkpoints", "spanbert-tiny"))
+    tokenizer = transformers.AutoTokenizer.from_pretrained(
+        data_path("checkpoints", "spanbert-tiny")
+    )
     assert tokenizer.tokenize("Alice")[0] == "Alice"
 
 
@@ -117,7 +133,8 @@ def test_what_opens_the_released_layout(released):
         with pytest.raises((OSError, ValueError, KeyError)):
             opens.from_pretrained(path)
     theirs = BertModel.from_pretrained(released, add_pooling_layer=False).eval()
-    ours, ids = BertEncoder.from_huggingface(released), torch.tensor([[2, 40, 41, 3]])
+    ours = BertEncoder.from_huggingface(released)
+    ids = torch.tensor([[2, 40, 41, 3]])
     with torch.no_grad():
         assert torch.allclose(theirs(ids)[0], ours(ids), atol=1e-5)
 

@@ -1,4 +1,5 @@
-"""Token strips and explorers: text twins, escaping, size, a live version, and the page in a real browser."""
+"""Token strips and explorers: text twins, escaping, size, a live version, and the page in a real
+browser."""
 
 import json
 import re
@@ -30,7 +31,10 @@ class Page(HTMLParser):
 
     def __init__(self, html: str) -> None:
         super().__init__()
-        self.tags, self.text, self.scripts, self.open = [], [], [], None
+        self.tags = []
+        self.text = []
+        self.scripts = []
+        self.open = None
         self.feed(html)
 
     def handle_starttag(self, tag, attributes):
@@ -53,7 +57,7 @@ def strip() -> TokenStrip:
     )
 
 
-# --- token strips ---
+# --- token strips -------------------------------------------------------------------
 
 
 def test_a_strip_reads_as_text_and_says_its_marks_without_colour():
@@ -77,7 +81,9 @@ def test_a_strip_has_notes_a_caption_and_marks_of_its_own():
 
 def test_a_strip_escapes_all_text():
     texts = NASTY
-    made = TokenStrip(texts, ["masked"] * len(texts), {"masked": NASTY[0]}, notes=texts, caption=NASTY[0])
+    made = TokenStrip(
+        texts, ["masked"] * len(texts), {"masked": NASTY[0]}, notes=texts, caption=NASTY[0]
+    )
     page = Page(made._repr_html_())
     assert page.names() <= {"div", "span", "sup"} and not page.scripts
     assert all(text in "".join(page.text) for text in texts)
@@ -92,7 +98,7 @@ def test_a_strip_needs_a_mark_for_every_token():
         TokenStrip(["a", "b"], ["", ""], notes=["x"])
 
 
-# --- explorers ---
+# --- explorers ----------------------------------------------------------------------
 
 
 def panel(sentence: str, mark: str) -> TokenStrip:
@@ -123,10 +129,15 @@ def test_the_html_is_deterministic_labelled_and_shows_the_first_panel_without_sc
     assert "one" in "".join(page.text) and "three" not in [
         text.strip() for text in page.text if "option" in text
     ]
-    assert [tag for tag, _ in page.tags].count("label") == [tag for tag, _ in page.tags].count("select") == 2
+    assert (
+        [tag for tag, _ in page.tags].count("label")
+        == [tag for tag, _ in page.tags].count("select")
+        == 2
+    )
     assert any(attributes.get("aria-live") == "polite" for _, attributes in page.tags)
     assert not any(
-        "id" in attributes or "src" in attributes or "href" in attributes for _, attributes in page.tags
+        "id" in attributes or "src" in attributes or "href" in attributes
+        for _, attributes in page.tags
     )
     assert "http" not in html
 
@@ -139,7 +150,9 @@ def test_the_text_twin_is_readable():
 
 
 def test_options_and_panels_are_escaped():
-    made = Explorer({'<b>"name"</b>': NASTY}, lambda **options: panel(next(iter(options.values())), "masked"))
+    made = Explorer(
+        {'<b>"name"</b>': NASTY}, lambda **options: panel(next(iter(options.values())), "masked")
+    )
     html = made._repr_html_()
     page = Page(html)
     assert page.names() <= {"div", "span", "sup", "label", "select", "option", "script"}
@@ -149,7 +162,9 @@ def test_options_and_panels_are_escaped():
     assert all(option in "".join(page.text) for option in NASTY)
 
 
-@pytest.mark.parametrize("controls", [{}, {"sentence": []}, {"sentence": ["a", "a"]}, {"sentence": [1, "1"]}])
+@pytest.mark.parametrize(
+    "controls", [{}, {"sentence": []}, {"sentence": ["a", "a"]}, {"sentence": [1, "1"]}]
+)
 def test_bad_controls_are_named(controls):
     with pytest.raises(InputError):
         Explorer(controls, lambda **options: strip())
@@ -159,22 +174,28 @@ def test_an_unknown_free_text_and_too_much_html_are_named():
     with pytest.raises(InputError, match="no control 'title'"):
         Explorer({"sentence": ["a"]}, lambda **options: strip(), free_text="title")
     with pytest.raises(InputError, match="over 150,000"):
-        Explorer({"seed": list(range(30))}, lambda seed: TokenStrip(["word"] * 900, ["masked"] * 900))
+        Explorer(
+            {"seed": list(range(30))}, lambda seed: TokenStrip(["word"] * 900, ["masked"] * 900)
+        )
 
 
 def test_the_live_version_follows_the_choice_and_the_typed_text():
     box = small().live()
     sentence, mark, own, view = box.children
     assert view.value == panel("one two", "masked")._repr_html_()
-    sentence.value, mark.value = "three", "random"
+    sentence.value = "three"
+    mark.value = "random"
     assert view.value == panel("three", "random")._repr_html_()
     own.value = "<script>alert(1)</script> & four"
     assert "<script>" not in view.value and "&lt;script&gt;" in view.value and "&amp;" in view.value
-    own.value, mark.value = "日本", "kept"
+    own.value = "日本"
+    mark.value = "kept"
     assert view.value == "<p>only ASCII can be &lt;kept&gt;: choose another mark.</p>"
     own.value = " "
     assert view.value == panel("three", "kept")._repr_html_()
-    own.value, sentence.value = "mine", "one two"  # a new choice wins over the typed text
+    # a new choice wins over the typed text
+    own.value = "mine"
+    sentence.value = "one two"
     assert own.value == "" and view.value == panel("one two", "kept")._repr_html_()
 
 
@@ -218,10 +239,13 @@ def test_two_explorers_on_a_page_work_in_a_browser(tmp_path, browser_page):
     other = Explorer({"mark": ["masked", "random"]}, lambda mark: panel("x < y <script>", mark))
     parts = [small()._repr_html_(), other._repr_html_()]
     page_file = tmp_path / "page.html"
-    page_file.write_text(f"<!doctype html><meta charset=utf-8>{parts[0]}{parts[1]}", encoding="utf-8")
+    page_file.write_text(
+        f"<!doctype html><meta charset=utf-8>{parts[0]}{parts[1]}", encoding="utf-8"
+    )
     page = browser_page
     page.goto(page_file.as_uri())
-    views, selects = page.locator("[data-view]"), page.locator("select")
+    views = page.locator("[data-view]")
+    selects = page.locator("select")
     assert selects.count() == 3 and selects.nth(0).is_visible()
     selects.nth(0).focus()
     page.keyboard.press("ArrowDown")

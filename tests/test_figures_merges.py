@@ -2,10 +2,10 @@
 
 import pytest
 
+from spanbert_tutorial.bert.wordpiece import joined
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.figures.explorer import Explorer
 from spanbert_tutorial.figures.merges import COLOURS, Merges
-from spanbert_tutorial.wordpiece import joined
 
 POEM = "the hen she sees the queen then the queen sees the hen"
 
@@ -14,7 +14,8 @@ def test_before_any_merge():
     panel = Merges(POEM, "frequency", 0)
     assert panel.pieces == 43 and len(panel.vocabulary) == 9
     assert panel.text.splitlines() == [
-        "t ##h ##e ×4  h ##e ##n ×2  s ##h ##e ×1  s ##e ##e ##s ×2  q ##u ##e ##e ##n ×2  t ##h ##e ##n ×1",
+        "t ##h ##e ×4  h ##e ##n ×2  s ##h ##e ×1  s ##e ##e ##s ×2  q ##u ##e ##e ##n ×2  t ##h "
+        "##e ##n ×1",
         "Merged: nothing yet.",
         "Best next pairs, frequency: ##h ##e: 6; ##e ##n: 5; t ##h: 5; ##e ##e: 4.",
         "Pieces: 43 in the text, 9 in the vocabulary.",
@@ -32,14 +33,21 @@ def test_merges_are_numbered_and_scores_show_their_counts():
 
 def test_a_piece_made_twice_has_the_number_of_its_first_merge():
     panel = Merges("abc abc abc abd abd xbc xbc xbc xbc", "frequency", 4)
-    assert panel.learned[-1] == ("##b", "##d") and panel.number == {"##bc": 1, "xbc": 2, "abc": 3, "##bd": 4}
+    assert panel.learned[-1] == ("##b", "##d") and panel.number == {
+        "##bc": 1,
+        "xbc": 2,
+        "abc": 3,
+        "##bd": 4,
+    }
     panel = Merges("abc abc abc abd abd abd xbc xbc", "likelihood", 20)
     made = [joined(pair) for pair in panel.learned]
     assert all(made.index(piece) == number - 1 for piece, number in panel.number.items())
     assert Merges("ab", "gain", 9).text.splitlines() == [
-        "ab/1 ×1", "Merged: 1 a ##b.", "Best next pairs, gain: none is left.",
+        "ab/1 ×1",
+        "Merged: 1 a ##b.",
+        "Best next pairs, gain: none is left.",
         "Pieces: 1 in the text, 3 in the vocabulary.",
-    ]  # fmt: skip
+    ]
 
 
 def test_the_page_shows_the_same_as_the_text():
@@ -68,6 +76,9 @@ def test_in_an_explorer_a_reader_may_type_a_text():
     own.value = "banana"
     assert view.value == Merges("banana", "frequency", 0)._repr_html_()
     merges.value = 2
-    assert view.value == Merges("banana", "frequency", 2)._repr_html_() and "<sup>2</sup>" in view.value
+    assert (
+        view.value == Merges("banana", "frequency", 2)._repr_html_()
+        and "<sup>2</sup>" in view.value
+    )
     own.value = "x" * 30
     assert "at most 20 characters" in view.value

@@ -1,4 +1,5 @@
-"""Figures that move: frames are Python's numbers, words and looks without script, keyboard and reduced motion."""
+"""Figures that move: frames are Python's numbers, words and looks without script, keyboard and
+reduced motion."""
 
 import json
 import re
@@ -13,19 +14,22 @@ from test_diagrams import LEAST_SIZE, SVG, fits, real_call
 from test_figures_explorer import NASTY, Page
 
 from notebooks import book_notebooks, read
-from spanbert_tutorial.bert import BertEncoder
-from spanbert_tutorial.config import EncoderConfig
+from spanbert_tutorial.bert.config import EncoderConfig
+from spanbert_tutorial.bert.encoder import BertEncoder
+from spanbert_tutorial.bert.masking import TokenMasking
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.figures.encoder_figures import encoder_flow, layer_stack, shape
 from spanbert_tutorial.figures.masking_machine import MaskingMachine
 from spanbert_tutorial.figures.moving import Button, Moving, MovingDiagram, changes_of
 from spanbert_tutorial.figures.stages import Stage, Stages
 from spanbert_tutorial.figures.training_scrubber import Gap, neighbours, training_scrubber
-from spanbert_tutorial.masking import TokenMasking
-from spanbert_tutorial.plateau import guesses
-from spanbert_tutorial.span_masking import SpanMasking
+from spanbert_tutorial.pretraining.plateau import guesses
+from spanbert_tutorial.spanbert.span_masking import SpanMasking
 
-PIECES = "The Den ##ver Bron ##cos beat the Car ##olina Pan ##thers 24 to 10 , and won a third Super Bowl .".split()
+PIECES = (
+    "The Den ##ver Bron ##cos beat the Car ##olina Pan ##thers 24 to 10 , and won a third "
+    "Super Bowl ."
+).split()
 TINY = EncoderConfig.tiny(vocab_size=40)
 
 
@@ -44,9 +48,16 @@ def machine() -> MaskingMachine:
 def scrubber(steps: int = 4) -> Moving:
     rng = np.random.default_rng(0)
     attention = rng.dirichlet(np.ones(9), (steps, 2, 2))
-    listed = [[(piece, 0.5 - place / 10) for place, piece in enumerate(("of", "<b>", "in"))] for _ in range(steps)]
-    losses = {"as it is": np.linspace(7, 3, steps).tolist(), "neighbours hidden": np.linspace(7, 5, steps).tolist()}
-    landmarks, steps = {"frequencies": 6.0, "by position": 5.5}, range(0, 50 * steps, 50)
+    listed = [
+        [(piece, 0.5 - place / 10) for place, piece in enumerate(("of", "<b>", "in"))]
+        for _ in range(steps)
+    ]
+    losses = {
+        "as it is": np.linspace(7, 3, steps).tolist(),
+        "neighbours hidden": np.linspace(7, 5, steps).tolist(),
+    }
+    landmarks = {"frequencies": 6.0, "by position": 5.5}
+    steps = range(0, 50 * steps, 50)
     gaps = [Gap(["a", "b"], "of", ["c"], listed), Gap(["d"], "at", [], listed)]
     return training_scrubber(steps, losses, landmarks, attention, gaps)
 
@@ -55,7 +66,12 @@ def flow() -> Stages:
     return encoder_flow(TINY, ["[CLS]", "a", "b"])
 
 
-FIGURES = {"small": small_moving, "machine": lambda: machine().moving(), "scrubber": scrubber, "flow": flow}
+FIGURES = {
+    "small": small_moving,
+    "machine": lambda: machine().moving(),
+    "scrubber": scrubber,
+    "flow": flow,
+}
 
 
 @pytest.fixture(params=FIGURES)
@@ -65,7 +81,9 @@ def figure(request) -> Moving | Stages:
 
 def drawing(html: str) -> ET.Element:
     """The drawing that stands in the HTML; without a namespace, as HTML needs none."""
-    return ET.fromstring(re.search(r"<svg.*</svg>", html, re.S)[0].replace("<svg", f'<svg xmlns="{SVG[1:-1]}"', 1))
+    return ET.fromstring(
+        re.search(r"<svg.*</svg>", html, re.S)[0].replace("<svg", f'<svg xmlns="{SVG[1:-1]}"', 1)
+    )
 
 
 def stored(html: str) -> dict:
@@ -74,11 +92,16 @@ def stored(html: str) -> dict:
 
 def in_frame(data: dict, frame: int) -> list[dict[str, str]]:
     """What the changing parts show in a frame, by the rule of the script."""
-    return [{name: [value for at, value in changes if at <= frame][-1] for name, changes in part.items()}
-            for part in data["parts"]]
+    return [
+        {
+            name: [value for at, value in changes if at <= frame][-1]
+            for name, changes in part.items()
+        }
+        for part in data["parts"]
+    ]
 
 
-# --- what all have in common ---
+# --- what all have in common --------------------------------------------------------
 
 
 def test_a_figure_is_the_same_every_time_asks_for_nothing_and_has_words(figure):
@@ -95,7 +118,9 @@ def test_without_script_the_first_frame_stands_whole_and_the_controls_are_hidden
     page = Page(figure._repr_html_())
     controls = [looks for _, looks in page.tags if "data-controls" in looks or "data-hint" in looks]
     assert controls and all("hidden" in looks for looks in controls)
-    told = figure.says[figure.picture.first] if isinstance(figure, Moving) else figure.stages[-1].says
+    told = (
+        figure.says[figure.picture.first] if isinstance(figure, Moving) else figure.stages[-1].says
+    )
     assert told in "".join(page.text)
 
 
@@ -103,12 +128,16 @@ def test_the_text_of_the_first_frame_stays_inside_and_can_be_read_on_a_telephone
     root = drawing(figure._repr_html_())
     parents = {child: parent for parent in root.iter() for child in parent}
     for text in root.iter(f"{SVG}text"):
+
         def look(name: str, other: str, text: ET.Element = text) -> str:
             return text.get(name) or parents[text].get(name) or other
+
         size = float(look("font-size", "13"))
         assert size >= LEAST_SIZE, text.text
         if parents[text].get("transform") is None:  # the chips of the machine fly
-            assert fits(root, text, size, look("text-anchor", "middle"), text.get("transform") is not None), text.text
+            assert fits(
+                root, text, size, look("text-anchor", "middle"), text.get("transform") is not None
+            ), text.text
 
 
 def test_pages_of_the_book_keep_the_figures():
@@ -137,12 +166,15 @@ def test_a_notebook_stores_a_still_picture_which_a_live_kernel_does_not_need(fig
     assert shown[2:] == [moving]
 
 
-# --- moving diagrams ---
+# --- moving diagrams ----------------------------------------------------------------
 
 
 def test_the_page_gets_only_the_values_that_change():
     data = stored(small_moving()._repr_html_())
-    assert data["parts"] == [{"x": [[0, "0"], [1, "10"], [2, "20"]]}, {"words": [[0, "<a>"], [1, "b"]]}]
+    assert data["parts"] == [
+        {"x": [[0, "0"], [1, "10"], [2, "20"]]},
+        {"words": [[0, "<a>"], [1, "b"]]},
+    ]
     assert in_frame(data, 2) == [{"x": "20"}, {"words": "b"}]
     assert data["says"] == ["zero", "one", "two"] and data["first"] == 1
     assert data["buttons"] == [{"stops": [2], "plays": True}, {"stops": [1, 2], "plays": False}]
@@ -152,7 +184,13 @@ def test_the_page_gets_only_the_values_that_change():
 def test_all_text_of_a_moving_figure_is_escaped():
     picture = MovingDiagram(100, 60, NASTY[0], NASTY[-1], frames=2)
     picture.part("text", [NASTY[0], NASTY[4]], x=[1, 2]).part("text", NASTY[-1])
-    made = Moving(picture, [NASTY[0], NASTY[4]], buttons=[Button(NASTY[-1], [1])], slider=NASTY[0], marks=NASTY[:2])
+    made = Moving(
+        picture,
+        [NASTY[0], NASTY[4]],
+        buttons=[Button(NASTY[-1], [1])],
+        slider=NASTY[0],
+        marks=NASTY[:2],
+    )
     page = Page(made._repr_html_())
     shapes = {"svg", "title", "desc", "g", "rect", "text"}
     assert page.names() <= shapes | {"div", "style", "button", "label", "input", "span", "script"}
@@ -172,16 +210,22 @@ def test_what_does_not_fit_the_frames_is_refused():
         small_moving(says=("a" * 150_000, "b", "c"))
 
 
-# --- the masking machine ---
+# --- the masking machine ------------------------------------------------------------
 
 
 def test_the_machine_masks_as_the_package_does():
     made = machine()
     for seed, one in enumerate(made.rounds):
-        assert np.array_equal(one.span, SpanMasking().select(made.starts, np.random.default_rng(seed)))
-        assert np.array_equal(one.token, TokenMasking().select(made.starts, np.random.default_rng(seed)))
+        assert np.array_equal(
+            one.span, SpanMasking().select(made.starts, np.random.default_rng(seed))
+        )
+        assert np.array_equal(
+            one.token, TokenMasking().select(made.starts, np.random.default_rng(seed))
+        )
         last = max(place for place, frame in enumerate(made.frames) if frame.round == seed)
-        for shown, wanted in zip(made.hidden(made.frames[last]), (one.span, one.token), strict=True):
+        for shown, wanted in zip(
+            made.hidden(made.frames[last]), (one.span, one.token), strict=True
+        ):
             assert np.array_equal(shown, wanted)
     assert made.counts().sum() == len(made.draws)
 
@@ -189,21 +233,31 @@ def test_the_machine_masks_as_the_package_does():
 def test_every_frame_of_the_machine_shows_the_masks_the_budget_and_the_draws():
     made = machine()
     html = made.moving()._repr_html_()
-    data, n, draws = stored(html), len(PIECES), len(made.draws)
+    data = stored(html)
+    n = len(PIECES)
+    draws = len(made.draws)
     for place, frame in enumerate(made.frames):
         parts = in_frame(data, place)
-        squares, parts = parts[:draws], parts[draws:]
-        assert [part["opacity"] for part in squares] == ["1"] * frame.counted + ["0"] * (draws - frame.counted)
+        squares = parts[:draws]
+        parts = parts[draws:]
+        assert [part["opacity"] for part in squares] == ["1"] * frame.counted + ["0"] * (
+            draws - frame.counted
+        )
         for mask in made.hidden(frame):
-            cells, count, pieces = parts[: made.budget], parts[made.budget], parts[made.budget + 1 :][: 2 * n]
+            cells = parts[: made.budget]
+            count = parts[made.budget]
+            pieces = parts[made.budget + 1 :][: 2 * n]
             assert sum(int(cell["fill-opacity"]) for cell in cells) == mask.sum()
             assert count["words"].startswith(f"{mask.sum()} pieces, ")
-            assert [piece["fill-opacity"] for piece in pieces[::2]] == [str(int(one)) for one in mask]
+            assert [piece["fill-opacity"] for piece in pieces[::2]] == [
+                str(int(one)) for one in mask
+            ]
             assert [piece["fill"] == "#fff" for piece in pieces[1::2]] == mask.tolist()
             parts = parts[made.budget + 1 + 2 * n :]
         chips = [part["opacity"] for part in parts]
         assert len(chips) == draws and [i for i, chip in enumerate(chips) if chip == "1"] == (
-            [] if frame.hanging is None else [frame.hanging])
+            [] if frame.hanging is None else [frame.hanging]
+        )
 
 
 def test_the_machine_says_what_happened():
@@ -221,7 +275,7 @@ def test_the_machine_says_what_happened():
         MaskingMachine(PIECES[2:], [1, 2])
 
 
-# --- the slider through a training ---
+# --- the slider through a training --------------------------------------------------
 
 
 def test_the_scrubber_shows_the_numbers_that_it_was_given():
@@ -234,8 +288,13 @@ def test_the_scrubber_shows_the_numbers_that_it_was_given():
         loss = np.linspace(7, 3, 4)[frame]
         assert f"as it is {loss:.2f}" in words
         both = attention[frame][..., [3, 5]].sum(-1)
-        assert [f"{one:.2f}" for one in both.ravel()] == [word for word in words if re.fullmatch(r"\d\.\d\d", word)]
-        assert f"{both.max():.2f}" in data["says"][frame] and f"as it is {loss:.2f}" in data["says"][frame]
+        assert [f"{one:.2f}" for one in both.ravel()] == [
+            word for word in words if re.fullmatch(r"\d\.\d\d", word)
+        ]
+        assert (
+            f"{both.max():.2f}" in data["says"][frame]
+            and f"as it is {loss:.2f}" in data["says"][frame]
+        )
     assert np.allclose(neighbours(attention), attention[..., 3] + attention[..., 5])
     still = "".join(unescape(text) for text in Page(made._repr_html_()).text)
     assert "✓ of 0.50" in still and "✓ <b>" not in still and "hidden: at" in still
@@ -246,9 +305,12 @@ def test_the_scrubber_refuses_what_does_not_fit():
     gaps = [Gap([], "a", [], listed)]
     fitting = [range(2), {"a": [1, 2], "b": [1, 2]}, {"c": 1.0}, np.full((2, 2, 2, 9), 1 / 9), gaps]
     training_scrubber(*fitting)
-    for place, other, message in ((1, {"a": [1, 2]}, "give two"), (3, np.ones((2, 3, 2, 9)), "at most four heads"),
-                                  (3, np.ones((1, 2, 2, 9)), "attention has shape"),
-                                  (4, [Gap([], "a", [], listed[:1])], "no guesses for some")):
+    for place, other, message in (
+        (1, {"a": [1, 2]}, "give two"),
+        (3, np.ones((2, 3, 2, 9)), "at most four heads"),
+        (3, np.ones((1, 2, 2, 9)), "attention has shape"),
+        (4, [Gap([], "a", [], listed[:1])], "no guesses for some"),
+    ):
         with pytest.raises(InputError, match=message):
             training_scrubber(*[other if i == place else one for i, one in enumerate(fitting)])
 
@@ -260,26 +322,46 @@ def test_guesses_are_the_likeliest_pieces_of_the_head():
         hidden = model.encode(batch)[batch["masked_batch"], batch["masked_position"]]
         all_p = model.masked_language_model(hidden).softmax(-1).numpy()[[0, 3]]
     assert pieces.shape == p.shape == (2, 4)
-    assert np.allclose(p, -np.sort(-all_p, axis=1)[:, :4]) and np.allclose(np.take_along_axis(all_p, pieces, 1), p)
+    assert np.allclose(p, -np.sort(-all_p, axis=1)[:, :4]) and np.allclose(
+        np.take_along_axis(all_p, pieces, 1), p
+    )
     assert np.allclose(right, all_p[[0, 1], batch["masked_ids"][[0, 3]]])
 
 
-# --- the encoder's stages ---
+# --- the encoder's stages -----------------------------------------------------------
 
 
 def test_the_stages_have_the_shapes_of_a_real_call():
-    passed, model, stages = [], BertEncoder(TINY).eval(), flow().stages
+    passed = []
+    model = BertEncoder(TINY).eval()
+    stages = flow().stages
     one = model.layers[0]
-    for part in (model.embeddings, one.attention, one.attention_norm, one.expand, one.feed_forward_norm):
+    for part in (
+        model.embeddings,
+        one.attention,
+        one.attention_norm,
+        one.expand,
+        one.feed_forward_norm,
+    ):
         part.register_forward_hook(lambda part, given, made: passed.append(made[0]))
     with torch.no_grad():
         passed.append(model(torch.zeros(1, 3, dtype=torch.long))[0])
         maps = one.attention.maps(passed[0][None], None)
-    assert [stage.name for stage in stages] == ["tokens", "embeddings", "attention", "add, LayerNorm", "feed-forward",
-                                                "add, LayerNorm", "states"]
+    assert [stage.name for stage in stages] == [
+        "tokens",
+        "embeddings",
+        "attention",
+        "add, LayerNorm",
+        "feed-forward",
+        "add, LayerNorm",
+        "states",
+    ]
     for stage, made in zip(stages[1:], passed, strict=True):
         assert shape(*made.shape) in stage.shapes
-    assert shape(*maps[0].shape) in stages[2].says and f"there are {len(model.layers)}" in stages[5].says
+    assert (
+        shape(*maps[0].shape) in stages[2].says
+        and f"there are {len(model.layers)}" in stages[5].says
+    )
     assert f"{TINY.vocab_size:,} in the vocabulary" in stages[0].says
 
 
@@ -300,7 +382,7 @@ def test_stages_are_escaped_and_refused_without_any():
         Stages(picture, made.stages, first=1)
 
 
-# --- in a browser ---
+# --- in a browser -------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -312,11 +394,15 @@ def browser_page(request, tmp_path) -> Iterator:
 
     page_file = tmp_path / "page.html"
     made = [FIGURES[name]() for name in FIGURES]
-    outputs = [f"<div><div>{one.picture.svg()}</div><div>{one._repr_html_()}</div></div>" for one in made]
+    outputs = [
+        f"<div><div>{one.picture.svg()}</div><div>{one._repr_html_()}</div></div>" for one in made
+    ]
     page_file.write_text(f"<!doctype html><meta charset=utf-8>{''.join(outputs)}", encoding="utf-8")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find_chromium(), args=["--no-sandbox"])
-        page = browser.new_context(reduced_motion=getattr(request, "param", "no-preference")).new_page()
+        page = browser.new_context(
+            reduced_motion=getattr(request, "param", "no-preference")
+        ).new_page()
         page.complaints = []
         page.on("pageerror", lambda error: page.complaints.append(str(error)))
         page.goto(page_file.as_uri())
@@ -342,8 +428,12 @@ def test_buttons_play_pause_and_start_again_by_keyboard(browser_page):
     following.press("Enter")  # from the last frame on to the first stop again
     assert says.inner_text() == "one"
     play.press("Space")
-    browser_page.wait_for_function("() => document.querySelector('[data-says]').textContent == 'two'", timeout=5_000)
-    browser_page.wait_for_function("() => document.querySelector('button').textContent == 'Play'", timeout=5_000)
+    browser_page.wait_for_function(
+        "() => document.querySelector('[data-says]').textContent == 'two'", timeout=5_000
+    )
+    browser_page.wait_for_function(
+        "() => document.querySelector('button').textContent == 'Play'", timeout=5_000
+    )
 
 
 @pytest.mark.browser
@@ -360,7 +450,8 @@ def test_playing_can_be_paused(browser_page):
 
 @pytest.mark.browser
 def test_the_slider_moves_by_the_arrow_keys(browser_page):
-    root, data = browser_page.locator("[data-moving]").nth(2), stored(scrubber()._repr_html_())
+    root = browser_page.locator("[data-moving]").nth(2)
+    data = stored(scrubber()._repr_html_())
     slider = root.get_by_label("training step")
     slider.press("ArrowLeft")
     assert slider.get_attribute("aria-valuetext") == "100"
@@ -379,16 +470,23 @@ def test_less_motion_shows_results_at_once(browser_page):
     roots = browser_page.locator("[data-moving]")
     made = machine()
     roots.nth(1).locator("button").first.press("Enter")
-    assert roots.nth(1).locator("[data-says]").inner_text() == made.says(made.frames[made.ends()[1]])
+    assert roots.nth(1).locator("[data-says]").inner_text() == made.says(
+        made.frames[made.ends()[1]]
+    )
     lasts = "part => getComputedStyle(part).transitionDuration"
     assert roots.nth(1).locator("[data-part]").first.evaluate(lasts) == "0s"
-    assert not roots.nth(2).locator("button").is_visible() and roots.nth(2).locator("input").is_visible()
+    assert (
+        not roots.nth(2).locator("button").is_visible()
+        and roots.nth(2).locator("input").is_visible()
+    )
 
 
 @pytest.mark.browser
 def test_a_stage_tells_by_pointing_by_tapping_and_by_keyboard(browser_page):
-    root, stages = browser_page.locator("[data-stages]"), flow().stages
-    view, shown = root.locator("[data-view]"), root.locator("[data-stage]")
+    root = browser_page.locator("[data-stages]")
+    stages = flow().stages
+    view = root.locator("[data-view]")
+    shown = root.locator("[data-stage]")
     assert stages[2].says in view.inner_text() and not root.locator("li").first.is_visible()
     shown.nth(0).hover()
     assert stages[0].says in view.inner_text()

@@ -1,4 +1,5 @@
-"""The question answering panel and form: the decision, text twin, escaping, a live form, and a real browser."""
+"""The question answering panel and form: the decision, text twin, escaping, a live form, and a real
+browser."""
 
 from collections.abc import Iterator
 
@@ -6,13 +7,13 @@ import pytest
 import torch
 from test_figures_explorer import NASTY, Page
 
-from spanbert_tutorial.bert import BertEncoder, EncoderConfig
+from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
+from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.figures.explorer import Explorer
 from spanbert_tutorial.figures.playground import SHOWN, SILENCED, AnswerPanel, ask, playground
 from spanbert_tutorial.tasks.question_answering import QuestionAnswerer, QuestionAnsweringModel
-from spanbert_tutorial.wordpiece import WordPiece
 
 CONTEXT = "Upton was founded by Alice Mercer in 1873."
 SPANS = [(21, 33, 5.0), (21, 26, 3.5), (37, 41, -1.0)]
@@ -31,7 +32,9 @@ def panel(threshold: float, null_score: float = 6.0) -> AnswerPanel:
     return AnswerPanel(WORDS, CONTEXT, SPANS, null_score, threshold)
 
 
-@pytest.mark.parametrize(("threshold", "answer"), [(0.5, ""), (1.0, "Alice Mercer"), (2.0, "Alice Mercer")])
+@pytest.mark.parametrize(
+    ("threshold", "answer"), [(0.5, ""), (1.0, "Alice Mercer"), (2.0, "Alice Mercer")]
+)
 def test_above_the_threshold_there_is_no_answer(threshold, answer):
     assert panel(threshold).answer == answer
     assert panel(threshold).difference == 1.0
@@ -39,9 +42,11 @@ def test_above_the_threshold_there_is_no_answer(threshold, answer):
 
 def test_the_text_twin_says_everything():
     assert repr(panel(2.0)) == (
-        "Question: Who founded Upton?\nUpton was founded by [[Alice Mercer]] in 1873.\nAnswer: Alice Mercer\n"
+        "Question: Who founded Upton?\nUpton was founded by [[Alice Mercer]] in 1873.\nAnswer: "
+        "Alice Mercer\n"
         "null score 6.00 − best score 5.00 = 1.00, not above the threshold 2\n"
-        "Candidates:\n    5.00  Alice Mercer\n    3.50  Alice\n   -1.00  1873")
+        "Candidates:\n    5.00  Alice Mercer\n    3.50  Alice\n   -1.00  1873"
+    )
     assert "[[" not in repr(panel(0.0)) and "Answer: (no answer)" in repr(panel(0.0))
     assert "above the threshold 0\n" in repr(panel(0.0))
 
@@ -53,8 +58,10 @@ def test_a_silenced_candidate_is_marked_with_dashes():
     assert SILENCED not in panel(2.0)._repr_html_()
 
 
-@pytest.mark.parametrize(("gold", "said"), [(["Alice Mercer", "Mercer <b>"], "Alice Mercer; Mercer <b>"),
-                                            ([], "(no answer)")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("gold", "said"),
+    [(["Alice Mercer", "Mercer <b>"], "Alice Mercer; Mercer <b>"), ([], "(no answer)")],
+)
 def test_the_gold_answers_are_shown_where_they_are_known(gold, said):
     made = AnswerPanel(WORDS, CONTEXT, SPANS, 6.0, 2.0, gold)
     assert f"\nAnswer: Alice Mercer\nGold: {said}\n" in repr(made)
@@ -73,7 +80,9 @@ def test_the_answer_is_marked_only_where_there_is_one():
 def test_all_text_is_escaped():
     context = " ".join(NASTY)
     for threshold in (-100, 100):
-        made = AnswerPanel(context, context, [(0, len(NASTY[0]), 1.0), (0, len(context), 0.0)], 1.0, threshold)
+        made = AnswerPanel(
+            context, context, [(0, len(NASTY[0]), 1.0), (0, len(context), 0.0)], 1.0, threshold
+        )
         page = Page(made._repr_html_())
         assert not page.names() & {"script", "img"} and context in "".join(page.text)
 
@@ -87,7 +96,8 @@ def test_few_candidates_are_shown_and_none_is_refused():
 
 def test_asking_is_the_answerer_s_answer(answerer):
     for threshold in (-1e9, 0.0, 1e9):
-        made, answer = ask(answerer, WORDS, CONTEXT, threshold), answerer.answer(WORDS, CONTEXT, threshold)
+        made = ask(answerer, WORDS, CONTEXT, threshold)
+        answer = answerer.answer(WORDS, CONTEXT, threshold)
         assert made.answer == answer.text and made.null_score == pytest.approx(answer.null_score)
         assert made.candidates[0][2] == pytest.approx(answer.score)
     assert "\nGold: Mercer\n" in repr(ask(answerer, WORDS, CONTEXT, gold=["Mercer"]))
@@ -116,7 +126,9 @@ def explorer() -> Explorer:
 
     def made(question: str, threshold: float) -> AnswerPanel:
         begin = questions[question].index("Alice")
-        return AnswerPanel(question, questions[question], [(begin, begin + 12, 5.0)], 6.0, threshold)
+        return AnswerPanel(
+            question, questions[question], [(begin, begin + 12, 5.0)], 6.0, threshold
+        )
 
     return Explorer({"question": list(questions), "threshold": [0.0, 2.0]}, made)
 
@@ -141,7 +153,9 @@ def test_the_playground_in_a_browser(tmp_path, browser, scheme):
     head = "<!doctype html><meta charset=utf-8><meta name=viewport content='width=device-width'>"
     style = "<style>:root{color-scheme:light dark}</style>"
     file.write_text(f"{head}{style}{explorer()._repr_html_()}", encoding="utf-8")
-    page = browser.new_context(viewport={"width": 360, "height": 740}, color_scheme=scheme).new_page()
+    page = browser.new_context(
+        viewport={"width": 360, "height": 740}, color_scheme=scheme
+    ).new_page()
     page.goto(file.as_uri())
     view = page.locator("[data-view]")
     assert "(no answer)" in view.inner_text() and page.locator("mark").count() == 0
@@ -149,7 +163,8 @@ def test_the_playground_in_a_browser(tmp_path, browser, scheme):
     page.keyboard.press("ArrowDown")
     assert page.locator("mark").inner_text() == "Alice Mercer"
     assert page.locator("mark").evaluate(
-        "one => getComputedStyle(one).color == getComputedStyle(one.parentElement).color")
+        "one => getComputedStyle(one).color == getComputedStyle(one.parentElement).color"
+    )
     page.locator("select").nth(0).select_option("When?")
     assert page.locator("mark").inner_text() == "Alice Mercer"
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
@@ -158,7 +173,9 @@ def test_the_playground_in_a_browser(tmp_path, browser, scheme):
 @pytest.mark.browser
 def test_the_first_panel_reads_without_script(tmp_path, browser):
     file = tmp_path / "page.html"
-    file.write_text(f"<!doctype html><meta charset=utf-8>{explorer()._repr_html_()}", encoding="utf-8")
+    file.write_text(
+        f"<!doctype html><meta charset=utf-8>{explorer()._repr_html_()}", encoding="utf-8"
+    )
     page = browser.new_context(java_script_enabled=False).new_page()
     page.goto(file.as_uri())
     assert "(no answer)" in page.locator("[data-view]").inner_text()

@@ -1,4 +1,5 @@
-"""Fine-tuning in two processes gives what one gives; a stopped one goes on bit for bit, in one process and in two."""
+"""Fine-tuning in two processes gives what one gives; a stopped one goes on bit for bit, in one
+process and in two."""
 
 import json
 import os
@@ -12,16 +13,17 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from spanbert_tutorial.bert import BertEncoder, EncoderConfig
+from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
+from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.tasks.classification import ClassificationData, ClassificationModel
 from spanbert_tutorial.tasks.fine_tuning import FineTuning, Weighted, targets, weighted_share
 from spanbert_tutorial.tasks.question_answering import QuestionAnsweringData, QuestionAnsweringModel
 from spanbert_tutorial.tasks.squad import read
 from spanbert_tutorial.tasks.tagging import TaggingData, TaggingModel
-from spanbert_tutorial.wordpiece import WordPiece
 
-READER, TINY = data_path("reader", "reader.json"), data_path("checkpoints", "spanbert-tiny")
+READER = data_path("reader", "reader.json")
+TINY = data_path("checkpoints", "spanbert-tiny")
 # The command as it is, but in float32 and with a snapshot after every step.
 PROGRAM = """
 import sys
@@ -30,26 +32,44 @@ loop.precision, snapshots.EVERY = lambda: "no", 0
 from spanbert_tutorial.__main__ import main
 sys.exit(main(sys.argv[1:]))
 """
-GIVEN = ["finetune", "squad", "--data", str(READER), "--init-from", str(TINY), "--length", "128", "--stride", "64"]
+GIVEN = [
+    "finetune",
+    "squad",
+    "--data",
+    str(READER),
+    "--init-from",
+    str(TINY),
+    "--length",
+    "128",
+    "--stride",
+    "64",
+]
 GIVEN += ["--batch-size", "8"]
 ONE = [sys.executable]
 TWO = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
 
 
-# --- the shares of a batch ----------------------------------------------------------------------------------------
+# --- the shares of a batch ----------------------------------------------------------
 
 
 def example(task: str) -> tuple:
     """A model of a task, and its data: nine inputs."""
-    settings, wordpiece = FineTuning(length=64, dropout=0.0), WordPiece.from_file(data_path("almanac", "vocab.txt"))
-    encoder = BertEncoder(EncoderConfig.tiny(vocab_size=2_000, num_hidden_layers=1), torch.Generator().manual_seed(0))
+    settings = FineTuning(length=64, dropout=0.0)
+    wordpiece = WordPiece.from_file(data_path("almanac", "vocab.txt"))
+    encoder = BertEncoder(
+        EncoderConfig.tiny(vocab_size=2_000, num_hidden_layers=1), torch.Generator().manual_seed(0)
+    )
     if task == "question answering":
-        return QuestionAnsweringModel(encoder), QuestionAnsweringData(read(READER)[:4], wordpiece, settings)
+        return QuestionAnsweringModel(encoder), QuestionAnsweringData(
+            read(READER)[:4], wordpiece, settings
+        )
     texts = ["The boat left.", "A green door.", "The old miller of the town sold the mill."] * 3
     if task == "classification":
         examples = [((text, None), str(number % 2)) for number, text in enumerate(texts)]
         return ClassificationModel(encoder, 2), ClassificationData(examples, wordpiece, settings)
-    return TaggingModel(encoder, 3), TaggingData([(text, [(2, 5, "X")]) for text in texts], wordpiece, settings)
+    return TaggingModel(encoder, 3), TaggingData(
+        [(text, [(2, 5, "X")]) for text in texts], wordpiece, settings
+    )
 
 
 @pytest.mark.parametrize("task", ["question answering", "classification", "tagging"])
@@ -61,11 +81,16 @@ def test_the_mean_of_the_shares_is_the_batch_in_losses_and_gradients(task, rows,
     parts = [weighted_share(batch, process, processes) for process in range(processes)]
     assert sum(part["weight"] for part in parts).item() == pytest.approx(processes)
     weights = list(model.parameters())
-    whole, shared = model(batch), [Weighted(model)(part) for part in parts]
+    whole = model(batch)
+    shared = [Weighted(model)(part) for part in parts]
     for name, loss in whole.items():
-        assert sum(losses[name] for losses in shared).item() / processes == pytest.approx(loss.item(), abs=1e-5)
+        assert sum(losses[name] for losses in shared).item() / processes == pytest.approx(
+            loss.item(), abs=1e-5
+        )
     wanted = torch.autograd.grad(whole["loss"], weights)
-    found = [torch.autograd.grad(losses["loss"], weights) for losses in shared]  # a process without a row has some, too
+    found = [
+        torch.autograd.grad(losses["loss"], weights) for losses in shared
+    ]  # a process without a row has some, too
     for one, *others in zip(wanted, *found, strict=True):
         assert torch.allclose(sum(others) / processes, one, atol=1e-5)
 
@@ -78,15 +103,21 @@ def test_a_process_without_a_row_computes_one_that_counts_nothing():
     assert targets(batch) == 2 and weighted_share(batch, 0, 3)["weight"] == 1.5
 
 
-# --- the command --------------------------------------------------------------------------------------------------
+# --- the command --------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def command(tmp_path_factory):
-    """Runs `finetune squad`: launcher, output and further options → the finished process, and its folder."""
+    """Runs `finetune squad`: launcher, output and further options → the finished process, and its
+    folder."""
     folder = tmp_path_factory.mktemp("runs")
     (folder / "program.py").write_text(PROGRAM, encoding="utf-8")
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "SPANBERT_TUTORIAL_STATIC": "1", "CUDA_VISIBLE_DEVICES": ""}
+    environment = {
+        **os.environ,
+        "OMP_NUM_THREADS": "1",
+        "SPANBERT_TUTORIAL_STATIC": "1",
+        "CUDA_VISIBLE_DEVICES": "",
+    }
 
     def run(launch: list[str], name: str, *more: str) -> subprocess.CompletedProcess:
         given = [*launch, str(folder / "program.py"), *GIVEN, *more, "--output", str(folder / name)]
@@ -96,11 +127,19 @@ def command(tmp_path_factory):
         """Ctrl-C after the first snapshot; the exit code and all that was said."""
         given = [*launch, str(folder / "program.py"), *GIVEN, *more, "--output", str(folder / name)]
         with (folder / "said.txt").open("w+") as said:
-            process = subprocess.Popen(given, env=environment, stdout=said, stderr=subprocess.STDOUT,
-                                       start_new_session=True)
+            process = subprocess.Popen(
+                given,
+                env=environment,
+                stdout=said,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
             try:
                 until = time.monotonic() + 120
-                while not list((folder / f"{name}.training").glob("snapshots/step-*[0-9]")) and process.poll() is None:
+                while (
+                    not list((folder / f"{name}.training").glob("snapshots/step-*[0-9]"))
+                    and process.poll() is None
+                ):
                     assert time.monotonic() < until
                     time.sleep(0.005)
                 process.send_signal(signal.SIGINT)
@@ -111,14 +150,21 @@ def command(tmp_path_factory):
             said.seek(0)
             return process.returncode, said.read()
 
-    run.folder, run.stopped = folder, stopped
+    run.folder = folder
+    run.stopped = stopped
     return run
 
 
 def lines(folder) -> list[dict]:
     """The figures of a run, without those that need not be the same."""
-    found = [json.loads(line) for line in (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
-    return [{name: value for name, value in line.items() if name not in ("seconds", "tokens")} for line in found]
+    found = [
+        json.loads(line)
+        for line in (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
+    return [
+        {name: value for name, value in line.items() if name not in ("seconds", "tokens")}
+        for line in found
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -140,31 +186,46 @@ def test_two_processes_fine_tune_as_one_does(command, whole):
     for line, other in zip(lines(one), lines(two), strict=True):
         assert other == pytest.approx(line, abs=2e-4)
     start, first, second = (load_file(folder / "model.safetensors") for folder in (TINY, one, two))
-    # zero in exact arithmetic are the gradients of the keys' biases, and of a number that all positions share
+    # zero in exact arithmetic are the gradients of the keys' biases, and of a number that all
+    # positions share
     free = [name for name in first if name.endswith(("self.key.bias", "qa_outputs.bias"))]
     for name in first.keys() - free:
         assert torch.allclose(first[name].float(), second[name].float(), atol=3e-4), name
-    moved = [(first[name].float() - start[name].float()).abs().max() for name in first if "query.weight" in name]
+    moved = [
+        (first[name].float() - start[name].float()).abs().max()
+        for name in first
+        if "query.weight" in name
+    ]
     assert min(moved) > 3e-3  # ten times what they may differ by
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows knows no SIGINT for one process")
-def test_a_fine_tuning_stopped_by_control_c_says_how_to_go_on_and_ends_with_the_same_weights(command, whole):
+def test_a_fine_tuning_stopped_by_control_c_says_how_to_go_on_and_ends_with_the_same_weights(
+    command, whole
+):
     run = ["--epochs", "0.5"]
     code, said = command.stopped(ONE, "stopped", *run)
     assert code == 130 and "go on with the same command and --resume" in said, said
     assert not (command.folder / "stopped").exists()
     again = command(ONE, "stopped", *run)
     assert again.returncode == 2 and "holds a stopped run: go on with --resume" in again.stderr
-    for other, told in ((["--seed", "1"], "seed was 0 and is 1"), (["--learning-rate", "1e-4"], "peak_learning_rate"),
-                        (["--untrained"], "untrained was False and is True")):
+    for other, told in (
+        (["--seed", "1"], "seed was 0 and is 1"),
+        (["--learning-rate", "1e-4"], "peak_learning_rate"),
+        (["--untrained"], "untrained was False and is True"),
+    ):
         refused = command(ONE, "stopped", *run, *other, "--resume")
-        assert refused.returncode == 2 and told in refused.stderr and refused.stderr.count("\n") == 1, refused.stderr
+        assert (
+            refused.returncode == 2 and told in refused.stderr and refused.stderr.count("\n") == 1
+        ), refused.stderr
     refused = command(TWO, "stopped", *run, "--resume")
     assert refused.returncode != 0 and refused.stderr.count("processes was 1 and is 2") == 1
     done = command(ONE, "stopped", *run, "--resume")
     assert done.returncode == 0, done.stderr
-    assert same(command.folder, "whole1", "stopped") and not (command.folder / "stopped.training").exists()
+    assert (
+        same(command.folder, "whole1", "stopped")
+        and not (command.folder / "stopped.training").exists()
+    )
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows knows no SIGINT for one process")
@@ -173,7 +234,9 @@ def test_a_fine_tuning_in_two_processes_is_stopped_and_goes_on(command, whole):
     assert code != 0 and not (command.folder / "both").exists(), said
     done = command(TWO, "both", "--epochs", "0.5", "--resume")
     assert done.returncode == 0, done.stderr
-    assert same(command.folder, "whole2", "both") and not (command.folder / "both.training").exists()
+    assert (
+        same(command.folder, "whole2", "both") and not (command.folder / "both.training").exists()
+    )
 
 
 def same(folder, one: str, other: str) -> bool:

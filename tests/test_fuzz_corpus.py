@@ -7,15 +7,21 @@ from fuzz_files import PACK, damaged, in_bytes, places, put, spoiled, texts
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanbert_tutorial import corpora
 from spanbert_tutorial.tasks import squad
+from spanbert_tutorial.text import corpora
 
 door = Door("corpus")
 counts = door.counts()
 
-SENTENCES = ["The river rose in the night.", "Anna Weller sold the old mill to her brother in 1904.", "Why? Nobody!"]
+SENTENCES = [
+    "The river rose in the night.",
+    "Anna Weller sold the old mill to her brother in 1904.",
+    "Why? Nobody!",
+]
 LINE = {"title": "Mill", "text": " ".join(SENTENCES)}
-words = st.sampled_from([*SENTENCES, "\n", "\n\n", " ", "\t", "\r\n", "\x0b", "\x85", "\u2028", ". A", "!" * 50])
+words = st.sampled_from(
+    [*SENTENCES, "\n", "\n\n", " ", "\t", "\r\n", "\x0b", "\x85", "\u2028", ". A", "!" * 50]
+)
 running = st.lists(words | texts, max_size=12).map("".join)
 packings = st.sampled_from(list(PACK))
 
@@ -56,8 +62,12 @@ def readable(data: bytes) -> bool:
 
 
 @door.inputs(short=60, share=0.4)
-@given(lines=st.lists(spoiled(LINE) | texts, min_size=1, max_size=3), packing=packings,
-       titles=st.sets(st.sampled_from(["Mill", "5", "", "None"])), data=st.data())  # fmt: skip
+@given(
+    lines=st.lists(spoiled(LINE) | texts, min_size=1, max_size=3),
+    packing=packings,
+    titles=st.sets(st.sampled_from(["Mill", "5", "", "None"])),
+    data=st.data(),
+)
 def test_lines_of_json_are_read_or_refused(lines, packing, titles, data):
     whole = in_bytes("\n".join(line.replace("\n", " ").replace("\r", " ") for line in lines))
     content = data.draw(damaged(PACK[packing](whole)))
@@ -67,19 +77,27 @@ def test_lines_of_json_are_read_or_refused(lines, packing, titles, data):
     if found is not REFUSED:
         check_documents(found)
         if content == PACK[packing](whole):
-            entries = [json.loads(line) for line in whole.decode("utf-8-sig").split("\n") if line.strip()]
+            entries = [
+                json.loads(line) for line in whole.decode("utf-8-sig").split("\n") if line.strip()
+            ]
             kept = [[entry["text"]] for entry in entries if entry.get("title") not in list(titles)]
             assert letters(found) == letters(kept)
 
 
 @door.inputs(short=8, share=0.2)
-@given(text=running | st.lists(spoiled(LINE), max_size=4).map("\n".join), form=st.sampled_from([".txt", ".jsonl"]),
-       packing=packings, data=st.data())  # fmt: skip
+@given(
+    text=running | st.lists(spoiled(LINE), max_size=4).map("\n".join),
+    form=st.sampled_from([".txt", ".jsonl"]),
+    packing=packings,
+    data=st.data(),
+)
 def test_questions_are_made_of_it_or_it_is_refused(text, form, packing, data):
     with new_folder() as folder:
         name = f"corpus{form}{packing}"
         put(folder, name, data.draw(damaged(PACK[packing](in_bytes(text)))))
-        outcome = door.command(["make-questions", "--corpus", name, "--output", "made.json"], folder)
+        outcome = door.command(
+            ["make-questions", "--corpus", name, "--output", "made.json"], folder
+        )
         if not outcome.code:
             assert squad.read(folder / "made.json")
 

@@ -1,5 +1,5 @@
-"""Hostile outputs: names that are empty, endless or no text, places that cannot be written, disks that are full, and
-files that are no files. The oracle is in `fuzz`."""
+"""Hostile outputs: names that are empty, endless or no text, places that cannot be written, disks
+that are full, and files that are no files. The oracle is in `fuzz`."""
 
 import builtins
 import contextlib
@@ -21,15 +21,58 @@ counts = door.counts()
 
 posix = pytest.mark.skipif(os.name == "nt", reason="pipes and names of bytes")
 ANSWERER = str(data_path("checkpoints", "spanbert-mini-squad"))
-LETTERS = st.text(st.characters(exclude_characters="/\0", exclude_categories=["Cs"]), min_size=1, max_size=20)
-NAMES = LETTERS | st.sampled_from(["", ".", "..", "/", "//", "./", " ", "\n", "-", "--", "~", "a/", "a/..", "a/./b",
-                                   "*", "made.training", "made.json.part", "\udcff", "é\udc80.json", "CON", "\u202e"])
-NAMES |= st.integers(240, 260).map(lambda size: "n" * size) | st.sampled_from(["ä" * 127, "ä" * 128, "n" * 5_000])
-PLACES = st.sampled_from(["", "new/", "new/deeper/", "text.txt/", "pipe/", "broken/", "empty/", "loop/",
-                          "n" * 256 + "/"])
+LETTERS = st.text(
+    st.characters(exclude_characters="/\0", exclude_categories=["Cs"]), min_size=1, max_size=20
+)
+NAMES = LETTERS | st.sampled_from(
+    [
+        "",
+        ".",
+        "..",
+        "/",
+        "//",
+        "./",
+        " ",
+        "\n",
+        "-",
+        "--",
+        "~",
+        "a/",
+        "a/..",
+        "a/./b",
+        "*",
+        "made.training",
+        "made.json.part",
+        "\udcff",
+        "é\udc80.json",
+        "CON",
+        "\u202e",
+    ]
+)
+NAMES |= st.integers(240, 260).map(lambda size: "n" * size) | st.sampled_from(
+    ["ä" * 127, "ä" * 128, "n" * 5_000]
+)
+PLACES = st.sampled_from(
+    ["", "new/", "new/deeper/", "text.txt/", "pipe/", "broken/", "empty/", "loop/", "n" * 256 + "/"]
+)
 PATHS = st.builds(str.__add__, PLACES, NAMES)
-KINDS = ["text.txt", "pipe", "pipe.txt", "empty", "empty.txt", "broken", "loop", "loop.txt", "zeros.txt", "fails.txt",
-         "folder.txt", "nowhere.txt", "n" * 256 + ".txt", "mine.json.part", "half.json"]  # fmt: skip
+KINDS = [
+    "text.txt",
+    "pipe",
+    "pipe.txt",
+    "empty",
+    "empty.txt",
+    "broken",
+    "loop",
+    "loop.txt",
+    "zeros.txt",
+    "fails.txt",
+    "folder.txt",
+    "nowhere.txt",
+    "n" * 256 + ".txt",
+    "mine.json.part",
+    "half.json",
+]
 MAKE = ["make-questions", "--corpus", "long.txt"]
 TRAIN = ["pretrain", *(word for option in SMALL.items() for word in option)]
 
@@ -56,7 +99,9 @@ def odd_things(folder):
     for name in ("loop", "loop.txt"):
         (folder / name).symlink_to(name)
     (folder / "zeros.txt").symlink_to("/dev/zero")
-    (folder / "fails.txt").symlink_to("/proc/self/mem")  # on Linux reading it is an input/output error
+    (folder / "fails.txt").symlink_to(
+        "/proc/self/mem"
+    )  # on Linux reading it is an input/output error
     for name in ("pipe", "pipe.txt"):
         os.mkfifo(folder / name)
 
@@ -86,23 +131,41 @@ def test_a_checkpoint_is_written_to_any_place_or_refused(path):
 
 @posix
 @door.inputs(short=80, share=0.35)
-@given(st.sampled_from(KINDS), st.sampled_from([
-    [*TRAIN, "--output=made", "--corpus"], [*TRAIN, "--output=made", "--leave-out"],
-    [*TRAIN, "--output=made", "--vocabulary"], [*TRAIN, "--output=made", "--init-from"],
-    [*MAKE, "--output=m", "--leave-out"],
-    ["make-questions", "--output=m", "--corpus"], ["answer", "--question=Who?", "--context-file=text.txt", "--model"],
-    ["answer", "--question=Who?", f"--model={ANSWERER}", "--vocabulary=nowhere.txt", "--context-file"],
-    ["finetune", "squad", f"--init-from={TINY}", "--output=made", "--data"],
-    ["evaluate", "squad", f"--model={ANSWERER}", "--output=made", "--data"],
-    ["experiment", "live_run", "--seeds=1", "--output"], ["experiment", "answer_errors", "--output=made", "--data"],
-    ["almanac", "--output"]]))  # fmt: skip
+@given(
+    st.sampled_from(KINDS),
+    st.sampled_from(
+        [
+            [*TRAIN, "--output=made", "--corpus"],
+            [*TRAIN, "--output=made", "--leave-out"],
+            [*TRAIN, "--output=made", "--vocabulary"],
+            [*TRAIN, "--output=made", "--init-from"],
+            [*MAKE, "--output=m", "--leave-out"],
+            ["make-questions", "--output=m", "--corpus"],
+            ["answer", "--question=Who?", "--context-file=text.txt", "--model"],
+            [
+                "answer",
+                "--question=Who?",
+                f"--model={ANSWERER}",
+                "--vocabulary=nowhere.txt",
+                "--context-file",
+            ],
+            ["finetune", "squad", f"--init-from={TINY}", "--output=made", "--data"],
+            ["evaluate", "squad", f"--model={ANSWERER}", "--output=made", "--data"],
+            ["experiment", "live_run", "--seeds=1", "--output"],
+            ["experiment", "answer_errors", "--output=made", "--data"],
+            ["almanac", "--output"],
+        ]
+    ),
+)
 def test_what_is_no_file_is_refused_and_never_waited_for(kind, command):
     if command[0] in ("almanac", "experiment") and kind in ("nowhere.txt",):
         return  # a good place to write to
     with new_folder() as folder:
         odd_things(folder)
         made = door.command([*command, kind], folder)
-        titles = {"empty.txt", "half.json"} if "--leave-out" in command else set()  # any text is a list of titles
+        titles = (
+            {"empty.txt", "half.json"} if "--leave-out" in command else set()
+        )  # any text is a list of titles
         assert made.code or kind in {"text.txt", "mine.json.part"} | titles
 
 
@@ -110,7 +173,8 @@ def test_what_is_no_file_is_refused_and_never_waited_for(kind, command):
 def full_after(writes: int):
     """The disk is full after so many writes and forced files; what is removed gives no room."""
     left = [writes]
-    opened, force = builtins.open, os.fsync
+    opened = builtins.open
+    force = os.fsync
 
     def count(*_):
         left[0] -= 1
@@ -133,13 +197,15 @@ def full_after(writes: int):
 @door.inputs(short=24, share=0.2)
 @given(st.sampled_from(["make", "make", "make", "train", "almanac"]), st.integers(0, 30))
 def test_a_full_disk_is_one_sentence_and_leaves_nothing(what, writes):
-    """Wherever it comes: while the text is encoded, a snapshot, the figures or the checkpoint is written. Only a
-    snapshot stays, and the sentence then says how to go on."""
+    """Wherever it comes: while the text is encoded, a snapshot, the figures or the checkpoint is
+    written. Only a snapshot stays, and the sentence then says how to go on."""
     command = {"make": MAKE, "train": TRAIN, "almanac": ["almanac"]}[what]
     writes = 0 if what == "almanac" else writes  # later ones come after long work
     with new_folder() as folder:
         odd_things(folder)
         with full_after(writes):
-            made = door.command([*command, "--output", "made.json"], folder, kept="made.json.training")
+            made = door.command(
+                [*command, "--output", "made.json"], folder, kept="made.json.training"
+            )
         assert made.code == 0 or "No space" in made.err
         assert ("--resume" in made.err) == (folder / "made.json.training").exists()

@@ -1,4 +1,5 @@
-"""Hostile predictions and null odds: scored right, or refused in one sentence. The oracle: `fuzz`."""
+"""Hostile predictions and null odds: scored right, or refused in one sentence. The oracle:
+`fuzz`."""
 
 import json
 
@@ -14,9 +15,17 @@ door = Door("predictions")
 counts = door.counts()
 
 CONTEXT = "The old mill stood by the river Aa until 1904."
-QUESTIONS = [Question("a", "Where?", CONTEXT, "Mill", (GoldAnswer("by the river Aa", 19), GoldAnswer("river Aa", 26))),
-             Question("b", "Who?", CONTEXT, "Mill", category="no such person"),
-             Question("c", "When?", CONTEXT, "Mill", (GoldAnswer("1904", 41),))]  # fmt: skip
+QUESTIONS = [
+    Question(
+        "a",
+        "Where?",
+        CONTEXT,
+        "Mill",
+        (GoldAnswer("by the river Aa", 19), GoldAnswer("river Aa", 26)),
+    ),
+    Question("b", "Who?", CONTEXT, "Mill", category="no such person"),
+    Question("c", "When?", CONTEXT, "Mill", (GoldAnswer("1904", 41),)),
+]
 WHOLE = {"a": "the river Aa", "b": "", "c": "1904"}
 anything = values | st.sampled_from(["1.5", b"x", (1,), 1j, object, frozenset()])
 
@@ -43,16 +52,21 @@ def test_spoiled_predictions_are_scored_or_refused(text, data):
 
 
 @door.inputs(short=60, share=0.4)
-@given(odds=st.dictionaries(st.sampled_from(["a", "b", "c"]), numbers, min_size=3) |
-       st.dictionaries(st.sampled_from(["a", "b", "c"]) | texts, anything, max_size=4),
-       threshold=st.none() | numbers | anything)  # fmt: skip
+@given(
+    odds=st.dictionaries(st.sampled_from(["a", "b", "c"]), numbers, min_size=3)
+    | st.dictionaries(st.sampled_from(["a", "b", "c"]) | texts, anything, max_size=4),
+    threshold=st.none() | numbers | anything,
+)
 def test_null_odds_and_thresholds(odds, threshold):
     found = door.call(squad.score, WHOLE, QUESTIONS, odds, threshold)
     if found is not REFUSED:
         check_score(found, 3)
         left = {name for name, value in odds.items() if value > threshold}
         right = [name not in left for name in ("a", "c")] + ["b" in left or WHOLE["b"] == ""]
-        assert found["HasAns_f1"] <= 100 * sum(right[:2]) / 2 and (found["NoAns_f1"] == 100) == right[2]
+        assert (
+            found["HasAns_f1"] <= 100 * sum(right[:2]) / 2
+            and (found["NoAns_f1"] == 100) == right[2]
+        )
     best = door.call(squad.best_threshold, WHOLE, QUESTIONS, odds)
     chosen = door.call(squad.chosen_threshold, WHOLE, QUESTIONS, odds)
     assert (best is REFUSED) == (chosen is REFUSED)
@@ -62,7 +76,11 @@ def test_null_odds_and_thresholds(odds, threshold):
 
 
 @door.inputs(short=40, share=0.2)
-@given(predictions=st.dictionaries(st.sampled_from(["a", "b", "c"]) | texts, texts | anything, max_size=4))
+@given(
+    predictions=st.dictionaries(
+        st.sampled_from(["a", "b", "c"]) | texts, texts | anything, max_size=4
+    )
+)
 def test_predictions_of_anything(predictions):
     found = door.call(squad.score, predictions, QUESTIONS)
     if found is not REFUSED:

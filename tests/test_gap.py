@@ -5,11 +5,23 @@ import lzma
 import pytest
 
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.experiments import span_tasks_coreference as task
+from spanbert_tutorial.lab.measurements import span_tasks_coreference as task
 from spanbert_tutorial.tasks import coreference, gap
 
 TEXT = "Ann Hill met Nora Lund before she left. Hill was early."
-LINE = ["made-1", TEXT, "she", "30", "Ann Hill", "0", "FALSE", "Nora Lund", "13", "TRUE", "http://example.org/a"]
+LINE = [
+    "made-1",
+    TEXT,
+    "she",
+    "30",
+    "Ann Hill",
+    "0",
+    "FALSE",
+    "Nora Lund",
+    "13",
+    "TRUE",
+    "http://example.org/a",
+]
 
 
 @pytest.fixture
@@ -18,13 +30,17 @@ def file(tmp_path):
 
 
 def write(file, *lines, header=gap.HEADER):
-    file.write_text("\n".join("\t".join(line) for line in (header, *lines)) + "\n", encoding="utf-8")
+    file.write_text(
+        "\n".join("\t".join(line) for line in (header, *lines)) + "\n", encoding="utf-8"
+    )
     return file
 
 
 def test_rows_are_read(file):
     (row,) = gap.read(write(file, LINE))
-    assert row == gap.Row("made-1", TEXT, ("she", 30), (("Ann Hill", 0), ("Nora Lund", 13)), (False, True))
+    assert row == gap.Row(
+        "made-1", TEXT, ("she", 30), (("Ann Hill", 0), ("Nora Lund", 13)), (False, True)
+    )
     assert row.gender == "feminine"
     packed = file.with_suffix(".tsv.xz")
     packed.write_bytes(lzma.compress(file.read_bytes()))
@@ -67,8 +83,14 @@ def made(pronoun, right):
 
 
 def test_the_score_by_hand():
-    """Masculine: 1 right of 2 said, 1 of 2 found. Feminine: 1 of 1 said, 1 of 1 found. Together 2 of 3 and 2 of 3."""
-    rights = {"he": (True, False), "His": (False, True), "her": (True, False), "she": (False, False)}
+    """Masculine: 1 right of 2 said, 1 of 2 found. Feminine: 1 of 1 said, 1 of 1 found. Together 2
+    of 3 and 2 of 3."""
+    rights = {
+        "he": (True, False),
+        "His": (False, True),
+        "her": (True, False),
+        "she": (False, False),
+    }
     rows = [made(pronoun, right) for pronoun, right in rights.items()]
     found = gap.score(rows, [(True, True), (False, False), (True, False), (False, False)])
     assert found == pytest.approx({"f1": 200 / 3, "masculine": 50, "feminine": 100, "bias": 2})
@@ -83,7 +105,9 @@ def test_guesses():
     assert gap.both(row) == (True, True)
     assert gap.nearest(row) == (False, True)
     assert gap.most_often(row) == (True, False)  # Hill stands there twice
-    after = gap.Row("x", "Ann saw that he met Ben.", ("he", 13), (("Ann", 0), ("Ben", 20)), (True, False))
+    after = gap.Row(
+        "x", "Ann saw that he met Ben.", ("he", 13), (("Ann", 0), ("Ben", 20)), (True, False)
+    )
     assert gap.nearest(after) == (False, True)  # five characters behind it, and ten before it
     assert gap.most_often(after) == gap.nearest(after)
     assert gap.answers([row, after], gap.both) == [(True, True)] * 2
@@ -92,10 +116,15 @@ def test_guesses():
 def test_clusters_answer():
     row = made("she", (False, True))
     document, offsets = coreference.plain_with_offsets(TEXT)
-    she, nora, ann = (6, 6), (3, 4), (0, 1)
+    she = (6, 6)
+    nora = (3, 4)
+    ann = (0, 1)
     assert document.text(she) == "she" and document.text(nora) == "Nora Lund"
     assert task.answer(row, offsets, [[nora, she], [ann]]) == (False, True)
-    assert task.answer(row, offsets, [[(4, 4), she]]) == (False, True)  # "Lund" lies inside the name
+    assert task.answer(row, offsets, [[(4, 4), she]]) == (
+        False,
+        True,
+    )  # "Lund" lies inside the name
     assert task.answer(row, offsets, [[(2, 4), she]]) == (False, False)  # "met Nora Lund" does not
     assert task.answer(row, offsets, [[nora, ann]]) == (False, False)
     assert task.answer(row, offsets, [[nora, ann, she]]) == (True, True)

@@ -1,4 +1,5 @@
-"""The glossary: required terms, Korean in every row, agreement with the notation, links that lead somewhere."""
+"""The glossary: required terms, Korean in every row, agreement with the notation, links that lead
+somewhere."""
 
 import re
 
@@ -52,14 +53,19 @@ def test_a_row_has_korean_one_sentence_and_a_chapter(row):
 
 
 def listed_pages() -> set[str]:
-    return {line.split(":")[1].strip() for line in (ROOT / "_toc.yml").read_text(encoding="utf-8").splitlines()
-            if "file:" in line or "root:" in line}
+    return {
+        line.split(":")[1].strip()
+        for line in (ROOT / "_toc.yml").read_text(encoding="utf-8").splitlines()
+        if "file:" in line or "root:" in line
+    }
 
 
 def test_links_lead_to_pages_of_the_book():
     for target in re.findall(r"\]\(([^)#]+)\)", PAGE.read_text(encoding="utf-8")):
         page = (PAGE.parent / target).resolve()
-        assert page.relative_to(ROOT).with_suffix("").as_posix() in listed_pages(), f"{target} is not in _toc.yml"
+        assert page.relative_to(ROOT).with_suffix("").as_posix() in listed_pages(), (
+            f"{target} is not in _toc.yml"
+        )
         assert page.is_file(), f"{target} does not exist"
 
 
@@ -72,9 +78,13 @@ def test_words_of_the_notation_have_the_same_meaning():
     for names, meaning in found:
         name = ", ".join(re.findall(r"\*([^*]+)\*", names))
         assert name in meanings, f"the glossary lacks {name}"
-        core = meaning.removeprefix("one such span: ")  # only there does a line stand above it that says which
+        core = meaning.removeprefix(
+            "one such span: "
+        )  # only there does a line stand above it that says which
         here = meanings[name].removesuffix(".")
-        assert core in (here, here[0].lower() + here[1:]) or here.endswith(core), f"{name} differs from notation.md"
+        assert core in (here, here[0].lower() + here[1:]) or here.endswith(core), (
+            f"{name} differs from notation.md"
+        )
 
 
 def test_every_term_stands_in_the_korean_index():

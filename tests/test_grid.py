@@ -8,22 +8,26 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from spanbert_tutorial import runs
-from spanbert_tutorial.corpora import EncodedCorpus
+from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.experiments import grid, table
-from spanbert_tutorial.experiments.results import said
-from spanbert_tutorial.wordpiece import WordPiece
+from spanbert_tutorial.lab import grid, table
+from spanbert_tutorial.lab.results import said
+from spanbert_tutorial.pretraining.encoded_text import EncodedText
+from spanbert_tutorial.pretraining.presets import Run
+from spanbert_tutorial.text.encoding import EncodedCorpus
 
-RUN = runs.Run(objective="mlm", steps=9)
+RUN = Run(objective="mlm", steps=9)
 
 
 @pytest.fixture
 def toy():
     """An experiment whose rows tell how they were asked; `asked` holds all calls."""
-    made = ModuleType("spanbert_tutorial.experiments.toy")
-    made.ARM, made.ARMS, made.SEEDS, made.asked = "way", {"plain": 0, "twice": 1}, 2, []
+    made = ModuleType("spanbert_tutorial.lab.toy")
+    made.ARM = "way"
+    made.ARMS = {"plain": 0, "twice": 1}
+    made.SEEDS = 2
+    made.asked = []
     made.SETTINGS = {"run": RUN, "pairs": ((1, 2),)}
     made.prepare = lambda folder, settings: ({"pieces": 7}, ("text",))
 
@@ -46,9 +50,14 @@ def test_every_arm_with_every_seed(toy, tmp_path):
     assert kept["command"] == "python -m spanbert_tutorial experiment toy --output FILE --seeds 2"
     assert {"torch", "device", "threads"} <= set(kept["surroundings"])
     assert kept["arms"] == toy.ARMS and kept["run"]["steps"] == 9 and kept["pieces"] == 7
-    assert kept["rows"] == [{"way": way, "seed": seed, "steps": 9, "text": "text"}
-                            for seed in range(2) for way in ("plain", "twice")]
-    assert [path.name for path in tmp_path.iterdir()] == ["toy.json"]  # nothing half written is left
+    assert kept["rows"] == [
+        {"way": way, "seed": seed, "steps": 9, "text": "text"}
+        for seed in range(2)
+        for way in ("plain", "twice")
+    ]
+    assert [path.name for path in tmp_path.iterdir()] == [
+        "toy.json"
+    ]  # nothing half written is left
 
 
 def test_a_stopped_command_goes_on_where_it_was_and_rows_keep_their_order(toy, tmp_path):
@@ -86,10 +95,16 @@ def more_settings(toy):
     toy.SETTINGS = toy.SETTINGS | {"questions": 5}
 
 
-@pytest.mark.parametrize("change, told", [
-    (other_run, "run, length: 64 there, 32 now"), (other_list, "pairs: [[1, 2]] there, [[1, 3]] now"),
-    (other_arm, "arms, twice: 1 there, 2 now"), (other_data, "pieces: 7 there, 8 now"),
-    (more_settings, "it does not say its questions")])
+@pytest.mark.parametrize(
+    "change, told",
+    [
+        (other_run, "run, length: 64 there, 32 now"),
+        (other_list, "pairs: [[1, 2]] there, [[1, 3]] now"),
+        (other_arm, "arms, twice: 1 there, 2 now"),
+        (other_data, "pieces: 7 there, 8 now"),
+        (more_settings, "it does not say its questions"),
+    ],
+)
 def test_rows_of_other_settings_are_refused(toy, tmp_path, change, told):
     output = tmp_path / "toy.json"
     grid.run(toy, output, seeds=1)
@@ -97,7 +112,9 @@ def test_rows_of_other_settings_are_refused(toy, tmp_path, change, told):
     change(toy)
     with pytest.raises(InputError) as refused:
         grid.run(toy, output)
-    assert f"({told})" in str(refused.value) and str(refused.value).endswith("give another --output.")
+    assert f"({told})" in str(refused.value) and str(refused.value).endswith(
+        "give another --output."
+    )
     assert output.read_bytes() == before
 
 
@@ -113,11 +130,15 @@ def test_a_trial_has_fewer_steps_and_does_not_mix(toy, tmp_path):
         grid.run(toy, tmp_path / "other.json", steps=4)
 
 
-@pytest.mark.parametrize("content", ["", "no JSON", "[1]", "{}", '{"command": "x", "rows": []}', '{"rows": 5}'])
+@pytest.mark.parametrize(
+    "content", ["", "no JSON", "[1]", "{}", '{"command": "x", "rows": []}', '{"rows": 5}']
+)
 def test_a_file_that_holds_something_else_is_left_alone(toy, tmp_path, content):
     output = tmp_path / "toy.json"
     output.write_text(content, encoding="utf-8")
-    with pytest.raises(InputError, match="toy.json exists and holds no rows of toy: give another --output"):
+    with pytest.raises(
+        InputError, match="toy.json exists and holds no rows of toy: give another --output"
+    ):
         grid.run(toy, output)
     assert output.read_text(encoding="utf-8") == content
 
@@ -131,7 +152,9 @@ def test_without_room_the_file_keeps_what_it_has(toy, tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(grid, "write_json", full)
-    with pytest.raises(InputError, match="toy.json .*No space left.*: make room and give the same command again"):
+    with pytest.raises(
+        InputError, match="toy.json .*No space left.*: make room and give the same command again"
+    ):
         grid.run(toy, output, seeds=2)
     assert output.read_bytes() == before
 
@@ -142,7 +165,8 @@ def test_a_folder_is_no_output(toy, tmp_path):
 
 
 def test_what_stands_beside_the_rows_is_computed_once(toy, tmp_path):
-    output, computed = tmp_path / "toy.json", []
+    output = tmp_path / "toy.json"
+    computed = []
     toy.beside = lambda settings, text: computed.append(text) or {"short": len(computed)}
     for seeds in (1, 2):
         grid.run(toy, output, seeds)
@@ -150,12 +174,16 @@ def test_what_stands_beside_the_rows_is_computed_once(toy, tmp_path):
 
 
 def test_an_arm_may_be_two_values_and_a_place_several_rows(toy, tmp_path):
-    toy.ARM, toy.ARMS = ("arm", "from"), (("mlm", "scratch"), ("mlm", "start"))
+    toy.ARM = ("arm", "from")
+    toy.ARMS = (("mlm", "scratch"), ("mlm", "start"))
     toy.one = lambda arm, seed, settings, text: [{"task": task} for task in (1, 2)]
     grid.run(toy, tmp_path / "toy.json", seeds=1)
     rows = read(tmp_path / "toy.json")["rows"]
-    assert rows == [{"arm": "mlm", "from": begin, "seed": 0, "task": task}
-                    for begin in ("scratch", "start") for task in (1, 2)]
+    assert rows == [
+        {"arm": "mlm", "from": begin, "seed": 0, "task": task}
+        for begin in ("scratch", "start")
+        for task in (1, 2)
+    ]
     toy.one = None  # nothing is left to do
     grid.run(toy, tmp_path / "toy.json", seeds=1)
 
@@ -173,8 +201,12 @@ def test_what_is_measured_once_has_neither_seeds_nor_an_output_before(tmp_path):
     grid.run(made, tmp_path / "toy.json", data=tmp_path / "here")
     assert read(tmp_path / "toy.json")["found"] == "here"
     assert read(tmp_path / "toy.json")["command"] == (
-        "python -m spanbert_tutorial experiment toy --data DATA --output FILE")
-    for options, told in (({"seeds": 2}, "--seeds is given, but toy measures only once"), ({}, "exists already")):
+        "python -m spanbert_tutorial experiment toy --data DATA --output FILE"
+    )
+    for options, told in (
+        ({"seeds": 2}, "--seeds is given, but toy measures only once"),
+        ({}, "exists already"),
+    ):
         with pytest.raises(InputError, match=told):
             grid.run(made, tmp_path / "toy.json", data=tmp_path, **options)
 
@@ -191,19 +223,23 @@ def test_a_text_is_known_by_its_pieces_its_ends_and_its_vocabulary():
     ends = np.array([10, 20])
     corpus = EncodedCorpus(rng.integers(5, 20, 20).astype(np.uint16), ends, ends)
     first, second = (WordPiece.train(["a river and a mill"], size) for size in (40, 40))
-    facts = grid.text_facts(runs.EncodedText(corpus, corpus, first))
-    assert facts == grid.text_facts(runs.EncodedText(corpus, corpus, second)) and facts["pieces"] == 20
-    others = [replace(corpus, ids=corpus.ids[::-1]), replace(corpus, sentence_ends=np.array([9, 20]))]
-    prints = [grid.text_facts(runs.EncodedText(corpus, other, first))["fingerprint"] for other in others]
+    facts = grid.text_facts(EncodedText(corpus, corpus, first))
+    assert facts == grid.text_facts(EncodedText(corpus, corpus, second)) and facts["pieces"] == 20
+    others = [
+        replace(corpus, ids=corpus.ids[::-1]),
+        replace(corpus, sentence_ends=np.array([9, 20])),
+    ]
+    prints = [grid.text_facts(EncodedText(corpus, other, first))["fingerprint"] for other in others]
     assert len({facts["fingerprint"], *prints}) == 3
 
 
 @pytest.mark.parametrize("name", table.EXPERIMENTS)
 def test_each_row_of_the_table_is_an_experiment_with_kept_results(name):
-    """The kept file names its command, and every seed has all arms. What has not run to its end stands apart, with
-    settings from which the command of today goes on."""
+    """The kept file names its command, and every seed has all arms. What has not run to its end
+    stands apart, with settings from which the command of today goes on."""
     finished = Path(data_path("results"), f"{name}.json").is_file()
-    experiment, kept = table.module_of(name), read(data_path("results" if finished else "unfinished", f"{name}.json"))
+    experiment = table.module_of(name)
+    kept = read(data_path("results" if finished else "unfinished", f"{name}.json"))
     assert kept["command"].startswith(f"python -m spanbert_tutorial experiment {name} ")
     assert {"torch", "device", "threads"} <= set(kept["surroundings"])
     if not finished:

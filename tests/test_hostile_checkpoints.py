@@ -1,4 +1,5 @@
-"""Checkpoints that nobody meant to write: every door refuses them alike, in one sentence, or reads them right."""
+"""Checkpoints that nobody meant to write: every door refuses them alike, in one sentence, or reads
+them right."""
 
 import json
 import shutil
@@ -9,20 +10,31 @@ import torch
 from safetensors.torch import load_file
 
 from spanbert_tutorial.__main__ import main
-from spanbert_tutorial.bert import BertEncoder, EncoderConfig
-from spanbert_tutorial.checkpoints import continue_from, load_checkpoint, read_vocabulary, save_checkpoint
+from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
+from spanbert_tutorial.bert.weights import from_huggingface_names
+from spanbert_tutorial.bert.wordpiece import SPECIALS, WordPiece
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.engine.weights import from_huggingface_names
 from spanbert_tutorial.errors import LONGEST, InputError
-from spanbert_tutorial.objectives import Objective
-from spanbert_tutorial.pretraining import PretrainingModel
+from spanbert_tutorial.pretraining.checkpoints import (
+    continue_from,
+    load_checkpoint,
+    read_vocabulary,
+    save_checkpoint,
+)
+from spanbert_tutorial.pretraining.model import PretrainingModel
+from spanbert_tutorial.pretraining.objectives import Objective
 from spanbert_tutorial.tasks import question_answering as qa
-from spanbert_tutorial.wordpiece import SPECIALS, WordPiece
 
 WORDS = ["the", "river", "rose", "where", "town", "a", ".", "?", "##s"]
 PIECES = {piece: number for number, piece in enumerate([*SPECIALS, *WORDS])}
-SIZES = {"vocab_size": len(PIECES), "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2,
-         "intermediate_size": 24, "max_position_embeddings": 64}  # fmt: skip
+SIZES = {
+    "vocab_size": len(PIECES),
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 24,
+    "max_position_embeddings": 64,
+}
 DEEP = "[" * 200_000 + "]" * 200_000
 QUERY = "bert.encoder.layer.1.attention.self.query.weight"
 # The ways into a folder, in Python, and which of the two folders each opens.
@@ -37,11 +49,14 @@ READERS = {
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory) -> Path:
     """A folder with a pre-trained and a fine-tuned checkpoint."""
-    folder, wordpiece = tmp_path_factory.mktemp("whole"), WordPiece(PIECES)
+    folder = tmp_path_factory.mktemp("whole")
+    wordpiece = WordPiece(PIECES)
     torch.manual_seed(0)
     model = PretrainingModel(EncoderConfig(**SIZES), Objective.named("span+sbo"))
     save_checkpoint(folder / "pretrained", model, wordpiece, "span+sbo", {})
-    answerer = qa.QuestionAnswerer(qa.QuestionAnsweringModel(model.encoder), wordpiece, length=32, stride=8)
+    answerer = qa.QuestionAnswerer(
+        qa.QuestionAnsweringModel(model.encoder), wordpiece, length=32, stride=8
+    )
     answerer.save(folder / "answerer", {})
     return folder
 
@@ -63,7 +78,9 @@ def refused(reader: str, models: Path) -> str:
 
 def change_config(models: Path, **changes: object) -> None:
     for file in models.glob("*/config.json"):
-        file.write_text(json.dumps(json.loads(file.read_text(encoding="utf-8")) | changes), encoding="utf-8")
+        file.write_text(
+            json.dumps(json.loads(file.read_text(encoding="utf-8")) | changes), encoding="utf-8"
+        )
 
 
 def change_weights(models: Path, change) -> None:
@@ -74,7 +91,7 @@ def change_weights(models: Path, change) -> None:
         torch.save(state, file.with_name("pytorch_model.bin"))
 
 
-# --- config.json ----------------------------------------------------------------------------------------------------
+# --- config.json --------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("reader", READERS)
@@ -86,13 +103,17 @@ def test_a_size_that_no_weight_has_is_refused_before_anything_is_built(copy, rea
 
 
 @pytest.mark.parametrize("reader", READERS)
-@pytest.mark.parametrize("value", [None, True, "16", 16.0, [16], {}, -1, float("nan"), [[]] * 10_000])
+@pytest.mark.parametrize(
+    "value", [None, True, "16", 16.0, [16], {}, -1, float("nan"), [[]] * 10_000]
+)
 def test_a_size_of_another_type_is_named(copy, reader, value):
     change_config(copy, hidden_size=value)
     assert "hidden_size" in refused(reader, copy)
 
 
-@pytest.mark.parametrize("value", [None, True, False, "0.1", [0.1], {}, -1, 1, float("nan"), 10**400])
+@pytest.mark.parametrize(
+    "value", [None, True, False, "0.1", [0.1], {}, -1, 1, float("nan"), 10**400]
+)
 def test_a_share_of_another_type_is_named(copy, value):
     change_config(copy, hidden_dropout_prob=value)
     assert "hidden_dropout_prob" in refused("encoder", copy)
@@ -105,7 +126,9 @@ def test_an_objective_of_another_type_is_unknown(copy, objective):
 
 
 @pytest.mark.parametrize("reader", READERS)
-@pytest.mark.parametrize("content", [DEEP, '{"a":' * 200_000 + "1" + "}" * 200_000, "", "nul", "[]", "7" * 9_999])
+@pytest.mark.parametrize(
+    "content", [DEEP, '{"a":' * 200_000 + "1" + "}" * 200_000, "", "nul", "[]", "7" * 9_999]
+)
 def test_a_config_that_is_no_object_is_named(copy, reader, content):
     for file in copy.glob("*/config.json"):
         file.write_text(content, encoding="utf-8")
@@ -130,7 +153,7 @@ def test_an_id_of_padding_outside_the_vocabulary():
         EncoderConfig(**SIZES, pad_token_id=14)
 
 
-# --- weights --------------------------------------------------------------------------------------------------------
+# --- weights ------------------------------------------------------------------------
 
 
 def replaced(make):
@@ -194,7 +217,8 @@ def test_a_file_of_other_things_is_refused(copy, reader, state):
 def test_other_float_types_are_computed_in_float32(whole, copy, reader, kind):
     change_weights(copy, lambda state: {name: weight.to(kind) for name, weight in state.items()})
     read, name = READERS[reader]
-    one, other = read(copy / name), read(whole / name)
+    one = read(copy / name)
+    other = read(whole / name)
     models = [found.model if reader == "answer" else found[0] for found in (one, other)]
     for here, there in zip(*(model.state_dict().values() for model in models), strict=True):
         assert here.dtype == torch.float32 and torch.allclose(here, there, atol=0.01)
@@ -202,7 +226,9 @@ def test_other_float_types_are_computed_in_float32(whole, copy, reader, kind):
 
 
 def test_ids_beside_the_weights_may_be_whole_numbers(copy):
-    change_weights(copy, lambda state: state | {"bert.embeddings.position_ids": torch.arange(64)[None]})
+    change_weights(
+        copy, lambda state: state | {"bert.embeddings.position_ids": torch.arange(64)[None]}
+    )
     assert READERS["encoder"][0](copy / "answerer")[2] == ["embeddings.position_ids", "qa_outputs"]
 
 
@@ -217,24 +243,48 @@ def test_one_weight_under_two_names_is_refused():
 def test_every_command_refuses_alike(copy, capsys, kind):
     """Two folders before, two folders after, exit code 2 and one sentence."""
     change_weights(copy, replaced(KINDS[kind]))
-    text, new = copy.parent / "text.txt", copy.parent / "new"
+    text = copy.parent / "text.txt"
+    new = copy.parent / "new"
     text.write_text("\n\n".join(["The river rose."] * 60), encoding="utf-8")
     reader = data_path("reader", "reader.json")
     before = sorted(copy.parent.rglob("*"))
     for arguments in (
-        ["pretrain", "--corpus", text, "--init-from", copy / "pretrained", "--config", "tiny", "--length", "24",
-         "--output", new],
-        ["finetune", "squad", "--data", reader, "--init-from", copy / "pretrained", "--length", "24", "--output", new],
+        [
+            "pretrain",
+            "--corpus",
+            text,
+            "--init-from",
+            copy / "pretrained",
+            "--config",
+            "tiny",
+            "--length",
+            "24",
+            "--output",
+            new,
+        ],
+        [
+            "finetune",
+            "squad",
+            "--data",
+            reader,
+            "--init-from",
+            copy / "pretrained",
+            "--length",
+            "24",
+            "--output",
+            new,
+        ],
         ["evaluate", "squad", "--model", copy / "answerer", "--data", reader, "--output", new],
         ["answer", "--model", copy / "answerer", "--question", "Where?", "--context-file", text],
-    ):  # fmt: skip
-        code, said = main([str(argument) for argument in arguments]), capsys.readouterr().err
+    ):
+        code = main([str(argument) for argument in arguments])
+        said = capsys.readouterr().err
         assert code == 2 and said.startswith("error: ") and said.count("\n") == 1, (arguments, said)
         assert "pytorch_model.bin" in said, (arguments, said)
         assert sorted(copy.parent.rglob("*")) == before
 
 
-# --- tokenizer.json, tokenizer_config.json, vocab.txt ---------------------------------------------------------------
+# --- tokenizer.json, tokenizer_config.json, vocab.txt -------------------------------
 
 
 def tokenizer(**changes: object) -> str:
@@ -260,13 +310,19 @@ def test_a_normalizer_that_is_no_object(tmp_path, normalizer):
 @pytest.mark.parametrize("name", ["strip_accents", "lowercase"])
 @pytest.mark.parametrize("value", ["yes", "", 5, 0, [1], [], {}, 1.5])
 def test_a_setting_that_is_neither_true_nor_false(tmp_path, name, value):
-    assert f"{name} is {value!r}: write true or false." in said_of(tmp_path, tokenizer(normalizer={name: value}))
+    assert f"{name} is {value!r}: write true or false." in said_of(
+        tmp_path, tokenizer(normalizer={name: value})
+    )
 
 
-@pytest.mark.parametrize("value", ["5", "", None, [5], {}, -0.0, 0.0, False, True, 1.0, 2**70, -1, 13.5, 2])
+@pytest.mark.parametrize(
+    "value", ["5", "", None, [5], {}, -0.0, 0.0, False, True, 1.0, 2**70, -1, 13.5, 2]
+)
 @pytest.mark.parametrize("piece", ["[PAD]", "[UNK]", "##s"])
 def test_an_id_that_is_no_number_of_its_own(tmp_path, piece, value):
-    assert "the ids of the vocabulary are not 0, 1, 2" in said_of(tmp_path, tokenizer(vocab=PIECES | {piece: value}))
+    assert "the ids of the vocabulary are not 0, 1, 2" in said_of(
+        tmp_path, tokenizer(vocab=PIECES | {piece: value})
+    )
 
 
 def test_a_piece_with_half_a_character(tmp_path):
@@ -279,7 +335,9 @@ def test_a_tokenizer_nested_deeply(tmp_path, content):
     assert "is not a tokenizer.json" in said_of(tmp_path, content)
 
 
-@pytest.mark.parametrize("name, setting", [("do_lower_case", "lowercase"), ("strip_accents", "strip_accents")])
+@pytest.mark.parametrize(
+    "name, setting", [("do_lower_case", "lowercase"), ("strip_accents", "strip_accents")]
+)
 @pytest.mark.parametrize("value", ["false", 0, [], {}])
 def test_a_config_of_the_tokenizer_with_other_types(tmp_path, name, setting, value):
     (tmp_path / "vocab.txt").write_text("\n".join(PIECES) + "\n", encoding="utf-8")

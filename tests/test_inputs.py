@@ -10,22 +10,31 @@ from hypothesis import strategies as st
 from transformers import BertConfig
 from transformers.models.bert.modeling_bert import BertEmbeddings
 
-from spanbert_tutorial.config import EncoderConfig
-from spanbert_tutorial.inputs import NO_TARGET, Embeddings, assemble, frame
-from spanbert_tutorial.wordpiece import SPECIALS, WordPiece
+from spanbert_tutorial.bert.config import EncoderConfig
+from spanbert_tutorial.bert.inputs import NO_TARGET, Embeddings, assemble, frame
+from spanbert_tutorial.bert.wordpiece import SPECIALS, WordPiece
 
 WORDPIECE = WordPiece({piece: i for i, piece in enumerate([*SPECIALS, *"abcdefgh"])})
-PAD, CLS, SEP, MASK = WORDPIECE.pad_id, WORDPIECE.cls_id, WORDPIECE.sep_id, WORDPIECE.mask_id
+PAD = WORDPIECE.pad_id
+CLS = WORDPIECE.cls_id
+SEP = WORDPIECE.sep_id
+MASK = WORDPIECE.mask_id
 parts = st.lists(st.lists(st.integers(5, 12), max_size=9), min_size=1, max_size=2)
 
 
 def segment_of(rows: list[list[int]], chosen: list[list[bool]]) -> tuple:
     """(original, corrupted, selected, lengths), with rubbish where the padding is."""
     shape = (len(rows), max(map(len, rows)) + 2)
-    original, selected = np.full(shape, 9, dtype=np.int64), np.ones(shape, dtype=bool)
+    original = np.full(shape, 9, dtype=np.int64)
+    selected = np.ones(shape, dtype=bool)
     for i, (row, hidden) in enumerate(zip(rows, chosen, strict=True)):
         original[i, : len(row)], selected[i, : len(row)] = row, hidden
-    return original, np.where(selected, MASK, original), selected, np.array([len(row) for row in rows])
+    return (
+        original,
+        np.where(selected, MASK, original),
+        selected,
+        np.array([len(row) for row in rows]),
+    )
 
 
 framed = partial(frame, cls_id=CLS, sep_id=SEP)
@@ -55,22 +64,33 @@ def test_a_batch_by_hand():
     second = segment_of([[9], [10, 11]], [[True], [False, True]])
     batch = assemble([first, second], WORDPIECE)
     assert batch["ids"].tolist() == [
-        [CLS, 5, MASK, 7, SEP, MASK, SEP], [CLS, 8, SEP, 10, MASK, SEP, PAD]]
+        [CLS, 5, MASK, 7, SEP, MASK, SEP],
+        [CLS, 8, SEP, 10, MASK, SEP, PAD],
+    ]
     assert batch["segments"].tolist() == [[0, 0, 0, 0, 0, 1, 1], [0, 0, 0, 1, 1, 1, 0]]
     assert batch["attention_mask"].int().tolist() == [[1] * 7, [1] * 6 + [0]]
-    assert batch["masked_batch"].tolist() == [0, 0, 1] and batch["masked_position"].tolist() == [2, 5, 4]
+    assert batch["masked_batch"].tolist() == [0, 0, 1] and batch["masked_position"].tolist() == [
+        2,
+        5,
+        4,
+    ]
     assert batch["masked_ids"].tolist() == [6, 9, 11]
     assert batch["attention_mask"].dtype == torch.bool
-    assert all(value.dtype == torch.int64 for name, value in batch.items() if name != "attention_mask")
+    assert all(
+        value.dtype == torch.int64 for name, value in batch.items() if name != "attention_mask"
+    )
 
 
 @given(st.data())
 def test_a_batch_equals_its_rows(data):
-    count, sentences = data.draw(st.integers(1, 4)), data.draw(st.integers(1, 2))
+    count = data.draw(st.integers(1, 4))
+    sentences = data.draw(st.integers(1, 2))
     segments = []
     for _ in range(sentences):
         rows = [data.draw(st.lists(st.integers(5, 12), max_size=7)) for _ in range(count)]
-        chosen = [data.draw(st.lists(st.booleans(), min_size=len(row), max_size=len(row))) for row in rows]
+        chosen = [
+            data.draw(st.lists(st.booleans(), min_size=len(row), max_size=len(row))) for row in rows
+        ]
         segments.append(segment_of(rows, chosen))
     batch = assemble(segments, WORDPIECE)
     originals = torch.full_like(batch["ids"], NO_TARGET)
@@ -80,11 +100,19 @@ def test_a_batch_equals_its_rows(data):
     for row in range(count):
         n = int(batch["attention_mask"][row].sum())
         ids, kinds = framed(*(part[1][row, : part[3][row]] for part in segments))
-        assert batch["ids"][row, :n].tolist() == ids.tolist() and (batch["ids"][row, n:] == PAD).all()
-        assert batch["segments"][row, :n].tolist() == kinds.tolist() and (batch["segments"][row, n:] == 0).all()
+        assert (
+            batch["ids"][row, :n].tolist() == ids.tolist() and (batch["ids"][row, n:] == PAD).all()
+        )
+        assert (
+            batch["segments"][row, :n].tolist() == kinds.tolist()
+            and (batch["segments"][row, n:] == 0).all()
+        )
         restored, _ = framed(*(part[0][row, : part[3][row]] for part in segments))
         hidden = originals[row, :n] != NO_TARGET
-        assert torch.where(hidden, originals[row, :n], batch["ids"][row, :n]).tolist() == restored.tolist()
+        assert (
+            torch.where(hidden, originals[row, :n], batch["ids"][row, :n]).tolist()
+            == restored.tolist()
+        )
         assert int(hidden.sum()) == sum(part[2][row, : part[3][row]].sum() for part in segments)
 
 
@@ -97,9 +125,15 @@ def both():
     with torch.no_grad():
         for weight in ours.parameters():
             weight.copy_(torch.randn(weight.shape, generator=generator))
-    theirs = BertEmbeddings(BertConfig(vocab_size=40, hidden_size=128, hidden_dropout_prob=0.0)).eval()
-    names = {"words": "word_embeddings", "positions": "position_embeddings", "segments": "token_type_embeddings",
-             "layer_norm": "LayerNorm"}
+    theirs = BertEmbeddings(
+        BertConfig(vocab_size=40, hidden_size=128, hidden_dropout_prob=0.0)
+    ).eval()
+    names = {
+        "words": "word_embeddings",
+        "positions": "position_embeddings",
+        "segments": "token_type_embeddings",
+        "layer_norm": "LayerNorm",
+    }
     for here, there in names.items():
         getattr(theirs, there).load_state_dict(getattr(ours, here).state_dict())
     return ours, theirs
@@ -112,7 +146,9 @@ def test_embeddings_equal_transformers(both, n):
     ids = torch.randint(0, 40, (3, n), generator=generator)
     segments = torch.randint(0, 2, (3, n), generator=generator)
     with torch.no_grad():
-        assert torch.allclose(ours(ids, segments), theirs(ids, token_type_ids=segments), rtol=0, atol=1e-6)
+        assert torch.allclose(
+            ours(ids, segments), theirs(ids, token_type_ids=segments), rtol=0, atol=1e-6
+        )
         assert torch.equal(ours(ids, None), ours(ids, torch.zeros_like(ids)))
         assert torch.allclose(ours(ids, None), theirs(ids), rtol=0, atol=1e-6)
 

@@ -1,4 +1,5 @@
-"""The check of the exercise of *inputs*: right answers pass however they are written, each mistake is named."""
+"""The check of the exercise of *inputs*: right answers pass however they are written, each mistake
+is named."""
 
 from itertools import combinations
 
@@ -28,7 +29,9 @@ def right(pairs, longest):
                 first = first[:-1]
             else:
                 second = second[:-1]
-        rows.append(([CLS, *first, SEP, *second, SEP], [0] * (len(first) + 2) + [1] * (len(second) + 1)))
+        rows.append(
+            ([CLS, *first, SEP, *second, SEP], [0] * (len(first) + 2) + [1] * (len(second) + 1))
+        )
     n = max(len(ids) for ids, _ in rows)
     ids = [row + [PAD] * (n - len(row)) for row, _ in rows]
     segments = [row + [0] * (n - len(row)) for _, row in rows]
@@ -39,7 +42,9 @@ def test_a_right_answer_passes_in_lists_arrays_and_tensors(capsys):
     check_batch(right)
     assert capsys.readouterr().out.startswith("Correct")
     assert diagnose_batch(lambda *given: tuple(map(np.array, right(*given)))).startswith("Correct")
-    assert diagnose_batch(lambda *given: [torch.tensor(part) for part in right(*given)]).startswith("Correct")
+    assert diagnose_batch(lambda *given: [torch.tensor(part) for part in right(*given)]).startswith(
+        "Correct"
+    )
 
 
 def test_the_wanted_batch_by_hand():
@@ -76,10 +81,19 @@ def test_no_two_mistakes_look_alike():
     [
         (lambda pairs, longest: None, "returns nothing"),
         (lambda pairs, longest: right(pairs, longest)[:2], "Return three arrays"),
-        (lambda pairs, longest: ([first for first, _ in pairs],) * 3, "the rows of ids have different lengths"),
+        (
+            lambda pairs, longest: ([first for first, _ in pairs],) * 3,
+            "the rows of ids have different lengths",
+        ),
         (lambda pairs, longest: (*right(pairs, longest)[:2], [1, 2]), "mask has the shape (2,)"),
         (lambda pairs, longest: pairs[0] + 1, "stopped with TypeError"),
-        (lambda pairs, longest: (np.full_like(right(pairs, longest)[0], 9), *right(pairs, longest)[1:]), "wanted are"),
+        (
+            lambda pairs, longest: (
+                np.full_like(right(pairs, longest)[0], 9),
+                *right(pairs, longest)[1:],
+            ),
+            "wanted are",
+        ),
     ],
 )
 def test_other_answers(attempt, sentence):

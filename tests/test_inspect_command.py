@@ -6,9 +6,9 @@ import re
 import pytest
 from test_main import run
 
-from spanbert_tutorial import runs
-from spanbert_tutorial.corpora import split_sentences
 from spanbert_tutorial.engine.files import data_path
+from spanbert_tutorial.pretraining.encoded_text import open_text
+from spanbert_tutorial.text.sentences import split_sentences
 
 TINY = data_path("checkpoints", "spanbert-tiny")
 SHORT = ["--steps", 4, "--batch-size", 32, "--length", 32, "--objective", "mlm"]
@@ -18,7 +18,10 @@ SHORT = ["--steps", 4, "--batch-size", 32, "--length", 32, "--objective", "mlm"]
 def korean(tmp_path, monkeypatch):
     monkeypatch.setenv("SPANBERT_TUTORIAL_STATIC", "1")
     words = random.Random(0)
-    one = [" ".join(words.choices(["강", "마을", "다리", "시장", "사람"], k=20)) + "." for _ in range(60)]
+    one = [
+        " ".join(words.choices(["강", "마을", "다리", "시장", "사람"], k=20)) + "."
+        for _ in range(60)
+    ]
     path = tmp_path / "korean.txt"
     path.write_text("\n\n".join(one), encoding="utf-8")
     return path
@@ -26,10 +29,14 @@ def korean(tmp_path, monkeypatch):
 
 def test_words_unknown_pieces_and_tables(capsys, korean):
     before = sorted(korean.parent.rglob("*"))
-    code, out, err = run(capsys, "inspect", "--corpus", korean, "--vocabulary", TINY, "--words", "강", "Alice")
+    code, out, err = run(
+        capsys, "inspect", "--corpus", korean, "--vocabulary", TINY, "--words", "강", "Alice"
+    )
     assert (code, err) == (0, "") and "% of the pieces are [UNK]" in out
     assert "강: [UNK]" in out.splitlines() and "Alice: Alice" in out.splitlines()
-    code, out, err = run(capsys, "inspect", "--corpus", korean, "--vocab-size", 80, "--words", "마을")
+    code, out, err = run(
+        capsys, "inspect", "--corpus", korean, "--vocab-size", 80, "--words", "마을"
+    )
     assert "[UNK]" not in out and "마을: 마을" in out.splitlines()
     assert sorted(korean.parent.rglob("*")) == before
 
@@ -40,7 +47,9 @@ def test_the_tables_are_those_that_a_run_is_compared_with(capsys, korean):
     _, trained, _ = run(capsys, "pretrain", *given, *SHORT, "--output", korean.parent / "made")
     reached = re.findall(r"frequency ([\d.]+) a masked piece, frequency by position ([\d.]+)", told)
     assert len(reached) == 2
-    assert reached == re.findall(r"frequency alone ([\d.]+), frequency by position ([\d.]+)\)", trained)
+    assert reached == re.findall(
+        r"frequency alone ([\d.]+), frequency by position ([\d.]+)\)", trained
+    )
     assert "45 documents" in told and "15 documents held out" in told and "45 documents" in trained
 
 
@@ -49,16 +58,19 @@ def test_more_can_be_held_out_but_not_all(capsys, korean, tmp_path):
     assert code == 2 and "--held-out-every is 1" in err
     code, _, err = run(capsys, "inspect", "--corpus", korean, "--held-out-every", 61)
     assert code == 2 and "at least 61 documents: one in 61" in err
-    text = runs.open_text(korean, tmp_path / "ids", vocab_size=80, every=3)
+    text = open_text(korean, tmp_path / "ids", vocab_size=80, every=3)
     assert len(text.held_out.document_ends) == 20
 
 
-@pytest.mark.parametrize("text, sentences", [
-    ("봄은 계절이다. 날이 길다.", ["봄은 계절이다.", "날이 길다."]),
-    ("Снег идёт. Зима! ещё", ["Снег идёт. Зима! ещё"]),
-    ("Il parle. École et é.", ["Il parle. École et é."]),
-    ("See p. 7 and e.g. the mill.", ["See p.", "7 and e.g. the mill."]),
-    ("Dr. von Aa. _x. “Nun” (sagt er).", ["Dr. von Aa. _x.", "“Nun” (sagt er)."]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text, sentences",
+    [
+        ("봄은 계절이다. 날이 길다.", ["봄은 계절이다.", "날이 길다."]),
+        ("Снег идёт. Зима! ещё", ["Снег идёт. Зима! ещё"]),
+        ("Il parle. École et é.", ["Il parle. École et é."]),
+        ("See p. 7 and e.g. the mill.", ["See p.", "7 and e.g. the mill."]),
+        ("Dr. von Aa. _x. “Nun” (sagt er).", ["Dr. von Aa. _x.", "“Nun” (sagt er)."]),
+    ],
+)
 def test_sentences_of_scripts_with_and_without_capitals(text, sentences):
     assert split_sentences(text) == sentences

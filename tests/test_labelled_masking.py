@@ -6,34 +6,47 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from spanbert_tutorial import collocations
-from spanbert_tutorial.corpora import EncodedCorpus
+from spanbert_tutorial.bert.masking import Blocks
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.labelled_masking import COLLOCATION, ENTITY, LabelledMasking, words_of
-from spanbert_tutorial.masking import Blocks
-from spanbert_tutorial.span_masking import spans_of
+from spanbert_tutorial.spanbert import collocations
+from spanbert_tutorial.spanbert.labeled_masking import (
+    COLLOCATION,
+    ENTITY,
+    LabelledMasking,
+    words_of,
+)
+from spanbert_tutorial.spanbert.span_masking import spans_of
+from spanbert_tutorial.text.encoding import EncodedCorpus
 
 
 def blocks(spans, words=20, rows=1, kind=ENTITY):
     """Rows of words of two pieces, with these spans in each."""
     starts = np.tile(np.arange(2 * words) % 2 == 0, (rows, 1))
-    labelled = np.array([(row, *span, kind) for row in range(rows) for span in spans]).reshape(-1, 4)
+    labelled = np.array([(row, *span, kind) for row in range(rows) for span in spans]).reshape(
+        -1, 4
+    )
     return Blocks(starts, np.full(rows, 2 * words), np.zeros(starts.shape, dtype=int), labelled)
 
 
 def test_spans_and_words_are_chosen_whole_and_within_the_budget():
-    some, rng = blocks([(4, 7), (20, 21), (30, 35)], rows=300), np.random.default_rng(0)
+    some = blocks([(4, 7), (20, 21), (30, 35)], rows=300)
+    rng = np.random.default_rng(0)
     selected = LabelledMasking(0.2).select_blocks(some, rng)  # 8 of 40 pieces
     assert selected.sum(1).max() == 8 and selected.sum(1).min() >= 6
     for row in selected:
         assert all(first % 2 == 0 and last % 2 == 1 for first, last in spans_of(row))
-    inside = [selected[:, first : last + 1].all(1).mean() for first, last in ((4, 7), (20, 21), (30, 35))]
-    assert min(inside) > 2 * selected[:, 10:12].all(1).mean()  # a span is chosen far more often than a word outside
+    inside = [
+        selected[:, first : last + 1].all(1).mean() for first, last in ((4, 7), (20, 21), (30, 35))
+    ]
+    assert (
+        min(inside) > 2 * selected[:, 10:12].all(1).mean()
+    )  # a span is chosen far more often than a word outside
 
 
 def test_the_share_of_spans_among_the_draws():
     """A budget of one unit, spans as long as words: the first draw decides."""
-    some, rng = blocks([(0, 1), (2, 3)], rows=4_000), np.random.default_rng(0)
+    some = blocks([(0, 1), (2, 3)], rows=4_000)
+    rng = np.random.default_rng(0)
     for share, wanted in ((0.0, 2 / 20), (0.5, 0.5 + 0.5 * 2 / 20), (1.0, 1.0), (None, 2 / 20)):
         selected = LabelledMasking(0.05, share=share).select_blocks(some, rng)
         assert (selected.sum(1) == 2).all()
@@ -58,25 +71,38 @@ class OneLetter:
 
 
 def test_the_score_of_an_ngram_is_that_of_its_worst_cut():
-    a, b, c = (1,), (2,), (3,)
-    counts = [Counter({(a,): 4, (b,): 2, (c,): 2}), Counter({(a, b): 2, (b, c): 1, (c, a): 1}), Counter({(a, b, c): 1})]
+    a = (1,)
+    b = (2,)
+    c = (3,)
+    counts = [
+        Counter({(a,): 4, (b,): 2, (c,): 2}),
+        Counter({(a, b): 2, (b, c): 1, (c, a): 1}),
+        Counter({(a, b, c): 1}),
+    ]
     p = lambda part: counts[len(part) - 1][part] / counts[len(part) - 1].total()  # noqa: E731
     totals = [counter.total() for counter in counts]
-    assert collocations.score((a, b), counts, totals) == pytest.approx(math.log(p((a, b)) / (p((a,)) * p((b,)))))
+    assert collocations.score((a, b), counts, totals) == pytest.approx(
+        math.log(p((a, b)) / (p((a,)) * p((b,))))
+    )
     cuts = (p((a,)) * p((b,)) * p((c,)), p((a, b)) * p((c,)), p((a,)) * p((b, c)))
-    assert collocations.score((a, b, c), counts, totals) == pytest.approx(math.log(p((a, b, c)) / max(cuts)))
+    assert collocations.score((a, b, c), counts, totals) == pytest.approx(
+        math.log(p((a, b, c)) / max(cuts))
+    )
 
 
 def test_what_belongs_together_is_found_and_labelled():
     """Words 1 and 2 (with a second piece, 102) always stand together, the others at random."""
-    rng, texts = np.random.default_rng(0), []
+    rng = np.random.default_rng(0)
+    texts = []
     for _ in range(300):
         words = [[int(word)] for word in rng.integers(3, 12, size=6)]
         words[int(rng.integers(5))] = [1, 2, 102]
         texts.append([piece for word in words for piece in word])
     ends = np.cumsum([len(text) for text in texts])
     corpus = EncodedCorpus(np.concatenate(texts), ends, ends)
-    counts = collocations.counted(words for _, _, words in collocations.sentences(corpus, OneLetter))
+    counts = collocations.counted(
+        words for _, _, words in collocations.sentences(corpus, OneLetter)
+    )
     known = collocations.collocations(counts, 1)
     assert known == {((1,), (2, 102))}
     found = collocations.labelled(corpus, OneLetter, known)

@@ -5,8 +5,8 @@ from itertools import pairwise
 
 import pytest
 
-from spanbert_tutorial import collocations
-from spanbert_tutorial.exercises import labelled_masking as exercise
+from spanbert_tutorial.exercises import labeled_masking as exercise
+from spanbert_tutorial.spanbert import collocations
 
 
 def from_the_left(words, share):
@@ -45,12 +45,19 @@ def test_the_package_scores_alike():
     """The package counts; here whole numbers stand for the shares, over a common total."""
     total = 100_000
     for words, share in exercise.CASES:
-        counts = [{part: value * total for part, value in share.items() if len(part) == n} for n in (1, 2, 3)]
-        assert collocations.score(words, counts, [total] * 3) == pytest.approx(exercise.best_cut(words, share))
+        counts = [
+            {part: value * total for part, value in share.items() if len(part) == n}
+            for n in (1, 2, 3)
+        ]
+        assert collocations.score(words, counts, [total] * 3) == pytest.approx(
+            exercise.best_cut(words, share)
+        )
 
 
 def test_each_cut_is_the_best_one_of_some_case():
-    scores = [exercise.explained(words, share) for words, share in exercise.CASES if len(words) == 3]
+    scores = [
+        exercise.explained(words, share) for words, share in exercise.CASES if len(words) == 3
+    ]
     assert {some.index(min(some)) for some in scores} == {0, 1, 2}
     for words, share in exercise.CASES:  # a pair is never more frequent than its words
         assert all(share[pair] <= min(share[(one,)] for one in pair) for pair in pairwise(words))

@@ -8,32 +8,44 @@ import pytest
 import torch
 
 from spanbert_tutorial.__main__ import main
-from spanbert_tutorial.bert import BertEncoder, EncoderConfig
+from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
+from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.experiments import grid, made_first, squad_real
+from spanbert_tutorial.lab import grid
+from spanbert_tutorial.lab.experiments import made_first, squad_real
 from spanbert_tutorial.tasks.squad import read
 from spanbert_tutorial.tasks.squad_files import write
-from spanbert_tutorial.wordpiece import WordPiece
 
 WORDPIECE = WordPiece.from_file(data_path("checkpoints", "bert-mini", "tokenizer.json"))
 QUESTIONS = [question for question in read(data_path("reader", "reader.json")) if question.answers]
 
 
 def tiny(name="spanbert-mini", seed=0):
-    config = EncoderConfig.tiny(vocab_size=len(WORDPIECE), max_position_embeddings=256, num_hidden_layers=1)
+    config = EncoderConfig.tiny(
+        vocab_size=len(WORDPIECE), max_position_embeddings=256, num_hidden_layers=1
+    )
     return BertEncoder(config, torch.Generator().manual_seed(seed)), WORDPIECE
 
 
-GROUPS = {"real": QUESTIONS[:40], "made": QUESTIONS[50:80], "easy": QUESTIONS[80:100], "test": QUESTIONS[40:50]}
+GROUPS = {
+    "real": QUESTIONS[:40],
+    "made": QUESTIONS[50:80],
+    "easy": QUESTIONS[80:100],
+    "test": QUESTIONS[40:50],
+}
 
 
 @pytest.mark.parametrize("arm", made_first.ARMS)
 def test_both_arms_read_the_same_number_of_pieces(arm):
     row = made_first.trained(arm, 0, *tiny(), GROUPS, pieces=16_384)
-    assert [stage["questions"] for stage in row["stages"]] == [name for name, _, _ in made_first.ARMS[arm]]
-    read_pieces = sum(stage["steps"] * stage["settings"]["batch_size"] * stage["settings"]["length"]
-                      for stage in row["stages"])
+    assert [stage["questions"] for stage in row["stages"]] == [
+        name for name, _, _ in made_first.ARMS[arm]
+    ]
+    read_pieces = sum(
+        stage["steps"] * stage["settings"]["batch_size"] * stage["settings"]["length"]
+        for stage in row["stages"]
+    )
     assert read_pieces == pytest.approx(16_384, rel=0.1)  # whole steps
     assert 0 <= row["score"]["exact"] <= row["score"]["f1"] <= 100
 

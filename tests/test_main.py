@@ -1,4 +1,5 @@
-"""The command line as a newcomer uses it: good runs, and one sentence with exit code 2 for bad input."""
+"""The command line as a newcomer uses it: good runs, and one sentence with exit code 2 for bad
+input."""
 
 import io
 import json
@@ -23,7 +24,10 @@ def corpus(tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("corpus") / "texts.txt"
     sentence = "{} {} {}.".format
     texts = [
-        "\n".join(sentence(SUBJECTS[(i + j) % 5], VERBS[(i * j) % 5], OBJECTS[(i + 2 * j) % 5]) for j in range(6))
+        "\n".join(
+            sentence(SUBJECTS[(i + j) % 5], VERBS[(i * j) % 5], OBJECTS[(i + 2 * j) % 5])
+            for j in range(6)
+        )
         for i in range(120)
     ]
     path.write_text("\n\n".join(texts) + "\n", encoding="utf-8")
@@ -50,13 +54,19 @@ SMALL = ["--steps", 6, "--batch-size", 8, "--vocab-size", 80, "--length", 24]
 
 
 @pytest.mark.parametrize("objective", ["mlm", "mlm+nsp", "span", "span+sbo"])
-def test_pretrain_writes_a_checkpoint_that_transformers_opens(capsys, monkeypatch, corpus, tmp_path, objective):
+def test_pretrain_writes_a_checkpoint_that_transformers_opens(
+    capsys, monkeypatch, corpus, tmp_path, objective
+):
     monkeypatch.setenv("SPANBERT_TUTORIAL_STATIC", "1")
     output = tmp_path / "made"
-    code, out, err = run(capsys, "pretrain", "--corpus", corpus, "--output", output, "--objective", objective, *SMALL)
+    code, out, err = run(
+        capsys, "pretrain", "--corpus", corpus, "--output", output, "--objective", objective, *SMALL
+    )
     assert (code, err) == (0, "")
     assert "Unigram entropy" in out and "Held out, span masking" in out and str(output) in out
-    said = re.search(r"Held out, span masking.*frequency alone ([\d.]+), frequency by position ([\d.]+)", out)
+    said = re.search(
+        r"Held out, span masking.*frequency alone ([\d.]+), frequency by position ([\d.]+)", out
+    )
     card = (output / "README.md").read_text(encoding="utf-8")
     (line,) = re.findall(r"^- span masking: (.*)$", card, re.MULTILINE)
     figures = {name: float(value) for name, value in (part.split() for part in line.split(", "))}
@@ -65,8 +75,14 @@ def test_pretrain_writes_a_checkpoint_that_transformers_opens(capsys, monkeypatc
     assert ("sbo_by_position" in figures) == ("sbo" in figures) == ("sbo" in objective)
     assert ("  SBO " in out and "a target" in out) == ("sbo" in objective)
     names = {path.name for path in output.iterdir()}
-    assert names == {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "README.md",
-                     "metrics.jsonl"}
+    assert names == {
+        "config.json",
+        "model.safetensors",
+        "tokenizer.json",
+        "tokenizer_config.json",
+        "README.md",
+        "metrics.jsonl",
+    }
     from transformers import AutoTokenizer, BertModel
 
     assert BertModel.from_pretrained(output).config.hidden_size == 128
@@ -78,7 +94,20 @@ def test_the_same_seed_gives_the_same_weights(capsys, monkeypatch, corpus, tmp_p
     monkeypatch.setenv("SPANBERT_TUTORIAL_STATIC", "1")
     made = []
     for name, seed in [("a", 1), ("b", 1), ("c", 2)]:
-        assert run(capsys, "pretrain", "--corpus", corpus, "--output", tmp_path / name, "--seed", seed, *SMALL)[0] == 0
+        assert (
+            run(
+                capsys,
+                "pretrain",
+                "--corpus",
+                corpus,
+                "--output",
+                tmp_path / name,
+                "--seed",
+                seed,
+                *SMALL,
+            )[0]
+            == 0
+        )
         made.append((tmp_path / name / "model.safetensors").read_bytes())
     assert made[0] == made[1] != made[2]
 
@@ -115,13 +144,21 @@ def test_no_refused_command_writes_anything(capsys, corpus, tmp_path):
 
 def test_python_dash_m_works_from_a_shell(tmp_path):
     made = subprocess.run(
-        [sys.executable, "-m", "spanbert_tutorial", "pretrain", "--corpus", "nowhere"], capture_output=True, text=True
+        [sys.executable, "-m", "spanbert_tutorial", "pretrain", "--corpus", "nowhere"],
+        capture_output=True,
+        text=True,
     )
-    assert made.returncode == 2 and "nowhere does not exist" in made.stderr and "Traceback" not in made.stderr
+    assert (
+        made.returncode == 2
+        and "nowhere does not exist" in made.stderr
+        and "Traceback" not in made.stderr
+    )
 
 
 def test_the_config_is_written_as_transformers_reads_it(capsys, monkeypatch, corpus, tmp_path):
     monkeypatch.setenv("SPANBERT_TUTORIAL_STATIC", "1")
     run(capsys, "pretrain", "--corpus", corpus, "--output", tmp_path / "made", *SMALL)
     config = json.loads((tmp_path / "made" / "config.json").read_text())
-    assert config["model_type"] == "bert" and config["spanbert_tutorial"] == {"objective": "span+sbo"}
+    assert config["model_type"] == "bert" and config["spanbert_tutorial"] == {
+        "objective": "span+sbo"
+    }

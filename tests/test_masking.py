@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spanbert_tutorial.bert.masking import TokenMasking, WholeWordMasking, corrupt, word_sizes
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.exercises.masking import check_corrupt
-from spanbert_tutorial.masking import TokenMasking, WholeWordMasking, corrupt, word_sizes
-from spanbert_tutorial.span_masking import SpanMasking, spans_of
+from spanbert_tutorial.spanbert.span_masking import SpanMasking, spans_of
 
 MASK = 4
 
@@ -27,7 +27,8 @@ SCHEMES = [TokenMasking, WholeWordMasking, SpanMasking, released]
 blocks = st.lists(st.booleans(), max_size=80).map(lambda starts: np.array(starts, dtype=bool))
 ratios = st.integers(0, 100).map(lambda percent: percent / 100)
 seeds = st.integers(0, 2**32 - 1)
-NAN, INFINITE = float("nan"), float("inf")
+NAN = float("nan")
+INFINITE = float("inf")
 
 
 def generator(seed: int = 0) -> np.random.Generator:
@@ -43,7 +44,16 @@ def test_budget_has_no_floating_point_surprise():
     assert math.ceil(0.1 * 3 * 10) == 4  # what plain floats would give
     assert TokenMasking(0.3).budget(10) == 3
     assert TokenMasking(0.07).budget(100) == 7
-    assert [TokenMasking().budget(n) for n in (0, 1, 6, 7, 20, 100, 128, 510)] == [0, 1, 1, 2, 3, 15, 20, 77]
+    assert [TokenMasking().budget(n) for n in (0, 1, 6, 7, 20, 100, 128, 510)] == [
+        0,
+        1,
+        1,
+        2,
+        3,
+        15,
+        20,
+        77,
+    ]
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
@@ -80,7 +90,9 @@ def test_whole_words_are_never_broken_and_what_fits_is_taken(block, ratio, seed)
 @given(rows=st.lists(blocks, max_size=5), seed=seeds)
 def test_a_batch_equals_its_rows_and_padding_is_never_chosen(scheme, rows, seed):
     lengths = np.array([len(row) for row in rows], dtype=int)
-    word_starts = np.ones((len(rows), max(lengths, default=0) + 3), dtype=bool)  # padding looks like words
+    word_starts = np.ones(
+        (len(rows), max(lengths, default=0) + 3), dtype=bool
+    )  # padding looks like words
     for row, block in enumerate(rows):
         word_starts[row, : len(block)] = block
     selected = scheme(0.3).select_batch(word_starts, lengths, generator(seed))
@@ -98,7 +110,9 @@ def test_the_same_seed_gives_the_same_choice(scheme):
     block = generator().random(200) < 0.7
     first, again = (scheme(0.15).select(block, generator(5)) for _ in range(2))
     assert (first == again).all()
-    assert any((scheme(0.15).select(block, generator(seed)) != first).any() for seed in range(6, 10))
+    assert any(
+        (scheme(0.15).select(block, generator(seed)) != first).any() for seed in range(6, 10)
+    )
 
 
 def test_word_sizes_count_a_beginning_inside_a_word():
@@ -108,7 +122,9 @@ def test_word_sizes_count_a_beginning_inside_a_word():
 
 
 def test_whole_word_passes_over_a_word_that_is_too_long():
-    block = np.array([True, False, False, False] + [True] * 6)  # budget 2, the first word has 4 pieces
+    block = np.array(
+        [True, False, False, False] + [True] * 6
+    )  # budget 2, the first word has 4 pieces
     draws = [WholeWordMasking().select(block, generator(seed)) for seed in range(200)]
     assert all(draw.sum() == 2 and not draw[:4].any() for draw in draws)
     assert np.mean(draws, axis=0)[4:] == pytest.approx([1 / 3] * 6, abs=0.1)
@@ -117,13 +133,16 @@ def test_whole_word_passes_over_a_word_that_is_too_long():
 
 @pytest.mark.parametrize("scheme", [TokenMasking, WholeWordMasking])
 def test_every_position_is_equally_likely(scheme):
-    block, draws = np.ones(100, dtype=bool), 4000
+    block = np.ones(100, dtype=bool)
+    draws = 4000
     counts = sum(scheme().select(block, rng) for rng in [generator(1)] for _ in range(draws))
     error = math.sqrt(0.15 * 0.85 / draws)
     assert np.abs(counts / draws - 0.15).max() < 4.5 * error  # the largest of 100 positions
 
 
-@pytest.mark.parametrize("ratio", [-0.1, 1.01, 15, float("nan"), float("inf"), 10**400, "0.15", None, True, [0.15], 1j])
+@pytest.mark.parametrize(
+    "ratio", [-0.1, 1.01, 15, float("nan"), float("inf"), 10**400, "0.15", None, True, [0.15], 1j]
+)
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_a_ratio_out_of_range_is_named(scheme, ratio):
     with pytest.raises(InputError, match="mask_ratio is .*try 0.15"):
@@ -141,7 +160,9 @@ def test_wrong_shapes_are_named():
         TokenMasking().select_batch(np.ones((2, 3), dtype=bool), np.array([3, 4]), generator())
 
 
-@pytest.mark.parametrize("lengths", [[3.0], [2.5], ["3"], [None], [True], [NAN], [[3], [1, 2]], [2**64]])
+@pytest.mark.parametrize(
+    "lengths", [[3.0], [2.5], ["3"], [None], [True], [NAN], [[3], [1, 2]], [2**64]]
+)
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_lengths_that_are_not_whole_are_named(scheme, lengths):
     with pytest.raises(InputError, match="lengths"):
@@ -151,12 +172,15 @@ def test_lengths_that_are_not_whole_are_named(scheme, lengths):
 @pytest.mark.parametrize("kind", [np.uint8, np.int16, np.uint64])
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_whole_lengths_of_any_width_give_the_same(scheme, kind):
-    starts, lengths = np.ones((3, 40), dtype=bool), np.array([40, 0, 7])
+    starts = np.ones((3, 40), dtype=bool)
+    lengths = np.array([40, 0, 7])
     wanted = scheme(0.3).select_batch(starts, lengths, generator())
     assert (scheme(0.3).select_batch(starts, lengths.astype(kind), generator()) == wanted).all()
 
 
-@pytest.mark.parametrize("starts", [[1, 0], [1.0, 0.0], ["a", "b"], [None, True], [[True], [True, False]]])
+@pytest.mark.parametrize(
+    "starts", [[1, 0], [1.0, 0.0], ["a", "b"], [None, True], [[True], [True, False]]]
+)
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_a_block_of_something_else_is_named(scheme, starts):
     with pytest.raises(InputError, match="word_starts"):
@@ -165,15 +189,18 @@ def test_a_block_of_something_else_is_named(scheme, starts):
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_a_batch_of_token_ids_by_mistake_is_named(scheme):
-    with pytest.raises(InputError, match="booleans, got values of int64: pass True where a piece begins a word"):
+    with pytest.raises(
+        InputError, match="booleans, got values of int64: pass True where a piece begins a word"
+    ):
         scheme(0.15).select_batch(np.array([[7, 8, 9]]), np.array([3]), generator())
 
 
-# --- corrupt ---
+# --- corrupt ------------------------------------------------------------------------
 
 
 def pieces(count: int) -> np.ndarray:
-    """Original ids 100, 101, …; random tokens come from 5 … 99, so each token shows what happened to it."""
+    """Original ids 100, 101, …; random tokens come from 5 … 99, so each token shows what happened
+    to it."""
     return np.arange(100, 100 + count)
 
 
@@ -188,14 +215,19 @@ def modes(ids: np.ndarray, corrupted: np.ndarray) -> np.ndarray:
 @given(selected=blocks, seed=seeds)
 def test_only_chosen_tokens_change_and_a_new_array_comes_back(unit, selected, seed):
     ids = pieces(len(selected)).astype(np.int32)
-    corrupted = corrupt(ids, selected, generator(seed), mask_id=MASK, random_ids=RANDOM_IDS, unit=unit)
+    corrupted = corrupt(
+        ids, selected, generator(seed), mask_id=MASK, random_ids=RANDOM_IDS, unit=unit
+    )
     assert corrupted.dtype == ids.dtype and corrupted is not ids
     assert (ids == pieces(len(selected))).all()
     assert (corrupted[~selected] == ids[~selected]).all()
     assert np.isin(corrupted[selected & (corrupted != ids)], [MASK, *RANDOM_IDS]).all()
 
 
-@given(selected=st.lists(st.lists(st.booleans(), min_size=40, max_size=40), min_size=1, max_size=6), seed=seeds)
+@given(
+    selected=st.lists(st.lists(st.booleans(), min_size=40, max_size=40), min_size=1, max_size=6),
+    seed=seeds,
+)
 def test_a_run_has_one_mode_and_runs_do_not_cross_rows(selected, seed):
     selected = np.array(selected)
     ids = pieces(selected.size).reshape(selected.shape)
@@ -206,7 +238,8 @@ def test_a_run_has_one_mode_and_runs_do_not_cross_rows(selected, seed):
 
 
 def test_rows_draw_apart_even_where_runs_meet_at_the_edge():
-    ids, selected = pieces(4000).reshape(2000, 2), np.ones((2000, 2), dtype=bool)
+    ids = pieces(4000).reshape(2000, 2)
+    selected = np.ones((2000, 2), dtype=bool)
     found = modes(ids, corrupt(ids, selected, generator(), mask_id=MASK, random_ids=RANDOM_IDS))
     assert (found[:, 0] == found[:, 1]).all()
     assert any(one != two for one, two in pairwise(found[:, 0]))
@@ -221,7 +254,9 @@ def test_shares_are_80_10_10(unit):
     corrupted = corrupt(ids, selected, generator(2), mask_id=MASK, random_ids=RANDOM_IDS, unit=unit)
     counts = Counter(modes(ids, corrupted)[selected].tolist())
     for mode, share in {"mask": 0.8, "random": 0.1, "keep": 0.1}.items():
-        assert counts[mode] / draws == pytest.approx(share, abs=4 * math.sqrt(share * (1 - share) / draws))
+        assert counts[mode] / draws == pytest.approx(
+            share, abs=4 * math.sqrt(share * (1 - share) / draws)
+        )
 
 
 @pytest.mark.parametrize("shares", [(1, 0), (0, 1), (0, 0), (0.8, 0.2), (0.8, 0), (0.3, 0.7)])
@@ -230,14 +265,37 @@ def test_other_shares_can_be_asked_for(shares):
     draws = 20_000
     selected = np.arange(2 * draws) % 2 == 0
     options = {"mask_id": MASK, "random_ids": RANDOM_IDS, "unit": "token", "shares": shares}
-    counts = Counter(modes(pieces(2 * draws), corrupt(pieces(2 * draws), selected, generator(2), **options))[selected])
+    counts = Counter(
+        modes(pieces(2 * draws), corrupt(pieces(2 * draws), selected, generator(2), **options))[
+            selected
+        ]
+    )
     for mode, share in zip(("mask", "random", "keep"), (*shares, 1 - sum(shares)), strict=True):
-        assert counts[mode] / draws == pytest.approx(share, abs=4 * math.sqrt(abs(share * (1 - share)) / draws))
+        assert counts[mode] / draws == pytest.approx(
+            share, abs=4 * math.sqrt(abs(share * (1 - share)) / draws)
+        )
 
 
-@pytest.mark.parametrize("shares", [(0.9, 0.2), (-0.1, 0.5), (0.5, -0.1), (NAN, 0.1), (0.8, NAN), (INFINITE, 0),
-                                    (0, 1j), ("0.8", 0.1), (0.8,), (0.8, 0.1, 0.1), None, 0.8, "ab", (True, False),
-                                    (None, 0)])
+@pytest.mark.parametrize(
+    "shares",
+    [
+        (0.9, 0.2),
+        (-0.1, 0.5),
+        (0.5, -0.1),
+        (NAN, 0.1),
+        (0.8, NAN),
+        (INFINITE, 0),
+        (0, 1j),
+        ("0.8", 0.1),
+        (0.8,),
+        (0.8, 0.1, 0.1),
+        None,
+        0.8,
+        "ab",
+        (True, False),
+        (None, 0),
+    ],
+)
 def test_shares_beyond_1_or_below_0_are_refused(shares):
     options = {"mask_id": MASK, "random_ids": RANDOM_IDS, "shares": shares}
     with pytest.raises(InputError, match="together at most 1"):
@@ -245,11 +303,14 @@ def test_shares_beyond_1_or_below_0_are_refused(shares):
 
 
 def test_shares_per_token_inside_runs_and_per_run():
-    runs, length = 8000, 5
+    runs = 8000
+    length = 5
     selected = np.tile([True] * length + [False], runs)
     ids = pieces(len(selected))
     for unit, mixed in {"token": 1 - 0.8**5 - 2 * 0.1**5, "span": 0}.items():
-        corrupted = corrupt(ids, selected, generator(3), mask_id=MASK, random_ids=RANDOM_IDS, unit=unit)
+        corrupted = corrupt(
+            ids, selected, generator(3), mask_id=MASK, random_ids=RANDOM_IDS, unit=unit
+        )
         found = modes(ids, corrupted)[selected].reshape(runs, length)
         assert (found != found[:, :1]).any(axis=1).mean() == pytest.approx(mixed, abs=0.025)
         assert (found[:, 0] == "mask").mean() == pytest.approx(0.8, abs=4 * math.sqrt(0.16 / runs))
@@ -257,7 +318,8 @@ def test_shares_per_token_inside_runs_and_per_run():
 
 def test_random_tokens_follow_the_given_frequencies_each_token_by_itself():
     runs = 20_000
-    ids, selected = np.full((runs, 3), 50), np.tile([True, True, False], (runs, 1))
+    ids = np.full((runs, 3), 50)
+    selected = np.tile([True, True, False], (runs, 1))
     random_ids = np.repeat([7, 8, 9], [6, 3, 1])
     corrupted = corrupt(ids, selected, generator(4), mask_id=MASK, random_ids=random_ids)
     drawn = corrupted[:, :2][np.isin(corrupted[:, 0], [7, 8, 9])]
@@ -268,49 +330,78 @@ def test_random_tokens_follow_the_given_frequencies_each_token_by_itself():
 
 
 def test_a_random_token_may_equal_the_original():
-    ids, selected = np.full(50, 6), np.ones(50, dtype=bool)
-    corrupted = corrupt(ids, selected, generator(), mask_id=MASK, random_ids=np.array([6]), unit="token")
+    ids = np.full(50, 6)
+    selected = np.ones(50, dtype=bool)
+    corrupted = corrupt(
+        ids, selected, generator(), mask_id=MASK, random_ids=np.array([6]), unit="token"
+    )
     assert set(corrupted.tolist()) == {MASK, 6}
 
 
 def test_nothing_chosen_and_nothing_there():
     for ids in (pieces(3), pieces(0), pieces(0).reshape(0, 4), pieces(0).reshape(2, 0)):
         selected = np.zeros(ids.shape, dtype=bool)
-        assert (corrupt(ids, selected, generator(), mask_id=MASK, random_ids=RANDOM_IDS) == ids).all()
+        assert (
+            corrupt(ids, selected, generator(), mask_id=MASK, random_ids=RANDOM_IDS) == ids
+        ).all()
 
 
 def test_bad_input_is_named():
-    ids, selected = pieces(3), np.ones(3, dtype=bool)
+    ids = pieces(3)
+    selected = np.ones(3, dtype=bool)
     with pytest.raises(InputError, match='unit is "word": use "span" or "token"'):
         corrupt(ids, selected, generator(), mask_id=MASK, random_ids=RANDOM_IDS, unit="word")
     with pytest.raises(InputError, match="must be the same"):
         corrupt(ids, selected[:2], generator(), mask_id=MASK, random_ids=RANDOM_IDS)
     with pytest.raises(InputError, match="not empty"):
         corrupt(ids, selected, generator(), mask_id=MASK, random_ids=np.array([], dtype=int))
-    with pytest.raises(InputError, match=r"selected must be booleans.*int64: pass True where a token is chosen"):
+    with pytest.raises(
+        InputError, match=r"selected must be booleans.*int64: pass True where a token is chosen"
+    ):
         corrupt(ids, np.array([0, 1, 0]), generator(), mask_id=MASK, random_ids=RANDOM_IDS)
 
 
-@pytest.mark.parametrize("wrong", [
-    *({"ids": ids} for ids in ([1.5, 2, 3], ["a", "b", "c"], [True, False, True], [None, 1, 2], [[1], [1, 2]])),
-    *({"selected": chosen} for chosen in ([0, 5, 0], [0.0, 1.0, 0.0], ["a", "b", "c"], [None, True, False])),
-    *({"random_ids": ids} for ids in ([1.5], ["a"], [True], [None], None, 7, [[1]])),
-    *({"mask_id": number} for number in (2.7, "4", None, True, 2**70, NAN, INFINITE, [4])),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *(
+            {"ids": ids}
+            for ids in (
+                [1.5, 2, 3],
+                ["a", "b", "c"],
+                [True, False, True],
+                [None, 1, 2],
+                [[1], [1, 2]],
+            )
+        ),
+        *(
+            {"selected": chosen}
+            for chosen in ([0, 5, 0], [0.0, 1.0, 0.0], ["a", "b", "c"], [None, True, False])
+        ),
+        *({"random_ids": ids} for ids in ([1.5], ["a"], [True], [None], None, 7, [[1]])),
+        *({"mask_id": number} for number in (2.7, "4", None, True, 2**70, NAN, INFINITE, [4])),
+    ],
+)
 def test_arrays_that_hold_something_else_are_named(wrong):
-    given = {"ids": [1, 2, 3], "selected": [True, False, True], "mask_id": MASK, "random_ids": RANDOM_IDS} | wrong
+    given = {
+        "ids": [1, 2, 3],
+        "selected": [True, False, True],
+        "mask_id": MASK,
+        "random_ids": RANDOM_IDS,
+    } | wrong
     with pytest.raises(InputError, match=next(iter(wrong))):
         corrupt(**given, rng=generator())
 
 
-# --- the chapter's exercise ---
+# --- the chapter's exercise ---------------------------------------------------------
 
 
 def by_shares(masked: float, random: float, *, in_place=False, everywhere=False, one_token=False):
     """An attempt with other shares, or with one of the mistakes."""
 
     def attempt(ids, selected, rng, mask_id, random_ids):
-        made, draw = ids if in_place else ids.copy(), rng.random(len(ids))
+        made = ids if in_place else ids.copy()
+        draw = rng.random(len(ids))
         where = np.ones(len(ids), dtype=bool) if everywhere else selected
         replaced = where & (draw >= masked) & (draw < masked + random)
         made[where & (draw < masked)] = mask_id
@@ -331,12 +422,15 @@ def token_by_token(ids, selected, rng, mask_id, random_ids):
     made = ids.copy()
     for place in np.flatnonzero(selected):
         draw = rng.random()
-        made[place] = mask_id if draw < 0.8 else rng.choice(random_ids) if draw < 0.9 else ids[place]
+        made[place] = (
+            mask_id if draw < 0.8 else rng.choice(random_ids) if draw < 0.9 else ids[place]
+        )
     return made
 
 
 def exact_counts(ids, selected, rng, mask_id, random_ids):
-    places, made = rng.permutation(np.flatnonzero(selected)), ids.copy()
+    places = rng.permutation(np.flatnonzero(selected))
+    made = ids.copy()
     tenth = len(places) // 10
     made[places[2 * tenth :]] = mask_id
     made[places[:tenth]] = rng.choice(random_ids, tenth)
@@ -345,7 +439,13 @@ def exact_counts(ids, selected, rng, mask_id, random_ids):
 
 def one_draw_for_the_block(ids, selected, rng, mask_id, random_ids):
     draw = rng.random()
-    shown = np.full(len(ids), mask_id) if draw < 0.8 else rng.choice(random_ids, len(ids)) if draw < 0.9 else ids
+    shown = (
+        np.full(len(ids), mask_id)
+        if draw < 0.8
+        else rng.choice(random_ids, len(ids))
+        if draw < 0.9
+        else ids
+    )
     return np.where(selected, shown, ids)
 
 
@@ -383,7 +483,9 @@ def random_by_a_second_draw(ids, selected, rng, mask_id, random_ids):
         (lambda *given: None, "returns nothing"),
         (lambda ids, *given: ids[:5], r"shape \(5,\) came out"),
         (
-            lambda ids, s, rng, mask, _: by_shares(0.8, 0.1)(ids, s, rng, mask, np.arange(200, 210)),
+            lambda ids, s, rng, mask, _: by_shares(0.8, 0.1)(
+                ids, s, rng, mask, np.arange(200, 210)
+            ),
             "do not come from",
         ),
     ],

@@ -1,4 +1,5 @@
-"""The model in the page (`book_assets/model.js`) against the package, number for number, in a real browser."""
+"""The model in the page (`book_assets/model.js`) against the package, number for number, in a real
+browser."""
 
 import json
 import random
@@ -10,28 +11,59 @@ import pytest
 import torch
 
 from benchmarks.model_in_the_page import CHOSEN, farthest, masked, page_with, same_first_guess, told
+from spanbert_tutorial.bert.wordpiece import WordPiece
+from spanbert_tutorial.commands.exports import open_model, to_bytes, web_script
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.exports import open_model, to_bytes, web_script
-from spanbert_tutorial.pretraining import fill_masks
+from spanbert_tutorial.pretraining.model import fill_masks
 from spanbert_tutorial.tasks import squad
 from spanbert_tutorial.tasks.question_answering import QuestionAnswerer, QuestionAnsweringModel
-from spanbert_tutorial.wordpiece import WordPiece
 
 pytestmark = pytest.mark.browser
 
-TINY, MINI, ANSWERING = "spanbert-tiny", "spanbert-mini", "spanbert-mini-squad"
+TINY = "spanbert-tiny"
+MINI = "spanbert-mini"
+ANSWERING = "spanbert-mini-squad"
 CLOSE = 1e-4
 ODD = [
-    "", " ", "\t\n", "café naïve Åse Łódź", "e\u0301a\u0308 cafe\u0301",
-    "😀 the 👩‍👩‍👧‍👦 boat 🇰🇷", "中国 the 日本語 かな カナ",
-    "한국어 the 봄바람은", "a\u0000b \u200bc\u00add\ufeff", "x[MASK]y [CLS] [ MASK] [mask] [MASK", "\ufffd the \ue000",
-    "don't – “so” … £5.00 (a+b)^2 = c~d", "a" * 100, "b" * 101, "ab" * 300 + " the", "\u166dthe\u2e43the\U000111c9",
-    "\u2028the\u3000the\u0085the\u00a0the\x0bthe", "ﬁ ① ² Ⅷ", "𝔘𝔫𝔦 𐍈", "the\r\nthe", "_the_ the_boat",
-    "İstanbul ß ẞ ς", "עברית, العربية؛ हिन्दी। ไทย", "the " * 60,
-]  # fmt: skip
-EVERYWHERE = [(0, 0x7F), (0x80, 0x2FF), (0x300, 0x36F), (0x2000, 0x206F), (0x2E00, 0x2E7F), (0x3000, 0x30FF),
-              (0x4E00, 0x4FFF), (0xAC00, 0xAFFF), (0xE000, 0xFFFF), (0x10000, 0x1F9FF), (0x20000, 0x2FA1F),
-              (0, 0x10FFFF)]  # fmt: skip
+    "",
+    " ",
+    "\t\n",
+    "café naïve Åse Łódź",
+    "e\u0301a\u0308 cafe\u0301",
+    "😀 the 👩‍👩‍👧‍👦 boat 🇰🇷",
+    "中国 the 日本語 かな カナ",
+    "한국어 the 봄바람은",
+    "a\u0000b \u200bc\u00add\ufeff",
+    "x[MASK]y [CLS] [ MASK] [mask] [MASK",
+    "\ufffd the \ue000",
+    "don't – “so” … £5.00 (a+b)^2 = c~d",
+    "a" * 100,
+    "b" * 101,
+    "ab" * 300 + " the",
+    "\u166dthe\u2e43the\U000111c9",
+    "\u2028the\u3000the\u0085the\u00a0the\x0bthe",
+    "ﬁ ① ² Ⅷ",
+    "𝔘𝔫𝔦 𐍈",
+    "the\r\nthe",
+    "_the_ the_boat",
+    "İstanbul ß ẞ ς",
+    "עברית, العربية؛ हिन्दी। ไทย",
+    "the " * 60,
+]
+EVERYWHERE = [
+    (0, 0x7F),
+    (0x80, 0x2FF),
+    (0x300, 0x36F),
+    (0x2000, 0x206F),
+    (0x2E00, 0x2E7F),
+    (0x3000, 0x30FF),
+    (0x4E00, 0x4FFF),
+    (0xAC00, 0xAFFF),
+    (0xE000, 0xFFFF),
+    (0x10000, 0x1F9FF),
+    (0x20000, 0x2FA1F),
+    (0, 0x10FFFF),
+]
 
 
 def articles() -> list[str]:
@@ -53,7 +85,9 @@ def random_texts(count: int) -> list[str]:
 
     def word() -> str:
         odd = "".join(character() for _ in range(draw.randint(1, 4)))
-        return draw.choice(["the", "River", "Tessel", "boats", " ", "", odd]) + draw.choice(["", " "])
+        return draw.choice(["the", "River", "Tessel", "boats", " ", "", odd]) + draw.choice(
+            ["", " "]
+        )
 
     return ["".join(word() for _ in range(draw.randint(3, 30))) for _ in range(count)]
 
@@ -70,7 +104,8 @@ def short_texts(wordpiece: WordPiece, count: int, longest: int) -> list[str]:
 
 @pytest.fixture(scope="module")
 def tiny_answerer(tmp_path_factory) -> Path:
-    """A model that answers, the encoder of the tiny one under a head of random numbers: equality needs no sense."""
+    """A model that answers, the encoder of the tiny one under a head of random numbers: equality
+    needs no sense."""
     model, wordpiece, _ = open_model(data_path("checkpoints", TINY))
     torch.manual_seed(0)
     answering = QuestionAnsweringModel(model.encoder)
@@ -85,7 +120,10 @@ def page(tiny_answerer):
     """A page with small models in float32, and three in 8 bits."""
     folders = (data_path("checkpoints", TINY), tiny_answerer)
     scripts = [web_script(folder, folder.name, exact=True) for folder in folders]
-    scripts += [web_script(data_path("checkpoints", name), in_8_bits(name)) for name in (TINY, MINI, ANSWERING)]
+    scripts += [
+        web_script(data_path("checkpoints", name), in_8_bits(name))
+        for name in (TINY, MINI, ANSWERING)
+    ]
     with page_with(scripts) as opened:
         yield opened
         assert opened.errors == []
@@ -112,11 +150,12 @@ def in_units(text: str, places: np.ndarray) -> list:
     return before[places].tolist()
 
 
-# --- WordPiece ------------------------------------------------------------------------------------------------------
+# --- WordPiece ----------------------------------------------------------------------
 
 
 def test_wordpiece_is_the_same(page):
-    """Pieces, ids, words and places: the reader's articles, Korean texts, odd ones and random Unicode."""
+    """Pieces, ids, words and places: the reader's articles, Korean texts, odd ones and random
+    Unicode."""
     wordpiece = open_model(data_path("checkpoints", ANSWERING))[1]
     texts = [*articles(), *korean(), *ODD, *random_texts(1_000)]
     call = "(name, texts) => texts.map((text) => models[name].tokenize(text))"
@@ -127,13 +166,19 @@ def test_wordpiece_is_the_same(page):
         assert [one["id"] for one in pieces] == ids.tolist(), repr(text)
         assert [one["piece"] for one in pieces] == wordpiece.tokens(ids), repr(text)
         assert [[one["start"], one["end"]] for one in pieces] == in_units(text, offsets), repr(text)
-        assert [one["word"] for one in pieces] == (np.cumsum(wordpiece.starts[ids]) - 1).tolist(), repr(text)
+        assert [one["word"] for one in pieces] == (np.cumsum(wordpiece.starts[ids]) - 1).tolist(), (
+            repr(text)
+        )
 
 
 def test_every_mark_and_space_of_unicode_is_taken_as_by_the_library(page):
-    """What is no letter, digit or symbol to the browser, and whatever the old Unicode of the library takes for such."""
-    kinds = told(page, """() => Array.from({length: 0x110000}, (_, code) => code).filter(
-      (code) => !/[\\p{L}\\p{N}\\p{S}\\p{Cn}\\p{Co}\\p{Cs}]/u.test(String.fromCodePoint(code)))""")
+    """What is no letter, digit or symbol to the browser, and whatever the old Unicode of the
+    library takes for such."""
+    kinds = told(
+        page,
+        """() => Array.from({length: 0x110000}, (_, code) => code).filter(
+      (code) => !/[\\p{L}\\p{N}\\p{S}\\p{Cn}\\p{Co}\\p{Cs}]/u.test(String.fromCodePoint(code)))""",
+    )
     assert len(kinds) > 2_000
     text = " ".join(f"a{chr(code)}b" for code in kinds)
     wordpiece = open_model(data_path("checkpoints", TINY))[1]
@@ -143,13 +188,14 @@ def test_every_mark_and_space_of_unicode_is_taken_as_by_the_library(page):
     assert [[one["start"], one["end"]] for one in pieces] == in_units(text, offsets)
 
 
-# --- the model, number for number -----------------------------------------------------------------------------------
+# --- the model, number for number ---------------------------------------------------
 
 
 def test_states_attention_and_logits_are_pytorchs(page):
     """Float weights, 200 texts with all kinds of characters, spans hidden in each; both heads."""
     model, wordpiece, _ = open_model(data_path("checkpoints", TINY))
-    texts, draw = [], random.Random(1)
+    texts = []
+    draw = random.Random(1)
     for text in short_texts(wordpiece, 200, longest=64):
         selected = np.zeros(len(wordpiece.encode(text)), dtype=bool)
         first = draw.randrange(len(selected))
@@ -176,27 +222,45 @@ def test_fill_tells_what_the_package_fills_in(page):
     text = "In the summer, the old mill by the river was sold to the baker of the town."
     words = text.replace(",", " ,").replace(".", " .").split()
     assert wordpiece.tokens(wordpiece.encode(text)) == words
-    spans, places = [[2, 2], [3, 4], [9, 9], [15, 15]], [2, 3, 4, 9, 15]
+    spans = [[2, 2], [3, 4], [9, 9], [15, 15]]
+    places = [2, 3, 4, 9, 15]
     typed = " ".join("[MASK]" if i in places else word for i, word in enumerate(words))
-    guesses = [{head: of[i] for head, of in span.guesses.items() if of}
-               for span in fill_masks(model, wordpiece, typed) for i in range(span.last - span.first + 1)]
+    guesses = [
+        {head: of[i] for head, of in span.guesses.items() if of}
+        for span in fill_masks(model, wordpiece, typed)
+        for i in range(span.last - span.first + 1)
+    ]
     call = "(name, text, spans) => models[name].fill(text, spans, {best: 3})"
     for given in ((text, spans), (typed, [])):
         found = told(page, call, TINY, *given)
         assert [one["index"] for one in found["places"]] == places
         assert [i for i, one in enumerate(found["pieces"]) if one["hidden"]] == places
         assert (found["layers"], found["heads"], found["n"]) == (2, 2, len(words) + 2)
-        assert [one["boundary"] for one in found["places"]] == [[1, 5], [1, 5], [1, 5], [8, 10], [14, 16]]
+        assert [one["boundary"] for one in found["places"]] == [
+            [1, 5],
+            [1, 5],
+            [1, 5],
+            [8, 10],
+            [14, 16],
+        ]
         for one, wanted in zip(found["places"], guesses, strict=True):
             for head in ("mlm", "sbo"):
-                assert [guess["piece"] for guess in one[head]] == [piece for piece, _ in wanted[head]]
+                assert [guess["piece"] for guess in one[head]] == [
+                    piece for piece, _ in wanted[head]
+                ]
                 shares = [guess["probability"] for guess in one[head]]
                 assert np.allclose(shares, [share for _, share in wanted[head]], atol=CLOSE)
 
 
 def test_a_span_at_an_end_has_no_boundary_and_a_long_one_15_targets(page):
-    call = "(name, text, spans) => models[name].fill(text, spans).places.map((one) => [one.sbo !== null, one.boundary])"
-    assert told(page, call, TINY, "the old mill", [[0, 0], [2, 2]]) == [[False, None], [False, None]]
+    call = (
+        "(name, text, spans) => models[name].fill(text, spans).places.map((one) => [one.sbo "
+        "!== null, one.boundary])"
+    )
+    assert told(page, call, TINY, "the old mill", [[0, 0], [2, 2]]) == [
+        [False, None],
+        [False, None],
+    ]
     assert told(page, call, TINY, "the " * 20, [[1, 17]]) == [[i < 15, [0, 18]] for i in range(17)]
 
 
@@ -215,45 +279,72 @@ def test_answers_of_a_trained_model_are_those_of_the_rounded_one(page):
     round_weights(answerer.model)
     questions = squad.read(data_path("reader", "reader.json"))[::60]
     pairs = [(one.question, one.context) for one in questions]
-    check_answers(page, in_8_bits(ANSWERING), answerer, [*pairs, ("why " * 70, "a long question keeps 64 pieces")])
+    check_answers(
+        page,
+        in_8_bits(ANSWERING),
+        answerer,
+        [*pairs, ("why " * 70, "a long question keeps 64 pieces")],
+    )
 
 
-def check_answers(page, name: str, answerer: QuestionAnswerer, pairs: list[tuple[str, str]]) -> None:
+def check_answers(
+    page, name: str, answerer: QuestionAnswerer, pairs: list[tuple[str, str]]
+) -> None:
     """The scores at each piece, the best spans, the null score."""
-    found = [told(page, "(name, pair) => models[name].answer(...pair)", name, pair) for pair in pairs]
-    for one, (_, context, encoded, spans, null) in zip(found, answerer.candidates(pairs), strict=True):
+    found = [
+        told(page, "(name, pair) => models[name].answer(...pair)", name, pair) for pair in pairs
+    ]
+    for one, (_, context, encoded, spans, null) in zip(
+        found, answerer.candidates(pairs), strict=True
+    ):
         assert len(one["pieces"]) == len(one["start"]) == len(one["end"]) == len(encoded.context)
         scores = [one["start"][span.first] + one["end"][span.last] for span in spans]
         assert np.allclose(scores, [span.score for span in spans], rtol=0, atol=CLOSE)
         best = spans[: len(one["spans"])]
         assert len(best) == min(5, len(spans))
-        assert np.allclose([span["score"] for span in one["spans"]], [span.score for span in best], rtol=0, atol=CLOSE)
+        assert np.allclose(
+            [span["score"] for span in one["spans"]],
+            [span.score for span in best],
+            rtol=0,
+            atol=CLOSE,
+        )
         assert abs(one["nullScore"] - null) <= CLOSE
         assert one["nullOdds"] == pytest.approx(one["nullScore"] - one["spans"][0]["score"])
-        if len(spans) > 1 and best[0].score - best[1].score > 2 * CLOSE:  # else the two may change places
-            first, begin, end = one["spans"][0], encoded.offsets[best[0].first, 0], encoded.offsets[best[0].last, 1]
-            assert (first["first"], first["last"], first["text"]) == (best[0].first, best[0].last, context[begin:end])
+        if (
+            len(spans) > 1 and best[0].score - best[1].score > 2 * CLOSE
+        ):  # else the two may change places
+            first = one["spans"][0]
+            begin = encoded.offsets[best[0].first, 0]
+            end = encoded.offsets[best[0].last, 1]
+            assert (first["first"], first["last"], first["text"]) == (
+                best[0].first,
+                best[0].last,
+                context[begin:end],
+            )
             assert [first["start"], first["end"]] == in_units(context, np.array([begin, end]))
 
 
-# --- limits, threads, speed -----------------------------------------------------------------------------------------
+# --- limits, threads, speed ---------------------------------------------------------
 
 
 def test_what_cannot_be_done_is_refused_in_one_sentence(page):
-    fill, answer = f'models["{TINY}"].fill', f'models["{in_8_bits(ANSWERING)}"].answer'
+    fill = f'models["{TINY}"].fill'
+    answer = f'models["{in_8_bits(ANSWERING)}"].answer'
     cases = {
         f'{fill}("", [])': "The text is empty: write at least one word.",
         f'{fill}(" \\u200b", [])': "The text is empty: write at least one word.",
         f'{fill}("the river", [])': "Nothing is hidden: hide at least one word.",
-        f'{fill}("the the", [[1, 2]])': "There is no span from piece 1 to piece 2 in this text: choose it again.",
-        f'{fill}("the ".repeat(129), [[0, 0]])':
-            "The text has 129 pieces, and this model reads at most 128: shorten it.",
-        f'{fill}("the \\ud83d river", [[0, 0]])': "The text holds half a character: mend its encoding.",
+        f'{fill}("the the", [[1, 2]])': "There is no span from piece 1 to piece 2 in this text: "
+        "choose it again.",
+        f'{fill}("the ".repeat(129), [[0, 0]])': "The text has 129 pieces, and this model reads "
+        "at most 128: shorten it.",
+        f'{fill}("the \\ud83d river", [[0, 0]])': "The text holds half a character: mend its "
+        "encoding.",
         f'{answer}("", "a text")': "The question is empty: write at least one word.",
         f'{answer}("Who?", "")': "The text is empty: write at least one word.",
-        f'{answer}("Who?", "the ".repeat(251))':
-            "The text has 251 pieces, and this model reads at most 250: shorten it.",
-    }  # fmt: skip
+        f'{answer}("Who?", "the ".repeat(251))': "The text has 251 pieces, and this model reads "
+        "at most 250: shorten it.",
+    }
     refusal = """(call) => {
       try { return eval(call) && "not refused"; }
       catch (error) { return error instanceof SpanBERT.InputError ? error.message : `${error}`; }
@@ -262,7 +353,8 @@ def test_what_cannot_be_done_is_refused_in_one_sentence(page):
 
 
 def test_a_thread_of_its_own_gives_the_same_and_lets_the_page_go_on(page):
-    made = page.evaluate("""async ([name, text, spans]) => {
+    made = page.evaluate(
+        """async ([name, text, spans]) => {
       let ticks = 0;
       const clock = setInterval(() => ticks++, 1), model = SpanBERT.worker(SPANBERT_WEIGHTS[name]);
       await model.ready;
@@ -273,7 +365,9 @@ def test_a_thread_of_its_own_gives_the_same_and_lets_the_page_go_on(page):
       const [filled, refused, pieces] = results, alone = models[name].fill(text, spans);
       return [JSON.stringify(filled) === JSON.stringify(alone) && filled.attention instanceof Float32Array,
               refused instanceof SpanBERT.InputError && refused.message, pieces.length, ticks];
-    }""", [in_8_bits(MINI), "The river rises in the hills and flows to the sea. " * 8, [[2, 3]]])  # fmt: skip
+    }""",
+        [in_8_bits(MINI), "The river rises in the hills and flows to the sea. " * 8, [[2, 3]]],
+    )
     assert made[:3] == [True, "Nothing is hidden: hide at least one word.", 120]
     assert made[3] > 20  # the page's own clock went on while the thread worked
 
@@ -281,7 +375,9 @@ def test_a_thread_of_its_own_gives_the_same_and_lets_the_page_go_on(page):
 def test_8_bits_keep_the_first_guess(page):
     """A part of what `benchmarks/model_in_the_page.py` measures; the aim is 97 % of all places."""
     model, wordpiece, _ = open_model(data_path("checkpoints", MINI))
-    counts = same_first_guess(page, in_8_bits(MINI), model, wordpiece, masked(wordpiece, articles()[::12]))
+    counts = same_first_guess(
+        page, in_8_bits(MINI), model, wordpiece, masked(wordpiece, articles()[::12])
+    )
     same, places = np.sum([*counts.values()], axis=0)
     assert places > 250 and same / places >= 0.95
 
@@ -314,6 +410,9 @@ def test_the_built_book_has_the_weights_and_no_page_loads_them_by_itself():
         pytest.fail("There are no built pages to look at: run `make book` first.")
     sizes = {file.stem: file.stat().st_size for file in (PAGES / "_static" / "models").iterdir()}
     assert sizes.keys() == IN_THE_PAGE.keys() and max(sizes.values()) <= 8e6
-    scripts = [script for page in PAGES.rglob("*.html")
-               for script in re.findall(r'<script[^>]* src="([^"]*)"', page.read_text(encoding="utf-8"))]
+    scripts = [
+        script
+        for page in PAGES.rglob("*.html")
+        for script in re.findall(r'<script[^>]* src="([^"]*)"', page.read_text(encoding="utf-8"))
+    ]
     assert len(scripts) > 100 and not [script for script in scripts if "models/" in script]

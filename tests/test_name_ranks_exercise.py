@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from spanbert_tutorial.exercises import name_ranks as exercise
-from spanbert_tutorial.experiments import name_ranks
+from spanbert_tutorial.lab.measurements import name_ranks
 
 
 def with_numpy(logs, candidates, true):
@@ -35,9 +35,13 @@ def test_the_package_ranks_alike():
     for logs, candidates, true in exercise.CASES:
         known = name_ranks.Known({("NAME", len(logs)): np.array(candidates)}, {}, {}, {})
         gap = SimpleNamespace(name=SimpleNamespace(label="NAME"), pieces=candidates[true])
-        assert name_ranks.ranked(gap, known, np.array(logs)) == exercise.rank(logs, candidates, true)
+        assert name_ranks.ranked(gap, known, np.array(logs)) == exercise.rank(
+            logs, candidates, true
+        )
 
 
 def test_who_knows_nothing_gets_the_mean_rank():
     logs, candidates, _ = exercise.CASES[-1]
-    assert {exercise.rank(logs, candidates, true) for true in range(len(candidates))} == {(1 + len(candidates)) / 2}
+    assert {exercise.rank(logs, candidates, true) for true in range(len(candidates))} == {
+        (1 + len(candidates)) / 2
+    }

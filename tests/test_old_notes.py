@@ -1,4 +1,5 @@
-"""The old question answering call: its steps against answers of transformers 4; what changed silently; odd inputs."""
+"""The old question answering call: its steps against answers of transformers 4; what changed
+silently; odd inputs."""
 
 import json
 import os
@@ -17,28 +18,39 @@ from transformers import (
     pipeline,
 )
 
+from spanbert_tutorial.bert.weights import read_weights
+from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.engine.weights import read_weights
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.tasks import old_notes, squad
 from spanbert_tutorial.tasks.old_notes import ANSWER, CONTEXT, QUESTION
 from spanbert_tutorial.tasks.question_answering import QuestionAnswerer
-from spanbert_tutorial.wordpiece import WordPiece
 
-# (question, start, end, score) from `pipeline("question-answering")` of transformers 4.57.6 on the folder that the
-# fixture `old` writes. Questions from 294 on ask on ten contexts at once, which takes several windows.
+# (question, start, end, score) from `pipeline("question-answering")` of transformers 4.57.6 on the
+# folder that the fixture `old` writes. Questions from 294 on ask on ten contexts at once, which
+# takes several windows.
 OLD_ANSWERS = [
-    (0, 282, 305, 0.001414), (7, 99, 121, 0.004085), (40, 229, 258, 0.001534), (101, 14, 74, 0.000887),
-    (150, 221, 232, 0.002089), (222, 283, 344, 0.00173), (280, 6, 22, 0.001375), (293, 26, 50, 0.003731),
-    (295, 3107, 3122, 9e-05), (300, 2964, 2989, 0.000214), (303, 3853, 3901, 0.00071),
-]  # fmt: skip
+    (0, 282, 305, 0.001414),
+    (7, 99, 121, 0.004085),
+    (40, 229, 258, 0.001534),
+    (101, 14, 74, 0.000887),
+    (150, 221, 232, 0.002089),
+    (222, 283, 344, 0.00173),
+    (280, 6, 22, 0.001375),
+    (293, 26, 50, 0.003731),
+    (295, 3107, 3122, 9e-05),
+    (300, 2964, 2989, 0.000214),
+    (303, 3853, 3901, 0.00071),
+]
 
 
 @pytest.fixture(scope="module")
 def pairs() -> list[tuple[str, str]]:
     """Question and context: the reader's, then ten with a long context."""
     asked = [(q.question, q.context) for q in squad.read(data_path("reader", "reader.json"))]
-    return asked + [(asked[i][0], " ".join(c for _, c in asked[i : i + 40 : 4])) for i in range(0, 200, 20)]
+    return asked + [
+        (asked[i][0], " ".join(c for _, c in asked[i : i + 40 : 4])) for i in range(0, 200, 20)
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +83,7 @@ def answerer(old) -> QuestionAnswerer:
     return QuestionAnswerer.from_pretrained(old, tokenizer=old)
 
 
-# --- the call, and its steps ---
+# --- the call, and its steps --------------------------------------------------------
 
 
 def test_the_old_call_fails_for_two_reasons(old, model, tokenizer):
@@ -82,7 +94,11 @@ def test_the_old_call_fails_for_two_reasons(old, model, tokenizer):
 
 
 def test_the_folder_has_the_old_layout(old, cased):
-    assert sorted(file.name for file in old.iterdir()) == ["config.json", "pytorch_model.bin", "vocab.txt"]
+    assert sorted(file.name for file in old.iterdir()) == [
+        "config.json",
+        "pytorch_model.bin",
+        "vocab.txt",
+    ]
     assert "model_type" not in json.loads((old / "config.json").read_text(encoding="utf-8"))
     with pytest.raises(InputError, match="exists already"):
         old_notes.write_old_folder(old, cased.pieces)
@@ -96,7 +112,9 @@ def test_the_steps_answer_as_transformers_4_did(number, start, end, score, pairs
     question, context = pairs[number]
     found = old_notes.answer_as_before(model, tokenizer, question, context)
     assert (found["start"], found["end"]) == (start, end)
-    assert found["answer"] == context[start:end] and found["score"] == pytest.approx(score, abs=2e-6)
+    assert found["answer"] == context[start:end] and found["score"] == pytest.approx(
+        score, abs=2e-6
+    )
 
 
 def test_best_spans_agree_with_a_loop():
@@ -107,17 +125,30 @@ def test_best_spans_agree_with_a_loop():
             allowed = torch.arange(n) > 2
             allowed[-1] = False
             places = [0, *range(3, n - 1)]
-            shares = [{i: x[i].exp().item() / sum(x[j].exp().item() for j in places) for i in places}
-                      for x in (starts, ends)]
-            wanted = sorted(((shares[0][i] * shares[1][j], i, j) for i in places[1:] for j in places[1:]
-                             if i <= j < i + longest), reverse=True)[:5]
+            shares = [
+                {i: x[i].exp().item() / sum(x[j].exp().item() for j in places) for i in places}
+                for x in (starts, ends)
+            ]
+            wanted = sorted(
+                (
+                    (shares[0][i] * shares[1][j], i, j)
+                    for i in places[1:]
+                    for j in places[1:]
+                    if i <= j < i + longest
+                ),
+                reverse=True,
+            )[:5]
             found = old_notes.best_by_shares(starts, ends, allowed, longest, 5)
             assert [(i, j) for i, j, _ in found] == [(i, j) for _, i, j in wanted]
-            assert [share for *_, share in found] == pytest.approx([share for share, _, _ in wanted], rel=1e-5)
+            assert [share for *_, share in found] == pytest.approx(
+                [share for share, _, _ in wanted], rel=1e-5
+            )
 
 
 def test_spans_of_the_same_text_are_added_up(model, tokenizer):
-    context = "Danube Danube danube"  # the middle of a word is widened, and letter case does not count
+    context = (
+        "Danube Danube danube"  # the middle of a word is widened, and letter case does not count
+    )
     some = old_notes.answer_as_before(model, tokenizer, QUESTION, context, spans=12)
     alone = old_notes.answer_as_before(model, tokenizer, QUESTION, context, spans=1)
     assert some["score"] > alone["score"] > 0
@@ -126,17 +157,25 @@ def test_spans_of_the_same_text_are_added_up(model, tokenizer):
         assert set(answer["answer"].split()) <= {"Danube", "danube"}
 
 
-def test_the_answerer_has_the_numbers_of_transformers_and_the_same_best_words(pairs, model, tokenizer, answerer):
+def test_the_answerer_has_the_numbers_of_transformers_and_the_same_best_words(
+    pairs, model, tokenizer, answerer
+):
     ours = answerer.answer_many(pairs[:60], threshold=float("inf"))
     same = 0
     for (question, context), answer in zip(pairs[:60], ours, strict=True):
         with torch.no_grad():
             scores = model(**tokenizer(question, context, return_tensors="pt"))
         assert answer.null_score == pytest.approx(
-            (scores.start_logits[0, 0] + scores.end_logits[0, 0]).item(), abs=1e-3)
-        theirs = old_notes.answer_as_before(model, tokenizer, question, context, spans=1, longest=30)
+            (scores.start_logits[0, 0] + scores.end_logits[0, 0]).item(), abs=1e-3
+        )
+        theirs = old_notes.answer_as_before(
+            model, tokenizer, question, context, spans=1, longest=30
+        )
         known = tokenizer(context)
-        words = [known.word_to_chars(known.char_to_word(place)) for place in (answer.start, answer.end - 1)]
+        words = [
+            known.word_to_chars(known.char_to_word(place))
+            for place in (answer.start, answer.end - 1)
+        ]
         same += (words[0].start, words[1].end) == (theirs["start"], theirs["end"])
     assert same >= 59  # two scores may be a near tie
 
@@ -145,12 +184,17 @@ def test_the_strings_of_the_notes():
     assert CONTEXT.index(ANSWER) == 20 and QUESTION == "What is machine learning?"
 
 
-# --- what changed without a message ---
+# --- what changed without a message -------------------------------------------------
 
 
 def test_a_cased_vocabulary_is_lower_cased_unless_told(old, tokenizer, cased):
     silent = BertTokenizer.from_pretrained(old)
-    assert silent.tokenize("Danube") == silent.tokenize("danube") != ["Danube"] == tokenizer.tokenize("Danube")
+    assert (
+        silent.tokenize("Danube")
+        == silent.tokenize("danube")
+        != ["Danube"]
+        == tokenizer.tokenize("Danube")
+    )
     assert len(silent) == len(tokenizer) == len(cased)
 
 
@@ -162,18 +206,24 @@ def test_lower_casing_changes_the_words_with_capitals_and_accents(cased, pairs, 
             assert wrong == silent.tokenize(word)
             plain = word == word.lower() and word.isascii()
             assert right == wrong or not plain
-            changed, total = changed + (right != wrong), total + 1
+            changed = changed + (right != wrong)
+            total = total + 1
     assert total > 9_000 and 0.13 < changed / total < 0.15
 
 
 def test_an_empty_vocabulary_raises_no_error(old, tmp_path):
-    for empty in (BertTokenizer(vocab_file=str(old / "vocab.txt")), BertTokenizer.from_pretrained(tmp_path)):
+    for empty in (
+        BertTokenizer(vocab_file=str(old / "vocab.txt")),
+        BertTokenizer.from_pretrained(tmp_path),
+    ):
         assert len(empty) == 5 and empty.tokenize("the Danube") == ["[UNK]", "[UNK]"]
 
 
 def test_auto_tokenizer_lower_cases_an_old_folder_with_a_model_type(old, tmp_path):
     config = json.loads((old / "config.json").read_text(encoding="utf-8"))
-    (tmp_path / "config.json").write_text(json.dumps(config | {"model_type": "bert"}), encoding="utf-8")
+    (tmp_path / "config.json").write_text(
+        json.dumps(config | {"model_type": "bert"}), encoding="utf-8"
+    )
     assert len(AutoTokenizer.from_pretrained(tmp_path)) == 5
     (tmp_path / "vocab.txt").write_bytes((old / "vocab.txt").read_bytes())
     auto = AutoTokenizer.from_pretrained(tmp_path)
@@ -182,7 +232,9 @@ def test_auto_tokenizer_lower_cases_an_old_folder_with_a_model_type(old, tmp_pat
 
 def test_attention_maps_need_eager_attention(old, model, tokenizer, answerer):
     inputs = tokenizer(QUESTION, CONTEXT, return_tensors="pt")
-    eager = BertForQuestionAnswering.from_pretrained(old, dtype=torch.float32, attn_implementation="eager")
+    eager = BertForQuestionAnswering.from_pretrained(
+        old, dtype=torch.float32, attn_implementation="eager"
+    )
     with torch.no_grad():
         assert not model(**inputs, output_attentions=True).attentions
         maps = eager(**inputs, output_attentions=True).attentions
@@ -201,8 +253,13 @@ def test_half_precision_on_disk_is_half_precision_in_memory(tmp_path, cased, tok
     inputs = tokenizer(QUESTION, CONTEXT, return_tensors="pt")
     with torch.no_grad():
         rough, fine, exact = (m(**inputs).start_logits.float() for m in (default, full, written))
-        mine, _ = ours.model.scores({"ids": inputs["input_ids"], "segments": inputs["token_type_ids"],
-                                     "attention_mask": inputs["attention_mask"].bool()})
+        mine, _ = ours.model.scores(
+            {
+                "ids": inputs["input_ids"],
+                "segments": inputs["token_type_ids"],
+                "attention_mask": inputs["attention_mask"].bool(),
+            }
+        )
     assert 0 < (rough - fine).abs().max() < 0.1 and 0 < (fine - exact).abs().max() < 0.1
     assert torch.allclose(mine, fine, atol=1e-4)
 
@@ -228,7 +285,11 @@ class Trap:
 def test_a_pickle_file_runs_no_code(tmp_path, cased):
     old_notes.write_old_folder(tmp_path / "trap", cased.pieces)
     torch.save({"weight": Trap(tmp_path / "ran")}, tmp_path / "trap" / "pytorch_model.bin")
-    for load in (BertForQuestionAnswering.from_pretrained, QuestionAnswerer.from_pretrained, read_weights):
+    for load in (
+        BertForQuestionAnswering.from_pretrained,
+        QuestionAnswerer.from_pretrained,
+        read_weights,
+    ):
         with pytest.raises(Exception):  # noqa: B017 - each refuses in its own way
             load(tmp_path / "trap")
     assert not (tmp_path / "ran").exists()
@@ -237,7 +298,8 @@ def test_a_pickle_file_runs_no_code(tmp_path, cased):
 
 
 def test_the_transformers_that_is_asked_for_is_the_one_that_runs(monkeypatch, tmp_path):
-    """`make older` sets TRANSFORMERS_WANTED; a process elsewhere, as the kernel of a notebook is, finds the same."""
+    """`make older` sets TRANSFORMERS_WANTED; a process elsewhere, as the kernel of a notebook is,
+    finds the same."""
     monkeypatch.chdir(tmp_path)
     asked = [sys.executable, "-c", "import transformers; print(transformers.__version__)"]
     said = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
@@ -246,17 +308,27 @@ def test_the_transformers_that_is_asked_for_is_the_one_that_runs(monkeypatch, tm
 
 def test_the_scores_of_squad_are_those_of_transformers_where_it_still_has_them():
     metrics = pytest.importorskip("transformers.data.metrics.squad_metrics", exc_type=ImportError)
-    for one, other in (("the Denver Broncos won", "Denver Broncos"), ("", ""), ("a", "an"), ("3.8-word", "38word")):
+    for one, other in (
+        ("the Denver Broncos won", "Denver Broncos"),
+        ("", ""),
+        ("a", "an"),
+        ("3.8-word", "38word"),
+    ):
         assert squad.f1(one, other) == pytest.approx(metrics.compute_f1(other, one))
         assert squad.exact_match(one, other) == bool(metrics.compute_exact(other, one))
 
 
-# --- look before you load ---
+# --- look before you load -----------------------------------------------------------
 
 
 def test_warnings_name_what_transformers_would_do(old, tmp_path, cased, answerer):
     found = old_notes.warnings_of(old)
-    assert len(found) == 3 and "do_lower_case=False" in found[0] and "model_type" in found[1] and "pickle" in found[2]
+    assert (
+        len(found) == 3
+        and "do_lower_case=False" in found[0]
+        and "model_type" in found[1]
+        and "pickle" in found[2]
+    )
     answerer.save(tmp_path / "new", {"README.md": "# Card\n"})
     assert old_notes.warnings_of(tmp_path / "new") == []
     assert AutoTokenizer.from_pretrained(tmp_path / "new").tokenize("Danube") == ["Danube"]
@@ -285,7 +357,7 @@ def test_each_warning_has_its_reason(tmp_path, cased):
         old_notes.warnings_of(tmp_path)
 
 
-# --- odd inputs ---
+# --- odd inputs ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -310,8 +382,14 @@ def test_odd_inputs_give_a_slice_or_no_answer(question, context, answerer):
 
 @pytest.mark.parametrize(
     ("question", "context", "name"),
-    [("", CONTEXT, "question"), (" \t\n", CONTEXT, "question"), ("\u200b", CONTEXT, "question"),
-     (QUESTION, "", "context"), (QUESTION, "\u00a0\u200b\x00", "context"), ("", "", "question")],
+    [
+        ("", CONTEXT, "question"),
+        (" \t\n", CONTEXT, "question"),
+        ("\u200b", CONTEXT, "question"),
+        (QUESTION, "", "context"),
+        (QUESTION, "\u00a0\u200b\x00", "context"),
+        ("", "", "question"),
+    ],
 )
 def test_an_empty_side_is_one_sentence(question, context, name, answerer):
     with pytest.raises(InputError, match=f"the {name} is empty: write at least one word."):
@@ -335,6 +413,9 @@ print(peaks[1] / peaks[0])
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no resource module")
 def test_a_long_context_needs_no_more_memory_than_a_shorter_one(old):
-    """The peak of the whole process, after 20,000 and after 100,000 characters: windows come 32 at a time."""
-    run = subprocess.run([sys.executable, "-c", MEMORY, str(old)], capture_output=True, text=True, check=True)
+    """The peak of the whole process, after 20,000 and after 100,000 characters: windows come 32 at
+    a time."""
+    run = subprocess.run(
+        [sys.executable, "-c", MEMORY, str(old)], capture_output=True, text=True, check=True
+    )
     assert float(run.stdout) < 1.15

@@ -1,4 +1,5 @@
-"""The check of the exercise accepts right attempts, also written differently, and names each likely mistake."""
+"""The check of the exercise accepts right attempts, also written differently, and names each likely
+mistake."""
 
 import re
 
@@ -51,14 +52,28 @@ def with_capital(capital):
 @pytest.mark.parametrize(
     ("attempt", "named"),
     [
-        (lambda pieces, told: not any(p != p.lower() for p in pieces) if told is None else told, "special tokens"),
-        (lambda pieces, told: told or not any(p != p.lower() for p in pieces), "And `told = False`"),
+        (
+            lambda pieces, told: not any(p != p.lower() for p in pieces) if told is None else told,
+            "special tokens",
+        ),
+        (
+            lambda pieces, told: told or not any(p != p.lower() for p in pieces),
+            "And `told = False`",
+        ),
         (asks_if_told, "`told = False` is an answer"),
         (lambda pieces, told: lower_case(pieces, None), "do not use what is told"),
-        (lambda pieces, told: any(p != p.lower() for p in ordinary(pieces)) if told is None else not told,
-         "the other way round: you say"),
-        (lambda pieces, told: any(p != p.lower() for p in ordinary(pieces)) if told is None else told,
-         "without a word from the config"),
+        (
+            lambda pieces, told: (
+                any(p != p.lower() for p in ordinary(pieces)) if told is None else not told
+            ),
+            "the other way round: you say",
+        ),
+        (
+            lambda pieces, told: (
+                any(p != p.lower() for p in ordinary(pieces)) if told is None else told
+            ),
+            "without a word from the config",
+        ),
         (lambda pieces, told: told is None or told, "So does `transformers`"),
         (lambda pieces, told: bool(told), "you never lower-case. A vocabulary in small letters"),
         (lambda pieces, told: True, "you always lower-case"),
@@ -68,17 +83,40 @@ def with_capital(capital):
         (with_capital(lambda piece: piece.isupper()), "whole piece is in capitals"),
         (with_capital(lambda piece: bool(re.findall(r"[A-Z]", piece))), "É is one"),
         (with_capital(lambda piece: not piece.islower()), "digits and signs"),
-        (lambda pieces, told: told if told is not None else not any(
-            p != p.lower() for p in ordinary(pieces) if p[:2] != "##"), "pass over pieces with ##"),
-        (lambda pieces, told: told if told is not None else not all(
-            p != p.lower() for p in ordinary(pieces)), "One such piece is enough"),
-        (lambda pieces, told: told if told is not None else not any(p != p.lower() for p in pieces[5:]), "first five"),
-        (lambda pieces, told: told if told is not None else not any(
-            p != p.lower() for p in pieces if p[0] != "["), "begins with a bracket"),
+        (
+            lambda pieces, told: (
+                told
+                if told is not None
+                else not any(p != p.lower() for p in ordinary(pieces) if p[:2] != "##")
+            ),
+            "pass over pieces with ##",
+        ),
+        (
+            lambda pieces, told: (
+                told if told is not None else not all(p != p.lower() for p in ordinary(pieces))
+            ),
+            "One such piece is enough",
+        ),
+        (
+            lambda pieces, told: (
+                told if told is not None else not any(p != p.lower() for p in pieces[5:])
+            ),
+            "first five",
+        ),
+        (
+            lambda pieces, told: (
+                told if told is not None else not any(p != p.lower() for p in pieces if p[0] != "[")
+            ),
+            "begins with a bracket",
+        ),
         (forgets_a_return, "returns nothing"),
         (lambda pieces, told: pieces["a"], "TypeError"),
-        (lambda pieces, told: told if told is not None else "Alice" not in pieces and "NATO" not in pieces,
-         'the vocabulary "a capital inside" and told = None, wanted is False, and yours is True'),
+        (
+            lambda pieces, told: (
+                told if told is not None else "Alice" not in pieces and "NATO" not in pieces
+            ),
+            'the vocabulary "a capital inside" and told = None, wanted is False, and yours is True',
+        ),
     ],
 )
 def test_a_mistake_is_named(attempt, named):

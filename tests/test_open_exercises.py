@@ -1,5 +1,5 @@
-"""The exercises without a solution: every chapter has one, with what a good answer contains; its code fits the chapter,
-and its numbers are right."""
+"""The exercises without a solution: every chapter has one, with what a good answer contains; its
+code fits the chapter, and its numbers are right."""
 
 import ast
 import builtins
@@ -12,7 +12,7 @@ from scipy.stats import t as student
 
 from environment import ROOT
 from notebooks import book_notebooks, read
-from spanbert_tutorial.span_masking import SpanMasking, clipped_geometric
+from spanbert_tutorial.spanbert.span_masking import SpanMasking, clipped_geometric
 
 HEADING = "## Exercise without a solution"
 CHAPTERS = [path for path in book_notebooks(ROOT) if path.parent.name != "workshop"]
@@ -27,9 +27,14 @@ def exercise(path) -> str:
 
 
 def names(source: str, kind: type) -> set[str]:
-    """Names that are set (ast.Store) or read (ast.Load) in a source; imports and functions are set, too."""
+    """Names that are set (ast.Store) or read (ast.Load) in a source; imports and functions are set,
+    too."""
     tree = ast.parse(re.sub(r"^[%!].*$", "", source, flags=re.MULTILINE))
-    found = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, kind)}
+    found = {
+        node.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, kind)
+    }
     if kind is ast.Store:
         for node in ast.walk(tree):
             if isinstance(node, ast.Import | ast.ImportFrom):
@@ -59,7 +64,9 @@ def test_its_code_uses_what_the_chapter_has(path):
         if HEADING in cell.source:
             break
         above += [cell.source] if cell.cell_type == "code" else []
-    known = set().union(*(names(source, ast.Store) for source in above), names(code, ast.Store), dir(builtins))
+    known = set().union(
+        *(names(source, ast.Store) for source in above), names(code, ast.Store), dir(builtins)
+    )
     assert names(code, ast.Load) <= known | {"seed"}, names(code, ast.Load) - known
 
 
@@ -67,13 +74,18 @@ def test_the_numbers_of_the_folded_texts():
     """Those that can be computed beforehand."""
     texts = {path.stem: exercise(path) for path in CHAPTERS}
     lengths = [clipped_geometric(p) @ np.arange(1, 11) for p in (0.5, 0.2)]
-    assert "about 2.0 instead of 3.8" in texts["span_masking"] and np.round(lengths, 1).tolist() == [2.0, 3.8]
+    assert "about 2.0 instead of 3.8" in texts["span_masking"] and np.round(
+        lengths, 1
+    ).tolist() == [2.0, 3.8]
     assert "ln 3 = 1.10" in texts["boundary"] and round(math.log(3), 2) == 1.10
     assert "35 · (1 − (34/35)⁴⁰) = 24.0" in texts["roberta"] and math.comb(7, 3) == 35
     assert round(35 * (1 - (34 / 35) ** 40), 1) == 24.0
     assert "a factor of 1.65" in texts["masking"] and round(0.3 * 0.7 / (0.15 * 0.85), 2) == 1.65
     assert "4.3 standard errors" in texts["bert"] and round(student.ppf(0.975, 2), 1) == 4.3
     hidden = SpanMasking().budget(512)
-    told = f"of 512 tokens {hidden} are hidden, so T5 reads {512 - hidden} + k and writes {hidden + 1} + k"
+    told = (
+        f"of 512 tokens {hidden} are hidden, so T5 reads {512 - hidden} + k and writes "
+        f"{hidden + 1} + k"
+    )
     assert told in texts["beyond"]
     assert "ends at 65,504" in texts["old_notes"] and np.finfo(np.float16).max == 65_504

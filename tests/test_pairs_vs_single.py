@@ -1,4 +1,5 @@
-"""Three formats from the same start: what each reads and predicts, and results that survive a stop."""
+"""Three formats from the same start: what each reads and predicts, and results that survive a
+stop."""
 
 import json
 from dataclasses import replace
@@ -7,45 +8,58 @@ import numpy as np
 import pytest
 import torch
 
-from spanbert_tutorial import runs
-from spanbert_tutorial.corpora import EncodedCorpus
+from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.loop import History
-from spanbert_tutorial.experiments import grid, pairs_vs_single
-from spanbert_tutorial.experiments.results import column
-from spanbert_tutorial.wordpiece import WordPiece
+from spanbert_tutorial.lab import grid
+from spanbert_tutorial.lab.experiments import pairs_vs_single
+from spanbert_tutorial.lab.results import column
+from spanbert_tutorial.pretraining import runs
+from spanbert_tutorial.pretraining.encoded_text import EncodedText
+from spanbert_tutorial.pretraining.presets import Run
+from spanbert_tutorial.text.encoding import EncodedCorpus
 
-RUN = runs.Run(objective="mlm", steps=2, length=24, batch_size=4)
+RUN = Run(objective="mlm", steps=2, length=24, batch_size=4)
 
 
 @pytest.fixture(scope="module")
 def text():
-    """30 documents of 6 sentences of 7 pieces, and 10 held out, with a vocabulary learned from a few words."""
+    """30 documents of 6 sentences of 7 pieces, and 10 held out, with a vocabulary learned from a
+    few words."""
     wordpiece = WordPiece.train(["the river runs past the old town and the mill"] * 3, 60)
     rng = np.random.default_rng(0)
 
     def corpus(documents: int) -> EncodedCorpus:
         ends = np.arange(7, documents * 42 + 1, 7)
-        return EncodedCorpus(rng.integers(5, len(wordpiece), documents * 42).astype(np.uint16), ends, ends[5::6])
+        return EncodedCorpus(
+            rng.integers(5, len(wordpiece), documents * 42).astype(np.uint16), ends, ends[5::6]
+        )
 
-    return runs.EncodedText(corpus(30), corpus(10), wordpiece)
+    return EncodedText(corpus(30), corpus(10), wordpiece)
 
 
 def test_one_segment_is_the_usual_run(text):
     here, history = pairs_vs_single.pretrain("one segment", RUN, text)
     usual, wanted = runs.pretrain(RUN, text)
     assert history.losses == wanted.losses
-    assert all(torch.equal(a, b) for a, b in zip(here.parameters(), usual.parameters(), strict=True))
+    assert all(
+        torch.equal(a, b) for a, b in zip(here.parameters(), usual.parameters(), strict=True)
+    )
 
 
 def test_pairs_predict_with_or_without_the_label(text):
-    histories = {name: pairs_vs_single.pretrain(name, RUN, text)[1] for name in ("pairs", "pairs + NSP")}
+    histories = {
+        name: pairs_vs_single.pretrain(name, RUN, text)[1] for name in ("pairs", "pairs + NSP")
+    }
     assert set(histories["pairs"].losses) == {"loss", "mlm"}
     assert set(histories["pairs + NSP"].losses) == {"loss", "mlm", "nsp"}
     assert histories["pairs"].losses["mlm"] == histories["pairs"].losses["loss"]
 
 
 def test_all_formats_start_from_the_same_encoder(text):
-    starts = [runs.new_model(replace(RUN, objective=predicts), text) for _, predicts in pairs_vs_single.ARMS.values()]
+    starts = [
+        runs.new_model(replace(RUN, objective=predicts), text)
+        for _, predicts in pairs_vs_single.ARMS.values()
+    ]
     for model in starts[1:]:
         pairs = zip(starts[0].encoder.parameters(), model.encoder.parameters(), strict=True)
         assert all(torch.equal(a, b) for a, b in pairs)
@@ -68,9 +82,12 @@ def test_a_stopped_command_goes_on_where_it_was(text, tmp_path, monkeypatch):
         return None, History()
 
     monkeypatch.setattr(pairs_vs_single, "pretrain", fake)
-    monkeypatch.setattr(pairs_vs_single, "held_out", lambda model, run, text: {"pairs": {"mlm": float(run.seed)}})
-    monkeypatch.setattr(runs, "open_text", lambda *_: text)
-    output, steps = tmp_path / "results.json", pairs_vs_single.SETTINGS["run"].steps
+    monkeypatch.setattr(
+        pairs_vs_single, "held_out", lambda model, run, text: {"pairs": {"mlm": float(run.seed)}}
+    )
+    monkeypatch.setattr(grid, "open_text", lambda *_: text)
+    output = tmp_path / "results.json"
+    steps = pairs_vs_single.SETTINGS["run"].steps
     grid.run(pairs_vs_single, output, seeds=2)
     results = json.loads(output.read_text())
     results["rows"] = [row for row in results["rows"] if row["format"] == "pairs"]
@@ -78,7 +95,9 @@ def test_a_stopped_command_goes_on_where_it_was(text, tmp_path, monkeypatch):
     assert trained[0] == ("pairs + NSP", 0, 100)  # what the chapter does again
     trained.clear()
     grid.run(pairs_vs_single, output, seeds=2)
-    assert trained == [(name, seed, steps) for seed in range(2) for name in ("one segment", "pairs + NSP")]
+    assert trained == [
+        (name, seed, steps) for seed in range(2) for name in ("one segment", "pairs + NSP")
+    ]
     results = json.loads(output.read_text())
     assert [row["format"] for row in results["rows"]] == list(pairs_vs_single.ARMS) * 2
     assert column(results, "held_out", "pairs", "mlm", format="pairs") == [0.0, 1.0]

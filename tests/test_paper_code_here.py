@@ -1,7 +1,9 @@
-"""`book/workshop/paper_code_here`: for each row of its table a fixture that tells the readings apart.
+"""`book/workshop/paper_code_here`: for each row of its table a fixture that tells the readings
+apart.
 
-Each test names every reading with its exact result on a small input, checks that they differ, and asserts the one that
-the project follows. Probabilities are exact by hand; 4,000 draws decide between them.
+Each test names every reading with its exact result on a small input, checks that they differ, and
+asserts the one that the project follows. Probabilities are exact by hand; 4,000 draws decide
+between them.
 """
 
 import json
@@ -18,30 +20,41 @@ import torch
 from chapter_cells import cells
 
 from environment import ROOT
-from spanbert_tutorial import runs, span_masking
-from spanbert_tutorial.batches import PretrainingData
-from spanbert_tutorial.boundary import SpanBoundaryObjective, boundary_loss, boundary_targets
-from spanbert_tutorial.checkpoints import model_state
-from spanbert_tutorial.config import EncoderConfig
-from spanbert_tutorial.corpora import EncodedCorpus
+from spanbert_tutorial.bert.config import EncoderConfig
+from spanbert_tutorial.bert.inputs import NO_TARGET, assemble, frame
+from spanbert_tutorial.bert.masking import Blocks, TokenMasking, WholeWordMasking, corrupt
+from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine import loop
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.engine.loop import parameter_groups
-from spanbert_tutorial.inputs import NO_TARGET, assemble, frame
-from spanbert_tutorial.labelled_masking import ENTITY, LabelledMasking
-from spanbert_tutorial.masking import Blocks, TokenMasking, WholeWordMasking, corrupt
-from spanbert_tutorial.objectives import OBJECTIVES, Objective
-from spanbert_tutorial.pretraining import PretrainingModel
-from spanbert_tutorial.runs import RUNS, EncodedText, preset, training_data
-from spanbert_tutorial.single_sequence import single_sequence_blocks
-from spanbert_tutorial.span_masking import SpanMasking, clipped_geometric, spans_of
+from spanbert_tutorial.pretraining import presets
+from spanbert_tutorial.pretraining.batches import PretrainingData
+from spanbert_tutorial.pretraining.checkpoints import model_state
+from spanbert_tutorial.pretraining.encoded_text import EncodedText
+from spanbert_tutorial.pretraining.model import PretrainingModel
+from spanbert_tutorial.pretraining.objectives import OBJECTIVES, Objective
+from spanbert_tutorial.pretraining.presets import BERT, RUNS, preset
+from spanbert_tutorial.pretraining.runs import training_data
+from spanbert_tutorial.spanbert import span_masking
+from spanbert_tutorial.spanbert.boundary import (
+    SpanBoundaryObjective,
+    boundary_loss,
+    boundary_targets,
+)
+from spanbert_tutorial.spanbert.labeled_masking import ENTITY, LabelledMasking
+from spanbert_tutorial.spanbert.single_sequence import single_sequence_blocks
+from spanbert_tutorial.spanbert.span_masking import SpanMasking, clipped_geometric, spans_of
 from spanbert_tutorial.tasks import windows
 from spanbert_tutorial.tasks.windows import encode
-from spanbert_tutorial.wordpiece import WordPiece
+from spanbert_tutorial.text.encoding import EncodedCorpus
 
 PAGE = ROOT / "book" / "workshop" / "paper_code_here.ipynb"
-PAPERS = {k: v["value"] for k, v in json.loads(data_path("papers.json").read_text(encoding="utf-8")).items()}
-PAPER, RELEASED = SpanMasking(), SpanMasking(complete_words=False)
+PAPERS = {
+    k: v["value"]
+    for k, v in json.loads(data_path("papers.json").read_text(encoding="utf-8")).items()
+}
+PAPER = SpanMasking()
+RELEASED = SpanMasking(complete_words=False)
 DRAWS = 4000
 
 
@@ -59,7 +72,9 @@ def block_of(sizes) -> np.ndarray:
 def decide(here, **readings):
     """The project's reading by name. Readings that agree would decide nothing."""
     values = list(readings.values())
-    assert all(a != b for i, a in enumerate(values) for b in values[:i]), "the readings do not differ"
+    assert all(a != b for i, a in enumerate(values) for b in values[:i]), (
+        "the readings do not differ"
+    )
     found = [name for name, value in readings.items() if value == here]
     assert found, f"{here} is none of {readings}"
     return found[0]
@@ -67,14 +82,19 @@ def decide(here, **readings):
 
 def decide_probability(share: float, **readings: float) -> str:
     """The one reading within five standard errors of a share of DRAWS draws."""
-    near = [n for n, p in readings.items() if abs(share - p) < 5 * math.sqrt(max(p * (1 - p), 1e-3) / DRAWS)]
+    near = [
+        n
+        for n, p in readings.items()
+        if abs(share - p) < 5 * math.sqrt(max(p * (1 - p), 1e-3) / DRAWS)
+    ]
     assert len(near) == 1, f"{share} fits {near} of {readings}"
     return near[0]
 
 
 def share_first_hidden(scheme, sizes) -> float:
     """How often the first piece of the block is hidden."""
-    rng, starts = generator(3), block_of(sizes)
+    rng = generator(3)
+    starts = block_of(sizes)
     return float(np.mean([scheme.select(starts, rng)[0] for _ in range(DRAWS)]))
 
 
@@ -92,16 +112,20 @@ def model() -> PretrainingModel:
 def measured() -> dict[str, np.ndarray]:
     """2,000 blocks of 128 pieces with 1.37 pieces to a word, masked in both modes."""
     sizes = generator(7).choice(4, p=[0.72, 0.205, 0.06, 0.015], size=(2000, 128)) + 1
-    blocks, full = np.stack([block_of(row)[:128] for row in sizes]), np.full(2000, 128)
+    blocks = np.stack([block_of(row)[:128] for row in sizes])
+    full = np.full(2000, 128)
     modes = {"paper": PAPER, "released": RELEASED}
-    return {"blocks": blocks} | {n: s.select_batch(blocks, full, generator(8)) for n, s in modes.items()}
+    return {"blocks": blocks} | {
+        n: s.select_batch(blocks, full, generator(8)) for n, s in modes.items()
+    }
 
 
-# --- masking ---
+# --- masking ------------------------------------------------------------------------
 
 
 def test_01_clipped_means_cut_off():
-    lengths, unclipped = np.arange(1, 11), 0.2 * 0.8 ** np.arange(9)
+    lengths = np.arange(1, 11)
+    unclipped = 0.2 * 0.8 ** np.arange(9)
     heaped = round(float(np.append(unclipped, 0.8**9) @ lengths), 3)
     readings = {"heaped": heaped, "cut off": round(33099485 / 8717049, 3), "not at all": 5.0}
     assert heaped == 4.463
@@ -131,24 +155,36 @@ def test_04_the_budget_is_rounded_up_without_specials():
     readings = {"up": 19, "down": 18, "with specials": 20}
     assert decide(PAPER.budget(126), **readings) == "up"
     for scheme in (PAPER, RELEASED):
-        assert decide(int(scheme.select(np.ones(126, dtype=bool), generator()).sum()), **readings) == "up"
+        assert (
+            decide(int(scheme.select(np.ones(126, dtype=bool), generator()).sum()), **readings)
+            == "up"
+        )
     assert decide(PAPER.budget(20), exact=3, float_error=4) == "exact"
 
 
 def test_05_here_the_last_word_stays_whole(measured):
     words = block_of([3] * 4)
     for seed in range(20):
-        hidden = {name: int(s.select(words, generator(seed)).sum()) for name, s in (("p", PAPER), ("r", RELEASED))}
+        hidden = {
+            name: int(s.select(words, generator(seed)).sum())
+            for name, s in (("p", PAPER), ("r", RELEASED))
+        }
         assert decide(hidden["p"], complete=0, broken=2, over_budget=3) == "complete"
         assert decide(hidden["r"], complete=0, broken=2, over_budget=3) == "broken"
     assert OBJECTIVES["span+sbo"].masking.complete_words
-    edges = {n: (measured[n][:, 1:] != measured[n][:, :-1]) & ~measured["blocks"][:, 1:] for n in ("paper", "released")}
+    edges = {
+        n: (measured[n][:, 1:] != measured[n][:, :-1]) & ~measured["blocks"][:, 1:]
+        for n in ("paper", "released")
+    }
     assert not edges["paper"].any()
     assert edges["released"].any(axis=1).mean() == pytest.approx(0.31, abs=0.05)
 
 
 def test_06_here_starts_are_uniform_over_words():
-    shares = {c: share_first_hidden(SpanMasking(0.5, max_words=1, complete_words=c), [2, 1, 1]) for c in (True, False)}
+    shares = {
+        c: share_first_hidden(SpanMasking(0.5, max_words=1, complete_words=c), [2, 1, 1])
+        for c in (True, False)
+    }
     assert decide_probability(shares[True], words=1 / 3, pieces=5 / 6) == "words"
     assert decide_probability(shares[False], words=1 / 3, pieces=5 / 6) == "pieces"
 
@@ -163,39 +199,64 @@ def test_08_touching_spans_are_one(measured):
     selected = np.array([[0, 0, 1, 1, 1, 0, 0, 0]], dtype=bool)  # drawn as places 2–3 and 4
     rows = boundary_targets(selected, np.arange(8)[None], [8])
     assert decide(rows.pairs.tolist(), fused=[[2, 6]], apart=[[2, 5], [4, 6]]) == "fused"
-    long = [b[a : e + 1].sum() > 10 for b, m in zip(measured["blocks"], measured["released"], strict=True)
-            for a, e in spans_of(m)]
+    long = [
+        b[a : e + 1].sum() > 10
+        for b, m in zip(measured["blocks"], measured["released"], strict=True)
+        for a, e in spans_of(m)
+    ]
     assert 0.002 < np.mean(long) < 0.012
 
 
 def test_09_a_fused_span_has_one_fate():
-    ids, selected = np.ones(4, dtype=int), np.array([False, True, True, False])
+    ids = np.ones(4, dtype=int)
+    selected = np.array([False, True, True, False])
     mixed = {}
     for name, unit in (("default", {}), ("token", {"unit": "token"})):
         rng = generator(4)
-        seen = [corrupt(ids, selected, rng, mask_id=0, random_ids=[-1], **unit) for _ in range(DRAWS)]
+        seen = [
+            corrupt(ids, selected, rng, mask_id=0, random_ids=[-1], **unit) for _ in range(DRAWS)
+        ]
         mixed[name] = float(np.mean([row[1] != row[2] for row in seen]))
-    assert decide_probability(mixed["default"], span=0.0, token=0.34) == "span"  # 1 − 0.8² − 0.1² − 0.1²
+    assert (
+        decide_probability(mixed["default"], span=0.0, token=0.34) == "span"
+    )  # 1 − 0.8² − 0.1² − 0.1²
     assert decide_probability(mixed["token"], span=0.0, token=0.34) == "token"
-    assert (OBJECTIVES["mlm"].unit, OBJECTIVES["span"].unit, OBJECTIVES["span+sbo"].unit) == ("token", "span", "span")
+    assert (OBJECTIVES["mlm"].unit, OBJECTIVES["span"].unit, OBJECTIVES["span+sbo"].unit) == (
+        "token",
+        "span",
+        "span",
+    )
 
 
 def test_10_random_tokens_follow_the_corpus_each_by_itself():
-    corpus, rng = np.array([7] * 9 + [8]), generator(5)
-    ids, selected = np.ones(4, dtype=int), np.array([False, True, True, False])
+    corpus = np.array([7] * 9 + [8])
+    rng = generator(5)
+    ids = np.ones(4, dtype=int)
+    selected = np.array([False, True, True, False])
     pairs = []
     while len(pairs) < DRAWS:
         seen = corrupt(ids, selected, rng, mask_id=0, random_ids=corpus)
         pairs += [seen[1:3].tolist()] if seen[1] > 1 else []
-    assert decide_probability(np.mean([a == 7 for a, _ in pairs]), frequency=0.9, kinds=0.5) == "frequency"
-    assert decide_probability(np.mean([a != b for a, b in pairs]), own_draw=0.18, one_draw=0.0) == "own_draw"
+    assert (
+        decide_probability(np.mean([a == 7 for a, _ in pairs]), frequency=0.9, kinds=0.5)
+        == "frequency"
+    )
+    assert (
+        decide_probability(np.mean([a != b for a, b in pairs]), own_draw=0.18, one_draw=0.0)
+        == "own_draw"
+    )
 
 
 def test_10_pretraining_draws_from_the_corpus(wordpiece, monkeypatch):
     corpus = EncodedCorpus(np.array([40] * 60), np.array([30, 60]), np.array([60]))
     data = PretrainingData(corpus, wordpiece, OBJECTIVES["span"], 32, 2)
-    seen = np.concatenate([data.batch(np.arange(2), generator(s))["ids"].numpy().ravel() for s in range(60)])
-    assert set(seen.tolist()) == {40, *(getattr(wordpiece, f"{x}_id") for x in ("cls", "sep", "mask"))}
+    seen = np.concatenate(
+        [data.batch(np.arange(2), generator(s))["ids"].numpy().ravel() for s in range(60)]
+    )
+    assert set(seen.tolist()) == {
+        40,
+        *(getattr(wordpiece, f"{x}_id") for x in ("cls", "sep", "mask")),
+    }
 
 
 def test_11_each_segment_has_its_own_budget(wordpiece):
@@ -209,28 +270,44 @@ def test_11_each_segment_has_its_own_budget(wordpiece):
 
 def test_12_whole_words_are_drawn_as_words_and_pass_over_what_does_not_fit():
     readings = {"words": 1 / 4, "spans of one word, from pieces": 19 / 20}
-    assert decide_probability(share_first_hidden(WholeWordMasking(0.5), [3, 1, 1, 1]), **readings) == "words"
+    assert (
+        decide_probability(share_first_hidden(WholeWordMasking(0.5), [3, 1, 1, 1]), **readings)
+        == "words"
+    )
     spans = SpanMasking(0.5, max_words=1, complete_words=False)
-    assert decide_probability(share_first_hidden(spans, [3, 1, 1, 1]), **readings) == "spans of one word, from pieces"
+    assert (
+        decide_probability(share_first_hidden(spans, [3, 1, 1, 1]), **readings)
+        == "spans of one word, from pieces"
+    )
 
 
 def test_13_the_other_half_of_named_entity_masking_needs_a_longest_length_of_one():
-    """Runs by the released rules in blocks of words of one piece, with a small budget, so that few of them touch."""
-    blocks, found = np.ones((4000, 512), dtype=bool), {}
+    """Runs by the released rules in blocks of words of one piece, with a small budget, so that few
+    of them touch."""
+    blocks = np.ones((4000, 512), dtype=bool)
+    found = {}
     for longest in (1, 10):
         scheme = SpanMasking(0.02, max_words=longest, complete_words=False)
         masks = scheme.select_batch(blocks, np.full(4000, 512), generator(6))
         mean = masks.sum() / sum(len(spans_of(mask)) for mask in masks)
-        readings = {"words": 1.02, "spans": 3.16, "all_of_ten_words": 10.0}  # 0.08: four standard errors
+        readings = {
+            "words": 1.02,
+            "spans": 3.16,
+            "all_of_ten_words": 10.0,
+        }  # 0.08: four standard errors
         found[longest] = [name for name, reading in readings.items() if abs(mean - reading) < 0.08]
     assert found == {1: ["words"], 10: ["spans"]}
-    entities = np.array([(row, 50, 53, ENTITY) for row in range(4000)])  # ours: an entity, or one word
-    masks = LabelledMasking(0.01).select_blocks(Blocks(blocks, np.full(4000, 512), blocks * 1, entities), generator(6))
+    entities = np.array(
+        [(row, 50, 53, ENTITY) for row in range(4000)]
+    )  # ours: an entity, or one word
+    masks = LabelledMasking(0.01).select_blocks(
+        Blocks(blocks, np.full(4000, 512), blocks * 1, entities), generator(6)
+    )
     runs = Counter(int(end - start) + 1 for mask in masks for start, end in spans_of(mask))
     assert (runs[1] + runs[4]) / runs.total() > 0.97 and min(runs[1], runs[4]) > 3000
 
 
-# --- the span boundary objective ---
+# --- the span boundary objective ----------------------------------------------------
 
 
 def test_14_cls_and_sep_are_no_boundary_tokens(measured):
@@ -245,7 +322,8 @@ def test_15_p1_is_row_0():
     torch.manual_seed(0)
     head = SpanBoundaryObjective(8, torch.nn.Parameter(torch.randn(12, 8)))
     selected = np.arange(12)[None] // 4 == 1  # x5 to x8
-    rows, hidden = boundary_targets(selected, np.arange(12)[None], [12]), torch.randn(1, 14, 8)
+    rows = boundary_targets(selected, np.arange(12)[None], [12])
+    hidden = torch.randn(1, 14, 8)
     assert rows.pairs.tolist() == [[4, 9]] and rows.targets[0, 2] == 6  # football, counted from 0
     moved = []
     with torch.no_grad():
@@ -254,13 +332,19 @@ def test_15_p1_is_row_0():
             head.positions.weight[row] += 1
             moved += [row] if (head(hidden, rows)[2] - before).abs().max() > 1e-3 else []
             head.positions.weight[row] -= 1
-    assert decide(moved, from_the_left_from_0=[2], from_1=[3], from_the_right=[1]) == "from_the_left_from_0"
+    assert (
+        decide(moved, from_the_left_from_0=[2], from_1=[3], from_the_right=[1])
+        == "from_the_left_from_0"
+    )
 
 
 def test_16_a_long_span_has_fifteen_targets():
     selected = (np.arange(20) > 1) & (np.arange(20) < 19)
     rows = boundary_targets(selected[None], np.arange(20)[None], [20])
-    assert decide(int((rows.targets != NO_TARGET).sum()), first=15, default_of_the_code=17, no_row=0) == "first"
+    assert (
+        decide(int((rows.targets != NO_TARGET).sum()), first=15, default_of_the_code=17, no_row=0)
+        == "first"
+    )
     assert rows.targets[0].tolist() == list(range(2, 17))
 
 
@@ -284,7 +368,9 @@ def test_17_pretraining_hands_the_originals_to_both_heads(wordpiece):
         batch = data.batch(np.arange(1), generator(seed))
         places = batch["masked_position"]
         assert (batch["masked_ids"] == 40 + (places - 1) % 2).all()
-        first = batch["boundary_pairs"][:, 0]  # left boundary token, [CLS] counted: the span's first block place
+        first = batch["boundary_pairs"][
+            :, 0
+        ]  # left boundary token, [CLS] counted: the span's first block place
         row, offset = (batch["boundary_targets"] != NO_TARGET).nonzero(as_tuple=True)
         assert (batch["boundary_targets"][row, offset] == 40 + (first[row] + offset) % 2).all()
         found.append(bool((batch["ids"][0, places] != wordpiece.mask_id).any()))
@@ -303,25 +389,38 @@ def test_18_f_ends_in_layer_norm_and_its_linear_steps_have_biases():
 
 def test_19_one_matrix_and_two_biases(model):
     table = model.encoder.embeddings.words.weight
-    assert model.masked_language_model.embedding_weight is table and model.boundary.embedding_weight is table
+    assert (
+        model.masked_language_model.embedding_weight is table
+        and model.boundary.embedding_weight is table
+    )
     assert model.masked_language_model.bias is not model.boundary.bias
     count = len({id(p) for p in model.parameters() if p.shape[:1] == (2000,)})
-    assert decide(count, one_matrix_two_biases=3, one_of_each=2, three_matrices=5) == "one_matrix_two_biases"
+    assert (
+        decide(count, one_matrix_two_biases=3, one_of_each=2, three_matrices=5)
+        == "one_matrix_two_biases"
+    )
 
 
-# --- loss and training ---
+# --- loss and training --------------------------------------------------------------
 
 
 @pytest.fixture
 def uniform() -> tuple:
     """One row of 3 targets; a head that knows nothing of 4 kinds of tokens; 6 masked tokens."""
-    rows = boundary_targets(np.array([[0, 1, 1, 1, 0]], dtype=bool), np.array([[0, 1, 2, 3, 0]]), [5])
+    rows = boundary_targets(
+        np.array([[0, 1, 1, 1, 0]], dtype=bool), np.array([[0, 1, 2, 3, 0]]), [5]
+    )
     return torch.zeros(3, 4), rows, 6
 
 
 def test_20_both_losses_are_divided_by_the_masked_tokens(uniform):
     nats = math.log(4)
-    readings = {"masked tokens": 3 * nats / 6, "targets + 1": 3 * nats / 4, "targets": nats, "spans + 1": 3 * nats / 2}
+    readings = {
+        "masked tokens": 3 * nats / 6,
+        "targets + 1": 3 * nats / 4,
+        "targets": nats,
+        "spans + 1": 3 * nats / 2,
+    }
     readings = {name: round(value, 3) for name, value in readings.items()}
     assert decide(round(boundary_loss(*uniform).item(), 3), **readings) == "masked tokens"
     assert decide(round(boundary_loss(*uniform, "released").item(), 3), **readings) == "targets + 1"
@@ -331,7 +430,9 @@ def test_20_pretraining_adds_both_parts_with_the_weight_one(model, wordpiece):
     corpus = EncodedCorpus(np.arange(100, 160), np.array([60]), np.array([60]))
     data = PretrainingData(corpus, wordpiece, OBJECTIVES["span+sbo"], 62, 1)
     # a batch with a masked token that has no row: otherwise the readings agree
-    batch = next(b for seed in range(50) if 0 < _targets(b := data.batch(np.arange(1), generator(seed))) < 9)
+    batch = next(
+        b for seed in range(50) if 0 < _targets(b := data.batch(np.arange(1), generator(seed))) < 9
+    )
     with torch.no_grad():
         losses = model.eval()(batch)
         hidden = model.encoder(batch["ids"], batch["segments"], batch["attention_mask"])
@@ -359,45 +460,80 @@ def test_21_losses_are_in_nats(uniform):
 
 
 def test_22_weight_decay_is_the_papers_at_base_and_large_and_on_matrices(model):
-    readings = {"paper": PAPERS["spanbert_weight_decay"], "released": PAPERS["spanbert_code_weight_decay"]}
-    here = {size: decide(preset(size, "span+sbo").recipe().weight_decay, **readings) for size in RUNS}
-    assert here == {"tiny": "released", "mini": "released", "small": "released", "base": "paper", "large": "paper"}
+    readings = {
+        "paper": PAPERS["spanbert_weight_decay"],
+        "released": PAPERS["spanbert_code_weight_decay"],
+    }
+    here = {
+        size: decide(preset(size, "span+sbo").recipe().weight_decay, **readings) for size in RUNS
+    }
+    assert here == {
+        "tiny": "released",
+        "mini": "released",
+        "small": "released",
+        "base": "paper",
+        "large": "paper",
+    }
     groups = parameter_groups(model, 0.01)
     decayed = {id(p) for group in groups if group["weight_decay"] for p in group["params"]}
-    assert decide(id(model.boundary.norm2.weight) in decayed, every_parameter=True, matrices=False) == "matrices"
-    assert id(model.boundary.linear2.weight) in decayed and id(model.boundary.linear2.bias) not in decayed
+    assert (
+        decide(id(model.boundary.norm2.weight) in decayed, every_parameter=True, matrices=False)
+        == "matrices"
+    )
+    assert (
+        id(model.boundary.linear2.weight) in decayed
+        and id(model.boundary.linear2.bias) not in decayed
+    )
     left = [round(math.exp(-1e-4 * 2_400_000 / 2 * decay), 6) for decay in readings.values()]
     assert left == [6e-6, 0.301194]
 
 
 def test_23_epsilon_and_the_second_beta_are_the_papers_at_base_and_large():
-    """Told by what AdamW does with a recipe: the first step for a gradient of 1e-7, as a share of the learning rate."""
+    """Told by what AdamW does with a recipe: the first step for a gradient of 1e-7, as a share of
+    the learning rate."""
     for size in RUNS:
         recipe = preset(size, "span+sbo").recipe()
         weight = torch.nn.Parameter(torch.zeros(1, dtype=torch.float64))
         weight.grad = torch.full_like(weight, 1e-7)
-        torch.optim.AdamW([weight], lr=1.0, betas=recipe.betas, eps=recipe.epsilon, weight_decay=0).step()
+        torch.optim.AdamW(
+            [weight], lr=1.0, betas=recipe.betas, eps=recipe.epsilon, weight_decay=0
+        ).step()
         readings = {"spanbert": 0.91, "bert": 0.09}
         wanted = "spanbert" if size in ("base", "large") else "bert"
         assert decide(round(-weight.item(), 2), **readings) == wanted
         readings = {"spanbert": PAPERS["spanbert_betas"][1], "roberta": PAPERS["roberta_beta2"]}
-        assert decide(recipe.betas[1], **readings) == ("spanbert" if wanted == "spanbert" else "roberta")
+        assert decide(recipe.betas[1], **readings) == (
+            "spanbert" if wanted == "spanbert" else "roberta"
+        )
     assert [PAPERS[f"{name}_epsilon"] for name in ("spanbert", "bert")] == [1e-8, 1e-6]
 
 
 def test_24_a_batch_is_a_number_of_blocks_at_tiny_size_and_of_tokens_above(wordpiece):
-    """What the training itself draws: 8 short blocks of 6 tokens and 8 long ones of 32, for batches of 2 × 32."""
+    """What the training itself draws: 8 short blocks of 6 tokens and 8 long ones of 32, for batches
+    of 2 × 32."""
     ends = np.cumsum([4, 30] * 8)
     corpus = EncodedCorpus(np.arange(100, 100 + ends[-1]), ends, ends)
-    text, here = EncodedText(corpus, corpus, wordpiece), {}
+    text = EncodedText(corpus, corpus, wordpiece)
+    here = {}
     for size in RUNS:
         data = training_data(replace(preset(size, "span"), length=32, batch_size=2), text)
         batches = data.batches(generator())
         tokens = [batch["attention_mask"].sum(1) for batch in islice(batches, len(batches.order))]
         assert sum(map(len, tokens)) == 16 and max(int(each.sum()) for each in tokens) < 2 * 32 + 32
         blocks = sorted(map(len, tokens))
-        here[size] = decide(blocks, blocks=[2] * 8, tokens=[1, 2, 2, 2, 9], tokens_with_padding=[1, 1, 2, 2, 2, 2, 6])
-    assert here == {"tiny": "blocks", "mini": "tokens", "small": "tokens", "base": "tokens", "large": "tokens"}
+        here[size] = decide(
+            blocks,
+            blocks=[2] * 8,
+            tokens=[1, 2, 2, 2, 9],
+            tokens_with_padding=[1, 1, 2, 2, 2, 2, 6],
+        )
+    assert here == {
+        "tiny": "blocks",
+        "mini": "tokens",
+        "small": "tokens",
+        "base": "tokens",
+        "large": "tokens",
+    }
     assert 256 * 512 == math.prod(PAPERS["spanbert_code_batch"]) == 131072
     assert round(131072 / PAPERS["spanbert_mean_sequences"]) == 336
 
@@ -406,11 +542,15 @@ def test_25_packing_loses_no_text():
     documents = [[6, 12, 5], [4, 4, 12, 12], [3, 3]]
     ends = np.cumsum(sum(documents, []))
     packed = single_sequence_blocks(
-        EncodedCorpus(np.arange(61), ends, np.array([23, 55, 61])), np.ones(61, dtype=bool), 10)
+        EncodedCorpus(np.arange(61), ends, np.array([23, 55, 61])), np.ones(61, dtype=bool), 10
+    )
     covered = np.concatenate([np.arange(*row) for row in packed.ranges])
-    # what waits before the two long sentences is lost, too; it would not be if a long sentence closed the block
+    # what waits before the two long sentences is lost, too; it would not be if a long sentence
+    # closed the block
     assert decide(len(covered), all=61, released=6 + 5, closed_by_the_long_one=6 + 8 + 5) == "all"
-    assert sorted(covered.tolist()) == list(range(61)) and {23, 55} <= set(packed.ranges[:, 1].tolist())
+    assert sorted(covered.tolist()) == list(range(61)) and {23, 55} <= set(
+        packed.ranges[:, 1].tolist()
+    )
 
 
 def test_26_specials_and_segment_0_stay_and_the_pooler_goes(wordpiece, model):
@@ -429,21 +569,31 @@ def test_27_the_defaults_are_the_recipe():
     default = clipped_geometric(PAPERS["spanbert_code_span_p_default"]) @ np.arange(1, 11)
     assert round(float(default), 3) == readings["defaults of the code"]
     assert decide(round(float(clipped_geometric() @ np.arange(1, 11)), 3), **readings) == "recipe"
-    assert decide(SpanMasking().p, recipe=0.2, code=PAPERS["spanbert_code_span_p_default"]) == "recipe"
+    assert (
+        decide(SpanMasking().p, recipe=0.2, code=PAPERS["spanbert_code_span_p_default"]) == "recipe"
+    )
     rows = boundary_targets(np.zeros((1, 4), dtype=bool), np.zeros((1, 4), dtype=int), [4])
-    assert decide(rows.targets.shape[1], recipe=15, code=PAPERS["spanbert_code_max_targets_default"]) == "recipe"
+    assert (
+        decide(rows.targets.shape[1], recipe=15, code=PAPERS["spanbert_code_max_targets_default"])
+        == "recipe"
+    )
     assert RUNS["tiny"].objective == "span+sbo"
 
 
-# --- tables ---
+# --- tables -------------------------------------------------------------------------
 
 
 def test_28_the_ablations_have_half_the_steps():
-    assert PAPERS["spanbert_steps"] == 2 * PAPERS["spanbert_ablation_steps"] == preset("large", "span").steps
+    assert (
+        PAPERS["spanbert_steps"]
+        == 2 * PAPERS["spanbert_ablation_steps"]
+        == preset("large", "span").steps
+    )
     for key in ("spanbert_table7_1seq_sbo_coreference", "spanbert_table6_spans_coreference"):
         note = json.loads(data_path("papers.json").read_text(encoding="utf-8"))[key]["note"]
         assert "development set" in note and "1.2 M steps" in note
-    test, development = PAPERS["spanbert_table3_spanbert_coreference"], PAPERS["spanbert_table7_1seq_sbo_coreference"]
+    test = PAPERS["spanbert_table3_spanbert_coreference"]
+    development = PAPERS["spanbert_table7_1seq_sbo_coreference"]
     assert decide(test, table_3=79.6, table_7=development) == "table_3"
 
 
@@ -463,10 +613,14 @@ def test_30_one_ceaf_score_does_not_follow_from_its_precision_and_recall():
 
 
 @pytest.mark.parametrize(
-    "place, name", list(enumerate(["google_bert", "our_bert", "our_bert_1seq", "spanbert"])))
+    "place, name", list(enumerate(["google_bert", "our_bert", "our_bert_1seq", "spanbert"]))
+)
 def test_31_the_glue_average_includes_wnli(place, name):
     tasks = [np.mean(scores) for scores in PAPERS[f"spanbert_table5_{name}"]]
-    readings = {"with": np.mean([*tasks, PAPERS["spanbert_table5_wnli"]]), "without": np.mean(tasks)}
+    readings = {
+        "with": np.mean([*tasks, PAPERS["spanbert_table5_wnli"]]),
+        "without": np.mean(tasks),
+    }
     readings = {reading: round(float(value), 1) for reading, value in readings.items()}
     assert decide(PAPERS["spanbert_table5_averages"][place], **readings) == "with"
 
@@ -474,14 +628,22 @@ def test_31_the_glue_average_includes_wnli(place, name):
 def test_32_the_question_comes_first(wordpiece):
     encoded = encode(wordpiece, "Who founded Bramley?", "Alice Mercer founded Bramley in 1605.")
     (window,) = windows.windows(encoded, wordpiece, 64, 32)
-    question, passage = encoded.question.tolist(), encoded.context.tolist()
-    ids, specials = window.ids.tolist(), ([wordpiece.cls_id], [wordpiece.sep_id])
-    assert decide(ids, question_first=sum((specials[0], question, specials[1], passage, specials[1]), []),
-                  passage_first=sum((specials[0], passage, specials[1], question, specials[1]), [])) == "question_first"
+    question = encoded.question.tolist()
+    passage = encoded.context.tolist()
+    ids = window.ids.tolist()
+    specials = ([wordpiece.cls_id], [wordpiece.sep_id])
+    assert (
+        decide(
+            ids,
+            question_first=sum((specials[0], question, specials[1], passage, specials[1]), []),
+            passage_first=sum((specials[0], passage, specials[1], question, specials[1]), []),
+        )
+        == "question_first"
+    )
     assert window.first == len(question) + 2 and PAPERS["spanbert_question_after_passage"]
 
 
-# --- the page ---
+# --- the page -----------------------------------------------------------------------
 
 
 def test_every_row_has_a_section_and_a_test():
@@ -494,7 +656,7 @@ def test_every_row_has_a_section_and_a_test():
     assert rows == sections == list(range(1, 33)) == sorted(tests)
 
 
-# --- what the page asserts fails for a wrong value ---
+# --- what the page asserts fails for a wrong value ----------------------------------
 
 PLACE = "workshop/paper_code_here"
 
@@ -503,8 +665,18 @@ PLACE = "workshop/paper_code_here"
 def page() -> dict:
     """What the cells below need of those before them."""
     names: dict = {}
-    exec(cells(PLACE, "new_rng = np.random.default_rng", "def block_of", "paper, released = ", "table = model.encoder",
-               "pairs = PretrainingData(", "def first_step(recipe"), names)
+    exec(
+        cells(
+            PLACE,
+            "new_rng = np.random.default_rng",
+            "def block_of",
+            "paper, released = ",
+            "table = model.encoder",
+            "pairs = PretrainingData(",
+            "def first_step(recipe",
+        ),
+        names,
+    )
     return names
 
 
@@ -513,25 +685,40 @@ def floored(self, n: int) -> int:
 
 
 def decay_everything(model, weight_decay):
-    return [{"params": list(model.parameters()), "weight_decay": weight_decay}, {"params": [], "weight_decay": 0.0}]
+    return [
+        {"params": list(model.parameters()), "weight_decay": weight_decay},
+        {"params": [], "weight_decay": 0.0},
+    ]
 
 
 def passage_first(question, passage, **specials):
     return frame(passage, question, **specials)
 
 
-EACH, HALF = "each = [segment.count(0)", "thin, in_runs = "
-ADAM, BATCH = "large, tiny = recipes.values()", "batches = data.batches"
+EACH = "each = [segment.count(0)"
+HALF = "thin, in_runs = "
+ADAM = "large, tiny = recipes.values()"
+BATCH = "batches = data.batches"
 WRONG = {
     "11, a budget rounded down": (EACH, TokenMasking, "budget", floored),
     "11, one segment only": (EACH, PretrainingData, "masked_segment", None),
-    "13, another law": (HALF, span_masking, "clipped_geometric", lambda p, most: clipped_geometric(0.4, most)),
-    "13, lengths of one word": (HALF, span_masking, "clipped_geometric", lambda p, most: clipped_geometric(1, most)),
+    "13, another law": (
+        HALF,
+        span_masking,
+        "clipped_geometric",
+        lambda p, most: clipped_geometric(0.4, most),
+    ),
+    "13, lengths of one word": (
+        HALF,
+        span_masking,
+        "clipped_geometric",
+        lambda p, most: clipped_geometric(1, most),
+    ),
     "22, decay of the small sizes": (ADAM, RUNS, "tiny", replace(RUNS["tiny"], weight_decay=0.1)),
     "22, decay of every parameter": (ADAM, loop, "parameter_groups", decay_everything),
     "23, epsilon of the small sizes": (ADAM, RUNS, "tiny", replace(RUNS["tiny"], epsilon=1e-8)),
     "23, beta of the small sizes": (ADAM, RUNS, "tiny", replace(RUNS["tiny"], beta2=0.999)),
-    "23, epsilon of the large size": (ADAM, runs.PAPERS, "span", runs.BERT),
+    "23, epsilon of the large size": (ADAM, presets.PAPERS, "span", BERT),
     "24, the small size by tokens": (BATCH, RUNS, "tiny", replace(RUNS["tiny"], by_length=True)),
     "24, the large size by blocks": (BATCH, RUNS, "large", replace(RUNS["large"], by_length=False)),
     "32, the passage first": ("encoded = encode(wordpiece", windows, "frame", passage_first),

@@ -8,20 +8,24 @@ import numpy as np
 import pytest
 import torch
 
-from spanbert_tutorial import plateau, runs
-from spanbert_tutorial.bert import BertEncoder, EncoderConfig
+from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.experiments import grid
-from spanbert_tutorial.experiments import leaving_the_plateau as leaving
-from spanbert_tutorial.objectives import Objective
-from spanbert_tutorial.pretraining import PretrainingModel
+from spanbert_tutorial.lab import grid
+from spanbert_tutorial.lab.experiments import leaving_the_plateau as leaving
+from spanbert_tutorial.pretraining import plateau
+from spanbert_tutorial.pretraining.model import PretrainingModel
+from spanbert_tutorial.pretraining.objectives import Objective
+from spanbert_tutorial.pretraining.presets import Run
 
 
 class Pieces:
     """A vocabulary in which 0 to 3 are special and all others are words."""
 
-    pad_id, cls_id, sep_id, mask_id = 0, 1, 2, 3
+    pad_id = 0
+    cls_id = 1
+    sep_id = 2
+    mask_id = 3
 
 
 @pytest.fixture
@@ -62,7 +66,9 @@ def test_shuffling_keeps_the_words_and_the_hidden_places(batch):
     shuffled = plateau.shuffle_visible(batch, Pieces, np.random.default_rng(1))["ids"]
     assert torch.equal(shuffled.sort(1).values, batch["ids"].sort(1).values)
     special = batch["ids"] <= 3
-    assert torch.equal(shuffled[special], batch["ids"][special]) and not torch.equal(shuffled, batch["ids"])
+    assert torch.equal(shuffled[special], batch["ids"][special]) and not torch.equal(
+        shuffled, batch["ids"]
+    )
 
 
 def test_attention_by_distance_is_the_mean_over_chosen_places(batch):
@@ -94,7 +100,9 @@ def test_watching_changes_no_batch():
 def test_neighbours_are_counted():
     """In 4 5 6 4 5 6 …, 5 always stands between 4 and 6."""
     counts = plateau.NeighbourCounts(np.tile([4, 5, 6], 200), vocabulary=8)
-    both, left, right = counts.probabilities(4, 6), counts.probabilities(4, None), counts.probabilities(None, 6)
+    both = counts.probabilities(4, 6)
+    left = counts.probabilities(4, None)
+    right = counts.probabilities(None, 6)
     for p in (both, left, right):
         assert p.sum() == pytest.approx(1) and p.argmax() == 5 and (p > 0).all()
     assert both[5] > left[5] > counts.p[5]
@@ -112,7 +120,9 @@ def test_each_setting_changes_one_thing_or_says_so():
     for name, changes in leaving.ARMS.items():
         run = asdict(leaving.setting(name, seed=3))
         assert {key for key in run if run[key] != own[key]} == set(changes)
-    with pytest.raises(InputError, match='"bigger" is unknown: use one of as in the book, no sinusoids'):
+    with pytest.raises(
+        InputError, match='"bigger" is unknown: use one of as in the book, no sinusoids'
+    ):
         leaving.setting("bigger", 0)
 
 
@@ -121,33 +131,45 @@ def test_a_stopped_command_goes_on_where_it_was(tmp_path, monkeypatch):
 
     def fake(run, text):
         trained.append(run)
-        return {"run": asdict(run), "held_out": {"token": {"mlm": 1.0}}, "curve": {"mlm": [6.0, 3.9]}}
+        return {
+            "run": asdict(run),
+            "held_out": {"token": {"mlm": 1.0}},
+            "curve": {"mlm": [6.0, 3.9]},
+        }
 
     text = SimpleNamespace(unigram_entropy=5.0)
     monkeypatch.setattr(grid, "text_facts", lambda text: {"unigram_entropy": text.unigram_entropy})
     monkeypatch.setattr(leaving, "measured_run", fake)
-    monkeypatch.setattr(runs, "open_text", lambda source, folder: text)
+    monkeypatch.setattr(grid, "open_text", lambda source, folder: text)
     output = tmp_path / "results.json"
     grid.run(leaving, output, seeds=1)
     assert len(trained) == 1 + len(leaving.ARMS) and trained[0] == leaving.LIVE
     grid.run(leaving, output, seeds=2)
     content = json.loads(output.read_text())
-    assert len(trained) == 1 + 2 * len(leaving.ARMS) and len(content["rows"]) == 2 * len(leaving.ARMS)
+    assert len(trained) == 1 + 2 * len(leaving.ARMS) and len(content["rows"]) == 2 * len(
+        leaving.ARMS
+    )
     assert {row["left_after"] for row in content["rows"]} == {50}
-    with pytest.raises(InputError, match=r"holds rows of other settings \(start, steps: 1000 there, 7 now"):
+    with pytest.raises(
+        InputError, match=r"holds rows of other settings \(start, steps: 1000 there, 7 now"
+    ):
         grid.run(leaving, output, seeds=2, steps=7)
     assert {leaving.setting(name, 0, leaving.RUN).steps for name in leaving.ARMS} == {1_000, 2_000}
-    short = {leaving.setting(name, 0, runs.Run(objective="mlm", steps=7)).steps for name in leaving.ARMS}
+    short = {leaving.setting(name, 0, Run(objective="mlm", steps=7)).steps for name in leaving.ARMS}
     assert short == {7, 14}
 
 
 def test_the_kept_results_are_whole():
     """Every setting has the same five seeds, and `left_after` is what the kept curve says."""
-    content = json.loads(data_path("results", "leaving_the_plateau.json").read_text(encoding="utf-8"))
-    assert runs.Run(**content["live"]["run"]) == leaving.LIVE
+    content = json.loads(
+        data_path("results", "leaving_the_plateau.json").read_text(encoding="utf-8")
+    )
+    assert Run(**content["live"]["run"]) == leaving.LIVE
     pairs = sorted((row["setting"], row["run"]["seed"]) for row in content["rows"])
     assert pairs == sorted((name, seed) for name in leaving.ARMS for seed in range(5))
     for row in content["rows"]:
-        assert runs.Run(**row["run"]) == leaving.setting(row["setting"], row["run"]["seed"])
-        left = leaving.left_after(row["curve"]["mlm"], content["curve_every"], content["unigram_entropy"])
+        assert Run(**row["run"]) == leaving.setting(row["setting"], row["run"]["seed"])
+        left = leaving.left_after(
+            row["curve"]["mlm"], content["curve_every"], content["unigram_entropy"]
+        )
         assert row["left_after"] == left

@@ -1,4 +1,5 @@
-"""Plots as SVG: text stays text, the page's colours, the same in every run, and no name that another could have."""
+"""Plots as SVG: text stays text, the page's colours, the same in every run, and no name that
+another could have."""
 
 import re
 import subprocess
@@ -27,7 +28,9 @@ plt.show()
 @pytest.fixture
 def figure():
     rng = np.random.default_rng(0)
-    yield draw_curves({name: (range(600), rng.random(600)) for name in "ab"}, {"entropy": 0.87}, "steps")
+    yield draw_curves(
+        {name: (range(600), rng.random(600)) for name in "ab"}, {"entropy": 0.87}, "steps"
+    )
     plt.close("all")
 
 
@@ -43,7 +46,9 @@ def test_a_plot_takes_the_colours_of_the_page(figure):
     drawing = plots.svg_of(figure)
     assert not re.search("#000000|#ffffff|#696969", drawing)
     assert "currentColor" in drawing and "var(--pst-color-background,Canvas)" in drawing
-    assert "@media(prefers-color-scheme:dark){svg:root{color:" in drawing  # a file has no page to take its colour from
+    assert (
+        "@media(prefers-color-scheme:dark){svg:root{color:" in drawing
+    )  # a file has no page to take its colour from
 
 
 def test_numbers_on_a_heat_map_stay_black():
@@ -52,7 +57,7 @@ def test_numbers_on_a_heat_map_stay_black():
     axis.text(0, 0, "0.00")
     drawing = plots.svg_of(figure)
     plt.close(figure)
-    assert re.search(f'fill: {plots.BLACK}[^>]*>0.00<', drawing) and drawing.count(plots.BLACK) == 1
+    assert re.search(f"fill: {plots.BLACK}[^>]*>0.00<", drawing) and drawing.count(plots.BLACK) == 1
 
 
 def test_nothing_in_it_meets_another_plot_of_the_page(figure):
@@ -73,14 +78,17 @@ def test_letters_keep_their_size_where_a_wide_plot_is_drawn_narrower(figure):
 def luminance(colour: str) -> float:
     """Of a colour written #rrggbb (WCAG 2.1)."""
     shares = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
-    linear = [share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares]
+    linear = [
+        share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares
+    ]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
 @pytest.mark.parametrize("colour", plots.SERIES)
 def test_curves_are_seen_on_a_light_and_on_a_dark_page(colour):
     """3 to 1, WCAG 2.1, 1.4.11; the dark ground is that of the pages."""
-    own, dark = luminance(colour), luminance("#14181e")
+    own = luminance(colour)
+    dark = luminance("#14181e")
     assert 1.05 / (own + 0.05) >= 3 and (own + 0.05) / (dark + 0.05) >= 3
 
 
@@ -92,12 +100,24 @@ def test_a_notebook_of_the_book_keeps_svg(tmp_path, monkeypatch):
     notebooks.execute(chapter, tmp_path)
     (output,) = notebooks.read(chapter).cells[-1].outputs
     assert output.data["image/svg+xml"].startswith('<svg class="plot"')
-    assert output.data["text/plain"] == "<Figure size 640x480 with 1 Axes>" and "image/png" not in output.data
+    assert (
+        output.data["text/plain"] == "<Figure size 640x480 with 1 Axes>"
+        and "image/png" not in output.data
+    )
     stored = chapter.read_text().replace("M 0 0", "M 0 0.1")  # a line that differs a little
     chapter.write_text(stored)
     (tmp_path / "conftest.py").write_text((ROOT / "conftest.py").read_text())
     (tmp_path / "pytest.ini").write_text(f"[pytest]\npythonpath = {ROOT / 'tools'}\n")
-    command = [sys.executable, "-m", "pytest", "--nbval", "--nbval-current-env", "-p", "no:cacheprovider", chapter]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "--nbval",
+        "--nbval-current-env",
+        "-p",
+        "no:cacheprovider",
+        chapter,
+    ]
     assert subprocess.run(command, cwd=tmp_path, capture_output=True).returncode == 0
     chapter.write_text(stored.replace('"<svg class=\\"plot\\"', '"<svg class=\\"other\\"'))
     assert subprocess.run(command, cwd=tmp_path, capture_output=True).returncode == 1

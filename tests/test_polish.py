@@ -15,17 +15,30 @@ LEFT = '"angles-left":[1,2,[171,"angle-double-left"],"f1","M2"]'
 ICONS = f'x={{bars:[1,2,[],"f0","M1"],{LEFT},sun:[1,2,[],"f2",["M","N"]]}}'
 
 
-@pytest.mark.parametrize("before, after", [
-    ("<th class=\"head\"><p></p></th>", "<td class=\"head\"></td>"),
-    ("<th></th><th>a</th>", "<td></td><th>a</th>"),
-    ('<th style="x"></th>', '<td style="x"></td>'),
-    ('<div style="overflow-x:auto"><table>', '<div style="overflow-x:auto"><table tabindex="0">'),
-    ('<a href="../_sources/book/a.ipynb" target="_blank"', '<a href="../_sources/book/a.ipynb" download'),
-    ('<button class="search-button-field x" title="S" aria-label="Search">',
-     '<button class="search-button-field x" title="S">'),
-    ('<i class="theme-switch fa-sun" data-mode="light" title="Light"></i>',
-     '<i class="theme-switch fa-sun" data-mode="light"></i>'),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "before, after",
+    [
+        ('<th class="head"><p></p></th>', '<td class="head"></td>'),
+        ("<th></th><th>a</th>", "<td></td><th>a</th>"),
+        ('<th style="x"></th>', '<td style="x"></td>'),
+        (
+            '<div style="overflow-x:auto"><table>',
+            '<div style="overflow-x:auto"><table tabindex="0">',
+        ),
+        (
+            '<a href="../_sources/book/a.ipynb" target="_blank"',
+            '<a href="../_sources/book/a.ipynb" download',
+        ),
+        (
+            '<button class="search-button-field x" title="S" aria-label="Search">',
+            '<button class="search-button-field x" title="S">',
+        ),
+        (
+            '<i class="theme-switch fa-sun" data-mode="light" title="Light"></i>',
+            '<i class="theme-switch fa-sun" data-mode="light"></i>',
+        ),
+    ],
+)
 def test_a_mend(before, after):
     assert polish.mended("book/a.html", before) == after
     assert polish.mended("book/a.html", after) == after
@@ -53,7 +66,10 @@ def test_the_icons_that_pages_show_are_kept_by_each_of_their_names():
 
 
 def test_an_excerpt_has_the_words_of_the_article_only():
-    page = '<nav>menu</nav><article><h1>A<a>#</a></h1>\n<pre>code</pre><p>one &amp; two</p></article><p>foot</p>'
+    page = (
+        "<nav>menu</nav><article><h1>A<a>#</a></h1>\n<pre>code</pre><p>one &amp; "
+        "two</p></article><p>foot</p>"
+    )
     assert polish.Article(page).text() == "A one & two"
 
 
@@ -70,8 +86,12 @@ def test_no_built_page_is_heavier_than_one_and_a_half_megabytes():
 @pytest.mark.browser
 def test_every_page_says_in_its_head_what_it_is():
     contents = (ROOT / "_toc.yml").read_text(encoding="utf-8")
-    for name in [line.split(": ")[1] for line in contents.splitlines() if "file:" in line or "root:" in line]:
+    for name in [
+        line.split(": ")[1] for line in contents.splitlines() if "file:" in line or "root:" in line
+    ]:
         page = (PAGES / f"{name}.html").read_text(encoding="utf-8")
         head = page.split("</head>")[0]
-        assert head.count('<meta name="description" content="') == 1 and 'property="og:title"' in head, name
+        assert (
+            head.count('<meta name="description" content="') == 1 and 'property="og:title"' in head
+        ), name
         assert 'rel="icon"' in head

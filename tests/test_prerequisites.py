@@ -1,4 +1,5 @@
-"""The page of prerequisites: every number of its examples is read from the page and computed again."""
+"""The page of prerequisites: every number of its examples is read from the page and computed
+again."""
 
 import json
 import math
@@ -16,9 +17,16 @@ CHAIN = re.compile(r"(?<!\$)\$([^$]*?\d[^$]*?(?:=|\\approx)[^$]*)\$(?!\$)")
 
 def value_of(formula: str) -> float:
     """The value of an arithmetic formula in LaTeX, with the few commands that the page uses."""
-    for latex, python in ((r"\\cdot", "*"), (r"\\sqrt\{([^}]*)\}", r"sqrt(\1)"), (r"\\(ln|exp)", r"\1"), (r"\^", "**")):
+    for latex, python in (
+        (r"\\cdot", "*"),
+        (r"\\sqrt\{([^}]*)\}", r"sqrt(\1)"),
+        (r"\\(ln|exp)", r"\1"),
+        (r"\^", "**"),
+    ):
         formula = re.sub(latex, python, formula)
-    assert re.fullmatch(r"[\d\s.+*/()-]|(?:[\d\s.+*/()-]|ln|exp|sqrt)+", formula), f"{formula} is no arithmetic"
+    assert re.fullmatch(r"[\d\s.+*/()-]|(?:[\d\s.+*/()-]|ln|exp|sqrt)+", formula), (
+        f"{formula} is no arithmetic"
+    )
     return eval(formula, {"__builtins__": {}}, {"ln": math.log, "exp": math.exp, "sqrt": math.sqrt})
 
 
@@ -28,7 +36,8 @@ def step_of(number: str) -> float:
 
 
 def numeric_chains(page: str) -> list[tuple[str, str, bool]]:
-    """(formula, result, exact?) of all inline formulas that end in "= number" or "≈ number", letters left out."""
+    """(formula, result, exact?) of all inline formulas that end in "= number" or "≈ number",
+    letters left out."""
     found = []
     for formula in CHAIN.findall(page):
         plain = re.sub(r"\s+", " ", formula)
@@ -39,7 +48,8 @@ def numeric_chains(page: str) -> list[tuple[str, str, bool]]:
 
 
 def wrong_chains(page: str) -> list[str]:
-    """Formulas whose value is not the printed result; with ≈ not even when it is rounded as printed."""
+    """Formulas whose value is not the printed result; with ≈ not even when it is rounded as
+    printed."""
     return [
         f"{left} is {value_of(left):.5f}, the page says {right}"
         for left, right, exact in numeric_chains(page)
@@ -71,36 +81,54 @@ def check_softmax(page: str) -> None:
     assert said(page, r"For the scores (\d), (\d) and (\d):") == tuple(row[0] for row in rows)
     total = sum(math.exp(score) for score in scores)
     for score, (_, exponential, probability) in zip(scores, rows, strict=True):
-        assert f"{math.exp(score):.3f}" == exponential and f"{math.exp(score) / total:.3f}" == probability
+        assert (
+            f"{math.exp(score):.3f}" == exponential
+            and f"{math.exp(score) / total:.3f}" == probability
+        )
     _, exponentials, probabilities = zip(*rows, strict=True)
     whole = f"{sum(map(float, exponentials)):.3f}"
     one, two = exponentials[:2]
-    formulas = [f"{' + '.join(exponentials)} = {whole}", f"{one} / {whole} \\approx {probabilities[0]}"]
+    formulas = [
+        f"{' + '.join(exponentials)} = {whole}",
+        f"{one} / {whole} \\approx {probabilities[0]}",
+    ]
     formulas += [f"{' + '.join(probabilities)} = 1"]
-    formulas += [f"{mine} / ({one} + {two}) \\approx {math.exp(int(z)) / (math.exp(2) + math.exp(1)):.3f}"
-                 for mine, z in ((one, scores[0]), (two, scores[1]))]
+    formulas += [
+        f"{mine} / ({one} + {two}) \\approx {math.exp(int(z)) / (math.exp(2) + math.exp(1)):.3f}"
+        for mine, z in ((one, scores[0]), (two, scores[1]))
+    ]
     assert all(f"${formula}$" in page for formula in formulas)
 
 
 def check_attention(page: str) -> None:
     query = numbers(*said(page, r"\\mathbf q = \(([^)]*)\)"))
     (width,) = said(page, r"Take three tokens, \$d = (\d)\$")
-    rows, softmax = table(page, "token"), table(page, "$z_i$")
-    keys, values = [numbers(row[1]) for row in rows], [numbers(row[5]) for row in rows]
-    assert {int(width)} == {len(vector) for vector in (query, *keys)} and [row[0] for row in rows] == ["1", "2", "3"]
+    rows = table(page, "token")
+    softmax = table(page, "$z_i$")
+    keys = [numbers(row[1]) for row in rows]
+    values = [numbers(row[5]) for row in rows]
+    assert {int(width)} == {len(vector) for vector in (query, *keys)} and [
+        row[0] for row in rows
+    ] == ["1", "2", "3"]
     assert f"divided by $\\sqrt{{{width}}} = 2$" in page
     products = [sum(map(float.__mul__, query, key)) for key in keys]
     scores = [product / math.sqrt(len(query)) for product in products]
     weights = [math.exp(score) / sum(map(math.exp, scores)) for score in scores]
     printed = [(float(row[2]), float(row[3]), row[4]) for row in rows]
-    assert printed == list(zip(products, scores, (f"{weight:.3f}" for weight in weights), strict=True))
+    assert printed == list(
+        zip(products, scores, (f"{weight:.3f}" for weight in weights), strict=True)
+    )
     assert [row[4] for row in rows] == [row[2] for row in softmax]  # "the weights are the same"
     mixture = [sum(map(float.__mul__, weights, column)) for column in zip(*values, strict=True)]
-    assert said(page, r"output is \$\(([\d.]+), ([\d.]+)\)\$") == tuple(f"{number:.2f}" for number in mixture)
+    assert said(page, r"output is \$\(([\d.]+), ([\d.]+)\)\$") == tuple(
+        f"{number:.2f}" for number in mixture
+    )
     for number, column in enumerate(zip(*values, strict=True)):  # the two sums written out
         name = ("first number", "second")[number]
         factors = "{:g}, {:g} and {:g}".format(*column)
-        terms = " + ".join(f"{float(row[4]) * value:.2f}" for row, value in zip(rows, column, strict=True))
+        terms = " + ".join(
+            f"{float(row[4]) * value:.2f}" for row, value in zip(rows, column, strict=True)
+        )
         formula = re.escape(f"${terms} = {mixture[number]:.2f}$")
         assert re.search(rf"For its {name},\s+multiply the weights by {factors}: {formula}", page)
 
@@ -109,7 +137,8 @@ def check_words(page: str) -> None:
     """Numbers that stand in sentences."""
     target, start = said(page, r"\$\(w - (\d)\)\^2\$ and \$w\$ is (\d)\.")
     (rate,) = said(page, r"learning rate ([\d.]+) the step")
-    loss, gradient = (int(start) - int(target)) ** 2, 2 * (int(start) - int(target))
+    loss = (int(start) - int(target)) ** 2
+    gradient = 2 * (int(start) - int(target))
     after = int(start) - float(rate) * gradient
     steps = [f"({start} - {target})^2 = {loss}", f"2 \\cdot ({start} - {target}) = {gradient}"]
     steps += [f"{start} - {rate} \\cdot ({gradient}) = {after:g}"]
@@ -127,10 +156,17 @@ def check_words(page: str) -> None:
     steps = [f"\\sqrt{{{squares} / {len(differences) - 1}}} \\approx {deviation:.4f}"]
     steps += [f"{deviation:.4f} / \\sqrt{{{len(differences)}}} \\approx {error:.4f}"]
     steps += [f"{factor} \\cdot {error:.4f} \\approx {half:.3f}"]
-    assert all(f"${step}$" in page for step in steps) and said(page, r"the mean add up to ([\d.]+),") == (squares,)
+    assert all(f"${step}$" in page for step in steps) and said(
+        page, r"the mean add up to ([\d.]+),"
+    ) == (squares,)
     assert f"{student.ppf(0.975, len(differences) - 1):.3f}" == factor
-    assert said(page, r"\$(0\.\d+) \\pm (0\.\d+)\$") == (f"{statistics.mean(differences):.2f}", f"{half:.2f}")
-    vectors = [numbers(part) for part in said(page, r"for \$\(([^)]*)\)\$ and \$\(([^)]*)\)\$ it is")]
+    assert said(page, r"\$(0\.\d+) \\pm (0\.\d+)\$") == (
+        f"{statistics.mean(differences):.2f}",
+        f"{half:.2f}",
+    )
+    vectors = [
+        numbers(part) for part in said(page, r"for \$\(([^)]*)\)\$ and \$\(([^)]*)\)\$ it is")
+    ]
     terms = " + ".join(f"{a:g} \\cdot {b:g}" for a, b in zip(*vectors, strict=True))
     assert f"${terms} = " in page
 
@@ -149,14 +185,21 @@ def check_cross_entropy(page: str) -> None:
     steps = [f"-\\ln({p}) \\approx {cost}" for p, cost in zip(frequencies[:2], costs, strict=True)]
     steps += [" + ".join(f"{half} \\cdot {cost}" for cost in costs) + f" = {entropy:.2f}"]
     assert all(f"${step}$" in page for step in steps) and entropy < math.log(len(frequencies))
-    results = json.loads((ROOT / "data" / "results" / "token_vs_span.json").read_text(encoding="utf-8"))
+    results = json.loads(
+        (ROOT / "data" / "results" / "token_vs_span.json").read_text(encoding="utf-8")
+    )
     unigram = f"{results['unigram_entropy']:.2f}"
     assert said(page, r"frequencies of single pieces, ([\d.]+)\s+nats") == (unigram,)
     assert f"$\\exp({unigram}) \\approx " in page and f"unigram entropy is {unigram}" in page
-    sides, perplexity = said(page, r"\$\\ln\((\d)\).{0,30} nats is as bad as throwing a fair die, perplexity (\d)")
+    sides, perplexity = said(
+        page, r"\$\\ln\((\d)\).{0,30} nats is as bad as throwing a fair die, perplexity (\d)"
+    )
     assert sides == perplexity == "6"
     (pieces,) = said(page, r"evenly among \$V = ([\d{},]+)\$ pieces")
-    assert pieces.replace("{,}", "") == str(results["vocabulary"]) and f"$\\ln({results['vocabulary']})" in page
+    assert (
+        pieces.replace("{,}", "") == str(results["vocabulary"])
+        and f"$\\ln({results['vocabulary']})" in page
+    )
 
 
 def check_self_test(page: str) -> None:
@@ -172,7 +215,9 @@ def check_self_test(page: str) -> None:
     assert factor == f"{math.e:.3f}" and f"${factor} / ({factor} + 1) \\approx " in part
     values = [numbers(row[5])[0] for row in table(page, "token")]
     assert f"$({' + '.join(f'{value:g}' for value in values)}) / 3 \\approx " in part
-    trained, held_out = said(part, r"loss of ([\d.]+) on its training text and of ([\d.]+) on held-out text")
+    trained, held_out = said(
+        part, r"loss of ([\d.]+) on its training text and of ([\d.]+) on held-out text"
+    )
     (entropy,) = said(part, r"where the unigram entropy is (\d\.\d+)")
     assert float(trained) < float(entropy) < float(held_out)
 
@@ -197,24 +242,44 @@ def test_every_number_of_the_page_holds():
 
 
 def survivors(page: str) -> set[str]:
-    """Each number of a page that can grow by one in its last digit without a failure, with some text before it."""
+    """Each number of a page that can grow by one in its last digit without a failure, with some
+    text before it."""
     found = set()
     for place in re.finditer(r"(?<![\w.])\d+(?:\.\d+)?", page):
         number = place.group()
         decimals = len(number.partition(".")[2])
-        changed = page[: place.start()] + f"{float(number) + step_of(number):.{decimals}f}" + page[place.end() :]
+        changed = (
+            page[: place.start()]
+            + f"{float(number) + step_of(number):.{decimals}f}"
+            + page[place.end() :]
+        )
         if not failures(changed):
             found.add(" ".join(page[place.start() - 16 : place.end()].split()))
     return found
 
 
-# Numbers that nothing on the page depends on: free choices of an example, numbers of a sentence, places in a paper.
+# Numbers that nothing on the page depends on: free choices of an example, numbers of a sentence,
+# places in a paper.
 FREE = {
-    "e same way, and 0", "ed*), and add a 95", "oes not contain 0", "ities add up to 1", "that differ by 1",
-    "2.718$. Adding 100", "the probability 0", "---| | 1 | $(1, 5", ")$ | | 2 | $(1, 0", ")$ | | 3 | $(0, 7",
-    "garithm to base 2", "score grows by 1", "From the scores 0", "he scores 0 and 0", "l has a loss of 0.3",
-    "ing text and of 6.5", "//arxiv.org/abs/1706.03762", "s/1706.03762), §3.2",
-}  # fmt: skip
+    "e same way, and 0",
+    "ed*), and add a 95",
+    "oes not contain 0",
+    "ities add up to 1",
+    "that differ by 1",
+    "2.718$. Adding 100",
+    "the probability 0",
+    "---| | 1 | $(1, 5",
+    ")$ | | 2 | $(1, 0",
+    ")$ | | 3 | $(0, 7",
+    "garithm to base 2",
+    "score grows by 1",
+    "From the scores 0",
+    "he scores 0 and 0",
+    "l has a loss of 0.3",
+    "ing text and of 6.5",
+    "//arxiv.org/abs/1706.03762",
+    "s/1706.03762), §3.2",
+}
 
 
 def test_a_changed_number_fails():

@@ -7,16 +7,21 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from spanbert_tutorial.batches import PretrainingData, unigram_entropy
-from spanbert_tutorial.bert import EncoderConfig
-from spanbert_tutorial.boundary import BoundaryTargets
-from spanbert_tutorial.context_free import context_free
-from spanbert_tutorial.corpora import EncodedCorpus
+from spanbert_tutorial.bert.encoder import EncoderConfig
+from spanbert_tutorial.bert.inputs import NO_TARGET
+from spanbert_tutorial.bert.wordpiece import SPECIALS, WordPiece
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.inputs import NO_TARGET
-from spanbert_tutorial.objectives import OBJECTIVES, Objective
-from spanbert_tutorial.pretraining import PretrainingModel, fill_masks, measure, start_positions_from_sinusoids
-from spanbert_tutorial.wordpiece import SPECIALS, WordPiece
+from spanbert_tutorial.pretraining.baselines import context_free
+from spanbert_tutorial.pretraining.batches import PretrainingData, unigram_entropy
+from spanbert_tutorial.pretraining.evaluation import evaluate
+from spanbert_tutorial.pretraining.model import (
+    PretrainingModel,
+    fill_masks,
+    start_positions_from_sinusoids,
+)
+from spanbert_tutorial.pretraining.objectives import OBJECTIVES, Objective
+from spanbert_tutorial.spanbert.boundary import BoundaryTargets
+from spanbert_tutorial.text.encoding import EncodedCorpus
 
 WORDS = [f"word{i}" for i in range(30)] + [f"##piece{i}" for i in range(10)]
 WORDPIECE = WordPiece({piece: i for i, piece in enumerate(SPECIALS + WORDS)})
@@ -34,7 +39,9 @@ def corpus() -> EncodedCorpus:
 
 
 def data(corpus, name, **changes) -> PretrainingData:
-    return PretrainingData(corpus, WORDPIECE, Objective.named(name), **{"length": 40, "batch_size": 8, **changes})
+    return PretrainingData(
+        corpus, WORDPIECE, Objective.named(name), **{"length": 40, "batch_size": 8, **changes}
+    )
 
 
 def measured(corpus, name, **changes) -> PretrainingData:
@@ -50,7 +57,8 @@ def model(name, seed=0) -> PretrainingModel:
 
 @pytest.mark.parametrize("name", OBJECTIVES)
 def test_a_batch_restores_to_the_corpus(corpus, name):
-    """Putting the originals back at the chosen places gives [CLS] text [SEP] exactly; specials are never chosen."""
+    """Putting the originals back at the chosen places gives [CLS] text [SEP] exactly; specials are
+    never chosen."""
     made = data(corpus, name)
     batch = made.batch(np.arange(8), np.random.default_rng(1))
     restored = batch["ids"].clone()
@@ -77,7 +85,9 @@ def test_the_budget_is_fifteen_percent_of_each_segment(corpus, name):
 
 def test_pairs_carry_segments_and_labels(corpus):
     batch = data(corpus, "mlm+nsp").batch(np.arange(8), np.random.default_rng(0))
-    for ids, segments, real in zip(batch["ids"], batch["segments"], batch["attention_mask"], strict=True):
+    for ids, segments, real in zip(
+        batch["ids"], batch["segments"], batch["attention_mask"], strict=True
+    ):
         middle = (ids == WORDPIECE.sep_id).nonzero()[0, 0]
         assert segments[: middle + 1].sum() == 0
         assert segments[middle + 1 :][real[middle + 1 :]].all()
@@ -91,32 +101,40 @@ def test_boundary_rows_point_at_unmasked_neighbours(corpus):
     chosen[batch["masked_batch"], batch["masked_position"]] = True
     assert len(batch["boundary_batch"]) > 5
     for row, (left, right) in zip(batch["boundary_batch"], batch["boundary_pairs"], strict=True):
-        assert not chosen[row, left] and not chosen[row, right] and chosen[row, left + 1 : right].all()
+        assert (
+            not chosen[row, left] and not chosen[row, right] and chosen[row, left + 1 : right].all()
+        )
         assert left >= 1 and batch["ids"][row, right] != WORDPIECE.sep_id
 
 
 def test_masks_are_drawn_anew_each_epoch(corpus):
-    made, rng = data(corpus, "span", batch_size=10_000), np.random.default_rng(0)
-    first, second = next(made.epoch(rng)), next(made.epoch(rng))
+    made = data(corpus, "span", batch_size=10_000)
+    rng = np.random.default_rng(0)
+    first = next(made.epoch(rng))
+    second = next(made.epoch(rng))
     assert first["masked_ids"].tolist() != second["masked_ids"].tolist()
 
 
 def test_measuring_replaces_every_chosen_token_by_mask(corpus):
     batch = measured(corpus, "span").batch(np.arange(8), np.random.default_rng(0))
-    assert (batch["ids"][batch["masked_batch"], batch["masked_position"]] == WORDPIECE.mask_id).all()
+    assert (
+        batch["ids"][batch["masked_batch"], batch["masked_position"]] == WORDPIECE.mask_id
+    ).all()
 
 
 def test_the_loss_is_the_sum_over_masked_tokens(corpus):
-    """Paper: −log P by MLM plus −log P by SBO, divided by the number of masked tokens; here computed token by token.
-    What is shown of SBO is the mean over its own targets."""
-    batch, net = data(corpus, "span+sbo").batch(np.arange(8), np.random.default_rng(0)), model("span+sbo")
+    """Paper: −log P by MLM plus −log P by SBO, divided by the number of masked tokens; here
+    computed token by token. What is shown of SBO is the mean over its own targets."""
+    batch = data(corpus, "span+sbo").batch(np.arange(8), np.random.default_rng(0))
+    net = model("span+sbo")
     losses = net(batch)
     hidden = net.encoder(batch["ids"], batch["segments"], batch["attention_mask"])
     every = net.masked_language_model(hidden).log_softmax(-1)
     places = zip(batch["masked_batch"], batch["masked_position"], batch["masked_ids"], strict=True)
     mlm = -sum(every[b, i, token] for b, i, token in places) / len(batch["masked_ids"])
     assert torch.allclose(losses["mlm"], mlm, atol=1e-5)
-    sbo, count = 0.0, 0
+    sbo = 0.0
+    count = 0
     head = net.boundary
     for row, (left, right), targets in zip(
         batch["boundary_batch"], batch["boundary_pairs"], batch["boundary_targets"], strict=True
@@ -133,7 +151,8 @@ def test_the_loss_is_the_sum_over_masked_tokens(corpus):
 
 @pytest.mark.parametrize("name", OBJECTIVES)
 def test_every_parameter_learns(corpus, name):
-    batch, net = data(corpus, name).batch(np.arange(8), np.random.default_rng(0)), model(name)
+    batch = data(corpus, name).batch(np.arange(8), np.random.default_rng(0))
+    net = model(name)
     net(batch)["loss"].backward()
     silent = [n for n, p in net.named_parameters() if p.grad is None or not p.grad.abs().sum()]
     # the key bias cancels in the softmax, so its gradient is zero up to rounding: not an error
@@ -142,10 +161,20 @@ def test_every_parameter_learns(corpus, name):
 
 def test_parts_that_an_objective_lacks_are_not_built():
     heads = {name: {child for child, _ in model(name).named_children()} for name in OBJECTIVES}
-    assert heads["mlm"] == heads["mlm-wholeword"] == heads["span"] == {"encoder", "masked_language_model"}
+    assert (
+        heads["mlm"]
+        == heads["mlm-wholeword"]
+        == heads["span"]
+        == {"encoder", "masked_language_model"}
+    )
     second = {name: found - heads["mlm"] for name, found in heads.items() if found > heads["mlm"]}
-    assert second == {"mlm+nsp": {"next_sentence"}, "mlm+sop": {"sentence_order"}, "span+nsp": {"next_sentence"},
-                      "span+sbo": {"boundary"}, "span+placebo": {"boundary"}}
+    assert second == {
+        "mlm+nsp": {"next_sentence"},
+        "mlm+sop": {"sentence_order"},
+        "span+nsp": {"next_sentence"},
+        "span+sbo": {"boundary"},
+        "span+placebo": {"boundary"},
+    }
 
 
 def test_unknown_objective_is_named():
@@ -160,14 +189,17 @@ def test_too_short_a_length_is_refused(corpus):
 
 
 def test_unigram_entropy_by_hand():
-    assert np.isclose(unigram_entropy(np.array([0, 0, 1, 2]), 10), 0.5 * np.log(2) + 2 * 0.25 * np.log(4))
+    assert np.isclose(
+        unigram_entropy(np.array([0, 0, 1, 2]), 10), 0.5 * np.log(2) + 2 * 0.25 * np.log(4)
+    )
 
 
 def test_fill_reports_each_span_once_and_no_boundary_at_the_edge():
     net = model("span+sbo")
     at_edge, inside = fill_masks(net, WORDPIECE, "[MASK] word1 [MASK] [MASK] word2")
     assert (at_edge.first, at_edge.last, at_edge.guesses["sbo"]) == (0, 0, [])
-    mlm, sbo = inside.guesses["mlm"], inside.guesses["sbo"]
+    mlm = inside.guesses["mlm"]
+    sbo = inside.guesses["sbo"]
     assert (inside.first, inside.last) == (2, 3) and len(mlm) == len(sbo) == 2
     assert all(0 <= p <= 1 for row in mlm + sbo for _, p in row)
     with pytest.raises(InputError, match="no \\[MASK\\]"):
@@ -177,29 +209,38 @@ def test_fill_reports_each_span_once_and_no_boundary_at_the_edge():
 def test_measure_equals_one_big_batch(corpus):
     """Means are weighted by masked tokens, so the batch size does not matter."""
     net = model("span+sbo")
-    small = measure(net, measured(corpus, "span+sbo", batch_size=200), np.random.default_rng(3))
-    again = measure(net, measured(corpus, "span+sbo", batch_size=200), np.random.default_rng(3))
+    small = evaluate(net, measured(corpus, "span+sbo", batch_size=200), np.random.default_rng(3))
+    again = evaluate(net, measured(corpus, "span+sbo", batch_size=200), np.random.default_rng(3))
     assert small == again and set(small) == {"loss", "mlm", "sbo", "accuracy"}
     assert abs(small["mlm"] - np.log(V)) < 0.5
 
 
 def test_means_are_taken_over_what_they_are_means_of(corpus):
-    """MLM over masked tokens, SBO over its targets: each batch counts with its own number of them."""
-    net, held_out = model("span+sbo"), measured(corpus, "span+sbo", batch_size=7)
+    """MLM over masked tokens, SBO over its targets: each batch counts with its own number of
+    them."""
+    net = model("span+sbo")
+    held_out = measured(corpus, "span+sbo", batch_size=7)
     tables = context_free(held_out)
-    found = measure(net, held_out, np.random.default_rng(3), tables=tables)
-    mlm, sbo, frequency, position = [], [], [], []
+    found = evaluate(net, held_out, np.random.default_rng(3), tables=tables)
+    mlm = []
+    sbo = []
+    frequency = []
+    position = []
     with torch.no_grad():
         for batch in held_out.epoch(np.random.default_rng(3)):
             hidden = net.encoder(batch["ids"], batch["segments"], batch["attention_mask"])
-            rows = BoundaryTargets(*(batch[f"boundary_{name}"] for name in ("batch", "pairs", "targets")))
+            rows = BoundaryTargets(
+                *(batch[f"boundary_{name}"] for name in ("batch", "pairs", "targets"))
+            )
             real = rows.targets[rows.targets != NO_TARGET]
             sbo += F.cross_entropy(net.boundary(hidden, rows), real, reduction="none").tolist()
             every = net.masked_language_model(hidden).log_softmax(-1)
             places = batch["masked_batch"], batch["masked_position"], batch["masked_ids"]
             mlm += (-every[places]).tolist()
             frequency += (-tables.frequency[batch["masked_ids"]]).tolist()
-            position += (-tables.by_position[batch["masked_position"], batch["masked_ids"]]).tolist()
+            position += (
+                -tables.by_position[batch["masked_position"], batch["masked_ids"]]
+            ).tolist()
     wanted = {"mlm": mlm, "sbo": sbo, "frequency": frequency, "by_position": position}
     for name, values in wanted.items():
         assert found[name] == pytest.approx(np.mean(values), abs=1e-5), name

@@ -1,5 +1,5 @@
-"""The exercise's check accepts the paper's loss and names each likely mistake; the curves draw what they are given; the
-chapter's asserts about filled spans refuse other numbers."""
+"""The exercise's check accepts the paper's loss and names each likely mistake; the curves draw what
+they are given; the chapter's asserts about filled spans refuse other numbers."""
 
 import matplotlib
 
@@ -11,7 +11,12 @@ import numpy as np
 import pytest
 
 from environment import ROOT
-from spanbert_tutorial.exercises.pretraining_spanbert import CASES, MISTAKES, diagnose_loss, paper_loss
+from spanbert_tutorial.exercises.pretraining_spanbert import (
+    CASES,
+    MISTAKES,
+    diagnose_loss,
+    paper_loss,
+)
 from spanbert_tutorial.figures.arms import draw_arms
 from spanbert_tutorial.figures.curves import draw_curves, draw_intervals, smoothed
 
@@ -27,7 +32,9 @@ def test_each_mistake_is_named(mistake, meaning):
 
 
 def test_other_answers_are_shown_beside_the_wanted_ones():
-    assert "and sbo = [0.5, 1.5, None, None], wanted is 3.0, and yours is 7.0" in diagnose_loss(lambda mlm, sbo: 7.0)
+    assert "and sbo = [0.5, 1.5, None, None], wanted is 3.0, and yours is 7.0" in diagnose_loss(
+        lambda mlm, sbo: 7.0
+    )
     assert "returns nothing" in diagnose_loss(lambda mlm, sbo: None)
 
 
@@ -36,11 +43,15 @@ def test_smoothing_by_hand():
 
 
 def test_arms_have_a_dot_a_seed_and_a_stroke_at_the_mean():
-    figure = draw_arms({"names": {"token": [9.0, 11.0], "span": [12.0, 14.0]}, "kinds": {"token": [75.0]}},
-                       {"names": ("frequency", 7.8)})  # fmt: skip
+    figure = draw_arms(
+        {"names": {"token": [9.0, 11.0], "span": [12.0, 14.0]}, "kinds": {"token": [75.0]}},
+        {"names": ("frequency", 7.8)},
+    )
     names, kinds = figure.axes
-    places = [line.get_xdata().tolist() if hasattr(line.get_xdata(), "tolist") else list(line.get_xdata())
-              for line in names.lines]  # fmt: skip
+    places = [
+        line.get_xdata().tolist() if hasattr(line.get_xdata(), "tolist") else list(line.get_xdata())
+        for line in names.lines
+    ]
     assert places == [[9.0, 11.0], [10.0, 10.0], [12.0, 14.0], [13.0, 13.0], [7.8, 7.8]]
     assert [text.get_text() for text in names.texts] == ["frequency"] and not kinds.texts
     assert names.get_ylim()[0] > names.get_ylim()[1]  # the first arm above
@@ -48,17 +59,21 @@ def test_arms_have_a_dot_a_seed_and_a_stroke_at_the_mean():
 
 
 def test_curves_and_intervals_show_their_numbers():
-    figure = draw_curves({"a": ([1, 2], [5.0, 4.0]), "b": ([1, 2], [5.5, 4.5])}, {"level": 4.8}, "steps")
+    figure = draw_curves(
+        {"a": ([1, 2], [5.0, 4.0]), "b": ([1, 2], [5.5, 4.5])}, {"level": 4.8}, "steps"
+    )
     axis = figure.axes[0]
     assert [line.get_label() for line in axis.get_lines()][:2] == ["a", "b"]
-    assert np.array_equal(axis.get_lines()[1].get_ydata(), [5.5, 4.5]) and axis.get_xlabel() == "steps"
+    assert (
+        np.array_equal(axis.get_lines()[1].get_ydata(), [5.5, 4.5]) and axis.get_xlabel() == "steps"
+    )
     assert axis.get_lines()[0].get_linestyle() != axis.get_lines()[1].get_linestyle()
     figure = draw_intervals({"first": (0.5, 0.1), "second": (-0.2, 0.3)}, "difference")
     assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["second", "first"]
     plt.close("all")
 
 
-# --- the chapter's comparison with two counts ---------------------------------------------------------------
+# --- the chapter's comparison with two counts ---------------------------------------
 
 MEASURED = {
     1: {"MLM": 0.58, "SBO": 0.61, "always": 0.04, "between": 0.67},
@@ -78,7 +93,10 @@ def check_shares(shares: dict) -> None:
 def swapped(first: str, second: str) -> dict:
     """The shares with two arms exchanged."""
     other = {first: second, second: first}
-    return {length: {name: row[other.get(name, name)] for name in row} for length, row in MEASURED.items()}
+    return {
+        length: {name: row[other.get(name, name)] for name in row}
+        for length, row in MEASURED.items()
+    }
 
 
 def test_the_chapter_accepts_what_was_measured():
@@ -91,7 +109,9 @@ def test_the_chapter_accepts_what_was_measured():
         swapped("MLM", "always"),
         swapped("SBO", "between"),
         swapped("MLM", "SBO"),
-        {length: row | {"MLM": 0.0, "SBO": 0.0} for length, row in MEASURED.items()},  # an untrained model
+        {
+            length: row | {"MLM": 0.0, "SBO": 0.0} for length, row in MEASURED.items()
+        },  # an untrained model
         MEASURED | {2: MEASURED[2] | {"SBO": 0.34}},
     ],
     ids=["MLM and always", "SBO and between", "MLM and SBO", "untrained", "one number"],

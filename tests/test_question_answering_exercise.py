@@ -1,4 +1,5 @@
-"""The check of the decoding exercise accepts right attempts, also written differently, and names each mistake."""
+"""The check of the decoding exercise accepts right attempts, also written differently, and names
+each mistake."""
 
 import numpy as np
 import pytest
@@ -22,7 +23,9 @@ def with_decode(windows, scores, threshold, longest):
 
 def by_loops(windows, scores, threshold, longest):
     """As a reader may write it."""
-    best, span, null = -np.inf, None, np.inf
+    best = -np.inf
+    span = None
+    null = np.inf
     for window, (starts, ends) in zip(windows, scores, strict=True):
         null = min(null, starts[0] + ends[0])
         shift = window.first - window.start
@@ -30,7 +33,8 @@ def by_loops(windows, scores, threshold, longest):
             for j in range(i, min(i + longest, window.end)):
                 value = starts[i + shift] + ends[j + shift]
                 if window.central[i - window.start] and value > best:
-                    best, span = value, (i, j)
+                    best = value
+                    span = (i, j)
     return None if null - best > threshold else span
 
 
@@ -41,7 +45,8 @@ def test_right_attempts(attempt, capsys):
 
 
 def test_the_cases_are_fair():
-    """Both kinds of answer, several windows, a gap exactly at the threshold, and one best span only."""
+    """Both kinds of answer, several windows, a gap exactly at the threshold, and one best span
+    only."""
     answers = [answer_with(*case) for case in cases()]
     assert 8 < answers.count(None) < len(answers) - 8
     assert sum(len(windows) > 1 for windows, *_ in cases()) > 30
@@ -61,13 +66,20 @@ def test_each_mistake_is_named_and_told_from_all_others(mistake):
 
 
 def loops(
-    central=True, order=True, extra=0, null=min, cls=lambda s, e: s[0] + e[0], none=lambda gap, limit: gap > limit,
-    begin=None, shift=True,
+    central=True,
+    order=True,
+    extra=0,
+    null=min,
+    cls=lambda s, e: s[0] + e[0],
+    none=lambda gap, limit: gap > limit,
+    begin=None,
+    shift=True,
 ):
     """An attempt as a reader may write it, with one thing wrong."""
 
     def attempt(windows, scores, threshold, longest):
-        found, nulls = [], []
+        found = []
+        nulls = []
         for window, (s, e) in zip(windows, scores, strict=True):
             nulls.append(cls(s, e))
             size = window.end - window.start
@@ -92,10 +104,13 @@ def softmax(scores):
 def probabilities(windows, scores, threshold, longest):
     """Products of probabilities, their logarithms compared across windows."""
     shares = [(softmax(s), softmax(e)) for s, e in scores]
-    found = [(s[i] * e[j], i - w.first + w.start, j - w.first + w.start)
-             for w, (s, e) in zip(windows, shares, strict=True)
-             for i in range(w.first, w.first + w.end - w.start) if w.central[i - w.first]
-             for j in range(i, min(i + longest, w.first + w.end - w.start))]
+    found = [
+        (s[i] * e[j], i - w.first + w.start, j - w.first + w.start)
+        for w, (s, e) in zip(windows, shares, strict=True)
+        for i in range(w.first, w.first + w.end - w.start)
+        if w.central[i - w.first]
+        for j in range(i, min(i + longest, w.first + w.end - w.start))
+    ]
     best, first, last = max(found)
     null = min(s[0] * e[0] for s, e in shares)
     return None if np.log(null) - np.log(best) > threshold else (first, last)
@@ -152,4 +167,6 @@ def test_what_is_no_pair_of_whole_numbers_is_refused(kind, shown):
 
 @pytest.mark.parametrize("kind", [list, np.array, lambda pair: tuple(np.array(pair)), torch.tensor])
 def test_pairs_of_other_types_are_right(kind):
-    assert diagnose_answer(lambda *case: kind(answer) if (answer := by_loops(*case)) else None).startswith("Correct")
+    assert diagnose_answer(
+        lambda *case: kind(answer) if (answer := by_loops(*case)) else None
+    ).startswith("Correct")

@@ -6,26 +6,33 @@ import numpy as np
 import pytest
 import torch
 
-from spanbert_tutorial.bert import BertEncoder, EncoderConfig
+from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
+from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine import loop, snapshots
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.tasks import question_answering as qa
 from spanbert_tutorial.tasks import real_questions
 from spanbert_tutorial.tasks.squad import GoldAnswer, Question, read
-from spanbert_tutorial.wordpiece import WordPiece
 
 QUESTIONS = read(data_path("reader", "reader.json"))
 
 
 def test_each_stage_goes_on_where_the_one_before_ended():
     wordpiece = WordPiece.from_file(data_path("checkpoints", "bert-mini", "tokenizer.json"))
-    config = EncoderConfig.tiny(vocab_size=len(wordpiece), max_position_embeddings=128, num_hidden_layers=1)
+    config = EncoderConfig.tiny(
+        vocab_size=len(wordpiece), max_position_embeddings=128, num_hidden_layers=1
+    )
     questions = [question for question in QUESTIONS if question.answers][:24]
     short = replace(qa.PRESETS["short-first"], epochs=0.5)
-    stages = [short, replace(qa.PRESETS["small"], epochs=0.5, length=128, stride=64, answers_only=True, seed=1)]
+    stages = [
+        short,
+        replace(qa.PRESETS["small"], epochs=0.5, length=128, stride=64, answers_only=True, seed=1),
+    ]
     encoders = [BertEncoder(config, torch.Generator().manual_seed(0)) for _ in range(3)]
-    answerer, histories = real_questions.fine_tune_in_stages(encoders[0], wordpiece, questions, stages)
+    answerer, histories = real_questions.fine_tune_in_stages(
+        encoders[0], wordpiece, questions, stages
+    )
     assert (answerer.length, answerer.stride, len(histories)) == (128, 64, 2)
     model = encoders[1]
     for stage, history in zip(stages, histories, strict=True):
@@ -34,21 +41,30 @@ def test_each_stage_goes_on_where_the_one_before_ended():
         model = again[0].model  # with its head
     for one, other in zip(answerer.model.parameters(), again[0].model.parameters(), strict=True):
         assert torch.equal(one, other)
-    new_heads = [qa.fine_tune(encoders[2], wordpiece, questions, stage)[1].losses for stage in stages]
+    new_heads = [
+        qa.fine_tune(encoders[2], wordpiece, questions, stage)[1].losses for stage in stages
+    ]
     assert new_heads[0] == histories[0].losses and new_heads[1] != histories[1].losses
 
 
 def test_stages_go_on_after_a_stop(tmp_path, monkeypatch):
-    """Stopped in the second stage, the same call ends with the same weights; a finished stage is not trained again."""
+    """Stopped in the second stage, the same call ends with the same weights; a finished stage is
+    not trained again."""
     wordpiece = WordPiece.from_file(data_path("checkpoints", "bert-mini", "tokenizer.json"))
-    config = EncoderConfig.tiny(vocab_size=len(wordpiece), max_position_embeddings=128, num_hidden_layers=1)
+    config = EncoderConfig.tiny(
+        vocab_size=len(wordpiece), max_position_embeddings=128, num_hidden_layers=1
+    )
     questions = [question for question in QUESTIONS if question.answers][:24]
     short = replace(qa.PRESETS["short-first"], epochs=0.5, batch_size=4)
-    stages, right, trained = [short, replace(short, seed=1)], loop.Trainer.step, []
+    stages = [short, replace(short, seed=1)]
+    right = loop.Trainer.step
+    trained = []
 
     def whole(state):
         encoder = BertEncoder(config, torch.Generator().manual_seed(0))
-        return real_questions.fine_tune_in_stages(encoder, wordpiece, questions, stages, state)[0].model
+        return real_questions.fine_tune_in_stages(encoder, wordpiece, questions, stages, state)[
+            0
+        ].model
 
     def step(self, drawn, number):
         trained.append(number)
@@ -59,14 +75,20 @@ def test_stages_go_on_after_a_stop(tmp_path, monkeypatch):
     monkeypatch.setattr(snapshots, "EVERY", 0.0)
     monkeypatch.setattr(loop.Trainer, "step", step)
     stop = 0
-    wanted, steps = whole(None), len(trained)
-    trained, stop = [], steps // 2 + 2
+    wanted = whole(None)
+    steps = len(trained)
+    trained = []
+    stop = steps // 2 + 2
     with pytest.raises(ConnectionError):
         whole(tmp_path)
-    trained, stop = [], 0
+    trained = []
+    stop = 0
     found = whole(tmp_path)
     assert trained == list(range(2, steps // 2 + 1)) and steps > 4
-    assert all(torch.equal(one, other) for one, other in zip(wanted.parameters(), found.parameters(), strict=True))
+    assert all(
+        torch.equal(one, other)
+        for one, other in zip(wanted.parameters(), found.parameters(), strict=True)
+    )
 
 
 def test_the_recipe_ends_in_full_windows_and_keeps_all_where_answers_may_lack():
@@ -92,7 +114,7 @@ def test_articles_of_different_size_weigh_as_their_questions():
     assert (low, high) == (0.0, 1.0)  # one article may be drawn twice
 
 
-# --- where the errors are ---------------------------------------------------------------------------------------
+# --- where the errors are -----------------------------------------------------------
 
 CONTEXT = "Mara wrote. Mr. Lund read it in 1901! It was long.  Nobody else read it."
 
@@ -102,15 +124,18 @@ def asked(*texts: str) -> Question:
     return Question("a", "Who read it?", CONTEXT, "Books", answers)
 
 
-@pytest.mark.parametrize("answer, sentence", [
-    ("Mara", "Mara wrote."),
-    ("1901", "Lund read it in 1901!"),
-    ("It was long", "It was long."),
-    ("Nobody else", "Nobody else read it."),
-    ("1901! It", "Lund read it in 1901! It was long."),
-    ("long.  Nobody", "It was long.  Nobody else read it."),
-    (CONTEXT, CONTEXT),
-])
+@pytest.mark.parametrize(
+    "answer, sentence",
+    [
+        ("Mara", "Mara wrote."),
+        ("1901", "Lund read it in 1901!"),
+        ("It was long", "It was long."),
+        ("Nobody else", "Nobody else read it."),
+        ("1901! It", "Lund read it in 1901! It was long."),
+        ("long.  Nobody", "It was long.  Nobody else read it."),
+        (CONTEXT, CONTEXT),
+    ],
+)
 def test_the_oracle_leaves_the_sentences_of_the_first_answer(answer, sentence):
     question = real_questions.only_its_sentence(asked(answer))
     assert question.context == sentence
@@ -123,25 +148,40 @@ def test_the_oracle_takes_the_place_of_the_answer_not_its_text():
     question = replace(asked(), answers=answers)
     found = real_questions.only_its_sentence(question)
     assert found.context == "Nobody else read it."
-    assert found.answers == (GoldAnswer("read it", 12), GoldAnswer("it", 17))  # Mara stands elsewhere
+    assert found.answers == (
+        GoldAnswer("read it", 12),
+        GoldAnswer("it", 17),
+    )  # Mara stands elsewhere
 
 
 def test_the_oracle_on_the_reader():
     for question in QUESTIONS:
         if question.answers:
             found = real_questions.only_its_sentence(question)
-            assert len(real_questions.split_sentences(found.context)) == 1 and found.context in question.context
+            assert (
+                len(real_questions.split_sentences(found.context)) == 1
+                and found.context in question.context
+            )
             assert all(found.context[one.start :].startswith(one.text) for one in found.answers)
     for wrong in (real_questions.only_its_sentence, real_questions.answer_words):
         with pytest.raises(InputError, match="has no answer"):
             wrong(asked())
 
 
-@pytest.mark.parametrize("question, word", [
-    ("Who was it?", "who"), ("To whom did he write?", "who"), ("In whose house?", "who"),
-    ("How much does it cost?", "how many"), ("How many are there?", "how many"), ("How far is it?", "how"),
-    ("In what year, and how?", "what"), ("Name the river.", ""), ("Is it somewhat old?", ""),
-])
+@pytest.mark.parametrize(
+    "question, word",
+    [
+        ("Who was it?", "who"),
+        ("To whom did he write?", "who"),
+        ("In whose house?", "who"),
+        ("How much does it cost?", "how many"),
+        ("How many are there?", "how many"),
+        ("How far is it?", "how"),
+        ("In what year, and how?", "what"),
+        ("Name the river.", ""),
+        ("Is it somewhat old?", ""),
+    ],
+)
 def test_the_first_question_word(question, word):
     assert real_questions.question_word(question) == word
 

@@ -1,4 +1,5 @@
-"""Where the shipped models err: the measures by hand, and the kept results beside what others have measured."""
+"""Where the shipped models err: the measures by hand, and the kept results beside what others have
+measured."""
 
 import ast
 import json
@@ -12,7 +13,7 @@ import pytest
 
 from environment import ROOT
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.experiments import answer_errors, squad_real
+from spanbert_tutorial.lab.experiments import answer_errors, squad_real
 from spanbert_tutorial.tasks.squad import GoldAnswer, Question
 
 CONTEXT = "Mara wrote it in Brell. Lund read it in 1901."
@@ -20,14 +21,24 @@ KEPT = json.loads(data_path("results", "answer_errors.json").read_text(encoding=
 OTHERS = json.loads(data_path("results", "squad_real.json").read_text(encoding="utf-8"))
 
 
-def question(number: str, asked: str, answer: str = "", plausible: str = "", title: str = "one") -> Question:
-    marks = [(GoldAnswer(text, CONTEXT.index(text)),) if text else () for text in (answer, plausible)]
+def question(
+    number: str, asked: str, answer: str = "", plausible: str = "", title: str = "one"
+) -> Question:
+    marks = [
+        (GoldAnswer(text, CONTEXT.index(text)),) if text else () for text in (answer, plausible)
+    ]
     return Question(number, asked, CONTEXT, title, *marks)
 
 
-WITH = [question("a", "Who wrote it?", "Mara"), question("b", "When was it?", "in 1901", title="two")]
-WITHOUT = [question("c", "Who lost it?", "", "Lund"), question("d", "When was it lost?", "", "1901", "two"),
-           question("e", "Why?")]
+WITH = [
+    question("a", "Who wrote it?", "Mara"),
+    question("b", "When was it?", "in 1901", title="two"),
+]
+WITHOUT = [
+    question("c", "Who lost it?", "", "Lund"),
+    question("d", "When was it lost?", "", "1901", "two"),
+    question("e", "Why?"),
+]
 TEXTS = {"a": "Mara", "b": "Brell", "c": "Lund", "d": "in 1901", "e": "it"}
 ODDS = {"a": -2.0, "b": 1.0, "c": -1.0, "d": 0.0, "e": 3.0}
 
@@ -45,7 +56,11 @@ def test_silence_by_hand():
     row = found["systems"]["bert-mini"]
     assert (found["questions"], found["without"], found["plausible"]) == (5, 3, 2)
     assert found["articles"] == {"all": 2, "plausible": 2}
-    assert row["tuned"]["threshold"] == -2 and row["tuned"]["HasAns_f1"] == 50 and row["accuracy"] == 80
+    assert (
+        row["tuned"]["threshold"] == -2
+        and row["tuned"]["HasAns_f1"] == 50
+        and row["accuracy"] == 80
+    )
     assert row["forced"]["mean"] == 50 and row["best accuracy"] == 80
     assert row["plausible"] == {"exact": 50, "f1": pytest.approx(500 / 6)}
     assert row["right"]["exact"] == 50
@@ -58,7 +73,10 @@ def test_finding_by_hand():
     assert found["groups"]["word"] == {"when": 1, "who": 1}
     assert found["groups"]["length"] == {"1 word": 1, "2 words": 1}
     row = found["systems"]["spanbert-mini"]
-    assert row["f1"]["mean"] == row["exact"] == 50 and row["word"]["who"] == {"f1": 100, "sentence": 100}
+    assert row["f1"]["mean"] == row["exact"] == 50 and row["word"]["who"] == {
+        "f1": 100,
+        "sentence": 100,
+    }
     assert row["gain"]["mean"] == 0 and row["length"]["2 words"]["f1"] == 0
     sentences = 100 * (2 / 6 + 2 * (2 / 5) * 1 / (2 / 5 + 1)) / 2  # 1 of 5 words, 2 of 5 words
     assert found["the whole sentence"]["mean"] == pytest.approx(sentences)
@@ -72,17 +90,27 @@ def test_random_spans_have_the_length_of_the_answer():
 
 
 def test_a_plausible_answer_counts_as_the_answer_only_where_there_is_none():
-    tempting = answer_errors.misleading([*WITH, *WITHOUT, replace(WITH[0], plausible=WITH[0].answers)])
+    tempting = answer_errors.misleading(
+        [*WITH, *WITHOUT, replace(WITH[0], plausible=WITH[0].answers)]
+    )
     assert [(q.id, q.answers[0].text) for q in tempting] == [("c", "Lund"), ("d", "1901")]
 
 
 def test_the_kept_results_score_the_same_questions_as_the_others():
-    assert [KEPT["squad2"][name] for name in ("questions", "without")] == OTHERS["questions"]["squad2 test"]
-    assert KEPT["squad1"]["articles"] == 16 and KEPT["squad2"]["articles"] == {"all": 6, "plausible": 2}
+    assert [KEPT["squad2"][name] for name in ("questions", "without")] == OTHERS["questions"][
+        "squad2 test"
+    ]
+    assert KEPT["squad1"]["articles"] == 16 and KEPT["squad2"]["articles"] == {
+        "all": 6,
+        "plausible": 2,
+    }
     for name, other in (("kind of answer", "type"), ("shared words", "lexical")):
-        row, whole = KEPT["squad2"]["systems"][name]["tuned"], OTHERS["baselines"][other]
+        row = KEPT["squad2"]["systems"][name]["tuned"]
+        whole = OTHERS["baselines"][other]
         assert row["f1"] == pytest.approx(whole["squad2"]["f1"], abs=1e-3)
-        assert KEPT["squad1"]["systems"][name]["f1"]["mean"] == pytest.approx(whole["squad1"]["f1"], abs=2)  # on a part
+        assert KEPT["squad1"]["systems"][name]["f1"]["mean"] == pytest.approx(
+            whole["squad1"]["f1"], abs=2
+        )  # on a part
 
 
 def test_the_kept_groups_are_parts_of_the_whole():
@@ -91,35 +119,74 @@ def test_the_kept_groups_are_parts_of_the_whole():
         assert sum(groups.values()) == part["questions"]
         for row in part["systems"].values():
             for key, whole in (("f1", row["f1"]["mean"]), ("sentence", row["sentence"]["mean"])):
-                mean = np.average([row[by][name][key] for name in groups], weights=[*groups.values()])
+                mean = np.average(
+                    [row[by][name][key] for name in groups], weights=[*groups.values()]
+                )
                 assert mean == pytest.approx(whole, abs=1e-3)
     for row in KEPT["squad2"]["systems"].values():
         if "risk" in row:
-            answered = (KEPT["squad2"]["questions"] - KEPT["squad2"]["without"]) / KEPT["squad2"]["questions"]
-            assert row["risk"][-1] == pytest.approx(100 - answered * row["forced"]["mean"], abs=1e-3)
+            answered = (KEPT["squad2"]["questions"] - KEPT["squad2"]["without"]) / KEPT["squad2"][
+                "questions"
+            ]
+            assert row["risk"][-1] == pytest.approx(
+                100 - answered * row["forced"]["mean"], abs=1e-3
+            )
 
 
 @pytest.mark.real_data
 def test_a_model_and_the_programs_on_some_real_questions():
     groups = squad_real.all_questions(Path(os.environ["SPANBERT_TUTORIAL_REAL_DATA"], "squad"))
     assert len(answer_errors.misleading(groups["squad2 test"])) == KEPT["squad2"]["plausible"]
-    counts = {by: {name: len(places) for name, places in of.items()}
-              for by, of in answer_errors.grouped(answer_errors.unread(groups)[:: answer_errors.EVERY]).items()}
+    counts = {
+        by: {name: len(places) for name, places in of.items()}
+        for by, of in answer_errors.grouped(
+            answer_errors.unread(groups)[:: answer_errors.EVERY]
+        ).items()
+    }
     assert counts == KEPT["squad1"]["groups"]
-    assert len({q.title for q in groups["squad1 test"]} - {q.title for q in answer_errors.unread(groups)}) == 8
+    assert (
+        len(
+            {q.title for q in groups["squad1 test"]}
+            - {q.title for q in answer_errors.unread(groups)}
+        )
+        == 8
+    )
 
 
-# --- the chapter's asserts see a wrong value ------------------------------------------------------------------------
+# --- the chapter's asserts see a wrong value ----------------------------------------
 
 CHAPTER = nbformat.read(ROOT / "book" / "tasks" / "real_questions.ipynb", as_version=4)
 MODELS = {"NAMES": ("spanbert-mini", "bert-mini")}
-ORACLE = {"scores": {"spanbert-mini": [43.62, 65.4], "bert-mini": [52.72, 70.82], "kind of answer": [19.6, 28.4],
-                     "shared words": [17.0, 28.06]},
-          "whole": np.array(44.06), "ends": [[15.8, 28.6], [12.5, 24.7]]}
-FORCED = {"silent": 54.552, "systems": {}, "beyond": [-0.59, 1.587], "spoken": [6.715, 12.89], "must": [38.2, 50.9],
-          "seeds": [[0.8, 6.7, 2.0], [2.6, 12.9, 17.3]], "size": 1428, "no": 779, "two": KEPT["squad2"]}
-LURED = {"table": [34.5, 34.5, 19.3, 13.8, 1.4], "there": [18.4, 21.1, 7.7, 3.3, 0.8], "lows": (7.6, 7.7),
-         "highs": (23.4, 22.8), "tempting": [None] * 145, "two": KEPT["squad2"], "systems": KEPT["squad2"]["systems"]}
+ORACLE = {
+    "scores": {
+        "spanbert-mini": [43.62, 65.4],
+        "bert-mini": [52.72, 70.82],
+        "kind of answer": [19.6, 28.4],
+        "shared words": [17.0, 28.06],
+    },
+    "whole": np.array(44.06),
+    "ends": [[15.8, 28.6], [12.5, 24.7]],
+}
+FORCED = {
+    "silent": 54.552,
+    "systems": {},
+    "beyond": [-0.59, 1.587],
+    "spoken": [6.715, 12.89],
+    "must": [38.2, 50.9],
+    "seeds": [[0.8, 6.7, 2.0], [2.6, 12.9, 17.3]],
+    "size": 1428,
+    "no": 779,
+    "two": KEPT["squad2"],
+}
+LURED = {
+    "table": [34.5, 34.5, 19.3, 13.8, 1.4],
+    "there": [18.4, 21.1, 7.7, 3.3, 0.8],
+    "lows": (7.6, 7.7),
+    "highs": (23.4, 22.8),
+    "tempting": [None] * 145,
+    "two": KEPT["squad2"],
+    "systems": KEPT["squad2"]["systems"],
+}
 
 
 def names(node: ast.AST) -> set[str]:
@@ -127,15 +194,21 @@ def names(node: ast.AST) -> set[str]:
 
 
 def check(marker: str, given: dict) -> None:
-    """Runs the chapter's cell of asserts that holds `marker` with the given values in place of its own."""
+    """Runs the chapter's cell of asserts that holds `marker` with the given values in place of its
+    own."""
     (cell,) = [cell for cell in CHAPTER.cells if cell.cell_type == "code" and marker in cell.source]
     tree = ast.parse(cell.source)
-    tree.body = [node for node in tree.body
-                 if not (isinstance(node, ast.Assign) and names(node.targets[0]) <= given.keys())]
+    tree.body = [
+        node
+        for node in tree.body
+        if not (isinstance(node, ast.Assign) and names(node.targets[0]) <= given.keys())
+    ]
     exec(compile(tree, "cell", "exec"), {"np": np, "print": lambda text: None, **MODELS, **given})
 
 
-@pytest.mark.parametrize("marker, given", [("want |= {", ORACLE), ("spoken = [", FORCED), ("there = [systems", LURED)])
+@pytest.mark.parametrize(
+    "marker, given", [("want |= {", ORACLE), ("spoken = [", FORCED), ("there = [systems", LURED)]
+)
 def test_the_right_values_pass(marker, given):
     check(marker, given)
 
@@ -144,24 +217,47 @@ def swapped(pair: list) -> list:
     return pair[::-1]
 
 
-@pytest.mark.parametrize("marker, given, name, wrong", [
-    ("want |= {", ORACLE, "scores", {name: swapped(pair) for name, pair in ORACLE["scores"].items()}),
-    ("want |= {", ORACLE, "scores", {**ORACLE["scores"], "spanbert-mini": ORACLE["scores"]["bert-mini"]}),
-    ("want |= {", ORACLE, "scores", {**ORACLE["scores"], "bert-mini": [52.7, 56.7]}),  # two sentences instead of one
-    ("want |= {", ORACLE, "whole", np.array(38.5)),
-    ("want |= {", ORACLE, "ends", swapped(ORACLE["ends"])),
-    ("want |= {", ORACLE, "ends", [[-2.5, 12.9], [-1.3, 11.4]]),
-    ("spoken = [", FORCED, "seeds", swapped(FORCED["seeds"])),
-    ("spoken = [", FORCED, "must", swapped(FORCED["must"])),
-    ("spoken = [", FORCED, "must", FORCED["spoken"]),  # silenced by the threshold
-    ("spoken = [", FORCED, "spoken", FORCED["must"]),
-    ("spoken = [", FORCED, "beyond", swapped(FORCED["beyond"])),
-    ("there = [systems", LURED, "table", [19.3, 13.8, 34.5, 34.5, 1.4]),
-    ("there = [systems", LURED, "table", [34.5, 29.7, 19.3, 13.8, 1.4]),
-    ("there = [systems", LURED, "there", [20.8, 21.0, 18.5, 16.0, 1.0]),  # of questions with an answer
-    ("there = [systems", LURED, "lows", (0.7, 2.7)),
-    ("there = [systems", LURED, "tempting", [None] * 299),
-])
+@pytest.mark.parametrize(
+    "marker, given, name, wrong",
+    [
+        (
+            "want |= {",
+            ORACLE,
+            "scores",
+            {name: swapped(pair) for name, pair in ORACLE["scores"].items()},
+        ),
+        (
+            "want |= {",
+            ORACLE,
+            "scores",
+            {**ORACLE["scores"], "spanbert-mini": ORACLE["scores"]["bert-mini"]},
+        ),
+        (
+            "want |= {",
+            ORACLE,
+            "scores",
+            {**ORACLE["scores"], "bert-mini": [52.7, 56.7]},
+        ),  # two sentences instead of one
+        ("want |= {", ORACLE, "whole", np.array(38.5)),
+        ("want |= {", ORACLE, "ends", swapped(ORACLE["ends"])),
+        ("want |= {", ORACLE, "ends", [[-2.5, 12.9], [-1.3, 11.4]]),
+        ("spoken = [", FORCED, "seeds", swapped(FORCED["seeds"])),
+        ("spoken = [", FORCED, "must", swapped(FORCED["must"])),
+        ("spoken = [", FORCED, "must", FORCED["spoken"]),  # silenced by the threshold
+        ("spoken = [", FORCED, "spoken", FORCED["must"]),
+        ("spoken = [", FORCED, "beyond", swapped(FORCED["beyond"])),
+        ("there = [systems", LURED, "table", [19.3, 13.8, 34.5, 34.5, 1.4]),
+        ("there = [systems", LURED, "table", [34.5, 29.7, 19.3, 13.8, 1.4]),
+        (
+            "there = [systems",
+            LURED,
+            "there",
+            [20.8, 21.0, 18.5, 16.0, 1.0],
+        ),  # of questions with an answer
+        ("there = [systems", LURED, "lows", (0.7, 2.7)),
+        ("there = [systems", LURED, "tempting", [None] * 299),
+    ],
+)
 def test_a_wrong_value_or_swapped_arms_fail(marker, given, name, wrong):
     with pytest.raises(AssertionError):
         check(marker, {**given, name: wrong})

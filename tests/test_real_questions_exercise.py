@@ -17,8 +17,12 @@ def test_each_mistake_is_named_and_differs_from_the_others(mistake, sentence):
 
 def test_what_is_wrong_otherwise_is_told():
     assert "returns nothing" in exercise.diagnose_draw(lambda values, titles, drawn: None)
-    assert "stopped with KeyError" in exercise.diagnose_draw(lambda values, titles, drawn: {}[drawn[0]])
-    assert "Oslo, Tea, Chess, wanted is 0.458333, and yours is 7." in exercise.diagnose_draw(lambda *given: 7)
+    assert "stopped with KeyError" in exercise.diagnose_draw(
+        lambda values, titles, drawn: {}[drawn[0]]
+    )
+    assert "Oslo, Tea, Chess, wanted is 0.458333, and yours is 7." in exercise.diagnose_draw(
+        lambda *given: 7
+    )
     said = exercise.diagnose_draw(lambda *given: float("nan"))
     assert "yours is nan. Your answer has nan in it, which is no number" in said
     for wrong in ("much", "0.5", [0.5, 0.5]):

@@ -1,5 +1,5 @@
-"""Relation extraction: scores by hand and by the official rules, both layouts, markers, the two heads, the almanac's
-examples, and what the controls know."""
+"""Relation extraction: scores by hand and by the official rules, both layouts, markers, the two
+heads, the almanac's examples, and what the controls know."""
 
 import json
 import lzma
@@ -17,15 +17,22 @@ from spanbert_tutorial import almanac
 from spanbert_tutorial.__main__ import main
 from spanbert_tutorial.almanac import relations
 from spanbert_tutorial.almanac.world import World
-from spanbert_tutorial.bert import BertEncoder, EncoderConfig
+from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
+from spanbert_tutorial.bert.wordpiece import WordPiece, split_words
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.experiments import relation_markers
-from spanbert_tutorial.tasks import relation_controls as controls
+from spanbert_tutorial.lab.experiments import relation_markers
+from spanbert_tutorial.tasks import relation_baselines as controls
 from spanbert_tutorial.tasks import relation_extraction as rx
 from spanbert_tutorial.tasks.fine_tuning import FineTuning, targets
-from spanbert_tutorial.tasks.relation_files import NO_RELATION, Argument, Example, negative_of, read, tacred_relations
-from spanbert_tutorial.wordpiece import WordPiece, split_words
+from spanbert_tutorial.tasks.relation_files import (
+    NO_RELATION,
+    Argument,
+    Example,
+    negative_of,
+    read,
+    tacred_relations,
+)
 
 WORDS = tuple("Today Ella Hale of Upton met the mayor of Kelso .".split())
 EXAMPLE = Example("a", WORDS, Argument(1, 2, "PERSON"), Argument(4, 4, "TOWN"), "person:home")
@@ -44,10 +51,12 @@ def shipped() -> dict[str, list[Example]]:
 
 
 def tiny(wordpiece: WordPiece) -> BertEncoder:
-    return BertEncoder(EncoderConfig.tiny(vocab_size=len(wordpiece)), torch.Generator().manual_seed(0))
+    return BertEncoder(
+        EncoderConfig.tiny(vocab_size=len(wordpiece)), torch.Generator().manual_seed(0)
+    )
 
 
-# --- micro-F1 without the negative class ---
+# --- micro-F1 without the negative class --------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -77,26 +86,37 @@ def test_the_score_knows_other_names_of_no_relation():
 
 
 def as_tacred_counts(gold, said) -> tuple[float, float, float]:
-    """A second writing: counted relation by relation, as TACRED's scorer does, but 0 for a share of nothing."""
-    right, guessed, wanted = Counter(), Counter(), Counter()
+    """A second writing: counted relation by relation, as TACRED's scorer does, but 0 for a share of
+    nothing."""
+    right = Counter()
+    guessed = Counter()
+    wanted = Counter()
     for one, other in zip(gold, said, strict=True):
         wanted[one] += one != NO
         guessed[other] += other != NO
         right[one] += one == other != NO
     precision = 100 * right.total() / guessed.total() if guessed.total() else 0
     recall = 100 * right.total() / wanted.total() if wanted.total() else 0
-    return precision, recall, 2 * precision * recall / (precision + recall) if precision + recall else 0
+    return (
+        precision,
+        recall,
+        2 * precision * recall / (precision + recall) if precision + recall else 0,
+    )
 
 
 @given(st.lists(st.tuples(*[st.sampled_from([NO, "a", "b", "c"])] * 2)))
 def test_the_score_agrees_with_a_second_writing(pairs):
-    gold, said = [one for one, _ in pairs], [other for _, other in pairs]
+    gold = [one for one, _ in pairs]
+    said = [other for _, other in pairs]
     assert tuple(rx.score(gold, said, NO).values()) == pytest.approx(as_tacred_counts(gold, said))
 
 
-# --- SemEval's directed macro-F1 ---
+# --- SemEval's directed macro-F1 ----------------------------------------------------
 
-CE, EC, MT, TM = "Cause-Effect(e1,e2)", "Cause-Effect(e2,e1)", "Message-Topic(e1,e2)", "Message-Topic(e2,e1)"
+CE = "Cause-Effect(e1,e2)"
+EC = "Cause-Effect(e2,e1)"
+MT = "Message-Topic(e1,e2)"
+TM = "Message-Topic(e2,e1)"
 
 
 @pytest.mark.parametrize(
@@ -108,9 +128,17 @@ CE, EC, MT, TM = "Cause-Effect(e1,e2)", "Cause-Effect(e2,e1)", "Message-Topic(e1
         ([CE, "Other"], [CE, EC], (50, 100, 200 / 3)),  # Other as a relation costs precision
         ([CE, CE], [CE, "Other"], (100, 50, 200 / 3)),
         ([CE, MT], [CE, CE], (25, 50, 100 / 3)),  # Cause-Effect: 1/2, 1/1; Message-Topic: nothing
-        ([CE, CE, CE, MT], [CE, CE, EC, TM], (100 / 3, 100 / 3, 100 / 3)),  # a mean over relations, not over examples
+        (
+            [CE, CE, CE, MT],
+            [CE, CE, EC, TM],
+            (100 / 3, 100 / 3, 100 / 3),
+        ),  # a mean over relations, not over examples
         ([CE], [MT], (0, 0, 0)),  # a relation that gold does not have is no part of the mean
-        ([CE, "Other"], [CE, MT], (100, 100, 100)),  # so here it costs nothing, as in the official scorer
+        (
+            [CE, "Other"],
+            [CE, MT],
+            (100, 100, 100),
+        ),  # so here it costs nothing, as in the official scorer
     ],
 )
 def test_the_directed_score_worked_by_hand(gold, said, wanted):
@@ -118,15 +146,18 @@ def test_the_directed_score_worked_by_hand(gold, said, wanted):
 
 
 def test_eighteen_classes_would_score_otherwise():
-    """The usual mistake: the mean over directed classes. Here CE 2 of 2 and 3 said, EC 0 of 1: (80 + 0) / 2."""
-    gold, said = [CE, CE, EC], [CE, CE, CE]
+    """The usual mistake: the mean over directed classes. Here CE 2 of 2 and 3 said, EC 0 of 1: (80
+    + 0) / 2."""
+    gold = [CE, CE, EC]
+    said = [CE, CE, CE]
     assert rx.directed_score(gold, said)["f1"] == pytest.approx(200 / 3)
 
 
 def official(gold, said) -> float:
-    """A second writing after the description of the official scorer: wrong directions are a row of their own in the
-    confusion matrix, and are added to what was said."""
-    confusion, wrong_direction = Counter(), Counter()
+    """A second writing after the description of the official scorer: wrong directions are a row of
+    their own in the confusion matrix, and are added to what was said."""
+    confusion = Counter()
+    wrong_direction = Counter()
     bare = {label: label.split("(")[0] for label in [*gold, *said]}
     for one, other in zip(gold, said, strict=True):
         if one != other and bare[one] == bare[other]:
@@ -143,9 +174,15 @@ def official(gold, said) -> float:
     return 100 * sum(found) / len(found)
 
 
-@given(st.lists(st.tuples(*[st.sampled_from([CE, EC, MT, TM, "Other", "Entity-Origin(e1,e2)"])] * 2), min_size=1))
+@given(
+    st.lists(
+        st.tuples(*[st.sampled_from([CE, EC, MT, TM, "Other", "Entity-Origin(e1,e2)"])] * 2),
+        min_size=1,
+    )
+)
 def test_the_directed_score_agrees_with_a_second_writing(pairs):
-    gold, said = [CE, *(one for one, _ in pairs)], [CE, *(other for _, other in pairs)]
+    gold = [CE, *(one for one, _ in pairs)]
+    said = [CE, *(other for _, other in pairs)]
     assert rx.directed_score(gold, said)["f1"] == pytest.approx(official(gold, said))
 
 
@@ -157,7 +194,7 @@ def test_a_directed_score_of_nothing_is_refused():
         rx.directed_score([CE, CE], [CE])
 
 
-# --- TACRED's labels and layout ---
+# --- TACRED's labels and layout -----------------------------------------------------
 
 
 def test_the_labels_of_tacred():
@@ -173,7 +210,8 @@ ENTRY = {
     "id": "e1", "docid": "made-1", "relation": "per:city_of_birth",
     "token": "Ella Hale was born in Upton .".split(),
     "subj_start": 0, "subj_end": 1, "obj_start": 5, "obj_end": 5, "subj_type": "PERSON", "obj_type": "CITY",
-    "stanford_pos": "NNP NNP VBD VBN IN NNP .".split(), "stanford_ner": "PERSON PERSON O O O CITY O".split(),
+    "stanford_pos": "NNP NNP VBD VBN IN NNP .".split(), "stanford_ner": "PERSON PERSON O O O "
+                                                                        "CITY O".split(),
     "stanford_head": [4, 1, 4, 0, 6, 4, 4],
     "stanford_deprel": "compound nsubj aux ROOT case nmod punct".split(),
 }  # fmt: skip  # a line of the layout, written for this test
@@ -181,11 +219,17 @@ ENTRY = {
 
 @pytest.mark.parametrize("suffix", [".json", ".json.xz"])
 def test_tacred_is_read(tmp_path, suffix):
-    path, text = tmp_path / f"train{suffix}", json.dumps([ENTRY, ENTRY | {"id": "e2", "relation": NO}])
+    path = tmp_path / f"train{suffix}"
+    text = json.dumps([ENTRY, ENTRY | {"id": "e2", "relation": NO}])
     path.write_bytes(lzma.compress(text.encode()) if suffix.endswith("xz") else text.encode())
     first, second = read(path)
-    assert first == Example("e1", tuple(ENTRY["token"]), Argument(0, 1, "PERSON"), Argument(5, 5, "CITY"),
-                            "per:city_of_birth")
+    assert first == Example(
+        "e1",
+        tuple(ENTRY["token"]),
+        Argument(0, 1, "PERSON"),
+        Argument(5, 5, "CITY"),
+        "per:city_of_birth",
+    )
     assert second.relation == NO == negative_of([first, second])
 
 
@@ -196,7 +240,10 @@ def test_tacred_is_read(tmp_path, suffix):
         ("{}", "needs a list of examples"),
         ("[]", "holds no example"),
         ([3], "example 1 is not an object"),
-        ([ENTRY, {name: value for name, value in ENTRY.items() if name != "obj_type"}], "example 2 has no 'obj_type'"),
+        (
+            [ENTRY, {name: value for name, value in ENTRY.items() if name != "obj_type"}],
+            "example 2 has no 'obj_type'",
+        ),
         ([ENTRY | {"token": ["a", 3]}], "a list of words"),
         ([ENTRY | {"obj_end": 7}], "the object has the words 5 to 7 of 7"),
         ([ENTRY | {"subj_start": 2}], "the subject has the words 2 to 1"),
@@ -216,13 +263,17 @@ def test_wrong_json_is_named(tmp_path, content, reason):
 def test_what_is_no_file_is_named(tmp_path):
     (tmp_path / "x.csv").write_text("a")
     (tmp_path / "x.json.xz").write_text("a")
-    reasons = {"x.csv": "neither .json nor .txt", "none.json": "does not exist", "x.json.xz": "cannot be read"}
+    reasons = {
+        "x.csv": "neither .json nor .txt",
+        "none.json": "does not exist",
+        "x.json.xz": "cannot be read",
+    }
     for name, reason in reasons.items():
         with pytest.raises(InputError, match=reason):
             read(tmp_path / name)
 
 
-# --- SemEval's layout ---
+# --- SemEval's layout ---------------------------------------------------------------
 
 SEMEVAL = """1\t"The <e1>heat</e1>, she said, came from an old <e2>iron stove</e2>."
 Cause-Effect(e2,e1)
@@ -240,7 +291,9 @@ def test_semeval_is_read(tmp_path):
     first, second = read(path)
     words = "The heat , she said , came from an old iron stove .".split()
     assert first == Example("1", tuple(words), Argument(1, 1), Argument(10, 11), EC)
-    assert second == Example("2", ("A", "box", "lid", "fell"), Argument(1, 1), Argument(2, 2), "Other")
+    assert second == Example(
+        "2", ("A", "box", "lid", "fell"), Argument(1, 1), Argument(2, 2), "Other"
+    )
     assert negative_of([first, second]) == "Other"
 
 
@@ -262,7 +315,7 @@ def test_wrong_text_is_named(tmp_path, text, reason):
         read(path)
 
 
-# --- markers ---
+# --- markers ------------------------------------------------------------------------
 
 
 def test_markers_worked_by_hand():
@@ -270,17 +323,29 @@ def test_markers_worked_by_hand():
     around = "Today [SUBJ] Ella Hale [/SUBJ] of [OBJ] Upton [/OBJ] met the mayor of Kelso ."
     assert " ".join(rx.marked(EXAMPLE, "replaced")) == replaced
     assert " ".join(rx.marked(EXAMPLE, "around")) == around
-    assert " ".join(rx.marked(BACKWARDS, "replaced")).startswith("Today [OBJ-PERSON] of [SUBJ-TOWN] met")
-    assert " ".join(rx.marked(controls.context_alone(EXAMPLE), "replaced")).startswith("Today [SUBJ] of [OBJ] met")
+    assert " ".join(rx.marked(BACKWARDS, "replaced")).startswith(
+        "Today [OBJ-PERSON] of [SUBJ-TOWN] met"
+    )
+    assert " ".join(rx.marked(controls.context_alone(EXAMPLE), "replaced")).startswith(
+        "Today [SUBJ] of [OBJ] met"
+    )
     assert rx.markers([EXAMPLE, BACKWARDS], "replaced") == [
-        "[OBJ-PERSON]", "[OBJ-TOWN]", "[SUBJ-PERSON]", "[SUBJ-TOWN]"]
+        "[OBJ-PERSON]",
+        "[OBJ-TOWN]",
+        "[SUBJ-PERSON]",
+        "[SUBJ-TOWN]",
+    ]
     assert rx.markers([EXAMPLE], "around") == ["[/OBJ]", "[/SUBJ]", "[OBJ]", "[SUBJ]"]
 
 
 def test_a_name_inside_the_other_keeps_both_markers():
     inside = EXAMPLE._replace(object=Argument(2, 2, "PERSON"))
-    assert " ".join(rx.marked(inside, "around")).startswith("Today [SUBJ] Ella [OBJ] Hale [/SUBJ] [/OBJ] of Upton")
-    assert " ".join(rx.marked(inside, "replaced")).startswith("Today [SUBJ-PERSON] [OBJ-PERSON] of Upton")
+    assert " ".join(rx.marked(inside, "around")).startswith(
+        "Today [SUBJ] Ella [OBJ] Hale [/SUBJ] [/OBJ] of Upton"
+    )
+    assert " ".join(rx.marked(inside, "replaced")).startswith(
+        "Today [SUBJ-PERSON] [OBJ-PERSON] of Upton"
+    )
 
 
 def test_markers_get_ids_behind_the_others(wordpiece):
@@ -300,13 +365,16 @@ def test_the_input_is_the_text_with_markers(wordpiece, marking, example):
     assert tokens[0] == "[CLS]" and tokens[-1] == "[SEP]" and not made.segments.any()
     subject, thing = (tokens[place] for place in made.places)
     assert subject.startswith("[SUBJ") and thing.startswith("[OBJ")
-    assert [id_ for id_ in made.ids[1:-1] if id_ < len(wordpiece)] == wordpiece.encode(" ".join(
-        word for word in rx.marked(example, marking) if not isinstance(word, rx.Marker))).tolist()
+    assert [id_ for id_ in made.ids[1:-1] if id_ < len(wordpiece)] == wordpiece.encode(
+        " ".join(word for word in rx.marked(example, marking) if not isinstance(word, rx.Marker))
+    ).tolist()
 
 
 def test_a_long_sentence_keeps_both_markers(wordpiece):
     more = rx.with_markers(wordpiece, rx.markers([EXAMPLE], "around"))
-    late = EXAMPLE._replace(words=("and",) * 50 + WORDS, subject=Argument(51, 52), object=Argument(54, 54))
+    late = EXAMPLE._replace(
+        words=("and",) * 50 + WORDS, subject=Argument(51, 52), object=Argument(54, 54)
+    )
     for example in (late, EXAMPLE._replace(words=WORDS + ("and",) * 50)):
         made = rx.Marked.of(example, more, "around", 24)
         assert len(made.ids) == 24
@@ -320,16 +388,19 @@ def test_a_long_sentence_keeps_both_markers(wordpiece):
 def test_room_for_markers_keeps_what_was_there(wordpiece):
     encoder = tiny(wordpiece).eval()
     ids = torch.from_numpy(wordpiece.encode(" ".join(WORDS)))[None]
-    before, table = encoder(ids), encoder.embeddings.words.weight.clone()
+    before = encoder(ids)
+    table = encoder.embeddings.words.weight.clone()
     rx.make_room(encoder, len(wordpiece) + 4)
     assert encoder.config.vocab_size == len(encoder.embeddings.words.weight) == len(wordpiece) + 4
-    assert torch.equal(encoder.embeddings.words.weight[:-4], table) and torch.equal(encoder(ids), before)
+    assert torch.equal(encoder.embeddings.words.weight[:-4], table) and torch.equal(
+        encoder(ids), before
+    )
     assert encoder.embeddings.words.weight[-4:].std().item() == pytest.approx(0.02, rel=0.2)
     rx.make_room(encoder, 3)  # there is room
     assert encoder.config.vocab_size == len(wordpiece) + 4
 
 
-# --- model ---
+# --- model --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("head", "width"), [("cls", 128), ("entities", 256)])
@@ -338,11 +409,17 @@ def test_what_the_heads_read(wordpiece, head, width):
     encoder = tiny(wordpiece).eval()
     rx.make_room(encoder, len(more))
     model = rx.RelationModel(encoder, 3, head).eval()
-    batch = rx.tensors([rx.Marked.of(one, more, "around", 40) for one in (EXAMPLE, BACKWARDS)], more.pad_id)
+    batch = rx.tensors(
+        [rx.Marked.of(one, more, "around", 40) for one in (EXAMPLE, BACKWARDS)], more.pad_id
+    )
     hidden = encoder(batch["ids"], batch["segments"], batch["attention_mask"])
     assert model.classifier.in_features == width
     for row, places in enumerate(batch["places"]):
-        states = hidden[row, 0] if head == "cls" else torch.cat([hidden[row, places[0]], hidden[row, places[1]]])
+        states = (
+            hidden[row, 0]
+            if head == "cls"
+            else torch.cat([hidden[row, places[0]], hidden[row, places[1]]])
+        )
         assert torch.allclose(model.scores(batch)[row], model.classifier(states), atol=1e-5)
 
 
@@ -372,8 +449,14 @@ def test_predictions_of_many_are_the_single_ones(wordpiece, shipped):
 
 def test_a_run_comes_out_the_same_again(wordpiece, shipped):
     def weights() -> torch.Tensor:
-        made, _ = rx.fine_tune(tiny(wordpiece), wordpiece, shipped["train"][:60], FineTuning(epochs=1, length=40),
-                               marking="replaced", head="cls")
+        made, _ = rx.fine_tune(
+            tiny(wordpiece),
+            wordpiece,
+            shipped["train"][:60],
+            FineTuning(epochs=1, length=40),
+            marking="replaced",
+            head="cls",
+        )
         return made.model.encoder.embeddings.words.weight
 
     assert torch.equal(weights(), weights())
@@ -389,11 +472,15 @@ def test_unknown_ways_are_refused(wordpiece):
 def test_a_saved_extractor_predicts_the_same(wordpiece, shipped, tmp_path, head):
     some = shipped["test"][:30]
     settings = FineTuning(epochs=0.2, length=40)
-    made, _ = rx.fine_tune(tiny(wordpiece), wordpiece, some, settings, marking="replaced", head=head)
+    made, _ = rx.fine_tune(
+        tiny(wordpiece), wordpiece, some, settings, marking="replaced", head=head
+    )
     made.save(tmp_path / "model", {"README.md": "made"})
     again = rx.RelationExtractor.from_pretrained(tmp_path / "model")
     assert (again.relations, again.marking, again.length) == (made.relations, "replaced", 40)
-    assert again.wordpiece.pieces == made.wordpiece.pieces and again.predict(some) == made.predict(some)
+    assert again.wordpiece.pieces == made.wordpiece.pieces and again.predict(some) == made.predict(
+        some
+    )
     settings = json.loads((tmp_path / "model" / "config.json").read_text())
     assert settings["vocab_size"] == len(made.wordpiece) > len(wordpiece)
 
@@ -407,10 +494,32 @@ def test_going_on_from_an_extractor_adds_only_new_markers(wordpiece, shipped):
 
 def test_the_command_trains_and_scores(tmp_path, capsys):
     data = [str(data_path("almanac", "relations-validation.json.xz"))]
-    main(["finetune", "relations", "--init-from", str(data_path("checkpoints", "spanbert-tiny")), "--data", *data,
-          "--output", str(tmp_path / "model"), "--epochs", "0.05"])
-    main(["evaluate", "relations", "--model", str(tmp_path / "model"), "--data", *data,
-          "--output", str(tmp_path / "scores")])
+    main(
+        [
+            "finetune",
+            "relations",
+            "--init-from",
+            str(data_path("checkpoints", "spanbert-tiny")),
+            "--data",
+            *data,
+            "--output",
+            str(tmp_path / "model"),
+            "--epochs",
+            "0.05",
+        ]
+    )
+    main(
+        [
+            "evaluate",
+            "relations",
+            "--model",
+            str(tmp_path / "model"),
+            "--data",
+            *data,
+            "--output",
+            str(tmp_path / "scores"),
+        ]
+    )
     assert "2,619 examples" in capsys.readouterr().out
     found = json.loads((tmp_path / "scores" / "score.json").read_text())
     assert list(found) == ["micro"] and 0 <= found["micro"]["f1"] <= 100
@@ -424,7 +533,7 @@ def test_the_figures_of_evaluate():
     assert list(rx.figures([EXAMPLE, BACKWARDS], [NO, NO])) == ["micro"]
 
 
-# --- the almanac: exact by construction ---
+# --- the almanac: exact by construction ---------------------------------------------
 
 
 def test_the_examples_fit_the_text(shipped):
@@ -436,19 +545,28 @@ def test_the_examples_fit_the_text(shipped):
             assert document["split"] == part
             number = int(example.id.split("-")[2])
             assert example.words == tuple(split_words(almanac_sentences(document)[number]))
-            labels = {(document["text"][start:end], label) for start, end, label, _ in document["entities"]}
+            labels = {
+                (document["text"][start:end], label)
+                for start, end, label, _ in document["entities"]
+            }
             for first, last, kind in (example.subject, example.object):
                 name = " ".join(example.words[first : last + 1])
                 assert kind == "YEAR" and name.isdigit() or (name, kind) in labels
 
 
 def almanac_sentences(document: dict) -> list[str]:
-    return [sentence + "." * (not sentence.endswith(".")) for sentence in document["text"].split(". ")]
+    return [
+        sentence + "." * (not sentence.endswith(".")) for sentence in document["text"].split(". ")
+    ]
 
 
 def test_the_shipped_examples_come_out_again(shipped):
-    made = [example for document in islice(almanac.generate(), 60) if document.split == "train"
-            for example in relations.examples(document)]
+    made = [
+        example
+        for document in islice(almanac.generate(), 60)
+        if document.split == "train"
+        for example in relations.examples(document)
+    ]
     assert len(made) > 200 and shipped["train"][: len(made)] == made
 
 
@@ -457,21 +575,30 @@ def test_what_is_written_is_read_again(tmp_path, monkeypatch, shipped):
     monkeypatch.setattr(almanac.documents, "generate", lambda: iter(some))
     relations.write(tmp_path, training_documents=50)
     first = [document for document in some if document.split == "train"][:50]
-    parts = {"train": first} | {part: [one for one in some if one.split == part] for part in ("validation", "test")}
+    parts = {"train": first} | {
+        part: [one for one in some if one.split == part] for part in ("validation", "test")
+    }
     for part, documents in parts.items():
         made = [example for document in documents for example in relations.examples(document)]
-        assert made and read(tmp_path / f"relations-{part}.json.xz") == made == shipped[part][: len(made)]
+        assert (
+            made
+            and read(tmp_path / f"relations-{part}.json.xz") == made == shipped[part][: len(made)]
+        )
 
 
 def test_an_example_is_what_the_sentence_tells():
     world = World(almanac.documents.SEED)
-    facts, told, untold = world.facts, 0, 0
+    facts = world.facts
+    told = 0
+    untold = 0
     for document in islice(almanac.generate(), 200):
         for sentence in document.sentences:
             pairs = list(relations.pairs(sentence))
             assert len({pair.things for pair in pairs}) == len(pairs)
             between = {tuple(sorted(fact[::2])) for fact in sentence.facts}
-            assert len({fact[::2] for fact in sentence.facts}) == len(sentence.facts), "two relations of one pair"
+            assert len({fact[::2] for fact in sentence.facts}) == len(sentence.facts), (
+                "two relations of one pair"
+            )
             for pair in pairs:
                 if pair.relation == NO:
                     assert pair.things not in between
@@ -489,7 +616,11 @@ def test_no_pair_and_no_document_of_the_test_is_trained_on():
     for document in islice(almanac.generate(), 1_500):
         made = list(relations.examples(document))
         both = [pair for sentence in document.sentences for pair in relations.pairs(sentence)]
-        kept = [pair.things for pair in both if relations.held_out(pair.things) == (document.split != "train")]
+        kept = [
+            pair.things
+            for pair in both
+            if relations.held_out(pair.things) == (document.split != "train")
+        ]
         assert len(kept) == len(made)
         seen[document.split] |= set(kept)
     assert all(len(things) > 200 for things in seen.values())
@@ -499,15 +630,22 @@ def test_no_pair_and_no_document_of_the_test_is_trained_on():
 def test_distant_supervision_labels_what_no_sentence_tells():
     some = list(islice(almanac.generate(), 300))
     noise = relations.distant_supervision(some, World(almanac.documents.SEED))
-    exact = Counter(pair.relation for document in some for sentence in document.sentences
-                    for pair in relations.pairs(sentence) if pair.relation != NO)
-    assert noise.told == exact  # nothing that is told is missed: the facts of the world are complete
+    exact = Counter(
+        pair.relation
+        for document in some
+        for sentence in document.sentences
+        for pair in relations.pairs(sentence)
+        if pair.relation != NO
+    )
+    assert (
+        noise.told == exact
+    )  # nothing that is told is missed: the facts of the world are complete
     assert noise.labelled.total() > noise.told.total()
     assert noise.told["town:founder"] == noise.labelled["town:founder"] > 0
     assert noise.told["river:mouth"] < 0.6 * noise.labelled["river:mouth"]
 
 
-# --- controls ---
+# --- controls -----------------------------------------------------------------------
 
 
 def test_examples_with_less():
@@ -526,14 +664,19 @@ def test_guesses_worked_by_hand():
     assert controls.by_types(train, [BACKWARDS, EXAMPLE, new])[:2] == [NO, "person:home"]
     assert controls.name_words(EXAMPLE) == ["subject ella", "subject hale", "object upton"]
     assert controls.context_words(BACKWARDS)[:3] == ["before today", "between of", "behind met"]
-    assert controls.by_words(train, [EXAMPLE, BACKWARDS], controls.name_words) == ["person:home", NO]
+    assert controls.by_words(train, [EXAMPLE, BACKWARDS], controls.name_words) == [
+        "person:home",
+        NO,
+    ]
     assert len(set(controls.by_words(train, [EXAMPLE, BACKWARDS], controls.context_words))) == 1
 
 
 def test_the_kept_controls_come_out_again(shipped):
     kept = json.loads(data_path("results", "relation_markers.json").read_text(encoding="utf-8"))
     again = relation_markers.beside(kept["settings"], shipped["train"], shipped["test"])
-    assert kept["controls"] == pytest.approx(again["controls"], abs=0.2)  # sums in another order, on another machine
+    assert kept["controls"] == pytest.approx(
+        again["controls"], abs=0.2
+    )  # sums in another order, on another machine
     assert kept["fingerprint"] == relation_markers.prepare(None, {})[0]["fingerprint"]
 
 

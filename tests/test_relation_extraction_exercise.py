@@ -8,6 +8,7 @@ from spanbert_tutorial.tasks.relation_extraction import directed_score, undirect
 
 def by_the_package(gold, said, relation):
     """The other relations of gold become Other, so that the mean is over one relation."""
+
     def only(label):
         return label if undirected(label) == relation else "Other"
 
@@ -21,14 +22,18 @@ def from_precision_and_recall(gold, said, relation):
     return 100 * 2 * precision * recall / (precision + recall) if right else 0
 
 
-@pytest.mark.parametrize("attempt", [exercise.directed_f1, by_the_package, from_precision_and_recall])
+@pytest.mark.parametrize(
+    "attempt", [exercise.directed_f1, by_the_package, from_precision_and_recall]
+)
 def test_every_right_way_is_correct(attempt):
     assert exercise.diagnose_directed(attempt).startswith("Correct")
 
 
 def test_the_cases_worked_by_hand():
     wanted = [2 * 2 / 7, 2 * 2 / 7, 2 * 2 / 7, 0, 2 * 2 / 6, 0, 2 * 1 / 5]
-    assert [exercise.directed_f1(*case) for case in exercise.CASES] == pytest.approx([100 * each for each in wanted])
+    assert [exercise.directed_f1(*case) for case in exercise.CASES] == pytest.approx(
+        [100 * each for each in wanted]
+    )
 
 
 @pytest.mark.parametrize("mistake, sentence", exercise.MISTAKES)

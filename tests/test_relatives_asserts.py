@@ -1,4 +1,5 @@
-"""The asserts behind the numbers of the chapters on BERT's relatives break where a number or an arm is wrong."""
+"""The asserts behind the numbers of the chapters on BERT's relatives break where a number or an arm
+is wrong."""
 
 import copy
 from types import SimpleNamespace
@@ -10,10 +11,10 @@ import pytest
 import torch
 from chapter_cells import PAPERS, breaks, cells, kept
 
-from spanbert_tutorial.bert import EncoderConfig
-from spanbert_tutorial.experiments import albert_sop, beyond_ways, electra_mini
-from spanbert_tutorial.experiments.results import column, family
+from spanbert_tutorial.bert.encoder import EncoderConfig
 from spanbert_tutorial.figures.curves import draw_intervals
+from spanbert_tutorial.lab.experiments import albert_sop, beyond_ways, electra_mini
+from spanbert_tutorial.lab.results import column, family
 from spanbert_tutorial.relatives.albert import SHARING, AlbertConfig, AlbertEncoder
 from spanbert_tutorial.relatives.electra import ElectraConfig
 from spanbert_tutorial.relatives.electra_flops import electra_flops, mlm_flops
@@ -21,7 +22,7 @@ from spanbert_tutorial.relatives.electra_flops import electra_flops, mlm_flops
 matplotlib.use("Agg")
 
 
-# --- numbers of papers ------------------------------------------------------------------------------------------
+# --- numbers of papers --------------------------------------------------------------
 
 QUOTED = {
     "albert": (
@@ -30,8 +31,12 @@ QUOTED = {
     ),
     "electra": (
         ["glue = {n: papers", "electra_small_part_of_bert_large", "found = [round(gain, 1)"],
-        {"ElectraConfig": ElectraConfig, "EncoderConfig": EncoderConfig, "electra_flops": electra_flops,
-         "mlm_flops": mlm_flops},
+        {
+            "ElectraConfig": ElectraConfig,
+            "EncoderConfig": EncoderConfig,
+            "electra_flops": electra_flops,
+            "mlm_flops": mlm_flops,
+        },
     ),
     "roberta": (["def show(columns, keys)", "table 5, GLUE"], {"np": np}),
 }
@@ -41,20 +46,49 @@ WRONG = [
     ("albert", "albert_table2_speed", [4.7, 1.0, 5.6, 1.6, 0.6, 0.3]),
     ("albert", "albert_table2_average", [80.1, 82.4, 82.3, 85.2, 85.5, 88.7]),
     ("albert", "albert_xxlarge_slower", 4),
-    ("albert", "albert_table1_sizes", {"base": [12, 768, 128], "large": [24, 1024, 128], "xlarge": [24, 2048, 128],
-                                       "xxlarge": [24, 4096, 128], "another": [24, 4096, 128]}),
-    ("albert", "albert_table1_sizes", {"base": [12, 768, 768], "large": [24, 1024, 128], "xlarge": [24, 2048, 128],
-                                       "xxlarge": [12, 4096, 128]}),
+    (
+        "albert",
+        "albert_table1_sizes",
+        {
+            "base": [12, 768, 128],
+            "large": [24, 1024, 128],
+            "xlarge": [24, 2048, 128],
+            "xxlarge": [24, 4096, 128],
+            "another": [24, 4096, 128],
+        },
+    ),
+    (
+        "albert",
+        "albert_table1_sizes",
+        {
+            "base": [12, 768, 768],
+            "large": [24, 1024, 128],
+            "xlarge": [24, 2048, 128],
+            "xxlarge": [12, 4096, 128],
+        },
+    ),
     ("electra", "electra_small_part_of_bert_large", {"parameters": 20, "computation": 4}),
-    ("electra", "electra_train_flops", PAPERS["electra_train_flops"]["value"] | {"BERT-Large": 1.9e19}),
-    ("electra", "electra_train_flops", PAPERS["electra_train_flops"]["value"] | {"RoBERTa-500K": 7.1e20}),
+    (
+        "electra",
+        "electra_train_flops",
+        PAPERS["electra_train_flops"]["value"] | {"BERT-Large": 1.9e19},
+    ),
+    (
+        "electra",
+        "electra_train_flops",
+        PAPERS["electra_train_flops"]["value"] | {"RoBERTa-500K": 7.1e20},
+    ),
     ("electra", "electra_table5_bert", 85.0),
     ("electra", "electra_table5_replace_mlm", 84.8),
     ("electra", "electra_table1_electra_small", 84.9),
-    ("roberta", "roberta_text_gigabytes", {"books and Wikipedia": 13, "CC-News": 76, "OpenWebText": 38, "Stories": 31}),
+    (
+        "roberta",
+        "roberta_text_gigabytes",
+        {"books and Wikipedia": 13, "CC-News": 76, "OpenWebText": 38, "Stories": 31},
+    ),
     ("roberta", "roberta_table5_roberta", PAPERS["roberta_table5_xlnet_large"]["value"]),
     ("roberta", "bert_short_phase", {"share": 0.1, "length": 128}),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("chapter", QUOTED)
@@ -71,7 +105,7 @@ def test_a_wrong_quoted_number_breaks(chapter, key, wrong):
     assert breaks(cells(f"relatives/{chapter}", *marks), given | {"papers": papers})
 
 
-# --- the project's own results, with two arms in each other's place ---------------------------------------------
+# --- the project's own results, with two arms in each other's place -----------------
 
 
 def swapped(rows: list[dict], one: dict, other: dict) -> list[dict]:
@@ -86,33 +120,69 @@ def swapped(rows: list[dict], one: dict, other: dict) -> list[dict]:
 def sharing(rows: list[dict]) -> tuple[str, dict]:
     marks = "def held_out(sharing)", '"all - none": ("all", "none")'
     results = kept("albert_sharing.json") | {"rows": rows}
-    return cells("relatives/albert", *marks), {"SHARING": SHARING, "sharing_kept": results, "family": family,
-                                               "draw_intervals": draw_intervals, "plt": plt}  # fmt: skip
+    return cells("relatives/albert", *marks), {
+        "SHARING": SHARING,
+        "sharing_kept": results,
+        "family": family,
+        "draw_intervals": draw_intervals,
+        "plt": plt,
+    }
 
 
 def order(rows: list[dict]) -> tuple[str, dict]:
     bags = {"NSP": [81.0, 55.0], "SOP": [51.0, 66.0]}
-    given = {"order_kept": {"rows": rows}, "bags": bags, "albert_sop": albert_sop, "np": np, "family": family,
-             "draw_intervals": draw_intervals, "plt": plt}  # fmt: skip
+    given = {
+        "order_kept": {"rows": rows},
+        "bags": bags,
+        "albert_sop": albert_sop,
+        "np": np,
+        "family": family,
+        "draw_intervals": draw_intervals,
+        "plt": plt,
+    }
     return cells("relatives/albert", 'TRAINED = "none"', "asked = {  # task"), given
 
 
 def tasks(rows: list[dict]) -> tuple[str, dict]:
-    marks = "def mean(arm, begin", "score, steps = {}, {}", '"scratch: ELECTRA - MLM"', "of_all = [", "ends = {}"
-    rows = sorted(rows, key=lambda row: (row["seed"], electra_mini.ARMS.index((row["arm"], row["from"]))))
-    given = {"np": np, "text": SimpleNamespace(unigram_entropy=5.87), "base": 0.4227, "electra_mini": electra_mini,
-             "mlm": {"by_position": 5.67},
-             "family": family, "draw_intervals": draw_intervals, "plt": plt}  # fmt: skip
-    return cells("relatives/electra", *marks), given | {"kept": kept("electra_mini.json") | {"rows": rows}}
+    marks = (
+        "def mean(arm, begin",
+        "score, steps = {}, {}",
+        '"scratch: ELECTRA - MLM"',
+        "of_all = [",
+        "ends = {}",
+    )
+    rows = sorted(
+        rows, key=lambda row: (row["seed"], electra_mini.ARMS.index((row["arm"], row["from"])))
+    )
+    given = {
+        "np": np,
+        "text": SimpleNamespace(unigram_entropy=5.87),
+        "base": 0.4227,
+        "electra_mini": electra_mini,
+        "mlm": {"by_position": 5.67},
+        "family": family,
+        "draw_intervals": draw_intervals,
+        "plt": plt,
+    }
+    return cells("relatives/electra", *marks), given | {
+        "kept": kept("electra_mini.json") | {"rows": rows}
+    }
 
 
 def masks(rows: list[dict]) -> tuple[str, dict]:
     places = "held out", "trained on"
     ways = "static", "ten copies", "dynamic"
-    found = {(w, p): column({"rows": rows}, "new_masks", p, "loss", way=w) for w in ways for p in places}
-    return cells("relatives/roberta", "for way in (\"ten copies\", \"static\")"), {
-        "loss": found, "places": places, "np": np, "plt": plt, "family": family,
-        "draw_intervals": draw_intervals}  # fmt: skip
+    found = {
+        (w, p): column({"rows": rows}, "new_masks", p, "loss", way=w) for w in ways for p in places
+    }
+    return cells("relatives/roberta", 'for way in ("ten copies", "static")'), {
+        "loss": found,
+        "places": places,
+        "np": np,
+        "plt": plt,
+        "family": family,
+        "draw_intervals": draw_intervals,
+    }
 
 
 def copying(rows: list[dict]) -> tuple[str, dict]:
@@ -122,7 +192,13 @@ def copying(rows: list[dict]) -> tuple[str, dict]:
             values = [value[name] for value in values]
         return values
 
-    given = {"ways": beyond_ways.WAYS, "column": figures, "family": family, "np": np, "entropy": 5.87}
+    given = {
+        "ways": beyond_ways.WAYS,
+        "column": figures,
+        "family": family,
+        "np": np,
+        "entropy": 5.87,
+    }
     return cells("relatives/beyond", "for way, gain in family(losses).items()"), given
 
 
@@ -131,8 +207,18 @@ ARMS = [
     (sharing, "albert_sharing.json", {"sharing": "attention"}, {"sharing": "feed_forward"}),
     (order, "albert_sop.json", {"trained": "NSP"}, {"trained": "SOP"}),
     (order, "albert_sop.json", {"trained": "none"}, {"trained": "SOP"}),
-    (tasks, "electra_mini.json", {"arm": "electra", "from": "start"}, {"arm": "arg-max", "from": "start"}),
-    (tasks, "electra_mini.json", {"arm": "mlm", "from": "scratch"}, {"arm": "electra", "from": "scratch"}),
+    (
+        tasks,
+        "electra_mini.json",
+        {"arm": "electra", "from": "start"},
+        {"arm": "arg-max", "from": "start"},
+    ),
+    (
+        tasks,
+        "electra_mini.json",
+        {"arm": "mlm", "from": "scratch"},
+        {"arm": "electra", "from": "scratch"},
+    ),
     (masks, "roberta_masks.json", {"way": "static"}, {"way": "ten copies"}),
     (masks, "roberta_masks.json", {"way": "dynamic"}, {"way": "ten copies"}),
     (copying, "beyond_ways.json", ENCODING, REGRESSIVE),

@@ -1,4 +1,5 @@
-"""Byte-level BPE: by hand against the `tokenizers` library, on a small vocabulary and on GPT-2's files."""
+"""Byte-level BPE: by hand against the `tokenizers` library, on a small vocabulary and on GPT-2's
+files."""
 
 import json
 import lzma
@@ -14,21 +15,43 @@ from tokenizers.pre_tokenizers import ByteLevel
 
 from spanbert_tutorial import almanac
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.relatives.byte_bpe import ByteBPE, byte_characters, chunks, learn_merges, merge_pair, written
+from spanbert_tutorial.relatives.byte_bpe import (
+    ByteBPE,
+    byte_characters,
+    chunks,
+    learn_merges,
+    merge_pair,
+    written,
+)
 
 REAL = Path(os.environ.get("SPANBERT_TUTORIAL_REAL_DATA", "")) / "vocab"
 POEM = "the heron the thrush she then hen queen 한국어"
-WORDS = [" It was a great day", "It was a great day", "I had a sudden epiphany", "don't we'll I'd they've 'S", "",
-         "é é", "  two  spaces ", "\n\n\ttabs\n", "1,234.56 x²", "🙂", "한국어 안녕하세요", "中文 العربية",
-         "\x00\x7f\xad"]
-# What a character is (letter, number, sign) is asked of two programs, which may know newer characters sooner or later:
-# so only those that Python knows, too. Cn: not assigned, Cs: half of a character, Co: private.
+WORDS = [
+    " It was a great day",
+    "It was a great day",
+    "I had a sudden epiphany",
+    "don't we'll I'd they've 'S",
+    "",
+    "é é",
+    "  two  spaces ",
+    "\n\n\ttabs\n",
+    "1,234.56 x²",
+    "🙂",
+    "한국어 안녕하세요",
+    "中文 العربية",
+    "\x00\x7f\xad",
+]
+# What a character is (letter, number, sign) is asked of two programs, which may know newer
+# characters sooner or later: so only those that Python knows, too. Cn: not assigned, Cs: half of a
+# character, Co: private.
 ANY_TEXT = st.text(st.characters(exclude_categories=["Cn", "Cs", "Co"]), max_size=60)
 
 
 @pytest.fixture(scope="module")
 def texts():
-    return [document["text"] for document, _ in zip(almanac.read("train"), range(150), strict=False)]
+    return [
+        document["text"] for document, _ in zip(almanac.read("train"), range(150), strict=False)
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -45,12 +68,15 @@ def gpt2():
 def gpt2_library(tmp_path_factory):
     """The library's tokenizer, read from the same files without this package."""
     folder = tmp_path_factory.mktemp("gpt2")
-    for packed, name in (("gpt2-encoder.json.xz", "vocab.json"), ("gpt2-vocab.bpe.xz", "merges.txt")):
+    for packed, name in (
+        ("gpt2-encoder.json.xz", "vocab.json"),
+        ("gpt2-vocab.bpe.xz", "merges.txt"),
+    ):
         (folder / name).write_bytes(lzma.open(REAL / packed).read())
     return ByteLevelBPETokenizer(str(folder / "vocab.json"), str(folder / "merges.txt"))
 
 
-# --- bytes, chunks, merges ---
+# --- bytes, chunks, merges ----------------------------------------------------------
 
 
 def test_every_byte_has_a_printable_character_of_its_own():
@@ -83,7 +109,8 @@ def test_pairs_are_merged_from_the_left():
 
 
 def test_merges_by_hand():
-    """`lo` stands 5 times, then ` lo` 3 times (the first word has no space); `ow` and `we` never beat them."""
+    """`lo` stands 5 times, then ` lo` 3 times (the first word has no space); `ow` and `we` never
+    beat them."""
     assert learn_merges(["low low low lowe lot"], 2) == [("l", "o"), ("Ġ", "lo")]
     assert learn_merges(["a"], 5) == [] and learn_merges(["ab ab"], 9) == [("a", "b"), ("Ġ", "ab")]
 
@@ -97,12 +124,13 @@ def test_merges_are_those_of_the_library(texts, merges):
         assert len(learned) <= merges
 
 
-# --- encoding ---
+# --- encoding -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("text", WORDS)
 def test_encoding_is_the_librarys_and_comes_back(small, text):
-    library, ids = small.library(), small.encode(text)
+    library = small.library()
+    ids = small.encode(text)
     assert ids.tolist() == library.encode(text).ids and ids.dtype == np.int64
     assert small.decode(ids) == text == library.decode(ids.tolist())
     assert [small.pieces[i] for i in ids] == small.split(text)
@@ -148,7 +176,9 @@ def test_files_are_read_in_both_forms(small, tmp_path):
         with lzma.open(tmp_path / f"{name}.xz", "wt", encoding="utf-8") as file:
             file.write((tmp_path / name).read_text(encoding="utf-8"))
     for packing in ("", ".xz"):
-        again = ByteBPE.from_files(tmp_path / f"vocab.json{packing}", tmp_path / f"merges.txt{packing}")
+        again = ByteBPE.from_files(
+            tmp_path / f"vocab.json{packing}", tmp_path / f"merges.txt{packing}"
+        )
         assert (again.vocabulary, again.merges) == (small.vocabulary, small.merges)
 
 
@@ -168,7 +198,13 @@ def test_bad_input_is_named(small, tmp_path):
             ByteBPE({**small.vocabulary, small.pieces[300]: wrong}, small.merges)
     with pytest.raises(InputError, match="a piece of the vocabulary is 5: give text"):
         ByteBPE({**small.vocabulary, 5: 500}, small.merges)
-    for vocabulary, merges in (("{", "a b"), ("[]", "a b"), ("{}", "a b c"), (None, None), ("[" * 200_000, "a b")):
+    for vocabulary, merges in (
+        ("{", "a b"),
+        ("[]", "a b"),
+        ("{}", "a b c"),
+        (None, None),
+        ("[" * 200_000, "a b"),
+    ):
         for name, content in (("v", vocabulary), ("m", merges)):
             (tmp_path / name).unlink(missing_ok=True)
             if content is not None:
@@ -177,7 +213,7 @@ def test_bad_input_is_named(small, tmp_path):
             ByteBPE.from_files(tmp_path / "v", tmp_path / "m")
 
 
-# --- GPT-2's files ---
+# --- GPT-2's files ------------------------------------------------------------------
 
 
 @pytest.mark.real_data

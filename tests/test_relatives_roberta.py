@@ -11,14 +11,18 @@ import torch
 from transformers import RobertaConfig as TheirConfig
 from transformers import RobertaForMaskedLM, RobertaModel
 
-from spanbert_tutorial import almanac, bert, runs
-from spanbert_tutorial.batches import PretrainingData
-from spanbert_tutorial.bert import BertEncoder, EncoderConfig, MaskedLanguageModelHead
-from spanbert_tutorial.corpora import EncodedCorpus, split_sentences
+from spanbert_tutorial import almanac
+from spanbert_tutorial.bert import encoder as bert
+from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig, MaskedLanguageModelHead
+from spanbert_tutorial.bert.sentence_pairs import IS_NEXT, NOT_NEXT
+from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.objectives import Objective
-from spanbert_tutorial.pretraining import PretrainingModel
+from spanbert_tutorial.pretraining.batches import PretrainingData
+from spanbert_tutorial.pretraining.encoded_text import EncodedText
+from spanbert_tutorial.pretraining.model import PretrainingModel
+from spanbert_tutorial.pretraining.objectives import Objective
+from spanbert_tutorial.pretraining.presets import Run
 from spanbert_tutorial.relatives import roberta
 from spanbert_tutorial.relatives.roberta import (
     FORMATS,
@@ -31,14 +35,16 @@ from spanbert_tutorial.relatives.roberta import (
     views,
     with_separators,
 )
-from spanbert_tutorial.sentence_pairs import IS_NEXT, NOT_NEXT
-from spanbert_tutorial.wordpiece import WordPiece
+from spanbert_tutorial.text.encoding import EncodedCorpus
+from spanbert_tutorial.text.sentences import split_sentences
 
 PAD = 1
 
 
 def config(name="tiny", **changes) -> RobertaConfig:
-    return RobertaConfig.preset(name, **{"vocab_size": 101, "max_position_embeddings": 34, **changes})
+    return RobertaConfig.preset(
+        name, **{"vocab_size": 101, "max_position_embeddings": 34, **changes}
+    )
 
 
 def random_encoder(chosen=None, seed=0) -> RobertaEncoder:
@@ -63,29 +69,35 @@ def difference(here, there) -> float:
     return (here - there).abs().max().item()
 
 
-# --- parity ---
+# --- parity -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["tiny", "mini", "base"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_hidden_states_equal_transformers(name, dtype):
     encoder = random_encoder(config(name)).to(dtype)
-    model, inputs = encoder.to_huggingface(), batch()
+    model = encoder.to_huggingface()
+    inputs = batch()
     real = inputs["attention_mask"].bool()
     with torch.no_grad():
         for attention in ("sdpa", "eager"):
             model.set_attn_implementation(attention)
             masked = model(inputs["ids"], attention_mask=inputs["attention_mask"]).last_hidden_state
-            worst = max(difference(encoder(**inputs)[real], masked[real]),
-                        difference(encoder(inputs["ids"]), model(inputs["ids"]).last_hidden_state),
-                        difference(encoder(inputs["ids"], torch.zeros_like(real).long()),
-                                   model(inputs["ids"]).last_hidden_state))
+            worst = max(
+                difference(encoder(**inputs)[real], masked[real]),
+                difference(encoder(inputs["ids"]), model(inputs["ids"]).last_hidden_state),
+                difference(
+                    encoder(inputs["ids"], torch.zeros_like(real).long()),
+                    model(inputs["ids"]).last_hidden_state,
+                ),
+            )
             print(f"PARITY RoBERTa {name} {dtype} {attention}: {worst:.1e}")
             assert worst <= {torch.float32: 1e-5, torch.float64: 1e-10}[dtype]
 
 
 def test_the_longest_input_is_two_less_than_the_position_table():
-    encoder, model = random_encoder(), random_encoder().to_huggingface()
+    encoder = random_encoder()
+    model = random_encoder().to_huggingface()
     ids = torch.randint(2, 101, (1, 32))
     assert RobertaConfig().longest == 512 and EncoderConfig().longest == 512
     assert difference(encoder(ids), model(ids).last_hidden_state) <= 1e-5
@@ -94,12 +106,17 @@ def test_the_longest_input_is_two_less_than_the_position_table():
 
 
 def test_gradients_equal_transformers():
-    encoder, inputs = random_encoder().double(), batch()
-    model, real = encoder.to_huggingface(), inputs["attention_mask"].bool()
+    encoder = random_encoder().double()
+    inputs = batch()
+    model = encoder.to_huggingface()
+    real = inputs["attention_mask"].bool()
     encoder(**inputs)[real].square().sum().backward()
-    model(inputs["ids"], attention_mask=inputs["attention_mask"]).last_hidden_state[real].square().sum().backward()
+    model(inputs["ids"], attention_mask=inputs["attention_mask"]).last_hidden_state[
+        real
+    ].square().sum().backward()
     here = bert.to_huggingface_names(
-        {name: weight.grad for name, weight in encoder.named_parameters()}, layout=roberta.ROBERTA)
+        {name: weight.grad for name, weight in encoder.named_parameters()}, layout=roberta.ROBERTA
+    )
     there = {name: weight.grad for name, weight in model.named_parameters()}
     for name in ("word", "position"):  # transformers passes no gradient to the rows of padding
         here[f"embeddings.{name}_embeddings.weight"][PAD] = 0
@@ -113,9 +130,19 @@ def test_the_masked_language_model_head_is_berts():
         encoder = RobertaEncoder.from_huggingface(model).double()
     state = model.state_dict()
     head = MaskedLanguageModelHead(128, encoder.embeddings.words.weight, 1e-5).double()
-    head.load_state_dict({name: state[f"lm_head.{name}"] for name in ("dense.weight", "dense.bias", "layer_norm.weight",
-                                                                      "layer_norm.bias", "bias")} |
-                         {"embedding_weight": encoder.embeddings.words.weight})
+    head.load_state_dict(
+        {
+            name: state[f"lm_head.{name}"]
+            for name in (
+                "dense.weight",
+                "dense.bias",
+                "layer_norm.weight",
+                "layer_norm.bias",
+                "bias",
+            )
+        }
+        | {"embedding_weight": encoder.embeddings.words.weight}
+    )
     inputs = batch()
     real = inputs["attention_mask"].bool()
     wanted = model(inputs["ids"], attention_mask=inputs["attention_mask"]).logits[real]
@@ -123,7 +150,8 @@ def test_the_masked_language_model_head_is_berts():
 
 
 def test_weights_survive_both_ways(tmp_path):
-    encoder, ids = random_encoder(), batch()["ids"]
+    encoder = random_encoder()
+    ids = batch()["ids"]
     encoder.to_huggingface().save_pretrained(tmp_path)
     for source in (encoder.to_huggingface(), tmp_path):
         again = RobertaEncoder.from_huggingface(source)
@@ -132,21 +160,43 @@ def test_weights_survive_both_ways(tmp_path):
 
 
 def test_a_model_with_transformers_own_defaults_is_read_too(tmp_path):
-    """Two segment vectors and 512 rows: not the released sizes, but the defaults of transformers' RobertaConfig."""
-    model = RobertaModel(TheirConfig(vocab_size=50, hidden_size=8, num_hidden_layers=1, num_attention_heads=2,
-                                     intermediate_size=16), add_pooling_layer=False).eval()
+    """Two segment vectors and 512 rows: not the released sizes, but the defaults of transformers'
+    RobertaConfig."""
+    model = RobertaModel(
+        TheirConfig(
+            vocab_size=50,
+            hidden_size=8,
+            num_hidden_layers=1,
+            num_attention_heads=2,
+            intermediate_size=16,
+        ),
+        add_pooling_layer=False,
+    ).eval()
     model.save_pretrained(tmp_path)
-    ids, kinds = torch.randint(2, 50, (2, 9)), torch.tensor([[0, 0, 0, 1, 1, 1, 1, 1, 1]] * 2)
+    ids = torch.randint(2, 50, (2, 9))
+    kinds = torch.tensor([[0, 0, 0, 1, 1, 1, 1, 1, 1]] * 2)
     encoder = RobertaEncoder.from_huggingface(tmp_path)
     assert encoder.config.longest == 510
-    assert difference(encoder(ids, kinds), model(ids, token_type_ids=kinds).last_hidden_state) < 1e-5
+    assert (
+        difference(encoder(ids, kinds), model(ids, token_type_ids=kinds).last_hidden_state) < 1e-5
+    )
 
 
-@pytest.mark.parametrize(("reads", "made", "sentence"), [
-    (BertEncoder, random_encoder, "model_type is 'roberta': this encoder computes only model_type = 'bert'"),
-    (RobertaEncoder, lambda: BertEncoder(EncoderConfig.tiny(vocab_size=50)),
-     "model_type is 'bert': this encoder computes only model_type = 'roberta'"),
-])
+@pytest.mark.parametrize(
+    ("reads", "made", "sentence"),
+    [
+        (
+            BertEncoder,
+            random_encoder,
+            "model_type is 'roberta': this encoder computes only model_type = 'bert'",
+        ),
+        (
+            RobertaEncoder,
+            lambda: BertEncoder(EncoderConfig.tiny(vocab_size=50)),
+            "model_type is 'bert': this encoder computes only model_type = 'roberta'",
+        ),
+    ],
+)
 def test_the_other_kind_of_checkpoint_is_named(reads, made, sentence, tmp_path):
     model = made().to_huggingface()
     model.save_pretrained(tmp_path)
@@ -156,9 +206,13 @@ def test_the_other_kind_of_checkpoint_is_named(reads, made, sentence, tmp_path):
 
 
 def test_berts_weights_under_robertas_config_are_named(tmp_path):
-    BertEncoder(EncoderConfig.tiny(vocab_size=101, type_vocab_size=1)).to_huggingface().save_pretrained(tmp_path)
+    BertEncoder(
+        EncoderConfig.tiny(vocab_size=101, type_vocab_size=1)
+    ).to_huggingface().save_pretrained(tmp_path)
     (tmp_path / "config.json").write_text(json.dumps(asdict(config())))
-    with pytest.raises(InputError, match=r"position_embeddings.weight as \(512, 128\), its config asks for \(34"):
+    with pytest.raises(
+        InputError, match=r"position_embeddings.weight as \(512, 128\), its config asks for \(34"
+    ):
         RobertaEncoder.from_huggingface(tmp_path)
 
 
@@ -169,17 +223,25 @@ def test_sizes_that_do_not_fit_are_refused():
         config(width=3)
 
 
-# --- positions ---
+# --- positions ----------------------------------------------------------------------
 
 
 def test_positions_count_real_tokens_from_two():
     ids = torch.tensor([[0, 5, 6, 2], [0, 5, 2, PAD], [0, PAD, PAD, 2], [PAD, PAD, 7, 8]])
-    assert position_numbers(ids, PAD).tolist() == [[2, 3, 4, 5], [2, 3, 4, 1], [2, 1, 1, 3], [1, 1, 2, 3]]
-    assert position_numbers(torch.tensor([[0, 3]]), 0).tolist() == [[0, 1]]  # [PAD] 0, as in the almanac's vocabulary
+    assert position_numbers(ids, PAD).tolist() == [
+        [2, 3, 4, 5],
+        [2, 3, 4, 1],
+        [2, 1, 1, 3],
+        [1, 1, 2, 3],
+    ]
+    assert position_numbers(torch.tensor([[0, 3]]), 0).tolist() == [
+        [0, 1]
+    ]  # [PAD] 0, as in the almanac's vocabulary
 
 
 def test_berts_positions_would_give_other_numbers():
-    encoder, ids = random_encoder(), batch()["ids"][:1]
+    encoder = random_encoder()
+    ids = batch()["ids"][:1]
     shifted = random_encoder()
     with torch.no_grad():
         shifted.embeddings.positions.weight.copy_(encoder.embeddings.positions.weight.roll(-2, 0))
@@ -187,7 +249,8 @@ def test_berts_positions_would_give_other_numbers():
 
 
 def test_padding_anywhere_changes_no_real_state():
-    encoder, ids = random_encoder().double(), batch()["ids"][:1, :10]
+    encoder = random_encoder().double()
+    ids = batch()["ids"][:1, :10]
     for places in ([0, 1], [4, 5, 6], [10]):
         wide = torch.full((1, 10 + len(places)), PAD)
         real = torch.ones(10 + len(places), dtype=torch.bool)
@@ -200,13 +263,17 @@ def test_a_pretraining_model_takes_this_encoder():
     encoder = RobertaEncoder(config(pad_token_id=0))
     model = PretrainingModel(encoder.config, Objective.named("mlm"), encoder)
     inputs = batch()
-    inputs |= {"segments": torch.zeros_like(inputs["ids"]), "masked_batch": torch.tensor([0, 1]),
-               "masked_position": torch.tensor([3, 4]), "masked_ids": torch.tensor([7, 8])}
+    inputs |= {
+        "segments": torch.zeros_like(inputs["ids"]),
+        "masked_batch": torch.tensor([0, 1]),
+        "masked_position": torch.tensor([3, 4]),
+        "masked_ids": torch.tensor([7, 8]),
+    }
     model(inputs)["loss"].backward()
     assert encoder.embeddings.positions.weight.grad[1:17].abs().sum(1).min() > 0
 
 
-# --- masks ---
+# --- masks --------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -215,10 +282,14 @@ def wordpiece():
 
 
 def encoded(texts, wordpiece) -> EncodedCorpus:
-    documents = [[wordpiece.encode(sentence) for sentence in split_sentences(text)] for text in texts]
+    documents = [
+        [wordpiece.encode(sentence) for sentence in split_sentences(text)] for text in texts
+    ]
     ends = np.cumsum([len(sentence) for document in documents for sentence in document])
     last = np.cumsum([len(document) for document in documents]) - 1
-    return EncodedCorpus(np.concatenate([s for d in documents for s in d]).astype(np.uint16), ends, ends[last])
+    return EncodedCorpus(
+        np.concatenate([s for d in documents for s in d]).astype(np.uint16), ends, ends[last]
+    )
 
 
 @pytest.fixture(scope="module")
@@ -234,7 +305,9 @@ def seen(corpus, wordpiece, copies, epochs=40) -> list[Counter]:
     """For each block, how often each of its inputs was shown."""
     data = data_of(corpus, wordpiece)
     shown = [Counter() for _ in range(len(data))]
-    for ((_, corrupted, selected, _),) in islice(views(data, copies, np.random.default_rng(0)), epochs):
+    for ((_, corrupted, selected, _),) in islice(
+        views(data, copies, np.random.default_rng(0)), epochs
+    ):
         for counter, ids, chosen in zip(shown, corrupted, selected, strict=True):
             counter[ids.tobytes() + chosen.tobytes()] += 1
     return shown
@@ -242,7 +315,8 @@ def seen(corpus, wordpiece, copies, epochs=40) -> list[Counter]:
 
 def test_static_masks_return_40_times_and_ten_copies_4_times_each(corpus, wordpiece):
     data = data_of(corpus, wordpiece)
-    # a short last block of a document has few masks, so equal copies; blocks of 30 pieces and more have millions
+    # a short last block of a document has few masks, so equal copies; blocks of 30 pieces and more
+    # have millions
     long = np.flatnonzero(data.lengths() >= 32)
     static, copied, dynamic = (seen(corpus, wordpiece, copies) for copies in (1, 10, None))
     assert len(long) > 50
@@ -271,12 +345,17 @@ def test_all_three_ways_begin_with_the_same_masks_and_keep_the_order(corpus, wor
             restored.append(ids)
         originals.append(restored)
     assert all(torch.equal(here, there) for here, there in zip(*originals, strict=True))
-    assert any(not torch.equal(a["ids"], b["ids"]) for a, b in zip(static[steps:], dynamic[steps:], strict=True))
+    assert any(
+        not torch.equal(a["ids"], b["ids"])
+        for a, b in zip(static[steps:], dynamic[steps:], strict=True)
+    )
 
 
 def test_a_view_holds_every_block_once(corpus, wordpiece):
     data = data_of(corpus, wordpiece)
-    batches = list(islice(view_batches(data, 1, *map(np.random.default_rng, (0, 1))), -(-len(data) // 16)))
+    batches = list(
+        islice(view_batches(data, 1, *map(np.random.default_rng, (0, 1))), -(-len(data) // 16))
+    )
     assert sum(len(one["ids"]) for one in batches) == len(data)
     assert sum(int(one["attention_mask"].sum()) for one in batches) == data.lengths().sum()
 
@@ -292,7 +371,7 @@ def test_no_copy_is_refused(corpus, wordpiece):
         next(views(data_of(corpus, wordpiece), 0, np.random.default_rng(0)))
 
 
-# --- formats ---
+# --- formats ------------------------------------------------------------------------
 
 
 def format_data(corpus, wordpiece, form, length=64) -> FormatData:
@@ -338,27 +417,34 @@ def test_a_separator_is_never_chosen(corpus, wordpiece):
 
 
 def test_a_sentence_as_long_as_a_block_leaves_no_separator_at_an_edge(wordpiece):
-    corpus = encoded(["The mill is old. It is old. It is new.", "The river is old.", "It is new."], wordpiece)
+    corpus = encoded(
+        ["The mill is old. It is old. It is new.", "The river is old.", "It is new."], wordpiece
+    )
     for length in range(6, 20):
         data = format_data(corpus, wordpiece, "FULL-SENTENCES", length)
         for start, end in data.segments[0]:
             block = data.corpus.ids[start:end]
             assert len(block) and wordpiece.sep_id not in (block[0], block[-1])
-        assert sum(len(data.corpus.ids[a:b]) - (data.corpus.ids[a:b] == wordpiece.sep_id).sum()
-                   for a, b in data.segments[0]) == len(corpus.ids)
+        assert sum(
+            len(data.corpus.ids[a:b]) - (data.corpus.ids[a:b] == wordpiece.sep_id).sum()
+            for a, b in data.segments[0]
+        ) == len(corpus.ids)
 
 
 def test_separators_stand_behind_every_document(corpus, wordpiece):
     joined = with_separators(corpus, wordpiece.sep_id)
     places = np.flatnonzero(joined.ids == wordpiece.sep_id)
     assert (places == corpus.document_ends + np.arange(len(corpus.document_ends))).all()
-    assert set(places + 1) <= set(joined.sentence_ends.tolist()) and joined.document_ends.tolist() == [len(joined.ids)]
+    assert set(places + 1) <= set(
+        joined.sentence_ends.tolist()
+    ) and joined.document_ends.tolist() == [len(joined.ids)]
     assert len(joined.sentence_ends) == len(corpus.sentence_ends)
 
 
 def test_natural_pairs_are_two_whole_sentences(corpus):
     pairs = natural_sentence_pairs(corpus, 200, np.random.default_rng(0))
-    starts, ends = {0, *corpus.sentence_ends.tolist()}, corpus.sentence_ends.tolist()
+    starts = {0, *corpus.sentence_ends.tolist()}
+    ends = corpus.sentence_ends.tolist()
     following = dict(zip([0, *ends], ends, strict=False))
     for (a, b), (c, d), label in zip(pairs.first, pairs.second, pairs.labels, strict=True):
         assert a in starts and following[a] == b and following[c] == d
@@ -384,9 +470,9 @@ def test_formats_that_cannot_be_are_refused(corpus, wordpiece):
 
 
 def test_a_format_trains(corpus, wordpiece):
-    text = runs.EncodedText(corpus, corpus, wordpiece)
-    run = runs.Run(objective="mlm", steps=2, batch_size=4)
-    from spanbert_tutorial.experiments import roberta_formats
+    text = EncodedText(corpus, corpus, wordpiece)
+    run = Run(objective="mlm", steps=2, batch_size=4)
+    from spanbert_tutorial.lab.experiments import roberta_formats
 
     for form in FORMATS:
         model, history, tokens = roberta_formats.pretrain(form, run, text)

@@ -1,4 +1,5 @@
-"""The check of the positions exercise: right answers pass, and every named mistake gets its own message."""
+"""The check of the positions exercise: right answers pass, and every named mistake gets its own
+message."""
 
 import pytest
 import torch
@@ -14,7 +15,8 @@ def right(ids, pad_id):
 def with_a_loop(ids, pad_id):
     rows = []
     for row in ids.tolist():
-        seen, numbers = pad_id, []
+        seen = pad_id
+        numbers = []
         for token in row:
             seen += token != pad_id
             numbers.append(seen if token != pad_id else pad_id)
@@ -31,17 +33,25 @@ def test_right_answers(capsys):
 
 @pytest.mark.parametrize(("mistake", "sentence"), MISTAKES)
 def test_each_mistake_is_named(mistake, sentence):
-    assert diagnose_positions(mistake) in [f"Not yet: with pad_id = {pad}, {sentence}" for pad in (1, 3)]
+    assert diagnose_positions(mistake) in [
+        f"Not yet: with pad_id = {pad}, {sentence}" for pad in (1, 3)
+    ]
     assert sum(sentence == other for _, other in MISTAKES) == 1
 
 
-@pytest.mark.parametrize(("attempt", "sentence"), [
-    (lambda ids, pad: None, "returns nothing"),
-    (lambda ids, pad: ids.tolist(), "(list). Return a tensor of the shape [B,n] = (4, 6)"),
-    (lambda ids, pad: ids[:, :2], "type Tensor and the shape (4, 2). Return a tensor of the shape [B,n] = (4, 6)"),
-    (lambda ids, pad: ids, "Take the steps one by one"),
-    (lambda ids: ids, "stopped with TypeError"),
-])
+@pytest.mark.parametrize(
+    ("attempt", "sentence"),
+    [
+        (lambda ids, pad: None, "returns nothing"),
+        (lambda ids, pad: ids.tolist(), "(list). Return a tensor of the shape [B,n] = (4, 6)"),
+        (
+            lambda ids, pad: ids[:, :2],
+            "type Tensor and the shape (4, 2). Return a tensor of the shape [B,n] = (4, 6)",
+        ),
+        (lambda ids, pad: ids, "Take the steps one by one"),
+        (lambda ids: ids, "stopped with TypeError"),
+    ],
+)
 def test_other_answers(attempt, sentence):
     answer = diagnose_positions(attempt)
     assert answer.startswith("Not yet: ") and sentence in answer

@@ -1,4 +1,5 @@
-"""The experiments behind the chapter on RoBERTa, at a toy size; and its kept figures on real files."""
+"""The experiments behind the chapter on RoBERTa, at a toy size; and its kept figures on real
+files."""
 
 import json
 import os
@@ -10,44 +11,61 @@ import numpy as np
 import pytest
 import torch
 
-from spanbert_tutorial import almanac, runs
+from spanbert_tutorial import almanac
 from spanbert_tutorial.__main__ import main
-from spanbert_tutorial.corpora import encode_corpus, split_sentences
+from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.engine.loop import History
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.experiments import grid, roberta_formats, roberta_masks, roberta_real
+from spanbert_tutorial.lab import grid
+from spanbert_tutorial.lab.experiments import roberta_formats, roberta_masks, roberta_real
+from spanbert_tutorial.pretraining import runs
+from spanbert_tutorial.pretraining.encoded_text import EncodedText
+from spanbert_tutorial.pretraining.presets import Run
 from spanbert_tutorial.relatives.byte_bpe import ByteBPE
 from spanbert_tutorial.relatives.roberta import FORMATS
-from spanbert_tutorial.wordpiece import WordPiece
+from spanbert_tutorial.text.encoding import encode_corpus
+from spanbert_tutorial.text.sentences import split_sentences
 
 REAL = Path(os.environ.get("SPANBERT_TUTORIAL_REAL_DATA", "unset"))
 
 
 @pytest.fixture(scope="module")
 def text(tmp_path_factory):
-    wordpiece, folder = WordPiece.from_file(data_path("almanac", "vocab.txt")), tmp_path_factory.mktemp("text")
-    sentences = [split_sentences(document["text"]) for document in islice(almanac.read("train"), 12)]
-    parts = [encode_corpus(sentences, wordpiece.encode_many, len(wordpiece), folder / name) for name in "ab"]
-    return runs.EncodedText(*parts, wordpiece)
+    wordpiece = WordPiece.from_file(data_path("almanac", "vocab.txt"))
+    folder = tmp_path_factory.mktemp("text")
+    sentences = [
+        split_sentences(document["text"]) for document in islice(almanac.read("train"), 12)
+    ]
+    parts = [
+        encode_corpus(sentences, wordpiece.encode_many, len(wordpiece), folder / name)
+        for name in "ab"
+    ]
+    return EncodedText(*parts, wordpiece)
 
 
 def test_the_first_documents(text):
     part = roberta_masks.first_documents(text.train, 3)
-    assert len(part.document_ends) == 3 and part.document_ends[-1] == part.sentence_ends[-1] == len(part.ids)
+    assert len(part.document_ends) == 3 and part.document_ends[-1] == part.sentence_ends[-1] == len(
+        part.ids
+    )
     assert (part.ids == text.train.ids[: len(part.ids)]).all()
 
 
 def test_the_ways_start_alike_and_then_differ(text):
-    run = runs.Run(objective="mlm", steps=5, batch_size=16)  # 40 blocks: an epoch is 3 steps
-    losses = {way: roberta_masks.pretrain(way, run, text)[1].losses["mlm"] for way in roberta_masks.ARMS}
+    run = Run(objective="mlm", steps=5, batch_size=16)  # 40 blocks: an epoch is 3 steps
+    losses = {
+        way: roberta_masks.pretrain(way, run, text)[1].losses["mlm"] for way in roberta_masks.ARMS
+    }
     assert losses["static"][:3] == losses["ten copies"][:3] == losses["dynamic"][:3]
-    assert len({tuple(values) for values in losses.values()}) == 2  # the second copy is also dynamic's second draw
+    assert (
+        len({tuple(values) for values in losses.values()}) == 2
+    )  # the second copy is also dynamic's second draw
     assert losses["static"][3:] != losses["dynamic"][3:]
 
 
 def test_every_model_is_measured_with_the_same_new_masks(text):
-    run = runs.Run(objective="mlm", steps=1, batch_size=16)
+    run = Run(objective="mlm", steps=1, batch_size=16)
     model = runs.new_model(run, text).eval()
     figures = roberta_masks.losses(model, run, text)
     assert figures == roberta_masks.losses(model, run, text)
@@ -63,16 +81,23 @@ def test_a_stopped_command_goes_on_where_it_was(text, tmp_path, monkeypatch):
         return None, History([1], {"mlm": [1.0]})
 
     monkeypatch.setattr(roberta_masks, "small", lambda whole, *counts: text)
-    monkeypatch.setattr(roberta_masks.runs, "open_text", lambda *given: text)
+    monkeypatch.setattr(roberta_masks, "open_text", lambda *given: text)
     monkeypatch.setattr(roberta_masks, "pretrain", pretrain)
-    monkeypatch.setattr(roberta_masks, "losses", lambda model, run, text: {"held out": {"loss": 2.0}})
+    monkeypatch.setattr(
+        roberta_masks, "losses", lambda model, run, text: {"held out": {"loss": 2.0}}
+    )
     output = tmp_path / "results.json"
     for seeds in (1, 2):
         grid.run(roberta_masks, output, seeds)
     ways = list(roberta_masks.ARMS)
-    assert trained == [("dynamic", 0), *[(way, seed) for seed in range(2) for way in ways]]  # first what a chapter does
+    assert trained == [
+        ("dynamic", 0),
+        *[(way, seed) for seed in range(2) for way in ways],
+    ]  # first what a chapter does
     kept = json.loads(output.read_text())
-    assert len(kept["rows"]) == 6 and kept["epochs"] == kept["run"]["steps"] / -(-kept["blocks"] // 16)
+    assert len(kept["rows"]) == 6 and kept["epochs"] == kept["run"]["steps"] / -(
+        -kept["blocks"] // 16
+    )
     with pytest.raises(InputError, match="run, length: 64 there, 32 now"):
         other = roberta_masks.SETTINGS | {"run": replace(roberta_masks.RUN, length=32)}
         grid.run(roberta_masks, output, settings=other)
@@ -80,13 +105,15 @@ def test_a_stopped_command_goes_on_where_it_was(text, tmp_path, monkeypatch):
 
 def test_the_kept_runs_are_forty_epochs():
     kept = json.loads(data_path("results", "roberta_masks.json").read_text(encoding="utf-8"))
-    assert roberta_masks.RUN.steps == kept["run"]["steps"] == kept["epochs"] * -(-kept["blocks"] // 16)
+    assert (
+        roberta_masks.RUN.steps == kept["run"]["steps"] == kept["epochs"] * -(-kept["blocks"] // 16)
+    )
     assert kept["epochs"] == roberta_masks.EPOCHS
 
 
 def test_models_are_measured_in_every_format(text, tmp_path, monkeypatch):
     settings = {"run": replace(roberta_formats.RUN, steps=1, batch_size=4), "measured": 12}
-    monkeypatch.setattr(roberta_formats.runs, "open_text", lambda *given: text)
+    monkeypatch.setattr(roberta_masks, "open_text", lambda *given: text)
     output = tmp_path / "results.json"
     grid.run(roberta_formats, output, 1, settings=settings)
     kept = json.loads(output.read_text())
@@ -100,15 +127,26 @@ def test_models_are_measured_in_every_format(text, tmp_path, monkeypatch):
 
 def test_all_formats_start_from_the_same_encoder(text):
     run = replace(roberta_formats.RUN, steps=1)
-    starts = [runs.new_model(replace(run, objective=name), text).encoder.parameters() for name in ("mlm", "mlm+nsp")]
+    starts = [
+        runs.new_model(replace(run, objective=name), text).encoder.parameters()
+        for name in ("mlm", "mlm+nsp")
+    ]
     assert all(torch.equal(a, b) for a, b in zip(*starts, strict=True))
 
 
 def test_pieces_of_both_kinds(text):
     byte_bpe = ByteBPE.train(["the river runs past the mill"] * 3, 280)
     found = roberta_real.cut({"a": "the mill 한", "b": " the"}, text.wordpiece, byte_bpe)
-    assert found["a"]["unknown"] == 1 and found["a"]["wordpiece"][-1] == "[UNK]" and not found["a"]["wordpiece_back"]
-    assert found["a"]["byte_bpe_back"] and found["b"]["byte_bpe_back"] and not found["b"]["wordpiece_back"]
+    assert (
+        found["a"]["unknown"] == 1
+        and found["a"]["wordpiece"][-1] == "[UNK]"
+        and not found["a"]["wordpiece_back"]
+    )
+    assert (
+        found["a"]["byte_bpe_back"]
+        and found["b"]["byte_bpe_back"]
+        and not found["b"]["wordpiece_back"]
+    )
     assert roberta_real.hangul("나는 a 한") == 3
 
 

@@ -23,16 +23,22 @@ def link(page: str) -> str:
 
 def test_the_road_has_every_page_of_the_contents_in_its_order():
     contents = re.findall(r"- file: book/(\S+)", (ROOT / "_toc.yml").read_text(encoding="utf-8"))
-    contents = [page for page in contents if not page.startswith("workshop/api/")]  # below the API's own page
+    contents = [
+        page for page in contents if not page.startswith("workshop/api/")
+    ]  # below the API's own page
     assert [chapter.page for chapter in BOOK.chapters] == contents
-    assert list(BOOK.parts()) == re.findall(r'caption: "?(.*?)"?$', (ROOT / "_toc.yml").read_text(), flags=re.M)
+    assert list(BOOK.parts()) == re.findall(
+        r'caption: "?(.*?)"?$', (ROOT / "_toc.yml").read_text(), flags=re.M
+    )
     assert all(chapters[-1].place == len(chapters) for chapters in BOOK.parts().values())
 
 
 def test_what_a_chapter_needs_stands_before_it():
     order = list(TABLE)
     for place, (page, row) in enumerate(TABLE.items()):
-        assert set(row) == {"name", "needs", "routes", "shows"} and row["name"] and row["shows"], page
+        assert set(row) == {"name", "needs", "routes", "shows"} and row["name"] and row["shows"], (
+            page
+        )
         assert all(order.index(needed) < place for needed in row["needs"]), page
         assert set(row["routes"]) <= set(road.TRACKS), page
 
@@ -53,11 +59,17 @@ def test_leading_to_is_needing_read_backwards():
 
 def test_a_page_without_a_line_is_named_and_a_line_without_a_page_waits(tmp_path):
     (tmp_path / "book").mkdir()
-    (tmp_path / "book" / "road.toml").write_text((ROOT / "book" / "road.toml").read_text(encoding="utf-8"))
-    contents = "format: jb-book\nparts:\n  - caption: One\n    chapters:\n      - file: book/bert/bert\n"
+    (tmp_path / "book" / "road.toml").write_text(
+        (ROOT / "book" / "road.toml").read_text(encoding="utf-8")
+    )
+    contents = (
+        "format: jb-book\nparts:\n  - caption: One\n    chapters:\n      - file: book/bert/bert\n"
+    )
     (tmp_path / "_toc.yml").write_text(contents)
     short = road.read_road(tmp_path)
-    assert [chapter.page for chapter in short.chapters] == ["bert/bert"] and not short.needed_by("bert/bert")
+    assert [chapter.page for chapter in short.chapters] == ["bert/bert"] and not short.needed_by(
+        "bert/bert"
+    )
     (tmp_path / "_toc.yml").write_text(contents + "      - file: book/bert/new\n")
     with pytest.raises(InputError, match="bert/new is in the contents and not on the road"):
         road.read_road(tmp_path)
@@ -69,16 +81,22 @@ def test_the_map_has_each_chapter_once_with_its_link_and_stays_inside(columns):
     assert root.get("role") == "group"
     links = {a.get("href"): a.find(f"{SVG}text").text for a in root.iter(f"{SVG}a")}
     assert links == {link(chapter.page): chapter.name for chapter in BOOK.chapters}
-    assert all(fits(root, text, size, anchor, turned) for text, size, anchor, turned in texts_of(root))
+    assert all(
+        fits(root, text, size, anchor, turned) for text, size, anchor, turned in texts_of(root)
+    )
     drawn = [text.text for text, *_ in texts_of(root)]
-    assert set(BOOK.parts()) <= set(drawn) and {says for *_, says in road.TRACKS.values()} <= set(drawn)
+    assert set(BOOK.parts()) <= set(drawn) and {says for *_, says in road.TRACKS.values()} <= set(
+        drawn
+    )
 
 
 def test_the_names_of_three_columns_do_not_touch_the_lines_between_them():
     from spanbert_tutorial.figures.diagram import text_width
 
     for chapter in BOOK.chapters[: -len(list(BOOK.parts().values())[-1])]:
-        assert road.NAMES + text_width(chapter.name) < road.COLUMN - 22 + (50 - 38) / 2.2, chapter.name
+        assert road.NAMES + text_width(chapter.name) < road.COLUMN - 22 + (50 - 38) / 2.2, (
+            chapter.name
+        )
 
 
 def test_the_map_says_the_same_in_words():
@@ -90,7 +108,11 @@ def test_the_map_says_the_same_in_words():
 def test_the_stops_of_a_route_are_drawn():
     """As many marks as stops, and one in the legend."""
     svg = road.draw_map(BOOK, 3).svg()
-    for track, mark in (("t", "h10v10h-10z"), ("e", "l6.5 6.5l-6.5 6.5l-6.5-6.5z"), ("n", "a5 5 0 1 0 10 0")):
+    for track, mark in (
+        ("t", "h10v10h-10z"),
+        ("e", "l6.5 6.5l-6.5 6.5l-6.5-6.5z"),
+        ("n", "a5 5 0 1 0 10 0"),
+    ):
         assert svg.count(mark) == sum(track in chapter.routes for chapter in BOOK.chapters) + 1
 
 
@@ -106,13 +128,19 @@ def test_the_sign_says_where_you_are_what_you_need_and_where_it_leads():
 
 def test_the_built_pages_have_the_map_with_links_and_the_sign(tmp_path):
     make_book(tmp_path)
-    (tmp_path / "book" / "welcome.md").write_text("# Welcome\n\n![the road](../book_assets/road.svg)\n")
+    (tmp_path / "book" / "welcome.md").write_text(
+        "# Welcome\n\n![the road](../book_assets/road.svg)\n"
+    )
     result = build(tmp_path)
     assert result.returncode == 0, result.stderr
     built = tmp_path / "_build" / "html"
-    welcome, chapter = ((built / "book" / name).read_text(encoding="utf-8")
-                        for name in ("welcome.html", "bert/chapter.html"))
-    assert welcome.count('<a href="bert/chapter.html"><title>A chapter: a sum</title>') == 2  # in both layouts
+    welcome, chapter = (
+        (built / "book" / name).read_text(encoding="utf-8")
+        for name in ("welcome.html", "bert/chapter.html")
+    )
+    assert (
+        welcome.count('<a href="bert/chapter.html"><title>A chapter: a sum</title>') == 2
+    )  # in both layouts
     assert "road-sign" not in welcome
     sign = chapter.index('<nav class="road-sign"')
     assert sign < chapter.rindex("</h1>", 0, sign) + 50  # below the title

@@ -1,4 +1,5 @@
-"""A run from text to model: which text is held out, what the seed fixes, the almanac's vocabulary."""
+"""A run from text to model: which text is held out, what the seed fixes, the almanac's
+vocabulary."""
 
 import json
 import re
@@ -9,30 +10,36 @@ import numpy as np
 import pytest
 import torch
 
-from spanbert_tutorial import almanac, corpora, runs
-from spanbert_tutorial.bert import set_dropout
-from spanbert_tutorial.checkpoints import load_checkpoint
-from spanbert_tutorial.corpora import EncodedCorpus
+from spanbert_tutorial import almanac
+from spanbert_tutorial.almanac.vocabulary import ALMANAC_PIECES, write_almanac
+from spanbert_tutorial.bert.encoder import set_dropout
+from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.engine.loop import History
 from spanbert_tutorial.engine.metrics import Metrics
 from spanbert_tutorial.engine.snapshots import Snapshots
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.objectives import OBJECTIVES
-from spanbert_tutorial.wordpiece import WordPiece
+from spanbert_tutorial.pretraining import runs
+from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
+from spanbert_tutorial.pretraining.encoded_text import EncodedText, open_text, parts
+from spanbert_tutorial.pretraining.evaluation import held_out_losses, held_out_metrics
+from spanbert_tutorial.pretraining.objectives import OBJECTIVES
+from spanbert_tutorial.pretraining.presets import RUNS, Run, preset
+from spanbert_tutorial.text.encoding import EncodedCorpus
+from spanbert_tutorial.text.sentences import split_sentences
 
 
 @pytest.fixture(scope="module")
-def text(tmp_path_factory) -> runs.EncodedText:
-    return runs.open_text("almanac", tmp_path_factory.mktemp("almanac"))
+def text(tmp_path_factory) -> EncodedText:
+    return open_text("almanac", tmp_path_factory.mktemp("almanac"))
 
 
 def sentences(split: str) -> list[str]:
-    return [sentence for d in almanac.read(split) for sentence in corpora.split_sentences(d["text"])]
+    return [sentence for d in almanac.read(split) for sentence in split_sentences(d["text"])]
 
 
 def test_the_shipped_vocabulary_is_learned_from_the_training_documents():
-    learned = WordPiece.train(sentences("train"), runs.ALMANAC_PIECES)
+    learned = WordPiece.train(sentences("train"), ALMANAC_PIECES)
     assert learned.pieces == data_path("almanac", "vocab.txt").read_text(encoding="utf-8").split()
 
 
@@ -55,15 +62,19 @@ def test_unigram_entropy_is_that_of_the_training_pieces(text):
 def test_one_document_in_fifty_of_a_path_is_held_out(tmp_path):
     path = tmp_path / "corpus.txt"
     path.write_text("\n\n".join(f"Document {i} stands here." for i in range(120)), encoding="utf-8")
-    train, held_out = list(runs.parts(str(path), held_out=False)), list(runs.parts(str(path), held_out=True))
+    train = list(parts(str(path), held_out=False))
+    held_out = list(parts(str(path), held_out=True))
     assert [d[0] for d in held_out] == ["Document 49 stands here.", "Document 99 stands here."]
     assert len(train) == 118 and not {d[0] for d in train} & {d[0] for d in held_out}
 
 
 def test_every_objective_starts_from_the_same_encoder(text):
     """So that seeds can be paired; another seed starts elsewhere."""
-    states = [runs.new_model(runs.Run(objective=name), text).encoder.state_dict() for name in ("mlm", "span+sbo")]
-    other = runs.new_model(runs.Run(seed=1), text).encoder.state_dict()
+    states = [
+        runs.new_model(Run(objective=name), text).encoder.state_dict()
+        for name in ("mlm", "span+sbo")
+    ]
+    other = runs.new_model(Run(seed=1), text).encoder.state_dict()
     assert all(torch.equal(states[0][name], states[1][name]) for name in states[0])
     assert not torch.equal(states[0]["embeddings.words.weight"], other["embeddings.words.weight"])
 
@@ -71,24 +82,32 @@ def test_every_objective_starts_from_the_same_encoder(text):
 def test_making_a_model_leaves_torchs_own_randomness_alone(text):
     torch.manual_seed(5)
     before = torch.random.get_rng_state()
-    runs.new_model(runs.Run(), text)
+    runs.new_model(Run(), text)
     assert torch.equal(before, torch.random.get_rng_state())
 
 
 def test_too_long_a_length_is_refused(text):
     with pytest.raises(InputError, match="a length of 513"):
-        runs.new_model(replace(runs.Run(), length=513), text)
+        runs.new_model(replace(Run(), length=513), text)
 
 
 def test_a_short_run_falls_to_the_unigram_entropy(text, monkeypatch):
-    """The frequencies are learned within a hundred steps; held-out figures come under both ways of choosing."""
+    """The frequencies are learned within a hundred steps; held-out figures come under both ways of
+    choosing."""
     monkeypatch.setenv("SPANBERT_TUTORIAL_STATIC", "1")
-    small = runs.EncodedText(text.train, first_documents(text.held_out, 20), text.wordpiece)
-    run = runs.Run(steps=100)
+    small = EncodedText(text.train, first_documents(text.held_out, 20), text.wordpiece)
+    run = Run(steps=100)
     model, history = runs.pretrain(run, small)
-    assert history.losses["mlm"][0] > 7 and abs(history.mean("mlm", 20) - text.unigram_entropy) < 0.4
-    figures = runs.held_out(model, run, small)
-    assert set(figures) == {"token", "span"} and set(figures["span"]) == {"loss", "mlm", "sbo", "accuracy"}
+    assert (
+        history.losses["mlm"][0] > 7 and abs(history.mean("mlm", 20) - text.unigram_entropy) < 0.4
+    )
+    figures = held_out_metrics(model, run, small)
+    assert set(figures) == {"token", "span"} and set(figures["span"]) == {
+        "loss",
+        "mlm",
+        "sbo",
+        "accuracy",
+    }
 
 
 def first_documents(corpus: EncodedCorpus, count: int) -> EncodedCorpus:
@@ -98,74 +117,104 @@ def first_documents(corpus: EncodedCorpus, count: int) -> EncodedCorpus:
 
 
 def test_the_metrics_hold_a_held_out_curve(text, monkeypatch, tmp_path):
-    """The last line has the losses on the same held-out gaps at any time; looking at them changes no weight."""
+    """The last line has the losses on the same held-out gaps at any time; looking at them changes
+    no weight."""
     monkeypatch.setenv("SPANBERT_TUTORIAL_STATIC", "1")
     monkeypatch.setattr(runs, "WATCHED_BATCHES", 2)
-    small = runs.EncodedText(text.train, first_documents(text.held_out, 20), text.wordpiece)
-    run = runs.Run(objective="mlm+nsp", steps=20, batch_size=4)
+    small = EncodedText(text.train, first_documents(text.held_out, 20), text.wordpiece)
+    run = Run(objective="mlm+nsp", steps=20, batch_size=4)
     model, history = runs.pretrain(run, small, snapshots=Snapshots(tmp_path / "snapshots", {}))
-    lines = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
+    lines = [
+        json.loads(line)
+        for line in (tmp_path / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
     watched = {"held_out_token", "held_out_span", "held_out_pairs", "held_out_nsp"}
     assert [line["step"] for line in lines] == [10, 20]
-    assert not watched & lines[0].keys() and watched < lines[1].keys()  # so short a run is measured at its end
-    again = runs.held_out_losses(model, run, small)
-    assert {name: lines[1][name] for name in watched} == pytest.approx(again, abs=0.02)  # then in bfloat16, now not
+    assert (
+        not watched & lines[0].keys() and watched < lines[1].keys()
+    )  # so short a run is measured at its end
+    again = held_out_losses(model, run, small)
+    assert {name: lines[1][name] for name in watched} == pytest.approx(
+        again, abs=0.02
+    )  # then in bfloat16, now not
     _, unwatched = runs.pretrain(run, small)
     assert history.losses == unwatched.losses
 
 
 def test_looking_at_held_out_text_leaves_the_training_mode(text):
-    run = runs.Run(objective="mlm", batch_size=4)
+    run = Run(objective="mlm", batch_size=4)
     model = runs.new_model(run, text).train()
-    runs.held_out(model, run, text, most=1)
+    held_out_metrics(model, run, text, most=1)
     assert model.training
 
 
 def test_a_long_run_has_about_forty_held_out_figures(tmp_path):
-    history, asked = History(), []
-    lines = Metrics(tmp_path / "metrics.jsonl", 1, 20_000, lambda: asked.append(1) or {"held_out": 1.0})
+    history = History()
+    asked = []
+    lines = Metrics(
+        tmp_path / "metrics.jsonl", 1, 20_000, lambda: asked.append(1) or {"held_out": 1.0}
+    )
     for step in range(1, 20_001):
-        history.steps, history.losses = [step], {"loss": [1.0]}
+        history.steps = [step]
+        history.losses = {"loss": [1.0]}
         lines.add(history, 0.1, step, 1.0)
     assert len(asked) == 40 and lines.held_out_every == 500
 
 
 def test_write_almanac_writes_documents_and_vocabulary(tmp_path, monkeypatch):
-    monkeypatch.setattr(almanac, "write", lambda folder, write=almanac.write: write(folder, documents=60))
-    runs.write_almanac(tmp_path / "made")
-    assert {path.name for path in Path(tmp_path, "made").iterdir()} == {"documents.jsonl.xz", "vocab.txt"}
+    monkeypatch.setattr(
+        almanac, "write", lambda folder, write=almanac.write: write(folder, documents=60)
+    )
+    write_almanac(tmp_path / "made")
+    assert {path.name for path in Path(tmp_path, "made").iterdir()} == {
+        "documents.jsonl.xz",
+        "vocab.txt",
+    }
 
 
 def test_the_card_of_the_shipped_checkpoint_is_true(text):
     """Its held-out figures, measured again; both heads are there."""
     folder = data_path("checkpoints", "spanbert-tiny")
     model, wordpiece = load_checkpoint(folder)
-    assert wordpiece.pieces == text.wordpiece.pieces and [task.name for task in model.tasks] == ["boundary"]
-    figures = runs.held_out(model, runs.Run(), text, tables=True)
+    assert wordpiece.pieces == text.wordpiece.pieces and [task.name for task in model.tasks] == [
+        "boundary"
+    ]
+    figures = held_out_metrics(model, Run(), text, tables=True)
     card = (folder / "README.md").read_text(encoding="utf-8")
     for way, values in figures.items():
         (line,) = re.findall(rf"^- {way} masking: (.*)$", card, flags=re.MULTILINE)
         stated = {name: float(value) for name, value in (part.split() for part in line.split(", "))}
         assert stated == pytest.approx(values, abs=0.003)
         for head, tables in {"mlm": "", "sbo": "sbo_"}.items():  # learned from context
-            assert values[head] < min(values[f"{tables}frequency"], values[f"{tables}by_position"]) - 2.5
+            assert (
+                values[head]
+                < min(values[f"{tables}frequency"], values[f"{tables}by_position"]) - 2.5
+            )
 
 
 def test_the_warm_up_is_a_share_of_the_steps_and_that_of_the_papers_10000_steps():
-    assert [runs.Run(steps=steps).recipe().warmup_steps for steps in (1, 19, 1_000)] == [1, 1, 100]
-    assert replace(runs.Run(), warmup=0.0).recipe().warmup_steps == 1
+    assert [Run(steps=steps).recipe().warmup_steps for steps in (1, 19, 1_000)] == [1, 1, 100]
+    assert replace(Run(), warmup=0.0).recipe().warmup_steps == 1
 
 
-PAPERS = {key: quoted["value"] for key, quoted in json.loads(data_path("papers.json").read_text("utf-8")).items()}
+PAPERS = {
+    key: quoted["value"]
+    for key, quoted in json.loads(data_path("papers.json").read_text("utf-8")).items()
+}
 
 
 @pytest.mark.parametrize("size", ["base", "large"])
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_the_papers_sizes_have_the_papers_recipe(size, objective, text):
-    """Value by value; SpanBERT's paper has only the large model, its recipe is used for base, too."""
+    """Value by value; SpanBERT's paper has only the large model, its recipe is used for base,
+    too."""
     paper = "spanbert" if objective.startswith("span") else "bert"
-    said = {key.removeprefix(f"{paper}_"): value for key, value in PAPERS.items() if key.startswith(f"{paper}_")}
-    run = runs.preset(size, objective)
+    said = {
+        key.removeprefix(f"{paper}_"): value
+        for key, value in PAPERS.items()
+        if key.startswith(f"{paper}_")
+    }
+    run = preset(size, objective)
     recipe = run.recipe()
     assert (run.size, run.objective, run.length) == (size, objective, PAPERS["bert_longest_input"])
     assert run.batch_size * run.accumulate == said["batch"] and recipe.accumulate == run.accumulate
@@ -180,21 +229,23 @@ def test_the_papers_sizes_have_the_papers_recipe(size, objective, text):
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_the_small_sizes_deviate_alike_for_every_objective(objective):
     for size in ("tiny", "mini", "small"):
-        run = runs.preset(size, objective)
-        assert replace(run, objective="span+sbo") == runs.RUNS[size]
+        run = preset(size, objective)
+        assert replace(run, objective="span+sbo") == RUNS[size]
         assert (run.dropout, run.beta2, run.epsilon, run.weight_decay) == (0.0, 0.98, 1e-6, 0.01)
 
 
 def test_an_unknown_size_is_named():
-    with pytest.raises(InputError, match='the config "huge" is unknown: use one of tiny, mini, small, base, large'):
-        runs.preset("huge", "mlm")
+    with pytest.raises(
+        InputError, match='the config "huge" is unknown: use one of tiny, mini, small, base, large'
+    ):
+        preset("huge", "mlm")
 
 
 @pytest.mark.parametrize("start", [None, 0.5])
 def test_a_run_trains_with_its_own_dropout(text, monkeypatch, start):
     """Of a new model, and of one that came with another."""
     monkeypatch.setattr(runs, "train", lambda *_: None)
-    run = runs.Run(dropout=0.1)
+    run = Run(dropout=0.1)
     given = None if start is None else runs.new_model(run, text)
     if given is not None:
         set_dropout(given, start)

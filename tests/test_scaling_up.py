@@ -1,4 +1,5 @@
-"""The page on scaling up: every command that it shows runs, and says of itself what the page says."""
+"""The page on scaling up: every command that it shows runs, and says of itself what the page
+says."""
 
 import argparse
 import os
@@ -18,7 +19,12 @@ FENCE = re.compile(r"^```\n(.*?)^```", re.MULTILINE | re.DOTALL)
 COMMANDS = [line for block in FENCE.findall(markdown(PAGE)) for line in block.strip().splitlines()]
 ALONE = [line for line in COMMANDS if line.startswith("python ")]
 TOGETHER = [line for line in COMMANDS if not line.startswith("python ")]
-SMALL = {"--config": "tiny", "--steps": "2", "--batch-size": "4", "--vocab-size": "80"}  # instead of the page's
+SMALL = {
+    "--config": "tiny",
+    "--steps": "2",
+    "--batch-size": "4",
+    "--vocab-size": "80",
+}  # instead of the page's
 
 
 def options_of(line: str) -> argparse.Namespace:
@@ -28,11 +34,15 @@ def options_of(line: str) -> argparse.Namespace:
 
 
 def made_small(line: str) -> list[str]:
-    """The command's words after the package's name, with small numbers and with paths that are there."""
+    """The command's words after the package's name, with small numbers and with paths that are
+    there."""
     words = shlex.split(line)
     words = words[words.index("spanbert_tutorial") + 1 :]
     paths = {"MY_TEXTS": "texts.txt", "DRIVE/base": "drive"}
-    words = [SMALL.get(before, paths.get(word, word)) for before, word in zip(["", *words], words, strict=False)]
+    words = [
+        SMALL.get(before, paths.get(word, word))
+        for before, word in zip(["", *words], words, strict=False)
+    ]
     return [*words, "--length", "24", *([] if "--steps" in words else ["--steps", "2"])]
 
 
@@ -40,8 +50,10 @@ def made_small(line: str) -> list[str]:
 def folder(tmp_path_factory):
     """A text."""
     place = tmp_path_factory.mktemp("scaling")
-    (place / "texts.txt").write_text("\n\n".join(f"The boat {i} left the town.\nIt was {i % 7} years old."
-                                                 for i in range(200)), encoding="utf-8")  # fmt: skip
+    (place / "texts.txt").write_text(
+        "\n\n".join(f"The boat {i} left the town.\nIt was {i % 7} years old." for i in range(200)),
+        encoding="utf-8",
+    )
     return place
 
 
@@ -56,7 +68,10 @@ def test_what_the_page_says_of_its_commands():
     steps = {line: settings(options_of(line)) for line in COMMANDS if "pretrain" in line}
     base = [run for run in steps.values() if run.size == "base"]
     assert len(base) == 3 and {run.batch_size * run.accumulate for run in base} == {256}
-    assert {run.length for run in base} == {512} and {run.size for run in steps.values()} == {"base", "mini"}
+    assert {run.length for run in base} == {512} and {run.size for run in steps.values()} == {
+        "base",
+        "mini",
+    }
 
 
 def test_the_commands_of_one_process_run_one_after_another(folder, monkeypatch, capsys):
@@ -65,17 +80,42 @@ def test_the_commands_of_one_process_run_one_after_another(folder, monkeypatch, 
         assert main(made_small(line)) == 0, line
         said = capsys.readouterr().out
         assert ("Nothing was written" in said) == ("--dry-run" in line), line
-    assert all((folder / name / "model.safetensors").is_file() for name in ("runs/mine", "drive", "runs/my-language"))
+    assert all(
+        (folder / name / "model.safetensors").is_file()
+        for name in ("runs/mine", "drive", "runs/my-language")
+    )
 
 
 @pytest.mark.parametrize("line", TOGETHER, ids=lambda line: line.split()[0])
 def test_the_commands_of_several_processes_start_them(line, folder):
     """With two processes on a CPU, and only as far as saying what a run would cost."""
-    module = {"torchrun": ["torch.distributed.run", "--standalone"], "accelerate": ["accelerate.commands.launch"]}
+    module = {
+        "torchrun": ["torch.distributed.run", "--standalone"],
+        "accelerate": ["accelerate.commands.launch"],
+    }
     launcher, *given = shlex.split(line[: line.index(" -m spanbert_tutorial")].replace(" 8", " 2"))
     given = [word for word in given if word != "launch"]
-    command = [sys.executable, "-m", *module[launcher], *given, "-m", "spanbert_tutorial", *made_small(line)]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "SPANBERT_TUTORIAL_STATIC": "1", "CUDA_VISIBLE_DEVICES": ""}
-    done = subprocess.run([*command, "--dry-run"], cwd=folder, env=environment, capture_output=True, text=True,
-                          timeout=300)  # fmt: skip
+    command = [
+        sys.executable,
+        "-m",
+        *module[launcher],
+        *given,
+        "-m",
+        "spanbert_tutorial",
+        *made_small(line),
+    ]
+    environment = {
+        **os.environ,
+        "OMP_NUM_THREADS": "1",
+        "SPANBERT_TUTORIAL_STATIC": "1",
+        "CUDA_VISIBLE_DEVICES": "",
+    }
+    done = subprocess.run(
+        [*command, "--dry-run"],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
     assert done.returncode == 0 and done.stdout.count("Nothing was written") == 1, done.stderr

@@ -1,4 +1,5 @@
-"""The search of the built book, opened from the disk: terms of the glossary find their page, with an excerpt."""
+"""The search of the built book, opened from the disk: terms of the glossary find their page, with
+an excerpt."""
 
 import re
 
@@ -30,8 +31,12 @@ WANTED = {
 def found(page, term: str) -> list[str]:
     """The pages that the search shows for the term, best first."""
     page.goto(re.sub(r"\?.*|$", f"?q={term}", page.url, count=1))
-    page.wait_for_function("document.querySelector('#search-results .search-summary')?.innerText", timeout=20_000)
-    links = page.locator("#search-results > ul.search > li > a").evaluate_all("all => all.map(one => one.href)")
+    page.wait_for_function(
+        "document.querySelector('#search-results .search-summary')?.innerText", timeout=20_000
+    )
+    links = page.locator("#search-results > ul.search > li > a").evaluate_all(
+        "all => all.map(one => one.href)"
+    )
     return [re.search(r"/html/(?:book/)?(.*?)\.html", link)[1] for link in links]
 
 

@@ -1,23 +1,36 @@
-"""Pairs for next sentence prediction: labels, neighbours, other documents, shares, lengths, nothing lost uncounted."""
+"""Pairs for next sentence prediction: labels, neighbours, other documents, shares, lengths, nothing
+lost uncounted."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanbert_tutorial.corpora import EncodedCorpus
+from spanbert_tutorial.bert.sentence_pairs import (
+    IS_NEXT,
+    NOT_NEXT,
+    Pairs,
+    document_sentences,
+    fit,
+    sentence_pairs,
+)
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.sentence_pairs import IS_NEXT, NOT_NEXT, Pairs, document_sentences, fit, sentence_pairs
+from spanbert_tutorial.text.encoding import EncodedCorpus
 
 documents_strategy = st.lists(
-    st.lists(st.integers(1, 6) | st.integers(1, 60), min_size=1, max_size=12), min_size=2, max_size=6
+    st.lists(st.integers(1, 6) | st.integers(1, 60), min_size=1, max_size=12),
+    min_size=2,
+    max_size=6,
 )
 
 
 def corpus_of(documents: list[list[int]]) -> EncodedCorpus:
-    """A corpus in memory from the lengths of each document's sentences; its ids are its positions."""
+    """A corpus in memory from the lengths of each document's sentences; its ids are its
+    positions."""
     lengths = [length for document in documents for length in document]
-    return EncodedCorpus(np.arange(sum(lengths)), np.cumsum(lengths), np.cumsum([sum(d) for d in documents]))
+    return EncodedCorpus(
+        np.arange(sum(lengths)), np.cumsum(lengths), np.cumsum([sum(d) for d in documents])
+    )
 
 
 def document_of(corpus: EncodedCorpus, ranges: np.ndarray) -> np.ndarray:
@@ -43,7 +56,10 @@ def test_the_promises(documents, max_pieces, seed):
     corpus = corpus_of(documents)
     pairs = sentence_pairs(corpus, max_pieces, np.random.default_rng(seed))
     lengths = np.diff(pairs.first)[:, 0], np.diff(pairs.second)[:, 0]
-    assert min(lengths[0].min(), lengths[1].min()) >= 1 and (lengths[0] + lengths[1]).max() <= max_pieces
+    assert (
+        min(lengths[0].min(), lengths[1].min()) >= 1
+        and (lengths[0] + lengths[1]).max() <= max_pieces
+    )
     assert set(pairs.labels.tolist()) <= {IS_NEXT, NOT_NEXT}
     # a true next segment comes from the same document, any other from another one
     same = document_of(corpus, pairs.first) == document_of(corpus, pairs.second)
@@ -63,7 +79,9 @@ def test_nothing_is_lost_but_what_is_counted(documents, max_pieces, seed):
     for start, end in kept:
         times[start:end] += 1
     assert times.max() == 1  # no piece is used twice in these places
-    assert (times == 0).sum() == pairs.truncated  # borrowed text is counted apart: it stands elsewhere, too
+    assert (
+        times == 0
+    ).sum() == pairs.truncated  # borrowed text is counted apart: it stands elsewhere, too
 
 
 def test_without_truncation_neighbours_touch_and_nothing_is_lost():
@@ -87,12 +105,16 @@ def test_segments_begin_and_end_with_sentences_when_nothing_is_cut():
 def test_about_half_are_not_next_and_from_all_other_documents():
     corpus = many_documents(60)
     pairs = sentence_pairs(corpus, 64, np.random.default_rng(0))
-    n, documents = len(pairs.labels), len(corpus.document_ends)
-    share, deviation = (pairs.labels == NOT_NEXT).mean(), 0.5 / np.sqrt(n)
+    n = len(pairs.labels)
+    documents = len(corpus.document_ends)
+    share = (pairs.labels == NOT_NEXT).mean()
+    deviation = 0.5 / np.sqrt(n)
     # at most once a document a last sentence is left alone, and has no true next one
     assert 0 < pairs.alone <= documents
     assert abs(share - (1 + pairs.alone / n) / 2) < 5 * deviation
-    counts = np.bincount(document_of(corpus, pairs.second[pairs.labels == NOT_NEXT]), minlength=documents)
+    counts = np.bincount(
+        document_of(corpus, pairs.second[pairs.labels == NOT_NEXT]), minlength=documents
+    )
     expected = counts.mean()  # every document alike: chi-square with 59 degrees of freedom
     assert expected > 5 and ((counts - expected) ** 2 / expected).sum() < 59 + 5 * np.sqrt(2 * 59)
 
@@ -101,30 +123,45 @@ def test_half_in_the_binomial_sense_where_no_sentence_is_alone():
     # two long documents: a sentence is alone twice at most
     corpus = corpus_of([[1] * 40_000, [1] * 40_000])
     labels = sentence_pairs(corpus, 8, np.random.default_rng(3)).labels
-    assert abs((labels == NOT_NEXT).mean() - 0.5) < 4 * 0.5 / np.sqrt(len(labels)) and len(labels) > 10_000
+    assert (
+        abs((labels == NOT_NEXT).mean() - 0.5) < 4 * 0.5 / np.sqrt(len(labels))
+        and len(labels) > 10_000
+    )
 
 
 def test_documents_of_one_sentence_are_always_not_next():
     corpus = corpus_of([[5], [7], [3]])
     pairs = sentence_pairs(corpus, 20, np.random.default_rng(0))
     assert pairs.labels.tolist() == [NOT_NEXT] * 3
-    assert pairs.first.tolist() == [[0, 5], [5, 12], [12, 15]] and pairs.truncated == 0 and pairs.alone == 3
+    assert (
+        pairs.first.tolist() == [[0, 5], [5, 12], [12, 15]]
+        and pairs.truncated == 0
+        and pairs.alone == 3
+    )
 
 
 def test_an_over_long_sentence_is_cut_and_counted():
     pairs = sentence_pairs(corpus_of([[100], [4]]), 10, np.random.default_rng(0))
     lengths = np.diff(pairs.first)[:, 0] + np.diff(pairs.second)[:, 0]
     # 100 pieces beside 4, and 4 beside up to 100: both fill the pair, and all else is counted
-    assert lengths.tolist() == [10, 10] and pairs.truncated + pairs.borrowed_truncated == 2 * 104 - 20
+    assert (
+        lengths.tolist() == [10, 10] and pairs.truncated + pairs.borrowed_truncated == 2 * 104 - 20
+    )
     assert pairs.truncated == 104 - np.diff(pairs.first).sum()
 
 
 def test_determinism_by_seed():
     corpus = many_documents(20)
-    one, same, other = (sentence_pairs(corpus, 64, np.random.default_rng(seed)) for seed in (1, 1, 2))
+    one, same, other = (
+        sentence_pairs(corpus, 64, np.random.default_rng(seed)) for seed in (1, 1, 2)
+    )
     for name in ("first", "second", "labels"):
         assert np.array_equal(getattr(one, name), getattr(same, name))
-    assert (one.truncated, one.borrowed_truncated, one.alone) == (same.truncated, same.borrowed_truncated, same.alone)
+    assert (one.truncated, one.borrowed_truncated, one.alone) == (
+        same.truncated,
+        same.borrowed_truncated,
+        same.alone,
+    )
     assert len(one.labels) != len(other.labels) or not np.array_equal(one.labels, other.labels)
 
 
@@ -135,7 +172,10 @@ def test_types_and_report():
     assert {pairs.first.dtype, pairs.second.dtype, pairs.labels.dtype} == {np.dtype(np.int64)}
     total = (np.diff(pairs.first) + np.diff(pairs.second)).sum()
     size = f"3 pairs, {total} pieces, mean length {total / 3:.1f}"
-    counted = "100.0% NotNext (3 without a next sentence); cut away to fit: 0 pieces, and 0 of borrowed text"
+    counted = (
+        "100.0% NotNext (3 without a next sentence); cut away to fit: 0 pieces, and 0 of "
+        "borrowed text"
+    )
     assert pairs.report == f"{size}, {counted}"
 
 

@@ -1,4 +1,5 @@
-"""The almanac's pairs of sentences: labels by hand, exact by construction, and no way round reading both."""
+"""The almanac's pairs of sentences: labels by hand, exact by construction, and no way round reading
+both."""
 
 from collections import Counter
 
@@ -7,7 +8,7 @@ import pytest
 from spanbert_tutorial.almanac import pairs
 from spanbert_tutorial.almanac.pairs import Statement
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.tasks.sentence_controls import controls
+from spanbert_tutorial.tasks.sentence_baselines import controls
 from spanbert_tutorial.tasks.sentence_tasks import TASKS, read, score
 
 PARTS = "train", "validation", "test"
@@ -17,16 +18,25 @@ def statement(**facts: str) -> Statement:
     return Statement("text", frozenset(facts.items()), "pattern")
 
 
-@pytest.mark.parametrize(("one", "other", "wanted", "share"), [
-    ({"founder": "Ann"}, {"founder": "Ann"}, "same", 1),
-    ({"founder": "Ann"}, {"founder": "Eva"}, "contradiction", 0),
-    ({"founder": "Ann", "founded": "1650"}, {"founder": "Eva", "founded": "1650"}, "contradiction", 0.333),
-    ({"friend": "Ann"}, {"friend": "Eva"}, None, 0),  # one may have two friends
-    ({"friend": "Ann"}, {"founder": "Ann"}, "neither", 0),
-    ({"founder": "Ann"}, {"founder": "Ann", "founded": "1650"}, None, 0.5),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("one", "other", "wanted", "share"),
+    [
+        ({"founder": "Ann"}, {"founder": "Ann"}, "same", 1),
+        ({"founder": "Ann"}, {"founder": "Eva"}, "contradiction", 0),
+        (
+            {"founder": "Ann", "founded": "1650"},
+            {"founder": "Eva", "founded": "1650"},
+            "contradiction",
+            0.333,
+        ),
+        ({"friend": "Ann"}, {"friend": "Eva"}, None, 0),  # one may have two friends
+        ({"friend": "Ann"}, {"founder": "Ann"}, "neither", 0),
+        ({"founder": "Ann"}, {"founder": "Ann", "founded": "1650"}, None, 0.5),
+    ],
+)
 def test_labels_by_hand(one, other, wanted, share):
-    one, other = statement(**one), statement(**other)
+    one = statement(**one)
+    other = statement(**other)
     assert pairs.label(one, other) == pairs.label(other, one) == wanted
     assert pairs.shared(one, other) == pairs.shared(other, one) == share
 
@@ -54,9 +64,15 @@ def test_sizes_and_labels(made):
 
 
 def test_no_sentence_is_in_two_parts(made):
-    said = {part: {text for task in made.values() for *both, _ in task[part] for text in both} for part in PARTS}
+    said = {
+        part: {text for task in made.values() for *both, _ in task[part] for text in both}
+        for part in PARTS
+    }
     assert all(said.values())
-    assert not said["train"] & (said["validation"] | said["test"]) and not said["validation"] & said["test"]
+    assert (
+        not said["train"] & (said["validation"] | said["test"])
+        and not said["validation"] & said["test"]
+    )
 
 
 def test_a_second_sentence_alone_tells_no_label(made):
@@ -64,7 +80,11 @@ def test_a_second_sentence_alone_tells_no_label(made):
         seen = Counter((second, label) for _, second, label in made["pairs"][part])
         often = Counter(second for _, second, _ in made["pairs"][part])
         assert all(seen[second, label] * 3 == often[second] for second, label in seen)
-    train, test = (read(data_path("almanac", f"pairs-{part}.tsv.xz"), subtask="almanac-pairs")
-                   for part in ("train", "test"))
+    train, test = (
+        read(data_path("almanac", f"pairs-{part}.tsv.xz"), subtask="almanac-pairs")
+        for part in ("train", "test")
+    )
     said = controls(train, test)["second only"]
-    assert score("almanac-pairs", [label for _, label in test], said)["accuracy"] == pytest.approx(100 / 3)
+    assert score("almanac-pairs", [label for _, label in test], said)["accuracy"] == pytest.approx(
+        100 / 3
+    )

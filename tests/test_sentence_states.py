@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from spanbert_tutorial import almanac
-from spanbert_tutorial.corpora import split_sentences
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.experiments import sentence_states as states
+from spanbert_tutorial.lab.experiments import sentence_states as states
+from spanbert_tutorial.text.sentences import split_sentences
 
 
 @pytest.fixture(scope="module")
@@ -18,11 +18,18 @@ def rows() -> tuple[states.Sentence, ...]:
 
 
 def test_no_sentence_stands_in_a_training_document_and_each_has_another_order(rows):
-    known = {text for document in almanac.read("train") for text in split_sentences(document["text"])}
-    assert len({row.text for row in rows}) == len(rows) > 2_500 and not known & {row.text for row in rows}
+    known = {
+        text for document in almanac.read("train") for text in split_sentences(document["text"])
+    }
+    assert len({row.text for row in rows}) == len(rows) > 2_500 and not known & {
+        row.text for row in rows
+    }
     for row in rows:
-        one, other = row.text.split(), row.exchanged.split()
-        changed = [place for place, pair in enumerate(zip(one, other, strict=True)) if pair[0] != pair[1]]
+        one = row.text.split()
+        other = row.exchanged.split()
+        changed = [
+            place for place, pair in enumerate(zip(one, other, strict=True)) if pair[0] != pair[1]
+        ]
         assert len(changed) == 2 and changed[1] == changed[0] + 1 and sorted(one) == sorted(other)
         assert changed[0] > 0 and changed[1] < len(one) - 1
         assert row.name in row.text
@@ -47,7 +54,9 @@ def test_the_vectors_are_those_of_each_sentence_alone(rows):
             alone = encoder(ids, None, None)[0]
         assert torch.allclose(many["C"][place], alone[0], atol=1e-4)
         assert torch.allclose(many["mean"][place], alone[1:-1].mean(0), atol=1e-4)
-        assert torch.allclose(many["bag"][place], encoder.embeddings.words.weight[ids[0, 1:-1]].mean(0), atol=1e-5)
+        assert torch.allclose(
+            many["bag"][place], encoder.embeddings.words.weight[ids[0, 1:-1]].mean(0), atol=1e-5
+        )
 
 
 def test_the_bag_knows_no_order(rows):
@@ -66,15 +75,24 @@ def test_new_weights_without_positions_know_no_order_either(rows):
 def test_one_seed_in_small(rows, monkeypatch):
     monkeypatch.setenv("SPANBERT_TUTORIAL_STATIC", "1")
     monkeypatch.setattr(states, "sentences", lambda: rows[::9])
-    monkeypatch.setattr(states, "TUNED", (("new weights", "kind", 0.5), ("spanbert-tiny", "kind at random", 0.5)))
+    monkeypatch.setattr(
+        states, "TUNED", (("new weights", "kind", 0.5), ("spanbert-tiny", "kind at random", 0.5))
+    )
     found = states.tiny(0)
-    assert set(found["classifier"]) == {"new weights, kind, 0.5 passes", "spanbert-tiny, kind at random, 0.5 passes"}
+    assert set(found["classifier"]) == {
+        "new weights, kind, 0.5 passes",
+        "spanbert-tiny, kind at random, 0.5 passes",
+    }
     assert set(found["tiny"]) == {*states.TINY, *found["classifier"]}
     assert set(found["moved"]) == set(found["classifier"]) and min(found["moved"].values()) > 0
     assert 1 / 3 < found["most frequent"]["length"] < found["most frequent"]["kind"] < 1
     for answers in found["tiny"].values():
         assert answers["order"]["bag"] == pytest.approx(0.5, abs=0.01)
-        assert all(0 <= answers[question][name] <= 1 for question in states.QUESTIONS for name in states.READ)
+        assert all(
+            0 <= answers[question][name] <= 1
+            for question in states.QUESTIONS
+            for name in states.READ
+        )
 
 
 def test_labels_dealt_out_anew_are_the_same_labels():
@@ -98,5 +116,10 @@ def test_the_kept_results_have_all_seeds():
     assert kept["sentences"] == len(states.sentences())
     tuned = {f"{name}, {labels}, {passes} passes" for name, labels, passes in states.TUNED}
     assert all(set(row["moved"]) == set(row["classifier"]) == tuned for row in kept["rows"])
-    found = [answers for row in kept["rows"] for size in ("tiny", "mini") for answers in row[size].values()]
+    found = [
+        answers
+        for row in kept["rows"]
+        for size in ("tiny", "mini")
+        for answers in row[size].values()
+    ]
     assert np.allclose([answers["order"]["bag"] for answers in found], 0.5, atol=0.002)

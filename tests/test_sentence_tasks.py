@@ -1,4 +1,5 @@
-"""Sentence tasks: the table, the files of GLUE, scores and their traps, regression, controls, keeping a model."""
+"""Sentence tasks: the table, the files of GLUE, scores and their traps, regression, controls,
+keeping a model."""
 
 import json
 import lzma
@@ -11,41 +12,62 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_main import run
 
-from spanbert_tutorial.bert import BertEncoder, EncoderConfig
-from spanbert_tutorial.checkpoints import load_checkpoint
+from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
+from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.tasks import sentence_controls, sentence_tasks
+from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
+from spanbert_tutorial.tasks import sentence_baselines, sentence_tasks
 from spanbert_tutorial.tasks.fine_tuning import FineTuning
 from spanbert_tutorial.tasks.sentence_tasks import GLUE, TASKS, read, score
-from spanbert_tutorial.wordpiece import WordPiece
 
 TINY = data_path("checkpoints", "spanbert-tiny")
 
-# The layout of each file, as GLUE hands it out, on sentences written here: the file, and what it means.
+# The layout of each file, as GLUE hands it out, on sentences written here: the file, and what it
+# means.
 FILES = {
-    "cola": ("xx00\t1\t\tThe river rose.\nxx00\t0\t*\tThe rose river.\n",
-             [(("The river rose.", None), "1"), (("The rose river.", None), "0")]),
-    "sst2": ("sentence\tlabel\na fine evening \t1\n\" dull \t0\n",
-             [(("a fine evening ", None), "1"), (('" dull ', None), "0")]),
-    "mrpc": ('\ufeffQuality\t#1 ID\t#2 ID\t#1 String\t#2 String\n1\t7\t8\tHe said "yes.\tHe agreed.\n',
-             [(('He said "yes.', "He agreed."), "1")]),
-    "stsb": ("index\tgenre\tfilename\tyear\told_index\tsource1\tsource2\tsentence1\tsentence2\tscore\n"
-             "0\tnews\tmine\t2020\t0\tnone\tnone\tA boat lands.\tA ship lands.\t4.250\n",
-             [(("A boat lands.", "A ship lands."), 4.25)]),
-    "qqp": ("id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate\n3\t5\t6\tWhere is it?\tWhere does it lie?\t1\n"
-            "4\t7\t8\tcut off\n", [(("Where is it?", "Where does it lie?"), "1")]),
-    "mnli": ("index\tpromptID\tpairID\tgenre\tsentence1_binary_parse\tsentence2_binary_parse\tsentence1_parse\t"
-             "sentence2_parse\tsentence1\tsentence2\tlabel1\tgold_label\n"
-             "0\t1\t1n\tfiction\t( )\t( )\t(R)\t(R)\tIt rained.\tIt was wet.\tneutral\tentailment\n",
-             [(("It rained.", "It was wet."), "entailment")]),
-    "qnli": ("index\tquestion\tsentence\tlabel\n0\tWho came?\tAnn Hill came.\tentailment\n",
-             [(("Who came?", "Ann Hill came."), "entailment")]),
-    "rte": ("index\tsentence1\tsentence2\tlabel\n0\tIt rained.\tIt was dry.\tnot_entailment\n",
-            [(("It rained.", "It was dry."), "not_entailment")]),
-    "wnli": ("index\tsentence1\tsentence2\tlabel\n0\tAnn saw Eva, and she fell.\tEva fell.\t1\n",
-             [(("Ann saw Eva, and she fell.", "Eva fell."), "1")]),
-}  # fmt: skip
+    "cola": (
+        "xx00\t1\t\tThe river rose.\nxx00\t0\t*\tThe rose river.\n",
+        [(("The river rose.", None), "1"), (("The rose river.", None), "0")],
+    ),
+    "sst2": (
+        'sentence\tlabel\na fine evening \t1\n" dull \t0\n',
+        [(("a fine evening ", None), "1"), (('" dull ', None), "0")],
+    ),
+    "mrpc": (
+        '\ufeffQuality\t#1 ID\t#2 ID\t#1 String\t#2 String\n1\t7\t8\tHe said "yes.\tHe agreed.\n',
+        [(('He said "yes.', "He agreed."), "1")],
+    ),
+    "stsb": (
+        "index\tgenre\tfilename\tyear\told_index\tsource1\tsource2\tsentence1\tsentence2\tscore\n"
+        "0\tnews\tmine\t2020\t0\tnone\tnone\tA boat lands.\tA ship lands.\t4.250\n",
+        [(("A boat lands.", "A ship lands."), 4.25)],
+    ),
+    "qqp": (
+        "id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate\n3\t5\t6\tWhere is it?\tWhere does "
+        "it lie?\t1\n"
+        "4\t7\t8\tcut off\n",
+        [(("Where is it?", "Where does it lie?"), "1")],
+    ),
+    "mnli": (
+        "index\tpromptID\tpairID\tgenre\tsentence1_binary_parse\tsentence2_binary_parse\tsentence1_parse\t"
+        "sentence2_parse\tsentence1\tsentence2\tlabel1\tgold_label\n"
+        "0\t1\t1n\tfiction\t( )\t( )\t(R)\t(R)\tIt rained.\tIt was wet.\tneutral\tentailment\n",
+        [(("It rained.", "It was wet."), "entailment")],
+    ),
+    "qnli": (
+        "index\tquestion\tsentence\tlabel\n0\tWho came?\tAnn Hill came.\tentailment\n",
+        [(("Who came?", "Ann Hill came."), "entailment")],
+    ),
+    "rte": (
+        "index\tsentence1\tsentence2\tlabel\n0\tIt rained.\tIt was dry.\tnot_entailment\n",
+        [(("It rained.", "It was dry."), "not_entailment")],
+    ),
+    "wnli": (
+        "index\tsentence1\tsentence2\tlabel\n0\tAnn saw Eva, and she fell.\tEva fell.\t1\n",
+        [(("Ann saw Eva, and she fell.", "Eva fell."), "1")],
+    ),
+}
 
 
 @pytest.fixture
@@ -66,15 +88,26 @@ def complaint(function, *given, **named) -> str:
     return str(caught.value)
 
 
-# --- the table and the files ---
+# --- the table and the files --------------------------------------------------------
 
 
 def test_the_table_has_the_nine_tasks():
     assert set(GLUE) == set(FILES) and len(GLUE) == 9
     assert [sum(task.sizes) for task in GLUE.values()] == [
-        10_657, 70_042, 5_801, 8_628, 795_241, 431_992, 115_669, 5_767, 852]
+        10_657,
+        70_042,
+        5_801,
+        8_628,
+        795_241,
+        431_992,
+        115_669,
+        5_767,
+        852,
+    ]
     for name, task in TASKS.items():
-        assert task.columns[-1] in (task.header or task.columns) and len(task.columns) == len(task.hub), name
+        assert task.columns[-1] in (task.header or task.columns) and len(task.columns) == len(
+            task.hub
+        ), name
         assert (not task.labels) == (task.metrics == ("pearson", "spearman"))
 
 
@@ -87,23 +120,41 @@ def test_each_layout(name, packing, file):
 
 
 def test_several_files_are_read_in_order(file):
-    one, other = file(FILES["rte"][0], "a.tsv"), file(FILES["rte"][0].replace("dry", "cold"), "b.tsv")
-    assert [pair[1] for pair, _ in read(one, other, subtask="rte")] == ["It was dry.", "It was cold."]
+    one = file(FILES["rte"][0], "a.tsv")
+    other = file(FILES["rte"][0].replace("dry", "cold"), "b.tsv")
+    assert [pair[1] for pair, _ in read(one, other, subtask="rte")] == [
+        "It was dry.",
+        "It was cold.",
+    ]
 
 
-@pytest.mark.parametrize(("name", "text", "wanted"), [
-    ("rte", "index\tsentence1\tsentence2\n0\tA.\tB.\n", 'line 1: RTE needs a column "label"'),
-    ("rte", "", "this file has no line"),
-    ("rte", "index\tsentence1\tsentence2\tlabel\n", "holds no example"),
-    ("rte", "index\tsentence1\tsentence2\tlabel\n0\tA.\tB.\tyes\n", 'line 2: "yes" is no label of RTE'),
-    ("rte", "index\tsentence1\tsentence2\tlabel\n0\tA.\tB.\tentailment\n1\tA.\t \tentailment\n",
-     "line 3: a sentence is empty"),
-    ("rte", "index\tsentence1\tsentence2\tlabel\n0\tA.\tB.\n", "line 2: 3 cells where RTE has 4"),
-    ("qqp", FILES["qqp"][0] + "5\t7\t8\ta\tb\t1\tmore\n", "line 4: 7 cells where QQP has 6"),
-    ("cola", "index\tsentence\n0\tA.\n", "line 1: 2 cells where CoLA has 4"),
-    ("stsb", FILES["stsb"][0].replace("4.250", "high"), 'line 2: "high" is no score'),
-    ("stsb", FILES["stsb"][0].replace("4.250", "nan"), 'line 2: "nan" is no score'),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "text", "wanted"),
+    [
+        ("rte", "index\tsentence1\tsentence2\n0\tA.\tB.\n", 'line 1: RTE needs a column "label"'),
+        ("rte", "", "this file has no line"),
+        ("rte", "index\tsentence1\tsentence2\tlabel\n", "holds no example"),
+        (
+            "rte",
+            "index\tsentence1\tsentence2\tlabel\n0\tA.\tB.\tyes\n",
+            'line 2: "yes" is no label of RTE',
+        ),
+        (
+            "rte",
+            "index\tsentence1\tsentence2\tlabel\n0\tA.\tB.\tentailment\n1\tA.\t \tentailment\n",
+            "line 3: a sentence is empty",
+        ),
+        (
+            "rte",
+            "index\tsentence1\tsentence2\tlabel\n0\tA.\tB.\n",
+            "line 2: 3 cells where RTE has 4",
+        ),
+        ("qqp", FILES["qqp"][0] + "5\t7\t8\ta\tb\t1\tmore\n", "line 4: 7 cells where QQP has 6"),
+        ("cola", "index\tsentence\n0\tA.\n", "line 1: 2 cells where CoLA has 4"),
+        ("stsb", FILES["stsb"][0].replace("4.250", "high"), 'line 2: "high" is no score'),
+        ("stsb", FILES["stsb"][0].replace("4.250", "nan"), 'line 2: "nan" is no score'),
+    ],
+)
 def test_a_bad_file_is_named_with_line_and_reason(name, text, wanted, file):
     assert wanted in complaint(read, file(text), subtask=name)
 
@@ -117,16 +168,21 @@ def test_what_cannot_be_read_is_named(file, tmp_path):
     assert 'the task "rt" is unknown' in complaint(read, file(FILES["rte"][0]), subtask="rt")
 
 
-# --- the hub ---
+# --- the hub ------------------------------------------------------------------------
 
 
 def test_a_set_of_the_hub(monkeypatch):
-    calls, rows = [], {
-        "mnli": {"premise": ["It rained.", "It rained."], "hypothesis": ["It was wet.", "It was dry."],
-                 "label": [0, 2], "idx": [0, 1]},
+    calls = []
+    rows = {
+        "mnli": {
+            "premise": ["It rained.", "It rained."],
+            "hypothesis": ["It was wet.", "It was dry."],
+            "label": [0, 2],
+            "idx": [0, 1],
+        },
         "stsb": {"sentence1": ["A boat."], "sentence2": ["A ship."], "label": [4.25], "idx": [0]},
         "cola": {"sentence": ["The river rose."], "label": [1], "idx": [0]},
-    }  # fmt: skip
+    }
 
     def load(name, configuration, split):
         calls.append((name, configuration, split))
@@ -134,63 +190,87 @@ def test_a_set_of_the_hub(monkeypatch):
 
     monkeypatch.setattr(datasets, "load_dataset", load)
     assert read("nyu-mll/glue:validation_matched", subtask="mnli") == [
-        (("It rained.", "It was wet."), "entailment"), (("It rained.", "It was dry."), "contradiction")]
+        (("It rained.", "It was wet."), "entailment"),
+        (("It rained.", "It was dry."), "contradiction"),
+    ]
     assert read("nyu-mll/glue", subtask="stsb") == [(("A boat.", "A ship."), 4.25)]
     assert read("nyu-mll/glue", subtask="cola") == [(("The river rose.", None), "1")]
-    assert calls == [("nyu-mll/glue", "mnli", "validation_matched"), ("nyu-mll/glue", "stsb", "train"),
-                     ("nyu-mll/glue", "cola", "train")]
+    assert calls == [
+        ("nyu-mll/glue", "mnli", "validation_matched"),
+        ("nyu-mll/glue", "stsb", "train"),
+        ("nyu-mll/glue", "cola", "train"),
+    ]
 
 
-@pytest.mark.parametrize(("row", "wanted"), [
-    ({"sentence": "A.", "label": -1}, "row 1: the label is -1; give a part with labels"),
-    ({"sentence": "A.", "label": 2}, "row 1: the label is 2"),
-    ({"text": "A.", "label": 1}, "row 1: no column 'sentence'"),
-    ({"sentence": " ", "label": 1}, "row 1: a sentence is empty"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("row", "wanted"),
+    [
+        ({"sentence": "A.", "label": -1}, "row 1: the label is -1; give a part with labels"),
+        ({"sentence": "A.", "label": 2}, "row 1: the label is 2"),
+        ({"text": "A.", "label": 1}, "row 1: no column 'sentence'"),
+        ({"sentence": " ", "label": 1}, "row 1: a sentence is empty"),
+    ],
+)
 def test_a_set_of_the_hub_in_another_layout_is_named(monkeypatch, row, wanted):
     monkeypatch.setattr(datasets, "load_dataset", lambda *_, **__: [row])
     assert wanted in complaint(read, "someone/glue", subtask="cola")
 
 
-# --- scores ---
+# --- scores -------------------------------------------------------------------------
 
 
 def test_scores_worked_by_hand():
-    gold, said = list("1110000000"), list("1100000001")  # 2 right ones, 1 missed, 1 false, 6 right zeros
+    # 2 right ones, 1 missed, 1 false, 6 right zeros
+    gold = list("1110000000")
+    said = list("1100000001")
     assert score("sst2", gold, said) == pytest.approx({"accuracy": 80})
     assert score("mrpc", gold, said) == pytest.approx({"f1": 100 * 2 * 2 / 6, "accuracy": 80})
-    assert score("cola", gold, said) == pytest.approx({"matthews": 100 * (2 * 6 - 1 * 1) / (3 * 3 * 7 * 7) ** 0.5})
+    assert score("cola", gold, said) == pytest.approx(
+        {"matthews": 100 * (2 * 6 - 1 * 1) / (3 * 3 * 7 * 7) ** 0.5}
+    )
     right = score("stsb", [0.0, 1.0, 2.0, 3.0], [0.0, 1.0, 2.0, 9.0])
     assert right == pytest.approx({"pearson": 100 * 14.0 / (5 * 50.0) ** 0.5, "spearman": 100})
-    assert score("stsb", [0.0, 1.0, 2.0], [5, 3, 1]) == pytest.approx({"pearson": -100, "spearman": -100})
+    assert score("stsb", [0.0, 1.0, 2.0], [5, 3, 1]) == pytest.approx(
+        {"pearson": -100, "spearman": -100}
+    )
     assert score("mnli", ["neutral"], ["neutral"]) == {"accuracy": 100}
 
 
-@pytest.mark.parametrize(("name", "said", "wanted"), [
-    ("cola", "1111", {"matthews": 0}), ("cola", "0000", {"matthews": 0}), ("sst2", "1111", {"accuracy": 50}),
-    ("mrpc", "0000", {"f1": 0, "accuracy": 50}), ("mrpc", "1111", {"f1": 200 / 3, "accuracy": 50}),
-    ("qqp", "0000", {"f1": 0, "accuracy": 50}), ("stsb", [2.5] * 4, {"pearson": 0, "spearman": 0}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "said", "wanted"),
+    [
+        ("cola", "1111", {"matthews": 0}),
+        ("cola", "0000", {"matthews": 0}),
+        ("sst2", "1111", {"accuracy": 50}),
+        ("mrpc", "0000", {"f1": 0, "accuracy": 50}),
+        ("mrpc", "1111", {"f1": 200 / 3, "accuracy": 50}),
+        ("qqp", "0000", {"f1": 0, "accuracy": 50}),
+        ("stsb", [2.5] * 4, {"pearson": 0, "spearman": 0}),
+    ],
+)
 def test_predictions_that_are_all_the_same_have_a_score(name, said, wanted, recwarn):
     gold = [1.0, 4.0, 2.0, 3.0] if name == "stsb" else list("0101")
     assert score(name, gold, list(said)) == pytest.approx(wanted)
     assert not recwarn.list
 
 
-@pytest.mark.parametrize(("name", "gold", "said", "wanted"), [
-    ("cola", "11", "10", "all gold labels are 1: matthews need labels that differ"),
-    ("mrpc", "00", "00", "all gold labels are 0: f1 and accuracy need"),
-    ("stsb", [3.0, 3.0], [1.0, 2.0], "all gold labels are 3.0"),
-    ("stsb", [3.0], [1.0], "all gold labels are 3.0"),
-    ("stsb", [3.0, 1.0], [1.0, float("nan")], 'prediction 2 is "nan": STS-B has numbers'),
-    ("stsb", [3.0, float("inf")], [1.0, 2.0], 'gold label 2 is "inf"'),
-    ("stsb", [3.0, 1.0], ["1", "2"], 'prediction 1 is "1": STS-B has numbers'),
-    ("sst2", "10", ["1", "2"], 'prediction 2 is "2": SST-2 has 0 and 1'),
-    ("sst2", "10", [1, 0], 'prediction 1 is "1": SST-2 has'),
-    ("sst2", "10", "1", "2 gold labels and 1 predictions"),
-    ("sst2", "", "", "0 gold labels"),
-    ("sst", "1", "1", 'the task "sst" is unknown'),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "gold", "said", "wanted"),
+    [
+        ("cola", "11", "10", "all gold labels are 1: matthews need labels that differ"),
+        ("mrpc", "00", "00", "all gold labels are 0: f1 and accuracy need"),
+        ("stsb", [3.0, 3.0], [1.0, 2.0], "all gold labels are 3.0"),
+        ("stsb", [3.0], [1.0], "all gold labels are 3.0"),
+        ("stsb", [3.0, 1.0], [1.0, float("nan")], 'prediction 2 is "nan": STS-B has numbers'),
+        ("stsb", [3.0, float("inf")], [1.0, 2.0], 'gold label 2 is "inf"'),
+        ("stsb", [3.0, 1.0], ["1", "2"], 'prediction 1 is "1": STS-B has numbers'),
+        ("sst2", "10", ["1", "2"], 'prediction 2 is "2": SST-2 has 0 and 1'),
+        ("sst2", "10", [1, 0], 'prediction 1 is "1": SST-2 has'),
+        ("sst2", "10", "1", "2 gold labels and 1 predictions"),
+        ("sst2", "", "", "0 gold labels"),
+        ("sst", "1", "1", 'the task "sst" is unknown'),
+    ],
+)
 def test_what_has_no_score_is_said(name, gold, said, wanted):
     assert wanted in complaint(score, name, list(gold), list(said))
 
@@ -199,9 +279,14 @@ def test_what_has_no_score_is_said(name, gold, said, wanted):
 def test_scores_agree_with_a_second_writing(pairs):
     gold, said = zip(*pairs, strict=True)
     if len(set(gold)) == 2:
-        a, b, c, d = (sum(pair == each for pair in pairs) for each in (("1", "1"), ("1", "0"), ("0", "1"), ("0", "0")))
+        a, b, c, d = (
+            sum(pair == each for pair in pairs)
+            for each in (("1", "1"), ("1", "0"), ("0", "1"), ("0", "0"))
+        )
         root = ((a + b) * (a + c) * (d + b) * (d + c)) ** 0.5
-        assert score("cola", gold, said)["matthews"] == pytest.approx(100 * (a * d - b * c) / root if root else 0)
+        assert score("cola", gold, said)["matthews"] == pytest.approx(
+            100 * (a * d - b * c) / root if root else 0
+        )
         assert score("mrpc", gold, said)["f1"] == pytest.approx(200 * a / (2 * a + b + c))
 
 
@@ -211,11 +296,14 @@ def test_correlations_agree_with_a_second_writing(pairs):
     if np.ptp(gold) and np.ptp(said):
         found = score("stsb", gold.tolist(), said.tolist())
         assert found["pearson"] == pytest.approx(100 * np.corrcoef(gold, said)[0, 1], abs=1e-6)
-        ranks = [[(np.sum(row < value) + np.sum(row <= value)) / 2 for value in row] for row in (gold, said)]
+        ranks = [
+            [(np.sum(row < value) + np.sum(row <= value)) / 2 for value in row]
+            for row in (gold, said)
+        ]
         assert found["spearman"] == pytest.approx(100 * np.corrcoef(*ranks)[0, 1], abs=1e-6)
 
 
-# --- models ---
+# --- models -------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -225,8 +313,15 @@ def wordpiece() -> WordPiece:
 
 def test_the_loss_of_a_score_is_the_mean_squared_error(wordpiece):
     torch.manual_seed(0)
-    sizes = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 64}
-    model = sentence_tasks.RegressionModel(BertEncoder(EncoderConfig(vocab_size=2_000, **sizes))).eval()
+    sizes = {
+        "hidden_size": 32,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "intermediate_size": 64,
+    }
+    model = sentence_tasks.RegressionModel(
+        BertEncoder(EncoderConfig(vocab_size=2_000, **sizes))
+    ).eval()
     examples = [(("Upton lies there.", "Upton."), 0.0), (("Upton.", "It is Upton."), 3.0)]
     data = sentence_tasks.RegressionData(examples, wordpiece, FineTuning(length=32))
     batch = data.batch(np.array([0, 1]), np.random.default_rng(0))
@@ -243,16 +338,20 @@ def test_the_loss_of_a_score_is_the_mean_squared_error(wordpiece):
 def learned(pairs: bool) -> list:
     towns = ["Upton", "Barton", "Denholm", "Foxley"]
     if pairs:  # a score: how long the town's name is
-        return [((f"The club is in {town}.", "It has a ground."), float(len(town))) for town in towns]
+        return [
+            ((f"The club is in {town}.", "It has a ground."), float(len(town))) for town in towns
+        ]
     return [((f"The club is in {town}.", None), str(town in towns[:2])) for town in towns]
 
 
 @pytest.mark.parametrize("pairs", [False, True])
 def test_a_model_learns_is_kept_and_says_the_same(pairs, wordpiece, tmp_path):
-    examples, encoder = learned(pairs), load_checkpoint(TINY)[0].encoder
+    examples = learned(pairs)
+    encoder = load_checkpoint(TINY)[0].encoder
     settings = FineTuning(epochs=300, batch_size=8, peak_learning_rate=1e-3, length=24, dropout=0.0)
     model, history = sentence_tasks.fine_tune(encoder, wordpiece, examples, settings)
-    wanted, said = [label for _, label in examples], model.predict(examples)
+    wanted = [label for _, label in examples]
+    said = model.predict(examples)
     assert history.losses["loss"][-1] < 0.3
     assert said == (pytest.approx(wanted, abs=0.5) if pairs else wanted)
     assert model.predict([]) == [] and json.loads(json.dumps(said)) == said
@@ -260,62 +359,129 @@ def test_a_model_learns_is_kept_and_says_the_same(pairs, wordpiece, tmp_path):
     again = sentence_tasks.SentencePredictor.from_pretrained(tmp_path / "model")
     assert again.facts == model.facts
     assert again.predict(examples) == (pytest.approx(said, abs=0.01) if pairs else said)
-    assert "has no head of this task" in complaint(sentence_tasks.SentencePredictor.from_pretrained, TINY)
+    assert "has no head of this task" in complaint(
+        sentence_tasks.SentencePredictor.from_pretrained, TINY
+    )
 
 
 def test_one_label_only_is_nothing_to_learn(wordpiece):
     encoder = load_checkpoint(TINY)[0].encoder
     for label in ("1", 2.5):
-        said = complaint(sentence_tasks.fine_tune, encoder, wordpiece, [(("Upton.", None), label)] * 3, FineTuning())
+        said = complaint(
+            sentence_tasks.fine_tune,
+            encoder,
+            wordpiece,
+            [(("Upton.", None), label)] * 3,
+            FineTuning(),
+        )
         assert "the same label" in said
 
 
 def test_the_command(tmp_path, capsys, monkeypatch, file):
     monkeypatch.setenv("SPANBERT_TUTORIAL_STATIC", "1")
-    rows = "".join(f"{i}\tThe club is in Upton.\tIt is in {'Upton' if i % 2 else 'Foxley'}.\t"
-                   f"{'entailment' if i % 2 else 'not_entailment'}\n" for i in range(20))
+    rows = "".join(
+        f"{i}\tThe club is in Upton.\tIt is in {'Upton' if i % 2 else 'Foxley'}.\t"
+        f"{'entailment' if i % 2 else 'not_entailment'}\n"
+        for i in range(20)
+    )
     data = file(f"index\tsentence1\tsentence2\tlabel\n{rows}")
     given = ["--data", data, "--subtask", "rte"]
-    code, said, wrong = run(capsys, "finetune", "sentences", *given, "--init-from", TINY, "--output", tmp_path / "m",
-                            "--epochs", "30", "--length", "32", "--learning-rate", "1e-3")
+    code, said, wrong = run(
+        capsys,
+        "finetune",
+        "sentences",
+        *given,
+        "--init-from",
+        TINY,
+        "--output",
+        tmp_path / "m",
+        "--epochs",
+        "30",
+        "--length",
+        "32",
+        "--learning-rate",
+        "1e-3",
+    )
     assert (code, wrong) == (0, "") and "20 examples." in said
-    code, said, wrong = run(capsys, "evaluate", "sentences", *given, "--model", tmp_path / "m", "--output",
-                            tmp_path / "s")
+    code, said, wrong = run(
+        capsys,
+        "evaluate",
+        "sentences",
+        *given,
+        "--model",
+        tmp_path / "m",
+        "--output",
+        tmp_path / "s",
+    )
     assert (code, wrong) == (0, "") and json.loads(said) == {"accuracy": 100}
-    code, _, wrong = run(capsys, "evaluate", "sentences", "--data", data, "--subtask", "sst2", "--model",
-                         tmp_path / "m", "--output", tmp_path / "t")
+    code, _, wrong = run(
+        capsys,
+        "evaluate",
+        "sentences",
+        "--data",
+        data,
+        "--subtask",
+        "sst2",
+        "--model",
+        tmp_path / "m",
+        "--output",
+        tmp_path / "t",
+    )
     assert code == 2 and 'line 1: SST-2 needs a column "sentence"' in wrong
 
 
-# --- controls ---
+# --- controls -----------------------------------------------------------------------
 
 
 def test_overlap_by_hand():
-    assert sentence_controls.shared("A boat lands.", "a ship lands.") == pytest.approx((3 / 5, 3 / 4, 0))
-    assert sentence_controls.shared("One two three four", "two") == pytest.approx((1 / 4, 1, 3 / 4))
-    assert sentence_controls.shared("one", "two") == (0, 0, 0)
+    assert sentence_baselines.shared("A boat lands.", "a ship lands.") == pytest.approx(
+        (3 / 5, 3 / 4, 0)
+    )
+    assert sentence_baselines.shared("One two three four", "two") == pytest.approx(
+        (1 / 4, 1, 3 / 4)
+    )
+    assert sentence_baselines.shared("one", "two") == (0, 0, 0)
 
 
 def test_a_control_sees_what_its_name_says():
     yes = [((f"The club {n} is in Upton.", "Upton has a club."), "same") for n in range(6)]
     no = [((f"The club {n} is in Upton.", "The mill burned down."), "other") for n in range(6)]
-    said = sentence_controls.controls(yes * 20 + no * 10, yes + no)
-    assert set(said["majority"]) == {"same"} and set(said) == {"majority", "bag of words", "second only", "overlap"}
+    said = sentence_baselines.controls(yes * 20 + no * 10, yes + no)
+    assert set(said["majority"]) == {"same"} and set(said) == {
+        "majority",
+        "bag of words",
+        "second only",
+        "overlap",
+    }
     for name in ("bag of words", "second only", "overlap"):
         assert said[name] == ["same"] * 6 + ["other"] * 6, name
-    crossed = [((a, b), "same" if a == b else "other") for a in ("Upton", "Foxley") for b in ("Upton", "Foxley")] * 5
-    said = sentence_controls.controls(crossed, crossed)
+    crossed = [
+        ((a, b), "same" if a == b else "other")
+        for a in ("Upton", "Foxley")
+        for b in ("Upton", "Foxley")
+    ] * 5
+    said = sentence_baselines.controls(crossed, crossed)
     assert said["overlap"] == [label for _, label in crossed]  # compares; the other two cannot
     for name in ("bag of words", "second only"):
-        assert score("almanac-pairs", ["same" if label == "same" else "neither" for _, label in crossed],
-                     ["same" if label == "same" else "neither" for label in said[name]])["accuracy"] == 50
+        assert (
+            score(
+                "almanac-pairs",
+                ["same" if label == "same" else "neither" for _, label in crossed],
+                ["same" if label == "same" else "neither" for label in said[name]],
+            )["accuracy"]
+            == 50
+        )
 
 
 def test_the_controls_of_scores_and_of_single_sentences():
-    pairs = [((f"one two {n}", f"one two {n}" if n % 2 else "three"), float(n % 2)) for n in range(12)]
-    said = sentence_controls.controls(pairs, pairs)
+    pairs = [
+        ((f"one two {n}", f"one two {n}" if n % 2 else "three"), float(n % 2)) for n in range(12)
+    ]
+    said = sentence_baselines.controls(pairs, pairs)
     assert said["mean"] == pytest.approx([0.5] * 12)
     assert score("stsb", [value for _, value in pairs], said["overlap"])["pearson"] > 99
     single = [((f"{'fine' if n % 2 else 'dull'} weather", None), str(n % 2)) for n in range(12)]
-    said = sentence_controls.controls(single, single)
-    assert set(said) == {"majority", "bag of words"} and said["bag of words"] == [label for _, label in single]
+    said = sentence_baselines.controls(single, single)
+    assert set(said) == {"majority", "bag of words"} and said["bag of words"] == [
+        label for _, label in single
+    ]

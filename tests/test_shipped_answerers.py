@@ -10,7 +10,7 @@ import torch
 from transformers import AutoModelForQuestionAnswering, AutoTokenizer
 
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.experiments import squad_real
+from spanbert_tutorial.lab.experiments import squad_real
 from spanbert_tutorial.tasks import squad
 from spanbert_tutorial.tasks.question_answering import QuestionAnswerer
 from spanbert_tutorial.tasks.real_questions import answered
@@ -32,27 +32,40 @@ def card(start: str) -> str:
 
 def row_of(start: str, task: str, seed: int = SEED) -> dict:
     """The scores of one kept run."""
-    (row,) = [row for row in KEPT["rows"] if [row[key] for key in ("start", "task", "seed")] == [start, task, seed]]
+    (row,) = [
+        row
+        for row in KEPT["rows"]
+        if [row[key] for key in ("start", "task", "seed")] == [start, task, seed]
+    ]
     return row["score"]
 
 
 def scores(text: str, what: str) -> list[float]:
     """Exact match and F1 of one line of a card."""
-    (pair,) = re.findall(rf"^- {what}[^:\n]*: exact ([\d.]+), f1 ([\d.]+)", text, flags=re.MULTILINE)
+    (pair,) = re.findall(
+        rf"^- {what}[^:\n]*: exact ([\d.]+), f1 ([\d.]+)", text, flags=re.MULTILINE
+    )
     return [float(number) for number in pair]
 
 
 @pytest.mark.parametrize("start", STARTS)
 def test_the_cards_repeat_what_the_run_and_the_shipped_model_score(start):
     """SQuAD 2.0 was asked again, of the shipped model; SQuAD 1.1 came before the last stage."""
-    text, row = card(start), SHIPPED["squad2"]["systems"][start]["tuned"]
-    for what, task in (("SQuAD 1.1", "squad1"), ("the same half before", "made"), ("SQuAD 2.0", "squad2")):
+    text = card(start)
+    row = SHIPPED["squad2"]["systems"][start]["tuned"]
+    for what, task in (
+        ("SQuAD 1.1", "squad1"),
+        ("the same half before", "made"),
+        ("SQuAD 2.0", "squad2"),
+    ):
         kept = row_of(start, task)
         assert scores(text, what) == pytest.approx([kept["exact"], kept["f1"]], abs=0.006)
     again = [row[key] - kept[key] for key in ("f1", "HasAns_f1", "NoAns_f1")]
     assert again == pytest.approx([0, 0, 0], abs=0.2)  # of the weights in half precision
     (parts,) = re.findall(r"questions with an answer ([\d.]+), without ([\d.]+)", text)
-    assert [float(part) for part in parts] == pytest.approx([kept["HasAns_f1"], kept["NoAns_f1"]], abs=0.006)
+    assert [float(part) for part in parts] == pytest.approx(
+        [kept["HasAns_f1"], kept["NoAns_f1"]], abs=0.006
+    )
     (threshold,) = re.findall(r"--threshold (-[\d.]+)`", text)
     assert float(threshold) == pytest.approx(row["threshold"], abs=0.01)
     assert f"tuned on the scored questions: f1 {kept['same']:.2f}" in text
@@ -76,15 +89,23 @@ def test_it_beats_programs_that_learn_nothing_and_the_card_says_where_it_does_no
 def f1s(start: str, task: str) -> list[float]:
     """F1 of the kept runs, in the order of their seeds."""
     rows = [row for row in KEPT["rows"] if (row["start"], row["task"]) == (start, task)]
-    assert [row["seed"] for row in rows] == list(range(1 if start in squad_real.ONCE else squad_real.SEEDS))
+    assert [row["seed"] for row in rows] == list(
+        range(1 if start in squad_real.ONCE else squad_real.SEEDS)
+    )
     return [row["score"]["f1"] for row in rows]
 
 
 @pytest.mark.parametrize("start", STARTS)
 def test_new_weights_read_the_same_questions_and_stay_behind_the_programs_and_the_start(start):
     for task in ("made", "squad1", "squad2"):
-        stages = [[stage["settings"] for stage in row["stages"]] for row in KEPT["rows"] if row["task"] == task]
-        assert all(one == [{**stage, "seed": one[0]["seed"]} for stage in stages[0]] for one in stages)
+        stages = [
+            [stage["settings"] for stage in row["stages"]]
+            for row in KEPT["rows"]
+            if row["task"] == task
+        ]
+        assert all(
+            one == [{**stage, "seed": one[0]["seed"]} for stage in stages[0]] for one in stages
+        )
         assert len(f1s(start, task)) == 3
     (new,) = f1s("new weights", "squad1")
     assert new < KEPT["baselines"]["type"]["squad1"]["f1"] and new + 10 < min(f1s(start, "squad1"))
@@ -96,12 +117,16 @@ def test_it_is_small_and_transformers_opens_it(start):
     assert (place / "model.safetensors").stat().st_size <= 12e6
     answerer = QuestionAnswerer.from_pretrained(place)
     assert (answerer.length, answerer.stride) == (256, 128)
-    tokenizer, theirs = AutoTokenizer.from_pretrained(place), AutoModelForQuestionAnswering.from_pretrained(place)
-    pair = tokenizer("Who founded the town?", "The town was founded by Anna Sorel in 1873.", return_tensors="pt")
+    tokenizer = AutoTokenizer.from_pretrained(place)
+    theirs = AutoModelForQuestionAnswering.from_pretrained(place)
+    pair = tokenizer(
+        "Who founded the town?", "The town was founded by Anna Sorel in 1873.", return_tensors="pt"
+    )
     ids, segments, mask = (pair[name] for name in ("input_ids", "token_type_ids", "attention_mask"))
     batch = {"ids": ids, "segments": segments, "attention_mask": mask.bool()}
     with torch.no_grad():
-        mine, other = answerer.model.scores(batch), theirs(**pair)
+        mine = answerer.model.scores(batch)
+        other = theirs(**pair)
     assert torch.allclose(mine[0], other.start_logits, atol=1e-4)
     assert torch.allclose(mine[1], other.end_logits, atol=1e-4)
 
@@ -111,6 +136,8 @@ def test_it_is_small_and_transformers_opens_it(start):
 def test_the_first_questions_are_scored_as_the_card_says(start):
     questions = squad_real.all_questions(REAL / "squad")["squad2 test"][:400]
     texts, _, odds = answered(QuestionAnswerer.from_pretrained(folder(start)), questions)
-    again = squad.score(texts, questions, odds, SHIPPED["squad2"]["systems"][start]["tuned"]["threshold"])
+    again = squad.score(
+        texts, questions, odds, SHIPPED["squad2"]["systems"][start]["tuned"]["threshold"]
+    )
     said = scores(card(start), "its first 400 questions")
     assert [again["exact"], again["f1"]] == pytest.approx(said, abs=0.3)

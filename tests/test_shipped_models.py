@@ -9,15 +9,17 @@ from pathlib import Path
 import pytest
 from transformers import AutoTokenizer, BertModel
 
-from spanbert_tutorial import runs
 from spanbert_tutorial.__main__ import main
-from spanbert_tutorial.checkpoints import continue_from, load_checkpoint
 from spanbert_tutorial.commands.run_state import read_titles
-from spanbert_tutorial.corpora import documents, encode_corpus
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.experiments import shipped_losses
-from spanbert_tutorial.experiments.table import EXPERIMENTS
-from spanbert_tutorial.pretraining import fill_masks
+from spanbert_tutorial.lab.experiments import shipped_losses
+from spanbert_tutorial.lab.table import EXPERIMENTS
+from spanbert_tutorial.pretraining.checkpoints import continue_from, load_checkpoint
+from spanbert_tutorial.pretraining.encoded_text import EncodedText
+from spanbert_tutorial.pretraining.evaluation import held_out_metrics
+from spanbert_tutorial.pretraining.model import fill_masks
+from spanbert_tutorial.text.corpora import documents
+from spanbert_tutorial.text.encoding import encode_corpus
 
 REAL = Path(os.environ.get("SPANBERT_TUTORIAL_REAL_DATA", "unset"))
 OBJECTIVES = shipped_losses.OBJECTIVES
@@ -38,9 +40,15 @@ def card(name) -> str:
 
 def lines(text: str, start: str) -> dict[str, dict[str, float]]:
     """way of hiding → name → figure, of the lines of a card that begin with `start`."""
-    found = re.findall(rf"^- {start}(token|span) masking( of pairs)?: (.*)$", text, flags=re.MULTILINE)
-    return {"pairs" if pairs else way: {name: float(value) for name, value in map(str.split, said.split(", "))}
-            for way, pairs, said in found}
+    found = re.findall(
+        rf"^- {start}(token|span) masking( of pairs)?: (.*)$", text, flags=re.MULTILINE
+    )
+    return {
+        "pairs" if pairs else way: {
+            name: float(value) for name, value in map(str.split, said.split(", "))
+        }
+        for way, pairs, said in found
+    }
 
 
 @pytest.fixture(scope="module", params=OBJECTIVES)
@@ -64,7 +72,10 @@ def test_the_card_repeats_the_metrics(name):
     for part, file in PARTS[name].items():
         line = json.loads((folder(name) / file).read_text(encoding="utf-8").splitlines()[-1])
         (row,) = re.findall(rf"^\| {part} .*$", card(name), flags=re.MULTILINE)
-        assert f"| {line['step']:,} | {line['tokens'] / 1e6:.1f} M | {line['seconds'] / 3600:.2f} |" in row
+        assert (
+            f"| {line['step']:,} | {line['tokens'] / 1e6:.1f} M | {line['seconds'] / 3600:.2f} |"
+            in row
+        )
         assert f"--steps {line['step']} " in card(name)
     assert "CC BY-SA 3.0" in card(name) and "/tmp" not in card(name)
 
@@ -75,25 +86,42 @@ def test_the_commands_of_a_card_are_there(name):
     called = re.findall(r"-m (spanbert_tutorial\S*) (\w+)(?: (\w+))?", card(name))
     assert {module for module, *_ in called} <= {"spanbert_tutorial"}
     for _, command, argument in called:
-        assert command in ("pretrain", "finetune", "evaluate", "make-questions", "make", "answer", "experiment")
+        assert command in (
+            "pretrain",
+            "finetune",
+            "evaluate",
+            "make-questions",
+            "make",
+            "answer",
+            "experiment",
+        )
         assert command != "experiment" or argument in EXPERIMENTS
 
 
 def test_the_twins_had_the_same_beginning_steps_and_tokens():
     for file in TWIN.values():
-        lines = [json.loads((folder(name) / file).read_text(encoding="utf-8").splitlines()[-1])
-                 for name in ("bert-mini", "spanbert-mini")]
+        lines = [
+            json.loads((folder(name) / file).read_text(encoding="utf-8").splitlines()[-1])
+            for name in ("bert-mini", "spanbert-mini")
+        ]
         assert lines[0]["step"] == lines[1]["step"]
         assert lines[0]["tokens"] == pytest.approx(lines[1]["tokens"], rel=0.02)
-    processes = [re.findall(r"^\| (?:first|second) .* (\d) process", card(name), flags=re.MULTILINE)
-                 for name in ("bert-mini", "spanbert-mini")]
+    processes = [
+        re.findall(r"^\| (?:first|second) .* (\d) process", card(name), flags=re.MULTILINE)
+        for name in ("bert-mini", "spanbert-mini")
+    ]
     assert processes == [["1", "1"], ["2", "2"]]
-    commands = [re.findall(r"-m spanbert_tutorial pretrain .*?--half", card(name), flags=re.DOTALL)
-                for name in ("bert-mini", "spanbert-mini")]
+    commands = [
+        re.findall(r"-m spanbert_tutorial pretrain .*?--half", card(name), flags=re.DOTALL)
+        for name in ("bert-mini", "spanbert-mini")
+    ]
     assert len(commands[0]) == 3  # the last part of the common start stands before both
     for bert, spanbert in zip(*commands, strict=True):
         assert bert.replace("mlm+nsp", "span+sbo") == spanbert
-    assert "--half --output mini-start" in card("bert-mini") and "--init-from mini-start" in commands[1][1]
+    assert (
+        "--half --output mini-start" in card("bert-mini")
+        and "--init-from mini-start" in commands[1][1]
+    )
 
 
 @pytest.mark.parametrize("name", ["bert-mini", "spanbert-mini"])
@@ -102,7 +130,10 @@ def test_a_hundred_million_tokens_were_read(name):
     assert [part for part, *_ in rows] == ["easy", "short", "long", "first", "second"]
     for part, name_of in ((1, "short"), (2, "mini-start")):
         kept = START[name_of]
-        assert rows[part][1:] == (f"{kept['steps']:,}", f"{kept['held_out']['tokens'][-1] / 1e6:.1f}")
+        assert rows[part][1:] == (
+            f"{kept['steps']:,}",
+            f"{kept['held_out']['tokens'][-1] / 1e6:.1f}",
+        )
     rows = [tokens for *_, tokens in rows]
     assert sum(map(float, rows)) >= 100
     assert f"In all {sum(map(float, rows)):.1f} M tokens" in card(name)
@@ -115,14 +146,19 @@ def test_the_examples_of_the_card_are_what_the_heads_say(shipped):
     for text, said in examples:
         (span,) = fill_masks(model, wordpiece, text, top=1)
         heads = {head.upper(): guesses for head, guesses in span.guesses.items()}
-        now = {head: " ".join(guess[0][0] for guess in guesses) for head, guesses in heads.items() if guesses}
+        now = {
+            head: " ".join(guess[0][0] for guess in guesses)
+            for head, guesses in heads.items()
+            if guesses
+        }
         assert said in (now["MLM"], "; ".join(f"{head} {words}" for head, words in now.items()))
         assert ("SBO" in said) == (name == "spanbert-mini")
 
 
 def test_transformers_opens_encoder_and_tokenizer(shipped):
     name, model, wordpiece = shipped
-    theirs, tokenizer = BertModel.from_pretrained(folder(name)).eval(), AutoTokenizer.from_pretrained(folder(name))
+    theirs = BertModel.from_pretrained(folder(name)).eval()
+    tokenizer = AutoTokenizer.from_pretrained(folder(name))
     text = "The old bridge crosses the river."
     ids = tokenizer(text, return_tensors="pt")["input_ids"]
     assert ids[0, 1:-1].tolist() == wordpiece.encode(text).tolist()
@@ -135,7 +171,9 @@ def test_the_losses_of_the_card_are_measured_again(shipped, tmp_path):
     file = REAL / "wikipedia" / "valid.jsonl.xz"
     corpus = encode_corpus(documents(str(file)), wordpiece.encode_many, len(wordpiece), tmp_path)
     most = shipped_losses.MOST["valid"]
-    figures = runs.held_out(model, shipped_losses.run_of(name), runs.EncodedText(corpus, corpus, wordpiece), most)
+    figures = held_out_metrics(
+        model, shipped_losses.run_of(name), EncodedText(corpus, corpus, wordpiece), most
+    )
     stated = lines(card(name), "valid, ")
     assert stated.keys() == figures.keys()
     for way, values in figures.items():
@@ -157,14 +195,24 @@ def test_the_card_repeats_the_kept_losses(name):
 
 
 def test_the_command_measures_the_models_again(tmp_path, capsys):
-    """On a small text; what the models reach on the book's own articles does not depend on it, the tables do."""
+    """On a small text; what the models reach on the book's own articles does not depend on it, the
+    tables do."""
     sentence = "The old bridge of {0} was built in {1}. It crosses the river near the town of {0}."
     for folder, first, count in (("corpus", 0, 120), ("valid", 120, 5)):
         (tmp_path / folder).mkdir()
-        rows = [json.dumps({"title": f"Bridge {i}", "text": sentence.format("ABCDE"[i % 5], 1800 + i)})
-                for i in range(first, first + count)]
+        rows = [
+            json.dumps({"title": f"Bridge {i}", "text": sentence.format("ABCDE"[i % 5], 1800 + i)})
+            for i in range(first, first + count)
+        ]
         (tmp_path / folder / "texts.jsonl").write_text("\n".join(rows), encoding="utf-8")
-    given = ["--corpus", tmp_path / "corpus", "--valid", tmp_path / "valid" / "texts.jsonl", "--output", tmp_path / "f"]
+    given = [
+        "--corpus",
+        tmp_path / "corpus",
+        "--valid",
+        tmp_path / "valid" / "texts.jsonl",
+        "--output",
+        tmp_path / "f",
+    ]
     assert main(["experiment", "shipped_losses", *map(str, given)]) == 0
     found = json.loads((tmp_path / "f").read_text(encoding="utf-8"))
     assert found.keys() == KEPT.keys() and found["command"] == KEPT["command"]
@@ -175,14 +223,21 @@ def test_the_command_measures_the_models_again(tmp_path, capsys):
         for way, values in parts["reader"].items():
             now = found["losses"][name]["reader"][way]
             own = [key for key in values if not key.endswith(("frequency", "by_position"))]
-            assert [now[key] for key in own] == pytest.approx([values[key] for key in own], abs=0.003)
-            assert now["frequency"] > values["frequency"] + 0.5  # these few sentences say little of other text
+            assert [now[key] for key in own] == pytest.approx(
+                [values[key] for key in own], abs=0.003
+            )
+            assert (
+                now["frequency"] > values["frequency"] + 0.5
+            )  # these few sentences say little of other text
 
 
 def test_the_loss_of_the_boundary_head_is_that_of_a_target():
     """What is trained counts less for each chosen piece, because not each is a target."""
     for file in TWIN.values():
-        rows = [json.loads(line) for line in (folder("spanbert-mini") / file).read_text(encoding="utf-8").splitlines()]
+        rows = [
+            json.loads(line)
+            for line in (folder("spanbert-mini") / file).read_text(encoding="utf-8").splitlines()
+        ]
         assert all(row["mlm"] < row["loss"] < row["mlm"] + row["sbo"] for row in rows)
 
 

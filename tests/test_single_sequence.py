@@ -1,13 +1,14 @@
-"""Blocks of one document: every piece once, in order; whole sentences where they fit; greedy; cuts are counted."""
+"""Blocks of one document: every piece once, in order; whole sentences where they fit; greedy; cuts
+are counted."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanbert_tutorial.corpora import EncodedCorpus
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.single_sequence import Blocks, cut_sentence, single_sequence_blocks
+from spanbert_tutorial.spanbert.single_sequence import Blocks, cut_sentence, single_sequence_blocks
+from spanbert_tutorial.text.encoding import EncodedCorpus
 
 STARTS = np.array([True, False])  # a vocabulary of two pieces: 0 begins a word, 1 continues one
 
@@ -17,7 +18,9 @@ def corpus_of(documents: list[list[list[int]]]) -> EncodedCorpus:
     sentences = [sentence for document in documents for sentence in document]
     ids = np.array([i for sentence in sentences for i in sentence], dtype=np.uint16)
     document_lengths = [sum(map(len, document)) for document in documents]
-    return EncodedCorpus(ids, np.cumsum([len(sentence) for sentence in sentences]), np.cumsum(document_lengths))
+    return EncodedCorpus(
+        ids, np.cumsum([len(sentence) for sentence in sentences]), np.cumsum(document_lengths)
+    )
 
 
 def words(*lengths: int) -> list[int]:
@@ -31,8 +34,12 @@ def ranges_of(documents, max_pieces: int) -> list[tuple[int, int]]:
 
 
 # a sentence is a list of word lengths; some are longer than any block asked for
-sentence_strategy = st.lists(st.integers(1, 4) | st.integers(1, 25), min_size=1, max_size=6).map(lambda w: words(*w))
-documents_strategy = st.lists(st.lists(sentence_strategy, min_size=1, max_size=6), min_size=1, max_size=4)
+sentence_strategy = st.lists(st.integers(1, 4) | st.integers(1, 25), min_size=1, max_size=6).map(
+    lambda w: words(*w)
+)
+documents_strategy = st.lists(
+    st.lists(sentence_strategy, min_size=1, max_size=6), min_size=1, max_size=4
+)
 
 
 @given(documents_strategy, st.integers(1, 20))
@@ -58,13 +65,18 @@ def test_the_promises(documents, max_pieces):
 
 @given(documents_strategy, st.integers(1, 20))
 def test_greedy(documents, max_pieces):
-    """The next sentence of the same document (or, after a cut, the next word) would not have fitted."""
+    """The next sentence of the same document (or, after a cut, the next word) would not have
+    fitted."""
     corpus = corpus_of(documents)
     word_starts = np.flatnonzero(corpus.ids == 0)
     for start, end in single_sequence_blocks(corpus, STARTS, max_pieces).ranges.tolist():
         if end in corpus.document_ends:
             continue
-        bounds = corpus.sentence_ends if end in corpus.sentence_ends else np.append(word_starts, len(corpus.ids))
+        bounds = (
+            corpus.sentence_ends
+            if end in corpus.sentence_ends
+            else np.append(word_starts, len(corpus.ids))
+        )
         next_end = bounds[np.searchsorted(bounds, end, side="right")]
         assert next_end - start > max_pieces
 
@@ -81,7 +93,11 @@ def test_worked_by_hand():
 def test_a_long_sentence_is_cut_at_word_starts_and_its_rest_packed_on():
     # words of 2, 3 and 2 pieces; then a sentence of 1 piece
     document = [words(2, 3, 2), words(1)]
-    assert ranges_of([document], 4) == [(0, 2), (2, 5), (5, 8)]  # the rest of 2 pieces takes the next sentence in
+    assert ranges_of([document], 4) == [
+        (0, 2),
+        (2, 5),
+        (5, 8),
+    ]  # the rest of 2 pieces takes the next sentence in
     assert ranges_of([document], 5) == [(0, 5), (5, 8)]
 
 
@@ -92,7 +108,8 @@ def test_sentences_before_a_long_one_make_a_block_of_their_own():
 
 def test_a_word_longer_than_a_block_is_cut_inside():
     assert ranges_of([[words(7)]], 3) == [(0, 3), (3, 6), (6, 7)]
-    # the long word begins at a block's start; the short word after it does not begin a sentence, so the rest goes on
+    # the long word begins at a block's start; the short word after it does not begin a sentence, so
+    # the rest goes on
     assert ranges_of([[words(1, 7, 1)]], 3) == [(0, 1), (1, 4), (4, 7), (7, 9)]
 
 
@@ -100,7 +117,9 @@ def test_a_word_longer_than_a_block_is_cut_inside():
 def test_cut_sentence(lengths, max_pieces):
     ids = np.array(words(*lengths))
     cuts = cut_sentence(ids, STARTS, max_pieces)
-    assert [begin for begin, _ in cuts] == [0] + [end for _, end in cuts[:-1]] and cuts[-1][1] == len(ids)
+    assert [begin for begin, _ in cuts] == [0] + [end for _, end in cuts[:-1]] and cuts[-1][
+        1
+    ] == len(ids)
     assert all(0 < end - begin <= max_pieces for begin, end in cuts)
     for begin, end in cuts[:-1]:
         # inside a word only where that word alone fills the block
@@ -114,10 +133,16 @@ def test_counts_and_report():
     assert blocks.report == (
         "7 blocks, 21 pieces, mean length 3.0; 2 over-long sentences divided, 0 pieces dropped"
     )
-    assert isinstance(blocks, Blocks) and blocks.ranges.dtype == np.int64 and blocks.ranges.shape == (7, 2)
+    assert (
+        isinstance(blocks, Blocks)
+        and blocks.ranges.dtype == np.int64
+        and blocks.ranges.shape == (7, 2)
+    )
 
 
 @pytest.mark.parametrize("max_pieces", [0, -1])
 def test_blocks_that_hold_nothing(max_pieces):
-    with pytest.raises(InputError, match=f"blocks of {max_pieces} pieces hold nothing: give at least 1"):
+    with pytest.raises(
+        InputError, match=f"blocks of {max_pieces} pieces hold nothing: give at least 1"
+    ):
         single_sequence_blocks(corpus_of([[words(1)]]), STARTS, max_pieces)

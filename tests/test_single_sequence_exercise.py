@@ -1,8 +1,15 @@
-"""The check of the packing exercise accepts right attempts, also written differently, and names each likely mistake."""
+"""The check of the packing exercise accepts right attempts, also written differently, and names
+each likely mistake."""
 
 import pytest
 
-from spanbert_tutorial.exercises.single_sequence import CASES, check_packing, diagnose_packing, made_documents, pack
+from spanbert_tutorial.exercises.single_sequence import (
+    CASES,
+    check_packing,
+    diagnose_packing,
+    made_documents,
+    pack,
+)
 
 
 def flat(documents):
@@ -50,7 +57,8 @@ def without_last_of_document(documents, n):
 
 
 def without_full_test(documents, n):  # closes a block when it is full, and forgets what is left
-    blocks, block = [], []
+    blocks = []
+    block = []
     for sentence in (sentence for document in documents for sentence in document):
         if len(block) + len(sentence) > n - 2:
             blocks.append(block)
@@ -64,7 +72,8 @@ def with_empty_blocks(documents, n):
 
 
 def goes_on(documents, n):  # no empty block at the start of a document
-    blocks, block = [], []
+    blocks = []
+    block = []
     for document in documents:
         for sentence in document:
             if block and len(block) + len(sentence) > n - 2:
@@ -79,25 +88,31 @@ def framed(documents, n):
     return [["[CLS]", *block, "[SEP]"] for block in pack(documents, n)]
 
 
-@pytest.mark.parametrize(("attempt", "sentence"), [
-    (lambda documents, n: None, "returns nothing"),
-    (lambda documents, n: [document for document in documents], "one flat list of pieces"),
-    (framed, "holds [CLS] or [SEP]"),
-    (with_empty_blocks, "a block is empty"),
-    (goes_on, "goes on in the next document"),
-    (across_documents, "pieces of two documents"),
-    (splits, "ends inside a sentence"),
-    (without_last_of_document, "the last block of a document is lost"),
-    (lambda documents, n: pack(documents, n)[:-1], "the last block of all is lost"),
-    (without_full_test, "the last block of all is lost"),
-    (lambda documents, n: pack(documents, n)[1:], "pieces are lost"),
-    (lambda documents, n: [*pack(documents, n), [0]], "twice or out of order"),
-    (lambda documents, n: pack(documents, n + 2), "more than n"),
-    (lambda documents, n: pack(documents, n + 1), "more than n"),
-    (lambda documents, n: pack(documents, n - 1), "closed too early"),
-    (lambda documents, n: pack(documents, n - 2), "counted twice"),
-    (lambda documents, n: [s for document in documents for s in document], "a block of its own"),
-])
+@pytest.mark.parametrize(
+    ("attempt", "sentence"),
+    [
+        (lambda documents, n: None, "returns nothing"),
+        (lambda documents, n: [document for document in documents], "one flat list of pieces"),
+        (framed, "holds [CLS] or [SEP]"),
+        (with_empty_blocks, "a block is empty"),
+        (goes_on, "goes on in the next document"),
+        (across_documents, "pieces of two documents"),
+        (splits, "ends inside a sentence"),
+        (without_last_of_document, "the last block of a document is lost"),
+        (lambda documents, n: pack(documents, n)[:-1], "the last block of all is lost"),
+        (without_full_test, "the last block of all is lost"),
+        (lambda documents, n: pack(documents, n)[1:], "pieces are lost"),
+        (lambda documents, n: [*pack(documents, n), [0]], "twice or out of order"),
+        (lambda documents, n: pack(documents, n + 2), "more than n"),
+        (lambda documents, n: pack(documents, n + 1), "more than n"),
+        (lambda documents, n: pack(documents, n - 1), "closed too early"),
+        (lambda documents, n: pack(documents, n - 2), "counted twice"),
+        (
+            lambda documents, n: [s for document in documents for s in document],
+            "a block of its own",
+        ),
+    ],
+)
 def test_each_mistake_is_named(attempt, sentence):
     answer = diagnose_packing(attempt)
     assert answer.startswith("Not yet: ") and sentence in answer and answer.endswith(".")

@@ -19,19 +19,19 @@ from accelerate.state import AcceleratorState
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 
-from spanbert_tutorial.batches import PretrainingData
-from spanbert_tutorial.bert import EncoderConfig
+from spanbert_tutorial.bert.encoder import EncoderConfig
+from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.commands.run_state import TEXT_FACTS, check_same_text
-from spanbert_tutorial.corpora import EncodedCorpus
 from spanbert_tutorial.engine import keeping, loop, snapshots, states
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.engine.loop import Recipe, train
 from spanbert_tutorial.engine.metrics import Metrics
 from spanbert_tutorial.engine.snapshots import Snapshots
 from spanbert_tutorial.errors import InputError, NoRoom
-from spanbert_tutorial.objectives import Objective
-from spanbert_tutorial.pretraining import PretrainingModel
-from spanbert_tutorial.wordpiece import WordPiece
+from spanbert_tutorial.pretraining.batches import PretrainingData
+from spanbert_tutorial.pretraining.model import PretrainingModel
+from spanbert_tutorial.pretraining.objectives import Objective
+from spanbert_tutorial.text.encoding import EncodedCorpus
 
 STEPS = 8
 
@@ -48,7 +48,8 @@ def on_the_processor(monkeypatch):
 
 @pytest.fixture(scope="module")
 def data() -> PretrainingData:
-    """Twenty documents of four sentences: an epoch is five batches, so eight steps cross into the second."""
+    """Twenty documents of four sentences: an epoch is five batches, so eight steps cross into the
+    second."""
     ids = np.random.default_rng(0).integers(5, 2_000, 20 * 40).astype(np.uint16)
     corpus = EncodedCorpus(ids, np.arange(10, 801, 10), np.arange(40, 801, 40))
     wordpiece = WordPiece.from_file(data_path("almanac", "vocab.txt"))
@@ -56,9 +57,12 @@ def data() -> PretrainingData:
 
 
 def part(data, folder, stop_after=None, facts=None, every=0.0):
-    """One part of a run with dropout. Returns model, history and the snapshots; with `stop_after` it breaks off."""
+    """One part of a run with dropout. Returns model, history and the snapshots; with `stop_after`
+    it breaks off."""
     torch.manual_seed(3)
-    config = EncoderConfig.tiny(vocab_size=2_000, num_hidden_layers=1, hidden_size=64, num_attention_heads=2)
+    config = EncoderConfig.tiny(
+        vocab_size=2_000, num_hidden_layers=1, hidden_size=64, num_attention_heads=2
+    )
     model = PretrainingModel(config, data.objective)
     batches = data.batches(np.random.default_rng(1))
     if stop_after is not None:
@@ -71,8 +75,10 @@ class Breaking:
     """The batches of a run that breaks off where a batch is drawn."""
 
     def __init__(self, batches, after: int):
-        self.batches, self.left = batches, after
-        self.state_dict, self.load_state_dict = batches.state_dict, batches.load_state_dict
+        self.batches = batches
+        self.left = after
+        self.state_dict = batches.state_dict
+        self.load_state_dict = batches.load_state_dict
 
     def __iter__(self):
         return self
@@ -94,7 +100,9 @@ def test_a_stopped_run_ends_with_the_same_weights_and_history(data, tmp_path, st
     whole, history = part(data, None)
     with pytest.raises(ConnectionError):
         part(data, tmp_path, stop_after=stop)
-    assert [path.name for path in tmp_path.iterdir()] == [f"step-{stop:09d}"]  # the earlier ones are gone
+    assert [path.name for path in tmp_path.iterdir()] == [
+        f"step-{stop:09d}"
+    ]  # the earlier ones are gone
     torch.rand(17)  # whatever else the process draws
     resumed, continued = part(data, tmp_path)
     assert equal(whole, resumed) and history == continued
@@ -117,7 +125,9 @@ def test_another_setting_is_refused(data, tmp_path):
         part(data, tmp_path, facts={"seed": 2})
 
 
-@pytest.mark.parametrize("name", ["model.safetensors", "optimizer.safetensors", "state.json", "snapshot.json"])
+@pytest.mark.parametrize(
+    "name", ["model.safetensors", "optimizer.safetensors", "state.json", "snapshot.json"]
+)
 @pytest.mark.parametrize("harm", ["cut", "change", "remove"])
 def test_a_snapshot_that_is_not_whole_is_refused(data, tmp_path, name, harm):
     with pytest.raises(ConnectionError):
@@ -141,7 +151,8 @@ def test_a_half_written_snapshot_is_passed_over(data, tmp_path):
     half = tmp_path / "step-000000004.part"
     half.mkdir()
     (half / "model.safetensors").write_bytes(b"half")
-    whole, resumed = part(data, None)[0], part(data, tmp_path)[0]
+    whole = part(data, None)[0]
+    resumed = part(data, tmp_path)[0]
     assert equal(whole, resumed)
 
 
@@ -149,7 +160,9 @@ def test_no_room_names_the_last_whole_snapshot(data, tmp_path, monkeypatch):
     with pytest.raises(ConnectionError):
         part(data, tmp_path, stop_after=3)
     monkeypatch.setattr(snapshots, "write_states", no_room)
-    with pytest.raises(InputError, match="no snapshot of step 4 .*No space left.*the last whole .* step-000000003"):
+    with pytest.raises(
+        InputError, match="no snapshot of step 4 .*No space left.*the last whole .* step-000000003"
+    ):
         part(data, tmp_path)
     monkeypatch.undo()
     assert (tmp_path / "step-000000003").is_dir()
@@ -187,7 +200,8 @@ def test_figures_that_cannot_be_written_end_the_run_in_one_sentence(data, tmp_pa
 
 
 def test_a_line_of_figures_that_cannot_be_written_is_told(tmp_path):
-    metrics, history = Metrics(tmp_path / "metrics.jsonl", 1, steps=1), loop.History()
+    metrics = Metrics(tmp_path / "metrics.jsonl", 1, steps=1)
+    history = loop.History()
     history.add(1, {"loss": 2.0})
     metrics.path.unlink()
     metrics.path.mkdir()
@@ -197,14 +211,16 @@ def test_a_line_of_figures_that_cannot_be_written_is_told(tmp_path):
 
 @pytest.mark.parametrize("most", [100_000, 1_500_000])
 def test_no_room_for_one_of_the_files_of_a_snapshot(data, tmp_path, most):
-    """A limit on the size of files stands for the full disk: it meets the weights, or only the optimizer's state."""
+    """A limit on the size of files stands for the full disk: it meets the weights, or only the
+    optimizer's state."""
     resource = pytest.importorskip("resource")
     with pytest.raises(ConnectionError):
         part(data, tmp_path, stop_after=3)
     sizes = {path.name: path.stat().st_size for path in (tmp_path / "step-000000003").iterdir()}
     met = sorted(name for name, size in sizes.items() if size > most)
     assert met == ["model.safetensors", "optimizer.safetensors"][most > 1_000_000 :], sizes
-    before, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     try:
         resource.setrlimit(resource.RLIMIT_FSIZE, (most, before[1]))
         with pytest.raises(NoRoom, match="no snapshot of step 4 .*step-000000003"):
@@ -230,12 +246,15 @@ def test_another_torch_or_number_of_threads_is_told(data, tmp_path, monkeypatch,
 def test_a_snapshot_of_an_earlier_version_is_refused(data, tmp_path):
     with pytest.raises(ConnectionError):
         part(data, tmp_path, stop_after=2)
-    with pytest.raises(InputError, match="another version of this package, which did not keep start"):
+    with pytest.raises(
+        InputError, match="another version of this package, which did not keep start"
+    ):
         part(data, tmp_path, facts={"seed": 1, "start": "x"})
 
 
 def test_the_fingerprint_sees_each_weight():
-    first, second = torch.nn.Linear(3, 3), torch.nn.Linear(3, 3)
+    first = torch.nn.Linear(3, 3)
+    second = torch.nn.Linear(3, 3)
     second.load_state_dict(first.state_dict())
     assert snapshots.fingerprint(first) == snapshots.fingerprint(second)
     with torch.no_grad():
@@ -254,14 +273,18 @@ class Planted:
 
 
 def exchanged(snapshot: Path, name: str, content: bytes | None) -> None:
-    """Another content for one file of a snapshot, None for none, with the checksum that belongs to it."""
+    """Another content for one file of a snapshot, None for none, with the checksum that belongs to
+    it."""
     listed = json.loads((snapshot / "snapshot.json").read_text(encoding="utf-8"))
     if content is None:
         (snapshot / name).unlink()
         del listed["files"][name]
     else:
         (snapshot / name).write_bytes(content)
-        listed["files"][name] = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+        listed["files"][name] = {
+            "bytes": len(content),
+            "sha256": hashlib.sha256(content).hexdigest(),
+        }
     (snapshot / "snapshot.json").write_text(json.dumps(listed), encoding="utf-8")
 
 
@@ -269,23 +292,35 @@ FILES = ["model.safetensors", "optimizer.safetensors", "random_0.safetensors", "
 
 
 def planted(mark: Path) -> dict[str, bytes | None]:
-    """What somebody may put into a file: code in two forms, JSON of other kinds, tensors of other names, nothing."""
+    """What somebody may put into a file: code in two forms, JSON of other kinds, tensors of other
+    names, nothing."""
     saved = io.BytesIO()
     torch.save({"state": Planted(mark)}, saved)
-    return {"pickle": pickle.dumps(Planted(mark)), "saved": saved.getvalue(), "number": b"7", "list": b"[]",
-            "nested": b"[" * 200_000 + b"]" * 200_000, "other": save({"x": torch.ones(2)}), "none": None,
-            "part": b'{"model": {"code": 1}}', "tensor": b'{"model": {"tensor": "gone"}}'}  # fmt: skip
+    return {
+        "pickle": pickle.dumps(Planted(mark)),
+        "saved": saved.getvalue(),
+        "number": b"7",
+        "list": b"[]",
+        "nested": b"[" * 200_000 + b"]" * 200_000,
+        "other": save({"x": torch.ones(2)}),
+        "none": None,
+        "part": b'{"model": {"code": 1}}',
+        "tensor": b'{"model": {"tensor": "gone"}}',
+    }
 
 
 def test_the_files_of_a_snapshot_are_known(data, tmp_path):
     part(data, tmp_path)
-    assert sorted(path.name for path in (tmp_path / f"step-{STEPS:09d}").iterdir()) == sorted([*FILES, "snapshot.json"])
+    assert sorted(path.name for path in (tmp_path / f"step-{STEPS:09d}").iterdir()) == sorted(
+        [*FILES, "snapshot.json"]
+    )
 
 
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("kind", planted(Path()))
 def test_no_file_of_a_snapshot_runs_code(data, tmp_path, name, kind):
-    """Whatever stands in it, with the right checksum: the run is refused in one sentence, and nothing was executed."""
+    """Whatever stands in it, with the right checksum: the run is refused in one sentence, and
+    nothing was executed."""
     with pytest.raises(ConnectionError):
         part(data, tmp_path / "run", stop_after=2)
     mark = tmp_path / "executed"
@@ -297,7 +332,9 @@ def test_no_file_of_a_snapshot_runs_code(data, tmp_path, name, kind):
     assert mark.exists()  # so the planted code works
 
 
-@pytest.mark.parametrize("content", ["[" * 200_000, '{"facts":' * 200_000, "7" * 9_999, "[]", "7", "", "{}"])
+@pytest.mark.parametrize(
+    "content", ["[" * 200_000, '{"facts":' * 200_000, "7" * 9_999, "[]", "7", "", "{}"]
+)
 def test_a_list_of_other_things_is_refused(data, tmp_path, content):
     with pytest.raises(ConnectionError):
         part(data, tmp_path, stop_after=2)
@@ -306,7 +343,9 @@ def test_a_list_of_other_things_is_refused(data, tmp_path, content):
         part(data, tmp_path)
 
 
-@pytest.mark.parametrize("line", ["[" * 200_000, '{"step":' * 200_000, "[]", "7", '{"step": "x"}', "{}", "x"])
+@pytest.mark.parametrize(
+    "line", ["[" * 200_000, '{"step":' * 200_000, "[]", "7", '{"step": "x"}', "{}", "x"]
+)
 def test_figures_of_other_things_are_refused(tmp_path, line):
     (tmp_path / "metrics.jsonl").write_text(line + "\n", encoding="utf-8")
     with pytest.raises(InputError, match="the figures of before .* cannot be used"):
@@ -328,8 +367,10 @@ def test_a_snapshot_does_not_grow_with_the_run(tmp_path):
         history = loop.History()
         for step in range(1, steps + 1):
             history.add(step, {"loss": 1.5})
-        kept = keeping.Progress(SimpleNamespace(history=history, trainer=SimpleNamespace(taken=lambda: (1, 2.0))),
-                                SimpleNamespace(state_dict=dict))  # fmt: skip
+        kept = keeping.Progress(
+            SimpleNamespace(history=history, trainer=SimpleNamespace(taken=lambda: (1, 2.0))),
+            SimpleNamespace(state_dict=dict),
+        )
         states.write_states(tmp_path, {"progress": kept.state_dict()})
         sizes.append((tmp_path / "state.json").stat().st_size)
         assert history.done == steps
@@ -338,23 +379,43 @@ def test_a_snapshot_does_not_grow_with_the_run(tmp_path):
 
 def test_a_state_is_the_same_after_writing_and_reading(tmp_path):
     shared = torch.arange(6.0).reshape(2, 3)
-    state = {"a": shared, "again": shared, 3: {"list": [1, 2.5, None, True, "x"], "tuple": (0.9, (1e-8, 7))},
-             "half": torch.ones(2, dtype=torch.bfloat16), "empty": {}, "none": torch.empty(0),
-             "no ids": torch.empty(0, dtype=torch.int64)}  # fmt: skip
+    state = {
+        "a": shared,
+        "again": shared,
+        3: {"list": [1, 2.5, None, True, "x"], "tuple": (0.9, (1e-8, 7))},
+        "half": torch.ones(2, dtype=torch.bfloat16),
+        "empty": {},
+        "none": torch.empty(0),
+        "no ids": torch.empty(0, dtype=torch.int64),
+    }
     state |= {"turned": shared[:, :2].T, "square": shared[:, :2]}  # one memory, read in two ways
     states.write_states(tmp_path, {"one": state, "two": {"words": "only"}})
     found = states.read_states(tmp_path)
     assert found["two"] == {"words": "only"} and list(found["one"]) == list(state)
     assert found["one"][3] == state[3] and found["one"]["empty"] == {}
     for name in ("a", "again", "half", "none", "no ids", "turned", "square"):
-        assert torch.equal(found["one"][name], state[name]) and found["one"][name].dtype == state[name].dtype
+        assert (
+            torch.equal(found["one"][name], state[name])
+            and found["one"][name].dtype == state[name].dtype
+        )
     stored = load_file(tmp_path / "one.safetensors")
-    assert stored.keys() == {f"one.{name}" for name in ("a", "half", "none", "no ids", "turned", "square")}
+    assert stored.keys() == {
+        f"one.{name}" for name in ("a", "half", "none", "no ids", "turned", "square")
+    }
     with pytest.raises(TypeError, match="x.y is a .*Path"):
         states.apart({"y": tmp_path}, "x", {})
 
 
-COMMAND = [sys.executable, "-m", "spanbert_tutorial", "pretrain", "--batch-size", "2", "--length", "24"]
+COMMAND = [
+    sys.executable,
+    "-m",
+    "spanbert_tutorial",
+    "pretrain",
+    "--batch-size",
+    "2",
+    "--length",
+    "24",
+]
 
 
 def command(corpus: Path, output: Path, *more: str) -> list[str]:
@@ -362,40 +423,69 @@ def command(corpus: Path, output: Path, *more: str) -> list[str]:
 
 
 def test_control_c_keeps_the_state_and_says_how_to_go_on(tmp_path):
-    """The command is stopped while it trains, refuses to start over, and ends like the run that was left alone."""
+    """The command is stopped while it trains, refuses to start over, and ends like the run that was
+    left alone."""
     corpus = tmp_path / "corpus.txt"
-    corpus.write_text("\n\n".join(f"The boat {i} left the town.\nIt was {i % 7} years old." for i in range(200)))
+    corpus.write_text(
+        "\n\n".join(f"The boat {i} left the town.\nIt was {i % 7} years old." for i in range(200))
+    )
     steps = ["--steps", "300"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "SPANBERT_TUTORIAL_STATIC": "0"}
-    subprocess.run(command(corpus, tmp_path / "whole", *steps), check=True, capture_output=True, env=environment)
-    stopped = subprocess.Popen(command(corpus, tmp_path / "made", *steps), stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, text=True, env=environment)
+    subprocess.run(
+        command(corpus, tmp_path / "whole", *steps),
+        check=True,
+        capture_output=True,
+        env=environment,
+    )
+    stopped = subprocess.Popen(
+        command(corpus, tmp_path / "made", *steps),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
     wait_for_training(stopped)
     stopped.send_signal(signal.SIGINT)
     _, complaint = stopped.communicate(timeout=120)
     assert stopped.returncode == 130 and "--resume" in complaint, complaint
     assert not (tmp_path / "made").exists()
-    again = subprocess.run(command(corpus, tmp_path / "made", *steps), capture_output=True, text=True, env=environment)
+    again = subprocess.run(
+        command(corpus, tmp_path / "made", *steps), capture_output=True, text=True, env=environment
+    )
     assert again.returncode == 2 and "holds a stopped run" in again.stderr
     corpus.write_text(corpus.read_text().replace("town", "city"))
     resume = command(corpus, tmp_path / "made", *steps, "--resume")
     changed = subprocess.run(resume, capture_output=True, text=True, env=environment)
-    assert changed.returncode == 2 and "began with another text (changed: content)" in changed.stderr
+    assert (
+        changed.returncode == 2 and "began with another text (changed: content)" in changed.stderr
+    )
     corpus.write_text(corpus.read_text().replace("city", "town"))
-    changed = subprocess.run([*resume, "--vocab-size", "70"], capture_output=True, text=True, env=environment)
+    changed = subprocess.run(
+        [*resume, "--vocab-size", "70"], capture_output=True, text=True, env=environment
+    )
     assert changed.returncode == 2 and "changed: vocab-size" in changed.stderr
-    subprocess.run(command(corpus, tmp_path / "made", *steps, "--resume"), check=True, env=environment)
+    subprocess.run(
+        command(corpus, tmp_path / "made", *steps, "--resume"), check=True, env=environment
+    )
     weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "made")]
     assert weights[0] == weights[1]
-    lines = [[json.loads(line) for line in (tmp_path / name / "metrics.jsonl").open()] for name in ("whole", "made")]
+    lines = [
+        [json.loads(line) for line in (tmp_path / name / "metrics.jsonl").open()]
+        for name in ("whole", "made")
+    ]
     for one, other in zip(*lines, strict=True):
         assert {**one, "seconds": 0} == {**other, "seconds": 0}
-    assert {path.name for path in tmp_path.iterdir()} == {"corpus.txt", "whole", "made"}  # no state left
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "corpus.txt",
+        "whole",
+        "made",
+    }  # no state left
 
 
 def wait_for_training(process: subprocess.Popen) -> None:
     """Until the bar of the training stands on the screen."""
-    seen, end = "", time.monotonic() + 120
+    seen = ""
+    end = time.monotonic() + 120
     while "unigram=" not in seen:
         assert process.poll() is None and time.monotonic() < end, seen
         seen += process.stdout.read(1)

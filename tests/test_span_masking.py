@@ -13,13 +13,14 @@ from hypothesis import strategies as st
 
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.exercises.span_masking import _fitting_with_gaps, check_cut, check_length_law
-from spanbert_tutorial.span_masking import SpanMasking, clipped_geometric, spans_of
+from spanbert_tutorial.spanbert.span_masking import SpanMasking, clipped_geometric, spans_of
 
 blocks = st.lists(st.booleans(), max_size=80).map(lambda starts: np.array(starts, dtype=bool))
 ratios = st.integers(0, 100).map(lambda percent: percent / 100)
 seeds = st.integers(0, 2**32 - 1)
 laws = st.sampled_from([0.1, 0.2, 1.0])
-PAPER, RELEASED = SpanMasking(), SpanMasking(complete_words=False)
+PAPER = SpanMasking()
+RELEASED = SpanMasking(complete_words=False)
 
 
 def generator(seed: int = 0) -> np.random.Generator:
@@ -34,11 +35,22 @@ def broken_words(block: np.ndarray, selected: np.ndarray) -> int:
     return sum(word.any() and not word.all() for word in words_of(block, selected))
 
 
-# --- the law of lengths ---
+# --- the law of lengths -------------------------------------------------------------
 
 
 def test_the_law_is_the_exact_renormalised_one():
-    numerators = [1953125, 1562500, 1250000, 1000000, 800000, 640000, 512000, 409600, 327680, 262144]
+    numerators = [
+        1953125,
+        1562500,
+        1250000,
+        1000000,
+        800000,
+        640000,
+        512000,
+        409600,
+        327680,
+        262144,
+    ]
     exact = [Fraction(numerator, 8717049) for numerator in numerators]
     assert sum(exact) == 1
     law = clipped_geometric()
@@ -59,21 +71,30 @@ def test_edges_of_the_law():
     assert clipped_geometric(1e-9, 4) == pytest.approx([0.25] * 4)
 
 
-@pytest.mark.parametrize("p", [0, -0.2, 1.5, float("nan"), float("inf"), "0.2", None, True, [0.2], 1j])
+@pytest.mark.parametrize(
+    "p", [0, -0.2, 1.5, float("nan"), float("inf"), "0.2", None, True, [0.2], 1j]
+)
 def test_a_bad_p_is_named(p):
     for make in (clipped_geometric, lambda p: SpanMasking(p=p)):
         with pytest.raises(InputError, match=re.escape(f"p is {p!r}") + ".*try 0.2"):
             make(p)
 
 
-@pytest.mark.parametrize("max_words", [0, -1, 2.5, float("nan"), float("inf"), 10**12, "10", None, True, [10], 1j])
+@pytest.mark.parametrize(
+    "max_words", [0, -1, 2.5, float("nan"), float("inf"), 10**12, "10", None, True, [10], 1j]
+)
 def test_a_bad_max_words_is_named(max_words):
-    for make in (lambda words: clipped_geometric(0.2, words), lambda words: SpanMasking(max_words=words)):
-        with pytest.raises(InputError, match=re.escape(f"max_words is {max_words!r}: give a whole number")):
+    for make in (
+        lambda words: clipped_geometric(0.2, words),
+        lambda words: SpanMasking(max_words=words),
+    ):
+        with pytest.raises(
+            InputError, match=re.escape(f"max_words is {max_words!r}: give a whole number")
+        ):
             make(max_words)
 
 
-# --- maximal runs ---
+# --- maximal runs -------------------------------------------------------------------
 
 
 @given(blocks)
@@ -89,7 +110,9 @@ def test_spans_are_the_maximal_runs(selected):
     assert (rebuilt == selected).all()
 
 
-@pytest.mark.parametrize("selected", [[0, 1, 0], [0, 5, 0], [0.0, 1.0], ["a"], [None], [[True]], True, [[1], [1, 2]]])
+@pytest.mark.parametrize(
+    "selected", [[0, 1, 0], [0, 5, 0], [0.0, 1.0], ["a"], [None], [[True]], True, [[1], [1, 2]]]
+)
 def test_spans_of_something_else_are_refused(selected):
     with pytest.raises(InputError, match="selected"):
         spans_of(selected)
@@ -100,11 +123,15 @@ def test_a_whole_number_of_words_may_be_written_as_a_float():
 
 
 def test_touching_spans_are_one():
-    assert spans_of(np.array([1, 1, 1, 0, 1, 0, 0, 1], dtype=bool)).tolist() == [[0, 2], [4, 4], [7, 7]]
+    assert spans_of(np.array([1, 1, 1, 0, 1, 0, 0, 1], dtype=bool)).tolist() == [
+        [0, 2],
+        [4, 4],
+        [7, 7],
+    ]
     assert spans_of(np.zeros(0, dtype=bool)).shape == (0, 2)
 
 
-# --- both modes ---
+# --- both modes ---------------------------------------------------------------------
 
 
 @given(block=blocks, ratio=ratios, seed=seeds, p=laws, max_words=st.integers(1, 12))
@@ -116,7 +143,9 @@ def test_released_mode_meets_the_budget_exactly(block, ratio, seed, p, max_words
 
 
 @given(block=blocks, ratio=ratios, seed=seeds, p=laws, max_words=st.integers(1, 12))
-def test_paper_mode_never_breaks_a_word_and_stops_only_when_none_fits(block, ratio, seed, p, max_words):
+def test_paper_mode_never_breaks_a_word_and_stops_only_when_none_fits(
+    block, ratio, seed, p, max_words
+):
     scheme = SpanMasking(ratio, p, max_words)
     selected = scheme.select(block, generator(seed))
     left = scheme.budget(len(block)) - selected.sum()
@@ -125,7 +154,9 @@ def test_paper_mode_never_breaks_a_word_and_stops_only_when_none_fits(block, rat
 
 
 def test_paper_mode_wastes_at_most_a_word():
-    unspent = [PAPER.budget(128) - PAPER.select(block, generator(1)).sum() for block in fixture(500, 128)]
+    unspent = [
+        PAPER.budget(128) - PAPER.select(block, generator(1)).sum() for block in fixture(500, 128)
+    ]
     assert max(unspent) <= 3 and np.mean(unspent) < 0.05
 
 
@@ -134,7 +165,9 @@ def test_edge_blocks(scheme):
     nothing = SpanMasking(0, complete_words=scheme.complete_words)
     assert scheme.select(np.zeros(0, dtype=bool), generator()).shape == (0,)
     assert scheme.select(np.array([True]), generator()).tolist() == [True]  # ⌈0.15⌉ = 1
-    assert scheme.select(np.array([False]), generator()).tolist() == [True]  # a word's rest is a word
+    assert scheme.select(np.array([False]), generator()).tolist() == [
+        True
+    ]  # a word's rest is a word
     assert not nothing.select(np.ones(40, dtype=bool), generator()).any()
     everything = SpanMasking(1, complete_words=scheme.complete_words)
     assert everything.select(np.ones(40, dtype=bool), generator()).all()
@@ -143,7 +176,9 @@ def test_edge_blocks(scheme):
 def test_a_word_longer_than_the_budget():
     block = np.array([True] + [False] * 9)  # one word of 10 pieces, budget 2
     assert not PAPER.select(block, generator()).any()
-    assert spans_of(RELEASED.select(block, generator())).tolist() == [[0, 1]]  # broken, from the word's start
+    assert spans_of(RELEASED.select(block, generator())).tolist() == [
+        [0, 1]
+    ]  # broken, from the word's start
     mixed = np.array([True] + [False] * 9 + [True] * 10)  # budget 3
     for seed in range(50):
         selected = PAPER.select(mixed, generator(seed))
@@ -151,8 +186,11 @@ def test_a_word_longer_than_the_budget():
 
 
 def test_without_long_spans_paper_mode_is_whole_word_masking():
-    """max_words = 1: every start equally likely, so every word of equal size has the same chance."""
-    scheme, block, draws = SpanMasking(max_words=1), np.ones(60, dtype=bool), 4000
+    """max_words = 1: every start equally likely, so every word of equal size has the same
+    chance."""
+    scheme = SpanMasking(max_words=1)
+    block = np.ones(60, dtype=bool)
+    draws = 4000
     rng = generator(2)
     counts = sum(scheme.select(block, rng) for _ in range(draws))
     assert np.abs(counts / draws - 0.15).max() < 4.5 * math.sqrt(0.15 * 0.85 / draws)
@@ -165,10 +203,11 @@ def test_without_long_spans_paper_mode_is_whole_word_masking():
 def fixture(rows: int, pieces: int, seed: int = 0) -> tuple[np.ndarray, ...]:
     """Blocks of words of 1 to 4 pieces, 1.37 a word; 1.69 when a word is drawn through its pieces.
 
-    Of the measured blocks only "about 1.35" is known. With 1.345 all counts in words agree as they do here,
-    and those in pieces come out 2 % lower.
+    Of the measured blocks only "about 1.35" is known. With 1.345 all counts in words agree as they
+    do here, and those in pieces come out 2 % lower.
     """
-    rng, made = generator(seed), []
+    rng = generator(seed)
+    made = []
     for _ in range(rows):
         sizes = rng.choice([1, 2, 3, 4], p=[0.72, 0.205, 0.06, 0.015], size=pieces)
         block = np.zeros(sizes.sum(), dtype=bool)
@@ -179,7 +218,8 @@ def fixture(rows: int, pieces: int, seed: int = 0) -> tuple[np.ndarray, ...]:
 
 @dataclass
 class Trace:
-    """Every draw of an independent, plain version of the released algorithm, one piece at a time."""
+    """Every draw of an independent, plain version of the released algorithm, one piece at a
+    time."""
 
     ratio: float = 0.15
     drawn: list[int] = field(default_factory=list)
@@ -189,7 +229,9 @@ class Trace:
     def select(self, block: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         law = np.cumsum(clipped_geometric())
         law /= law[-1]
-        starts, chosen, budget = block.tolist(), set(), math.ceil(len(block) * self.ratio)
+        starts = block.tolist()
+        chosen = set()
+        budget = math.ceil(len(block) * self.ratio)
         is_start = [True, *starts[1:]]
         while len(chosen) < budget:
             length = int((law <= rng.random()).sum()) + 1
@@ -199,13 +241,15 @@ class Trace:
                 continue
             while not is_start[position]:
                 position -= 1
-            words, walked = 0, 0
+            words = 0
+            walked = 0
             while position < len(block) and len(chosen) < budget:
                 words += is_start[position]
                 if words > length:
                     break
                 chosen.add(position)
-                position, walked = position + 1, walked + 1
+                position = position + 1
+                walked = walked + 1
             self.drawn.append(length)
             self.pieces.append(walked)
         selected = np.zeros(len(block), dtype=bool)
@@ -220,7 +264,9 @@ def test_released_mode_equals_the_plain_algorithm(block, seed):
 
 @cache
 def measured(pieces: int, rows: int) -> dict[str, float | np.ndarray]:
-    rng, trace, data = generator(11), Trace(), fixture(rows, pieces)
+    rng = generator(11)
+    trace = Trace()
+    data = fixture(rows, pieces)
     chosen = [trace.select(block, rng) for block in data[: rows // 4]]
     chosen += [RELEASED.select(block, rng) for block in data[rows // 4 :]]
     fused = [spans_of(selected) for selected in chosen]
@@ -240,7 +286,9 @@ def measured(pieces: int, rows: int) -> dict[str, float | np.ndarray]:
         "fused spans": len(spans) / rows,
         "fused pieces": np.mean(spans[:, 1] - spans[:, 0] + 1),
         "fused words": np.mean(words),
-        "broken blocks": np.mean([broken_words(b, s) > 0 for b, s in zip(data, chosen, strict=True)]),
+        "broken blocks": np.mean(
+            [broken_words(b, s) > 0 for b, s in zip(data, chosen, strict=True)]
+        ),
         "at the edge": np.concatenate(at_the_edge).mean(),
         "by position": np.mean(chosen, axis=0),
     }
@@ -292,20 +340,23 @@ def test_first_tokens_are_masked_less_often_in_both_modes():
 
 
 def test_paper_mode_breaks_no_word_where_the_released_one_breaks_thirty_percent():
-    rng, data = generator(13), fixture(4000, 128)
+    rng = generator(13)
+    data = fixture(4000, 128)
     assert not any(broken_words(block, PAPER.select(block, rng)) for block in data[:2000])
     assert measured(128, 4000)["broken blocks"] > 0.27
 
 
 def test_starts_are_uniform_over_words_or_over_pieces():
-    """One span a block: a budget of one 1-word span. Long words are favoured only by the released mode."""
+    """One span a block: a budget of one 1-word span. Long words are favoured only by the released
+    mode."""
     sizes = np.array([1, 1, 1, 4, 1, 4, 1, 1, 1, 1])
     block = np.zeros(sizes.sum(), dtype=bool)
     block[np.cumsum(sizes) - sizes] = True
     word = np.repeat(np.arange(10), sizes)
     for complete, expected in ((True, np.full(10, 0.1)), (False, sizes / sizes.sum())):
         scheme = SpanMasking(4 / 16, max_words=1, complete_words=complete)
-        rng, counts = generator(14), np.zeros(10)
+        rng = generator(14)
+        counts = np.zeros(10)
         for _ in range(4000):
             first_draw = _first_start(scheme, block, rng)
             counts[word[first_draw]] += 1
@@ -333,7 +384,7 @@ def _first_start(scheme: SpanMasking, block: np.ndarray, rng: np.random.Generato
     return starts[seen.first] if scheme.complete_words else seen.first
 
 
-# --- the chapter's exercises ---
+# --- the chapter's exercises --------------------------------------------------------
 
 
 def full(p, limit):
@@ -344,7 +395,10 @@ def full(p, limit):
     "attempt, says",
     [
         (clipped_geometric, "Correct"),
-        (lambda p, limit: np.append(full(p, limit)[:-1], (1 - p) ** (limit - 1)), "moved to the last length"),
+        (
+            lambda p, limit: np.append(full(p, limit)[:-1], (1 - p) ** (limit - 1)),
+            "moved to the last length",
+        ),
         (full, "add up to 0.893. Divide"),
         (lambda p, limit: full(p, limit + 1) / full(p, limit + 1).sum(), "one value too many"),
         (lambda p, limit: full(p, limit) * (1 - p), "the first exponent is 1"),

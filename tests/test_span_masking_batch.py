@@ -1,7 +1,9 @@
-"""All rows at once are the plain way, one span after another: bit for bit with the same draws, and in distribution.
+"""All rows at once are the plain way, one span after another: bit for bit with the same draws, and
+in distribution.
 
-The laws themselves are written down a second time here: a plain loop of the released rules (`Trace`), and the exact
-probability of each mask of small blocks in both modes. Wrong laws must fail.
+The laws themselves are written down a second time here: a plain loop of the released rules
+(`Trace`), and the exact probability of each mask of small blocks in both modes. Wrong laws must
+fail.
 """
 
 import math
@@ -15,9 +17,9 @@ import numpy as np
 import pytest
 from test_span_masking import Trace, broken_words, fixture
 
-from spanbert_tutorial import span_masking, span_masking_rows
-from spanbert_tutorial.masking import word_sizes
-from spanbert_tutorial.span_masking import SpanMasking, clipped_geometric, spans_of
+from spanbert_tutorial.bert.masking import word_sizes
+from spanbert_tutorial.spanbert import span_masking, span_masking_batch
+from spanbert_tutorial.spanbert.span_masking import SpanMasking, clipped_geometric, spans_of
 
 PAPER = SpanMasking()
 
@@ -29,11 +31,12 @@ def some_rows(rng, n=60, rows=40):
     return rng.random((rows, n)) < rng.uniform(0.2, 1, (rows, 1)), lengths
 
 
-# --- the same draws give the same masks ---
+# --- the same draws give the same masks ---------------------------------------------
 
 
 def mask(masked, sizes, first, end, left):
-    """Word after word until one costs too much; returns what is left and whether the end was reached."""
+    """Word after word until one costs too much; returns what is left and whether the end was
+    reached."""
     for word in range(first, end):
         cost = 0 if masked[word] else sizes[word]
         if cost > left:
@@ -43,12 +46,17 @@ def mask(masked, sizes, first, end, left):
 
 
 def plain(masking, word_starts, lengths, spans, more, rng):
-    """Span after span, row after row. spans, more: what `draw_spans` drew, counted from the batch's first word."""
-    selected, words_before, more = np.zeros_like(word_starts), 0, list(more)
+    """Span after span, row after row. spans, more: what `draw_spans` drew, counted from the batch's
+    first word."""
+    selected = np.zeros_like(word_starts)
+    words_before = 0
+    more = list(more)
     rows = []
     for row, length in enumerate(lengths.tolist()):
-        sizes, left = word_sizes(word_starts[row, :length]), masking.budget(length)
-        masked, whole = np.zeros(len(sizes), dtype=bool), True
+        sizes = word_sizes(word_starts[row, :length])
+        left = masking.budget(length)
+        masked = np.zeros(len(sizes), dtype=bool)
+        whole = True
         for first, end in (spans[row] - words_before).tolist():
             if whole and first < end and not masked[first]:
                 left, whole = mask(masked, sizes, first, end, left)
@@ -67,9 +75,11 @@ def plain(masking, word_starts, lengths, spans, more, rng):
 
 def plain_released(masking, word_starts, lengths, spans, rng):
     """The same by the released rules, piece after piece."""
-    selected, words_before = np.zeros_like(word_starts), 0
+    selected = np.zeros_like(word_starts)
+    words_before = 0
     for row, length in enumerate(lengths.tolist()):
-        sizes, left = word_sizes(word_starts[row, :length]), masking.budget(length)
+        sizes = word_sizes(word_starts[row, :length])
+        left = masking.budget(length)
         begins = [0, *np.cumsum(sizes).tolist()]
         for first, end in (spans[row] - words_before).tolist():
             if left and not selected[row, begins[first]]:
@@ -82,20 +92,31 @@ def plain_released(masking, word_starts, lengths, spans, rng):
 
 
 @pytest.mark.parametrize("complete_words", [True, False])
-@pytest.mark.parametrize("settings", [{}, {"mask_ratio": 0.5}, {"mask_ratio": 0.9, "p": 0.05, "max_words": 30},
-                                      {"mask_ratio": 0.0}, {"mask_ratio": 1.0}, {"max_words": 1}])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"mask_ratio": 0.5},
+        {"mask_ratio": 0.9, "p": 0.05, "max_words": 30},
+        {"mask_ratio": 0.0},
+        {"mask_ratio": 1.0},
+        {"max_words": 1},
+    ],
+)
 @pytest.mark.parametrize("seed", range(5))
 def test_the_same_draws_give_the_same_masks(settings, complete_words, seed, monkeypatch):
     masking = SpanMasking(**settings, complete_words=complete_words)
     word_starts, lengths = some_rows(np.random.default_rng(seed))
-    drawn, states, draw = [], [], span_masking_rows.draw_spans
+    drawn = []
+    states = []
+    draw = span_masking_batch.draw_spans
 
     def note(*arguments):
         drawn.append(draw(*arguments))
         states.append(arguments[-1].bit_generator.state)
         return drawn[-1]
 
-    monkeypatch.setattr(span_masking_rows, "draw_spans", note)
+    monkeypatch.setattr(span_masking_batch, "draw_spans", note)
     fast = masking.select_batch(word_starts, lengths, np.random.default_rng(seed))
     rng = np.random.default_rng()
     rng.bit_generator.state = states[-1]
@@ -103,11 +124,12 @@ def test_the_same_draws_give_the_same_masks(settings, complete_words, seed, monk
     np.testing.assert_array_equal(fast, again(masking, word_starts, lengths, *drawn, rng))
 
 
-# --- the exact law of small blocks ---
+# --- the exact law of small blocks --------------------------------------------------
 
 
 def exact_law(sizes, budget, law, complete_words):
-    """Probability of each mask of a block, by the rules of a mode and without a draw. A mask: its pieces, as a set."""
+    """Probability of each mask of a block, by the rules of a mode and without a draw. A mask: its
+    pieces, as a set."""
     pieces = np.split(np.arange(sum(sizes)), np.cumsum(sizes)[:-1])  # of each word
     word_of_piece = np.repeat(np.arange(len(sizes)), sizes).tolist()
 
@@ -133,14 +155,20 @@ def exact_law(sizes, budget, law, complete_words):
 
 
 def assert_same_law(masks, law):
-    """Chi-square of all masks against their probabilities, 5 standard deviations wide. masks: bool [rows,n]."""
+    """Chi-square of all masks against their probabilities, 5 standard deviations wide. masks: bool
+    [rows,n]."""
     counts = Counter(frozenset(np.flatnonzero(mask).tolist()) for mask in masks)
     assert counts.keys() <= law.keys(), "a mask that the rules cannot give"
     expected = {mask: probability * len(masks) for mask, probability in law.items()}
     assert sum(law.values()) == pytest.approx(1)
     often = [mask for mask, count in expected.items() if count >= 5]
     pairs = [(counts[mask], expected[mask]) for mask in often]
-    pairs.append((sum(counts[m] for m in law.keys() - often), sum(expected[m] for m in law.keys() - often) + 1e-9))
+    pairs.append(
+        (
+            sum(counts[m] for m in law.keys() - often),
+            sum(expected[m] for m in law.keys() - often) + 1e-9,
+        )
+    )
     chi_square = sum((count - wanted) ** 2 / max(wanted, 1) for count, wanted in pairs)
     assert chi_square < len(pairs) + 5 * math.sqrt(2 * len(pairs))
 
@@ -151,16 +179,21 @@ SMALL_SETTINGS = {"mask_ratio": 0.5, "p": 0.3, "max_words": 4}
 
 def small_batch(rows):
     """The small blocks in turn, of 9, 12, 8 and 8 pieces, padded."""
-    word_starts, lengths = np.ones((rows, 12), dtype=bool), np.zeros(rows, dtype=int)
+    word_starts = np.ones((rows, 12), dtype=bool)
+    lengths = np.zeros(rows, dtype=int)
     for block, sizes in enumerate(SMALL):
         starts = np.isin(np.arange(sum(sizes)), np.cumsum(sizes) - sizes)
-        word_starts[block :: len(SMALL), : len(starts)], lengths[block :: len(SMALL)] = starts, len(starts)
+        word_starts[block :: len(SMALL), : len(starts)], lengths[block :: len(SMALL)] = (
+            starts,
+            len(starts),
+        )
     word_starts[:, 0] = False  # the rest of a word is a word
     return word_starts, lengths
 
 
 def assert_small_masks_have_the_exact_law(masks, lengths, complete_words):
-    masking, law = SpanMasking(**SMALL_SETTINGS, complete_words=complete_words), clipped_geometric(0.3, 4)
+    masking = SpanMasking(**SMALL_SETTINGS, complete_words=complete_words)
+    law = clipped_geometric(0.3, 4)
     for block, sizes in enumerate(SMALL):
         right = exact_law(sizes, masking.budget(sum(sizes)), law.tolist(), complete_words)
         own = slice(block, None, len(SMALL))
@@ -169,9 +202,12 @@ def assert_small_masks_have_the_exact_law(masks, lengths, complete_words):
 
 
 @pytest.mark.parametrize("complete_words", [True, False])
-@pytest.mark.parametrize("draws", ["one block alone", 1, 2, "as usual"])  # few leave rows to the plain loop
+@pytest.mark.parametrize(
+    "draws", ["one block alone", 1, 2, "as usual"]
+)  # few leave rows to the plain loop
 def test_small_blocks_have_the_exact_law(complete_words, draws, monkeypatch):
-    masking, rng = SpanMasking(**SMALL_SETTINGS, complete_words=complete_words), np.random.default_rng(1)
+    masking = SpanMasking(**SMALL_SETTINGS, complete_words=complete_words)
+    rng = np.random.default_rng(1)
     word_starts, lengths = small_batch(20_000)
     if draws == "one block alone":
         masks = np.zeros_like(word_starts)
@@ -179,24 +215,34 @@ def test_small_blocks_have_the_exact_law(complete_words, draws, monkeypatch):
             masks[row, :length] = masking.select(word_starts[row, :length], rng)
     else:
         if draws != "as usual":
-            monkeypatch.setattr(span_masking_rows, "enough_draws", lambda *_: draws)
+            monkeypatch.setattr(span_masking_batch, "enough_draws", lambda *_: draws)
         masks = masking.select_batch(word_starts, lengths, rng)
     assert_small_masks_have_the_exact_law(masks, lengths, complete_words)
 
 
-# --- larger blocks, in distribution ---
+# --- larger blocks, in distribution -------------------------------------------------
 
 
 def figures(blocks, masks):
-    """What can be told of masks, each a count in a block: the places masked; runs by length in pieces and in words, by
-    the size of the word they start in; the words broken. blocks, masks: bool [rows,n]."""
-    starts, selected = (np.pad(each, ((0, 0), (0, 1)), constant_values=end).ravel()
-                        for each, end in ((blocks, True), (masks, False)))  # a free word after each block
+    """What can be told of masks, each a count in a block: the places masked; runs by length in
+    pieces and in words, by the size of the word they start in; the words broken. blocks, masks:
+    bool [rows,n]."""
+    starts, selected = (
+        np.pad(each, ((0, 0), (0, 1)), constant_values=end).ravel()
+        for each, end in ((blocks, True), (masks, False))
+    )  # a free word after each block
     word, (first, last) = np.cumsum(starts) - 1, spans_of(selected).T
-    hidden, size = np.bincount(word, selected), np.bincount(word)
+    hidden = np.bincount(word, selected)
+    size = np.bincount(word)
     broken = np.count_nonzero((hidden > 0) & (hidden < size)) / len(masks)
-    counts = [np.bincount(each, minlength=200)[1:most] / len(masks)
-              for each, most in ((last - first + 1, 16), (word[last] - word[first] + 1, 13), (size[word[first]], 5))]
+    counts = [
+        np.bincount(each, minlength=200)[1:most] / len(masks)
+        for each, most in (
+            (last - first + 1, 16),
+            (word[last] - word[first] + 1, 13),
+            (size[word[first]], 5),
+        )
+    ]
     return np.concatenate([masks.mean(0), *counts, [broken]])
 
 
@@ -215,7 +261,8 @@ def larger_blocks():
 @cache
 def plain_figures(ratio):
     """Of the larger blocks, masked by a plain loop of the released rules."""
-    blocks, rng = larger_blocks()[0], np.random.default_rng(5)
+    blocks = larger_blocks()[0]
+    rng = np.random.default_rng(5)
     return figures(blocks, np.stack([Trace(ratio).select(block, rng) for block in blocks]))
 
 
@@ -239,7 +286,10 @@ def test_released_masks_of_a_batch_meet_every_budget_exactly():
         masks = masking.select_batch(word_starts, lengths, rng)
         assert masks.sum(1).tolist() == [masking.budget(length) for length in lengths.tolist()]
         for starts, length, selected in zip(word_starts, lengths, masks, strict=True):
-            assert not selected[length:].any() and broken_words(starts[:length], selected[:length]) <= 1
+            assert (
+                not selected[length:].any()
+                and broken_words(starts[:length], selected[:length]) <= 1
+            )
 
 
 def test_the_paper_s_masks_of_a_batch_are_like_those_of_the_plain_loop():
@@ -249,43 +299,57 @@ def test_the_paper_s_masks_of_a_batch_are_like_those_of_the_plain_loop():
     slow = np.stack([PAPER.select(block, rng) for block in blocks])
     assert_alike(figures(blocks, fast), figures(blocks, slow), len(blocks))
     assert fast.sum(1).max() <= 20 and not any(map(broken_words, blocks, fast))
-    assert abs((fast.sum(1) < 20).mean() - (slow.sum(1) < 20).mean()) < 0.03  # budgets that cannot be spent
+    assert (
+        abs((fast.sum(1) < 20).mean() - (slow.sum(1) < 20).mean()) < 0.03
+    )  # budgets that cannot be spent
 
 
-# --- wrong laws fail ---
+# --- wrong laws fail ----------------------------------------------------------------
 
-WRONG = {  # what is wrong: a line of `span_masking_rows`, and what stands there instead
+WRONG = {  # what is wrong: a line of `span_masking_batch`, and what stands there instead
     "starts uniform over words": (
-        "word_of_piece[anchors]", "draw_words(words.begins, words.ends, draws, rng)"),
+        "word_of_piece[anchors]",
+        "draw_words(words.begins, words.ends, draws, rng)",
+    ),
     "a start that is masked counts": (
-        "counts = owner[spans[:, 0]] >= number", "counts = np.ones(len(spans), dtype=bool)"),
+        "counts = owner[spans[:, 0]] >= number",
+        "counts = np.ones(len(spans), dtype=bool)",
+    ),
     "the last word stays whole, then a new span": (
-        "left[cut] -= mask_beginnings(selected, np.ones(len(selected), dtype=int), ends[spans_to_cut], left[cut])",
+        "left[cut] -= mask_beginnings(selected, np.ones(len(selected), dtype=int), "
+        "ends[spans_to_cut], left[cut])",
         "left[cut] -= mask_beginnings(masked, words.sizes, spans_to_cut, left[cut])\n"
-        "    selected = words.pieces_of(masked)"),
+        "    selected = words.pieces_of(masked)",
+    ),
     "a span too dear is thrown away": (
-        "left[cut] -= mask_beginnings(selected, np.ones(len(selected), dtype=int), ends[spans_to_cut], left[cut])",
-        "pass"),
+        "left[cut] -= mask_beginnings(selected, np.ones(len(selected), dtype=int), "
+        "ends[spans_to_cut], left[cut])",
+        "pass",
+    ),
     "spans one word longer": (
         'lengths = np.searchsorted(cumulated, rng.random(firsts.shape), side="right") + 1',
-        'lengths = np.searchsorted(cumulated, rng.random(firsts.shape), side="right") + 2'),
+        'lengths = np.searchsorted(cumulated, rng.random(firsts.shape), side="right") + 2',
+    ),
     "all lengths equally likely": (
         'np.searchsorted(cumulated, rng.random(firsts.shape), side="right")',
-        "(rng.random(firsts.shape) * len(cumulated)).astype(int)"),
+        "(rng.random(firsts.shape) * len(cumulated)).astype(int)",
+    ),
 }
 
 
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_law_fails(name, monkeypatch):
     right, wrong = WRONG[name]
-    source = Path(span_masking_rows.__file__).read_text(encoding="utf-8")
+    source = Path(span_masking_batch.__file__).read_text(encoding="utf-8")
     assert source.count(right) == 1
     module = ModuleType("wrong")
     exec(source.replace(right, wrong), vars(module))
-    monkeypatch.setattr(span_masking, "span_masking_rows", module)
+    monkeypatch.setattr(span_masking, "span_masking_batch", module)
     word_starts, lengths = small_batch(20_000)
     rng = np.random.default_rng(2)
-    masks = SpanMasking(**SMALL_SETTINGS, complete_words=False).select_batch(word_starts, lengths, rng)
+    masks = SpanMasking(**SMALL_SETTINGS, complete_words=False).select_batch(
+        word_starts, lengths, rng
+    )
     with pytest.raises(AssertionError):
         assert_small_masks_have_the_exact_law(masks, lengths, complete_words=False)
     with pytest.raises(AssertionError):

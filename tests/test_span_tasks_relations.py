@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 import torch
 
-from spanbert_tutorial.bert import BertEncoder, EncoderConfig
+from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
+from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.experiments import span_tasks_relations as experiment
+from spanbert_tutorial.lab.measurements import span_tasks_relations as experiment
 from spanbert_tutorial.tasks.fine_tuning import FineTuning
 from spanbert_tutorial.tasks.relation_files import Argument, Example
-from spanbert_tutorial.wordpiece import WordPiece
 
 REAL = Path(os.environ.get("SPANBERT_TUTORIAL_REAL_DATA", "unset"))
 LABELS = ["Cause-Effect(e1,e2)", "Cause-Effect(e2,e1)", "Other"]
@@ -20,8 +20,10 @@ STATED = {"train": 6025, "validation": 780, "test": 1195}
 
 
 def made(count: int, seed: int = 0) -> list[Example]:
-    """Sentences of random words; every third repeats eight words of one before it, in other letters."""
-    rng, examples = np.random.default_rng(seed), []
+    """Sentences of random words; every third repeats eight words of one before it, in other
+    letters."""
+    rng = np.random.default_rng(seed)
+    examples = []
     for number in range(count):
         words = [f"w{word}" for word in rng.integers(0, 400, rng.integers(4, 20))]
         if number % 3 == 2:
@@ -32,7 +34,9 @@ def made(count: int, seed: int = 0) -> list[Example]:
 
 
 def shared_phrases(parts: dict[str, list[Example]]) -> set[tuple[str, ...]]:
-    """Runs of six words, in small letters, that stand in two parts: written anew, without the module's groups."""
+    """Runs of six words, in small letters, that stand in two parts: written anew, without the
+    module's groups."""
+
     def runs(examples):
         texts = [" ".join(example.words).lower().split(" ") for example in examples]
         return {tuple(text[start : start + 6]) for text in texts for start in range(len(text) - 5)}
@@ -44,24 +48,48 @@ def shared_phrases(parts: dict[str, list[Example]]) -> set[tuple[str, ...]]:
 def test_no_two_parts_share_a_phrase():
     examples = made(600)
     parts = experiment.split(examples)
-    assert sorted(example.id for part in parts.values() for example in part) == sorted(e.id for e in examples)
+    assert sorted(example.id for part in parts.values() for example in part) == sorted(
+        e.id for e in examples
+    )
     assert min(map(len, parts.values())) > 20 and not shared_phrases(parts)
     thirds = {"train": examples[:200], "validation": examples[200:400], "test": examples[400:]}
     assert shared_phrases(thirds)  # without groups there are many
 
 
 def test_groups_worked_by_hand():
-    texts = ["a b c d e f g", "x a B c d e f", "a b c", "A b c", "g f e d c b a", "q x a b c d e r", "n n n n n n n a"]
+    texts = [
+        "a b c d e f g",
+        "x a B c d e f",
+        "a b c",
+        "A b c",
+        "g f e d c b a",
+        "q x a b c d e r",
+        "n n n n n n n a",
+    ]
     rows = [Example("", tuple(text.split()), Argument(0, 0), Argument(1, 1), "") for text in texts]
-    assert experiment.groups(rows) == [0, 0, 2, 2, 4, 0, 6]  # the sixth shares "x a b c d e" with the second
+    assert experiment.groups(rows) == [
+        0,
+        0,
+        2,
+        2,
+        4,
+        0,
+        6,
+    ]  # the sixth shares "x a b c d e" with the second
 
 
 def test_a_run_gives_the_official_figures():
     wordpiece = WordPiece.from_file(data_path("almanac", "vocab.txt"))
     given = experiment.split(made(60))
-    encoder = BertEncoder(EncoderConfig.tiny(vocab_size=len(wordpiece)), torch.Generator().manual_seed(0))
-    found = experiment.measured(encoder, wordpiece, given, seed=0, settings=FineTuning(epochs=0.5, length=64))
-    assert list(found) == ["precision", "recall", "f1"] and all(0 <= value <= 100 for value in found.values())
+    encoder = BertEncoder(
+        EncoderConfig.tiny(vocab_size=len(wordpiece)), torch.Generator().manual_seed(0)
+    )
+    found = experiment.measured(
+        encoder, wordpiece, given, seed=0, settings=FineTuning(epochs=0.5, length=64)
+    )
+    assert list(found) == ["precision", "recall", "f1"] and all(
+        0 <= value <= 100 for value in found.values()
+    )
     controls = experiment.controls(given)
     assert all(list(row) == list(found) for row in controls.values()) and len(controls) == 4
 
@@ -72,9 +100,29 @@ def test_the_parts_of_the_real_file():
     assert {name: len(examples) for name, examples in parts.items()} == STATED
     assert not shared_phrases(parts)
     assert {example.relation for part in parts.values() for example in part} == {
-        *(f"{name}({order})" for name in (
-            "Cause-Effect", "Component-Whole", "Content-Container", "Entity-Destination", "Entity-Origin",
-            "Instrument-Agency", "Member-Collection", "Message-Topic", "Product-Producer")
-          for order in ("e1,e2", "e2,e1")), "Other"}
+        *(
+            f"{name}({order})"
+            for name in (
+                "Cause-Effect",
+                "Component-Whole",
+                "Content-Container",
+                "Entity-Destination",
+                "Entity-Origin",
+                "Instrument-Agency",
+                "Member-Collection",
+                "Message-Topic",
+                "Product-Producer",
+            )
+            for order in ("e1,e2", "e2,e1")
+        ),
+        "Other",
+    }
     found = {name: row["f1"] for name, row in experiment.controls(parts).items()}
-    assert found["most frequent relation"] < 5 < found["words of the names"] < 60 < found["all words"] < 75
+    assert (
+        found["most frequent relation"]
+        < 5
+        < found["words of the names"]
+        < 60
+        < found["all words"]
+        < 75
+    )

@@ -5,22 +5,26 @@ from pathlib import Path
 
 import pytest
 
-from spanbert_tutorial.checkpoints import load_checkpoint
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.experiments import span_tasks_sentences as sentences
-from spanbert_tutorial.experiments.span_tasks_sentences import PLANS, Plan, parted
+from spanbert_tutorial.lab.measurements import span_tasks_sentences as sentences
+from spanbert_tutorial.lab.measurements.span_tasks_sentences import PLANS, Plan, parted
+from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
 from spanbert_tutorial.tasks.fine_tuning import FineTuning
 
 PLAN = Plan("", 4, 3, 100, 4, FineTuning(epochs=2, batch_size=4, length=32))
 
 
 def shares(parts: dict, one: str, other: str) -> list[str]:
-    """Sentences of a part that stand in a sentence of another; by plain text, not as the parts are made."""
+    """Sentences of a part that stand in a sentence of another; by plain text, not as the parts are
+    made."""
+
     def line(text: str) -> str:
         return f" {' '.join(sentences.words_of(text))} "
 
-    lines = {name: {line(text) for example in parts[name] for text in sentences.texts(example)}
-             for name in (one, other)}
+    lines = {
+        name: {line(text) for example in parts[name] for text in sentences.texts(example)}
+        for name in (one, other)
+    }
     whole = "\n".join(lines[other])
     return [text for text in lines[one] if text in whole]
 
@@ -35,27 +39,45 @@ def phrases() -> list:
     """Reviews with all their phrases of three and more words, as SST-2 has them."""
     found = []
     for number in range(30):
-        words = [f"{word}{number}" for word in ("a", "plain", "story", "told", "with", "care", "and", "wit")]
-        found += [((" ".join(words[a:b]), None), str(number % 2)) for a in range(8) for b in range(a + 3, 9)]
+        words = [
+            f"{word}{number}"
+            for word in ("a", "plain", "story", "told", "with", "care", "and", "wit")
+        ]
+        found += [
+            ((" ".join(words[a:b]), None), str(number % 2))
+            for a in range(8)
+            for b in range(a + 3, 9)
+        ]
     return found
 
 
 def test_phrases_of_one_sentence_stay_in_one_part():
     parts = parted(phrases(), PLAN)
-    assert {name: len(some) for name, some in parts.items()} == {"test": 4, "development": 3, "train": 100}
-    assert all(len(text.split()) == 8 for name in ("test", "development") for (text, _), _ in parts[name])
+    assert {name: len(some) for name, some in parts.items()} == {
+        "test": 4,
+        "development": 3,
+        "train": 100,
+    }
+    assert all(
+        len(text.split()) == 8 for name in ("test", "development") for (text, _), _ in parts[name]
+    )
     assert nothing_is_shared(parts)
     leaking = {name: [*some, parts["test"][0]] for name, some in parts.items()}
     assert not nothing_is_shared(leaking)
 
 
 def test_pairs_that_share_a_sentence_stay_in_one_part():
-    pairs = [((f"club{a} met there", f"nobody left town{b}"), "1")
-             for a in range(0, 40, 2) for b in (a, a + 1)]
+    pairs = [
+        ((f"club{a} met there", f"nobody left town{b}"), "1")
+        for a in range(0, 40, 2)
+        for b in (a, a + 1)
+    ]
     parts = parted(pairs + pairs, PLAN)
     assert len(parts["test"]) == 4 and len(parts["development"]) == 3 and parts["train"]
     assert nothing_is_shared(parts)
-    assert len({tuple(pair) for some in parts.values() for pair, _ in some}) == sum(map(len, parts.values()))
+    assert len({tuple(pair) for some in parts.values() for pair, _ in some}) == sum(
+        map(len, parts.values())
+    )
 
 
 def test_the_parts_are_the_same_each_time_and_each_text_stands_once():
@@ -76,7 +98,9 @@ def test_a_measured_run_and_its_controls(monkeypatch):
     assert found == sentences.measured(model.encoder, wordpiece, parts, seed=0)
     assert all(weight.equal(before[name]) for name, weight in model.encoder.state_dict().items())
     controls = sentences.controls(parts)
-    assert controls.keys() == {"majority", "bag of words"} and controls["majority"].keys() == {"sst2 accuracy"}
+    assert controls.keys() == {"majority", "bag of words"} and controls["majority"].keys() == {
+        "sst2 accuracy"
+    }
 
 
 @pytest.mark.real_data

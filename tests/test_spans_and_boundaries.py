@@ -10,40 +10,51 @@ import pytest
 import torch
 
 from environment import ROOT
-from spanbert_tutorial import almanac, runs
+from spanbert_tutorial import almanac
 from spanbert_tutorial.almanac import coreference, documents
-from spanbert_tutorial.boundary import Boundary, Placebo, SpanBoundaryObjective
-from spanbert_tutorial.checkpoints import load_checkpoint
-from spanbert_tutorial.corpora import encode_corpus, split_sentences
+from spanbert_tutorial.bert.masking import MaskedBlocks, WholeWordMasking
+from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.experiments import (
-    name_ranks,
-    pair_probe,
+from spanbert_tutorial.lab.experiments import (
     span_settings,
-    span_uses,
     spans_and_boundaries,
     spans_on_wikipedia,
     spans_pilot,
     ways_of_hiding,
 )
-from spanbert_tutorial.experiments.boundary_probe import go_on
-from spanbert_tutorial.experiments.grid import as_json, missing
-from spanbert_tutorial.experiments.name_ranks import ELSEWHERE, INFERRED, OTHERWISE, Gap, Known
-from spanbert_tutorial.experiments.names import Block, Name, named_blocks
-from spanbert_tutorial.labelled_masking import ENTITY
-from spanbert_tutorial.masking import MaskedBlocks, WholeWordMasking
-from spanbert_tutorial.objectives import Objective
+from spanbert_tutorial.lab.experiments.boundary_probe import go_on
+from spanbert_tutorial.lab.grid import as_json, missing
+from spanbert_tutorial.lab.measurements import name_ranks, pair_probe, span_uses
+from spanbert_tutorial.lab.measurements.name_ranks import ELSEWHERE, INFERRED, OTHERWISE, Gap, Known
+from spanbert_tutorial.lab.measurements.names import Block, Name, named_blocks
+from spanbert_tutorial.pretraining import runs
+from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
+from spanbert_tutorial.pretraining.encoded_text import EncodedText, open_text
+from spanbert_tutorial.pretraining.objectives import Objective
+from spanbert_tutorial.pretraining.presets import Run
+from spanbert_tutorial.spanbert.boundary import Boundary, Placebo, SpanBoundaryObjective
+from spanbert_tutorial.spanbert.labeled_masking import ENTITY
 from spanbert_tutorial.tasks import gap
 from spanbert_tutorial.tasks.fine_tuning import FineTuning
 from spanbert_tutorial.tasks.squad import Question
-from spanbert_tutorial.wordpiece import WordPiece
+from spanbert_tutorial.text.encoding import encode_corpus
+from spanbert_tutorial.text.sentences import split_sentences
 
-BLOCK = Block(np.array([5, 6, 9, 7, 9, 5, 6, 9, 8]),
-              [Name(0, 1, "TOWN", "a"), Name(3, 3, "TOWN", "b"), Name(5, 6, "TOWN", "a"), Name(8, 8, "TOWN", "b")])
-KNOWN = Known({("TOWN", 2): np.array([(5, 6), (5, 7), (8, 8)]), ("TOWN", 1): np.array([(7,), (8,)])},
-              {("TOWN", 2): np.array([5, 3, 2]), ("TOWN", 1): np.array([4, 4])},
-              {("TOWN", (5, 6)): Counter(b=1), ("TOWN", (5, 7)): Counter(b=3), ("TOWN", (8, 8)): Counter()},
-              Counter(a=5, b=4))  # fmt: skip
+BLOCK = Block(
+    np.array([5, 6, 9, 7, 9, 5, 6, 9, 8]),
+    [
+        Name(0, 1, "TOWN", "a"),
+        Name(3, 3, "TOWN", "b"),
+        Name(5, 6, "TOWN", "a"),
+        Name(8, 8, "TOWN", "b"),
+    ],
+)
+KNOWN = Known(
+    {("TOWN", 2): np.array([(5, 6), (5, 7), (8, 8)]), ("TOWN", 1): np.array([(7,), (8,)])},
+    {("TOWN", 2): np.array([5, 3, 2]), ("TOWN", 1): np.array([4, 4])},
+    {("TOWN", (5, 6)): Counter(b=1), ("TOWN", (5, 7)): Counter(b=3), ("TOWN", (8, 8)): Counter()},
+    Counter(a=5, b=4),
+)
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +63,12 @@ def wordpiece():
 
 
 def test_where_else_the_block_names_it():
-    assert [gap.where for gap in name_ranks.gaps([BLOCK])] == [ELSEWHERE, OTHERWISE, ELSEWHERE, OTHERWISE]
+    assert [gap.where for gap in name_ranks.gaps([BLOCK])] == [
+        ELSEWHERE,
+        OTHERWISE,
+        ELSEWHERE,
+        OTHERWISE,
+    ]
     alone = Block(BLOCK.ids, BLOCK.names[1:3])
     assert [gap.where for gap in name_ranks.gaps([alone])] == [INFERRED, INFERRED]
 
@@ -73,12 +89,17 @@ def test_a_name_that_training_text_lacks_is_not_asked():
     other = Block(np.array([6, 6]), [Name(0, 1, "TOWN", "c")])
     assert [gap.block is BLOCK for gap in name_ranks.asked([BLOCK, other], KNOWN)] == [True] * 4
     found = name_ranks.figures(name_ranks.gaps([BLOCK]), np.array([1, 2, 3, 1.0]))
-    assert found[ELSEWHERE] == {"gaps": 2, "first": 50.0, "reciprocal": pytest.approx((1 + 1 / 3) / 2)}
+    assert found[ELSEWHERE] == {
+        "gaps": 2,
+        "first": 50.0,
+        "reciprocal": pytest.approx((1 + 1 / 3) / 2),
+    }
     assert found[INFERRED]["gaps"] == 0
 
 
 class Copies(torch.nn.Module):
-    """A model that gives each place the piece that stands right before the gap's end, so one answer is known."""
+    """A model that gives each place the piece that stands right before the gap's end, so one answer
+    is known."""
 
     def __init__(self, wanted):
         super().__init__()
@@ -105,8 +126,16 @@ def test_all_pieces_of_a_name_are_hidden_and_scored_at_their_own_places(wordpiec
 
 
 def test_names_of_the_almanac_are_counted_as_written(wordpiece):
-    documents = [{"text": "Alice Mercer met Bram. Mercer left.", "entities": [
-        [0, 12, "PERSON", "p1"], [17, 21, "PERSON", "p2"], [23, 29, "PERSON", "p1"]]}] * 2
+    documents = [
+        {
+            "text": "Alice Mercer met Bram. Mercer left.",
+            "entities": [
+                [0, 12, "PERSON", "p1"],
+                [17, 21, "PERSON", "p2"],
+                [23, 29, "PERSON", "p1"],
+            ],
+        }
+    ] * 2
     known = name_ranks.known_names(documents, wordpiece)
     pieces = {name: tuple(wordpiece.encode(name)) for name in ("Alice Mercer", "Bram", "Mercer")}
     for name, ids in pieces.items():
@@ -121,9 +150,15 @@ def test_pairs_are_a_word_and_a_name_of_one_kind(wordpiece):
     mentions = "Alice Mercer", "Bram Low", "Foxley", "she"
     spans = {name: (text.index(name), text.index(name) + len(name)) for name in mentions}
     clusters = [[spans["Alice Mercer"], spans["she"]], [spans["Bram Low"]], [spans["Foxley"]]]
-    document = {"text": text, "clusters": clusters,
-                "entities": [[*spans["Alice Mercer"], "PERSON", "p1"], [*spans["Bram Low"], "PERSON", "p2"],
-                             [*spans["Foxley"], "TOWN", "t"]]}
+    document = {
+        "text": text,
+        "clusters": clusters,
+        "entities": [
+            [*spans["Alice Mercer"], "PERSON", "p1"],
+            [*spans["Bram Low"], "PERSON", "p2"],
+            [*spans["Foxley"], "TOWN", "t"],
+        ],
+    }
     found = pair_probe.pairs([document], wordpiece, 60)
     assert found.same.tolist() == [True, False]
     assert found.near[1] > found.near[0] > 0  # Bram Low is nearer
@@ -145,7 +180,8 @@ def test_the_placebo_reads_the_neighbours_of_another_span():
     selected[0, [2, 3, 8]], selected[1, 5] = True, True
     ids = np.arange(24).reshape(2, 12)
     segments = [MaskedBlocks(ids, ids, selected, np.array([12, 12]))]
-    true, placebo = Boundary().targets(segments, None), Placebo().targets(segments, None)
+    true = Boundary().targets(segments, None)
+    placebo = Placebo().targets(segments, None)
     assert torch.equal(true["boundary_targets"], placebo["boundary_targets"])
     assert true["boundary_pairs"].tolist() == [[2, 5], [8, 10], [5, 7]]
     assert placebo["boundary_pairs"].tolist() == [[8, 10], [5, 7], [2, 5]]
@@ -159,35 +195,55 @@ def test_named_blocks_keep_whom_they_name(wordpiece):
 
 
 def test_the_first_questions_are_of_many_documents():
-    some = [Question(str(n), "who?", context) for n, context in enumerate(["a", "a", "a", "b", "b", "c"])]
+    some = [
+        Question(str(n), "who?", context)
+        for n, context in enumerate(["a", "a", "a", "b", "b", "c"])
+    ]
     assert [one.context for one in span_uses.spread(some)] == ["a", "b", "c", "a", "b", "a"]
 
 
 def test_uses_leave_the_encoder_as_it_is(monkeypatch):
     model, wordpiece = load_checkpoint(data_path("checkpoints", "spanbert-tiny"))[:2]
     before = {name: weight.clone() for name, weight in model.encoder.state_dict().items()}
-    parts, short = span_uses.uses(), FineTuning(epochs=1, batch_size=4, length=128, stride=64, answers_only=True)
-    assert [len(part) for part in parts.questions] == [4_799, 1_520] and len(parts.relations[0]) == 8_244
+    parts = span_uses.uses()
+    short = FineTuning(epochs=1, batch_size=4, length=128, stride=64, answers_only=True)
+    assert [len(part) for part in parts.questions] == [4_799, 1_520] and len(
+        parts.relations[0]
+    ) == 8_244
     few = span_uses.Uses(*((train[:60], test[:40]) for train, test in parts))
     monkeypatch.setattr(span_uses, "QUESTIONS", {20: short})
     for name in ("TAGS", "COREFERENCE", "RELATIONS"):
         monkeypatch.setattr(span_uses, name, replace(short, length=100))
     found = span_uses.measured(model.encoder, wordpiece, few, seed=3)
     assert list(found) == ["questions, 20", "tags", "coreference", "relations"]
-    assert set(found["questions, 20"]) == {"f1", "long"} and all(0 <= found[name] <= 100 for name in list(found)[1:])
-    assert all(torch.equal(weight, before[name]) for name, weight in model.encoder.state_dict().items())
+    assert set(found["questions, 20"]) == {"f1", "long"} and all(
+        0 <= found[name] <= 100 for name in list(found)[1:]
+    )
+    assert all(
+        torch.equal(weight, before[name]) for name, weight in model.encoder.state_dict().items()
+    )
 
 
-# --- the pilot --------------------------------------------------------------------------------------------------
+# --- the pilot ----------------------------------------------------------------------
 
 
 def test_each_arm_gets_the_rate_with_the_lower_loss_under_its_own_way_of_hiding():
     high, low = spans_pilot.RATES
     wanted = {"token": high, "span": low, "span+sbo": low, "placebo": high}
-    rows = [{"arm": name, "rate": rate, "seed": seed,
-             "losses": {way: (rate != wanted[name]) * (1 if way == spans_pilot.WAYS[name] else -5) + 0.1 * seed
-                        for way in ("token", "span")}}
-            for name, rate in spans_pilot.ARMS for seed in range(2)]  # fmt: skip
+    rows = [
+        {
+            "arm": name,
+            "rate": rate,
+            "seed": seed,
+            "losses": {
+                way: (rate != wanted[name]) * (1 if way == spans_pilot.WAYS[name] else -5)
+                + 0.1 * seed
+                for way in ("token", "span")
+            },
+        }
+        for name, rate in spans_pilot.ARMS
+        for seed in range(2)
+    ]
     assert spans_pilot.chosen({"rows": rows}) == wanted
 
 
@@ -204,15 +260,20 @@ def test_the_arms_have_the_rates_that_the_pilot_chose():
 
 
 def test_the_welcome_page_tells_the_kept_numbers():
-    rows = json.loads(data_path("results", "spans_and_boundaries.json").read_text(encoding="utf-8"))["rows"]
-    first = {arm: np.mean([row["names"]["inferred"]["first"] for row in rows if row["arm"] == arm])
-             for arm in ("span", "token")}  # fmt: skip
+    rows = json.loads(
+        data_path("results", "spans_and_boundaries.json").read_text(encoding="utf-8")
+    )["rows"]
+    first = {
+        arm: np.mean([row["names"]["inferred"]["first"] for row in rows if row["arm"] == arm])
+        for arm in ("span", "token")
+    }
     welcome = (ROOT / "book" / "welcome.md").read_text(encoding="utf-8")
     assert f"{first['span']:.1f} against {first['token']:.1f} of 100" in welcome
 
 
 def test_the_cost_of_a_step_is_the_median_of_ratios_within_a_round(monkeypatch, wordpiece):
-    slow, calls = {"mlm": 1.0, "span": 1.1, "span+sbo": 1.3, "span+placebo": 1.3}, []
+    slow = {"mlm": 1.0, "span": 1.1, "span+sbo": 1.3, "span+placebo": 1.3}
+    calls = []
 
     def rehearse(run, text, model, steps):
         calls.append(run.objective)
@@ -220,24 +281,29 @@ def test_the_cost_of_a_step_is_the_median_of_ratios_within_a_round(monkeypatch, 
         return 0, noise * slow[run.objective], 0
 
     monkeypatch.setattr(runs, "rehearse", rehearse)
-    text = runs.EncodedText(None, None, wordpiece)
+    text = EncodedText(None, None, wordpiece)
     found = spans_and_boundaries.step_costs(spans_and_boundaries.SETTINGS, text)
     assert found == pytest.approx({"token": 1.0, "span": 1.1, "span+sbo": 1.3, "placebo": 1.3})
     assert len(calls) == spans_and_boundaries.ROUNDS * 4 and calls[:4] == list(slow)
 
 
-# --- on Wikipedia -----------------------------------------------------------------------------------------------
+# --- on Wikipedia -------------------------------------------------------------------
 
 
 def test_a_name_of_real_text_has_capitals_and_does_not_begin_a_sentence():
     sentences = "Mary Low saw Great Foxley, Upton and the BBC.", "There Alice Low met Bram McLeod."
     document = spans_on_wikipedia.with_names(sentences)
-    found = [(document["text"][start:end], entity) for start, end, _, entity in document["entities"]]
+    found = [
+        (document["text"][start:end], entity) for start, end, _, entity in document["entities"]
+    ]
     assert found == [("Great Foxley", "Foxley"), ("Upton", "Upton")]
 
 
 def test_only_frequent_names_are_candidates():
-    some = [spans_on_wikipedia.with_names([f"We saw Upton and {other}."]) for other in ("Foxley", "Bramley")]
+    some = [
+        spans_on_wikipedia.with_names([f"We saw Upton and {other}."])
+        for other in ("Foxley", "Bramley")
+    ]
     kept = spans_on_wikipedia.often(some, 2)
     names = [[one["text"][start:end] for start, end, *_ in one["entities"]] for one in kept]
     assert names == [["Upton"], ["Upton"]]
@@ -246,22 +312,35 @@ def test_only_frequent_names_are_candidates():
 def test_a_pronoun_of_gap_stands_with_the_name_that_it_means(wordpiece):
     text = "In May Alice Mercer met Bram Low because she knew him."
     places = [(said, text.index(said)) for said in ("she", "Alice Mercer", "Bram Low")]
-    document = spans_on_wikipedia.as_clusters(gap.Row("1", text, places[0], tuple(places[1:]), (True, False)))
+    document = spans_on_wikipedia.as_clusters(
+        gap.Row("1", text, places[0], tuple(places[1:]), (True, False))
+    )
     found = pair_probe.pairs([document], wordpiece, 60)
     assert found.same.tolist() == [True, False]
-    nobody = spans_on_wikipedia.as_clusters(gap.Row("1", text, places[0], tuple(places[1:]), (False, False)))
+    nobody = spans_on_wikipedia.as_clusters(
+        gap.Row("1", text, places[0], tuple(places[1:]), (False, False))
+    )
     assert len(nobody["clusters"]) == 2 and all(len(cluster) == 1 for cluster in nobody["clusters"])
 
 
-# --- other ways of hiding ---------------------------------------------------------------------------------------
+# --- other ways of hiding -----------------------------------------------------------
 
 
 def test_noun_phrases_are_names_descriptions_and_values_with_their_article():
     document = next(documents.generate(0, 1))
     record = ways_of_hiding.record(document)
     phrases = [record["text"][start:end] for start, end, *_ in record["entities"]]
-    names = [mention for sentence in document.sentences for mention in sentence.mentions if mention.form != "pronoun"]
-    assert len(phrases) == len(names) and phrases[0] == "The Kelso Hill Museum" and "a baker" in phrases
+    names = [
+        mention
+        for sentence in document.sentences
+        for mention in sentence.mentions
+        if mention.form != "pronoun"
+    ]
+    assert (
+        len(phrases) == len(names)
+        and phrases[0] == "The Kelso Hill Museum"
+        and "a baker" in phrases
+    )
     assert "the museum" in phrases and "she" not in phrases
 
 
@@ -280,12 +359,16 @@ def test_each_way_of_hiding_is_a_row_with_its_own_scheme():
     rows = {arm: way.row() for arm, way in ways_of_hiding.ARMS.items()}
     assert type(rows["words"].masking) is WholeWordMasking and rows["words"].unit == "token"
     assert {arm for arm, row in rows.items() if row.paired} == {"pairs"}
-    assert [rows[arm].masking.kind for arm in ("entities", "noun phrases", "collocations")] == [1, 2, 3]
+    assert [rows[arm].masking.kind for arm in ("entities", "noun phrases", "collocations")] == [
+        1,
+        2,
+        3,
+    ]
     assert ways_of_hiding.SETTINGS["go_on"] == spans_and_boundaries.GO_ON
 
 
 def test_going_on_hides_as_it_is_told(wordpiece, tmp_path):
-    text = runs.open_text("almanac", tmp_path)
+    text = open_text("almanac", tmp_path)
     run = replace(spans_and_boundaries.START, size="tiny", steps=1, batch_size=2, length=16)
     start = runs.new_model(run, text)
     seen = []
@@ -301,6 +384,7 @@ def test_going_on_hides_as_it_is_told(wordpiece, tmp_path):
 
 def test_pairs_take_fewer_steps_for_as_many_pieces(monkeypatch):
     """Single blocks of 60 pieces beside pairs of 75: 400 steps become 320."""
+
     class Data:
         def __init__(self, pieces):
             self.pieces = pieces
@@ -309,19 +393,24 @@ def test_pairs_take_fewer_steps_for_as_many_pieces(monkeypatch):
             while True:
                 yield {"attention_mask": torch.ones(self.pieces)}
 
-    monkeypatch.setattr(runs, "training_data", lambda run, text: Data(75 if run.objective == "span+nsp" else 60))
-    steps = {name: ways_of_hiding.equal_steps(runs.Run(objective=name, steps=400), None)
-             for name in ("mlm-wholeword", "span", "span+nsp")}  # fmt: skip
+    monkeypatch.setattr(
+        runs, "training_data", lambda run, text: Data(75 if run.objective == "span+nsp" else 60)
+    )
+    steps = {
+        name: ways_of_hiding.equal_steps(Run(objective=name, steps=400), None)
+        for name in ("mlm-wholeword", "span", "span+nsp")
+    }
     assert steps == {"mlm-wholeword": 400, "span": 400, "span+nsp": 320}
 
 
-# --- one setting changed ----------------------------------------------------------------------------------------
+# --- one setting changed ------------------------------------------------------------
 
 
 def test_a_weight_multiplies_the_boundary_loss_and_boundaries_alone_see_no_positions():
     torch.manual_seed(0)
     head = SpanBoundaryObjective(8, torch.nn.Parameter(torch.randn(20, 8)))
-    hidden, ids = torch.randn(1, 7, 8), np.array([[3, 4, 4, 4, 5]])
+    hidden = torch.randn(1, 7, 8)
+    ids = np.array([[3, 4, 4, 4, 5]])
     selected = np.array([[False, True, True, True, False]])
     batch = Boundary().targets([MaskedBlocks(ids, ids, selected, np.array([5]))], None)
     whole = Boundary().loss(head, hidden, batch)
@@ -341,9 +430,17 @@ def test_one_setting_differs_from_the_row_it_is_compared_with():
     same = span_settings.ARMS["span"], span_settings.ARMS["span+sbo"]
     assert span_settings.objective_of("span") == Objective.named("span")
     for arm, changed in span_settings.ARMS.items():
-        objective, named = span_settings.objective_of(arm), Objective.named("span+sbo" if "bo" in arm else "span")
+        objective = span_settings.objective_of(arm)
+        named = Objective.named("span+sbo" if "bo" in arm else "span")
         assert (objective.unit, objective.shares) == (named.unit, named.shares)
         assert (objective.masking == named.masking) == (arm == "span" or bool(objective.tasks))
         first = same[bool(objective.tasks)]
-        differs = [name for name, value in vars(changed).items() if value != vars(first)[name] and name[0] != "_"]
-        assert len(differs) == (arm not in ("span", "span+sbo")) and changed.__class__ is first.__class__
+        differs = [
+            name
+            for name, value in vars(changed).items()
+            if value != vars(first)[name] and name[0] != "_"
+        ]
+        assert (
+            len(differs) == (arm not in ("span", "span+sbo"))
+            and changed.__class__ is first.__class__
+        )

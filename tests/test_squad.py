@@ -1,4 +1,5 @@
-"""SQuAD: each rule of the score by hand, a second writing equal to the last digit, bad files named, real files read."""
+"""SQuAD: each rule of the score by hand, a second writing equal to the last digit, bad files named,
+real files read."""
 
 import gzip
 import json
@@ -41,10 +42,12 @@ CONTEXT = "The Denver Broncos won Super Bowl 50 in Santa Clara, California."
 
 def asked(number: str, *texts: str) -> Question:
     """A question whose answers are the texts; where they stand does not matter to the score."""
-    return Question(number, "?", " ".join(texts), answers=tuple(GoldAnswer(text, 0) for text in texts))
+    return Question(
+        number, "?", " ".join(texts), answers=tuple(GoldAnswer(text, 0) for text in texts)
+    )
 
 
-# --- the rules, by hand -------------------------------------------------------------------------------------------
+# --- the rules, by hand -------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -56,7 +59,10 @@ def asked(number: str, *texts: str) -> Question:
         ("a man's 3.8-word span", "mans 38word span"),  # punctuation goes without a space
         ("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~", ""),
         ("an answer, a question and the end", "answer question and end"),
-        ("Theodore and Anna at another theatre", "theodore and anna at another theatre"),  # whole words only
+        (
+            "Theodore and Anna at another theatre",
+            "theodore and anna at another theatre",
+        ),  # whole words only
         ("the", ""),
         ("The a AN", ""),
         ("", ""),
@@ -103,43 +109,88 @@ def test_exact_match_and_f1(prediction, gold, exact, by_words):
 def test_the_best_of_several_answers_counts_for_each_measure_by_itself():
     questions = [asked("q", "in Santa Clara", "Clara Santa X", "California")]
     result = score({"q": "Santa Clara"}, questions)
-    assert (result["exact"], result["f1"], result["total"]) == (0, 80, 1)  # 0.8 from both of the first
+    assert (result["exact"], result["f1"], result["total"]) == (
+        0,
+        80,
+        1,
+    )  # 0.8 from both of the first
     assert score({"q": "the California"}, questions)["exact"] == 100
 
 
 def test_answers_that_are_empty_once_normalised_are_left_out():
     assert golds(asked("q", "the", "Denver", "...")) == ["Denver"]
     assert golds(asked("q", "the", "A")) == [""] and golds(asked("q")) == [""]
-    assert score({"q": ""}, [asked("q", "the", "Denver")])["f1"] == 0  # else "" would be right by "the"
-    questions = [asked("q", "the"), asked("no")]  # it has answers, though only an empty text is left to compare with
+    assert (
+        score({"q": ""}, [asked("q", "the", "Denver")])["f1"] == 0
+    )  # else "" would be right by "the"
+    questions = [
+        asked("q", "the"),
+        asked("no"),
+    ]  # it has answers, though only an empty text is left to compare with
     assert score({"q": "", "no": "x"}, questions) == {
-        "exact": 50, "f1": 50, "total": 2, "HasAns_exact": 100, "HasAns_f1": 100, "HasAns_total": 1,
-        "NoAns_exact": 0, "NoAns_f1": 0, "NoAns_total": 1,
-    }  # fmt: skip
+        "exact": 50,
+        "f1": 50,
+        "total": 2,
+        "HasAns_exact": 100,
+        "HasAns_f1": 100,
+        "HasAns_total": 1,
+        "NoAns_exact": 0,
+        "NoAns_f1": 0,
+        "NoAns_total": 1,
+    }
 
 
 def test_both_kinds_are_scored_apart():
-    questions = [asked("a", "Denver Broncos"), asked("b", "1992"), asked("c"), asked("d"), asked("e")]
+    questions = [
+        asked("a", "Denver Broncos"),
+        asked("b", "1992"),
+        asked("c"),
+        asked("d"),
+        asked("e"),
+    ]
     predictions = {"a": "Broncos", "b": "1992", "c": "", "d": "the", "e": "Denver"}
     result = score(predictions, questions)
-    by_hand = {"exact": 60, "f1": 100 * (2 / 3 + 3) / 5, "total": 5,
-               "HasAns_exact": 50, "HasAns_f1": 100 * (2 / 3 + 1) / 2, "HasAns_total": 2,
-               "NoAns_exact": 200 / 3, "NoAns_f1": 200 / 3, "NoAns_total": 3}  # fmt: skip
-    assert result == pytest.approx(by_hand) and list(result) == list(by_hand)  # in the official order
+    by_hand = {
+        "exact": 60,
+        "f1": 100 * (2 / 3 + 3) / 5,
+        "total": 5,
+        "HasAns_exact": 50,
+        "HasAns_f1": 100 * (2 / 3 + 1) / 2,
+        "HasAns_total": 2,
+        "NoAns_exact": 200 / 3,
+        "NoAns_f1": 200 / 3,
+        "NoAns_total": 3,
+    }
+    assert result == pytest.approx(by_hand) and list(result) == list(
+        by_hand
+    )  # in the official order
 
 
 @pytest.mark.parametrize("texts, kind", [(("Denver",), "HasAns"), ((), "NoAns")])
 def test_one_kind_only_has_its_own_part_alone(texts, kind):
     result = score({"a": "Denver", "b": ""}, [asked("a", *texts), asked("b", *texts)])
-    assert result == {"exact": 50, "f1": 50, "total": 2, **{f"{kind}_{name}": value for name, value in
-                      {"exact": 50, "f1": 50, "total": 2}.items()}}  # fmt: skip
+    assert result == {
+        "exact": 50,
+        "f1": 50,
+        "total": 2,
+        **{f"{kind}_{name}": value for name, value in {"exact": 50, "f1": 50, "total": 2}.items()},
+    }
 
 
 def test_only_above_the_threshold_there_is_no_answer():
     questions = [asked("a", "Denver"), asked("b")]
-    predictions, null_odds = {"a": "Denver", "b": "Denver"}, {"a": 1.5, "b": 2.5}
-    at = {threshold: score(predictions, questions, null_odds, threshold)["f1"] for threshold in (1.4, 1.5, 2.4, 2.5)}
-    assert at == {1.4: 50, 1.5: 100, 2.4: 100, 2.5: 50}  # equal to the null odds: the prediction stands
+    predictions = {"a": "Denver", "b": "Denver"}
+    null_odds = {"a": 1.5, "b": 2.5}
+    at = {
+        threshold: score(predictions, questions, null_odds, threshold)["f1"]
+        for threshold in (1.4, 1.5, 2.4, 2.5)
+    }
+    assert at == {
+        1.4: 50,
+        1.5: 100,
+        2.4: 100,
+        2.5: 50,
+    }  # equal to the null odds: the prediction stands
     assert score(predictions, questions) == score(predictions, questions, null_odds, 2.5)
     assert score({"a": "", "b": ""}, questions, null_odds, 2.5)["f1"] == 50  # "" stays ""
 
@@ -152,7 +203,10 @@ def test_best_threshold_by_hand():
     best, threshold = best_threshold(predictions, questions, null_odds)
     assert (best, threshold) == (pytest.approx(100 * 11 / 3 / 4), -1.0)
     assert score(predictions, questions, null_odds, threshold)["f1"] == pytest.approx(best)
-    assert best_threshold(predictions, questions, null_odds, "exact") == (75, -3.0)  # c adds nothing: the first stays
+    assert best_threshold(predictions, questions, null_odds, "exact") == (
+        75,
+        -3.0,
+    )  # c adds nothing: the first stays
 
 
 def test_best_threshold_when_nothing_beats_no_answer_at_all():
@@ -175,45 +229,70 @@ def test_best_threshold_when_every_question_has_an_answer():
 def test_equal_null_odds_are_taken_one_by_one_as_officially():
     questions = [asked("a", "Denver"), asked("b")]
     predictions = {"a": "Denver", "b": "x"}
-    assert best_threshold(predictions, questions, {"a": 1, "b": 1}) == (100, 1)  # no threshold reaches it …
+    assert best_threshold(predictions, questions, {"a": 1, "b": 1}) == (
+        100,
+        1,
+    )  # no threshold reaches it …
     assert [score(predictions, questions, {"a": 1, "b": 1}, t)["f1"] for t in (0, 1)] == [50, 50]
-    assert best_threshold(predictions, questions, {"b": 1, "a": 1}) == (50, 0)  # … and it hangs on the order
+    assert best_threshold(predictions, questions, {"b": 1, "a": 1}) == (
+        50,
+        0,
+    )  # … and it hangs on the order
 
 
 def test_a_prediction_of_an_article_alone_counts_in_the_search_as_an_answer():
     assert score({"a": "the"}, [asked("a")])["exact"] == 100  # officially so, too
-    assert best_threshold({"a": "the", "b": "x"}, [asked("a"), asked("b", "x")], {"a": 1, "b": 2}) == (50, 0)
+    assert best_threshold(
+        {"a": "the", "b": "x"}, [asked("a"), asked("b", "x")], {"a": 1, "b": 2}
+    ) == (50, 0)
 
 
 def test_the_human_score_takes_the_second_answer_as_the_prediction():
-    questions = [asked("a", "Denver Broncos", "Broncos", "the Broncos"), asked("b", "1992", "in 1992"), asked("c", "x")]
+    questions = [
+        asked("a", "Denver Broncos", "Broncos", "the Broncos"),
+        asked("b", "1992", "in 1992"),
+        asked("c", "x"),
+    ]
     result = human_score(questions)
-    assert (result["exact"], result["total"]) == (50, 2) and result["f1"] == pytest.approx(100 * (1 + 2 / 3) / 2)
+    assert (result["exact"], result["total"]) == (50, 2) and result["f1"] == pytest.approx(
+        100 * (1 + 2 / 3) / 2
+    )
     with pytest.raises(InputError):
         human_score(questions[2:])
 
 
 def test_a_majority_decides_then_to_answer_then_the_shorter_text():
-    assert majority_answer(["the Broncos", "Denver Broncos", "Broncos"]) == "Broncos"  # two say Broncos
+    assert (
+        majority_answer(["the Broncos", "Denver Broncos", "Broncos"]) == "Broncos"
+    )  # two say Broncos
     assert majority_answer(["", "Denver Broncos", ""]) == ""
     assert majority_answer(["", "Denver Broncos", "Broncos", ""]) == ""
     assert majority_answer(["", "Denver Broncos", "Denver"]) == "Denver"  # three ties
     with pytest.raises(InputError, match="no answers to vote on"):
         majority_answer([])
-    questions = [asked("a", "Broncos", "Denver Broncos", "the Broncos", "Broncos"), asked("b", "1992", "in 1992")]
+    questions = [
+        asked("a", "Broncos", "Denver Broncos", "the Broncos", "Broncos"),
+        asked("b", "1992", "in 1992"),
+    ]
     result = human_score(questions, vote=True)
-    assert (result["exact"], result["total"]) == (100, 1)  # the second has no two others that could vote
+    assert (result["exact"], result["total"]) == (
+        100,
+        1,
+    )  # the second has no two others that could vote
     two = [asked("a", "Denver", "Denver Broncos", "Broncos")]
-    assert human_score(two, vote=True)["exact"] == 0 and human_score(two)["f1"] == pytest.approx(200 / 3)
+    assert human_score(two, vote=True)["exact"] == 0 and human_score(two)["f1"] == pytest.approx(
+        200 / 3
+    )
 
 
-# --- a second writing, to the last digit --------------------------------------------------------------------------
+# --- a second writing, to the last digit --------------------------------------------
 
 
 @cache
 def plain(text: str) -> tuple[str, ...]:
     """The words that are compared, by a walk over the characters."""
-    kept, word = [], ""
+    kept = []
+    word = ""
     for character in text.lower() + " ":
         if character.isspace():
             kept += [word] * (word not in ("", "a", "an", "the"))
@@ -236,7 +315,8 @@ def second_f1(prediction: tuple[str, ...], gold: tuple[str, ...]) -> float:
     shared = shared_words(prediction, gold)
     if shared == 0:
         return 1.0 if prediction == gold == () else 0.0
-    precision, recall = shared / len(prediction), shared / len(gold)
+    precision = shared / len(prediction)
+    recall = shared / len(gold)
     return (2 * precision * recall) / (precision + recall)
 
 
@@ -266,22 +346,31 @@ def second_score(data: dict, predictions: dict, null_odds: dict, threshold: floa
 
 
 def second_best(data: dict, predictions: dict, null_odds: dict, place: int) -> tuple[float, float]:
-    """The best over the first k questions by null odds for all k, each sum worked out anew; at first, "" for all."""
-    entries = [entry for article in data["data"] for paragraph in article["paragraphs"] for entry in paragraph["qas"]]
+    """The best over the first k questions by null odds for all k, each sum worked out anew; at
+    first, "" for all."""
+    entries = [
+        entry
+        for article in data["data"]
+        for paragraph in article["paragraphs"]
+        for entry in paragraph["qas"]
+    ]
     pairs = {entry["id"]: second_pair(entry, predictions[entry["id"]])[place] for entry in entries}
     negative = {entry["id"] for entry in entries if not entry["answers"]}
-    best, chosen = len(negative), 0.0
+    best = len(negative)
+    chosen = 0.0
     ordered = sorted(null_odds, key=lambda number: null_odds[number])
     gains = [(-1 if predictions[i] else 0) if i in negative else pairs[i] for i in ordered]
     for last, number in enumerate(ordered, start=1):
         total = sum(gains[:last], start=len(negative))
         if total > best:
-            best, chosen = total, null_odds[number]
+            best = total
+            chosen = null_odds[number]
     return 100.0 * best / len(entries), chosen
 
 
 def perturbed(rng: random.Random, text: str, other: str) -> str:
-    """The text with words dropped or doubled, other case, punctuation, articles; or another text; or nothing."""
+    """The text with words dropped or doubled, other case, punctuation, articles; or another text;
+    or nothing."""
     words = text.split()
     kind = rng.randrange(9)
     if kind == 0:
@@ -305,26 +394,42 @@ def perturbed(rng: random.Random, text: str, other: str) -> str:
 
 def test_a_second_writing_agrees_to_the_last_digit_on_300_files_of_predictions(tmp_path):
     file = data_path("reader", "reader.json")
-    data, questions = json.loads(file.read_text(encoding="utf-8")), read(file)
+    data = json.loads(file.read_text(encoding="utf-8"))
+    questions = read(file)
     pool = [answer.text for q in questions for answer in (*q.answers, *q.plausible)]
-    seen, abstain = set(), 100 * sum(not q.answers for q in questions) / len(questions)
+    seen = set()
+    abstain = 100 * sum(not q.answers for q in questions) / len(questions)
     for seed in range(300):
         rng = random.Random(seed)
-        predictions = {q.id: perturbed(rng, rng.choice(q.answers or q.plausible).text, rng.choice(pool))
-                       for q in questions}
+        predictions = {
+            q.id: perturbed(rng, rng.choice(q.answers or q.plausible).text, rng.choice(pool))
+            for q in questions
+        }
         exact = rng.random() < 0.5  # else many null odds are equal
-        null_odds = {q.id: rng.gauss(0, 3) + rng.choice((0, 4)) * (not q.answers) for q in questions}
-        null_odds = null_odds if exact else {number: round(value) for number, value in null_odds.items()}
+        null_odds = {
+            q.id: rng.gauss(0, 3) + rng.choice((0, 4)) * (not q.answers) for q in questions
+        }
+        null_odds = (
+            null_odds if exact else {number: round(value) for number, value in null_odds.items()}
+        )
         write_predictions(tmp_path / "p.json", predictions)
         again = read_predictions(tmp_path / "p.json", questions)
         threshold = rng.choice((-10.0, 0.0, 2.0, 10.0, null_odds[rng.choice(questions).id]))
-        assert score(again, questions, null_odds, threshold) == second_score(data, again, null_odds, threshold)
+        assert score(again, questions, null_odds, threshold) == second_score(
+            data, again, null_odds, threshold
+        )
         assert score(again, questions) == second_score(data, again, null_odds, 1e9)
         for place, measure in enumerate(("exact", "f1")):
             found = best_threshold(again, questions, null_odds, measure)
             assert found == second_best(data, again, null_odds, place)
-            if exact and found[0] > abstain:  # equal ones are taken one by one, which no threshold can do
-                only = {q.id for q in questions if not q.answers and again[q.id] and not plain(again[q.id])}  # "the"
+            if (
+                exact and found[0] > abstain
+            ):  # equal ones are taken one by one, which no threshold can do
+                only = {
+                    q.id
+                    for q in questions
+                    if not q.answers and again[q.id] and not plain(again[q.id])
+                }  # "the"
                 kept = sum(null_odds[number] <= found[1] for number in only)
                 reached = score(again, questions, null_odds, found[1])[measure]
                 assert found[0] == pytest.approx(reached - 100 * kept / len(questions))
@@ -332,7 +437,7 @@ def test_a_second_writing_agrees_to_the_last_digit_on_300_files_of_predictions(t
     assert len(seen) > 250  # the files differ
 
 
-# --- predictions --------------------------------------------------------------------------------------------------
+# --- predictions --------------------------------------------------------------------
 
 
 def complaint(call, *arguments) -> str:
@@ -348,14 +453,18 @@ QUESTIONS = [asked("a", "Denver"), asked("b"), asked("c"), asked("d"), asked("e"
 
 def test_missing_and_unknown_ids_are_named():
     whole = dict.fromkeys("abcde", "")
-    assert "not given: 1 (b)" in complaint(score, {k: v for k, v in whole.items() if k != "b"}, QUESTIONS)
+    assert "not given: 1 (b)" in complaint(
+        score, {k: v for k, v in whole.items() if k != "b"}, QUESTIONS
+    )
     assert "not given: 4 (b, c, d, …)" in complaint(score, {"a": ""}, QUESTIONS)
     assert "unknown: 1 (f)" in complaint(score, whole | {"f": ""}, QUESTIONS)
     assert "null odds" in complaint(score, whole, QUESTIONS, {"a": 0.0}, 0.0)
     assert "null odds" in complaint(best_threshold, whole, QUESTIONS, dict.fromkeys("abcdef", 0.0))
     assert "no questions" in complaint(score, {}, [])
     assert "the id stands 2 times" in complaint(score, whole, [*QUESTIONS, QUESTIONS[0]])
-    assert "give both, or neither" in complaint(score, whole, QUESTIONS, dict.fromkeys("abcde", 0.0))
+    assert "give both, or neither" in complaint(
+        score, whole, QUESTIONS, dict.fromkeys("abcde", 0.0)
+    )
     for call in (best_threshold, chosen_threshold):
         odds = dict.fromkeys("abcde", 0.0) | {"c": float("nan")}
         assert "null odds of c are not a number" in complaint(call, whole, QUESTIONS, odds)
@@ -415,10 +524,14 @@ NO_NUMBERS = ["0.5", 10**400, None, True, [0.5], 1j, float("nan"), np.bool_(True
 
 
 @pytest.mark.parametrize("odds", NO_NUMBERS)
-@pytest.mark.parametrize("use", [best_threshold, chosen_threshold, lambda *given: score(*given, 0.0)])
+@pytest.mark.parametrize(
+    "use", [best_threshold, chosen_threshold, lambda *given: score(*given, 0.0)]
+)
 def test_null_odds_that_are_no_numbers_are_named(use, odds):
     with pytest.raises(InputError, match="the null odds of c are not a number"):
-        use({name: "" for name in "abcde"}, QUESTIONS, {name: 0.0 for name in "abcde"} | {"c": odds})
+        use(
+            {name: "" for name in "abcde"}, QUESTIONS, {name: 0.0 for name in "abcde"} | {"c": odds}
+        )
 
 
 @pytest.mark.parametrize("threshold", [value for value in NO_NUMBERS if value is not None])
@@ -428,7 +541,9 @@ def test_a_threshold_that_is_no_number_is_named(threshold):
 
 
 def test_any_real_number_may_be_null_odds():
-    odds = dict(zip("abcde", (10**30, np.float32(1.5), -(10**30), float("inf"), np.int64(3)), strict=True))
+    odds = dict(
+        zip("abcde", (10**30, np.float32(1.5), -(10**30), float("inf"), np.int64(3)), strict=True)
+    )
     found = score({name: "x" for name in "abcde"}, QUESTIONS, odds, 10**29)
     right = [not question.answers for question in QUESTIONS if odds[question.id] > 10**29]
     assert found["exact"] == 100 * sum(right) / len(QUESTIONS)
@@ -436,30 +551,43 @@ def test_any_real_number_may_be_null_odds():
 
 def test_another_measure_is_named():
     with pytest.raises(InputError, match="the measure is 'f2': give"):
-        best_threshold({name: "" for name in "abcde"}, QUESTIONS, {name: 0.0 for name in "abcde"}, "f2")
+        best_threshold(
+            {name: "" for name in "abcde"}, QUESTIONS, {name: 0.0 for name in "abcde"}, "f2"
+        )
 
 
-# --- files --------------------------------------------------------------------------------------------------------
+# --- files --------------------------------------------------------------------------
 
 
 def made(**changes) -> dict:
     """A file of one article with one question, and what is to be changed in that question."""
-    entry = {"id": "q1", "question": "Who won?", "is_impossible": False,
-             "answers": [{"text": "Denver Broncos", "answer_start": 4}]}  # fmt: skip
+    entry = {
+        "id": "q1",
+        "question": "Who won?",
+        "is_impossible": False,
+        "answers": [{"text": "Denver Broncos", "answer_start": 4}],
+    }
     entry = {key: value for key, value in (entry | changes).items() if value is not ...}
-    return {"version": "v2.0", "data": [{"title": "Bowl", "paragraphs": [{"context": CONTEXT, "qas": [entry]}]}]}
+    return {
+        "version": "v2.0",
+        "data": [{"title": "Bowl", "paragraphs": [{"context": CONTEXT, "qas": [entry]}]}],
+    }
 
 
 def written(folder: Path, content: object, name: str = "x.json") -> Path:
     path = folder / name
-    path.write_bytes(PACK["" if path.suffix == ".json" else path.suffix](json.dumps(content).encode()))
+    path.write_bytes(
+        PACK["" if path.suffix == ".json" else path.suffix](json.dumps(content).encode())
+    )
     return path
 
 
 @pytest.mark.parametrize("packing", PACK)
 def test_every_packing_is_read(tmp_path, packing):
     (question,) = read(written(tmp_path, made(), f"x.json{packing}"))
-    assert question == Question("q1", "Who won?", CONTEXT, "Bowl", (GoldAnswer("Denver Broncos", 4),))
+    assert question == Question(
+        "q1", "Who won?", CONTEXT, "Bowl", (GoldAnswer("Denver Broncos", 4),)
+    )
     assert question == read(str(tmp_path / f"x.json{packing}"))[0]
 
 
@@ -468,7 +596,9 @@ def test_what_squad_1_leaves_out_may_be_absent_and_what_squad_2_adds_is_kept(tmp
     plausible = [{"text": "Super Bowl 50", "answer_start": 23}]
     content = made(is_impossible=True, answers=[], plausible_answers=plausible, category="negation")
     (question,) = read(written(tmp_path, content))
-    assert question.plausible == (GoldAnswer("Super Bowl 50", 23),) and question.category == "negation"
+    assert (
+        question.plausible == (GoldAnswer("Super Bowl 50", 23),) and question.category == "negation"
+    )
     assert question.answers == ()
 
 
@@ -479,7 +609,10 @@ def start(offset: object, text: object = "Denver Broncos") -> dict:
 @pytest.mark.parametrize(
     ("changes", "wanted"),
     [
-        (start(-1, "."), 'at -1 the context has ""'),  # Python would count from the end, and find it
+        (
+            start(-1, "."),
+            'at -1 the context has ""',
+        ),  # Python would count from the end, and find it
         (start(-1), 'at -1 the context has ""'),
         (start(5), 'at 5 the context has "enver Broncos "'),
         (start(60), 'at 60 the context has "nia."'),
@@ -507,7 +640,14 @@ def start(offset: object, text: object = "Denver Broncos") -> dict:
         ({"is_impossible": True}, "is_impossible is True, but it has 1 answers"),
         ({"answers": []}, "is_impossible is False, but it has 0 answers"),
         ({"is_impossible": "false", "answers": []}, "a value of the wrong kind"),
-        ({"answers": [], "is_impossible": True, "plausible_answers": [{"text": "X", "answer_start": 0}]}, "at 0"),
+        (
+            {
+                "answers": [],
+                "is_impossible": True,
+                "plausible_answers": [{"text": "X", "answer_start": 0}],
+            },
+            "at 0",
+        ),
     ],
 )
 def test_bad_questions_are_named_with_article_question_and_reason(tmp_path, changes, wanted):
@@ -515,7 +655,9 @@ def test_bad_questions_are_named_with_article_question_and_reason(tmp_path, chan
     assert 'article "Bowl", question q1: ' in said and wanted in said
 
 
-@pytest.mark.parametrize("content", ["[" * 200_000, '{"data":' * 200_000, '{"data": [' + "[" * 200_000])
+@pytest.mark.parametrize(
+    "content", ["[" * 200_000, '{"data":' * 200_000, '{"data": [' + "[" * 200_000]
+)
 def test_a_file_nested_deeply_is_named(tmp_path, content):
     file = tmp_path / "x.json"
     file.write_text(content, encoding="utf-8")
@@ -526,15 +668,18 @@ def test_a_file_nested_deeply_is_named(tmp_path, content):
 @pytest.mark.parametrize("place", ["id", "title"])
 def test_values_nested_just_so_deep_that_they_can_be_read(tmp_path, place, depth):
     file = tmp_path / "x.json"
-    text = json.dumps(made(id="HERE") if place == "id" else made()).replace('"HERE"' if place == "id" else '"Bowl"',
-                                                                            "[" * depth + "]" * depth)
+    text = json.dumps(made(id="HERE") if place == "id" else made()).replace(
+        '"HERE"' if place == "id" else '"Bowl"', "[" * depth + "]" * depth
+    )
     file.write_text(text, encoding="utf-8")
     assert len(complaint(read, file)) <= 300
 
 
 def test_half_a_character_is_not_written(tmp_path):
     for changes in ({"category": "\ud83d"}, {"title": "\ud83d"}, {"question": "\ud83d"}):
-        question = replace(read(written(tmp_path, made(answers=[], is_impossible=True)))[0], **changes)
+        question = replace(
+            read(written(tmp_path, made(answers=[], is_impossible=True)))[0], **changes
+        )
         with pytest.raises(InputError, match="holds half a character"):
             squad_files.write(tmp_path / "new.json", [question], "v")
         assert not (tmp_path / "new.json").exists()
@@ -550,12 +695,27 @@ def test_an_id_that_stands_twice_is_named(tmp_path):
     content = made()
     content["data"] += made(question="Once more?")["data"]
     content["data"][1]["title"] = "Second"
-    assert 'article "Second", question q1: the id stands 2 times' in complaint(read, written(tmp_path, content))
+    assert 'article "Second", question q1: the id stands 2 times' in complaint(
+        read, written(tmp_path, content)
+    )
 
 
-@pytest.mark.parametrize("paragraphs", [..., 3, [3], ["x"], "", {}, [{"context": CONTEXT, "qas": {}}],
-                                        [{"context": CONTEXT}], [{"qas": [{"id": "q1"}]}],
-                                        [{"context": CONTEXT, "qas": ["x"]}], [{"context": CONTEXT, "qas": 3}]])
+@pytest.mark.parametrize(
+    "paragraphs",
+    [
+        ...,
+        3,
+        [3],
+        ["x"],
+        "",
+        {},
+        [{"context": CONTEXT, "qas": {}}],
+        [{"context": CONTEXT}],
+        [{"qas": [{"id": "q1"}]}],
+        [{"context": CONTEXT, "qas": ["x"]}],
+        [{"context": CONTEXT, "qas": 3}],
+    ],
+)
 def test_an_article_of_another_form_is_named(tmp_path, paragraphs):
     article = {"title": "Bowl"} | ({} if paragraphs is ... else {"paragraphs": paragraphs})
     said = complaint(read, written(tmp_path, {"data": [article]}))
@@ -569,9 +729,15 @@ def test_articles_without_a_question_are_named_by_their_file(tmp_path):
 
 
 def test_one_question_with_and_without_an_answer_is_named(tmp_path):
-    files = written(tmp_path, made()), written(tmp_path, made(answers=[], is_impossible=True), "y.json")
+    files = (
+        written(tmp_path, made()),
+        written(tmp_path, made(answers=[], is_impossible=True), "y.json"),
+    )
     said = complaint(read_several, files)
-    assert "y.json" in said and "question q1 has answers here or in a file before, but not in both" in said
+    assert (
+        "y.json" in said
+        and "question q1 has answers here or in a file before, but not in both" in said
+    )
 
 
 def test_a_mark_of_byte_order_is_passed_over(tmp_path):
@@ -601,14 +767,18 @@ def test_what_is_no_article_is_said(tmp_path, article):
     assert "not in SQuAD format" in complaint(read, written(tmp_path, {"data": [article]}))
 
 
-@pytest.mark.parametrize("content", [[], {}, {"data": []}, {"data": {}}, "text", None, {"version": "v2.0"}])
+@pytest.mark.parametrize(
+    "content", [[], {}, {"data": []}, {"data": {}}, "text", None, {"version": "v2.0"}]
+)
 def test_what_is_not_squad_at_all_is_said(tmp_path, content):
     path = written(tmp_path, content)
     assert f"{path} is not a SQuAD file" in complaint(read, path)
 
 
 @pytest.mark.parametrize("name", ["x.json", "x.json.xz", "x.json.gz"])
-@pytest.mark.parametrize("damage", [lambda data: data[:-9], lambda data: b"no JSON", lambda data: b"\xff\xfe" + data])
+@pytest.mark.parametrize(
+    "damage", [lambda data: data[:-9], lambda data: b"no JSON", lambda data: b"\xff\xfe" + data]
+)
 def test_what_cannot_be_read_is_named(tmp_path, name, damage):
     path = written(tmp_path, made(), name)
     path.write_bytes(damage(path.read_bytes()))
@@ -631,12 +801,17 @@ def test_a_file_that_does_not_exist_and_a_folder_are_named(tmp_path):
     assert str(tmp_path) in complaint(read, tmp_path)
 
 
-# --- the hub ------------------------------------------------------------------------------------------------------
+# --- the hub ------------------------------------------------------------------------
 
 
 def hub_row(**changes) -> dict:
-    row = {"id": "q1", "title": "Bowl", "context": CONTEXT, "question": "Who won?",
-           "answers": {"text": ["Denver Broncos", "Broncos"], "answer_start": [4, 11]}}  # fmt: skip
+    row = {
+        "id": "q1",
+        "title": "Bowl",
+        "context": CONTEXT,
+        "question": "Who won?",
+        "answers": {"text": ["Denver Broncos", "Broncos"], "answer_start": [4, 11]},
+    }
     return {key: value for key, value in (row | changes).items() if value is not ...}
 
 
@@ -646,17 +821,33 @@ def test_a_set_of_the_hub(monkeypatch):
 
     def load(name, split):
         calls.append((name, split))
-        return datasets.Dataset.from_list(rows, features=datasets.Features({
-            **{key: datasets.Value("string") for key in ("id", "title", "context", "question")},
-            "answers": {"text": datasets.List(datasets.Value("string")),
-                        "answer_start": datasets.List(datasets.Value("int32"))}}))  # fmt: skip
+        return datasets.Dataset.from_list(
+            rows,
+            features=datasets.Features(
+                {
+                    **{
+                        key: datasets.Value("string")
+                        for key in ("id", "title", "context", "question")
+                    },
+                    "answers": {
+                        "text": datasets.List(datasets.Value("string")),
+                        "answer_start": datasets.List(datasets.Value("int32")),
+                    },
+                }
+            ),
+        )
 
     monkeypatch.setattr(datasets, "load_dataset", load)
     first, second = read("rajpurkar/squad_v2")
-    assert first.answers == (GoldAnswer("Denver Broncos", 4), GoldAnswer("Broncos", 11)) and first.title == "Bowl"
+    assert (
+        first.answers == (GoldAnswer("Denver Broncos", 4), GoldAnswer("Broncos", 11))
+        and first.title == "Bowl"
+    )
     assert second.answers == () and second.id == "q2"
     assert len(read("rajpurkar/squad_v2:train")) == 2
-    assert len(read_several(["rajpurkar/squad_v2"], part="train")) == 2  # as `finetune squad` reads it
+    assert (
+        len(read_several(["rajpurkar/squad_v2"], part="train")) == 2
+    )  # as `finetune squad` reads it
     assert calls == [("rajpurkar/squad_v2", "validation"), *[("rajpurkar/squad_v2", "train")] * 2]
 
 
@@ -667,7 +858,10 @@ def test_a_set_of_the_hub(monkeypatch):
         ({"answers": ["Denver"]}, "not in SQuAD format"),
         ({"question": ...}, "not in SQuAD format"),
         ({"id": None}, "not in SQuAD format"),
-        ({"answers": {"text": ["Denver"], "answer_start": [5]}}, 'article "Bowl", question q1: at 5'),
+        (
+            {"answers": {"text": ["Denver"], "answer_start": [5]}},
+            'article "Bowl", question q1: at 5',
+        ),
         ({"answers": {"text": ["Denver"], "answer_start": ["4"]}}, "not in SQuAD format"),
         ({"answers": {"text": ["Denver"], "answer_start": []}}, "not in SQuAD format"),
     ],
@@ -684,8 +878,13 @@ def test_without_the_network_the_set_is_named_and_the_remedy(monkeypatch, tmp_pa
     assert "nobody-has/such-a-set" in said and "network" in said and "path of a file" in said
 
 
-@pytest.mark.parametrize("error", [RuntimeError("Dataset scripts are no longer supported"),
-                                   datasets.exceptions.DatasetGenerationError("broken")])
+@pytest.mark.parametrize(
+    "error",
+    [
+        RuntimeError("Dataset scripts are no longer supported"),
+        datasets.exceptions.DatasetGenerationError("broken"),
+    ],
+)
 def test_a_set_that_the_library_refuses_is_named(monkeypatch, error):
     def refuse(*_, **__):
         raise error
@@ -694,14 +893,17 @@ def test_a_set_that_the_library_refuses_is_named(monkeypatch, error):
     assert f"the set a/b of the Hugging Face hub cannot be read ({error})" in complaint(read, "a/b")
 
 
-# --- the reader and the real files --------------------------------------------------------------------------------
+# --- the reader and the real files --------------------------------------------------
 
 
 def test_the_reader_is_read():
     questions = read(data_path("reader", "reader.json"))
     assert len(questions) == 294 and sum(bool(q.answers) for q in questions) == 149
     assert all(bool(q.answers) == (not q.plausible) == (q.category is None) for q in questions)
-    assert score({q.id: q.answers[0].text if q.answers else "" for q in questions}, questions)["f1"] == 100
+    assert (
+        score({q.id: q.answers[0].text if q.answers else "" for q in questions}, questions)["f1"]
+        == 100
+    )
 
 
 REAL = Path(os.environ.get("SPANBERT_TUTORIAL_REAL_DATA", "unset")) / "squad"
@@ -729,7 +931,9 @@ def test_the_real_files_are_read_whole(name):
     with_answers = sum(bool(q.answers) for q in questions)
     assert (len(questions), with_answers) == COUNTS[name]
     nothing = score({q.id: "" for q in questions}, questions)
-    right = sum(golds(q) == [""] for q in questions)  # in one file, the only answer to a question is "A"
+    right = sum(
+        golds(q) == [""] for q in questions
+    )  # in one file, the only answer to a question is "A"
     assert right - (len(questions) - with_answers) == (name == "squadshifts-reddit")
     assert nothing["exact"] == nothing["f1"] == pytest.approx(100 * right / len(questions))
     first = score({q.id: q.answers[0].text if q.answers else "" for q in questions}, questions)
@@ -743,21 +947,32 @@ def test_json_within_json_without_end_is_refused(tmp_path):
 
 
 def test_the_chosen_threshold_takes_equal_null_odds_together_and_may_be_never():
-    two = [Question("a", "Who?", "Ada won.", answers=(GoldAnswer("Ada", 0),)), Question("b", "Who lost?", "Ada won.")]
+    two = [
+        Question("a", "Who?", "Ada won.", answers=(GoldAnswer("Ada", 0),)),
+        Question("b", "Who lost?", "Ada won."),
+    ]
     texts = {"a": "Ada", "b": "Ada"}
     assert chosen_threshold(texts, two, {"a": -1.0, "b": 2.0}) == -1.0
-    assert chosen_threshold(texts, two, {"a": 1.0, "b": 1.0}) == NEVER  # the official search says (100, 1.0)
+    assert (
+        chosen_threshold(texts, two, {"a": 1.0, "b": 1.0}) == NEVER
+    )  # the official search says (100, 1.0)
     assert chosen_threshold({"b": "Ada"}, two[1:], {"b": -5.0}) == NEVER
-    assert "ids that are not given: 1 (b)" in complaint(lambda odds: chosen_threshold(texts, two, odds), {"a": -1.0})
+    assert "ids that are not given: 1 (b)" in complaint(
+        lambda odds: chosen_threshold(texts, two, odds), {"a": -1.0}
+    )
     assert chosen_threshold({"a": "Bo", "b": "Ada"}, two, {"a": 0.0, "b": 1.0}) == NEVER
 
 
-@pytest.mark.parametrize("name, value", [("id", " "), ("question", ""), ("context", "half \ud83d a character")])
+@pytest.mark.parametrize(
+    "name, value", [("id", " "), ("question", ""), ("context", "half \ud83d a character")]
+)
 def test_blank_or_half_texts_are_named(tmp_path, name, value):
     entry = {"id": "q1", "question": "Who?", "answers": [], "is_impossible": True}
     paragraph = {"context": "Ada won.", "qas": [entry]}
     (paragraph if name == "context" else entry)[name] = value
     file = tmp_path / "squad.json"
     file.write_text(json.dumps({"data": [{"title": "Chess", "paragraphs": [paragraph]}]}))
-    with pytest.raises(InputError, match=f'article "Chess", question .*: its {name} is empty or holds half'):
+    with pytest.raises(
+        InputError, match=f'article "Chess", question .*: its {name} is empty or holds half'
+    ):
         read(file)

@@ -1,4 +1,5 @@
-"""`finetune squad`, `evaluate squad` and `answer` as one uses them, from questions to a printed answer."""
+"""`finetune squad`, `evaluate squad` and `answer` as one uses them, from questions to a printed
+answer."""
 
 import json
 import re
@@ -25,7 +26,8 @@ def without_bar(monkeypatch):
 
 def halves(folder) -> tuple:
     """The reader's articles in two files: every second one."""
-    content, files = json.loads(READER.read_text(encoding="utf-8")), []
+    content = json.loads(READER.read_text(encoding="utf-8"))
+    files = []
     for number in range(2):
         files.append(folder / f"half{number}.json")
         half = {**content, "data": content["data"][number::2]}
@@ -35,18 +37,49 @@ def halves(folder) -> tuple:
 
 def test_from_questions_to_an_answer(capsys, tmp_path):
     first, second = halves(tmp_path)
-    model, scores, text = tmp_path / "model", tmp_path / "scores", tmp_path / "context.txt"
-    code, out, err = run(capsys, "finetune", "squad", "--data", first, second, READER, "--init-from", TINY,
-                         "--output", model, *SMALL)  # each question counts once
+    model = tmp_path / "model"
+    scores = tmp_path / "scores"
+    text = tmp_path / "context.txt"
+    code, out, err = run(
+        capsys,
+        "finetune",
+        "squad",
+        "--data",
+        first,
+        second,
+        READER,
+        "--init-from",
+        TINY,
+        "--output",
+        model,
+        *SMALL,
+    )  # each question counts once
     assert (code, err) == (0, "") and "294 questions." in out
     names = {path.name for path in model.iterdir()}
-    assert names == {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "README.md",
-                     "metrics.jsonl"}
+    assert names == {
+        "config.json",
+        "model.safetensors",
+        "tokenizer.json",
+        "tokenizer_config.json",
+        "README.md",
+        "metrics.jsonl",
+    }
     assert not model.with_name("model.training").exists()
     assert "reader.json" in (model / "README.md").read_text(encoding="utf-8")
 
-    code, out, err = run(capsys, "evaluate", "squad", "--model", model, "--data", first, "--output", scores,
-                         "--tune-on", second)
+    code, out, err = run(
+        capsys,
+        "evaluate",
+        "squad",
+        "--model",
+        model,
+        "--data",
+        first,
+        "--output",
+        scores,
+        "--tune-on",
+        second,
+    )
     assert (code, err) == (0, "")
     questions = squad.read(first)
     predictions = squad.read_predictions(scores / "predictions.json", questions)
@@ -55,30 +88,60 @@ def test_from_questions_to_an_answer(capsys, tmp_path):
     again = squad.score(predictions, questions)
     assert {name: kept[name] for name in again} == pytest.approx(again)
     # the official evaluation, given texts and null scores, finds the same best threshold
-    texts, odds = (json.loads((scores / f"{name}.json").read_text(encoding="utf-8")) for name in ("texts", "null_odds"))
+    texts, odds = (
+        json.loads((scores / f"{name}.json").read_text(encoding="utf-8"))
+        for name in ("texts", "null_odds")
+    )
     best = kept["tuned_on_the_same_questions"]
     assert squad.best_threshold(texts, questions, odds) == (best["best_f1"], best["best_f1_thresh"])
     assert kept["f1"] <= best["best_f1"] + 1e-9  # no prediction here is an article alone
-    answerable, renamed = tmp_path / "answerable.json", tmp_path / "renamed.json"
+    answerable = tmp_path / "answerable.json"
+    renamed = tmp_path / "renamed.json"
     squad_files.write(answerable, [q for q in squad.read(second) if q.answers], "1")
     squad_files.write(renamed, [replace(q, id=f"{q.id}-again") for q in questions], "1")
-    for data, other, wanted in ((READER, second, "holds questions of"), (first, renamed, "holds questions of"),
-                                (first, answerable, "questions without one")):
-        code, out, err = run(capsys, "evaluate", "squad", "--model", model, "--data", data, "--output", tmp_path / "b",
-                             "--tune-on", other)
+    for data, other, wanted in (
+        (READER, second, "holds questions of"),
+        (first, renamed, "holds questions of"),
+        (first, answerable, "questions without one"),
+    ):
+        code, out, err = run(
+            capsys,
+            "evaluate",
+            "squad",
+            "--model",
+            model,
+            "--data",
+            data,
+            "--output",
+            tmp_path / "b",
+            "--tune-on",
+            other,
+        )
         assert code == 2 and wanted in err and not (tmp_path / "b").exists()
     squad_files.write(renamed, [questions[0], replace(questions[1], question="\ue000")], "1")
-    code, out, err = run(capsys, "evaluate", "squad", "--model", model, "--data", renamed, "--output", tmp_path / "b")
+    code, out, err = run(
+        capsys, "evaluate", "squad", "--model", model, "--data", renamed, "--output", tmp_path / "b"
+    )
     named = f'article "{questions[1].title}", question {questions[1].id}: the question is empty'
     assert code == 2 and named in err and not (tmp_path / "b").exists()
 
     context = questions[0].context
     text.write_text(context, encoding="utf-8")
-    asked = ["answer", "--model", model, "--question", questions[0].question, "--context-file", text]
+    asked = [
+        "answer",
+        "--model",
+        model,
+        "--question",
+        questions[0].question,
+        "--context-file",
+        text,
+    ]
     code, out, err = run(capsys, *asked, "--threshold", 1e9)
     assert (code, err) == (0, "") and out.splitlines()[0] in context
     assert run(capsys, *asked, "--threshold", -1e9)[1].startswith("(no answer)")
-    text.write_bytes(b"First line\r\n" * 3 + context.encode())  # offsets count the line ends of the file
+    text.write_bytes(
+        b"First line\r\n" * 3 + context.encode()
+    )  # offsets count the line ends of the file
     said = run(capsys, *asked, "--threshold", 1e9)[1]
     first, last = map(int, re.search(r"characters (\d+) to (\d+)", said).groups())
     assert text.read_bytes().decode()[first:last] == said.rsplit("\nscore", 1)[0]
@@ -86,7 +149,9 @@ def test_from_questions_to_an_answer(capsys, tmp_path):
 
 def test_a_threshold_needs_questions_without_an_answer(capsys, tmp_path):
     content = json.loads(READER.read_text(encoding="utf-8"))
-    for paragraph in (paragraph for article in content["data"] for paragraph in article["paragraphs"]):
+    for paragraph in (
+        paragraph for article in content["data"] for paragraph in article["paragraphs"]
+    ):
         paragraph["qas"] = [entry for entry in paragraph["qas"] if entry["answers"]]
     file = tmp_path / "answerable.json"
     file.write_text(json.dumps(content), encoding="utf-8")
@@ -106,17 +171,27 @@ def test_a_control_starts_from_new_weights_and_seeds_differ(capsys, tmp_path):
 
 def test_a_second_stage_keeps_the_head_of_the_first(capsys, tmp_path):
     """With a learning rate near 0 it comes out as it went in; a control has a new one."""
-    given, still = ["finetune", "squad", "--data", READER, *SMALL], ["--learning-rate", 1e-12, "--seed", 1]
+    given = ["finetune", "squad", "--data", READER, *SMALL]
+    still = ["--learning-rate", 1e-12, "--seed", 1]
     said = {}
-    for name, start, more in (("first", TINY, []), ("second", tmp_path / "first", still),
-                              ("control", tmp_path / "first", [*still, "--untrained"])):  # fmt: skip
-        code, said[name], _ = run(capsys, *given, "--init-from", start, *more, "--output", tmp_path / name)
+    for name, start, more in (
+        ("first", TINY, []),
+        ("second", tmp_path / "first", still),
+        ("control", tmp_path / "first", [*still, "--untrained"]),
+    ):
+        code, said[name], _ = run(
+            capsys, *given, "--init-from", start, *more, "--output", tmp_path / name
+        )
         assert code == 0
     assert ["head of the start is kept" in told for told in said.values()] == [False, True, False]
     cards = [(tmp_path / name / "README.md").read_text(encoding="utf-8") for name in said]
     assert ["with its head" in one for one in cards] == [False, True, False]
-    first, second, control = (load_file(tmp_path / name / "model.safetensors")["qa_outputs.weight"] for name in said)
-    assert torch.allclose(first, second, atol=1e-3) and not torch.allclose(first, control, atol=1e-2)
+    first, second, control = (
+        load_file(tmp_path / name / "model.safetensors")["qa_outputs.weight"] for name in said
+    )
+    assert torch.allclose(first, second, atol=1e-3) and not torch.allclose(
+        first, control, atol=1e-2
+    )
 
 
 def test_bad_input_is_one_sentence_and_writes_nothing(capsys, tmp_path):
@@ -129,10 +204,22 @@ def test_bad_input_is_one_sentence_and_writes_nothing(capsys, tmp_path):
         ([*finetune, tmp_path / "new", "--resume"], "no stopped run"),
         ([*finetune, tmp_path / "new", "--epochs", -1], "epochs is -1.0"),
         ([*finetune, tmp_path / "new", "--length", 5000], "longer than the encoder's 512"),
-        ([*finetune[:3], tmp_path / "no.json", *finetune[4:], tmp_path / "new"], "no.json does not exist"),
-        (["evaluate", "squad", "--model", TINY, "--data", READER, "--output", tmp_path / "new"], "no question answer"),
-        (["answer", "--model", TINY, "--question", "?", "--context-file", tmp_path / "no.txt"], "does not exist: give"),
-        ([*finetune, tmp_path / "new", "--seed", 2**63], "seed is 9223372036854775808: give a whole number"),
+        (
+            [*finetune[:3], tmp_path / "no.json", *finetune[4:], tmp_path / "new"],
+            "no.json does not exist",
+        ),
+        (
+            ["evaluate", "squad", "--model", TINY, "--data", READER, "--output", tmp_path / "new"],
+            "no question answer",
+        ),
+        (
+            ["answer", "--model", TINY, "--question", "?", "--context-file", tmp_path / "no.txt"],
+            "does not exist: give",
+        ),
+        (
+            [*finetune, tmp_path / "new", "--seed", 2**63],
+            "seed is 9223372036854775808: give a whole number",
+        ),
     ]
     for arguments, wanted in cases:
         code, _, err = run(capsys, *arguments)
@@ -162,7 +249,9 @@ def test_a_stopped_fine_tuning_goes_on_and_ends_the_same(capsys, monkeypatch, tm
     assert code == 2 and "content was" in err
     file.write_text(whole, encoding="utf-8")
     assert run(capsys, *given, tmp_path / "stopped", "--resume")[0] == 0
-    first, second = ((tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "stopped"))
+    first, second = (
+        (tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "stopped")
+    )
     assert first == second
 
 
@@ -177,16 +266,44 @@ def test_the_preset_goes_by_width_and_is_named(capsys, tmp_path):
 
     assert (chosen(256), chosen(768)) == (PRESETS["small"], PRESETS["spanbert"])
     assert chosen(1024, "--preset", "bert-squad2", "--seed", "4").batch_size == 48
-    assert chosen(256, "--preset", "short-first") == PRESETS["short-first"] and PRESETS["short-first"].answers_only
+    assert (
+        chosen(256, "--preset", "short-first") == PRESETS["short-first"]
+        and PRESETS["short-first"].answers_only
+    )
     assert chosen(256, "--answers-only") == replace(PRESETS["small"], answers_only=True)
-    code, _, err = run(capsys, "finetune", "squad", "--data", READER, "--init-from", TINY, "--output", tmp_path / "m",
-                       "--preset", "large")
+    code, _, err = run(
+        capsys,
+        "finetune",
+        "squad",
+        "--data",
+        READER,
+        "--init-from",
+        TINY,
+        "--output",
+        tmp_path / "m",
+        "--preset",
+        "large",
+    )
     assert code == 2 and "short-first, small, bert-squad1, bert-squad2, spanbert" in err
 
 
 def test_a_foreign_vocabulary_is_one_line_of_warning(capsys, tmp_path):
     text = tmp_path / "context.txt"
     text.write_text("The bridge was built in 1890.", encoding="utf-8")
-    code, _, err = run(capsys, "answer", "--model", data_path("checkpoints", "spanbert-mini-squad"), "--vocabulary",
-                       data_path("almanac", "vocab.txt"), "--question", "When?", "--context-file", text)
-    assert code == 0 and err.startswith("warning: the vocabulary has only 2,000 pieces") and err.count("\n") == 1
+    code, _, err = run(
+        capsys,
+        "answer",
+        "--model",
+        data_path("checkpoints", "spanbert-mini-squad"),
+        "--vocabulary",
+        data_path("almanac", "vocab.txt"),
+        "--question",
+        "When?",
+        "--context-file",
+        text,
+    )
+    assert (
+        code == 0
+        and err.startswith("warning: the vocabulary has only 2,000 pieces")
+        and err.count("\n") == 1
+    )

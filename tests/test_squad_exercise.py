@@ -1,4 +1,5 @@
-"""The check of the F1 exercise accepts right attempts, also written differently, and names each likely mistake."""
+"""The check of the F1 exercise accepts right attempts, also written differently, and names each
+likely mistake."""
 
 from collections import Counter
 
@@ -16,8 +17,10 @@ def test_a_right_attempt(capsys):
 
 def test_a_right_attempt_written_differently():
     def other_way(prediction, gold):
-        words, wanted = normalise(prediction).split(), normalise(gold).split()
-        rest, shared = list(wanted), 0
+        words = normalise(prediction).split()
+        wanted = normalise(gold).split()
+        rest = list(wanted)
+        shared = 0
         for word in words:
             if word in rest:
                 rest.remove(word)
@@ -31,7 +34,8 @@ def counted(shared, join=lambda p, r: 2 * p * r / (p + r), prepare=normalise, bo
     """An attempt as a reader may write it, with one thing wrong."""
 
     def attempt(prediction, gold):
-        words, wanted = prepare(prediction).split(), prepare(gold).split()
+        words = prepare(prediction).split()
+        wanted = prepare(gold).split()
         if not words or not wanted:
             return both if words == wanted else 0
         count = shared(words, wanted)
@@ -45,15 +49,18 @@ def both(words, wanted):
 
 
 def as_sets(prediction, gold):
-    words, wanted = set(normalise(prediction).split()), set(normalise(gold).split())
+    words = set(normalise(prediction).split())
+    wanted = set(normalise(gold).split())
     if not words or not wanted:
         return float(words == wanted)
     return 2 * len(words & wanted) / (len(words) + len(wanted))
 
 
 def no_questions_asked(prediction, gold):
-    words, wanted = normalise(prediction).split(), normalise(gold).split()
-    precision, recall = both(words, wanted) / len(words), both(words, wanted) / len(wanted)
+    words = normalise(prediction).split()
+    wanted = normalise(gold).split()
+    precision = both(words, wanted) / len(words)
+    recall = both(words, wanted) / len(wanted)
     return 2 * precision * recall / (precision + recall)
 
 
@@ -66,8 +73,14 @@ def no_punctuation(text):
     [
         (as_sets, "multiset"),
         (counted(lambda words, wanted: len(set(words) & set(wanted))), "multiset"),
-        (counted(lambda words, wanted: sum(word in wanted for word in words)), "a word of the prediction counts again"),
-        (counted(lambda words, wanted: sum(word in words for word in wanted)), "a word of the gold answer"),
+        (
+            counted(lambda words, wanted: sum(word in wanted for word in words)),
+            "a word of the prediction counts again",
+        ),
+        (
+            counted(lambda words, wanted: sum(word in words for word in wanted)),
+            "a word of the gold answer",
+        ),
         (counted(both, prepare=no_punctuation), "articles"),
         (counted(both, prepare=str), "Normalise both sides"),
         (counted(both, both=0.0), "two empty sides"),
@@ -77,17 +90,28 @@ def no_punctuation(text):
         (counted(both, join=lambda p, r: p * r / (p + r)), "factor 2"),
         (lambda prediction, gold: normalise(prediction) == normalise(gold), "exact match"),
         (lambda prediction, gold: 100 * f1(prediction, gold), "percent"),
-        (no_questions_asked, "ZeroDivisionError: float division by zero, in the line `return 2 * precision"),
+        (
+            no_questions_asked,
+            "ZeroDivisionError: float division by zero, in the line `return 2 * precision",
+        ),
         (lambda prediction, gold: None, "returns nothing"),
         (lambda prediction, gold: [][1], "IndexError"),
         (lambda prediction, gold: 0.5, 'for the prediction "Denver Broncos"'),
-        (lambda prediction, gold: float("nan"), "yours is nan. Your answer has nan in it, which is no number"),
-        (lambda prediction, gold: [f1(prediction, gold)], "returns [1.0] (list). Return one number"),
+        (
+            lambda prediction, gold: float("nan"),
+            "yours is nan. Your answer has nan in it, which is no number",
+        ),
+        (
+            lambda prediction, gold: [f1(prediction, gold)],
+            "returns [1.0] (list). Return one number",
+        ),
     ],
 )
 def test_each_mistake_is_named(attempt, named):
     said = diagnose_f1(attempt)
-    assert said.startswith("Not yet: ") and named in said and "\n" not in said and said.endswith(".")
+    assert (
+        said.startswith("Not yet: ") and named in said and "\n" not in said and said.endswith(".")
+    )
 
 
 @pytest.mark.parametrize("number", range(len(MISTAKES)))
@@ -96,4 +120,6 @@ def test_each_listed_mistake_is_told_from_all_others(number):
     answers = [mistake(*case) for case in CASES]
     assert not same(answers, [f1(*case) for case in CASES])
     assert diagnose_f1(mistake) == f"Not yet: {sentence}"
-    assert [other for other, _ in MISTAKES if same(answers, [other(*case) for case in CASES])] == [mistake]
+    assert [other for other, _ in MISTAKES if same(answers, [other(*case) for case in CASES])] == [
+        mistake
+    ]

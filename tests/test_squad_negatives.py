@@ -1,4 +1,5 @@
-"""Baselines that learn nothing, by hand; made questions without an answer differ where they should and nowhere else."""
+"""Baselines that learn nothing, by hand; made questions without an answer differ where they should
+and nowhere else."""
 
 import math
 
@@ -29,7 +30,9 @@ from spanbert_tutorial.tasks.squad_negatives import (
     words,
 )
 
-CONTEXT = "In 1985 two friends founded Brell Works in Lower Tarn. The firm of Ada Brell sold 300 clocks."
+CONTEXT = (
+    "In 1985 two friends founded Brell Works in Lower Tarn. The firm of Ada Brell sold 300 clocks."
+)
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +54,13 @@ def ask(question: str, context: str = CONTEXT) -> Question:
 
 
 def test_words_are_lower_case_without_punctuation_and_without_the_s_of_a_name():
-    assert words("Braille's A-1, the “Étude” (3.5/2)!") == ["braille", "a-1", "the", "étude", "3.5/2"]
+    assert words("Braille's A-1, the “Étude” (3.5/2)!") == [
+        "braille",
+        "a-1",
+        "the",
+        "étude",
+        "3.5/2",
+    ]
     assert words("The man’s car; it is.") == ["the", "man", "car", "it", "is"]
     assert words("") == []
 
@@ -68,14 +77,20 @@ def test_weights_by_hand():
 
 def test_stretches_by_hand():
     assert [one[:2] for one in stretches(CONTEXT)] == [
-        ("1985 two", "number"), ("Brell Works", "name"), ("Lower Tarn", "name"), ("Ada Brell", "name"),
+        ("1985 two", "number"),
+        ("Brell Works", "name"),
+        ("Lower Tarn", "name"),
+        ("Ada Brell", "name"),
         ("300", "number"),
-    ]  # fmt: skip
+    ]
     text = "On 14 March, Ørsted's friend and I saw Halley's Comet."
     assert all(text[place:].startswith(stretch) for stretch, _, place in stretches(text))
     assert [one[:2] for one in stretches(text)] == [
-        ("14 March", "name number"), ("Ørsted", "name"), ("Halley", "name"), ("Comet", "name"),
-    ]  # fmt: skip
+        ("14 March", "name number"),
+        ("Ørsted", "name"),
+        ("Halley", "name"),
+        ("Comet", "name"),
+    ]
     assert stretches("") == stretches("no name here") == []
 
 
@@ -83,9 +98,13 @@ def test_the_lexical_guess_by_hand():
     weights = WordWeights(CONTEXT.split(". "))
     guess = lexical_guess(ask("Who sold clocks?"), weights)
     assert guess.text == "Ada Brell" and guess.null_odds == -1
-    assert lexical_guess(ask("How many clocks did Ada Brell sell?"), weights).text == "300"  # none that was asked with
+    assert (
+        lexical_guess(ask("How many clocks did Ada Brell sell?"), weights).text == "300"
+    )  # none that was asked with
     assert lexical_guess(ask("Who bought a moon?"), weights).null_odds == 0
-    share = math.log(3 / 2) / (math.log(3 / 2) + math.log(3))  # "the" is in one sentence of two, "moon" in none
+    share = math.log(3 / 2) / (
+        math.log(3 / 2) + math.log(3)
+    )  # "the" is in one sentence of two, "moon" in none
     assert lexical_guess(ask("Which the moon?"), weights).null_odds == pytest.approx(-share)
     assert lexical_guess(ask("What?", "nothing to see here."), weights) == Guess("", 0)
 
@@ -93,7 +112,9 @@ def test_the_lexical_guess_by_hand():
 def test_the_type_guess_by_hand():
     weights = WordWeights(CONTEXT.split(". "))
     assert type_guess(ask("When was it founded?"), weights) == Guess("1985 two", 0)
-    assert type_guess(ask("Where was it founded?"), weights) == Guess("Brell Works", 0)  # the first name
+    assert type_guess(ask("Where was it founded?"), weights) == Guess(
+        "Brell Works", 0
+    )  # the first name
     assert type_guess(ask("When?", "No number here, Ada."), weights) == Guess("", 1)
     assert type_guess(ask("Who is Ada?", "No one but Ada."), weights) == Guess("", 1)
 
@@ -101,12 +122,19 @@ def test_the_type_guess_by_hand():
 @pytest.mark.parametrize(
     ("question", "kind"),
     [
-        ("Who won?", "name"), ("To whom?", "name"), ("In which city?", "name"),
+        ("Who won?", "name"),
+        ("To whom?", "name"),
+        ("In which city?", "name"),
         ("What company was founded in 1992?", "name"),
-        ("When did it end?", "number"), ("How many?", "number"), ("In what year did who win?", "number"),
-        ("Why?", ""), ("What is it?", ""), ("How did it end?", ""), ("Whenever?", ""),
+        ("When did it end?", "number"),
+        ("How many?", "number"),
+        ("In what year did who win?", "number"),
+        ("Why?", ""),
+        ("What is it?", ""),
+        ("How did it end?", ""),
+        ("Whenever?", ""),
     ],
-)  # fmt: skip
+)
 def test_which_kind_is_wanted(question, kind):
     assert wanted_kind(question) == kind
 
@@ -119,8 +147,11 @@ def test_guesses_stand_in_the_context(questions, weights):
 
 
 @pytest.mark.parametrize("same_article", [True, False])
-def test_picked_questions_keep_their_words_and_get_the_nearest_context(questions, weights, same_article):
-    made, source = picked(questions, weights, same_article), {q.id: q for q in questions}
+def test_picked_questions_keep_their_words_and_get_the_nearest_context(
+    questions, weights, same_article
+):
+    made = picked(questions, weights, same_article)
+    source = {q.id: q for q in questions}
     titles = {q.context: q.title for q in questions}
     assert len(made) == 149
     check_ids([*questions, *made])
@@ -129,8 +160,13 @@ def test_picked_questions_keep_their_words_and_get_the_nearest_context(questions
         assert q.question == old.question and q.context != old.context and not q.answers
         assert (titles[q.context] == old.title) == same_article
         assert not any(answer.text.lower() in q.context.lower() for answer in old.answers)
-        rivals = [c for c, title in titles.items() if (title == old.title) == same_article and c != old.context
-                  and not any(answer.text.lower() in c.lower() for answer in old.answers)]  # fmt: skip
+        rivals = [
+            c
+            for c, title in titles.items()
+            if (title == old.title) == same_article
+            and c != old.context
+            and not any(answer.text.lower() in c.lower() for answer in old.answers)
+        ]
         best = max(weights.overlap(q.question, c) for c in rivals)
         assert weights.overlap(q.question, q.context) == best
 
@@ -143,7 +179,10 @@ def test_a_question_without_another_context_is_left_out(weights):
 
 
 def test_opposites_by_hand():
-    assert opposite("Who was the first to win before 1900?", {}, rng()) == "Who was the last to win before 1900?"
+    assert (
+        opposite("Who was the first to win before 1900?", {}, rng())
+        == "Who was the last to win before 1900?"
+    )
     assert opposite("What lasted?", {}, rng()) == "What lasted?"  # whole words only
     assert opposite("Why was the last one first?", {}, rng()) == "Why was the first one first?"
 
@@ -158,23 +197,41 @@ def test_other_names_and_numbers_by_hand():
     assert other_name("Where did Tarn begin?", pool, rng()) == "Where did Vell begin?"
     assert other_name("What was Tarn's trade?", pool, rng()) == "What was Vell's trade?"
     assert other_name("Where did Lower Tarn begin?", pool, rng()) == "Where did Ada Brell begin?"
-    assert other_name("Tarn began where?", pool, rng()) == "Tarn began where?"  # there any word has a capital
+    assert (
+        other_name("Tarn began where?", pool, rng()) == "Tarn began where?"
+    )  # there any word has a capital
     assert other_name("Where did it begin?", pool, rng()) == "Where did it begin?"
     assert other_number("What began in 1985?", pool, rng()) == "What began in 1066?"
     assert other_number("What did two of 12 do?", pool, rng()) == "What did three of 12 do?"
-    assert other_number("What did 12 do?", pool, rng()) == "What did 12 do?"  # no other with two digits
-    assert shape("14 March") == ["99", "x"] and shape("2,850") == ["9,999"] and shape("half") == ["half"]
+    assert (
+        other_number("What did 12 do?", pool, rng()) == "What did 12 do?"
+    )  # no other with two digits
+    assert (
+        shape("14 March") == ["99", "x"]
+        and shape("2,850") == ["9,999"]
+        and shape("half") == ["half"]
+    )
 
 
 def test_changed_questions_differ_from_their_source_in_one_stretch(questions):
-    made, source = changed(questions, rng()), {q.id: q for q in questions}
+    made = changed(questions, rng())
+    source = {q.id: q for q in questions}
     check_ids([*questions, *made])
     assert {q.category for q in made} == set(RULES)
     for q in made:
         old = source[q.id.removesuffix(f"-{q.category}")]
-        assert q.context == old.context and q.question != old.question and old.answers == q.plausible and not q.answers
-        before, after = old.question.split(), q.question.split()
-        assert len(before) == len(after) and 1 <= sum(a != b for a, b in zip(before, after, strict=True)) <= 2
+        assert (
+            q.context == old.context
+            and q.question != old.question
+            and old.answers == q.plausible
+            and not q.answers
+        )
+        before = old.question.split()
+        after = q.question.split()
+        assert (
+            len(before) == len(after)
+            and 1 <= sum(a != b for a, b in zip(before, after, strict=True)) <= 2
+        )
         check(q, True)
 
 
@@ -201,6 +258,7 @@ def test_auc_by_hand():
 
 def test_a_number_inside_another_word_is_not_exchanged():
     """ "50" also stands in "1950s": the exchange is made at the place of the number itself."""
-    question, pool = "Which 1950s song sold 50 copies?", {"number": ["20"]}
+    question = "Which 1950s song sold 50 copies?"
+    pool = {"number": ["20"]}
     asked = other_number(question, pool, np.random.default_rng(0))
     assert asked == "Which 1950s song sold 20 copies?"

@@ -1,4 +1,5 @@
-"""The status page: what is kept of a run of the tests, and what the page says of it and of the kept results."""
+"""The status page: what is kept of a run of the tests, and what the page says of it and of the kept
+results."""
 
 import json
 
@@ -8,13 +9,28 @@ import status
 from conftest import chapter_seconds
 from environment import ROOT
 
-COUNTS = {"passed": 4100, "failed": 0, "real_data_passed": 0, "deselected": {"real_data": 12, "browser": 0},
-          "minutes": 18, "seconds": {"bert/masking": 21.3}}
-FUZZ = {"command": "make fuzz", "doors": {"corpora": {"inputs": 1500, "findings": 0}, "command line":
-        {"inputs": 2500, "findings": 1}}, "inputs": 4000, "findings": 1}
+COUNTS = {
+    "passed": 4100,
+    "failed": 0,
+    "real_data_passed": 0,
+    "deselected": {"real_data": 12, "browser": 0},
+    "minutes": 18,
+    "seconds": {"bert/masking": 21.3},
+}
+FUZZ = {
+    "command": "make fuzz",
+    "doors": {
+        "corpora": {"inputs": 1500, "findings": 0},
+        "command line": {"inputs": 2500, "findings": 1},
+    },
+    "inputs": 4000,
+    "findings": 1,
+}
 README = "| [Masking](book/bert/masking.ipynb) | 15 % | `masking` | CPU | 30 |\n"
-RESULT = {"command": "python -m spanbert_tutorial experiment some --output FILE --seeds 3",
-          "surroundings": {"device": "CPU", "torch": "2.13.0"}}
+RESULT = {
+    "command": "python -m spanbert_tutorial experiment some --output FILE --seeds 3",
+    "surroundings": {"device": "CPU", "torch": "2.13.0"},
+}
 
 
 @pytest.fixture
@@ -39,7 +55,10 @@ def test_the_page_says_what_was_kept(book):
     (book / "data" / "status.json").write_text(json.dumps(kept))
     (book / "data" / "results" / "fuzz.json").write_text(json.dumps(FUZZ))
     page = status.sections(book)
-    assert "`make test` of 2026-11-23: 4,100 checks passed, none failed, 12 did not apply on that machine" in page
+    assert (
+        "`make test` of 2026-11-23: 4,100 checks passed, none failed, 12 did not apply on that "
+        "machine" in page
+    )
     assert "| [Masking](../bert/masking.ipynb) | 30 | 21 |" in page
     assert "| command line | 2,500 | 1 |" in page and "| **all** | **4,000** | **1** |" in page
     assert "| `some` | 2026-11-22 | " in page and "| `fuzz` | " in page and "| torch | " in page
@@ -66,9 +85,14 @@ def test_the_readme_states_the_seconds_of_every_chapter():
 def test_seconds_are_summed_over_the_cells_of_a_chapter():
     class Report:
         def __init__(self, nodeid, duration):
-            self.nodeid, self.duration = nodeid, duration
+            self.nodeid = nodeid
+            self.duration = duration
 
     cell = "book/bert/masking.ipynb::ipynb::Cell"
-    cells = [Report(f"{cell} 0", 1.25), Report(f"{cell} 1", 2),
-             Report("tests/test_masking.py::test_one", 5), object()]
+    cells = [
+        Report(f"{cell} 0", 1.25),
+        Report(f"{cell} 1", 2),
+        Report("tests/test_masking.py::test_one", 5),
+        object(),
+    ]
     assert chapter_seconds(cells) == {"bert/masking": 3.2}

@@ -1,4 +1,5 @@
-"""A stranger's masking scheme, second task and experiment: a new file each and one row of a table, nothing else."""
+"""A stranger's masking scheme, second task and experiment: a new file each and one row of a table,
+nothing else."""
 
 import json
 import sys
@@ -10,19 +11,21 @@ import torch
 from stranger import LabelledMasking, LongBlock
 from test_main import run
 
-from spanbert_tutorial.batches import PretrainingData
-from spanbert_tutorial.bert import BertEncoder
-from spanbert_tutorial.checkpoints import load_checkpoint
-from spanbert_tutorial.corpora import EncodedCorpus
+from spanbert_tutorial.bert.encoder import BertEncoder
+from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.experiments.table import EXPERIMENTS, Row
-from spanbert_tutorial.objectives import OBJECTIVES, Objective
-from spanbert_tutorial.wordpiece import WordPiece
+from spanbert_tutorial.lab.table import EXPERIMENTS, Row
+from spanbert_tutorial.pretraining.batches import PretrainingData
+from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
+from spanbert_tutorial.pretraining.objectives import OBJECTIVES, Objective
+from spanbert_tutorial.text.encoding import EncodedCorpus
 
 
 @pytest.fixture(autouse=True)
 def row(monkeypatch):
-    monkeypatch.setitem(OBJECTIVES, "labelled+long", Objective(LabelledMasking(), "span", (LongBlock(),)))
+    monkeypatch.setitem(
+        OBJECTIVES, "labelled+long", Objective(LabelledMasking(), "span", (LongBlock(),))
+    )
 
 
 def test_both_are_pretrained_by_the_command_kept_and_opened(tmp_path, capsys, monkeypatch):
@@ -32,23 +35,36 @@ def test_both_are_pretrained_by_the_command_kept_and_opened(tmp_path, capsys, mo
     code, said, wrong = run(capsys, "pretrain", *options)
     assert code == 0, wrong
     assert " LONG 0." in said and "a block" in said
-    lines = [json.loads(line) for line in (output / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
+    lines = [
+        json.loads(line)
+        for line in (output / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
     assert lines[-1]["step"] == 20 and {"mlm", "long", "held_out_long"} <= lines[-1].keys()
     model, _ = load_checkpoint(output)
     assert [task.name for task in model.tasks] == ["long_block"]
-    assert json.loads((output / "config.json").read_text())["spanbert_tutorial"] == {"objective": "labelled+long"}
+    assert json.loads((output / "config.json").read_text())["spanbert_tutorial"] == {
+        "objective": "labelled+long"
+    }
     with pytest.warns(UserWarning, match="left out of .*: cls, heads"):
         encoder = BertEncoder.from_huggingface(output)
-    assert all(torch.equal(a, b) for a, b in zip(encoder.parameters(), model.encoder.parameters(), strict=True))
+    assert all(
+        torch.equal(a, b)
+        for a, b in zip(encoder.parameters(), model.encoder.parameters(), strict=True)
+    )
     further = ["--steps", 2, "--init-from", output, "--output", tmp_path / "on"]
     code, _, wrong = run(capsys, "pretrain", *options[:2], *further)
     assert code == 0, wrong
 
 
 def test_a_scheme_sees_the_labelled_spans_of_each_block():
-    """Two documents; of the labelled spans (3 to 4), (7 to 9) and (12 to 13) the block of places 5 to 12 holds one."""
-    corpus = EncodedCorpus(np.arange(10, 30), np.array([5, 13, 20]), np.array([5, 13, 20]),
-                           labelled=np.array([[3, 5, 1], [7, 10, 2], [12, 14, 1]]))  # fmt: skip
+    """Two documents; of the labelled spans (3 to 4), (7 to 9) and (12 to 13) the block of places 5
+    to 12 holds one."""
+    corpus = EncodedCorpus(
+        np.arange(10, 30),
+        np.array([5, 13, 20]),
+        np.array([5, 13, 20]),
+        labelled=np.array([[3, 5, 1], [7, 10, 2], [12, 14, 1]]),
+    )
     seen = []
 
     class Look(LabelledMasking):
@@ -61,17 +77,17 @@ def test_a_scheme_sees_the_labelled_spans_of_each_block():
     batch = data.batch(np.arange(3), np.random.default_rng(0))
     assert data.segments[0].tolist() == [[0, 5], [5, 13], [13, 20]]
     assert seen == [[[0, 3, 4, 1], [1, 2, 4, 2]]]
-    chosen = list(zip(batch["masked_batch"].tolist(), batch["masked_position"].tolist(), strict=True))
+    chosen = list(
+        zip(batch["masked_batch"].tolist(), batch["masked_position"].tolist(), strict=True)
+    )
     assert chosen[:5] == [(0, 4), (0, 5), (1, 3), (1, 4), (1, 5)]  # + 1 for [CLS]
-
-
 
 
 def test_an_experiment_is_listed_run_and_gone_on_with(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("SPANBERT_TUTORIAL_STATIC", "1")
     monkeypatch.setitem(EXPERIMENTS, "batches", Row("what does a batch size cost?", 7))
-    monkeypatch.setitem(sys.modules, "spanbert_tutorial.experiments.batches", stranger_experiment)
-    monkeypatch.setattr(stranger_experiment, "__name__", "spanbert_tutorial.experiments.batches")
+    monkeypatch.setitem(sys.modules, "spanbert_tutorial.lab.batches", stranger_experiment)
+    monkeypatch.setattr(stranger_experiment, "__name__", "spanbert_tutorial.lab.batches")
     assert "7  batches: what does a batch size cost?" in run(capsys, "experiment")[1]
     command = "experiment", "batches", "--output", tmp_path / "batches.json", "--steps", 2
     for seeds in (1, 2):  # the second time only the second seed is new

@@ -23,10 +23,13 @@ def code(path) -> list:
 
 def test_every_solution_has_gone_and_is_counted(written):
     folder, taken = written
-    solutions = [cell for path in book_notebooks() for cell in code(path) if kinds_of(cell) == ["solution"]]
+    solutions = [
+        cell for path in book_notebooks() for cell in code(path) if kinds_of(cell) == ["solution"]
+    ]
     assert taken == len(solutions) > 15
     text = "".join(path.read_text(encoding="utf-8") for path in folder.rglob("*.ipynb"))
     assert "# @title Solution" not in text and text.count(student.EMPTY) == taken
+
 
 @pytest.mark.parametrize("path", book_notebooks(), ids=lambda path: path.stem)
 def test_only_the_solutions_and_what_was_said_to_them_differ(path, written):
@@ -47,7 +50,11 @@ def test_only_the_solutions_and_what_was_said_to_them_differ(path, written):
 def test_the_checks_are_there_and_have_said_nothing_yet(written):
     for path in book_notebooks():
         cells = code(path)
-        after = [other for cell, other in zip(cells, cells[1:], strict=False) if kinds_of(cell) == ["solution"]]
+        after = [
+            other
+            for cell, other in zip(cells, cells[1:], strict=False)
+            if kinds_of(cell) == ["solution"]
+        ]
         theirs = {cell.source: cell for cell in code(written[0] / path.relative_to(BOOK))}
         for cell in after:
             assert "check_" in cell.source, "a check follows the solution"
@@ -60,7 +67,11 @@ def test_the_pages_come_along_without_answers(written):
         copy = (folder / page.relative_to(BOOK)).read_text(encoding="utf-8")
         if page.name == "questions.md":
             assert "Answer</summary>" not in copy and "</details>" not in copy
-            headings = [line for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("#")]
+            headings = [
+                line
+                for line in page.read_text(encoding="utf-8").splitlines()
+                if line.startswith("#")
+            ]
             assert [line for line in copy.splitlines() if line.startswith("#")] == headings
         else:
             assert copy == page.read_text(encoding="utf-8")

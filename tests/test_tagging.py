@@ -1,4 +1,5 @@
-"""Tagging: exact labels, tags, entities by CoNLL's convention, the score, the model, and what it learns in seconds."""
+"""Tagging: exact labels, tags, entities by CoNLL's convention, the score, the model, and what it
+learns in seconds."""
 
 import json
 from itertools import islice
@@ -10,16 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spanbert_tutorial import almanac
-from spanbert_tutorial.batches import Batches
-from spanbert_tutorial.bert import BertEncoder, EncoderConfig
+from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
+from spanbert_tutorial.bert.inputs import NO_TARGET
+from spanbert_tutorial.bert.wordpiece import WordPiece, split_words
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.experiments import tagging_names
-from spanbert_tutorial.inputs import NO_TARGET
+from spanbert_tutorial.lab.experiments import tagging_names
+from spanbert_tutorial.pretraining.batches import Batches
 from spanbert_tutorial.tasks import tagging
 from spanbert_tutorial.tasks.fine_tuning import weighted_share
 from spanbert_tutorial.tasks.question_answering import FineTuning
-from spanbert_tutorial.wordpiece import WordPiece, split_words
 
 LABELS = {"PERSON", "TOWN", "RIVER", "REGION", "CLUB", "COMPANY", "GROUND", "SEASON", "WORK"}
 TEXT = "Ella Hale's club met Hale in Upton."
@@ -42,13 +43,20 @@ def sentences() -> list[tuple[tagging.LabelledText, set[str]]]:
     return made
 
 
-# --- labels and tags ---
+# --- labels and tags ----------------------------------------------------------------
 
 
 def test_the_labels_of_sentences_are_those_of_the_document(sentences):
-    given = [(document["text"][start:end], label) for document in almanac.read("test")
-             for start, end, label, _ in document["entities"]]
-    assert [(text[start:end], label) for (text, entities), _ in sentences for start, end, label in entities] == given
+    given = [
+        (document["text"][start:end], label)
+        for document in almanac.read("test")
+        for start, end, label, _ in document["entities"]
+    ]
+    assert [
+        (text[start:end], label)
+        for (text, entities), _ in sentences
+        for start, end, label in entities
+    ] == given
     assert {label for _, label in given} == LABELS and len(given) == 6755
 
 
@@ -64,7 +72,9 @@ def test_tags_keep_every_entity_of_the_almanac(wordpiece, sentences):
         words = tagging.Words.of(text, wordpiece)
         assert [text[start:end] for start, end in words.offsets] == split_words(text)
         again = sorted(tagging.spans(tagging.bio(words.offsets, entities)))
-        assert [(words.offsets[a, 0], words.offsets[b, 1], label) for a, b, label in again] == entities
+        assert [
+            (words.offsets[a, 0], words.offsets[b, 1], label) for a, b, label in again
+        ] == entities
 
 
 @pytest.mark.parametrize("wrong", [[(0, 4, "X"), (2, 9, "Y")], [(4, 5, "X")], [(90, 95, "X")]])
@@ -103,12 +113,19 @@ def test_what_is_no_tag_is_named(tag):
 
 
 def chunks_by_edges(tags: list[str]) -> set[tuple[int, int, str]]:
-    """A second writing of the convention: where does a chunk begin, where does it end? Each edge from two tags only."""
+    """A second writing of the convention: where does a chunk begin, where does it end? Each edge
+    from two tags only."""
     pairs = [("O", "") if tag == "O" else tuple(tag.split("-", 1)) for tag in ["O", *tags, "O"]]
-    begins = [i for i in range(1, len(pairs) - 1)
-              if pairs[i][0] == "B" or (pairs[i][0] == "I" and pairs[i - 1][1] != pairs[i][1])]
-    ends = [i for i in range(1, len(pairs) - 1)
-            if pairs[i][0] != "O" and (pairs[i + 1][0] != "I" or pairs[i + 1][1] != pairs[i][1])]
+    begins = [
+        i
+        for i in range(1, len(pairs) - 1)
+        if pairs[i][0] == "B" or (pairs[i][0] == "I" and pairs[i - 1][1] != pairs[i][1])
+    ]
+    ends = [
+        i
+        for i in range(1, len(pairs) - 1)
+        if pairs[i][0] != "O" and (pairs[i + 1][0] != "I" or pairs[i + 1][1] != pairs[i][1])
+    ]
     return {(a - 1, b - 1, pairs[a][1]) for a, b in zip(begins, ends, strict=True)}
 
 
@@ -124,8 +141,10 @@ def test_entities_agree_with_a_second_writing(tags):
 def test_the_score_agrees_with_a_second_writing(drawn):
     gold = [tags for tags, _ in drawn]
     said = [random.sample(tags, len(tags)) for tags, random in drawn]
-    wanted, found = ({(i, *chunk) for i, tags in enumerate(rows) for chunk in chunks_by_edges(tags)}
-                     for rows in (gold, said))
+    wanted, found = (
+        {(i, *chunk) for i, tags in enumerate(rows) for chunk in chunks_by_edges(tags)}
+        for rows in (gold, said)
+    )
     precision = len(wanted & found) / len(found) if found else 0
     recall = len(wanted & found) / len(wanted) if wanted else 0
     f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0
@@ -147,49 +166,98 @@ def test_the_score_worked_by_hand():
 
 def test_a_wrong_boundary_costs_as_much_as_a_wrong_label():
     gold = [["B-X", "I-X", "O"]]
-    for said in (["B-X", "O", "O"], ["B-X", "I-X", "I-X"], ["B-Y", "I-Y", "O"], ["B-X", "B-X", "O"]):
+    for said in (
+        ["B-X", "O", "O"],
+        ["B-X", "I-X", "I-X"],
+        ["B-Y", "I-Y", "O"],
+        ["B-X", "B-X", "O"],
+    ):
         assert tagging.entity_scores(gold, [said])["f1"] == 0
 
 
-# --- the controls ---
+# --- the controls -------------------------------------------------------------------
 
 
 def test_the_name_list_takes_the_longest_name():
     names = tagging.NameList([(TEXT, ENTITIES), ("Upton Mill", [(0, 10, "WORK")])])
     assert names.tags("Ella Hale left Upton Mill, Upton and Ella.") == [
-        "B-PERSON", "I-PERSON", "O", "B-WORK", "I-WORK", "O", "B-TOWN", "O", "O", "O"]
+        "B-PERSON",
+        "I-PERSON",
+        "O",
+        "B-WORK",
+        "I-WORK",
+        "O",
+        "B-TOWN",
+        "O",
+        "O",
+        "O",
+    ]
     assert tagging.NameList([]).tags("Ella Hale") == ["O", "O"]
 
 
 def test_the_word_list_worked_by_hand():
-    words = tagging.WordList([
-        (TEXT, ENTITIES),  # Ella is in a person, and ends no name; Hale ends two persons, Upton a town
-        ("Hale and Sons met, and Upton Mill and May.", [(0, 13, "COMPANY"), (23, 33, "WORK"), (38, 41, "PERSON")]),
-        ("It rained in May.", []),  # May: once a name, once not; and: once in a name, twice not
-    ])
-    assert words.labels == {"Ella": "PERSON", "Hale": "PERSON", "Upton": "TOWN", "Sons": "COMPANY", "Mill": "WORK",
-                            "May": "PERSON"}
+    words = tagging.WordList(
+        [
+            (
+                TEXT,
+                ENTITIES,
+            ),  # Ella is in a person, and ends no name; Hale ends two persons, Upton a town
+            (
+                "Hale and Sons met, and Upton Mill and May.",
+                [(0, 13, "COMPANY"), (23, 33, "WORK"), (38, 41, "PERSON")],
+            ),
+            ("It rained in May.", []),  # May: once a name, once not; and: once in a name, twice not
+        ]
+    )
+    assert words.labels == {
+        "Ella": "PERSON",
+        "Hale": "PERSON",
+        "Upton": "TOWN",
+        "Sons": "COMPANY",
+        "Mill": "WORK",
+        "May": "PERSON",
+    }
     assert words.tags("Mill Hale met Ella and Upton Ella Sons.") == [
-        "B-PERSON", "I-PERSON", "O", "B-PERSON", "O", "B-COMPANY", "I-COMPANY", "I-COMPANY", "O"]
+        "B-PERSON",
+        "I-PERSON",
+        "O",
+        "B-PERSON",
+        "O",
+        "B-COMPANY",
+        "I-COMPANY",
+        "I-COMPANY",
+        "O",
+    ]
     assert tagging.WordList([]).tags("Ella Hale") == ["O", "O"] and words.tags("") == []
 
 
 def test_the_known_words_of_new_names():
-    new = [("Ella Hale met Ella Hale of Mill Upton.", [(0, 9, "PERSON"), (14, 23, "PERSON"), (27, 37, "TOWN")])]
-    assert tagging_names.known_words([(TEXT, ENTITIES)], new) == 75  # Ella, Hale, Upton, not Mill; each name once
+    new = [
+        (
+            "Ella Hale met Ella Hale of Mill Upton.",
+            [(0, 9, "PERSON"), (14, 23, "PERSON"), (27, 37, "TOWN")],
+        )
+    ]
+    assert (
+        tagging_names.known_words([(TEXT, ENTITIES)], new) == 75
+    )  # Ella, Hale, Upton, not Mill; each name once
 
 
-# --- model and data ---
+# --- model and data -----------------------------------------------------------------
 
 
 def tiny(wordpiece) -> BertEncoder:
-    return BertEncoder(EncoderConfig.tiny(vocab_size=len(wordpiece), initializer_range=0.06),
-                       torch.Generator().manual_seed(0))
+    return BertEncoder(
+        EncoderConfig.tiny(vocab_size=len(wordpiece), initializer_range=0.06),
+        torch.Generator().manual_seed(0),
+    )
 
 
 def test_only_word_starts_have_a_target(wordpiece):
     text = "Ella met Ellerton."  # the last name is cut into several pieces
-    data = tagging.TaggingData([(text, [(9, 17, "PERSON")]), ("Hale", [(0, 4, "PERSON")])], wordpiece, FineTuning())
+    data = tagging.TaggingData(
+        [(text, [(9, 17, "PERSON")]), ("Hale", [(0, 4, "PERSON")])], wordpiece, FineTuning()
+    )
     assert data.tags == ["O", "B-PERSON", "I-PERSON"]
     batch = data.batch(np.array([1, 0]), np.random.default_rng(0))
     starts = np.flatnonzero(wordpiece.word_starts(wordpiece.encode(text))) + 1
@@ -201,21 +269,28 @@ def test_only_word_starts_have_a_target(wordpiece):
 
 
 def test_the_loss_is_the_mean_over_words(wordpiece):
-    data = tagging.TaggingData([(TEXT, ENTITIES), ("Hale", [(0, 4, "PERSON")])], wordpiece, FineTuning())
+    data = tagging.TaggingData(
+        [(TEXT, ENTITIES), ("Hale", [(0, 4, "PERSON")])], wordpiece, FineTuning()
+    )
     batch = data.batch(np.array([0, 1]), np.random.default_rng(0))
     torch.manual_seed(0)
     model = tagging.TaggingModel(tiny(wordpiece), len(data.tags)).eval()
     with torch.no_grad():
-        shares, loss = model.scores(batch).softmax(-1), model(batch)["loss"].item()
-    chosen = [shares[row, place, tag].item() for row, words in enumerate(data.inputs)
-              for place, tag in zip(words.places, data.rows[row], strict=True)]
+        shares = model.scores(batch).softmax(-1)
+        loss = model(batch)["loss"].item()
+    chosen = [
+        shares[row, place, tag].item()
+        for row, words in enumerate(data.inputs)
+        for place, tag in zip(words.places, data.rows[row], strict=True)
+    ]
     assert len(chosen) == 11 and loss == pytest.approx(-np.log(chosen).mean(), rel=1e-5)
 
 
 def test_batches_show_every_text_once_an_epoch(wordpiece, sentences):
     texts = [text for text, _ in sentences[:100]]
     data = tagging.TaggingData(texts, wordpiece, FineTuning(batch_size=8, length=40))
-    batches, words = Batches(data, np.random.default_rng(0), weighted_share), 0
+    batches = Batches(data, np.random.default_rng(0), weighted_share)
+    words = 0
     wanted = sum(len(row) for row in data.rows)
     for _ in range(len(batches.order)):
         words += int((next(batches)["tags"] != NO_TARGET).sum())
@@ -231,11 +306,15 @@ def test_wrong_texts_are_named(wordpiece):
 
 def test_tags_of_many_texts_are_the_single_ones(wordpiece):
     torch.manual_seed(0)
-    tagger = tagging.Tagger(tagging.TaggingModel(tiny(wordpiece), 3), wordpiece, ["O", "B-X", "I-X"])
+    tagger = tagging.Tagger(
+        tagging.TaggingModel(tiny(wordpiece), 3), wordpiece, ["O", "B-X", "I-X"]
+    )
     texts = [TEXT, "Upton", "😀 🎉", "مرحبا بالعالم", TEXT * 3]
     many = tagger.tags(texts, batch_size=2)
     assert many == [tagger.tags([text])[0] for text in texts]
-    assert [len(row) for row in many] == [len(tagging.Words.of(text, wordpiece).places) for text in texts]
+    assert [len(row) for row in many] == [
+        len(tagging.Words.of(text, wordpiece).places) for text in texts
+    ]
     for start, end, label in tagger.entities(TEXT):
         assert 0 <= start < end <= len(TEXT) and label == "X"
 
@@ -244,7 +323,8 @@ def test_tags_of_many_texts_are_the_single_ones(wordpiece):
 
 
 def test_a_pre_trained_encoder_labels_names_that_no_label_has_shown(sentences):
-    """The experiment of the chapter, made small: one seed, 60 shorter steps, and room. The kept one has five seeds."""
+    """The experiment of the chapter, made small: one seed, 60 shorter steps, and room. The kept one
+    has five seeds."""
     train = tagging_names.sentences(islice(almanac.read("train"), 600))
     settings = FineTuning(batch_size=16, peak_learning_rate=2e-3, length=40)
     found = tagging_names.run(train, sentences, 0, steps=60, settings=settings)
@@ -267,17 +347,22 @@ def test_the_kept_lists_come_out_again(sentences, wordpiece):
     kept = json.loads(data_path("results", "tagging_names.json").read_text(encoding="utf-8"))
     train = tagging_names.sentences(islice(almanac.read("train"), kept["documents"]))
     shown, new = tagging_names.parts(train, sentences, seed=0)
-    gold = [tagging.bio(tagging.Words.of(text, wordpiece).offsets, entities) for text, entities in new]
+    gold = [
+        tagging.bio(tagging.Words.of(text, wordpiece).offsets, entities) for text, entities in new
+    ]
     row = kept["rows"][0]
     assert row["texts"] == [len(shown), len(new)]
     assert row["known_words"] == pytest.approx(tagging_names.known_words(shown, new), abs=1e-4)
     for name, one in {"list of names": tagging.NameList, "list of words": tagging.WordList}.items():
         found = one(shown)
         assert row["scores"][name] == pytest.approx(
-            tagging.entity_scores(gold, [found.tags(text) for text, _ in new]), abs=1e-4)
+            tagging.entity_scores(gold, [found.tags(text) for text, _ in new]), abs=1e-4
+        )
 
 
 def test_the_pre_training_text_has_every_name(sentences):
     text = "\n".join(document["text"] for document in almanac.read("train"))
-    names = {sentence[start:end] for (sentence, entities), _ in sentences for start, end, _ in entities}
+    names = {
+        sentence[start:end] for (sentence, entities), _ in sentences for start, end, _ in entities
+    }
     assert len(names) > 500 and not [name for name in names if name not in text]

@@ -1,4 +1,5 @@
-"""`finetune TASK` and `evaluate TASK` with a task that somebody else wrote: one file and one row."""
+"""`finetune TASK` and `evaluate TASK` with a task that somebody else wrote: one file and one
+row."""
 
 import json
 import sys
@@ -9,7 +10,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from test_main import run
 
-from spanbert_tutorial.bert import BertEncoder
+from spanbert_tutorial.bert.encoder import BertEncoder
 from spanbert_tutorial.commands.tasks import TASKS, Task
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
@@ -23,16 +24,30 @@ MODULE = "tasks.stranger_task"
 def row(monkeypatch):
     monkeypatch.setenv("SPANBERT_TUTORIAL_STATIC", "1")
     monkeypatch.setitem(sys.modules, f"spanbert_tutorial.{MODULE}", stranger_task)
-    monkeypatch.setitem(TASKS, "labels", Task("a label for a sentence", "sentence", "files of lines",
-                                              f"{MODULE}:read", f"{MODULE}:Labeller", f"{MODULE}:score"))  # fmt: skip
+    monkeypatch.setitem(
+        TASKS,
+        "labels",
+        Task(
+            "a label for a sentence",
+            "sentence",
+            "files of lines",
+            f"{MODULE}:read",
+            f"{MODULE}:Labeller",
+            f"{MODULE}:score",
+        ),
+    )
 
 
 @pytest.fixture
 def data(tmp_path):
     """Whether the town or the river is named first."""
-    file, lines = tmp_path / "data.tsv", []
+    file = tmp_path / "data.tsv"
+    lines = []
     for number in range(40):
-        lines += [f"town\tThe town number {number} lies there.", f"river\tA river passes by in {number} places."]
+        lines += [
+            f"town\tThe town number {number} lies there.",
+            f"river\tA river passes by in {number} places.",
+        ]
     file.write_text("\n".join(lines), encoding="utf-8")
     return file
 
@@ -40,15 +55,22 @@ def data(tmp_path):
 @pytest.fixture
 def model(tmp_path, data, capsys):
     output = tmp_path / "model"
-    code, said, wrong = run(capsys, "finetune", "labels", "--data", data, "--init-from", TINY, "--output", output)
+    code, said, wrong = run(
+        capsys, "finetune", "labels", "--data", data, "--init-from", TINY, "--output", output
+    )
     assert (code, wrong) == (0, "") and "80 sentences." in said
     return output
 
 
 def test_a_task_is_trained_kept_and_scored(model, data, tmp_path, capsys):
-    assert "For a label for a sentence. Started from spanbert-tiny; 80 sentences" in (model / "README.md").read_text()
+    assert (
+        "For a label for a sentence. Started from spanbert-tiny; 80 sentences"
+        in (model / "README.md").read_text()
+    )
     scores = tmp_path / "scores"
-    code, said, wrong = run(capsys, "evaluate", "labels", "--model", model, "--data", data, "--output", scores)
+    code, said, wrong = run(
+        capsys, "evaluate", "labels", "--model", model, "--data", data, "--output", scores
+    )
     assert (code, wrong) == (0, "")
     assert json.loads(said) == json.loads((scores / "score.json").read_text()) == {"accuracy": 1.0}
     assert json.loads((scores / "predictions.json").read_text()) == ["town", "river"] * 40
@@ -56,8 +78,13 @@ def test_a_task_is_trained_kept_and_scored(model, data, tmp_path, capsys):
         BertEncoder.from_huggingface(model)
 
 
-def test_a_checkpoint_of_another_task_or_with_another_head_is_refused(model, tmp_path, data, capsys):
-    for source, wanted in ((TINY, "has no head of this task"), (model, "was fine-tuned for labels")):
+def test_a_checkpoint_of_another_task_or_with_another_head_is_refused(
+    model, tmp_path, data, capsys
+):
+    for source, wanted in (
+        (TINY, "has no head of this task"),
+        (model, "was fine-tuned for labels"),
+    ):
         with pytest.raises(InputError, match=wanted):
             task_checkpoints.load(source, "squad")
     weights = load_file(model / "model.safetensors")
@@ -68,11 +95,23 @@ def test_a_checkpoint_of_another_task_or_with_another_head_is_refused(model, tmp
         r"bias has the shape \(3,\) instead of \(2,\)": {bias: torch.zeros(3)},
     }
     for wanted, changed in cases.items():
-        save_file({name: w for name, w in weights.items() if name != bias} | changed, model / "model.safetensors")
+        save_file(
+            {name: w for name, w in weights.items() if name != bias} | changed,
+            model / "model.safetensors",
+        )
         with pytest.raises(InputError, match=wanted):
             stranger_task.Labeller.from_pretrained(model)
     (data.parent / "bad.tsv").write_text("town\tA town.\nno tab", encoding="utf-8")
-    given = ["evaluate", "labels", "--model", model, "--data", data.parent / "bad.tsv", "--output", tmp_path / "s"]
+    given = [
+        "evaluate",
+        "labels",
+        "--model",
+        model,
+        "--data",
+        data.parent / "bad.tsv",
+        "--output",
+        tmp_path / "s",
+    ]
     code, _, wrong = run(capsys, *given)
     assert code == 2 and "bad.tsv, line 2" in wrong and not (tmp_path / "s").exists()
 

@@ -1,4 +1,5 @@
-"""The asserts behind the numbers of the chapters on tasks break where a number or an arm is wrong."""
+"""The asserts behind the numbers of the chapters on tasks break where a number or an arm is
+wrong."""
 
 import copy
 import inspect
@@ -7,37 +8,45 @@ import numpy as np
 import pytest
 from chapter_cells import PAPERS, breaks, cells, kept, swapped
 
-from spanbert_tutorial.experiments import relation_markers, sentence_states
-from spanbert_tutorial.experiments.results import column, family
+from spanbert_tutorial.lab.experiments import relation_markers, sentence_states
+from spanbert_tutorial.lab.results import column, family
 from spanbert_tutorial.tasks import question_answering as qa
 from spanbert_tutorial.tasks.squad_negatives import RULES
 from spanbert_tutorial.tasks.windows import MOST_QUESTION_PIECES
 
-# --- the kinds of questions without an answer ---------------------------------------------------------------------
+# --- the kinds of questions without an answer ----------------------------------------
 
 KINDS = "written", "picked, other article", "picked, same article", *RULES
 MIDDLE = 0.44, 0.78, 0.85, 0.59, 0.75, 0.72
 SOUND = {
-    "table": {kind: (value, value - 0.06, value + 0.06, 0.5) for kind, value in zip(KINDS, MIDDLE, strict=True)},
+    "table": {
+        kind: (value, value - 0.06, value + 0.06, 0.5)
+        for kind, value in zip(KINDS, MIDDLE, strict=True)
+    },
     "before": dict(zip(RULES, (0.512, 0.524, 0.466), strict=True)),
-    "by_draw": {kind: np.random.default_rng(0).normal(value, 0.02, 500)
-                for kind, value in zip(KINDS, MIDDLE, strict=True)},
+    "by_draw": {
+        kind: np.random.default_rng(0).normal(value, 0.02, 500)
+        for kind, value in zip(KINDS, MIDDLE, strict=True)
+    },
     "kinds": dict.fromkeys(KINDS),
-}  # fmt: skip
+}
 
 
 def test_the_kinds_pass():
     assert not breaks(cells("tasks/squad", "middle, _, _, by_type"), SOUND)
 
 
-@pytest.mark.parametrize("wrong", [
-    {"before": SOUND["before"] | {"other name": 0.54}},
-    {"before": swapped(SOUND["before"], "opposite", "other number")},
-    {"before": dict.fromkeys(RULES, 0.5)},  # a group against itself
-    {"table": swapped(SOUND["table"], "written", "opposite")},
-    {"table": swapped(SOUND["table"], "picked, other article", "picked, same article")},
-    {"by_draw": swapped(SOUND["by_draw"], "written", "opposite")},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"before": SOUND["before"] | {"other name": 0.54}},
+        {"before": swapped(SOUND["before"], "opposite", "other number")},
+        {"before": dict.fromkeys(RULES, 0.5)},  # a group against itself
+        {"table": swapped(SOUND["table"], "written", "opposite")},
+        {"table": swapped(SOUND["table"], "picked, other article", "picked, same article")},
+        {"by_draw": swapped(SOUND["by_draw"], "written", "opposite")},
+    ],
+)
 def test_a_wrong_kind_breaks(wrong):
     assert breaks(cells("tasks/squad", "middle, _, _, by_type"), SOUND | wrong)
 
@@ -45,51 +54,77 @@ def test_a_wrong_kind_breaks(wrong):
 TUNED = [[52.157, 47.508, 49.282], [79.074, 76.022, 50.0]]
 
 
-@pytest.mark.parametrize(("tuned", "wrong"), [
-    (TUNED, False),
-    (TUNED[::-1], True),  # the two kinds
-    ([[first, nothing, honest] for first, honest, nothing in TUNED], True),
-    ([[52.157, 47.308, 49.282], TUNED[1]], True),  # 4.8 instead of 4.6
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("tuned", "wrong"),
+    [
+        (TUNED, False),
+        (TUNED[::-1], True),  # the two kinds
+        ([[first, nothing, honest] for first, honest, nothing in TUNED], True),
+        ([[52.157, 47.308, 49.282], TUNED[1]], True),  # 4.8 instead of 4.6
+    ],
+)
 def test_what_a_threshold_flatters(tuned, wrong):
-    asserts = cells("tasks/squad", "flattering, honest, nothing = ").split("flattering, honest, nothing = ")[1]
+    asserts = cells("tasks/squad", "flattering, honest, nothing = ").split(
+        "flattering, honest, nothing = "
+    )[1]
     assert breaks(f"flattering, honest, nothing = {asserts}", {"tuned": tuned}) == wrong
 
 
-@pytest.mark.parametrize(("key", "value"), [
-    (None, None),
-    ("squad2_table4_tfidf", PAPERS["squad2_table4_rules"]["value"]),
-    ("squad2_table5_plausible", {"BiDAF-No-Answer": [63.0], "DocQA": [69.9], "DocQA+ELMo": [69.2], "people": [60.6]}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        (None, None),
+        ("squad2_table4_tfidf", PAPERS["squad2_table4_rules"]["value"]),
+        (
+            "squad2_table5_plausible",
+            {"BiDAF-No-Answer": [63.0], "DocQA": [69.9], "DocQA+ELMo": [69.2], "people": [60.6]},
+        ),
+    ],
+)
 def test_quoted_tables_of_squad(key, value):
     papers = copy.deepcopy(PAPERS)
     if key:
         papers[key]["value"] = value
         if key == "squad2_table5_plausible":
             papers[key]["value"] = {name: [f1, f1] for name, (f1,) in value.items()}
-    assert breaks(cells("tasks/squad", '"squad2_table5_plausible"'), {"papers": papers}) == bool(key)
+    assert breaks(cells("tasks/squad", '"squad2_table5_plausible"'), {"papers": papers}) == bool(
+        key
+    )
 
 
-# --- question answering -------------------------------------------------------------------------------------------
+# --- question answering -------------------------------------------------------------
 
 
 def arms_of_answers(rows: list[dict]) -> bool:
     """Whether the asserts on the five seeds break."""
     source = cells("tasks/question_answering", "per_seed = {}")
     arms = "pre-trained", "new weights", "only S and E"
-    given = {"arms": arms, "family": family, "numbers": (258, 718_850), "seeds": rows, "floor": 30.158,
-             "of_seeds": lambda name, key: [row[name][key] for row in rows]}  # fmt: skip
+    given = {
+        "arms": arms,
+        "family": family,
+        "numbers": (258, 718_850),
+        "seeds": rows,
+        "floor": 30.158,
+        "of_seeds": lambda name, key: [row[name][key] for row in rows],
+    }
     return breaks(source, given)
 
 
 def test_the_arms_pass_and_swapped_arms_break():
     rows = kept("almanac_answers.json")["rows"]
     assert not arms_of_answers(rows)
-    for one, other in (("pre-trained", "new weights"), ("pre-trained", "only S and E"),
-                       ("new weights", "only S and E")):  # fmt: skip
+    for one, other in (
+        ("pre-trained", "new weights"),
+        ("pre-trained", "only S and E"),
+        ("new weights", "only S and E"),
+    ):
         assert arms_of_answers([swapped(row, one, other) for row in rows])
-    assert arms_of_answers([row | {"pre-trained": row["pre-trained"] | {"forced": row["pre-trained"]["forced"] - 2}}
-                            for row in rows])  # fmt: skip
+    assert arms_of_answers(
+        [
+            row | {"pre-trained": row["pre-trained"] | {"forced": row["pre-trained"]["forced"] - 2}}
+            for row in rows
+        ]
+    )
 
 
 def categories(rows: list[dict]) -> bool:
@@ -115,20 +150,33 @@ def test_the_categories_pass_and_a_lower_one_breaks():
             assert categories(worse)
 
 
-@pytest.mark.parametrize(("key", "value"), [
-    (None, None), ("bert_fine_tuning_dropout", 0.0), ("bert_warmup_steps", 1_000), ("bert_weight_decay", 0.1)])
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        (None, None),
+        ("bert_fine_tuning_dropout", 0.0),
+        ("bert_warmup_steps", 1_000),
+        ("bert_weight_decay", 0.1),
+    ],
+)
 def test_the_recipes_of_the_papers(key, value):
     source = cells("tasks/question_answering", "bert_fine_tuning_dropout")
     papers = copy.deepcopy(PAPERS)
     if key:
         papers[key]["value"] = value
     settings = qa.FineTuning(dropout=0.0)
-    given = {"papers": papers, "qa": qa, "settings": settings, "decode": qa.decode, "inspect": inspect,
-             "MOST_QUESTION_PIECES": MOST_QUESTION_PIECES}  # fmt: skip
+    given = {
+        "papers": papers,
+        "qa": qa,
+        "settings": settings,
+        "decode": qa.decode,
+        "inspect": inspect,
+        "MOST_QUESTION_PIECES": MOST_QUESTION_PIECES,
+    }
     assert breaks(source, given) == bool(key)
 
 
-# --- classification -----------------------------------------------------------------------------------------------
+# --- classification -----------------------------------------------------------------
 
 
 def test_the_states_pass_and_swapped_labels_break():
@@ -136,12 +184,27 @@ def test_the_states_pass_and_swapped_labels_break():
     names = ("kind, 3", "length, 3", "kind at random, 3", "kind at random, 30")
 
     def broken(rows: list[dict]) -> bool:
-        table = {(size, name, question, vector): 100 * np.mean([row[size][name][question][vector] for row in rows])
-                 for size in ("tiny", "mini") for name in rows[0][size] for question in sentence_states.QUESTIONS
-                 for vector in sentence_states.READ}  # fmt: skip
-        given = {"table": table, "seeds": rows, "QUESTIONS": sentence_states.QUESTIONS, "lists": [92.0],
-                 "trained": [("tiny", "spanbert-tiny"), ("mini", "spanbert-mini"), ("mini", "bert-mini")],
-                 "sentence_states": sentence_states, "papers": PAPERS}  # fmt: skip
+        table = {
+            (size, name, question, vector): 100
+            * np.mean([row[size][name][question][vector] for row in rows])
+            for size in ("tiny", "mini")
+            for name in rows[0][size]
+            for question in sentence_states.QUESTIONS
+            for vector in sentence_states.READ
+        }
+        given = {
+            "table": table,
+            "seeds": rows,
+            "QUESTIONS": sentence_states.QUESTIONS,
+            "lists": [92.0],
+            "trained": [
+                ("tiny", "spanbert-tiny"),
+                ("mini", "spanbert-mini"),
+                ("mini", "bert-mini"),
+            ],
+            "sentence_states": sentence_states,
+            "papers": PAPERS,
+        }
         return breaks(cells("tasks/classification", "def percent(size, name"), given)
 
     assert not broken(rows)
@@ -149,11 +212,15 @@ def test_the_states_pass_and_swapped_labels_break():
         pair = [f"spanbert-tiny, {name} passes" for name in (one, other)]
         assert broken([row | {"tiny": swapped(row["tiny"], *pair)} for row in rows])
         assert broken([row | {"moved": swapped(row["moved"], *pair)} for row in rows])
-    assert broken([row | {"mini": swapped(row["mini"], "spanbert-mini", "bert-mini")} for row in rows])
-    assert broken([row | {"tiny": swapped(row["tiny"], "new weights", "spanbert-tiny")} for row in rows])
+    assert broken(
+        [row | {"mini": swapped(row["mini"], "spanbert-mini", "bert-mini")} for row in rows]
+    )
+    assert broken(
+        [row | {"tiny": swapped(row["tiny"], "new weights", "spanbert-tiny")} for row in rows]
+    )
 
 
-# --- relation extraction ------------------------------------------------------------------------------------------
+# --- relation extraction ------------------------------------------------------------
 
 MARKERS = kept("relation_markers.json")
 
@@ -163,25 +230,41 @@ def breaks_with_arms(renamed: dict[str, str]) -> bool:
     content = copy.deepcopy(MARKERS)
     for row in content["rows"]:
         row["way"] = renamed.get(row["way"], row["way"])
-    given = {"kept": content, "relation_markers": relation_markers, "column": column, "family": family}
+    given = {
+        "kept": content,
+        "relation_markers": relation_markers,
+        "column": column,
+        "family": family,
+    }
     return breaks(cells("tasks/relation_extraction", 'pairs = [("replaced, markers"'), given)
 
 
-@pytest.mark.parametrize("two", [
-    (), ("replaced, [CLS]", "replaced, markers"), ("around, [CLS]", "around, markers"),
-    ("names alone", "context alone"), ("around, markers", "new weights"), ("around, markers", "replaced, markers"),
-], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    "two",
+    [
+        (),
+        ("replaced, [CLS]", "replaced, markers"),
+        ("around, [CLS]", "around, markers"),
+        ("names alone", "context alone"),
+        ("around, markers", "new weights"),
+        ("around, markers", "replaced, markers"),
+    ],
+    ids=str,
+)
 def test_arms_of_relations_that_change_places(two):
     assert breaks_with_arms(dict(zip(two, reversed(two), strict=True))) == bool(two)
 
 
-@pytest.mark.parametrize(("model", "values", "wrong"), [
-    ("SpanBERT", [70.8, 70.9, 70.8], False),
-    ("SpanBERT", [70.8, 70.9, 70.9], True),
-    ("Our BERT-1seq", [72.4, 67.9, 70.2], True),
-    ("Our BERT", [67.8, 67.2, 67.2], True),
-    ("BERT-EM + MTB", [None, None, 70.5], True),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("model", "values", "wrong"),
+    [
+        ("SpanBERT", [70.8, 70.9, 70.8], False),
+        ("SpanBERT", [70.8, 70.9, 70.9], True),
+        ("Our BERT-1seq", [72.4, 67.9, 70.2], True),
+        ("Our BERT", [67.8, 67.2, 67.2], True),
+        ("BERT-EM + MTB", [None, None, 70.5], True),
+    ],
+)
 def test_the_quoted_table_of_tacred(model, values, wrong):
     papers = copy.deepcopy(PAPERS)
     papers["spanbert_table4"]["value"][model] = values

@@ -4,14 +4,18 @@ import numpy as np
 import pytest
 
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.tasks.results import TABLES, paper_table, quoted
+from spanbert_tutorial.lab.paper_tables import TABLES, paper_table, quoted
 
 
 @pytest.mark.parametrize("number", TABLES)
 def test_each_row_has_a_number_for_each_column(number):
     table = paper_table(number)
-    assert len(table.rows) >= 3 and all(len(row) == len(table.columns) for row in table.rows.values())
-    assert repr(table.shown()).count("\n") == (len(table.columns) if number in (3, 5) else len(table.rows))
+    assert len(table.rows) >= 3 and all(
+        len(row) == len(table.columns) for row in table.rows.values()
+    )
+    assert repr(table.shown()).count("\n") == (
+        len(table.columns) if number in (3, 5) else len(table.rows)
+    )
 
 
 def test_another_number_is_refused():
@@ -28,7 +32,14 @@ def test_an_average_is_that_of_its_row(number, last, over):
 def test_glue_averages_count_a_task_once_and_wnli():
     for row in paper_table(5).rows.values():
         cola, sst2, *two, qnli, rte, average = row
-        tasks = [cola, sst2, *np.reshape(two, (-1, 2)).mean(axis=1), qnli, rte, quoted("spanbert_table5_wnli")]
+        tasks = [
+            cola,
+            sst2,
+            *np.reshape(two, (-1, 2)).mean(axis=1),
+            qnli,
+            rte,
+            quoted("spanbert_table5_wnli"),
+        ]
         assert len(tasks) == 9 and np.mean(tasks) == pytest.approx(average, abs=0.06)
 
 
@@ -36,12 +47,19 @@ def test_f1_follows_from_precision_and_recall():
     rows = [row[place : place + 3] for row in paper_table(3).rows.values() for place in (0, 3, 6)]
     rows += [row for row in paper_table(4).rows.values() if None not in row]
     off = [abs(2 * p * r / (p + r) - f) for p, r, f in rows]
-    assert sorted(off)[-2] < 0.11 < 0.4 < max(off) < 0.5  # one cell of Table 3 does not fit, as printed
+    assert (
+        sorted(off)[-2] < 0.11 < 0.4 < max(off) < 0.5
+    )  # one cell of Table 3 does not fit, as printed
 
 
 def test_tables_that_share_a_row_agree():
-    assert paper_table(6).rows["geometric spans"] == paper_table(7).rows["spans, two sequences, NSP"]
-    cells = (("table6_subword_squad2", 6, "sub-word tokens"), ("table7_1seq_sbo_squad2", 7, "… and SBO"))
+    assert (
+        paper_table(6).rows["geometric spans"] == paper_table(7).rows["spans, two sequences, NSP"]
+    )
+    cells = (
+        ("table6_subword_squad2", 6, "sub-word tokens"),
+        ("table7_1seq_sbo_squad2", 7, "… and SBO"),
+    )
     for cell, number, name in cells:
         assert quoted(f"spanbert_{cell}") == paper_table(number).rows[name][0]
     both = [quoted(f"spanbert_tables1_5_{name}") for name in ("our_bert", "our_bert_1seq")]

@@ -37,7 +37,10 @@ def test_the_address_appears_and_disappears(tmp_path):
     assert address.apply(tmp_path) == ["_config.yml", "book/bert/chapter.ipynb"]
     badge, setup = notebooks.read(chapter).cells[1:3]
     assert f'%pip install -q "spanbert-tutorial @ git+{URL}@main"' in setup.source
-    assert "colab.research.google.com/github/someone/spanbert-book/blob/main/book/bert/chapter.ipynb" in badge.source
+    assert (
+        "colab.research.google.com/github/someone/spanbert-book/blob/main/book/bert/chapter.ipynb"
+        in badge.source
+    )
     assert "remove-cell" in badge.metadata.tags and "hide-input" in setup.metadata.tags
     assert address.apply(tmp_path) == []  # a second time changes nothing
 
@@ -60,7 +63,9 @@ def test_buttons_come_and_go_with_the_address(tmp_path):
         assert pages.page_problems(page.parents[2], tmp_path) == []
 
 
-@pytest.mark.parametrize("url", ["github.com/a/b", "https://example.org/a/b", "https://github.com/a"])
+@pytest.mark.parametrize(
+    "url", ["github.com/a/b", "https://example.org/a/b", "https://github.com/a"]
+)
 def test_an_address_that_colab_cannot_open_is_refused(url, tmp_path):
     make_book(tmp_path)
     set_address(tmp_path, url)
@@ -85,7 +90,11 @@ def test_the_real_book_is_in_line_with_its_address():
 
 
 def test_execution_stores_outputs_in_the_normal_form(tmp_path):
-    cells = [new_markdown_cell("# T"), new_code_cell("print('a')\nprint('b')"), new_code_cell("1 + 1")]
+    cells = [
+        new_markdown_cell("# T"),
+        new_code_cell("print('a')\nprint('b')"),
+        new_code_cell("1 + 1"),
+    ]
     chapter = make_book(tmp_path, new_notebook(cells=cells, metadata={"colab": {}, "widgets": {}}))
     assert notebooks.check(chapter, tmp_path) != []
     notebooks.execute(chapter, tmp_path)
@@ -105,7 +114,9 @@ def test_a_failing_cell_is_named_and_the_file_left_alone(tmp_path):
     bad.cells.append(new_code_cell("x = {}\nx['missing']"))
     chapter = make_book(tmp_path, bad)
     before = chapter.read_text()
-    with pytest.raises(notebooks.NotebookError, match=r"code cell 3 \(`x = \{\}`\): KeyError: 'missing'"):
+    with pytest.raises(
+        notebooks.NotebookError, match=r"code cell 3 \(`x = \{\}`\): KeyError: 'missing'"
+    ):
         notebooks.execute(chapter, tmp_path)
     assert chapter.read_text() == before
     assert [path.name for path in chapter.parent.iterdir()] == ["chapter.ipynb"]
@@ -125,8 +136,18 @@ def normalised(cell, root):
         ("plumbing", "NAME = 1", None, "Preparation"),
         ("plumbing", "x", {"text/html": "<b>x</b>"}, "Code of the figure"),
         ("plumbing", "x", {"text/plain": "x"}, "Code of the output"),
-        ("plumbing", "# @title Preparation\nx", {"image/png": "="}, "Code of the figure"),  # it has been run since
-        ("plumbing", "# @title Code of the three clubs\nx", {"image/png": "="}, "Code of the three clubs"),
+        (
+            "plumbing",
+            "# @title Preparation\nx",
+            {"image/png": "="},
+            "Code of the figure",
+        ),  # it has been run since
+        (
+            "plumbing",
+            "# @title Code of the three clubs\nx",
+            {"image/png": "="},
+            "Code of the three clubs",
+        ),
     ],
 )
 def test_what_the_page_folds_is_a_form_with_a_title(tag, source, output, title, tmp_path):
@@ -144,8 +165,13 @@ def test_what_the_page_folds_is_a_form_with_a_title(tag, source, output, title, 
 def test_code_is_formatted_on_88_columns(tmp_path):
     make_book(tmp_path)
     source = "values = call(\n    1, 'two',\n)\n%matplotlib inline"
-    assert normalised(new_code_cell(source), tmp_path).source == 'values = call(1, "two")\n%matplotlib inline'
-    assert normalised(new_code_cell("1 +"), tmp_path).source == "1 +"  # no Python: execution will tell
+    assert (
+        normalised(new_code_cell(source), tmp_path).source
+        == 'values = call(1, "two")\n%matplotlib inline'
+    )
+    assert (
+        normalised(new_code_cell("1 +"), tmp_path).source == "1 +"
+    )  # no Python: execution will tell
     long = f"x = call('{'a' * 40}', '{'b' * 40}')"
     assert max(map(len, normalised(new_code_cell(long), tmp_path).source.splitlines())) <= 88
 
@@ -162,8 +188,14 @@ def test_the_kinds_are_proposed(tmp_path, capsys):
     chapter = make_book(tmp_path, new_notebook(cells=[new_markdown_cell("# T"), *cells]))
     assert notebooks.show_kinds([chapter]) == 0
     rows = capsys.readouterr().out.splitlines()[3:]
-    wanted = ["plumbing?", "teach?; move 1 assert(s) to a check", "check", "teach?; too long", "plumbing?",
-              "plumbing; is plumbing with an assert"]  # fmt: skip
+    wanted = [
+        "plumbing?",
+        "teach?; move 1 assert(s) to a check",
+        "check",
+        "teach?; too long",
+        "plumbing?",
+        "plumbing; is plumbing with an assert",
+    ]
     assert all(want in row for want, row in zip(wanted, rows, strict=False))
     assert rows[6] == "visible: 5 of 7 cells, 37 lines, 8.1% asserts; longest [30, 3, 2, 1, 1]"
 
@@ -179,14 +211,20 @@ def test_ids_follow_the_source_and_are_unique():
 
 def test_neighbouring_streams_are_joined():
     cell = executed("x", 1)
-    pieces = [{"output_type": "stream", "name": name, "text": text} for name, text in ("oa", "ob", "ec", "od")]
+    pieces = [
+        {"output_type": "stream", "name": name, "text": text}
+        for name, text in ("oa", "ob", "ec", "od")
+    ]
     cell.outputs = [notebooks.nbformat.from_dict(piece) for piece in pieces]
     assert [output.text for output in notebooks.merge_streams(cell.outputs)] == ["ab", "c", "d"]
 
 
 def test_colab_check_notices_a_package_that_is_not_the_wheels(tmp_path):
     chapter = make_book(tmp_path)
-    with pytest.raises(notebooks.NotebookError, match=r"chapter.ipynb, code cell 1 .*(AssertionError|ModuleNotFound)"):
+    with pytest.raises(
+        notebooks.NotebookError,
+        match=r"chapter.ipynb, code cell 1 .*(AssertionError|ModuleNotFound)",
+    ):
         colab_check.run_alone(chapter, tmp_path / "target")
 
 
@@ -220,10 +258,21 @@ def probe(tmp_path, *options, **variables):
     (tmp_path / "pytest.ini").write_text(
         f"[pytest]\npythonpath = {ROOT / 'tools'}\nmarkers =\n  real_data: x\n  browser: x\n"
     )
-    names = ("SPANBERT_TUTORIAL_REAL_DATA", "SPANBERT_TUTORIAL_BROWSER", "SPANBERT_TUTORIAL_COUNTS", "PATH")
-    kept = {name: value for name, value in os.environ.items() if name not in names and "PYTEST" not in name}
+    names = (
+        "SPANBERT_TUTORIAL_REAL_DATA",
+        "SPANBERT_TUTORIAL_BROWSER",
+        "SPANBERT_TUTORIAL_COUNTS",
+        "PATH",
+    )
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in names and "PYTEST" not in name
+    }
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
-    return subprocess.run(command, cwd=tmp_path, env=kept | variables, capture_output=True, text=True).stdout
+    return subprocess.run(
+        command, cwd=tmp_path, env=kept | variables, capture_output=True, text=True
+    ).stdout
 
 
 @pytest.mark.parametrize("options", [(), ("-n", "1")])
@@ -236,7 +285,12 @@ def test_what_cannot_run_here_is_deselected_and_counted(options, tmp_path, monke
     out = probe(tmp_path, *options, PATH="", SPANBERT_TUTORIAL_COUNTS=str(counts), **required)
     assert "3 passed" in out and "deselected" not in out
     found = json.loads(counts.read_text())
-    assert (found["passed"], found["failed"], found["real_data_passed"], found["seconds"]) == (3, 0, 1, {})
+    assert (found["passed"], found["failed"], found["real_data_passed"], found["seconds"]) == (
+        3,
+        0,
+        1,
+        {},
+    )
 
 
 # Requirements.
@@ -265,26 +319,40 @@ def test_every_requirement_is_pinned_with_a_reason_and_constrained_to_the_same_v
     assert all(re.fullmatch(r"[\w-]+==[\w.]+ +# \S.*", line) for line in lines)
     tested = {
         name.lower().replace("_", "-"): version
-        for name, version in re.findall(r"(?m)^([\w.-]+)==(\S+)$", (ROOT / "constraints.txt").read_text())
+        for name, version in re.findall(
+            r"(?m)^([\w.-]+)==(\S+)$", (ROOT / "constraints.txt").read_text()
+        )
     }
-    assert {name.lower(): version for name, version in requirements().items()}.items() <= tested.items()
+    assert {
+        name.lower(): version for name, version in requirements().items()
+    }.items() <= tested.items()
     assert all("+" not in version for version in tested.values())
 
 
 def test_no_requirement_is_idle():
-    python = [path for folder in ("spanbert_tutorial", "tools", "tests") for path in (ROOT / folder).rglob("*.py")]
+    python = [
+        path
+        for folder in ("spanbert_tutorial", "tools", "tests")
+        for path in (ROOT / folder).rglob("*.py")
+    ]
     code = "\n".join(path.read_text(encoding="utf-8") for path in python)
     for name in requirements():
         if name in COMMANDS:
             file, words = COMMANDS[name]
-            assert words in (ROOT / file).read_text(encoding="utf-8"), f"{name}: {file} does not say {words!r}"
+            assert words in (ROOT / file).read_text(encoding="utf-8"), (
+                f"{name}: {file} does not say {words!r}"
+            )
         else:
             module = MODULES.get(name.lower(), name.replace("-", "_"))
-            assert re.search(rf"(?m)^\s*(?:import|from) {module}\b", code), f"{name} is not used anywhere"
+            assert re.search(rf"(?m)^\s*(?:import|from) {module}\b", code), (
+                f"{name} is not used anywhere"
+            )
 
 
 def test_the_package_asks_only_for_what_the_requirements_pin():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     names = {re.match(r"[\w-]+", dependency).group() for dependency in project["dependencies"]}
     assert names <= set(requirements())
-    assert all(">=" in dependency and "==" not in dependency for dependency in project["dependencies"])
+    assert all(
+        ">=" in dependency and "==" not in dependency for dependency in project["dependencies"]
+    )

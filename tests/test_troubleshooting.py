@@ -1,4 +1,5 @@
-"""The page on troubleshooting: every message that it quotes is brought about here and compared with it."""
+"""The page on troubleshooting: every message that it quotes is brought about here and compared with
+it."""
 
 import random
 import re
@@ -13,7 +14,7 @@ import transformers
 from test_main import run
 
 from environment import ROOT
-from spanbert_tutorial.bert import BertEncoder, EncoderConfig
+from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
 from spanbert_tutorial.engine.files import data_path
 
 PAGE = (ROOT / "book" / "workshop" / "troubleshooting.md").read_text(encoding="utf-8")
@@ -24,7 +25,11 @@ seen_here = set()  # the quoted messages that a test has met
 
 def on_the_page(told: str) -> list[str]:
     """The quoted messages that stand in what a program has told; "…" stands for anything."""
-    found = [quote for quote in QUOTED if re.search(re.escape(quote).replace("…", ".*"), told, flags=re.DOTALL)]
+    found = [
+        quote
+        for quote in QUOTED
+        if re.search(re.escape(quote).replace("…", ".*"), told, flags=re.DOTALL)
+    ]
     seen_here.update(found)
     return found
 
@@ -43,7 +48,10 @@ def here(tmp_path, monkeypatch):
     monkeypatch.setenv("SPANBERT_TUTORIAL_STATIC", "1")
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     words = random.Random(0)
-    text = "\n\n".join(" ".join(words.choices(["강", "마을", "다리", "시장", "사람"], k=40)) + "." for _ in range(60))
+    text = "\n\n".join(
+        " ".join(words.choices(["강", "마을", "다리", "시장", "사람"], k=40)) + "."
+        for _ in range(60)
+    )
     (tmp_path / "korean.txt").write_text(text, encoding="utf-8")
     return tmp_path
 
@@ -67,7 +75,9 @@ def test_not_enough_memory():
 def test_a_dry_run_of_a_text_in_another_language(capsys, here):
     """Tells [UNK], the entropy to compare with, the memory and the hours."""
     vocabulary = data_path("almanac", "vocab.txt")
-    told = pretrain(capsys, "--corpus", "korean.txt", "--vocabulary", vocabulary, "--dry-run", *SHORT)
+    told = pretrain(
+        capsys, "--corpus", "korean.txt", "--vocabulary", vocabulary, "--dry-run", *SHORT
+    )
     assert len(on_the_page(told)) == 4, told
 
 
@@ -76,11 +86,17 @@ def test_ids_that_the_model_does_not_have():
     ours = BertEncoder(EncoderConfig.tiny(vocab_size=100))
     sizes = {"vocab_size": 100, "hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1}
     theirs = transformers.BertModel(transformers.BertConfig(**sizes, intermediate_size=8))
-    assert len(on_the_page(error_of(lambda: ours(ids)))) == len(on_the_page(error_of(lambda: theirs(ids)))) == 1
+    assert (
+        len(on_the_page(error_of(lambda: ours(ids))))
+        == len(on_the_page(error_of(lambda: theirs(ids))))
+        == 1
+    )
 
 
 def test_a_learning_rate_that_is_far_too_high(capsys, here):
-    told = pretrain(capsys, "--corpus", "korean.txt", "--vocab-size", 100, "--learning-rate", 1e9, *SHORT)
+    told = pretrain(
+        capsys, "--corpus", "korean.txt", "--vocab-size", 100, "--learning-rate", 1e9, *SHORT
+    )
     assert len(on_the_page(told)) == 2, told  # the entropy is told before
 
 
@@ -96,7 +112,9 @@ def test_names_of_the_hub_without_a_network(capsys, here):
     assert len(on_the_page(told)) == 1, told
 
 
-@pytest.mark.parametrize("left", [{"config.json": 50}, {"model.safetensors": 100_000}, {"tokenizer.json": None}])
+@pytest.mark.parametrize(
+    "left", [{"config.json": 50}, {"model.safetensors": 100_000}, {"tokenizer.json": None}]
+)
 def test_a_damaged_checkpoint(capsys, here, left):
     """Files cut short, or without a tokenizer at all."""
     shutil.copytree(data_path("checkpoints", "spanbert-tiny"), "cut")
@@ -124,15 +142,32 @@ def test_the_port_is_in_use():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        command = [sys.executable, "-m", "http.server", "--bind", "127.0.0.1", str(taken.getsockname()[1])]
+        command = [
+            sys.executable,
+            "-m",
+            "http.server",
+            "--bind",
+            "127.0.0.1",
+            str(taken.getsockname()[1]),
+        ]
         told = subprocess.run(command, capture_output=True, text=True, timeout=60).stderr
     assert len(on_the_page(told)) == 1, told
 
 
 def test_a_stopped_run_and_none(capsys, here):
     (here / "made.training").mkdir()
-    assert len(on_the_page(pretrain(capsys, "--corpus", "korean.txt", "--output", "made", *SHORT))) == 1
-    assert len(on_the_page(pretrain(capsys, "--corpus", "korean.txt", "--output", "other", "--resume", *SHORT))) == 1
+    assert (
+        len(on_the_page(pretrain(capsys, "--corpus", "korean.txt", "--output", "made", *SHORT)))
+        == 1
+    )
+    assert (
+        len(
+            on_the_page(
+                pretrain(capsys, "--corpus", "korean.txt", "--output", "other", "--resume", *SHORT)
+            )
+        )
+        == 1
+    )
 
 
 def test_every_quoted_message_was_met():
@@ -144,7 +179,22 @@ def test_every_quoted_message_was_met():
 
 def test_every_section_quotes_a_message_or_says_that_it_was_not_tried():
     sections = re.split(r"^## ", PAGE, flags=re.MULTILINE)[1:]
-    without = [part.split("\n", 1)[0] for part in sections if "```text" not in part and "Not tried here" not in part]
+    without = [
+        part.split("\n", 1)[0]
+        for part in sections
+        if "```text" not in part and "Not tried here" not in part
+    ]
     assert len(sections) >= 12 and without == []
-    for word in ("Colab", "memory", "tokenizer", "[UNK]", "plateau", "GPU", "Windows", "Apple", "Offline", "port"):
+    for word in (
+        "Colab",
+        "memory",
+        "tokenizer",
+        "[UNK]",
+        "plateau",
+        "GPU",
+        "Windows",
+        "Apple",
+        "Offline",
+        "port",
+    ):
         assert any(word in part.split("\n", 1)[0] for part in sections), word

@@ -1,4 +1,5 @@
-"""The parts of a page that compute in the browser: what Python stores, and the live parts in a real browser."""
+"""The parts of a page that compute in the browser: what Python stores, and the live parts in a real
+browser."""
 
 import json
 import re
@@ -8,10 +9,11 @@ from test_browser import NARROW, visit
 
 from environment import ROOT, find_chromium
 from pages import PAGES
-from spanbert_tutorial import try_it
+from spanbert_tutorial.figures import try_it
 
 SCRIPT = (ROOT / "book_assets" / "try_it.js").read_text(encoding="utf-8")
-INPUT = "field.dispatchEvent(new Event('input', {bubbles: true}))"  # what the reader's own input would send
+# what the reader's own input would send
+INPUT = "field.dispatchEvent(new Event('input', {bubbles: true}))"
 LONG = "The town lies on the river. " * 40
 HOSTILE = [
     '<img src=x onerror="document.title=1"> & <b>bold</b> </script>',
@@ -21,28 +23,43 @@ HOSTILE = [
 ]
 
 
-# --- what Python stores ------------------------------------------------------------------------------------------
+# --- what Python stores -------------------------------------------------------------
 
 
 def first_guesses(example: try_it.Hidden) -> tuple[list[str], list[str], list[str]]:
     """The hidden pieces, and each head's first guesses."""
     filled = try_it.filled_in(example)
-    return filled.answers, *([guesses[0][0] for guesses in lines] for lines in (filled.mlm, filled.sbo))
+    return filled.answers, *(
+        [guesses[0][0] for guesses in lines] for lines in (filled.mlm, filled.sbo)
+    )
 
 
 def test_an_example_names_its_hidden_words():
-    assert try_it.BORN.text == "Vera Palmer was born in Fairfield and became a baker." and try_it.BORN.span == (2, 4)
+    assert (
+        try_it.BORN.text == "Vera Palmer was born in Fairfield and became a baker."
+        and try_it.BORN.span == (2, 4)
+    )
     assert try_it.HIDDEN[3].span == (5, 5)
 
 
 def test_the_notes_on_hidden_spans_say_what_the_models_do():
     born, founded, name, paris, album, dog, hot = try_it.HIDDEN
-    assert first_guesses(born) == (["was", "born", "in"], ["was", "born", "in"], ["was", "born", "born"])
-    assert first_guesses(founded) == (["was", "founded", "in"], ["was", "was", "in"], ["was", "founded", "was"])
+    assert first_guesses(born) == (
+        ["was", "born", "in"],
+        ["was", "born", "in"],
+        ["was", "born", "born"],
+    )
+    assert first_guesses(founded) == (
+        ["was", "founded", "in"],
+        ["was", "was", "in"],
+        ["was", "founded", "was"],
+    )
     for wrong in (name, paris, dog, hot):
         assert wrong.note.startswith("Wrong")
         answers, mlm, sbo = first_guesses(wrong)
-        assert not {*zip(answers, mlm, strict=True), *zip(answers, sbo, strict=True)} & {(one, one) for one in answers}
+        assert not {*zip(answers, mlm, strict=True), *zip(answers, sbo, strict=True)} & {
+            (one, one) for one in answers
+        }
     assert first_guesses(dog)[1] == ["dog"] and first_guesses(hot)[1] == ["hot"]
     assert len(first_guesses(paris)[0]) == 2  # no piece for France
     for (place,) in (try_it.filled_in(album).mlm, try_it.filled_in(album).sbo):
@@ -50,18 +67,24 @@ def test_the_notes_on_hidden_spans_say_what_the_models_do():
 
 
 def test_the_notes_on_questions_say_what_the_model_does():
-    odds, said = {}, {}
+    odds = {}
+    said = {}
     for one in try_it.ASKED:
         answer = try_it.answerer().answer(one.question, one.context)
         odds[one.question], said[one.question] = answer.null_score - answer.score, answer.text
-    right = {"Who built the ferry?": "Ida Brandt", "How deep is the lake?": "forty metres deep",
-             "What is the new roof made of?": "copper"}
+    right = {
+        "Who built the ferry?": "Ida Brandt",
+        "How deep is the lake?": "forty metres deep",
+        "What is the new roof made of?": "copper",
+    }
     wrong = {"Who opened the bridge?": "Ida Brandt", "When was the tower built?": "1790"}
     assert said == {**right, **wrong, "How wide is the lake?": "", "Who does not bake bread?": ""}
     assert {one.question for one in try_it.ASKED if one.note.startswith("Wrong")} == set(wrong)
     # no threshold parts them: a right one is less sure than each of the wrong ones
     assert max(odds[question] for question in right) > max(odds[question] for question in wrong)
-    assert odds["Who opened the bridge?"] < min(odds["Who built the ferry?"], odds["How deep is the lake?"])
+    assert odds["Who opened the bridge?"] < min(
+        odds["Who built the ferry?"], odds["How deep is the lake?"]
+    )
 
 
 def test_the_stored_example_stays_readable_and_cannot_end_its_script():
@@ -81,18 +104,29 @@ def test_sizes_and_limits_in_the_script_are_those_of_the_models():
         if file.is_file():  # else the browser tests below are deselected or fail
             assert abs(file.stat().st_size / 1e6 - float(said)) < 0.1 and float(said) <= 8
         assert f"{said} MB for `{name}`" in " ".join(page.split())
-    window = json.loads((ROOT / "data" / "checkpoints" / try_it.ANSWERING / "config.json").read_text())
-    assert window["spanbert_tutorial"]["length"] - 3 == 253 and "may have 253 pieces" in " ".join(page.split())
+    window = json.loads(
+        (ROOT / "data" / "checkpoints" / try_it.ANSWERING / "config.json").read_text()
+    )
+    assert window["spanbert_tutorial"]["length"] - 3 == 253 and "may have 253 pieces" in " ".join(
+        page.split()
+    )
 
 
 def test_the_figures_of_the_page_are_the_kept_ones():
-    kept = json.loads((ROOT / "data" / "results" / "model_in_the_page.json").read_text(encoding="utf-8"))
+    kept = json.loads(
+        (ROOT / "data" / "results" / "model_in_the_page.json").read_text(encoding="utf-8")
+    )
     page = " ".join((ROOT / "book" / "workshop" / "try_it.md").read_text(encoding="utf-8").split())
     for name in (try_it.TINY, try_it.MINI):
-        (mlm, masked), (sbo, targets) = (kept["same_first_guess"][name][head] for head in ("mlm", "sbo"))
+        (mlm, masked), (sbo, targets) = (
+            kept["same_first_guess"][name][head] for head in ("mlm", "sbo")
+        )
         assert f"| `{name}` | {mlm:,} of {masked:,} places | {sbo:,} of {targets:,} |" in page
         farthest = kept["farthest_float"][name]
-        assert max(farthest["hidden"], farthest["mlm"], farthest["sbo"]) <= 0.00003 and "more than 0.00003" in page
+        assert (
+            max(farthest["hidden"], farthest["mlm"], farthest["sbo"]) <= 0.00003
+            and "more than 0.00003" in page
+        )
     reader = kept["reader"][try_it.ANSWERING]
     assert f"{reader['same_text']} of the reader's {reader['questions']} questions" in page
     assert f"its F1 is {reader['pytorch_f1']} before and {reader['page_f1']} after" in page
@@ -100,7 +134,7 @@ def test_the_figures_of_the_page_are_the_kept_ones():
         assert f"in about {kept['milliseconds'][what]['core'][0]:.0f} ms" in page
 
 
-# --- in a browser -----------------------------------------------------------------------------------------------
+# --- in a browser -------------------------------------------------------------------
 
 browser_only = pytest.mark.browser
 
@@ -113,7 +147,9 @@ def browser():
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=find_chromium(), args=["--no-sandbox", "--disable-gpu"])
+        started = playwright.chromium.launch(
+            executable_path=find_chromium(), args=["--no-sandbox", "--disable-gpu"]
+        )
         yield started
         started.close()
 
@@ -166,11 +202,15 @@ def table_of(part) -> list[list[str]]:
     """The rows of the result, each cell's guesses as one text a line."""
     part.locator("table").first.wait_for()
     rows = part.locator(".try-result > table tbody tr")
-    return [[row.locator("th").inner_text(), *row.locator("td").all_inner_texts()] for row in rows.all()]
+    return [
+        [row.locator("th").inner_text(), *row.locator("td").all_inner_texts()] for row in rows.all()
+    ]
 
 
 def slide(part, value: float) -> None:
-    part.get_by_label("Threshold").evaluate(f"(field, value) => {{ field.value = value; {INPUT} }}", value)
+    part.get_by_label("Threshold").evaluate(
+        f"(field, value) => {{ field.value = value; {INPUT} }}", value
+    )
 
 
 def compare(cell: str, guesses: list[tuple[str, float]]) -> None:
@@ -178,7 +218,9 @@ def compare(cell: str, guesses: list[tuple[str, float]]) -> None:
     shown = [line.replace(" ✓", "").rsplit(" ", 1) for line in cell.splitlines()]
     assert shown[0][0].strip() == guesses[0][0]
     known = dict(guesses)
-    same = [(float(share), known[piece.strip()]) for piece, share in shown if piece.strip() in known]
+    same = [
+        (float(share), known[piece.strip()]) for piece, share in shown if piece.strip() in known
+    ]
     assert len(same) >= 4 and all(abs(here - there) < 0.03 for here, there in same)
 
 
@@ -208,19 +250,30 @@ def test_the_stored_example_is_the_first_view(browser):
 
 @browser_only
 def test_pages_without_a_part_do_not_load_the_script():
-    pages = {file.stem: file.read_text(encoding="utf-8") for file in (PAGES / "book").rglob("*.html")}
-    with_part = {name for name, html in pages.items() if "try_it.js?" in html or 'try_it.js"' in html}
+    pages = {
+        file.stem: file.read_text(encoding="utf-8") for file in (PAGES / "book").rglob("*.html")
+    }
+    with_part = {
+        name for name, html in pages.items() if "try_it.js?" in html or 'try_it.js"' in html
+    }
     assert with_part == {"try_it", "welcome", "boundary", "question_answering"}
 
 
 @browser_only
 def test_without_javascript_the_stored_examples_show(browser):
     page = browser.new_context(java_script_enabled=False).new_page()
-    for name, text in (("workshop/try_it", "born"), ("welcome", "born"), ("spanbert/boundary", "founded"),
-                       ("tasks/question_answering", "Ida Brandt")):
+    for name, text in (
+        ("workshop/try_it", "born"),
+        ("welcome", "born"),
+        ("spanbert/boundary", "founded"),
+        ("tasks/question_answering", "Ida Brandt"),
+    ):
         page.goto(f"{PAGES.as_uri()}/book/{name}.html")
         for part in page.locator("[data-try]").all():
-            assert part.get_by_text("This is a stored example").is_visible() and part.locator("table").is_visible()
+            assert (
+                part.get_by_text("This is a stored example").is_visible()
+                and part.locator("table").is_visible()
+            )
         assert text in page.locator("[data-try]").first.inner_text()
     page.context.close()
 
@@ -243,7 +296,9 @@ def test_the_table_has_the_figures_of_python(hide, example):
 def test_words_are_hidden_by_mouse(page, hide):
     words(hide).nth(3).click()
     assert hidden(hide) == ["was", "in"]
-    page.wait_for_function("document.querySelectorAll('[data-try=hide] .try-result > table tbody tr').length == 2")
+    page.wait_for_function(
+        "document.querySelectorAll('[data-try=hide] .try-result > table tbody tr').length == 2"
+    )
     words(hide).nth(6).hover()
     page.mouse.down()
     words(hide).nth(7).hover()
@@ -286,23 +341,33 @@ def test_typing_keeps_the_hidden_words(hide):
 @browser_only
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_text_stays_text(page, hide, text):
-    before = page.evaluate("[document.title, document.images.length, document.querySelectorAll('b').length]")
+    before = page.evaluate(
+        "[document.title, document.images.length, document.querySelectorAll('b').length]"
+    )
     hide.get_by_label("Your text").fill(text)
     page.wait_for_timeout(1_000)
     words(hide).last.click()
     page.wait_for_timeout(1_000)
-    assert page.evaluate("[document.title, document.images.length, document.querySelectorAll('b').length]") == before
+    assert (
+        page.evaluate(
+            "[document.title, document.images.length, document.querySelectorAll('b').length]"
+        )
+        == before
+    )
     shown = "".join(words(hide).all_text_contents()).replace("##", "")
     assert shown.replace("[UNK]", "")[:3] in text.replace(" ", "") and page.complaints == []
 
 
 @browser_only
-@pytest.mark.parametrize("text, sentence", [
-    ("", "There is no text: type a sentence."),
-    ("   ", "There is no text: type a sentence."),
-    (LONG, "The text has 280 pieces, and spanbert-tiny reads at most 60: shorten it."),
-    ("word " * 2_000, "The text has 10000 characters: give at most 5000."),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text, sentence",
+    [
+        ("", "There is no text: type a sentence."),
+        ("   ", "There is no text: type a sentence."),
+        (LONG, "The text has 280 pieces, and spanbert-tiny reads at most 60: shorten it."),
+        ("word " * 2_000, "The text has 10000 characters: give at most 5000."),
+    ],
+)
 def test_what_cannot_be_done_is_one_clear_sentence(hide, text, sentence):
     hide.get_by_label("Your text").fill(text)
     says(hide, sentence)
@@ -311,7 +376,9 @@ def test_what_cannot_be_done_is_one_clear_sentence(hide, text, sentence):
 
 @browser_only
 def test_half_a_character_is_one_clear_sentence(hide):
-    hide.get_by_label("Your text").evaluate(f"(field) => {{ field.value = 'a \\ud800 b'; {INPUT} }}")
+    hide.get_by_label("Your text").evaluate(
+        f"(field) => {{ field.value = 'a \\ud800 b'; {INPUT} }}"
+    )
     says(hide, "half a character")
 
 
@@ -334,7 +401,9 @@ def test_attention_can_be_read(page, hide):
 
 @browser_only
 def test_the_page_does_not_freeze_while_mini_computes(page, hide):
-    page.evaluate("window.ticks = []; window.clock = setInterval(() => ticks.push(performance.now()), 20)")
+    page.evaluate(
+        "window.ticks = []; window.clock = setInterval(() => ticks.push(performance.now()), 20)"
+    )
     hide.get_by_label("Model").select_option(try_it.MINI)
     hide.get_by_label("Your text").fill("A dog is not a cat. " * 16)
     words(hide).nth(100).click()
@@ -372,10 +441,16 @@ def test_a_question_of_the_readers_own(ask):
     ask.get_by_label("Question").press("Enter")
     says(ask, "nswer")
     ask.locator("details summary").click()
-    assert ask.locator("details td").all_inner_texts()[0] == "<" and ask.locator(".try-scores b").count() == 0
+    assert (
+        ask.locator("details td").all_inner_texts()[0] == "<"
+        and ask.locator(".try-scores b").count() == 0
+    )
     ask.locator("details summary").click()
-    wrong = [("", "A text.", "There is no question: type one."), ("Who?", " ", "There is no text"),
-             ("Who?", LONG, "shorten it")]
+    wrong = [
+        ("", "A text.", "There is no question: type one."),
+        ("Who?", " ", "There is no text"),
+        ("Who?", LONG, "shorten it"),
+    ]
     for question, text, sentence in wrong:
         ask.get_by_label("Question").fill(question)
         ask.get_by_label("Text").fill(text)
@@ -405,7 +480,9 @@ def test_a_model_that_cannot_be_loaded_is_one_clear_sentence(browser):
 
 
 @browser_only
-@pytest.mark.parametrize("name", ["workshop/try_it", "welcome", "spanbert/boundary", "tasks/question_answering"])
+@pytest.mark.parametrize(
+    "name", ["workshop/try_it", "welcome", "spanbert/boundary", "tasks/question_answering"]
+)
 def test_the_parts_fit_a_telephone(browser, name):
     page = visit(browser, f"book/{name}.html")
     page.set_viewport_size(NARROW)

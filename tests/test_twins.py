@@ -6,14 +6,16 @@ import pytest
 
 from spanbert_tutorial.__main__ import main
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.experiments import span_tasks, squad_real, twins
+from spanbert_tutorial.lab.experiments import span_tasks, squad_real, twins
 
 NAMES = ["short", "mini-start", *(f"{twin}-{part}" for twin in twins.TWINS for part in (1, 2))]
 
 
 def record(folder, tokens: list[int], losses: list[float]) -> None:
     """The record of a run, with a line between two places that were measured."""
-    rows = [{"step": place, "tokens": place, "seconds": 36 * place} for place in range(max(tokens) + 1)]
+    rows = [
+        {"step": place, "tokens": place, "seconds": 36 * place} for place in range(max(tokens) + 1)
+    ]
     for place, loss in zip(tokens, losses, strict=True):
         rows[place] |= {"held_out_token": loss, "held_out_span": loss + 1}
     folder.mkdir(parents=True, exist_ok=True)
@@ -33,14 +35,24 @@ def content(tmp_path):
 def test_the_record_of_a_part_has_its_length_and_the_measured_places(tmp_path):
     record(tmp_path, [5, 20], [4.0, 3.0])
     held_out = {"tokens": [5, 20], "token": [4.0, 3.0], "span": [5.0, 4.0]}
-    assert twins.measured_losses(tmp_path / "metrics.jsonl") == {"steps": 20, "hours": 0.2, "held_out": held_out}
+    assert twins.measured_losses(tmp_path / "metrics.jsonl") == {
+        "steps": 20,
+        "hours": 0.2,
+        "held_out": held_out,
+    }
 
 
 def test_a_missing_record_is_named(tmp_path, capsys):
     record(tmp_path / "short", [1], [1.0])
-    assert main(["experiment", "twins", "--parts", str(tmp_path), "--output", str(tmp_path / "out")]) == 2
+    assert (
+        main(["experiment", "twins", "--parts", str(tmp_path), "--output", str(tmp_path / "out")])
+        == 2
+    )
     said = capsys.readouterr().err
-    assert f"{tmp_path / 'mini-start' / 'metrics.jsonl'} is not the record of a part" in said and "the cards" in said
+    assert (
+        f"{tmp_path / 'mini-start' / 'metrics.jsonl'} is not the record of a part" in said
+        and "the cards" in said
+    )
     assert not (tmp_path / "out").exists()
 
 
@@ -49,7 +61,9 @@ def test_the_path_of_a_twin_begins_at_the_start_and_joins_its_parts(content):
     assert places == pytest.approx([number * 1e-5 for number in range(5)])
     assert losses == [8.5, 6.0, 5.5, 5.0, 4.5]
     assert twins.joined(content, ["short", "mini-start"], "span")[1] == [11.0, 10.5, 10.0, 9.5]
-    del content["losses"]["mini-start"]["held_out"]["span"]  # as a loss of the boundary head, which it does not have
+    del content["losses"]["mini-start"]["held_out"][
+        "span"
+    ]  # as a loss of the boundary head, which it does not have
     assert twins.path(content, "bert-mini", "span")[1] == [9.0, 8.5, 8.0, 7.5]
 
 
@@ -64,7 +78,10 @@ def test_the_kept_parts_are_those_of_the_cards():
     assert list(kept["losses"]) == NAMES
     for twin in twins.TWINS:
         for part, file in ((1, "first.jsonl"), (2, "metrics.jsonl")):
-            assert twins.measured_losses(data_path("checkpoints", twin, file)) == kept["losses"][f"{twin}-{part}"]
+            assert (
+                twins.measured_losses(data_path("checkpoints", twin, file))
+                == kept["losses"][f"{twin}-{part}"]
+            )
 
 
 def test_the_shipped_models_stand_for_the_last_parts():

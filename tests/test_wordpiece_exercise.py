@@ -2,10 +2,15 @@
 
 import pytest
 
-from spanbert_tutorial.exercises.wordpiece import check_score, check_split, diagnose_score, diagnose_split
-from spanbert_tutorial.wordpiece import pair_scores, split_word
+from spanbert_tutorial.bert.wordpiece import pair_scores, split_word
+from spanbert_tutorial.exercises.wordpiece import (
+    check_score,
+    check_split,
+    diagnose_score,
+    diagnose_split,
+)
 
-# --- longest match first ----------------------------------------------------------------------------------------------
+# --- longest match first -------------------------------------------------------------
 
 
 def right(word, vocabulary):
@@ -22,12 +27,18 @@ def right(word, vocabulary):
 
 
 def greedy(word, vocabulary, *, mark="##", shortest=False, missing=None, first_mark=""):
-    """Longest match first with a choice of mistakes. missing: what to do at a place without a match."""
-    pieces, start = [], 0
+    """Longest match first with a choice of mistakes. missing: what to do at a place without a
+    match."""
+    pieces = []
+    start = 0
     while start < len(word):
         ends = range(len(word), start, -1)
         prefix = mark if start else first_mark
-        found = [end for end in (reversed(ends) if shortest else ends) if prefix + word[start:end] in vocabulary]
+        found = [
+            end
+            for end in (reversed(ends) if shortest else ends)
+            if prefix + word[start:end] in vocabulary
+        ]
         if not found:
             return missing(pieces, word[start:]) if missing else ["[UNK]"]
         pieces.append(prefix + word[start : found[0]])
@@ -67,14 +78,22 @@ def crashes_on_empty(word, vocabulary):
 
 
 def crashes_without_match(word, vocabulary):
-    start, pieces = 0, []
+    start = 0
+    pieces = []
     while start < len(word):
-        end = [e for e in range(len(word), start, -1) if ("##" if start else "") + word[start:e] in vocabulary][0]
-        pieces, start = [*pieces, ("##" if start else "") + word[start:end]], end
+        end = [
+            e
+            for e in range(len(word), start, -1)
+            if ("##" if start else "") + word[start:e] in vocabulary
+        ][0]
+        pieces = [*pieces, ("##" if start else "") + word[start:end]]
+        start = end
     return pieces or ["[UNK]"]
 
 
-@pytest.mark.parametrize("attempt", [right, split_word, greedy, lambda *given: tuple(split_word(*given))])
+@pytest.mark.parametrize(
+    "attempt", [right, split_word, greedy, lambda *given: tuple(split_word(*given))]
+)
 def test_right_divisions(attempt, capsys):
     check_split(attempt)
     assert capsys.readouterr().out.startswith("Correct")
@@ -86,22 +105,49 @@ def test_right_divisions(attempt, capsys):
         (lambda *given: None, "returns nothing"),
         (without_marks, "those that do not begin the word carry ##"),
         (lambda *given: greedy(*given, mark=""), "carry ##"),
-        (lambda word, v: ["[UNK]"], "this word has pieces. Look inside the word for pieces with ##"),
+        (
+            lambda word, v: ["[UNK]"],
+            "this word has pieces. Look inside the word for pieces with ##",
+        ),
         (lambda *given: greedy(*given, shortest=True), "a shorter match was taken"),
-        (lambda *given: greedy(*given, missing=lambda pieces, rest: pieces), "a word is never divided in part"),
-        (lambda *given: greedy(*given, missing=lambda p, rest: [*p, "[UNK]"]), "pieces before it included"),
-        (lambda *given: greedy(*given, missing=lambda p, rest: [*p, "##" + rest]), "inside a word only pieces with ##"),
+        (
+            lambda *given: greedy(*given, missing=lambda pieces, rest: pieces),
+            "a word is never divided in part",
+        ),
+        (
+            lambda *given: greedy(*given, missing=lambda p, rest: [*p, "[UNK]"]),
+            "pieces before it included",
+        ),
+        (
+            lambda *given: greedy(*given, missing=lambda p, rest: [*p, "##" + rest]),
+            "inside a word only pieces with ##",
+        ),
         (inside_without_marks, "so it cannot begin a word"),
-        (lambda word, v: ["s", "##and"] if word == "sand" else split_word(word, v), "inside a word only pieces"),
+        (
+            lambda word, v: ["s", "##and"] if word == "sand" else split_word(word, v),
+            "inside a word only pieces",
+        ),
         (any_division, "the longest match comes first and is not taken back"),
-        (lambda word, v: split_word(word, v) if word != "able" else ["##able"], "so it cannot begin a word"),
+        (
+            lambda word, v: split_word(word, v) if word != "able" else ["##able"],
+            "so it cannot begin a word",
+        ),
         (lambda word, v: split_word(word, v)[:1], "do not join to the word"),
-        (crashes_on_empty, "IndexError: string index out of range, in the line `word[0]`. It has no pieces"),
-        (lambda word, v: split_word(word, v) if word else [], "the empty word has no pieces, so it is unknown"),
+        (
+            crashes_on_empty,
+            "IndexError: string index out of range, in the line `word[0]`. It has no pieces",
+        ),
+        (
+            lambda word, v: split_word(word, v) if word else [],
+            "the empty word has no pieces, so it is unknown",
+        ),
         (crashes_without_match, "`. Ask for the case that no piece"),
         (lambda *given: greedy(*given, first_mark="##"), "stands without ##, all others with it"),
         (lambda word: [word], "2 were given. Try it by hand"),
-        (lambda word, v: " ".join(split_word(word, v)), "returns 'rower ##s' (str). Return a list of pieces"),
+        (
+            lambda word, v: " ".join(split_word(word, v)),
+            "returns 'rower ##s' (str). Return a list of pieces",
+        ),
         (lambda word, v: 2, '"rowers", the function returns 2 (int). Return a list of pieces'),
         (lambda word, v: ["row", "ers"], "ers is not in the vocabulary. With ## and without"),
     ],
@@ -110,7 +156,7 @@ def test_each_mistake_of_a_division_is_named(attempt, sentence):
     assert sentence in diagnose_split(attempt) and diagnose_split(attempt).startswith("Not yet: ")
 
 
-# --- the score --------------------------------------------------------------------------------------------------------
+# --- the score ----------------------------------------------------------------------
 
 
 def count(words, thing):
@@ -124,7 +170,10 @@ def in_words(words, piece):
 
 
 def in_pairs(words, piece, side):
-    return sum(n * [pair[side] for pair in zip(w, w[1:], strict=False)].count(piece) for w, n in words.items())
+    return sum(
+        n * [pair[side] for pair in zip(w, w[1:], strict=False)].count(piece)
+        for w, n in words.items()
+    )
 
 
 def score(words, pair):
@@ -146,15 +195,27 @@ def test_right_scores(attempt, capsys):
         (lambda w, p: count(w, p) / count(w, p[0]), "by the count of the left piece only"),
         (lambda w, p: count(w, p) / count(w, p[1]), "by the count of the right piece only"),
         (lambda w, p: count(w, p) / count(w, p[0]) * count(w, p[1]), "Put the product in brackets"),
-        (lambda w, p: count(w, p) / in_pairs(w, p[0], 0) / in_pairs(w, p[1], 1), "not only in pairs"),
+        (
+            lambda w, p: count(w, p) / in_pairs(w, p[0], 0) / in_pairs(w, p[1], 1),
+            "not only in pairs",
+        ),
         (lambda w, p: str(score(w, p)), "(str). Return one number"),
         (lambda w, p: score(dict.fromkeys(w, 1), p), "every word is counted once"),
-        (lambda w, p: count(w, p) / in_words(w, p[0]) / in_words(w, p[1]), "stands twice in a word counts twice"),
-        (lambda w, p: sum(n for x, n in w.items() if p in zip(x, x[1:], strict=False)) / in_words(w, p[0])
-         / in_words(w, p[1]), "stands twice in a word counts twice"),
+        (
+            lambda w, p: count(w, p) / in_words(w, p[0]) / in_words(w, p[1]),
+            "stands twice in a word counts twice",
+        ),
+        (
+            lambda w, p: (
+                sum(n for x, n in w.items() if p in zip(x, x[1:], strict=False))
+                / in_words(w, p[0])
+                / in_words(w, p[1])
+            ),
+            "stands twice in a word counts twice",
+        ),
         (lambda w, p: 2 * score(w, p), "wanted is 0.142857, and yours is 0.285714"),
         (lambda w, p: 1 / 0, "stopped with ZeroDivisionError: division by zero, in the line"),
     ],
-)  # fmt: skip
+)
 def test_each_mistake_of_a_score_is_named(attempt, sentence):
     assert sentence in diagnose_score(attempt) and diagnose_score(attempt).startswith("Not yet: ")

@@ -1,5 +1,5 @@
-"""The page on one's own data: every command and every piece of Python on it is run, in order, and what it prints is
-compared with what the page states."""
+"""The page on one's own data: every command and every piece of Python on it is run, in order, and
+what it prints is compared with what the page states."""
 
 import contextlib
 import io
@@ -31,7 +31,8 @@ def steps() -> list[tuple[str, str, list[str]]]:
 
 
 def agrees(stated: str, printed: str) -> bool:
-    """Whether a printed line is the stated one: the same words, "…" for any, and numbers near those stated."""
+    """Whether a printed line is the stated one: the same words, "…" for any, and numbers near those
+    stated."""
     words = [re.escape(part).replace("…", ".*") for part in NUMBER.split(stated.rstrip())]
     match = re.fullmatch(r"(\d[\d,]*(?:\.\d+)?%?)".join(words), printed.rstrip())
     return match is not None and all(map(near, NUMBER.findall(stated), match.groups()))
@@ -39,7 +40,9 @@ def agrees(stated: str, printed: str) -> bool:
 
 def near(stated: str, printed: str) -> bool:
     """Counts exactly; a loss within 0.2 nats; shares and scores in percent within 6 points."""
-    (wanted, one), (found, other) = ((float(text.strip("%").replace(",", "")), text) for text in (stated, printed))
+    (wanted, one), (found, other) = (
+        (float(text.strip("%").replace(",", "")), text) for text in (stated, printed)
+    )
     if one.endswith("%") or (wanted >= 20 and "." in one):
         return abs(wanted - found) <= 6 and one.endswith("%") == other.endswith("%")
     return abs(wanted - found) <= 0.2 if "." in one else wanted == found
@@ -75,21 +78,26 @@ def test_every_step_says_what_the_page_says(here, monkeypatch, kind, text, state
     printed = type_in(kind, text).splitlines()
     rest = iter(printed)
     for line in stated:
-        assert any(agrees(line, other) for other in rest), f"{line!r} is not in its place among {printed}"
+        assert any(agrees(line, other) for other in rest), (
+            f"{line!r} is not in its place among {printed}"
+        )
 
 
 def test_what_is_compared_and_what_is_not():
     assert agrees("MLM 6.96 nats, 90 documents, 8%", "MLM 7.10 nats, 90 documents, 11%")
-    assert not agrees("MLM 6.96 nats", "MLM 7.30 nats") and not agrees("90 documents", "91 documents")
+    assert not agrees("MLM 6.96 nats", "MLM 7.30 nats") and not agrees(
+        "90 documents", "91 documents"
+    )
     assert not agrees("8%", "15%") and not agrees("a 1", "b 1") and not agrees("30.5,", "37.5,")
     assert agrees("Checkpoint after … s: own/ko", "Checkpoint after 35 s: own/ko")
     assert len(FENCES) >= 16 and sum(kind == "text" for kind, _ in FENCES) >= 8
 
 
 def test_the_claims_of_the_text(here):
-    """Each figure of the running text stands in a stated output, or is counted here (after the steps above)."""
-    from spanbert_tutorial.checkpoints import read_vocabulary
-    from spanbert_tutorial.wordpiece import WordPiece
+    """Each figure of the running text stands in a stated output, or is counted here (after the
+    steps above)."""
+    from spanbert_tutorial.bert.wordpiece import WordPiece
+    from spanbert_tutorial.pretraining.checkpoints import read_vocabulary
 
     pieces = read_vocabulary(ROOT / "data" / "checkpoints" / "spanbert-mini").pieces
     assert sum(any("가" <= letter <= "힣" for letter in piece) for piece in pieces) == 22
@@ -101,16 +109,40 @@ def test_the_claims_of_the_text(here):
     held_out = np.concatenate(ids[9::10])
     assert (len(held_out), (held_out == own.unk_id).sum()) == (1_302, 27)
     assert sum((some == own.unk_id).sum() for some in ids) == 27
-    vocabulary = {name: number for number, name in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "한"])}
+    vocabulary = {
+        name: number
+        for number, name in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "한"])
+    }
     stripped = WordPiece(vocabulary, lowercase=True).library.normalizer.normalize_str("한국")
     assert len(stripped) > 2  # letters, not syllables
     english = read_vocabulary(ROOT / "data" / "checkpoints" / "spanbert-mini")
-    read = np.concatenate([english.encode(json.loads(line)["text"])
-                           for place, line in enumerate(lines) if place % 10 != 9])  # fmt: skip
+    read = np.concatenate(
+        [
+            english.encode(json.loads(line)["text"])
+            for place, line in enumerate(lines)
+            if place % 10 != 9
+        ]
+    )
     unknown = (read == english.unk_id).sum()
     assert (len(read), round(100 * unknown / len(read))) == (6_206, 87)
-    assert round(100 * (unknown + 1) / (len(read) + len(english))) == 38  # the first table adds one to each count
+    assert (
+        round(100 * (unknown + 1) / (len(read) + len(english))) == 38
+    )  # the first table adds one to each count
     outputs = "".join(body for kind, body in FENCES if kind == "text")
-    for figure in ("0.44", "87%", "6.74", "6.54", "5.93", "6.96", "28.24", "209", "10,737", "0.40", "1.20", "7.03",
-                   "6.15", "6.89"):  # fmt: skip
+    for figure in (
+        "0.44",
+        "87%",
+        "6.74",
+        "6.54",
+        "5.93",
+        "6.96",
+        "28.24",
+        "209",
+        "10,737",
+        "0.40",
+        "1.20",
+        "7.03",
+        "6.15",
+        "6.89",
+    ):
         assert figure in outputs and figure.rstrip("%").split(".")[0] in PAGE

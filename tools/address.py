@@ -1,8 +1,9 @@
-"""`make address`: carry the repository's public address from `_config.yml` to everything that needs it.
+"""`make address`: carry the repository's public address from `_config.yml` to everything that needs
+it.
 
-The one setting is `repository: url:`. From it come, in every notebook, the line that installs the package on Colab
-and a Colab badge for readers on GitHub, and, in the built pages, the launch and repository buttons.
-While it is empty there is no badge, no button and no link.
+The one setting is `repository: url:`. From it come, in every notebook, the line that installs the
+package on Colab and a Colab badge for readers on GitHub, and, in the built pages, the launch and
+repository buttons. While it is empty there is no badge, no button and no link.
 """
 
 import re
@@ -41,12 +42,14 @@ class AddressError(ValueError):
 
 
 def read_address(config: Path) -> str:
-    """The public address in `_config.yml`, without a slash or `.git` at its end; "" while it is not set."""
+    """The public address in `_config.yml`, without a slash or `.git` at its end; "" while it is not
+    set."""
     settings = yaml.safe_load(config.read_text(encoding="utf-8"))
     url = str((settings.get("repository") or {}).get("url") or "").rstrip("/").removesuffix(".git")
     if url and not GITHUB.fullmatch(url):
         raise AddressError(
-            f"{config.name}: repository url is {url!r}; write https://github.com/OWNER/NAME, or leave it empty."
+            f"{config.name}: repository url is {url!r}; write https://github.com/OWNER/NAME, or "
+            f"leave it empty."
         )
     return url
 
@@ -58,9 +61,13 @@ def setup_source(url: str) -> str:
 
 
 def badge_source(url: str, place: str) -> str:
-    """Markdown of the badge that opens the notebook at `place` (a path inside the repository) on Colab."""
+    """Markdown of the badge that opens the notebook at `place` (a path inside the repository) on
+    Colab."""
     repository = url.removeprefix("https://github.com/")
-    return f"[![Open in Colab]({COLAB}/assets/colab-badge.svg)]({COLAB}/github/{repository}/blob/{BRANCH}/{place})"
+    return (
+        f"[![Open in "
+        f"Colab]({COLAB}/assets/colab-badge.svg)]({COLAB}/github/{repository}/blob/{BRANCH}/{place})"
+    )
 
 
 def has_tag(cell: nbformat.NotebookNode, tag: str) -> bool:
@@ -69,7 +76,8 @@ def has_tag(cell: nbformat.NotebookNode, tag: str) -> bool:
 
 
 def write_cells(notebook: nbformat.NotebookNode, url: str, place: str) -> None:
-    """Give the notebook its setup cell and, when there is an address, its badge; take an old badge away."""
+    """Give the notebook its setup cell and, when there is an address, its badge; take an old badge
+    away."""
     cells = [cell for cell in notebook.cells if not has_tag(cell, "colab-badge")]
     setup = next((cell for cell in cells if has_tag(cell, "colab-setup")), None)
     if setup is None:
@@ -85,7 +93,8 @@ def write_cells(notebook: nbformat.NotebookNode, url: str, place: str) -> None:
 
 
 def write_buttons(config_text: str, url: str) -> str:
-    """The text of `_config.yml` with its buttons switched on when there is an address, off when there is none."""
+    """The text of `_config.yml` with its buttons switched on when there is an address, off when
+    there is none."""
     values = {
         "use_repository_button": "true" if url else "false",
         "use_issues_button": "true" if url else "false",
@@ -94,12 +103,15 @@ def write_buttons(config_text: str, url: str) -> str:
     for key, value in values.items():
         config_text, times = re.subn(rf"(?m)^(\s*{key}:).*$", rf"\g<1> {value}", config_text)
         if times != 1:
-            raise AddressError(f"_config.yml: the line `{key}:` must be there once; it is there {times} times.")
+            raise AddressError(
+                f"_config.yml: the line `{key}:` must be there once; it is there {times} times."
+            )
     return config_text
 
 
 def apply(root: Path = ROOT) -> list[str]:
-    """Bring `_config.yml` and all notebooks of the book in line with the setting; names of the files changed."""
+    """Bring `_config.yml` and all notebooks of the book in line with the setting; names of the
+    files changed."""
     from notebooks import book_notebooks, normalise, read, serialise
 
     config = root / "_config.yml"

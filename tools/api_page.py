@@ -1,7 +1,7 @@
 """Write the pages of the API reference anew: python tools/api_page.py
 
-`book/workshop/api.md` lists the modules; `book/workshop/api/` has one page a part, its modules in the order of the
-floors.
+`book/workshop/api.md` lists the modules; `book/workshop/api/` has one page a part, its modules in
+the order of the floors.
 """
 
 import ast
@@ -20,11 +20,20 @@ INDEX = ROOT / "book" / "workshop" / "api.md"
 FOLDER = INDEX.with_suffix("")
 # heading → the first room of its part; the part ends where the next one begins
 PARTS = {
-    "Ground floor": "errors", "Text, masks, encoder": "almanac", "Spans, segments, boundaries": "span_masking",
-    "Training": "batches", "Checkpoints and runs": "checkpoints", "Inside a run, and after it": "figures",
-    "Experiments": "experiments", "Exercises and commands": "exercises",
-}  # fmt: skip
-ROOMS = {"figures": "Figures", "tasks": "Tasks", "relatives": "Relatives"}  # large rooms have a part of their own
+    "Ground floor": "errors",
+    "Text, masks, encoder": "almanac",
+    "Spans, segments, boundaries": "span_masking",
+    "Training": "batches",
+    "Checkpoints and runs": "checkpoints",
+    "Inside a run, and after it": "figures",
+    "Experiments": "experiments",
+    "Exercises and commands": "exercises",
+}
+ROOMS = {
+    "figures": "Figures",
+    "tasks": "Tasks",
+    "relatives": "Relatives",
+}  # large rooms have a part of their own
 
 
 def slug(heading: str) -> str:
@@ -53,7 +62,8 @@ def docstring(path: Path) -> str:
 
 
 def says(path: Path) -> str:
-    """How a module's docstring begins: its first sentence, and the second where the first is a name only."""
+    """How a module's docstring begins: its first sentence, and the second where the first is a name
+    only."""
     found = re.match(r".{25,}?[.:](?=\s|$)", docstring(path), re.DOTALL)
     return " ".join(found.group().split()).rstrip(":.") + "."
 
@@ -64,20 +74,27 @@ def block(path: Path) -> str:
     links = []
     for place in dict.fromkeys(re.findall(r"book/([\w/]+)", docstring(path))):
         found = [ROOT / "book" / f"{place}{suffix}" for suffix in (".ipynb", ".md")]
-        links += [f"[{place.split('/')[-1]}](../../{place}{file.suffix})" for file in found if file.is_file()]
+        links += [
+            f"[{place.split('/')[-1]}](../../{place}{file.suffix})"
+            for file in found
+            if file.is_file()
+        ]
     chapters = f"Chapter{'s' * (len(links) > 1)}: {', '.join(links)}.\n\n" if links else ""
     return f"## {dotted(path)}\n\n{chapters}```{{eval-rst}}\n.. automodule:: {module}\n```"
 
 
 def pages(head: str) -> dict[Path, str]:
     """The text of every page; head: the introduction of the index."""
-    index, found = [head.rstrip()], {}
+    index = [head.rstrip()]
+    found = {}
     for heading, modules in parts().items():
         page = FOLDER / f"{slug(heading)}.md"
         back = "A part of the [API reference](../api.md)."
         found[page] = "\n\n".join([f"# API: {heading}", back, *map(block, modules)]) + "\n"
         names = [(dotted(path), says(path)) for path in modules]
-        listed = [f"- [{name}](api/{page.name}#{default_slugify(name)}): {told}" for name, told in names]
+        listed = [
+            f"- [{name}](api/{page.name}#{default_slugify(name)}): {told}" for name, told in names
+        ]
         index += [f"## {heading}", "\n".join(listed)]
     return {INDEX: "\n\n".join(index) + "\n", **found}
 

@@ -1,24 +1,26 @@
-"""A Sphinx extension: folds the code that is not the idea, and keeps out what Jupyter Book adds and nobody uses.
+"""A Sphinx extension: folds the code that is not the idea, and keeps out what Jupyter Book adds and
+nobody uses.
 
-A code cell of one of the kinds of `kinds.py` that are folded, and any cell tagged `hide-input`, shows one quiet line
-in place of its code, an HTML `<details>` that needs no script: "✓ 6 checks passed", "Solution", "Code of the figure".
-Outputs stay visible; plumbing has its line below the output, where a caption stands. Lines that follow one another
-stand in one row.
+A code cell of one of the kinds of `kinds.py` that are folded, and any cell tagged `hide-input`,
+shows one quiet line in place of its code, an HTML `<details>` that needs no script: "✓ 6 checks
+passed", "Solution", "Code of the figure". Outputs stay visible; plumbing has its line below the
+output, where a caption stands. Lines that follow one another stand in one row.
 
-A diagram or a plot (an SVG of `figures.diagram` or `figures.plots`), stored in a notebook or shown by a Markdown page,
-becomes part of the page, so that it takes the page's colours. A still one that has a live form is replaced by it. The
-map of the book gets its links, and each chapter a sign at its head that says where you are (`road.py`).
+A diagram or a plot (an SVG of `figures.diagram` or `figures.plots`), stored in a notebook or shown
+by a Markdown page, becomes part of the page, so that it takes the page's colours. A still one that
+has a live form is replaced by it. The map of the book gets its links, and each chapter a sign at
+its head that says where you are (`road.py`).
 
-A page is found first for the terms of the glossary that lead to it. Korean words are marked as such, each page says in
-its head what it is, and `polish.py` mends what the theme writes. The status page is written from the files that the
-runs left (`status.py`). A page with a part that computes in the browser (`spanbert_tutorial/try_it.py`) gets its style
-and script, other pages do not.
+A page is found first for the terms of the glossary that lead to it. Korean words are marked as
+such, each page says in its head what it is, and `polish.py` mends what the theme writes. The status
+page is written from the files that the runs left (`status.py`). A page with a part that computes in
+the browser (`spanbert_tutorial/figures/try_it.py`) gets its style and script, other pages do not.
 
-The models that compute in a page get their weights as scripts, made from `data/checkpoints/` into `_static/models/`. No
-page loads one by itself.
+The models that compute in a page get their weights as scripts, made from `data/checkpoints/` into
+`_static/models/`. No page loads one by itself.
 
-Thebe (running cells on a remote server) would put a web address and the name of a foreign repository into every
-page, and an error into the browser's console.
+Thebe (running cells on a remote server) would put a web address and the name of a foreign
+repository into every page, and an error into the browser's console.
 """
 
 import re
@@ -39,7 +41,12 @@ from polish import polish
 from road import map_html, read_road, sign_html
 
 UNUSED = ("sphinx_thebe", "sphinx_comments")
-FOLDED_TAGS = ("check", "plumbing", "colab-setup", "hide-input")  # the first that a cell has names its fold
+FOLDED_TAGS = (
+    "check",
+    "plumbing",
+    "colab-setup",
+    "hide-input",
+)  # the first that a cell has names its fold
 
 
 MAP = "road.svg"
@@ -47,9 +54,9 @@ DRAWING = re.compile(r'<svg class="(diagram|plot)"')  # how the file of a diagra
 # The name of a still picture → the function that gives its live form, an explorer.
 LIVE = {
     "span_boundary.svg": "spanbert_tutorial.figures.boundary_figure:figure_one",
-    "try_line.svg": "spanbert_tutorial.try_it:line",
-    "try_hide.svg": "spanbert_tutorial.try_it:hide",
-    "try_ask.svg": "spanbert_tutorial.try_it:ask_part",
+    "try_line.svg": "spanbert_tutorial.figures.try_it:line",
+    "try_hide.svg": "spanbert_tutorial.figures.try_it:hide",
+    "try_ask.svg": "spanbert_tutorial.figures.try_it:ask_part",
 }
 
 # A checkpoint whose weights a page can load → the threshold on the null odds that its card names.
@@ -57,10 +64,14 @@ IN_THE_PAGE = {"spanbert-tiny": None, "spanbert-mini": None, "spanbert-mini-squa
 
 
 GLOSSARY = "book/workshop/glossary.md"
-ROW = re.compile(r"^\| \*\*(.+?)\*\* \| (.+?) \| .* \| \[.*?\]\(([^)#]+)\.(?:ipynb|md)[^)]*\) \|$", re.MULTILINE)
+ROW = re.compile(
+    r"^\| \*\*(.+?)\*\* \| (.+?) \| .* \| \[.*?\]\(([^)#]+)\.(?:ipynb|md)[^)]*\) \|$", re.MULTILINE
+)
 HANGUL = re.compile(r"([가-힣]+(?:[ ,·]+[가-힣]+)*)")
 NO_WORDS = (nodes.raw, nodes.literal_block, nodes.title)
-DESCRIPTION = "BERT and SpanBERT from the ground up: every idea is code that runs, every number has a check."
+DESCRIPTION = (
+    "BERT and SpanBERT from the ground up: every idea is code that runs, every number has a check."
+)
 
 
 class Fold(nodes.Element):
@@ -69,7 +80,9 @@ class Fold(nodes.Element):
 
 def visit_fold(translator, node: Fold) -> None:
     """Open the fold."""
-    translator.body.append(f'<details class="fold fold-{node["kind"]}">\n<summary>{escape(node["label"])}</summary>\n')
+    translator.body.append(
+        f'<details class="fold fold-{node["kind"]}">\n<summary>{escape(node["label"])}</summary>\n'
+    )
 
 
 def depart_fold(translator, node: Fold) -> None:
@@ -86,7 +99,8 @@ def label(kind: str, source: str) -> str:
 
 
 def fold_cell(cell: nodes.container, kind: str) -> None:
-    """Put a cell's code under its line, plumbing's below the output. The title is the line, so it is not repeated."""
+    """Put a cell's code under its line, plumbing's below the output. The title is the line, so it
+    is not repeated."""
     code, *outputs = cell.children
     (block,) = code.findall(nodes.literal_block)
     source = block.astext()
@@ -100,7 +114,8 @@ def fold_cell(cell: nodes.container, kind: str) -> None:
 
 
 def join_rows(cell: nodes.container) -> None:
-    """Hang the lines of a cell that shows nothing else onto the row that ends the cell before it, or make it one."""
+    """Hang the lines of a cell that shows nothing else onto the row that ends the cell before it,
+    or make it one."""
     place = cell.parent.index(cell)
     before = cell.parent[place - 1] if place else None
     if not is_cell(before) or len(cell) != 1:
@@ -114,7 +129,11 @@ def join_rows(cell: nodes.container) -> None:
 
 def is_cell(node: nodes.Node | None) -> bool:
     """Whether the node is a code cell."""
-    return isinstance(node, nodes.container) and node.get("nb_element") == "cell_code" and bool(node.children)
+    return (
+        isinstance(node, nodes.container)
+        and node.get("nb_element") == "cell_code"
+        and bool(node.children)
+    )
 
 
 class FoldCells(SphinxPostTransform):
@@ -126,7 +145,9 @@ class FoldCells(SphinxPostTransform):
     def run(self, **kwargs) -> None:
         """Fold every cell that has one of the tags."""
         for cell in list(self.document.findall(is_cell)):
-            kind = next((tag for tag in FOLDED_TAGS if tag in cell["cell_metadata"].get("tags", [])), None)
+            kind = next(
+                (tag for tag in FOLDED_TAGS if tag in cell["cell_metadata"].get("tags", [])), None
+            )
             if kind:
                 fold_cell(cell, kind)
                 if kind in ("check", "plumbing"):
@@ -140,7 +161,8 @@ def live_form(name: str) -> str:
 
 
 class InlineDiagrams(SphinxPostTransform):
-    """Put diagrams and plots into the page itself: a picture file could not know whether the page is light or dark."""
+    """Put diagrams and plots into the page itself: a picture file could not know whether the page
+    is light or dark."""
 
     default_priority = 199
     formats = ("html",)
@@ -149,18 +171,25 @@ class InlineDiagrams(SphinxPostTransform):
         """Replace every picture that is one."""
         for image in list(self.document.findall(nodes.image)):
             path = Path(self.env.srcdir, image["uri"])
-            if path.suffix == ".svg" and (kind := DRAWING.match(drawing := path.read_text(encoding="utf-8"))):
+            if path.suffix == ".svg" and (
+                kind := DRAWING.match(drawing := path.read_text(encoding="utf-8"))
+            ):
                 html = self.html_of(path.name, drawing)
                 if kind[1] == "plot":  # its words stand beside it
-                    html = html.replace(' role="img"', f' role="img" aria-label="{escape(image["alt"])}"', 1)
+                    html = html.replace(
+                        ' role="img"', f' role="img" aria-label="{escape(image["alt"])}"', 1
+                    )
                 alone = isinstance(image.parent, nodes.paragraph) and len(image.parent) == 1
-                (image.parent if alone else image).replace_self(nodes.raw("", f"<div>{html}</div>", format="html"))
-
+                (image.parent if alone else image).replace_self(
+                    nodes.raw("", f"<div>{html}</div>", format="html")
+                )
 
     def html_of(self, name: str, drawing: str) -> str:
         """The map with links, the live form of a picture that has one, or the drawing itself."""
         if name == MAP:
-            return map_html(read_road(Path(self.env.srcdir)), partial(link_to, self.app, self.env.docname))
+            return map_html(
+                read_road(Path(self.env.srcdir)), partial(link_to, self.app, self.env.docname)
+            )
         return live_form(name) if name in LIVE else drawing
 
 
@@ -179,13 +208,16 @@ class RoadSigns(SphinxPostTransform):
         """Add the sign below the title."""
         title = next(iter(self.document.findall(nodes.title)), None)
         page = self.env.docname.removeprefix("book/")
-        sign = sign_html(read_road(Path(self.env.srcdir)), page, partial(link_to, self.app, self.env.docname))
+        sign = sign_html(
+            read_road(Path(self.env.srcdir)), page, partial(link_to, self.app, self.env.docname)
+        )
         if title is not None and sign:
             title.parent.insert(title.parent.index(title) + 1, nodes.raw("", sign, format="html"))
 
 
 class Glossed(SphinxPostTransform):
-    """Make each page the first that the search finds for the terms of the glossary that lead to it."""
+    """Make each page the first that the search finds for the terms of the glossary that lead to
+    it."""
 
     default_priority = 199
     formats = ("html",)
@@ -195,9 +227,13 @@ class Glossed(SphinxPostTransform):
         file = Path(self.env.srcdir, GLOSSARY)
         rows = ROW.findall(file.read_text(encoding="utf-8")) if file.is_file() else []
         for term, korean, page in rows:
-            if self.env.docname == normpath(f"{file.parent.relative_to(self.env.srcdir).as_posix()}/{page}"):
+            if self.env.docname == normpath(
+                f"{file.parent.relative_to(self.env.srcdir).as_posix()}/{page}"
+            ):
                 names = re.split(r", |[()]", term.replace("\\", "")) + re.split(r", |[()]", korean)
-                entries = [("single", name.strip(), "", "main", None) for name in names if name.strip()]
+                entries = [
+                    ("single", name.strip(), "", "main", None) for name in names if name.strip()
+                ]
                 self.document += addnodes.index(entries=entries)
 
 
@@ -211,8 +247,13 @@ class KoreanWords(SphinxPostTransform):
         """Put each run of them into an element of its own."""
         for text in list(self.document.findall(nodes.Text)):
             if HANGUL.search(text) and not isinstance(text.parent, (*NO_WORDS, type(None))):
-                parts = [nodes.inline("", part, classes=["language-ko"]) if HANGUL.match(part) else nodes.Text(part)
-                         for part in HANGUL.split(text) if part]
+                parts = [
+                    nodes.inline("", part, classes=["language-ko"])
+                    if HANGUL.match(part)
+                    else nodes.Text(part)
+                    for part in HANGUL.split(text)
+                    if part
+                ]
                 text.parent.replace(text, parts)
 
 
@@ -221,11 +262,22 @@ def describe(app: Sphinx, pagename: str, templatename: str, context: dict, doctr
     chapters = read_road(Path(app.srcdir)).chapters
     says = [chapter.shows for chapter in chapters if chapter.page == pagename.removeprefix("book/")]
     says = f"{context['title']}: {says[0]}." if says else DESCRIPTION
-    told = {"og:title": context.get("title") or app.config.project, "og:description": says, "og:type": "article",
-            "og:site_name": app.config.html_title}
-    tags = [f'<meta property="{name}" content="{escape(str(value))}" />' for name, value in told.items()]
-    context["metatags"] = "\n".join([f'<meta name="description" content="{escape(says)}" />', *tags,
-                                     context.get("metatags", "")])
+    told = {
+        "og:title": context.get("title") or app.config.project,
+        "og:description": says,
+        "og:type": "article",
+        "og:site_name": app.config.html_title,
+    }
+    tags = [
+        f'<meta property="{name}" content="{escape(str(value))}" />' for name, value in told.items()
+    ]
+    context["metatags"] = "\n".join(
+        [
+            f'<meta name="description" content="{escape(says)}" />',
+            *tags,
+            context.get("metatags", ""),
+        ]
+    )
 
 
 def finish(app: Sphinx, exception: Exception | None) -> None:
@@ -241,11 +293,14 @@ def write_status(app: Sphinx, docname: str, source: list[str]) -> None:
 
 
 def shorten_signature(app, what, name, obj, options, signature: str | None, returns: str | None):
-    """Keep the members of a set out of a signature: they are many, and in another order in each build."""
+    """Keep the members of a set out of a signature: they are many, and in another order in each
+    build."""
     return signature and re.sub(r"frozenset\(\{.*?\}\)", "frozenset(…)", signature), returns
 
 
-def bring_to_life(app: Sphinx, page: str, template: str, context: dict, document: nodes.document | None) -> None:
+def bring_to_life(
+    app: Sphinx, page: str, template: str, context: dict, document: nodes.document | None
+) -> None:
     """Load the script of the parts that compute in the browser on the pages that have one."""
     if "<div data-try=" in context.get("body", ""):
         app.add_css_file("try_it.css")
@@ -253,15 +308,20 @@ def bring_to_life(app: Sphinx, page: str, template: str, context: dict, document
 
 
 def write_models(app: Sphinx, error: Exception | None) -> None:
-    """Write the weights of the models in the page, where they are not there yet or older than their checkpoint."""
+    """Write the weights of the models in the page, where they are not there yet or older than their
+    checkpoint."""
     if error or app.builder.format != "html":
         return
     for name, threshold in IN_THE_PAGE.items():
-        checkpoint, script = (Path(app.srcdir, "data", "checkpoints", name),
-                              Path(app.outdir, "_static", "models", f"{name}.js"))
-        newest = max((file.stat().st_mtime for file in checkpoint.glob("*")), default=0)  # a sample book has none
+        checkpoint = Path(app.srcdir, "data", "checkpoints", name)
+        script = Path(app.outdir, "_static", "models", f"{name}.js")
+        newest = max(
+            (file.stat().st_mtime for file in checkpoint.glob("*")), default=0
+        )  # a sample book has none
         if newest and not (script.is_file() and script.stat().st_mtime >= newest):
-            from spanbert_tutorial.exports import web_script  # here, because torch takes seconds
+            from spanbert_tutorial.commands.exports import (
+                web_script,
+            )  # here, because torch takes seconds
 
             script.parent.mkdir(parents=True, exist_ok=True)
             script.write_text(web_script(checkpoint, name, threshold=threshold), encoding="ascii")
@@ -286,5 +346,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
         for listener in list(listeners):
             if listener.handler.__module__.split(".")[0] in UNUSED:
                 app.disconnect(listener.id)
-    app.registry.css_files[:] = [file for file in app.registry.css_files if file[0] != "sphinx-thebe.css"]
+    app.registry.css_files[:] = [
+        file for file in app.registry.css_files if file[0] != "sphinx-thebe.css"
+    ]
     return {"parallel_read_safe": True, "parallel_write_safe": True}

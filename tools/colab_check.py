@@ -1,6 +1,8 @@
-"""`make colab-check`: run every notebook as Colab would: the package installed from its wheel, no repository beside it.
+"""`make colab-check`: run every notebook as Colab would: the package installed from its wheel, no
+repository beside it.
 
-Each notebook runs alone in an empty folder; only execution is checked, stored outputs are not compared.
+Each notebook runs alone in an empty folder; only execution is checked, stored outputs are not
+compared.
 """
 
 import subprocess
@@ -25,19 +27,24 @@ assert Path(str(spanbert_tutorial.__file__)).resolve().is_relative_to({target!r}
 
 
 def install_wheel(target: Path, root: Path = ROOT) -> Path:
-    """Build the package's wheel and unpack it into the empty folder `target`; no network is needed."""
+    """Build the package's wheel and unpack it into the empty folder `target`; no network is
+    needed."""
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
     with tempfile.TemporaryDirectory() as built:
         build = ["wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", built, str(root)]
         subprocess.run(pip + build, check=True)
         wheel = next(Path(built).glob("*.whl"))
         print(f"wheel: {wheel.name}, {wheel.stat().st_size / 1e6:.1f} MB", flush=True)
-        subprocess.run([*pip, "install", "--no-deps", "--no-index", "--target", str(target), str(wheel)], check=True)
+        subprocess.run(
+            [*pip, "install", "--no-deps", "--no-index", "--target", str(target), str(wheel)],
+            check=True,
+        )
     return target
 
 
 def run_alone(path: Path, target: Path, root: Path = ROOT) -> float:
-    """Run one notebook in an empty folder; seconds taken. Raises NotebookError that names the failing cell."""
+    """Run one notebook in an empty folder; seconds taken. Raises NotebookError that names the
+    failing cell."""
     start = time.perf_counter()
     notebook = read(path)
     source = PREAMBLE.format(root=str(root.resolve()), target=str(target.resolve()))

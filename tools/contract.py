@@ -1,6 +1,8 @@
-"""The truth contract's guards over the book's sources: notebooks and Markdown. (`pages.py` guards the built pages.)
+"""The truth contract's guards over the book's sources: notebooks and Markdown. (`pages.py` guards
+the built pages.)
 
-Each guard returns the problems it found, one sentence each; `make test` runs them through `tests/test_contract.py`.
+Each guard returns the problems it found, one sentence each; `make test` runs them through
+`tests/test_contract.py`.
 """
 
 import re
@@ -14,7 +16,9 @@ from environment import ROOT
 from kinds import MOST_ASSERTS, cell_problems, taken_from_checks, visible_share
 from notebooks import book_notebooks, check, describe, read
 
-MACHINE_PATH = re.compile(r"/home/|/root/|/tmp/|/work/|/Users/|site-packages/|\b[A-Za-z]:\\\\?(?:Users|Windows)")
+MACHINE_PATH = re.compile(
+    r"/home/|/root/|/tmp/|/work/|/Users/|site-packages/|\b[A-Za-z]:\\\\?(?:Users|Windows)"
+)
 DIRECTIVE = re.compile(r"^\s*(?:(?:`{3,}|~{3,}|:{3,})\s*\{[\w:.-]+\}|\.\. [\w-]+::)", re.MULTILINE)
 ROLE = re.compile(r"\{[a-z][\w:.-]*\}`[^`]+`")
 LABEL = re.compile(r"^\([\w-]+\)=\s*$", re.MULTILINE)
@@ -40,13 +44,21 @@ def never_executed(notebook: nbformat.NotebookNode) -> list[str]:
 
 
 def unasserted(notebook: nbformat.NotebookNode) -> list[str]:
-    """Cells whose output is ignored, with no `assert` in them or in one of the next two code cells."""
-    cells, problems = code_cells(notebook), []
+    """Cells whose output is ignored, with no `assert` in them or in one of the next two code
+    cells."""
+    cells = code_cells(notebook)
+    problems = []
     for place, cell in enumerate(cells):
         ignored = has_tag(cell, "nbval-ignore-output") or "NBVAL_IGNORE_OUTPUT" in cell.source
         near = cells[place : place + 3]
-        if ignored and not has_tag(cell, "colab-setup") and not any(ASSERT.search(other.source) for other in near):
-            problems.append(f"{describe(cell, notebook.cells)} ignores its output and no assert follows it.")
+        if (
+            ignored
+            and not has_tag(cell, "colab-setup")
+            and not any(ASSERT.search(other.source) for other in near)
+        ):
+            problems.append(
+                f"{describe(cell, notebook.cells)} ignores its output and no assert follows it."
+            )
     return problems
 
 
@@ -60,16 +72,25 @@ def skipped(notebook: nbformat.NotebookNode) -> list[str]:
 
 
 def bad_outputs(notebook: nbformat.NotebookNode) -> list[str]:
-    """Stored outputs that a reader should not see: warnings, errors, and tables that the built page shows as text."""
+    """Stored outputs that a reader should not see: warnings, errors, and tables that the built page
+    shows as text."""
     problems = []
     for cell in code_cells(notebook):
         where = describe(cell, notebook.cells)
-        if any(output.output_type == "stream" and output.name == "stderr" for output in cell.outputs):
+        if any(
+            output.output_type == "stream" and output.name == "stderr" for output in cell.outputs
+        ):
             problems.append(f"{where} wrote to stderr.")
         if any(output.output_type == "error" for output in cell.outputs):
             problems.append(f"{where} stores an error.")
-        if any(output.get("data", {}).get("text/markdown", "").startswith("|") for output in cell.outputs):
-            problems.append(f"{where} stores a Markdown table; use figures.table, which the built page can show.")
+        if any(
+            output.get("data", {}).get("text/markdown", "").startswith("|")
+            for output in cell.outputs
+        ):
+            problems.append(
+                f"{where} stores a Markdown table; use figures.table, which the built page can "
+                f"show."
+            )
     return problems
 
 
@@ -87,10 +108,14 @@ def missing_alt_text(notebook: nbformat.NotebookNode) -> list[str]:
     problems = []
     for cell in code_cells(notebook):
         shown = [item for output in cell.outputs for item in output.get("data", {}).items()]
-        picture = any(mime.startswith("image/") and not has_words(mime, data) for mime, data in shown)
+        picture = any(
+            mime.startswith("image/") and not has_words(mime, data) for mime, data in shown
+        )
         alt = cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "")
         if picture and not alt.strip():
-            problems.append(f"{describe(cell, notebook.cells)} shows a picture without mystnb.image.alt.")
+            problems.append(
+                f"{describe(cell, notebook.cells)} shows a picture without mystnb.image.alt."
+            )
     return problems
 
 
@@ -101,7 +126,9 @@ def has_words(mime: str, data: str) -> bool:
 
 def directives(text: str) -> list[str]:
     """MyST directives, roles and labels, which Colab and GitHub would show as raw text."""
-    outside = CODE.sub(lambda match: "" if not DIRECTIVE.match(match.group()) else match.group(), text)
+    outside = CODE.sub(
+        lambda match: "" if not DIRECTIVE.match(match.group()) else match.group(), text
+    )
     found = [match.group().strip() for match in DIRECTIVE.finditer(outside)]
     found += [match.group() for match in ROLE.finditer(text)]
     found += [match.group().strip() for match in LABEL.finditer(outside)]
@@ -110,17 +137,26 @@ def directives(text: str) -> list[str]:
 
 def machine_paths(text: str) -> list[str]:
     """Paths of somebody's machine."""
-    return [f"machine path near `{text[m.start() : m.start() + 40]!r}`." for m in MACHINE_PATH.finditer(text)]
+    return [
+        f"machine path near `{text[m.start() : m.start() + 40]!r}`."
+        for m in MACHINE_PATH.finditer(text)
+    ]
 
 
 def cited(text: str) -> set[str]:
-    """Papers that the text links to, e.g. "arXiv 1907.10529"; versions and forms of one paper count once."""
-    return {f"arXiv {key}" for key in ARXIV.findall(text)} | {f"ACL {key.rstrip('.')}" for key in ACL.findall(text)}
+    """Papers that the text links to, e.g. "arXiv 1907.10529"; versions and forms of one paper count
+    once."""
+    return {f"arXiv {key}" for key in ARXIV.findall(text)} | {
+        f"ACL {key.rstrip('.')}" for key in ACL.findall(text)
+    }
 
 
 def uncited(text: str, references: str) -> list[str]:
     """Links to papers without an entry in the references."""
-    return [f"{paper} is cited without an entry in references.md." for paper in sorted(cited(text) - cited(references))]
+    return [
+        f"{paper} is cited without an entry in references.md."
+        for paper in sorted(cited(text) - cited(references))
+    ]
 
 
 def all_text(notebook: nbformat.NotebookNode) -> str:
@@ -130,37 +166,65 @@ def all_text(notebook: nbformat.NotebookNode) -> str:
         parts.append(cell.source)
         for output in cell.get("outputs", []):
             parts.append(output.get("text", ""))
-            parts += [data for mime, data in output.get("data", {}).items() if mime.startswith("text/")]
+            parts += [
+                data for mime, data in output.get("data", {}).items() if mime.startswith("text/")
+            ]
     return "\n".join(parts)
 
 
 def setup_first(notebook: nbformat.NotebookNode) -> list[str]:
     """The first code cell is the one that Colab needs."""
     cells = code_cells(notebook)
-    return [] if cells and has_tag(cells[0], "colab-setup") else ["the first code cell is not the Colab setup."]
+    return (
+        []
+        if cells and has_tag(cells[0], "colab-setup")
+        else ["the first code cell is not the Colab setup."]
+    )
 
 
 def wrong_kinds(notebook: nbformat.NotebookNode) -> list[str]:
-    """Cells without a kind or against the rules of theirs, cells that need a check, and too many visible asserts."""
+    """Cells without a kind or against the rules of theirs, cells that need a check, and too many
+    visible asserts."""
     cells = code_cells(notebook)
-    problems = [f"{describe(cell, notebook.cells)} {problem}" for cell in cells for problem in cell_problems(cell)]
+    problems = [
+        f"{describe(cell, notebook.cells)} {problem}"
+        for cell in cells
+        for problem in cell_problems(cell)
+    ]
     problems += [
-        f"{describe(cell, notebook.cells)} needs {name} from a check: give it in a teach or plumbing cell."
+        f"{describe(cell, notebook.cells)} needs {name} from a check: give it in a teach or "
+        f"plumbing cell."
         for cell, name in taken_from_checks(cells)
     ]
     share = visible_share(cells)
     if share > MOST_ASSERTS:
-        problems.append(f"{share:.1%} of the visible code lines are asserts; {MOST_ASSERTS:.0%} is the most.")
+        problems.append(
+            f"{share:.1%} of the visible code lines are asserts; {MOST_ASSERTS:.0%} is the most."
+        )
     return problems
 
 
 def notebook_problems(notebook: nbformat.NotebookNode, references: str) -> list[str]:
-    """All that the contract refuses in one notebook, but for the kinds of its cells (`wrong_kinds`)."""
+    """All that the contract refuses in one notebook, but for the kinds of its cells
+    (`wrong_kinds`)."""
     problems = []
-    for guard in (never_executed, unasserted, skipped, bad_outputs, widget_state, missing_alt_text, setup_first):
+    for guard in (
+        never_executed,
+        unasserted,
+        skipped,
+        bad_outputs,
+        widget_state,
+        missing_alt_text,
+        setup_first,
+    ):
         problems += guard(notebook)
     markdown = "\n\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
-    return problems + directives(markdown) + uncited(markdown, references) + machine_paths(all_text(notebook))
+    return (
+        problems
+        + directives(markdown)
+        + uncited(markdown, references)
+        + machine_paths(all_text(notebook))
+    )
 
 
 def book_problems(root: Path = ROOT) -> list[str]:
@@ -173,7 +237,9 @@ def book_problems(root: Path = ROOT) -> list[str]:
         problems += [f"{path.name}: {problem}" for problem in found] + check(path, root)
     for path in [root / "README.md", *sorted((root / "book").rglob("*.md"))]:
         text = path.read_text(encoding="utf-8") if path.exists() else ""
-        problems += [f"{path.name}: {problem}" for problem in machine_paths(text) + uncited(text, references)]
+        problems += [
+            f"{path.name}: {problem}" for problem in machine_paths(text) + uncited(text, references)
+        ]
     return problems
 
 

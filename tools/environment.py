@@ -1,4 +1,5 @@
-"""The environment in which every notebook of the book runs: in the tests, when it is executed anew, on a check."""
+"""The environment in which every notebook of the book runs: in the tests, when it is executed anew,
+on a check."""
 
 import os
 import shutil
@@ -17,8 +18,8 @@ CHROMIUM_PLACES = (
 def kernel_environment(import_from: Path = ROOT) -> dict[str, str]:
     """The variables that make a notebook's outputs the same on every machine.
 
-    `import_from` is the folder that `spanbert_tutorial` is imported from. Other packages come from the folder that
-    SPANBERT_TUTORIAL_PACKAGES names, where it has them (`make older`).
+    `import_from` is the folder that `spanbert_tutorial` is imported from. Other packages come from
+    the folder that SPANBERT_TUTORIAL_PACKAGES names, where it has them (`make older`).
     """
     folders = [str(import_from), os.environ.get("SPANBERT_TUTORIAL_PACKAGES", "")]
     return {
@@ -27,7 +28,8 @@ def kernel_environment(import_from: Path = ROOT) -> dict[str, str]:
         # the stored outputs are those of a CPU; asserts may be tried on a graphics card, too
         **({} if os.environ.get("SPANBERT_TUTORIAL_CARD") else {"CUDA_VISIBLE_DEVICES": ""}),
         "SPANBERT_TUTORIAL_STATIC": "1",  # figures without a live kernel behind them
-        "MPLBACKEND": "module://spanbert_tutorial.figures.plots",  # plots as SVG, in the colours of the page
+        # plots as SVG, in the colours of the page
+        "MPLBACKEND": "module://spanbert_tutorial.figures.plots",
         "TOKENIZERS_PARALLELISM": "false",
         "HF_HUB_OFFLINE": "1",
         "HF_HUB_DISABLE_PROGRESS_BARS": "1",
@@ -42,7 +44,8 @@ def prepare(import_from: Path = ROOT) -> None:
 
 
 def warm_up() -> None:
-    """Let matplotlib list the machine's fonts now: on a fresh machine it would say so inside the first notebook."""
+    """Let matplotlib list the machine's fonts now: on a fresh machine it would say so inside the
+    first notebook."""
     import matplotlib.font_manager  # noqa: F401
 
 

@@ -1,10 +1,11 @@
-"""Write the page `book/workshop/what_we_found.md` anew from the files of results: python tools/findings.py"""
+"""Write the page `book/workshop/what_we_found.md` anew from the files of results: python
+tools/findings.py"""
 
 from collections.abc import Sequence
 
 from environment import ROOT
-from spanbert_tutorial.experiments.findings import NULL, SHOWN, SINGLE
-from spanbert_tutorial.experiments.what_we_found import NO_FINDING, Section, counts, headlines, sections
+from spanbert_tutorial.lab.findings import NULL, SHOWN, SINGLE
+from spanbert_tutorial.lab.what_we_found import NO_FINDING, Section, counts, headlines, sections
 
 PAGE = ROOT / "book" / "workshop" / "what_we_found.md"
 BEGINS = "## In short"  # what the tool writes
@@ -36,14 +37,33 @@ def section_text(section: Section) -> str:
     """What the page says of one file."""
     report = section.report
     seeds = f"{section.seeds} seeds draw {report.seeds}" if section.seeds else report.seeds
-    told = f"{seeds}. Controls: {report.controls}. {report.limits}".replace("[", "\\[").replace("]", "\\]")
-    where = f"[{report.page.split('/')[1]}]({address(report.page)}), `data/results/{report.name}.json`, "
+    told = f"{seeds}. Controls: {report.controls}. {report.limits}".replace("[", "\\[").replace(
+        "]", "\\]"
+    )
+    where = (
+        f"[{report.page.split('/')[1]}]({address(report.page)}), "
+        f"`data/results/{report.name}.json`, "
+    )
     lines = section.lines
     titles = ["", "what", "figure", *["p"] * any(line.p is not None for line in lines)]
-    rows = [[MARKS[line.verdict], line.text, line.figure, p_text(line.p)][: len(titles)] for line in lines]
+    rows = [
+        [MARKS[line.verdict], line.text, line.figure, p_text(line.p)][: len(titles)]
+        for line in lines
+    ]
     head = f"### {report.asks[0].upper()}{report.asks[1:]}"
-    return "\n".join([head, "", told, "", f"From {where}made by `{section.content['command']}`.", "",
-                      row_text(titles), "|---" * len(titles) + "|", *map(row_text, rows)])  # fmt: skip
+    return "\n".join(
+        [
+            head,
+            "",
+            told,
+            "",
+            f"From {where}made by `{section.content['command']}`.",
+            "",
+            row_text(titles),
+            "|---" * len(titles) + "|",
+            *map(row_text, rows),
+        ]
+    )
 
 
 def page(head: str, found: Sequence[Section]) -> str:
@@ -53,11 +73,13 @@ def page(head: str, found: Sequence[Section]) -> str:
     for group, told in headlines(found).items():
         said = (f"- {cell(sentence)} *{cell(line.figure)}*" for sentence, line in told)
         parts += [f"**{group}**", "\n".join(said)]
-    parts += ["## How many",
-             f"{len(found)} files of results hold {sum(number.values())} findings: "
-             f"{number[SHOWN]} are shown, {number[NULL]} are not, {number[SINGLE]} rest on one run. "
-             "These kept files hold no finding of this kind:",
-             "\n".join(f"- `{name}.json`: {why}." for name, why in sorted(NO_FINDING.items()))]  # fmt: skip
+    parts += [
+        "## How many",
+        f"{len(found)} files of results hold {sum(number.values())} findings: "
+        f"{number[SHOWN]} are shown, {number[NULL]} are not, {number[SINGLE]} rest on one run. "
+        "These kept files hold no finding of this kind:",
+        "\n".join(f"- `{name}.json`: {why}." for name, why in sorted(NO_FINDING.items())),
+    ]
     for part in dict.fromkeys(section.part for section in found):
         parts += [f"## {part}", *(section_text(one) for one in found if one.part == part)]
     return "\n\n".join(parts) + "\n"

@@ -1,4 +1,5 @@
-"""Sort the terms of `book/workshop/glossary.md` and write its Korean index anew: python tools/glossary.py"""
+"""Sort the terms of `book/workshop/glossary.md` and write its Korean index anew: python
+tools/glossary.py"""
 
 import re
 
@@ -18,13 +19,19 @@ def hangul_first(pair: tuple[str, str]) -> tuple[bool, str]:
 
 
 def written(page: str) -> str:
-    """The page with its terms in the order of the alphabet, and the index under `## ` after them made from them."""
+    """The page with its terms in the order of the alphabet, and the index under `## ` after them
+    made from them."""
     lines = page.rstrip().split("\n")
     tables = [number for number, line in enumerate(lines) if line.startswith("|---")]
     first, second = tables
     end = next(number for number in range(first, second) if lines[number] == "")
-    terms = sorted(lines[first + 1 : end], key=lambda row: re.sub(r"[*\[\]]", "", cells(row)[0]).lower())
-    pairs = sorted(((korean, re.sub(r"\*", "", name)) for name, korean, *_ in map(cells, terms)), key=hangul_first)
+    terms = sorted(
+        lines[first + 1 : end], key=lambda row: re.sub(r"[*\[\]]", "", cells(row)[0]).lower()
+    )
+    pairs = sorted(
+        ((korean, re.sub(r"\*", "", name)) for name, korean, *_ in map(cells, terms)),
+        key=hangul_first,
+    )
     index = [f"| {korean} | {name} |" for korean, name in pairs]
     return "\n".join([*lines[: first + 1], *terms, *lines[end : second + 1], *index]) + "\n"
 

@@ -1,13 +1,17 @@
-"""The kinds of code cells: what a reader of the page sees of each, the rules of each, and how far a chapter is.
+"""The kinds of code cells: what a reader of the page sees of each, the rules of each, and how far a
+chapter is.
 
 A code cell has one kind. Three are told by a tag of their name:
 
-- teach: the idea's code, visible; about 12 lines. An assert stands here only where it is the lesson.
+- teach: the idea's code, visible; about 12 lines. An assert stands here only where it is the
+  lesson.
 - check: asserts, and what they need; folded under one line that counts them. It has no output.
-- plumbing: imports, panels, figures, tables; its code is folded, its output stays visible. No asserts.
+- plumbing: imports, panels, figures, tables; its code is folded, its output stays visible. No
+  asserts.
 
-The other two are the setup cell (`colab-setup`) and solutions (`hide-input`, titled "Solution"). What is folded in the
-page is a form on Colab, so it begins with `# @title`; `notebooks.py normalise` writes that line where it is missing.
+The other two are the setup cell (`colab-setup`) and solutions (`hide-input`, titled "Solution").
+What is folded in the page is a form on Colab, so it begins with `# @title`; `notebooks.py
+normalise` writes that line where it is missing.
 """
 
 import ast
@@ -28,7 +32,8 @@ ONLY_TRUE = re.compile(r"^(?:.*[:=]\s*)?(?:True|False)$", re.MULTILINE)
 
 
 def title_of(source: str) -> str:
-    """The cell's title, which Colab shows above a form and the page on a fold; "" where it has none."""
+    """The cell's title, which Colab shows above a form and the page on a fold; "" where it has
+    none."""
     found = TITLE.match(source)
     return found.group(1).strip() if found else ""
 
@@ -70,7 +75,8 @@ def code_lines(source: str) -> int:
 
 
 def has_output(cell: nbformat.NotebookNode, *mimes: str) -> bool:
-    """Whether the cell shows something; with `mimes`, something whose type begins with one of them."""
+    """Whether the cell shows something; with `mimes`, something whose type begins with one of
+    them."""
     shown = [mime for output in cell.get("outputs", []) for mime in output.get("data", {})]
     return any(mime.startswith(mimes) for mime in shown) if mimes else bool(cell.get("outputs"))
 
@@ -78,7 +84,11 @@ def has_output(cell: nbformat.NotebookNode, *mimes: str) -> bool:
 def only_imports(source: str) -> bool:
     """Whether the cell imports, and does no more than give names beside."""
     kinds = {type(node) for node in tree_of(source).body}
-    return bool(kinds & {ast.Import, ast.ImportFrom}) and kinds <= {ast.Import, ast.ImportFrom, ast.Assign}
+    return bool(kinds & {ast.Import, ast.ImportFrom}) and kinds <= {
+        ast.Import,
+        ast.ImportFrom,
+        ast.Assign,
+    }
 
 
 def new_title(kind: str, cell: nbformat.NotebookNode) -> str:
@@ -86,12 +96,17 @@ def new_title(kind: str, cell: nbformat.NotebookNode) -> str:
     if kind == "check":
         return "Check"
     if has_output(cell):
-        return "Code of the figure" if has_output(cell, "image/", "text/html") else "Code of the output"
+        return (
+            "Code of the figure"
+            if has_output(cell, "image/", "text/html")
+            else "Code of the output"
+        )
     return "Imports" if only_imports(cell.source) else "Preparation"
 
 
 def write_form(cell: nbformat.NotebookNode) -> None:
-    """Make a folded cell a form on Colab, with a title; a visible cell is none. Other cells stay as they are."""
+    """Make a folded cell a form on Colab, with a title; a visible cell is none. Other cells stay as
+    they are."""
     kinds = kinds_of(cell)
     if kinds == ["teach"]:
         cell.metadata.pop("cellView", None)
@@ -106,11 +121,16 @@ def cell_problems(cell: nbformat.NotebookNode) -> list[str]:
     """What the cell's kind forbids, as ends of sentences that begin with the cell."""
     kinds = kinds_of(cell)
     if len(kinds) != 1:
-        return [f"has {' and '.join(kinds) or 'no kind'}; tag it {', '.join(TAGGED[:-1])} or {TAGGED[-1]}."]
+        return [
+            f"has {' and '.join(kinds) or 'no kind'}; tag it {', '.join(TAGGED[:-1])} or "
+            f"{TAGGED[-1]}."
+        ]
     (kind,), asserts, lines = kinds, asserts_in(cell.source), cell.source.splitlines()
     tall = kind == "teach" and len(lines) > MOST_LINES
     long = [number for number, line in enumerate(lines, start=1) if len(line) > MOST_COLUMNS]
-    printed = "".join(output.get("text", "") for output in cell.outputs if output.output_type == "stream")
+    printed = "".join(
+        output.get("text", "") for output in cell.outputs if output.output_type == "stream"
+    )
     returned = "\n".join(output.get("data", {}).get("text/plain", "") for output in cell.outputs)
     wrong = {
         f"is visible and has {len(lines)} lines; {MOST_LINES} is the most.": tall,
@@ -118,14 +138,17 @@ def cell_problems(cell: nbformat.NotebookNode) -> list[str]:
         "is a check with an output: print in a teach cell.": kind == "check" and has_output(cell),
         "is plumbing with an assert: give it a check cell.": kind == "plumbing" and asserts,
         f"has lines of more than {MOST_COLUMNS} columns: {long}.": kind != "setup" and long,
-        "prints only True or False: say it in words, and assert it.": ONLY_TRUE.search(f"{printed}\n{returned}"),
+        "prints only True or False: say it in words, and assert it.": ONLY_TRUE.search(
+            f"{printed}\n{returned}"
+        ),
     }
     return [problem for problem, found in wrong.items() if found]
 
 
 def names_in(source: str) -> tuple[set[str], set[str]]:
     """Names that the cell gives, anywhere in it, and names that it reads."""
-    given, read = set(), set()
+    given = set()
+    read = set()
     for node in ast.walk(tree_of(source)):
         if isinstance(node, ast.Name):
             (read if isinstance(node.ctx, ast.Load) else given).add(node.id)
@@ -138,9 +161,13 @@ def names_in(source: str) -> tuple[set[str], set[str]]:
     return given, read
 
 
-def taken_from_checks(cells: list[nbformat.NotebookNode]) -> list[tuple[nbformat.NotebookNode, str]]:
-    """Cells that read a name which only a check before them gives: who passes the check over would miss it."""
-    given_by_checks, found = set(), []
+def taken_from_checks(
+    cells: list[nbformat.NotebookNode],
+) -> list[tuple[nbformat.NotebookNode, str]]:
+    """Cells that read a name which only a check before them gives: who passes the check over would
+    miss it."""
+    given_by_checks = set()
+    found = []
     given_by_others: set[str] = set()
     for cell in cells:
         given, read = names_in(cell.source)
@@ -160,12 +187,19 @@ def visible_share(cells: list[nbformat.NotebookNode]) -> float:
 
 
 def proposal(cell: nbformat.NotebookNode) -> str:
-    """What to do with a cell: its kind where it has one, else the one that fits, and what is in the way."""
-    kinds, body = kinds_of(cell), tree_of(cell.source).body
-    asserts, shows = asserts_in(cell.source), has_output(cell, "image/", "text/html")
+    """What to do with a cell: its kind where it has one, else the one that fits, and what is in the
+    way."""
+    kinds = kinds_of(cell)
+    body = tree_of(cell.source).body
+    asserts = asserts_in(cell.source)
+    shows = has_output(cell, "image/", "text/html")
     if len(kinds) == 1:
         return "; ".join([kinds[0], *cell_problems(cell)])
-    if asserts and not cell.get("outputs") and sum(isinstance(node, ast.Assert) for node in body) * 2 >= len(body):
+    if (
+        asserts
+        and not cell.get("outputs")
+        and sum(isinstance(node, ast.Assert) for node in body) * 2 >= len(body)
+    ):
         return "check"
     kind = "plumbing" if shows or only_imports(cell.source) else "teach"
     notes = [f"move {len(asserts)} assert(s) to a check"] if asserts else []
@@ -175,15 +209,20 @@ def proposal(cell: nbformat.NotebookNode) -> str:
 
 
 def report(cells: list[nbformat.NotebookNode]) -> str:
-    """A table of the code cells with a proposal for each, and the figures that the contract looks at."""
+    """A table of the code cells with a proposal for each, and the figures that the contract looks
+    at."""
     rows = ["cell  lines  asserts  kind, or what fits"]
     for number, cell in enumerate(cells, start=1):
         first = next((line for line in code_of(cell.source).splitlines() if line.strip()), "")
-        lines, asserts = len(cell.source.splitlines()), len(asserts_in(cell.source))
+        lines = len(cell.source.splitlines())
+        asserts = len(asserts_in(cell.source))
         rows.append(f"{number:4} {lines:6} {asserts:8}  {proposal(cell):60} {first[:50]}")
     visible = [cell for cell in cells if kinds_of(cell) in ([], ["teach"])]
     lines = sum(code_lines(cell.source) for cell in visible)
     share = sum(assert_lines(cell.source) for cell in visible) / max(lines, 1)
     longest = sorted((len(cell.source.splitlines()) for cell in visible), reverse=True)[:5]
-    rows.append(f"visible: {len(visible)} of {len(cells)} cells, {lines} lines, {share:.1%} asserts; longest {longest}")
+    rows.append(
+        f"visible: {len(visible)} of {len(cells)} cells, {lines} lines, {share:.1%} asserts; "
+        f"longest {longest}"
+    )
     return "\n".join(rows)

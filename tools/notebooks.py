@@ -1,9 +1,10 @@
 """Execute the book's notebooks, store them in one normal form, and check that form.
 
-    python tools/notebooks.py execute [PATHS]     run in a fresh kernel and store outputs (all chapters without PATHS)
-    python tools/notebooks.py normalise [PATHS]   only bring metadata, ids, titles and code into the normal form
-    python tools/notebooks.py check [PATHS]       say what is not in the normal form
-    python tools/notebooks.py kinds [PATHS]       show the kinds of the code cells, and propose those that are missing
+python tools/notebooks.py execute [PATHS] run in a fresh kernel and store outputs (all chapters
+without PATHS) python tools/notebooks.py normalise [PATHS] only bring metadata, ids, titles and code
+into the normal form python tools/notebooks.py check [PATHS] say what is not in the normal form
+python tools/notebooks.py kinds [PATHS] show the kinds of the code cells, and propose those that are
+missing
 """
 
 import argparse
@@ -26,7 +27,11 @@ from kinds import code_of, report, write_form
 
 CELL_TIMEOUT = 300  # seconds, the same as in pyproject.toml
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
-CELL_METADATA = ("cellView", "mystnb", "tags")  # what the book uses; everything else is an editor's own
+CELL_METADATA = (
+    "cellView",
+    "mystnb",
+    "tags",
+)  # what the book uses; everything else is an editor's own
 NOTEBOOK_METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python", "pygments_lexer": "ipython3"},
@@ -42,7 +47,9 @@ class NotebookError(RuntimeError):
 
 def book_notebooks(root: Path = ROOT) -> list[Path]:
     """Every notebook of the book, in alphabetical order."""
-    return sorted(path for path in (root / "book").rglob("*.ipynb") if ".ipynb_checkpoints" not in path.parts)
+    return sorted(
+        path for path in (root / "book").rglob("*.ipynb") if ".ipynb_checkpoints" not in path.parts
+    )
 
 
 def read(path: Path) -> nbformat.NotebookNode:
@@ -84,23 +91,34 @@ def name_cells(cells: list) -> None:
 
 
 def format_code(notebook: nbformat.NotebookNode) -> None:
-    """Write the code as `book/ruff.toml` says, on 88 columns. Code that is no Python stays as it is."""
+    """Write the code as `book/ruff.toml` says, on 88 columns. Code that is no Python stays as it
+    is."""
     command = [sys.executable, *FORMATTER, "--stdin-filename", "chapter.ipynb", "-"]
-    result = subprocess.run(command, input=serialise(notebook), capture_output=True, text=True, encoding="utf-8")
+    result = subprocess.run(
+        command, input=serialise(notebook), capture_output=True, text=True, encoding="utf-8"
+    )
     if result.returncode == 0:
-        for cell, formatted in zip(notebook.cells, nbformat.reads(result.stdout, 4).cells, strict=True):
+        for cell, formatted in zip(
+            notebook.cells, nbformat.reads(result.stdout, 4).cells, strict=True
+        ):
             cell.source = formatted.source
 
 
-def normalise(notebook: nbformat.NotebookNode, path: Path, root: Path = ROOT) -> nbformat.NotebookNode:
-    """The notebook in the book's normal form: nothing of an editor, of a machine or of a moment in it."""
+def normalise(
+    notebook: nbformat.NotebookNode, path: Path, root: Path = ROOT
+) -> nbformat.NotebookNode:
+    """The notebook in the book's normal form: nothing of an editor, of a machine or of a moment in
+    it."""
     notebook = nbformat.from_dict(notebook)
     place = path.resolve().relative_to(root.resolve()).as_posix()
     write_cells(notebook, read_address(root / "_config.yml"), place)
     notebook.metadata = nbformat.from_dict(NOTEBOOK_METADATA)
-    notebook.nbformat, notebook.nbformat_minor = 4, 5
+    notebook.nbformat = 4
+    notebook.nbformat_minor = 5
     for cell in notebook.cells:
-        cell.metadata = nbformat.from_dict({k: cell.metadata[k] for k in CELL_METADATA if k in cell.metadata})
+        cell.metadata = nbformat.from_dict(
+            {k: cell.metadata[k] for k in CELL_METADATA if k in cell.metadata}
+        )
         cell.pop("attachments", None)
         if cell.cell_type == "code":
             cell.outputs = merge_streams(cell.outputs)
@@ -114,14 +132,16 @@ def normalise(notebook: nbformat.NotebookNode, path: Path, root: Path = ROOT) ->
 
 
 def describe(cell: nbformat.NotebookNode, cells: list) -> str:
-    """"code cell 7 (`x = …`)": the cell's number among the code cells, from 1, and its first line."""
+    """ "code cell 7 (`x = …`)": the cell's number among the code cells, from 1, and its first
+    line."""
     number = [other.id for other in cells if other.cell_type == "code"].index(cell.id) + 1
     first = next((line for line in code_of(cell.source).splitlines() if line.strip()), "")
     return f"code cell {number} (`{first[:60]}`)"
 
 
 def run_cells(notebook: nbformat.NotebookNode, folder: Path, name: str) -> None:
-    """Run all cells in a fresh kernel whose working folder is `folder`; the outputs go into `notebook`.
+    """Run all cells in a fresh kernel whose working folder is `folder`; the outputs go into
+    `notebook`.
 
     Raises NotebookError that names the cell when one fails, takes too long or loses its kernel.
     """
@@ -148,7 +168,8 @@ def run_cells(notebook: nbformat.NotebookNode, folder: Path, name: str) -> None:
 def execute(path: Path, root: Path = ROOT) -> float:
     """Execute one notebook in its own folder and store it in the normal form; seconds taken.
 
-    The file changes only when every cell ran: a failing cell raises NotebookError and leaves it as it was.
+    The file changes only when every cell ran: a failing cell raises NotebookError and leaves it as
+    it was.
     """
     start = time.perf_counter()
     notebook = normalise(read(path), path, root)
@@ -188,10 +209,14 @@ def check(path: Path, root: Path = ROOT) -> list[str]:
     notebook = read(path)
     problems = []
     if serialise(normalise(notebook, path, root)) != path.read_text(encoding="utf-8"):
-        problems.append(f"{path.name}: not in the normal form; run `tools/notebooks.py normalise` on it.")
+        problems.append(
+            f"{path.name}: not in the normal form; run `tools/notebooks.py normalise` on it."
+        )
     counts = [cell.execution_count for cell in notebook.cells if cell.cell_type == "code"]
     if counts != list(range(1, len(counts) + 1)):
-        problems.append(f"{path.name}: execution counts are not 1 to {len(counts)}; execute it anew.")
+        problems.append(
+            f"{path.name}: execution counts are not 1 to {len(counts)}; execute it anew."
+        )
     return problems
 
 
@@ -205,16 +230,27 @@ def check_all(paths: list[Path]) -> int:
 def show_kinds(paths: list[Path]) -> int:
     """Print the kinds of the code cells and what fits where one is missing; the exit code."""
     for path in paths:
-        print(f"{path.name}\n{report([cell for cell in read(path).cells if cell.cell_type == 'code'])}\n")
+        print(
+            f"{path.name}\n{report([cell for cell in read(path).cells if cell.cell_type == 'code'])}\n"
+        )
     return 0
 
 
 def main() -> int:
     """The command line."""
-    commands = {"execute": execute_all, "normalise": normalise_all, "check": check_all, "kinds": show_kinds}
-    parser = argparse.ArgumentParser(description="Execute, normalise or check the book's notebooks.")
+    commands = {
+        "execute": execute_all,
+        "normalise": normalise_all,
+        "check": check_all,
+        "kinds": show_kinds,
+    }
+    parser = argparse.ArgumentParser(
+        description="Execute, normalise or check the book's notebooks."
+    )
     parser.add_argument("command", choices=list(commands))
-    parser.add_argument("paths", nargs="*", type=Path, help="notebooks; all of the book when none is given")
+    parser.add_argument(
+        "paths", nargs="*", type=Path, help="notebooks; all of the book when none is given"
+    )
     arguments = parser.parse_args()
     paths = [path.resolve() for path in arguments.paths] or book_notebooks()
     missing = [str(path) for path in paths if not path.is_file()]

@@ -1,4 +1,5 @@
-"""Guards over the built pages in `_build/html`: links that lead nowhere, loads from the network, machine paths."""
+"""Guards over the built pages in `_build/html`: links that lead nowhere, loads from the network,
+machine paths."""
 
 import re
 import sys
@@ -10,7 +11,12 @@ from contract import machine_paths
 from environment import ROOT
 
 PAGES = ROOT / "_build" / "html"
-LOADING = {("link", "href"), ("object", "data"), ("use", "href"), ("image", "href")}  # and every src, srcset, poster
+LOADING = {
+    ("link", "href"),
+    ("object", "data"),
+    ("use", "href"),
+    ("image", "href"),
+}  # and every src, srcset, poster
 REMOTE = re.compile(r"^(?:https?:)?//")
 REMOTE_IN_STYLE = re.compile(r"(?:url\(|@import)\s*['\"]?\s*(?:https?:)?//")
 REMOTE_IN_SCRIPT = re.compile(
@@ -60,13 +66,16 @@ class Page(HTMLParser):
 
 def read_pages(folder: Path) -> dict[Path, Page]:
     """Every page of the built book, by its path."""
-    paths = [path for path in folder.rglob("*.html") if "_static" not in path.relative_to(folder).parts]
+    paths = [
+        path for path in folder.rglob("*.html") if "_static" not in path.relative_to(folder).parts
+    ]
     return {path.resolve(): Page(path.read_text(encoding="utf-8")) for path in sorted(paths)}
 
 
 def dead_links(folder: Path) -> list[str]:
     """Links, pictures, scripts and anchors inside the book that are not there."""
-    pages, problems = read_pages(folder), []
+    pages = read_pages(folder)
+    problems = []
     for path, page in pages.items():
         for address in page.links + page.loads:
             parts = urlsplit(address)
@@ -83,10 +92,13 @@ def dead_links(folder: Path) -> list[str]:
 
 
 def network_loads(folder: Path) -> list[str]:
-    """Whatever a page would fetch from the network; links that a reader may follow are not counted."""
+    """Whatever a page would fetch from the network; links that a reader may follow are not
+    counted."""
     problems = []
     for path, page in read_pages(folder).items():
-        problems += [f"{path.name} loads {address}." for address in page.loads if REMOTE.match(address)]
+        problems += [
+            f"{path.name} loads {address}." for address in page.loads if REMOTE.match(address)
+        ]
         for kind, text in page.inline:
             found = (REMOTE_IN_STYLE if kind == "style" else REMOTE_IN_SCRIPT).search(text)
             if found:
@@ -99,12 +111,16 @@ def network_loads(folder: Path) -> list[str]:
 
 def page_paths(folder: Path) -> list[str]:
     """Machine paths in what was built from the book."""
-    built = [path for path in folder.rglob("*") if path.suffix in (".html", ".txt", ".md", ".ipynb")]
+    built = [
+        path for path in folder.rglob("*") if path.suffix in (".html", ".txt", ".md", ".ipynb")
+    ]
     built += [folder / "searchindex.js"]
     problems = []
     for path in built:
         if path.is_file() and "_static" not in path.relative_to(folder).parts:
-            problems += [f"{path.name}: {found}" for found in machine_paths(path.read_text(encoding="utf-8"))]
+            problems += [
+                f"{path.name}: {found}" for found in machine_paths(path.read_text(encoding="utf-8"))
+            ]
     return problems
 
 
@@ -112,12 +128,19 @@ def missing_pages(folder: Path, root: Path = ROOT) -> list[str]:
     """Chapters of the table of contents without a page: a build can end well and write nothing."""
     contents = (root / "_toc.yml").read_text(encoding="utf-8")
     names = re.findall(r"^\s*-?\s*(?:root|file):\s*(\S+)", contents, re.MULTILINE)
-    return [f"{name}.html was not built." for name in names if not (folder / f"{name}.html").is_file()]
+    return [
+        f"{name}.html was not built." for name in names if not (folder / f"{name}.html").is_file()
+    ]
 
 
 def page_problems(folder: Path = PAGES, root: Path = ROOT) -> list[str]:
     """All that the contract refuses in the built pages."""
-    return missing_pages(folder, root) + dead_links(folder) + network_loads(folder) + page_paths(folder)
+    return (
+        missing_pages(folder, root)
+        + dead_links(folder)
+        + network_loads(folder)
+        + page_paths(folder)
+    )
 
 
 if __name__ == "__main__":

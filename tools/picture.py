@@ -1,12 +1,13 @@
-"""Pictures of pages that are no notebooks: the README's, the welcome page's, the page of notation's.
+"""Pictures of pages that are no notebooks: the README's, the welcome page's, the page of
+notation's.
 
-`python tools/picture.py` draws them into `book_assets/`; a test checks that they are what the package draws today.
+`python tools/picture.py` draws them into `book_assets/`; a test checks that they are what the
+package draws today.
 """
 
 from environment import ROOT
 from road import draw_map, read_road
-from spanbert_tutorial import try_it
-from spanbert_tutorial.figures import boundary_figure, legend, own_data_figure
+from spanbert_tutorial.figures import boundary_figure, legend, own_data_figure, try_it
 
 FOLDER = ROOT / "book_assets"
 MAP_COLUMNS = 3

@@ -1,6 +1,8 @@
-"""The last step of the build: mends what the theme and Sphinx write into every page, and leaves out what no page uses.
+"""The last step of the build: mends what the theme and Sphinx write into every page, and leaves out
+what no page uses.
 
-Each mend is a pattern with what takes its place and a reason. A page that is mended twice stays the same.
+Each mend is a pattern with what takes its place and a reason. A page that is mended twice stays the
+same.
 """
 
 import json
@@ -11,24 +13,28 @@ from pathlib import Path
 
 MENDS = {
     # For readers who hear the page. The checker is axe-core (tests/test_accessibility.py).
-    r'(<i class="theme-switch[^>]*?) +title="[^"]*"': r"\1",  # three more names inside a button that has one
+    # three more names inside a button that has one
+    r'(<i class="theme-switch[^>]*?) +title="[^"]*"': r"\1",
     r'(search-button-field[^>]*?) aria-label="Search"': r"\1",  # the button shows its name
     r'(class="bd-sidebar-primary bd-sidebar")>': r'\1 role="region" aria-label="Contents of the book">',
-    r"<details( open(?:=\"open\")?)?><summary>(<span class=\"toctree-toggle\")":
-        r'<details\1><summary aria-label="Pages of this part">\2',
+    r"<details( open(?:=\"open\")?)?><summary>(<span class=\"toctree-toggle\")": r'<details\1><summary aria-label="Pages of this part">\2',
     r"<th( [^>]*)?>(?:<p></p>)?</th>": r"<td\1></td>",  # a corner of a table heads nothing
-    r'(<div style="overflow-x:auto"><table)>': r'\1 tabindex="0">',  # a wide table of an output scrolls by keyboard
+    # a wide table of an output scrolls by keyboard
+    r'(<div style="overflow-x:auto"><table)>': r'\1 tabindex="0">',
     # A notebook is downloaded; without the attribute a browser shows its text.
     r'(href="[^"]*_sources/[^"]*\.ipynb") target="_blank"': r"\1 download",
     # Advertisements of a place where this book is not.
     r'<div id="ethical-ad-placement"[^>]*>\s*</div>': "",
-}  # fmt: skip
+}
 FORMULA = 'class="math'
 MATHJAX = re.compile(r"\s*<script[^>]*(?:mathjax/[^>]*></script>|>window\.MathJax = .*?</script>)")
 # The theme loads the index of the search on every page, for a search while one types, which is off.
-SEARCH = re.compile(r'\s*<script src="[^"]*(?:searchtools|language_data|searchindex)\.js[^"]*"></script>')
+SEARCH = re.compile(
+    r'\s*<script src="[^"]*(?:searchtools|language_data|searchindex)\.js[^"]*"></script>'
+)
 TOOLS = '<script src="_static/searchtools.js'
-# From the disk a page may not read other pages: the texts for the excerpts come with the search page.
+# From the disk a page may not read other pages: the texts for the excerpts come with the search
+# page.
 EXCERPTS = """const TEXTS = %s;
 if (location.protocol === "file:") {
   window.fetch = async (address) => ({
@@ -36,7 +42,9 @@ if (location.protocol === "file:") {
   });
 }
 """
-ICON = re.compile(r'(?:"([\w-]+)"|\b([\w-]+)):\[\d+,\d+,\[([^\]]*)\],"[0-9a-f]+",(?:"[^"]*"|\[[^\]]*\])\],?')
+ICON = re.compile(
+    r'(?:"([\w-]+)"|\b([\w-]+)):\[\d+,\d+,\[([^\]]*)\],"[0-9a-f]+",(?:"[^"]*"|\[[^\]]*\])\],?'
+)
 
 
 class Article(HTMLParser):
@@ -47,7 +55,8 @@ class Article(HTMLParser):
     def __init__(self, page: str):
         super().__init__()
         self.words: list[str] = []
-        self.inside, self.silent = False, 0
+        self.inside = False
+        self.silent = 0
         self.feed(page)
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
@@ -93,8 +102,10 @@ def used_icons(script: str, names: set[str]) -> str:
 
 
 def polish(folder: Path) -> None:
-    """Mend every page of the built book, write the texts of the search, and make its scripts smaller."""
-    texts, icons = {}, set()
+    """Mend every page of the built book, write the texts of the search, and make its scripts
+    smaller."""
+    texts = {}
+    icons = set()
     for path in sorted(folder.rglob("*.html")):
         name = path.relative_to(folder).as_posix()
         if name.startswith("_static/"):
@@ -103,9 +114,13 @@ def polish(folder: Path) -> None:
         icons |= set(re.findall(r"\bfa-([\w-]+)", page))
         texts[name.removesuffix(".html")] = Article(page).text()
         path.write_text(mended(name, page), encoding="utf-8")
-    texts = {name: text for name, text in texts.items() if text and "/" in name}  # no index, no search page
+    texts = {
+        name: text for name, text in texts.items() if text and "/" in name
+    }  # no index, no search page
     static = folder / "_static"
-    (static / "search_texts.js").write_text(EXCERPTS % json.dumps(texts, ensure_ascii=False), encoding="utf-8")
+    (static / "search_texts.js").write_text(
+        EXCERPTS % json.dumps(texts, ensure_ascii=False), encoding="utf-8"
+    )
     script = static / "scripts" / "fontawesome.js"
     script.write_text(used_icons(script.read_text(encoding="utf-8"), icons), encoding="utf-8")
     for path in static.rglob("*.map"):  # of the theme's own source, for a debugger

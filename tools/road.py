@@ -1,7 +1,8 @@
-"""The road through the book: its map, and the sign at the head of each chapter. Both come from `book/road.toml`.
+"""The road through the book: its map, and the sign at the head of each chapter. Both come from
+`book/road.toml`.
 
-`picture.py` draws the map as a file for readers on GitHub; `book_extension.py` puts the map with links and the signs
-into the built pages.
+`picture.py` draws the map as a file for readers on GitHub; `book_extension.py` puts the map with
+links and the signs into the built pages.
 """
 
 import re
@@ -14,9 +15,15 @@ from pathlib import Path
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.figures.diagram import COLOURS, WIDTH, Diagram
 
-ROW, HEAD = 27, 34  # heights of a chapter and of a part's name
+# heights of a chapter and of a part's name
+ROW = 27
+HEAD = 34
 COLUMN = 264  # width of one of three columns
-TRACKS = {"n": (12, "masked", "have read notes"), "t": (25, "prediction", "teach"), "e": (38, "learned", "want code")}
+TRACKS = {
+    "n": (12, "masked", "have read notes"),
+    "t": (25, "prediction", "teach"),
+    "e": (38, "learned", "want code"),
+}
 SIGNS = {"n": 58, "t": 192, "e": 260}  # where the routes' names stand
 NAMES = 56  # where the chapters' names begin
 TOP = 44  # below the routes' names
@@ -25,7 +32,8 @@ Link = Callable[[str], str]
 
 @dataclass(frozen=True)
 class Chapter:
-    """One station. page: its path in the book; part: the name of its part; place: its number there, from 1."""
+    """One station. page: its path in the book; part: the name of its part; place: its number there,
+    from 1."""
 
     page: str
     part: str
@@ -60,34 +68,54 @@ class Road:
 
 
 def read_road(root: Path) -> Road:
-    """The road of the book in `root`. Raises InputError for a page of the contents that has no line in the table."""
+    """The road of the book in `root`. Raises InputError for a page of the contents that has no line
+    in the table."""
     table = tomllib.loads((root / "book" / "road.toml").read_text(encoding="utf-8"))["chapters"]
-    part, place, found = "", 0, []
+    part = ""
+    place = 0
+    found = []
     for line in (root / "_toc.yml").read_text(encoding="utf-8").splitlines():
         if caption := re.match(r"\s*- caption: \"?(.*?)\"?$", line):
-            part, place = caption[1], 0
+            part = caption[1]
+            place = 0
         elif file := re.match(r"\s*- file: book/(\S+)", line):
             if found and file[1].startswith(f"{found[-1].page}/"):
                 continue  # a page below a station is none
             place += 1
             if file[1] not in table:
-                raise InputError(f"{file[1]} is in the contents and not on the road: give it a line in book/road.toml.")
+                raise InputError(
+                    f"{file[1]} is in the contents and not on the road: give it a line in "
+                    f"book/road.toml."
+                )
             row = table[file[1]]
-            found.append(Chapter(file[1], part, place, row["name"], tuple(row["needs"]), row["routes"], row["shows"]))
+            found.append(
+                Chapter(
+                    file[1],
+                    part,
+                    place,
+                    row["name"],
+                    tuple(row["needs"]),
+                    row["routes"],
+                    row["shows"],
+                )
+            )
     return Road(tuple(found))
 
 
-# --- the map ---
+# --- the map ------------------------------------------------------------------------
 
 
 def draw_map(road: Road, columns: int, link: Link | None = None) -> Diagram:
-    """The map: a station for each chapter, the three routes as lines that stop at some. columns: 1 or 3.
+    """The map: a station for each chapter, the three routes as lines that stop at some. columns: 1
+    or 3.
 
     link: gives the address of a page; without it the names are no links.
     """
     places = _places(road, columns)
     wide = WIDTH if columns == 1 else COLUMN * columns
-    picture = Diagram(wide, max(y for _, y in places.values()) + 26, "The road through the book", _told(road))
+    picture = Diagram(
+        wide, max(y for _, y in places.values()) + 26, "The road through the book", _told(road)
+    )
     _routes_legend(picture)
     for name, chapters in road.parts().items():
         x, y = places[chapters[0].page]
@@ -98,26 +126,39 @@ def draw_map(road: Road, columns: int, link: Link | None = None) -> Diagram:
     for chapter in road.chapters:
         x, y = places[chapter.page]
         if not chapter.routes:
-            picture.path(f"M{x + 45} {y}a3 3 0 1 0 6 0a3 3 0 1 0-6 0", 'fill="currentColor" fill-opacity=".45"')
-        href, tip = link(chapter.page) if link else "", f"{chapter.name}: {chapter.shows}"
+            picture.path(
+                f"M{x + 45} {y}a3 3 0 1 0 6 0a3 3 0 1 0-6 0",
+                'fill="currentColor" fill-opacity=".45"',
+            )
+        href = link(chapter.page) if link else ""
+        tip = f"{chapter.name}: {chapter.shows}"
         picture.text(x + NAMES, y + 4.5, chapter.name, anchor="start", href=href, tip=tip)
     return picture
 
 
 def _told(road: Road) -> str:
     """The map in words."""
-    routes = [f"If you {says}: {', '.join(chapter.name for chapter in road.chapters if track in chapter.routes)}"
-              for track, (_, _, says) in TRACKS.items()]
-    parts = [f"{name}: {', '.join(chapter.name for chapter in chapters)}" for name, chapters in road.parts().items()]
+    routes = [
+        f"If you {says}: "
+        f"{', '.join(chapter.name for chapter in road.chapters if track in chapter.routes)}"
+        for track, (_, _, says) in TRACKS.items()
+    ]
+    parts = [
+        f"{name}: {', '.join(chapter.name for chapter in chapters)}"
+        for name, chapters in road.parts().items()
+    ]
     return ". ".join([*parts, *routes]) + "."
 
 
 def _places(road: Road, columns: int) -> dict[str, tuple[float, float]]:
     """Left edge and height of each station. Three columns hold two parts each."""
-    places, x, y = {}, 0, TOP
+    places = {}
+    x = 0
+    y = TOP
     for number, chapters in enumerate(road.parts().values()):
         if columns > 1 and number and number % 2 == 0:
-            x, y = x + COLUMN, TOP
+            x = x + COLUMN
+            y = TOP
         y += HEAD
         for chapter in chapters:
             places[chapter.page] = (x, y)
@@ -127,8 +168,11 @@ def _places(road: Road, columns: int) -> dict[str, tuple[float, float]]:
 
 def _stop(x: float, y: float, track: str) -> str:
     """A stop: round, square or on its tip, so that routes are told without colour, too."""
-    return {"n": f"M{x - 5} {y}a5 5 0 1 0 10 0a5 5 0 1 0-10 0", "t": f"M{x - 5} {y - 5}h10v10h-10z",
-            "e": f"M{x} {y - 6.5}l6.5 6.5l-6.5 6.5l-6.5-6.5z"}[track]
+    return {
+        "n": f"M{x - 5} {y}a5 5 0 1 0 10 0a5 5 0 1 0-10 0",
+        "t": f"M{x - 5} {y - 5}h10v10h-10z",
+        "e": f"M{x} {y - 6.5}l6.5 6.5l-6.5 6.5l-6.5-6.5z",
+    }[track]
 
 
 def _rounded(points: Sequence[tuple[float, float]], radius: float = 9) -> str:
@@ -146,15 +190,19 @@ def _sign(number: float) -> int:
     return (number > 0) - (number < 0)
 
 
-def _track(picture: Diagram, track: str, stops: Sequence[tuple[float, float]], every: Sequence) -> None:
+def _track(
+    picture: Diagram, track: str, stops: Sequence[tuple[float, float]], every: Sequence
+) -> None:
     """One route from its first stop to its last; between columns it runs back to the top."""
     shift, kind, _ = TRACKS[track]
     colour = COLOURS[kind]
     (x, y), (last_x, last_y) = stops[0], stops[-1]
     points = [(x + shift, y)]
     while x < last_x:
-        # Lines do not cross: who is on the left runs lowest, then on the right, then below the others at the top.
-        bottom, gutter = max(y for _, y in every) + 4 + (50 - shift) / 3, x + COLUMN - 22 + (50 - shift) / 2.2
+        # Lines do not cross: who is on the left runs lowest, then on the right, then below the
+        # others at the top.
+        bottom = max(y for _, y in every) + 4 + (50 - shift) / 3
+        gutter = x + COLUMN - 22 + (50 - shift) / 2.2
         points += [(x + shift, bottom), (gutter, bottom), (gutter, TOP - shift / 3)]
         x += COLUMN
         points.append((x + shift, TOP - shift / 3))
@@ -176,38 +224,50 @@ def _routes_legend(picture: Diagram) -> None:
 def map_html(road: Road, link: Link) -> str:
     """The map for a page, in two layouts of which a style sheet shows the one that fits."""
     wide, narrow = (draw_map(road, columns, link).svg(alone=False) for columns in (3, 1))
-    return f'<div class="road"><div class="road-wide">{wide}</div><div class="road-narrow">{narrow}</div></div>'
+    return (
+        f'<div class="road"><div class="road-wide">{wide}</div><div '
+        f'class="road-narrow">{narrow}</div></div>'
+    )
 
 
-# --- the sign ---
+# --- the sign -----------------------------------------------------------------------
 
 
 def sign_html(road: Road, page: str, link: Link) -> str:
-    """The sign at a chapter's head: where you are, what you need, where it leads. Empty for a page that neither needs
-    nor leads to another."""
+    """The sign at a chapter's head: where you are, what you need, where it leads. Empty for a page
+    that neither needs nor leads to another."""
     here = next((chapter for chapter in road.chapters if chapter.page == page), None)
     if here is None or not (here.needs or road.leads_to(page)):
         return ""
 
     def named(chapters: Sequence[Chapter]) -> str:
-        return ", ".join(f'<a href="{escape(link(one.page))}">{escape(one.name)}</a>' for one in chapters)
+        return ", ".join(
+            f'<a href="{escape(link(one.page))}">{escape(one.name)}</a>' for one in chapters
+        )
 
-    needs, leads = road.needed_by(page), road.leads_to(page)
+    needs = road.needed_by(page)
+    leads = road.leads_to(page)
     count = len(road.parts()[here.part])
     lines = [f"<span><b>You are here</b> {escape(here.part)}, {here.place} of {count}</span>"]
     lines += [f"<span><b>You need</b> {named(needs)}</span>"] if needs else []
     lines += [f"<span><b>It leads to</b> {named(leads)}</span>"] if leads else []
     return (
-        f'<nav class="road-sign" aria-label="Where you are on the road">{_beads(road, here, needs, leads)}'
-        f'<div>{"".join(lines)}</div></nav>'
+        f'<nav class="road-sign" aria-label="Where you are on the '
+        f'road">{_beads(road, here, needs, leads)}'
+        f"<div>{''.join(lines)}</div></nav>"
     )
 
 
 def _beads(road: Road, here: Chapter, needs: Sequence[Chapter], leads: Sequence[Chapter]) -> str:
-    """The whole road as a string of beads: this chapter filled, what it needs and where it leads ringed."""
-    shapes, x = [], 8.0
+    """The whole road as a string of beads: this chapter filled, what it needs and where it leads
+    ringed."""
+    shapes = []
+    x = 8.0
     for chapters in road.parts().values():
-        shapes.append(f'<path d="M{x:g} 9h{12 * (len(chapters) - 1)}" stroke="currentColor" stroke-opacity=".35"/>')
+        shapes.append(
+            f'<path d="M{x:g} 9h{12 * (len(chapters) - 1)}" stroke="currentColor" '
+            f'stroke-opacity=".35"/>'
+        )
         for chapter in chapters:
             near = chapter in needs or chapter in leads
             look = 'fill="currentColor" fill-opacity=".45"'
@@ -215,7 +275,10 @@ def _beads(road: Road, here: Chapter, needs: Sequence[Chapter], leads: Sequence[
                 look = f'fill="{COLOURS["masked"]}"'
             elif near:
                 look = 'fill="none" stroke="currentColor" stroke-width="1.6"'
-            shapes.append(f'<circle cx="{x:g}" cy="9" r="{6 if chapter == here else 4.5 if near else 2.5}" {look}/>')
+            shapes.append(
+                f'<circle cx="{x:g}" cy="9" r="{6 if chapter == here else 4.5 if near else 2.5}" '
+                f"{look}/>"
+            )
             x += 12
         x += 4
     return f'<svg viewBox="0 0 {x:g} 18" aria-hidden="true">{"".join(shapes)}</svg>'

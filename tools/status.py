@@ -1,5 +1,5 @@
-"""What the status page says. `make status` (python tools/status.py) keeps what the last `make test` found in
-`data/status.json`; the build of the book writes the page from it and from `data/results/`.
+"""What the status page says. `make status` (python tools/status.py) keeps what the last `make test`
+found in `data/status.json`; the build of the book writes the page from it and from `data/results/`.
 """
 
 import datetime
@@ -16,34 +16,48 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 COUNTS = ROOT / "_build" / "counts.json"  # written by conftest.py at the end of `make test`
 KEPT = ROOT / "data" / "status.json"
-PACKAGES = ("torch", "transformers", "tokenizers", "numpy", "scikit-learn", "matplotlib", "jupyter-book")
+PACKAGES = (
+    "torch",
+    "transformers",
+    "tokenizers",
+    "numpy",
+    "scikit-learn",
+    "matplotlib",
+    "jupyter-book",
+)
 STATED = re.compile(r"^\| \[([^\]]+)\]\(book/([\w/]+)\.ipynb\) .*\| (\d+) \|$", re.MULTILINE)
 
 
-# --- keeping ----------------------------------------------------------------------------------------------------
+# --- keeping ------------------------------------------------------------------------
 
 
 def surroundings() -> dict[str, object]:
     """What the checks ran on."""
-    system = f"{platform.system()} on {platform.machine()}, {os.cpu_count()} processors, no GPU used"
+    system = (
+        f"{platform.system()} on {platform.machine()}, {os.cpu_count()} processors, no GPU used"
+    )
     packages = {name: version(name) for name in PACKAGES}
     return {"device": system, "versions": {"Python": platform.python_version(), **packages}}
 
 
 def date_of(path: Path) -> str:
-    """The day on which a kept file was last changed in the repository; "" where that is not known."""
+    """The day on which a kept file was last changed in the repository; "" where that is not
+    known."""
     command = ["git", "log", "-1", "--format=%cs", "--", str(path)]
     return subprocess.run(command, cwd=path.parent, capture_output=True, text=True).stdout.strip()
 
 
 def keep(counts: dict, root: Path = ROOT) -> dict:
-    """What `data/status.json` holds: the counts of a run of the tests, where it ran, the days of the results."""
-    results = {path.stem: date_of(path) for path in sorted((root / "data" / "results").glob("*.json"))}
+    """What `data/status.json` holds: the counts of a run of the tests, where it ran, the days of
+    the results."""
+    results = {
+        path.stem: date_of(path) for path in sorted((root / "data" / "results").glob("*.json"))
+    }
     today = datetime.date.today().isoformat()
     return {"command": "make test", "date": today, **counts, **surroundings(), "results": results}
 
 
-# --- showing ----------------------------------------------------------------------------------------------------
+# --- showing ------------------------------------------------------------------------
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -63,8 +77,11 @@ def checks(kept: dict) -> str:
 
 def chapters(kept: dict, readme: str) -> str:
     """Seconds of each chapter: stated at its head, and measured by the last kept run."""
-    rows = [(f"[{name}](../{page}.ipynb)", stated, round(kept["seconds"][page]))
-            for name, page, stated in STATED.findall(readme) if page in kept["seconds"]]
+    rows = [
+        (f"[{name}](../{page}.ipynb)", stated, round(kept["seconds"][page]))
+        for name, page, stated in STATED.findall(readme)
+        if page in kept["seconds"]
+    ]
     return table(("chapter", "seconds stated", "seconds measured"), rows)
 
 
@@ -75,7 +92,9 @@ def results(kept: dict, folder: Path) -> str:
         told = json.loads(path.read_text(encoding="utf-8"))
         around = told.get("surroundings", {})
         where = f"{around['device']}, torch {around['torch'].partition('+')[0]}" if around else "–"
-        rows.append((f"`{path.stem}`", kept["results"].get(path.stem) or "–", f"`{told['command']}`", where))
+        rows.append(
+            (f"`{path.stem}`", kept["results"].get(path.stem) or "–", f"`{told['command']}`", where)
+        )
     return table(("result", "kept on", "command", "ran on"), rows)
 
 
@@ -84,14 +103,18 @@ def hostile(path: Path) -> str:
     told = json.loads(path.read_text(encoding="utf-8"))
     rows = [(name, f"{door['inputs']:,}", door["findings"]) for name, door in told["doors"].items()]
     rows.append(("**all**", f"**{told['inputs']:,}**", f"**{told['findings']}**"))
-    return (f"`{told['command']}` tries inputs made to break the project at each of its doors. A finding is one that "
-            "got neither a right answer nor one short sentence of refusal, in time.\n\n"
-            + table(("door", "inputs", "findings"), rows))
+    return (
+        f"`{told['command']}` tries inputs made to break the project at each of its doors. A "
+        f"finding is one that "
+        "got neither a right answer nor one short sentence of refusal, in time.\n\n"
+        + table(("door", "inputs", "findings"), rows)
+    )
 
 
 def sections(root: Path = ROOT) -> str:
     """The page below its introduction; what was never kept has no section."""
-    parts, folder = {}, root / "data" / "results"
+    parts = {}
+    folder = root / "data" / "results"
     kept = {"results": {}}
     if (root / "data" / "status.json").is_file():
         kept = json.loads((root / "data" / "status.json").read_text(encoding="utf-8"))

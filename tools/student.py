@@ -1,7 +1,9 @@
-"""`make student`: the book for students, in the folder `student/`: notebooks and pages without the solutions.
+"""`make student`: the book for students, in the folder `student/`: notebooks and pages without the
+solutions.
 
-A solution's cell becomes an empty one, with a comment that says what belongs there. The checks stay as they are; what
-they said to the solution is taken away. The pages of questions lose their answers. Everything else is the book's.
+A solution's cell becomes an empty one, with a comment that says what belongs there. The checks stay
+as they are; what they said to the solution is taken away. The pages of questions lose their
+answers. Everything else is the book's.
 """
 
 import ast
@@ -31,17 +33,21 @@ def used_in(source: str) -> set[str]:
 
 
 def without_solutions(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """A copy with an empty cell for each solution, and without the outputs of the cells that call one."""
-    notebook, solved = nbformat.from_dict(notebook), set()
+    """A copy with an empty cell for each solution, and without the outputs of the cells that call
+    one."""
+    notebook = nbformat.from_dict(notebook)
+    solved = set()
     for cell in notebook.cells:
         if cell.cell_type != "code":
             continue
         solution = kinds_of(cell) == ["solution"]
         if solution:
             solved |= functions_in(cell.source)
-            cell.source, cell.metadata = EMPTY, nbformat.NotebookNode()
+            cell.source = EMPTY
+            cell.metadata = nbformat.NotebookNode()
         if solution or solved & used_in(cell.source):
-            cell.outputs, cell.execution_count = [], None
+            cell.outputs = []
+            cell.execution_count = None
     return notebook
 
 
@@ -51,7 +57,8 @@ def without_answers(text: str) -> str:
 
 
 def write_student(folder: Path, root: Path = ROOT) -> int:
-    """Write the students' book into `folder`, which must not be there yet; how many solutions were taken out."""
+    """Write the students' book into `folder`, which must not be there yet; how many solutions were
+    taken out."""
     shutil.copytree(root / "book", folder, ignore=shutil.ignore_patterns(".*", "ruff.toml"))
     taken = 0
     for path in book_notebooks(root):
@@ -59,17 +66,25 @@ def write_student(folder: Path, root: Path = ROOT) -> int:
         taken += sum(cell.source == EMPTY for cell in notebook.cells)
         write(notebook, folder / path.relative_to(root / "book"))
     for page in folder.rglob("questions.md"):
-        page.write_text(without_answers(page.read_text(encoding="utf-8")), encoding="utf-8", newline="\n")
+        page.write_text(
+            without_answers(page.read_text(encoding="utf-8")), encoding="utf-8", newline="\n"
+        )
     return taken
 
 
 def main(folder: Path = ROOT / "student") -> int:
     """Write the folder and say so; the exit code."""
     if folder.exists():
-        print(f"{folder.name}/ is there, perhaps with somebody's work: move or remove it first.", file=sys.stderr)
+        print(
+            f"{folder.name}/ is there, perhaps with somebody's work: move or remove it first.",
+            file=sys.stderr,
+        )
         return 2
     taken = write_student(folder)
-    print(f"{folder.name}/ holds the book without its {taken} solutions and without the answers to its questions.")
+    print(
+        f"{folder.name}/ holds the book without its {taken} solutions and without the answers to "
+        f"its questions."
+    )
     return 0
 
 

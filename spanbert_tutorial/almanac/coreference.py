@@ -1,8 +1,10 @@
-"""Which words of the almanac mean the same thing, exact by construction. The task: `book/tasks/coreference`.
+"""Which words of the almanac mean the same thing, exact by construction. The task:
+`book/tasks/coreference`.
 
-The writer of a sentence knows whom each name, short name, "the club" and "he" stands for. Some patterns also hold
-pronouns of their own, such as "its" in "for its lamps", of which the writer knows nothing. Documents with such a word
-are left out, so in those that stay every mention is labelled.
+The writer of a sentence knows whom each name, short name, "the club" and "he" stands for. Some
+patterns also hold pronouns of their own, such as "its" in "for its lamps", of which the writer
+knows nothing. Documents with such a word are left out, so in those that stay every mention is
+labelled.
 """
 
 import json
@@ -20,19 +22,28 @@ from spanbert_tutorial.errors import InputError
 FILE = "coreference.jsonl.xz"
 # words that always mean something that stands elsewhere in the text
 PRONOUNS = "he she it they him her them his hers its their theirs himself herself itself themselves"
-DESCRIPTIONS = ("author book bridge club college company competition festival founder ground mayor museum place player "
-                "region river season team town village works")
-POINTING = re.compile(rf"\b(?:{'|'.join(PRONOUNS.split())}|the (?:{'|'.join(DESCRIPTIONS.split())}))\b", re.I)
+DESCRIPTIONS = (
+    "author book bridge club college company competition festival founder ground mayor museum "
+    "place player "
+    "region river season team town village works"
+)
+POINTING = re.compile(
+    rf"\b(?:{'|'.join(PRONOUNS.split())}|the (?:{'|'.join(DESCRIPTIONS.split())}))\b", re.I
+)
 
 
 def clusters(document: Document) -> list[list[tuple[int, int]]] | None:
-    """The mentions of each entity, (start, end) in characters of the text, in order; None where a pronoun or a
-    description is no labelled mention. Years and values are not entities. Things named once are clusters of one."""
-    found, offset = defaultdict(list), 0
+    """The mentions of each entity, (start, end) in characters of the text, in order; None where a
+    pronoun or a description is no labelled mention. Years and values are not entities. Things named
+    once are clusters of one."""
+    found = defaultdict(list)
+    offset = 0
     for sentence in document.sentences:
         mentions = [mention for mention in sentence.mentions if mention.label]
         for word in POINTING.finditer(sentence.text):
-            if not any(mention.start < word.end() and word.start() < mention.end for mention in mentions):
+            if not any(
+                mention.start < word.end() and word.start() < mention.end for mention in mentions
+            ):
                 return None
         for mention in mentions:
             found[mention.entity].append((mention.start + offset, mention.end + offset))
@@ -41,8 +52,8 @@ def clusters(document: Document) -> list[list[tuple[int, int]]] | None:
 
 
 def write(folder: str | Path, seed: int = documents.SEED, count: int = documents.DOCUMENTS) -> Path:
-    """Writes `coreference.jsonl.xz` into the folder, whole or not at all; returns its path. Raises InputError when the
-    folder cannot be written."""
+    """Writes `coreference.jsonl.xz` into the folder, whole or not at all; returns its path. Raises
+    InputError when the folder cannot be written."""
     path = Path(folder) / FILE
     labelled = ((document.id, clusters(document)) for document in documents.generate(seed, count))
     records = ({"id": name, "clusters": found} for name, found in labelled if found is not None)
@@ -58,10 +69,14 @@ def write(folder: str | Path, seed: int = documents.SEED, count: int = documents
 
 
 def read(split: str | None = None) -> Iterator[dict]:
-    """The shipped documents that are labelled, all or those of one split, as `almanac.read` gives them, with
-    `clusters`: (start, end) of each mention in characters of the text."""
+    """The shipped documents that are labelled, all or those of one split, as `almanac.read` gives
+    them, with `clusters`: (start, end) of each mention in characters of the text."""
     with lzma.open(data_path("almanac", FILE), "rt", encoding="ascii") as lines:
         labels = {record["id"]: record["clusters"] for record in map(json.loads, lines)}
     for document in documents.read(split):
         if document["id"] in labels:
-            yield document | {"clusters": [[tuple(span) for span in cluster] for cluster in labels[document["id"]]]}
+            yield document | {
+                "clusters": [
+                    [tuple(span) for span in cluster] for cluster in labels[document["id"]]
+                ]
+            }

@@ -1,8 +1,10 @@
-"""The almanac: documents about a small fictional world, with exact entity labels. Chapter: `book/welcome`.
+"""The almanac: documents about a small fictional world, with exact entity labels. Chapter:
+`book/welcome`.
 
-`World(seed)` holds the facts (`almanac.world`). Sentence patterns stand in `data/almanac/patterns.txt`, the plan of
-each kind of document in `data/almanac/kinds.json`. A pattern names its slots; filling them (`almanac.text`) gives the
-sentence, its mentions and the facts that it states, so labels and later questions are exact by construction.
+`World(seed)` holds the facts (`almanac.world`). Sentence patterns stand in
+`data/almanac/patterns.txt`, the plan of each kind of document in `data/almanac/kinds.json`. A
+pattern names its slots; filling them (`almanac.text`) gives the sentence, its mentions and the
+facts that it states, so labels and later questions are exact by construction.
 """
 
 import json
@@ -17,11 +19,13 @@ import numpy as np
 
 from spanbert_tutorial.almanac.text import Sentence, Writer, parse, patterns
 from spanbert_tutorial.almanac.world import Entity, World
-from spanbert_tutorial.corpora import split_sentences
 from spanbert_tutorial.engine.files import data_path, whole_file
 from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.text.sentences import split_sentences
 
-SEED, DOCUMENTS, POPULARITY = 7, 13_000, 1.6
+SEED = 7
+DOCUMENTS = 13_000
+POPULARITY = 1.6
 
 
 @dataclass
@@ -39,8 +43,10 @@ class Document:
         return " ".join(sentence.text for sentence in self.sentences)
 
     def record(self) -> dict:
-        """The line of `documents.jsonl`: entities are labelled names with character offsets into the text."""
-        entities, offset = [], 0
+        """The line of `documents.jsonl`: entities are labelled names with character offsets into
+        the text."""
+        entities = []
+        offset = 0
         for sentence in self.sentences:
             named = (m for m in sentence.mentions if m.label and m.form in ("name", "short"))
             entities += [[m.start + offset, m.end + offset, m.label, m.entity] for m in named]
@@ -49,35 +55,46 @@ class Document:
         return head | {"text": self.text, "entities": entities}
 
 
-# --- documents --------------------------------------------------------------------------------------------------------
+# --- documents ----------------------------------------------------------------------
 
 
 class Author:
     """Plans and writes documents of every kind from the world's facts."""
 
     def __init__(self, world: World, rng: np.random.Generator):
-        self.world, self.rng, self.sections = world, rng, patterns()
+        self.world = world
+        self.rng = rng
+        self.sections = patterns()
         self.plans = json.loads(data_path("almanac", "kinds.json").read_text(encoding="ascii"))
         self.runs = self.plans.pop("runs")
         self.topics = {
-            kind: {what: [e for e in world.all(what) if self._suits(e, plan)] for what in plan["topic"]}
+            kind: {
+                what: [e for e in world.all(what) if self._suits(e, plan)] for what in plan["topic"]
+            }
             for kind, plan in self.plans.items()
         }
         self.bound = {
-            kind: {name: [e for e in world.all(what["kind"]) if self._suits(e, what)] for name, what in bind.items()}
+            kind: {
+                name: [e for e in world.all(what["kind"]) if self._suits(e, what)]
+                for name, what in bind.items()
+            }
             for kind, bind in ((kind, plan.get("bind", {})) for kind, plan in self.plans.items())
         }
 
     def pick(self, things: list):
-        """One of the things; the first are met more often than the last, as in a real encyclopaedia."""
+        """One of the things; the first are met more often than the last, as in a real
+        encyclopaedia."""
         return things[int(len(things) * self.rng.random() ** POPULARITY)]
 
     def write(self, kind: str) -> tuple[str, list[Sentence]]:
         """Title and sentences of a new document of a kind."""
         plan = self.plans[kind]
         topic = self.pick(self.topics[kind][self.pick(plan["topic"])])
-        bindings = {"self": topic} | {name: self.pick(things) for name, things in self.bound[kind].items()}
-        writer, length = Writer(self.rng, topic), int(self.rng.integers(6, 16))
+        bindings = {"self": topic} | {
+            name: self.pick(things) for name, things in self.bound[kind].items()
+        }
+        writer = Writer(self.rng, topic)
+        length = int(self.rng.integers(6, 16))
         sentences = self._beat(writer, self._own(plan["open"], topic), bindings, topic, 1)
         queue = [item for stage in plan["body"] for item in self._shuffled(stage)]
         skipped = [item for item in queue if self.rng.random() < plan.get("skip", 0.25)]
@@ -88,7 +105,9 @@ class Author:
                 sentences += self._beat(writer, item, bindings, topic, room)
         if closing:
             sentences += self._beat(writer, self._own(plan["close"], topic), bindings, topic, 1)
-        title = Writer(self.rng, topic).sentence([("title", parse(self.pick(plan["title"])), set())], bindings)
+        title = Writer(self.rng, topic).sentence(
+            [("title", parse(self.pick(plan["title"])), set())], bindings
+        )
         return title.text, sentences
 
     def _own(self, section: str, topic: Entity) -> str:
@@ -96,17 +115,24 @@ class Author:
 
     def _suits(self, entity: Entity, plan: dict) -> bool:
         values = entity.values
-        if any(key not in values for key in plan.get("has", [])) or any(key in values for key in plan.get("not", [])):
+        if any(key not in values for key in plan.get("has", [])) or any(
+            key in values for key in plan.get("not", [])
+        ):
             return False
-        pointers = sum(len(self.world.inverse[entity.id, relation]) for relation in plan.get("pointed", []))
+        pointers = sum(
+            len(self.world.inverse[entity.id, relation]) for relation in plan.get("pointed", [])
+        )
         return pointers >= plan.get("at_least", 0)
 
     def _shuffled(self, things: list) -> list:
         return [things[i] for i in self.rng.permutation(len(things))]
 
-    def _beat(self, writer: Writer, item: str, bindings: dict, topic: Entity, room: int) -> list[Sentence]:
-        """Sentences for one item of a plan: a section about the topic, or a run about something related to it:
-        `run<relation` (something whose relation is the topic), `run>relation` (the topic's own value)."""
+    def _beat(
+        self, writer: Writer, item: str, bindings: dict, topic: Entity, room: int
+    ) -> list[Sentence]:
+        """Sentences for one item of a plan: a section about the topic, or a run about something
+        related to it: `run<relation` (something whose relation is the topic), `run>relation` (the
+        topic's own value)."""
         if not re.search("[<>]", item):
             sentence = writer.sentence(self.sections.get(self._own(item, topic), []), bindings)
             return [sentence] if sentence else []
@@ -116,7 +142,11 @@ class Author:
             things = self.world.pointing_at(topic, relation, run["kind"])
         else:
             things = [topic.values[relation]] if relation in topic.values else []
-        things = [t for t in things if t.kind == run["kind"] and t.id not in writer.used and self._suits(t, run)]
+        things = [
+            t
+            for t in things
+            if t.kind == run["kind"] and t.id not in writer.used and self._suits(t, run)
+        ]
         if not things:
             return []
         thing = self.pick(things)
@@ -125,9 +155,12 @@ class Author:
         most = min(room, int(self.rng.integers(1, run["most"] + 1)))
         return self._run(writer, run, bindings, bindings | {"self": thing}, fact, most)
 
-    def _run(self, writer: Writer, run: dict, outside: dict, inside: dict, fact: tuple, most: int) -> list[Sentence]:
-        """One to `most` sentences about a thing; the first states `fact`, how the thing belongs to the topic,
-        unless that has been said. `outside` and `inside` bind `self` to the topic and to the thing."""
+    def _run(
+        self, writer: Writer, run: dict, outside: dict, inside: dict, fact: tuple, most: int
+    ) -> list[Sentence]:
+        """One to `most` sentences about a thing; the first states `fact`, how the thing belongs to
+        the topic, unless that has been said. `outside` and `inside` bind `self` to the topic and to
+        the thing."""
         written = []
         if "first" in run:
             written.append(writer.sentence(self.sections[run["first"]], inside))
@@ -146,8 +179,10 @@ class Author:
 
 
 def generate(seed: int = SEED, documents: int = DOCUMENTS) -> Iterator[Document]:
-    """The documents of the almanac, each with its sentences, mentions and facts. The same seed gives the same text."""
-    world, rng = World(seed), np.random.default_rng([seed, 1])
+    """The documents of the almanac, each with its sentences, mentions and facts. The same seed
+    gives the same text."""
+    world = World(seed)
+    rng = np.random.default_rng([seed, 1])
     author = Author(world, rng)
     kinds = list(author.plans)
     weights = np.array([author.plans[kind]["weight"] for kind in kinds], float)
@@ -182,16 +217,7 @@ def write(folder: str | Path, seed: int = SEED, documents: int = DOCUMENTS) -> P
     return path
 
 
-def read(split: str | None = None) -> Iterator[dict]:
-    """The shipped documents, all or those of one split (train, validation, test)."""
-    with lzma.open(data_path("almanac", "documents.jsonl.xz"), "rt", encoding="ascii") as lines:
-        for line in lines:
-            document = json.loads(line)
-            if split is None or document["split"] == split:
-                yield document
-
-
-# --- can a masked name be inferred? -----------------------------------------------------------------------------------
+# --- can a masked name be inferred? -------------------------------------------------
 
 
 def sentence_entities(document: dict) -> list[list[tuple[str, str]]]:
@@ -206,12 +232,15 @@ def sentence_entities(document: dict) -> list[list[tuple[str, str]]]:
 def name_inference(train: Iterable[dict], test: Iterable[dict], label: str) -> dict:
     """Count-based control: how often is a masked name guessed, from frequency and from context?
 
-    Each mention of the label in `test` is masked in turn. `frequency` guesses the name most frequent in `train`.
-    `sentence` and `document` guess the name that most often shared a training document with the other entities of the
-    masked sentence or document (each count divided by the documents that hold that entity). The masked name's other
-    mentions are never context. Keys with `unseen_` count only names that stand nowhere else in their document.
+    Each mention of the label in `test` is masked in turn. `frequency` guesses the name most
+    frequent in `train`. `sentence` and `document` guess the name that most often shared a training
+    document with the other entities of the masked sentence or document (each count divided by the
+    documents that hold that entity). The masked name's other mentions are never context. Keys with
+    `unseen_` count only names that stand nowhere else in their document.
     """
-    together, known, frequency = defaultdict(Counter), Counter(), Counter()
+    together = defaultdict(Counter)
+    known = Counter()
+    frequency = Counter()
     for document in train:
         entities = {tuple(entity[2:]) for entity in document["entities"]}
         names = [entity for kind, entity in entities if kind == label]
@@ -242,10 +271,14 @@ def name_inference(train: Iterable[dict], test: Iterable[dict], label: str) -> d
                     "document": name == guess(set(mentions) - {name}),
                 }
                 hits.update(right)
-                hits.update({f"unseen_{key}": value for key, value in right.items() if mentions[name] == 1})
+                hits.update(
+                    {f"unseen_{key}": value for key, value in right.items() if mentions[name] == 1}
+                )
     total = {"": hits["mentions"], "unseen_": hits["unseen_mentions"]}
     return {
-        prefix + key: hits[prefix + key] if key == "mentions" else hits[prefix + key] / max(total[prefix], 1)
+        prefix + key: hits[prefix + key]
+        if key == "mentions"
+        else hits[prefix + key] / max(total[prefix], 1)
         for prefix in total
         for key in ("mentions", "frequency", "sentence", "document")
     }

@@ -1,9 +1,9 @@
-"""Relations of the almanac in TACRED's layout, exact by construction, and the same by distant supervision. Chapter:
-`book/tasks/relation_extraction`.
+"""Relations of the almanac in TACRED's layout, exact by construction, and the same by distant
+supervision. Chapter: `book/tasks/relation_extraction`.
 
-Every sentence of the almanac knows the facts that it tells. Two names of a sentence are an example: of the relation
-that the sentence tells of them, or of none. Training, validation and test have different documents; validation and test
-share no pair of things with training.
+Every sentence of the almanac knows the facts that it tells. Two names of a sentence are an example:
+of the relation that the sentence tells of them, or of none. Training, validation and test have
+different documents; validation and test share no pair of things with training.
 """
 
 import json
@@ -19,9 +19,9 @@ from spanbert_tutorial.almanac import documents
 from spanbert_tutorial.almanac.documents import Document
 from spanbert_tutorial.almanac.text import Mention, Sentence
 from spanbert_tutorial.almanac.world import World
+from spanbert_tutorial.bert.wordpiece import split_words
 from spanbert_tutorial.engine.files import data_path, whole_file
 from spanbert_tutorial.tasks.relation_files import NO_RELATION, Argument, Example, read
-from spanbert_tutorial.wordpiece import split_words
 
 TRAINING_DOCUMENTS = 1_200
 
@@ -48,7 +48,9 @@ def names(sentence: Sentence) -> list[Mention]:
     """The first name of each thing in a sentence, and its years."""
     found: dict[str, Mention] = {}
     for mention in sentence.mentions:
-        if mention.form in ("name", "short") and (mention.label or mention.entity.startswith("year_")):
+        if mention.form in ("name", "short") and (
+            mention.label or mention.entity.startswith("year_")
+        ):
             found.setdefault(mention.entity, mention)
     return list(found.values())
 
@@ -81,11 +83,18 @@ def example_of(key: str, sentence: Sentence, pair: Pair) -> Example:
         length = len(split_words(sentence.text[mention.start : mention.end]))
         return Argument(first, first + length - 1, kind(mention))
 
-    return Example(key, tuple(split_words(sentence.text)), argument(pair.subject), argument(pair.object), pair.relation)
+    return Example(
+        key,
+        tuple(split_words(sentence.text)),
+        argument(pair.subject),
+        argument(pair.object),
+        pair.relation,
+    )
 
 
 def held_out(things: tuple[str, str]) -> bool:
-    """Whether a pair of things belongs to validation and test: half of all pairs, by a checksum of their ids."""
+    """Whether a pair of things belongs to validation and test: half of all pairs, by a checksum of
+    their ids."""
     return crc32(" ".join(things).encode()) % 2 == 0
 
 
@@ -98,7 +107,8 @@ def examples(document: Document) -> Iterator[Example]:
 
 
 def write(folder: str | Path, training_documents: int = TRAINING_DOCUMENTS) -> None:
-    """Writes `relations-train.json.xz` (of the first `training_documents`), `-validation` and `-test`."""
+    """Writes `relations-train.json.xz` (of the first `training_documents`), `-validation` and
+    `-test`."""
     parts: dict[str, list[list[Example]]] = {"train": [], "validation": [], "test": []}
     for document in documents.generate():
         part = parts[document.split]
@@ -107,15 +117,27 @@ def write(folder: str | Path, training_documents: int = TRAINING_DOCUMENTS) -> N
     for name, found in parts.items():
         entries = [entry(example) for some in found for example in some]
         with whole_file(Path(folder, f"relations-{name}.json.xz")) as part:
-            part.write_bytes(lzma.compress(json.dumps(entries, separators=(",", ":")).encode("ascii"), preset=6))
+            part.write_bytes(
+                lzma.compress(json.dumps(entries, separators=(",", ":")).encode("ascii"), preset=6)
+            )
 
 
 def entry(example: Example) -> dict:
-    """An example in TACRED's layout; its document is named before the first of the last two hyphens."""
+    """An example in TACRED's layout; its document is named before the first of the last two
+    hyphens."""
     (first, last, kind_of_subject), (start, end, kind_of_object) = example.subject, example.object
-    return {"id": example.id, "docid": example.id.rsplit("-", 2)[0], "relation": example.relation,
-            "token": list(example.words), "subj_start": first, "subj_end": last, "subj_type": kind_of_subject,
-            "obj_start": start, "obj_end": end, "obj_type": kind_of_object}  # fmt: skip
+    return {
+        "id": example.id,
+        "docid": example.id.rsplit("-", 2)[0],
+        "relation": example.relation,
+        "token": list(example.words),
+        "subj_start": first,
+        "subj_end": last,
+        "subj_type": kind_of_subject,
+        "obj_start": start,
+        "obj_end": end,
+        "obj_type": kind_of_object,
+    }
 
 
 def load(part: str) -> list[Example]:
@@ -123,25 +145,31 @@ def load(part: str) -> list[Example]:
     return read(data_path("almanac", f"relations-{part}.json.xz"))
 
 
-# --- distant supervision ----------------------------------------------------------------------------------------
+# --- distant supervision ------------------------------------------------------------
 
 
 class Noise(NamedTuple):
-    """What distant supervision does, relation → how many pairs of names: it labels them; the sentence tells it."""
+    """What distant supervision does, relation → how many pairs of names: it labels them; the
+    sentence tells it."""
 
     labelled: Counter
     told: Counter
 
 
 def distant_supervision(some: Iterable[Document], world: World) -> Noise:
-    """Gives every two names of a sentence the relation that any fact of the world has of them, whatever the sentence
-    says, and counts for how many of them the sentence tells it."""
-    facts, noise = defaultdict(list), Noise(Counter(), Counter())
+    """Gives every two names of a sentence the relation that any fact of the world has of them,
+    whatever the sentence says, and counts for how many of them the sentence tells it."""
+    facts = defaultdict(list)
+    noise = Noise(Counter(), Counter())
     for subject, relation, thing in world.facts:
         facts[subject, thing].append(relation)
     for sentence in (sentence for document in some for sentence in document.sentences):
         for subject, thing in permutations(names(sentence), 2):
             for relation in facts.get((subject.entity, thing.entity), []):
                 noise.labelled[label(subject, relation)] += 1
-                noise.told[label(subject, relation)] += (subject.entity, relation, thing.entity) in sentence.facts
+                noise.told[label(subject, relation)] += (
+                    subject.entity,
+                    relation,
+                    thing.entity,
+                ) in sentence.facts
     return noise

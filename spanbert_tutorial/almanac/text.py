@@ -1,6 +1,7 @@
 """Sentences from patterns: fill the slots, choose full or short names and pronouns, note the facts.
 
-Chapter: `book/welcome`. The patterns stand in `data/almanac/patterns.txt`; its head explains the signs.
+Chapter: `book/welcome`. The patterns stand in `data/almanac/patterns.txt`; its head explains the
+signs.
 """
 
 import re
@@ -12,16 +13,20 @@ from spanbert_tutorial.almanac.world import Entity
 from spanbert_tutorial.engine.files import data_path
 
 PRONOUNS = {
-    "he": {"he": "he", "him": "him", "his": "his"}, "she": {"he": "she", "him": "her", "his": "her"},
-    "it": {"he": "it", "him": "it", "his": "its"}, "they": {"he": "they", "him": "them", "his": "their"},
-}  # fmt: skip
-TOKEN = re.compile(r"\{(a )?([a-z_.]+)(?:([':]\w+))?\}|<(?:([a-z_.]+):)?([^|>]*)\|([^>]*)>|([\[|\]])")
+    "he": {"he": "he", "him": "him", "his": "his"},
+    "she": {"he": "she", "him": "her", "his": "her"},
+    "it": {"he": "it", "him": "it", "his": "its"},
+    "they": {"he": "they", "him": "them", "his": "their"},
+}
+TOKEN = re.compile(
+    r"\{(a )?([a-z_.]+)(?:([':]\w+))?\}|<(?:([a-z_.]+):)?([^|>]*)\|([^>]*)>|([\[|\]])"
+)
 
 
 @dataclass(frozen=True)
 class Mention:
-    """Characters start to end of a sentence or text name an entity (or give a value). `form`: name, short, nominal,
-    pronoun or value; `label` is empty for years and values."""
+    """Characters start to end of a sentence or text name an entity (or give a value). `form`: name,
+    short, nominal, pronoun or value; `label` is empty for years and values."""
 
     start: int
     end: int
@@ -32,7 +37,8 @@ class Mention:
 
 @dataclass(frozen=True)
 class Sentence:
-    """A sentence, its mentions, the facts (subject, relation, object) that it states, and its pattern's name."""
+    """A sentence, its mentions, the facts (subject, relation, object) that it states, and its
+    pattern's name."""
 
     text: str
     mentions: list[Mention]
@@ -41,15 +47,19 @@ class Sentence:
 
 
 def parse(pattern: str) -> list:
-    """A pattern as a list of texts, slots `("slot", path, form, with_a)`, agreements `("verb", owner, one, many)` and
-    choices `("choice", [alternatives])`. In the file: `{club's}`, `<was|were>` or `<club:was|were>`, `[a|b]`."""
-    stack, position = [[[]]], 0
+    """A pattern as a list of texts, slots `("slot", path, form, with_a)`, agreements `("verb",
+    owner, one, many)` and choices `("choice", [alternatives])`. In the file: `{club's}`,
+    `<was|were>` or `<club:was|were>`, `[a|b]`."""
+    stack = [[[]]]
+    position = 0
     for match in TOKEN.finditer(pattern):
         stack[-1][-1].append(pattern[position : match.start()])
         position = match.end()
         article, path, form, owner, one, many, bracket = match.groups()
         if path:
-            stack[-1][-1].append(("slot", tuple(path.split(".")), (form or ":name")[1:], bool(article)))
+            stack[-1][-1].append(
+                ("slot", tuple(path.split(".")), (form or ":name")[1:], bool(article))
+            )
         elif bracket == "[":
             stack.append([[]])
         elif bracket == "|" and len(stack) > 1:
@@ -74,15 +84,19 @@ def relations(nodes: list) -> set[str]:
 
 
 def patterns() -> dict[str, list[tuple[str, list, set[str]]]]:
-    """All patterns by section: section name to a list of (pattern name, parsed pattern, its relations)."""
-    sections, section = {}, ""
+    """All patterns by section: section name to a list of (pattern name, parsed pattern, its
+    relations)."""
+    sections = {}
+    section = ""
     for line in data_path("almanac", "patterns.txt").read_text(encoding="ascii").splitlines():
         if line.startswith("=="):
             section = line.strip("= ")
             sections[section] = []
         elif line and not line.startswith("#"):
             pattern = parse(line)
-            sections[section].append((f"{section}.{len(sections[section])}", pattern, relations(pattern)))
+            sections[section].append(
+                (f"{section}.{len(sections[section])}", pattern, relations(pattern))
+            )
     return sections
 
 
@@ -91,24 +105,32 @@ class Unfit(Exception):
 
 
 class Writer:
-    """Writes the sentences of one document and remembers who was named, so that later mentions may be shorter."""
+    """Writes the sentences of one document and remembers who was named, so that later mentions may
+    be shorter."""
 
     def __init__(self, rng: np.random.Generator, topic: Entity):
-        self.rng, self.topic = rng, topic
+        self.rng = rng
+        self.topic = topic
         self.seen: set[str] = set()
         self.shorts: dict[str, str] = {}
         self.before: list[Entity] = []  # entities of the previous sentence
         self.used: set[str] = set()
         self.told: set[tuple[str, str, str]] = set()
 
-    def sentence(self, section: list, bindings: dict[str, Entity], must: tuple = ()) -> Sentence | None:
-        """A sentence from the first pattern of the shuffled section that fits, tells enough that is new, and states
-        the fact `must` if one is given; None when there is none."""
+    def sentence(
+        self, section: list, bindings: dict[str, Entity], must: tuple = ()
+    ) -> Sentence | None:
+        """A sentence from the first pattern of the shuffled section that fits, tells enough that is
+        new, and states the fact `must` if one is given; None when there is none."""
         for number in self.rng.permutation(len(section)):
             name, pattern, stated = section[number]
             if name in self.used or (must and must[1] not in stated):
                 continue
-            self.text, self.mentions, self.facts, self.here, self.many = "", [], [], [], {}
+            self.text = ""
+            self.mentions = []
+            self.facts = []
+            self.here = []
+            self.many = {}
             try:
                 self._fill(pattern, bindings)
             except Unfit:
@@ -121,7 +143,9 @@ class Writer:
             self.told.update(self.facts)
             self.before = self.here
             self.seen.update(entity.id for entity in self.here)
-            self.shorts |= {e.short: e.id for e in self.here if e.short and e.short not in self.shorts}
+            self.shorts |= {
+                e.short: e.id for e in self.here if e.short and e.short not in self.shorts
+            }
             return Sentence(self.text[0].upper() + self.text[1:], self.mentions, self.facts, name)
         return None
 
@@ -141,13 +165,16 @@ class Writer:
 
     def _fits(self, nodes: list, bindings: dict[str, Entity]) -> bool:
         try:
-            values = [self._find(node[1], bindings)[-1] for node in nodes if node and node[0] == "slot"]
+            values = [
+                self._find(node[1], bindings)[-1] for node in nodes if node and node[0] == "slot"
+            ]
         except Unfit:
             return False
         return not any(value in self.here for value in values if isinstance(value, Entity))
 
     def _find(self, path: tuple[str, ...], bindings: dict[str, Entity]) -> list:
-        """The chain of values along a path such as `club.town`; it begins at a binding or at an attribute of self."""
+        """The chain of values along a path such as `club.town`; it begins at a binding or at an
+        attribute of self."""
         chain = [bindings[path[0]]] if path[0] in bindings else [bindings["self"]]
         for relation in path[1:] if path[0] in bindings else path:
             if not isinstance(chain[-1], Entity) or relation not in chain[-1].values:
@@ -155,7 +182,9 @@ class Writer:
             chain.append(chain[-1].values[relation])
         return chain
 
-    def _slot(self, path: tuple[str, ...], form: str, article: bool, bindings: dict[str, Entity]) -> None:
+    def _slot(
+        self, path: tuple[str, ...], form: str, article: bool, bindings: dict[str, Entity]
+    ) -> None:
         chain = self._find(path, bindings)
         value = chain[-1]
         if len(chain) > 1:
@@ -171,7 +200,9 @@ class Writer:
             raise Unfit
         lead, text, shape = self._refer(value, form.lower(), nominal=path == ("self",))
         if form in ("bare", "full"):
-            lead, text, shape = "the " if value.article and form == "full" else "", value.name, "name"
+            lead = "the " if value.article and form == "full" else ""
+            text = value.name
+            shape = "name"
         self._mention(lead, text, shape, value.label, value.id)
         if form in ("s", "S") and shape != "pronoun":
             self.text += "'" if text.endswith("s") and value.kind != "person" else "'s"
@@ -186,12 +217,15 @@ class Writer:
         self.mentions.append(Mention(start, len(self.text), shape, label, key))
 
     def _refer(self, entity: Entity, form: str, nominal: bool) -> tuple[str, str, str]:
-        """How to refer to the entity now: (words before the mention, mention, form of the mention)."""
+        """How to refer to the entity now: (words before the mention, mention, form of the
+        mention)."""
         case = {"s": "his", "he": "he", "him": "him", "his": "his"}.get(form)
         full = ("the " if entity.article else "", entity.name, "name")
         near = self.before + self.here
         if entity in self.here and case:
-            if entity.kind == "person" and any(o.pronoun == entity.pronoun for o in self.here if o is not entity):
+            if entity.kind == "person" and any(
+                o.pronoun == entity.pronoun for o in self.here if o is not entity
+            ):
                 raise Unfit
             return "", PRONOUNS[entity.pronoun][case], "pronoun"
         if entity.id not in self.seen or entity.kind in ("year", "ground", "region"):
@@ -204,7 +238,13 @@ class Writer:
             return "", PRONOUNS[entity.pronoun][case], "pronoun"
         chance = self.rng.random()
         alone = all(other.kind != entity.kind for other in rivals)
-        if nominal and entity.nominal and alone and (entity in near or entity is self.topic) and chance < 0.35:
+        if (
+            nominal
+            and entity.nominal
+            and alone
+            and (entity in near or entity is self.topic)
+            and chance < 0.35
+        ):
             return "", entity.nominal, "nominal"
         if entity.short and self.shorts.get(entity.short) == entity.id and self.rng.random() < 0.7:
             lead = "the " if entity.kind in ("river", "club") else ""

@@ -1,7 +1,8 @@
 """The world that the almanac describes: entities, their names and facts. Chapter: `book/welcome`.
 
-Everything is fictional and consistent: each attribute of an entity has one value, and that value is a fact. Name parts
-come from `data/almanac/names.json` and are shared on purpose, so that they cannot be guessed one by one.
+Everything is fictional and consistent: each attribute of an entity has one value, and that value is
+a fact. Name parts come from `data/almanac/names.json` and are shared on purpose, so that they
+cannot be guessed one by one.
 """
 
 import json
@@ -14,10 +15,20 @@ import numpy as np
 from spanbert_tutorial.engine.files import data_path
 
 LABELS = {
-    "person": "PERSON", "town": "TOWN", "river": "RIVER", "region": "REGION", "club": "CLUB", "ground": "GROUND",
-    "season": "SEASON", "company": "COMPANY", "bridge": "WORK", "museum": "WORK", "book": "WORK", "festival": "WORK",
+    "person": "PERSON",
+    "town": "TOWN",
+    "river": "RIVER",
+    "region": "REGION",
+    "club": "CLUB",
+    "ground": "GROUND",
+    "season": "SEASON",
+    "company": "COMPANY",
+    "bridge": "WORK",
+    "museum": "WORK",
+    "book": "WORK",
+    "festival": "WORK",
     "college": "WORK",
-}  # fmt: skip
+}
 NOMINALS = {"season": "the competition", "college": "the college"}  # otherwise "the" and the kind
 
 
@@ -41,20 +52,34 @@ class Entity:
     @property
     def nominal(self) -> str:
         """How the text may speak of it without its name, e.g. "the town"; empty for people."""
-        return "" if self.kind in ("person", "year") else NOMINALS.get(self.kind, f"the {self.kind}")
+        return (
+            "" if self.kind in ("person", "year") else NOMINALS.get(self.kind, f"the {self.kind}")
+        )
 
 
 class World:
-    """All entities and facts, drawn from one seed. `entities` by id; `facts` as (subject, relation, object) texts."""
+    """All entities and facts, drawn from one seed. `entities` by id; `facts` as (subject, relation,
+    object) texts."""
 
     def __init__(self, seed: int = 0):
         parts = json.loads(data_path("almanac", "names.json").read_text(encoding="utf-8"))
-        self.parts = {key: text.split(";") if ";" in text else text.split() for key, text in parts.items()}
+        self.parts = {
+            key: text.split(";") if ";" in text else text.split() for key, text in parts.items()
+        }
         self.rng = np.random.default_rng(seed)
         self.entities: dict[str, Entity] = {}
         self.names: set[str] = set()
-        for step in (self._places, self._first_people, self._colleges, self._people, self._clubs, self._companies,
-                     self._public_works, self._seasons, self._private_lives):  # fmt: skip
+        for step in (
+            self._places,
+            self._first_people,
+            self._colleges,
+            self._people,
+            self._clubs,
+            self._companies,
+            self._public_works,
+            self._seasons,
+            self._private_lives,
+        ):
             step()
         self.inverse = defaultdict(list)
         for entity in self.entities.values():
@@ -64,7 +89,8 @@ class World:
 
     @property
     def facts(self) -> set[tuple[str, str, str]]:
-        """Every fact; the object is an entity's id, or the text itself where it is not an entity."""
+        """Every fact; the object is an entity's id, or the text itself where it is not an
+        entity."""
         return {
             (entity.id, relation, value.id if isinstance(value, Entity) else value)
             for entity in self.entities.values()
@@ -79,7 +105,7 @@ class World:
         """Entities of a kind that have `entity` as the value of `relation`."""
         return [other for other in self.inverse[entity.id, relation] if other.kind == kind]
 
-    # --- drawing ---------------------------------------------------------------------------------------------------
+    # --- drawing ---------------------------------------------------------------------
 
     def draw(self, things: Iterable):
         """One of the things, or of the name parts under a key, uniformly."""
@@ -108,11 +134,14 @@ class World:
             pass
         return entity
 
-    # --- the steps -------------------------------------------------------------------------------------------------
+    # --- the steps -------------------------------------------------------------------
 
     def _places(self):
         regions = [self.add("region", name) for name in self.parts["regions"]]
-        rivers = [self.add("river", f"River {name}", short=name, article=True) for name in self.parts["rivers"]]
+        rivers = [
+            self.add("river", f"River {name}", short=name, article=True)
+            for name in self.parts["rivers"]
+        ]
         for number, river in enumerate(rivers):
             river.values |= {"rises": regions[number % 8], "fish": self.draw("fish")}
             river.values["length"] = f"{self.draw(self.parts['numbers'][12:])} miles"
@@ -129,16 +158,28 @@ class World:
             town.values |= {"market": self.draw("weekdays"), "sight": self.draw("sights")}
             town.values |= {"people": f"{self.draw(self.parts['numbers'][:14])} thousand"}
         for town in self.all("town"):
-            near = [t for t in self.all("town") if t.values["region"] is town.values["region"] and t is not town]
-            town.values |= {"neighbour": self.draw(near), "distance": f"{self.draw(self.parts['numbers'][:12])} miles"}
+            near = [
+                t
+                for t in self.all("town")
+                if t.values["region"] is town.values["region"] and t is not town
+            ]
+            town.values |= {
+                "neighbour": self.draw(near),
+                "distance": f"{self.draw(self.parts['numbers'][:12])} miles",
+            }
         for river in rivers:
-            river.values["mouth"] = self.draw(t for t in self.all("town") if t.values["river"] is river)
+            river.values["mouth"] = self.draw(
+                t for t in self.all("town") if t.values["river"] is river
+            )
         for region, landscape in zip(regions, self.parts["landscapes"], strict=True):
-            region.values["capital"] = self.draw(t for t in self.all("town") if t.values["region"] is region)
+            region.values["capital"] = self.draw(
+                t for t in self.all("town") if t.values["region"] is region
+            )
             region.values["landscape"] = landscape
         pools = {key: self.parts[key] for key in ("men", "women", "surnames")}
         sizes = {"men": 9, "women": 9, "surnames": 12}
-        self.families = {  # people of one region share a few names, so first and last names go together
+        # people of one region share a few names, so first and last names go together
+        self.families = {
             region.id: {key: list(self.rng.permutation(pools[key])[: sizes[key]]) for key in pools}
             for region in regions
         }
@@ -150,7 +191,11 @@ class World:
         def name() -> str:
             self.last = str(self.draw(family["surnames"]))
             first, second = self.rng.permutation(family[sex])[:2]
-            return f"{first} {second} {self.last}" if self.rng.random() < 0.15 else f"{first} {self.last}"
+            return (
+                f"{first} {second} {self.last}"
+                if self.rng.random() < 0.15
+                else f"{first} {self.last}"
+            )
 
         person = self._add_new("person", name, pronoun={"men": "he", "women": "she"}[sex])
         person.short = self.last
@@ -174,13 +219,17 @@ class World:
         return self.year(born + 24, min(born + 50, 1912))
 
     def _first_people(self):
-        self.generations, self.tasks = defaultdict(list), defaultdict(int)
+        self.generations = defaultdict(list)
+        self.tasks = defaultdict(int)
         for number in range(64):
             region = self.all("region")[number % 8]
             self._person(region, "first").values["origin"] = region
         for town in self.all("town"):
-            region, year = town.values["region"], 1600 + 5 * int(self.rng.integers(25))
-            town.values["founder"] = self.draw(p for p in self.generations["first"] if p.values["origin"] is region)
+            region = town.values["region"]
+            year = 1600 + 5 * int(self.rng.integers(25))
+            town.values["founder"] = self.draw(
+                p for p in self.generations["first"] if p.values["origin"] is region
+            )
             town.values["founded"] = self.year(year, year)
 
     def _colleges(self):
@@ -189,7 +238,11 @@ class World:
             town = self.draw(t for t in self.all("town") if t.values["region"] is region)
             college = self.add("college", f"{town.name} College")
             if college:
-                college.values |= {"town": town, "opened": self.year(1790, 1830), "subject": self.draw("subjects")}
+                college.values |= {
+                    "town": town,
+                    "opened": self.year(1790, 1830),
+                    "subject": self.draw("subjects"),
+                }
 
     def _people(self):
         for number in range(336):
@@ -200,41 +253,74 @@ class World:
             towns = [t for t in self.all("town") if t.values["region"] is region]
             home = self.draw(towns) if self.rng.random() < 0.75 else self.draw(self.all("town"))
             person.values |= {"born": born, "birthplace": self.draw(towns), "home": home}
-            person.values |= {"school": self.draw(self.all("college")), "hobby": self.draw("hobbies")}
+            person.values |= {
+                "school": self.draw(self.all("college")),
+                "hobby": self.draw("hobbies"),
+            }
             if old:
                 person.values["died"] = self.year(1915, min(1934, int(born.name) + 88))
 
     def _clubs(self):
         sports = [text.split(":")[0] for text in self.parts["cups"]]
-        firsts, seconds = self.parts["ground_firsts"], self.parts["ground_seconds"]
-        grounds = self.rng.permutation([f"{first} {second}" for first in firsts for second in seconds])
+        firsts = self.parts["ground_firsts"]
+        seconds = self.parts["ground_seconds"]
+        grounds = self.rng.permutation(
+            [f"{first} {second}" for first in firsts for second in seconds]
+        )
         for number, ground in zip(range(60), grounds, strict=True):
             town = self.draw(self.all("town"))
-            club = self._add_new("club", lambda t=town: f"{t.name} {self.draw('nicknames')}", pronoun="they")
+            club = self._add_new(
+                "club", lambda t=town: f"{t.name} {self.draw('nicknames')}", pronoun="they"
+            )
             club.short = club.name.split()[-1]
             region = town.values["region"]
             founder = self._someone("second", region)
-            club.values |= {"town": town, "sport": sports[number % 3], "founded": self._prime(founder)}
-            club.values |= {"ground": self.add("ground", str(ground)), "colours": self.draw("colours")}
+            club.values |= {
+                "town": town,
+                "sport": sports[number % 3],
+                "founded": self._prime(founder),
+            }
+            club.values |= {
+                "ground": self.add("ground", str(ground)),
+                "colours": self.draw("colours"),
+            }
             club.values |= {"founder": founder, "coach": self._someone("third", region)}
             club.values |= {"captain": self._someone("third", region)}
         for club in self.all("club"):
-            same = [c for c in self.all("club") if c.values["sport"] == club.values["sport"] and c is not club]
+            same = [
+                c
+                for c in self.all("club")
+                if c.values["sport"] == club.values["sport"] and c is not club
+            ]
             club.values["rival"] = self.draw(same)
 
     def _companies(self):
         for number in range(40):
             town = self.draw(self.all("town"))
-            founder, product = self._someone("second", town.values["region"]), self.draw("products")
-            company = number % 4 == 0 and self.add("company", f"{founder.short} and {self.draw('company_family')}")
-            goods = product.capitalize() if product == "glass" else product.capitalize().removesuffix("s")
+            founder = self._someone("second", town.values["region"])
+            product = self.draw("products")
+            company = number % 4 == 0 and self.add(
+                "company", f"{founder.short} and {self.draw('company_family')}"
+            )
+            goods = (
+                product.capitalize()
+                if product == "glass"
+                else product.capitalize().removesuffix("s")
+            )
             company = company or self._add_new(
                 "company", lambda t=town, g=goods: f"{t.name} {g} {self.draw('company_ends')}"
             )
             town.values["product"] = product
-            company.values |= {"town": town, "founder": founder, "product": product, "founded": self._prime(founder)}
+            company.values |= {
+                "town": town,
+                "founder": founder,
+                "product": product,
+                "founded": self._prime(founder),
+            }
             company.values["leader"] = self._someone("third", town.values["region"])
-            company.values["shop"] = self.draw(other for other in self.all("town") if other is not town)
+            company.values["shop"] = self.draw(
+                other for other in self.all("town") if other is not town
+            )
             company.values["workers"] = f"{self.draw(self.parts['numbers'][12:])} people"
 
     def _public_works(self):
@@ -244,9 +330,13 @@ class World:
             bridge = self.add("bridge", f"{designer.short} Bridge", article=True)
             if bridge:
                 bridge.values |= {"town": town, "river": town.values["river"], "designer": designer}
-                bridge.values |= {"opened": self._prime(designer), "material": self.draw("materials")}
+                bridge.values |= {
+                    "opened": self._prime(designer),
+                    "material": self.draw("materials"),
+                }
         for _ in range(26):
-            town, collection = self.draw(self.all("town")), self.draw("collections")
+            town = self.draw(self.all("town"))
+            collection = self.draw("collections")
             museum = self.add("museum", f"{town.name} Museum", article=True)
             if museum:
                 founder = self._someone("second", town.values["region"])
@@ -254,7 +344,9 @@ class World:
                 museum.values |= {"founder": founder, "opened": self._prime(founder)}
         for _ in range(24):
             town = self.draw(self.all("town"))
-            festival = self.add("festival", f"{town.name} {self.draw('festivals')} Festival", article=True)
+            festival = self.add(
+                "festival", f"{town.name} {self.draw('festivals')} Festival", article=True
+            )
             if festival:
                 founder = self._someone("second", town.values["region"])
                 festival.values |= {"town": town, "month": self.draw("months")}
@@ -264,8 +356,14 @@ class World:
             book = self.add("book", f"{self.draw('book_starts')} {self.draw('book_ends')}")
             if book:
                 born = int(author.values["born"].name)
-                book.values |= {"author": author, "published": self.year(born + 26, min(born + 46, 1934))}
-                book.values |= {"genre": self.draw("genres"), "setting": self.draw(self.all("town"))}
+                book.values |= {
+                    "author": author,
+                    "published": self.year(born + 26, min(born + 46, 1934)),
+                }
+                book.values |= {
+                    "genre": self.draw("genres"),
+                    "setting": self.draw(self.all("town")),
+                }
         for town in self.all("town"):
             town.values["mayor"] = self._someone("third", town.values["region"])
 
@@ -278,23 +376,39 @@ class World:
                 champion, loser = (clubs[i] for i in self.rng.permutation(len(clubs))[:2])
                 host = self.draw(c for c in clubs if c not in (champion, loser))
                 season = self.add("season", f"{year.name} {cup}", article=True)
-                season.values |= {"year": year, "sport": sport, "champion": champion, "loser": loser}
+                season.values |= {
+                    "year": year,
+                    "sport": sport,
+                    "champion": champion,
+                    "loser": loser,
+                }
                 season.values |= {"score": self.draw("scores"), "ground": host.values["ground"]}
                 crowd = f"{self.draw(self.parts['numbers'][:14])} thousand"
                 season.values |= {"town": host.values["town"], "crowd": crowd}
-                season.values |= {"scorer": self._someone("third", champion.values["town"].values["region"])}
-                season.values |= {"referee": self._someone("third", host.values["town"].values["region"])}
+                season.values |= {
+                    "scorer": self._someone("third", champion.values["town"].values["region"])
+                }
+                season.values |= {
+                    "referee": self._someone("third", host.values["town"].values["region"])
+                }
 
     def _private_lives(self):
         for person in self.generations["second"] + self.generations["third"]:
             old = "died" in person.values
             mates = [p for p in self.generations["second" if old else "third"] if p is not person]
             person.values["friend"] = self.draw(mates)
-            for relation, kind, share, age in (("club", "club", 0.6, 30), ("employer", "company", 0.7, 45)):
+            for relation, kind, share, age in (
+                ("club", "club", 0.6, 30),
+                ("employer", "company", 0.7, 45),
+            ):
                 latest = int(person.values["born"].name) + age
-                known = [thing for thing in self.all(kind) if int(thing.values["founded"].name) <= latest]
+                known = [
+                    thing for thing in self.all(kind) if int(thing.values["founded"].name) <= latest
+                ]
                 if known and self.rng.random() < share:
                     person.values[relation] = self.draw(known)
-            same = [p for p in self.generations["second"] if p.values["trade"] == person.values["trade"]]
+            same = [
+                p for p in self.generations["second"] if p.values["trade"] == person.values["trade"]
+            ]
             if not old and same:
                 person.values["teacher"] = self.draw(same)

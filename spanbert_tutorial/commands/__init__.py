@@ -1,1 +1,2 @@
-"""One module for each long command of `python -m spanbert_tutorial`. Chapter: `book/spanbert/pretraining_spanbert`."""
+"""One module for each long command of `python -m spanbert_tutorial`. Chapter:
+`book/spanbert/pretraining_spanbert`."""

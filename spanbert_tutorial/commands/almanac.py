@@ -13,20 +13,22 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def almanac(options: argparse.Namespace) -> None:
-    """Documents, vocabulary, questions and labels, the same as the shipped ones; all of them or nothing."""
-    from spanbert_tutorial import runs
-    from spanbert_tutorial.almanac import coreference, pairs, questions, relations
-    from spanbert_tutorial.checkpoints import check_output
+    """Documents, vocabulary, questions and labels, the same as the shipped ones; all of them or
+    nothing."""
+    from spanbert_tutorial.almanac import coreference, pairs, questions, relations, vocabulary
     from spanbert_tutorial.engine.files import whole_folder
+    from spanbert_tutorial.pretraining.checkpoints import check_output
 
     output = check_output(options.output)
     try:
         with whole_folder(output) as made:
-            runs.write_almanac(made)
+            vocabulary.write_almanac(made)
             questions.write(made)
             coreference.write(made)
             pairs.write(made)
             relations.write(made)
     except (OSError, NoRoom) as error:
-        raise NoRoom(f"the almanac cannot be written to {output} ({error}): make room, or give another.") from error
+        raise NoRoom(
+            f"the almanac cannot be written to {output} ({error}): make room, or give another."
+        ) from error
     print(f"The almanac is in {output}.")

@@ -1,5 +1,5 @@
-"""`python -m spanbert_tutorial experiment`: runs an experiment of the book, or lists them. Chapters: those that the
-experiments name, such as `book/spanbert/pretraining_spanbert`.
+"""`python -m spanbert_tutorial experiment`: runs an experiment of the book, or lists them.
+Chapters: those that the experiments name, such as `book/spanbert/pretraining_spanbert`.
 """
 
 import argparse
@@ -7,16 +7,28 @@ import sys
 from pathlib import Path
 
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.experiments.table import EXPERIMENTS, row_of
+from spanbert_tutorial.lab.table import EXPERIMENTS, row_of
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The options; an experiment takes those of the input files that its row names."""
     parser.add_argument("name", nargs="?", help="which one (without: lists all)", metavar="NAME")
-    parser.add_argument("--output", type=Path, metavar="FILE",
-                        help="JSON file of the results (default: runs/NAME.json); what a stopped command left goes on")
-    parser.add_argument("--seeds", type=int, metavar="N", help="how many seeds (default: as the book)")
-    parser.add_argument("--steps", type=int, metavar="N", help="at most so many in each pre-training run, for a trial")
+    parser.add_argument(
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="JSON file of the results (default: runs/NAME.json); what a stopped command left "
+        "goes on",
+    )
+    parser.add_argument(
+        "--seeds", type=int, metavar="N", help="how many seeds (default: as the book)"
+    )
+    parser.add_argument(
+        "--steps",
+        type=int,
+        metavar="N",
+        help="at most so many in each pre-training run, for a trial",
+    )
     for option in every_input():
         users: dict[str, list[str]] = {}
         for name, row in EXPERIMENTS.items():
@@ -32,7 +44,7 @@ def experiment(options: argparse.Namespace) -> None:
         print(listing())
         return
     inputs = inputs_of(options)
-    from spanbert_tutorial.experiments import grid, table
+    from spanbert_tutorial.lab import grid, table
 
     output = options.output or Path("runs", f"{options.name}.json")
     try:
@@ -45,9 +57,12 @@ def experiment(options: argparse.Namespace) -> None:
 
 
 def inputs_of(options: argparse.Namespace) -> dict[str, Path]:
-    """The input files of the experiment by option. Raises InputError for missing ones and for others."""
+    """The input files of the experiment by option. Raises InputError for missing ones and for
+    others."""
     wanted = row_of(options.name).inputs
-    given = {option: path for option in every_input() if (path := getattr(options, option)) is not None}
+    given = {
+        option: path for option in every_input() if (path := getattr(options, option)) is not None
+    }
     for option, what in wanted.items():
         if option not in given:
             raise InputError(f"the experiment {options.name} needs --{option}: give a {what}.")
@@ -66,7 +81,12 @@ def listing() -> str:
     """All experiments: name, minutes, what each asks, and the input files it needs."""
     lines = ["  minutes  experiment"]
     for name, row in EXPERIMENTS.items():
-        needs = f" (needs {', '.join(f'--{option}' for option in row.inputs)})" if row.inputs else ""
+        needs = (
+            f" (needs {', '.join(f'--{option}' for option in row.inputs)})" if row.inputs else ""
+        )
         lines.append(f"  {row.minutes:>7,}  {name}: {row.asks}{needs}")
-    end = "Minutes of all seeds, on two cores. To run one: experiment NAME [--seeds N] [--output FILE]"
+    end = (
+        "Minutes of all seeds, on two cores. To run one: experiment NAME [--seeds N] [--output "
+        "FILE]"
+    )
     return "\n".join([*lines, end])

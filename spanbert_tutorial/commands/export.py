@@ -8,28 +8,47 @@ import argparse
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Options of `export`: the kinds, and what each takes."""
     kinds = parser.add_subparsers(dest="kind", required=True, metavar="KIND")
-    web = kinds.add_parser("web", help="a script that gives the model to a web page",
-                           description="Write a script with 8-bit weights. A page that loads it and "
-                                       "book_assets/model.js can compute with the model.")
-    web.add_argument("--float", action="store_true", dest="exact",
-                     help="32-bit weights: the numbers of PyTorch, in a file four times as large")
-    web.add_argument("--threshold", type=float, metavar="ODDS",
-                     help="kept beside a model that answers: no answer above this null score − score")
-    onnx = kinds.add_parser("onnx", help="a file for ONNX Runtime",
-                            description="Write an ONNX file of the encoder with its heads. "
-                                        "Needs the packages onnx and onnxscript.")
+    web = kinds.add_parser(
+        "web",
+        help="a script that gives the model to a web page",
+        description="Write a script with 8-bit weights. A page that loads it and "
+        "book_assets/model.js can compute with the model.",
+    )
+    web.add_argument(
+        "--float",
+        action="store_true",
+        dest="exact",
+        help="32-bit weights: the numbers of PyTorch, in a file four times as large",
+    )
+    web.add_argument(
+        "--threshold",
+        type=float,
+        metavar="ODDS",
+        help="kept beside a model that answers: no answer above this null score − score",
+    )
+    onnx = kinds.add_parser(
+        "onnx",
+        help="a file for ONNX Runtime",
+        description="Write an ONNX file of the encoder with its heads. "
+        "Needs the packages onnx and onnxscript.",
+    )
     for kind in (web, onnx):
-        kind.add_argument("checkpoint", metavar="CHECKPOINT",
-                          help="a model of pretrain or finetune squad: a folder or a hub name")
+        kind.add_argument(
+            "checkpoint",
+            metavar="CHECKPOINT",
+            help="a model of pretrain or finetune squad: a folder or a hub name",
+        )
         kind.add_argument("--output", required=True, metavar="FILE", help="new file to write")
 
 
 def export(options: argparse.Namespace) -> None:
     """Writes the file, whole or not at all, and says where it is."""
-    from spanbert_tutorial import exports
+    from spanbert_tutorial.commands import exports
 
     if options.kind == "web":
-        name = exports.write_web(options.checkpoint, options.output, options.exact, options.threshold)
+        name = exports.write_web(
+            options.checkpoint, options.output, options.exact, options.threshold
+        )
         print(f'A page finds the model as SPANBERT_WEIGHTS["{name}"].')
     else:
         print("\n".join(exports.write_onnx(options.checkpoint, options.output)))

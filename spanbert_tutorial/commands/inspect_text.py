@@ -1,5 +1,6 @@
-"""`python -m spanbert_tutorial inspect`: a text before any training: how words are cut, how much is unknown, and the
-losses that are reached without context. Chapter: `book/spanbert/pretraining_spanbert`.
+"""`python -m spanbert_tutorial inspect`: a text before any training: how words are cut, how much is
+unknown, and the losses that are reached without context. Chapter:
+`book/spanbert/pretraining_spanbert`.
 """
 
 import argparse
@@ -12,23 +13,34 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     from spanbert_tutorial.commands.pretrain import add_text_options
 
     add_text_options(parser)
-    parser.add_argument("--words", nargs="+", default=None, metavar="WORD", help="words or names to cut into pieces")
+    parser.add_argument(
+        "--words", nargs="+", default=None, metavar="WORD", help="words or names to cut into pieces"
+    )
 
 
 def inspect_text(options: argparse.Namespace) -> None:
     """Encodes the text for a moment, keeps nothing."""
-    from spanbert_tutorial import runs
     from spanbert_tutorial.commands.pretrain import MOST_HELD_OUT, describe
     from spanbert_tutorial.commands.run_state import encoded_text
+    from spanbert_tutorial.pretraining.evaluation import baseline_losses
+    from spanbert_tutorial.pretraining.presets import Run
 
     options.init_from = None  # the vocabulary of a checkpoint is given by --vocabulary
-    run = runs.Run(objective="span") if options.length is None else runs.Run(objective="span", length=options.length)
+    run = (
+        Run(objective="span")
+        if options.length is None
+        else Run(objective="span", length=options.length)
+    )
     with tempfile.TemporaryDirectory() as scratch:
         text = encoded_text(options, Path(scratch, "text"))
         describe(options.corpus, text, run.length)
-        for way, reached in runs.without_context(run, text, MOST_HELD_OUT).items():
-            print(f"Without context, {way} masking, in nats: frequency {reached['frequency']:.2f} a masked piece, "
-                  f"frequency by position {reached['by_position']:.2f} ({reached['pieces']:,} held-out pieces).")
+        for way, reached in baseline_losses(run, text, MOST_HELD_OUT).items():
+            print(
+                f"Without context, {way} masking, in nats: frequency {reached['frequency']:.2f} "
+                f"a masked piece, "
+                f"frequency by position {reached['by_position']:.2f} ({reached['pieces']:,} "
+                f"held-out pieces)."
+            )
         for word in options.words or ():
             print(f"{word}: {' '.join(text.wordpiece.tokens(text.wordpiece.encode(word)))}")
         del text  # closes its files, or Windows could not remove them

@@ -1,5 +1,5 @@
-"""What the numbers of a command may be: one table for all commands, checked before anything else is done. Chapter:
-`book/spanbert/pretraining_spanbert`.
+"""What the numbers of a command may be: one table for all commands, checked before anything else is
+done. Chapter: `book/spanbert/pretraining_spanbert`.
 """
 
 import math
@@ -31,7 +31,9 @@ def between(least: float, most: float) -> Limit:
 LIMITS = {
     "seed": whole(0, 2**63 - 1),  # what torch and NumPy both take
     "steps": whole(1, 999_999_999),  # the names of snapshots have nine digits
-    "length": whole(4, 1_000_000),  # [CLS], two pieces and [SEP]; a model says itself how many positions it has
+    "length": whole(
+        4, 1_000_000
+    ),  # [CLS], two pieces and [SEP]; a model says itself how many positions it has
     "stride": whole(1, 1_000_000),
     "batch_size": whole(1, 100_000),
     "accumulate": whole(1, 100_000),
@@ -45,8 +47,8 @@ LIMITS = {
 
 
 def check(options: Mapping[str, object]) -> None:
-    """Raises InputError naming the first number that its option cannot take. options: by name, as argparse has them;
-    what is not given is None."""
+    """Raises InputError naming the first number that its option cannot take. options: by name, as
+    argparse has them; what is not given is None."""
     for name, limit in LIMITS.items():
         number = options.get(name)
         if number is not None and not limit.fits(number):

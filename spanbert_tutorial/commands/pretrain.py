@@ -1,5 +1,5 @@
-"""`python -m spanbert_tutorial pretrain`: text, vocabulary, training, held-out figures, checkpoint. Chapter:
-`book/spanbert/pretraining_spanbert`.
+"""`python -m spanbert_tutorial pretrain`: text, vocabulary, training, held-out figures, checkpoint.
+Chapter: `book/spanbert/pretraining_spanbert`.
 """
 
 import argparse
@@ -10,62 +10,117 @@ import time
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from spanbert_tutorial.commands.run_state import check_apart, encoded_text, kept_when_stopped, open_state, remove_state
+from spanbert_tutorial.commands.run_state import (
+    check_apart,
+    encoded_text,
+    kept_when_stopped,
+    open_state,
+    remove_state,
+)
 from spanbert_tutorial.errors import InputError, shown
 
-MOST_HELD_OUT = 100  # batches: of a large corpus all of the held-out text would take longer than it is worth
+MOST_HELD_OUT = (
+    100  # batches: of a large corpus all of the held-out text would take longer than it is worth
+)
 
 
 def add_options(train: argparse.ArgumentParser) -> None:
     """The options; defaults that depend on `--config` are filled in by `settings`."""
     add_text_options(train)
-    train.add_argument("--output", help="folder of the checkpoint (default: runs/OBJECTIVE-CONFIG-seedN)")
-    train.add_argument("--objective", default="span+sbo", help="what is predicted: mlm, mlm+nsp, span, span+sbo "
-                       "(default) or another row of the table in objectives.py")
-    train.add_argument("--config", help="tiny, mini, small, base or large (default: as --init-from, else tiny)")
+    train.add_argument(
+        "--output", help="folder of the checkpoint (default: runs/OBJECTIVE-CONFIG-seedN)"
+    )
+    train.add_argument(
+        "--objective",
+        default="span+sbo",
+        help="what is predicted: mlm, mlm+nsp, span, span+sbo "
+        "(default) or another row of the table in objectives.py",
+    )
+    train.add_argument(
+        "--config", help="tiny, mini, small, base or large (default: as --init-from, else tiny)"
+    )
     train.add_argument("--steps", type=int, help="number of steps of the optimizer")
-    train.add_argument("--batch-size", type=int, help="full blocks in a batch; from mini on shorter ones fill it up")
-    train.add_argument("--accumulate", type=int, help="batches of a step, for steps larger than the memory")
+    train.add_argument(
+        "--batch-size",
+        type=int,
+        help="full blocks in a batch; from mini on shorter ones fill it up",
+    )
+    train.add_argument(
+        "--accumulate", type=int, help="batches of a step, for steps larger than the memory"
+    )
     train.add_argument("--learning-rate", type=float, help="peak learning rate")
     train.add_argument("--seed", type=int, default=0)
-    train.add_argument("--init-from", help="start from this checkpoint (folder or hub name) instead of random weights")
-    train.add_argument("--half", action="store_true", help="store the checkpoint in half precision, half the size")
-    train.add_argument("--dry-run", action="store_true", help="say what the run would cost, and stop")
-    train.add_argument("--resume", action="store_true", help="go on with a stopped run of the same options")
+    train.add_argument(
+        "--init-from",
+        help="start from this checkpoint (folder or hub name) instead of random weights",
+    )
+    train.add_argument(
+        "--half", action="store_true", help="store the checkpoint in half precision, half the size"
+    )
+    train.add_argument(
+        "--dry-run", action="store_true", help="say what the run would cost, and stop"
+    )
+    train.add_argument(
+        "--resume", action="store_true", help="go on with a stopped run of the same options"
+    )
 
 
 def add_text_options(parser: argparse.ArgumentParser) -> None:
     """The options that say which text is read, and how it is encoded."""
-    kinds = "almanac (default), a .txt or .jsonl file (also .xz, .gz), a folder of them, or OWNER/NAME on the hub"
+    kinds = (
+        "almanac (default), a .txt or .jsonl file (also .xz, .gz), a folder of them, or "
+        "OWNER/NAME on the hub"
+    )
     parser.add_argument("--corpus", default="almanac", help=kinds)
-    parser.add_argument("--vocabulary", help="a vocab.txt, tokenizer.json or checkpoint (default: learned from text)")
-    parser.add_argument("--vocab-size", type=int, default=8_000, help="pieces of a learned vocabulary (default: 8000)")
-    parser.add_argument("--leave-out", help="text file of titles, one a line: these documents of a .jsonl are not read")
-    parser.add_argument("--held-out-every", type=int, default=50, metavar="N",
-                        help="one document in N is kept for measuring (default: 50; the almanac has a part of its own)")
+    parser.add_argument(
+        "--vocabulary",
+        help="a vocab.txt, tokenizer.json or checkpoint (default: learned from text)",
+    )
+    parser.add_argument(
+        "--vocab-size",
+        type=int,
+        default=8_000,
+        help="pieces of a learned vocabulary (default: 8000)",
+    )
+    parser.add_argument(
+        "--leave-out",
+        help="text file of titles, one a line: these documents of a .jsonl are not read",
+    )
+    parser.add_argument(
+        "--held-out-every",
+        type=int,
+        default=50,
+        metavar="N",
+        help="one document in N is kept for measuring (default: 50; the almanac has a part of "
+        "its own)",
+    )
     parser.add_argument("--length", type=int, help="longest input, with [CLS] and [SEP]")
 
 
 def settings(options: argparse.Namespace):
     """The `Run` that the options ask for."""
-    from spanbert_tutorial.runs import preset
+    from spanbert_tutorial.pretraining.presets import preset
 
     config = options.config or (size_of(options.init_from) if options.init_from else "tiny")
     run = preset(config, options.objective)
-    given = {name: getattr(options, name) for name in ("steps", "length", "batch_size", "accumulate")}
+    given = {
+        name: getattr(options, name) for name in ("steps", "length", "batch_size", "accumulate")
+    }
     given |= {"peak_learning_rate": options.learning_rate}
     if options.batch_size and options.accumulate is None:
         given["accumulate"] = 1  # whoever names the batch means the step
     given = {name: value for name, value in given.items() if value is not None}
-    if options.steps:  # as many steps of warm-up as the preset has, but of a shorter run a tenth at most
+    if (
+        options.steps
+    ):  # as many steps of warm-up as the preset has, but of a shorter run a tenth at most
         given["warmup"] = min(0.1, run.warmup * run.steps / options.steps)
     return replace(run, seed=options.seed, **given)
 
 
 def size_of(source: str) -> str:
     """The name of a checkpoint's size, which decides its defaults."""
-    from spanbert_tutorial.config import PRESETS
-    from spanbert_tutorial.engine.weights import checkpoint_folder, read_config
+    from spanbert_tutorial.bert.config import PRESETS
+    from spanbert_tutorial.bert.weights import checkpoint_folder, read_config
 
     config = read_config(checkpoint_folder(source, weights=False))
     shape = config.get("num_hidden_layers"), config.get("hidden_size")
@@ -73,16 +128,19 @@ def size_of(source: str) -> str:
         if shape == (layers, width):
             return name
     layers, width = map(shown, shape)
-    raise InputError(f"{source} has {layers} layers of width {width}, of which no config is known: name the one "
-                     f"nearest to it by --config ({', '.join(PRESETS)}).")
+    raise InputError(
+        f"{source} has {layers} layers of width {width}, of which no config is known: name the one "
+        f"nearest to it by --config ({', '.join(PRESETS)})."
+    )
 
 
 def pretrain(options: argparse.Namespace) -> None:
     """Text → vocabulary → blocks → training → held-out figures → checkpoint."""
     run = settings(options)  # before the slow imports: a wrong option answers at once
-    from spanbert_tutorial import runs
-    from spanbert_tutorial.checkpoints import save_checkpoint
     from spanbert_tutorial.engine.processes import processes
+    from spanbert_tutorial.pretraining import runs
+    from spanbert_tutorial.pretraining.checkpoints import save_checkpoint
+    from spanbert_tutorial.pretraining.evaluation import held_out_metrics
 
     if options.dry_run:
         return dry_run(run, options)
@@ -92,7 +150,9 @@ def pretrain(options: argparse.Namespace) -> None:
         output = f"runs/{run.objective.replace('+', '-')}-{run.size}-seed{run.seed}"
     if main:
         check_apart(Path(output), options.corpus)
-    state = open_state(output, options.resume)  # encoded text and snapshots, until the checkpoint is whole
+    state = open_state(
+        output, options.resume
+    )  # encoded text and snapshots, until the checkpoint is whole
     if state is None:
         return
     began = time.monotonic()
@@ -107,30 +167,44 @@ def pretrain(options: argparse.Namespace) -> None:
         model, history = runs.pretrain(run, text, model, keeper)
         if not main:
             return
-        figures = runs.held_out(model, run, text, MOST_HELD_OUT, tables=True)
+        figures = held_out_metrics(model, run, text, MOST_HELD_OUT, tables=True)
         metrics = (state / "metrics.jsonl").read_text(encoding="utf-8")
         about = card(run, options, text, model, figures, json.loads(metrics.splitlines()[-1]))
         texts = {"README.md": about, "metrics.jsonl": metrics}
         save_checkpoint(output, model, text.wordpiece, run.objective, texts, half=options.half)
     report(model, text, figures)
-    print(f"Checkpoint after {time.monotonic() - began:.0f} s: {output}\n"
-          f'Open its encoder with transformers: BertModel.from_pretrained("{output}")')
+    print(
+        f"Checkpoint after {time.monotonic() - began:.0f} s: {output}\n"
+        f'Open its encoder with transformers: BertModel.from_pretrained("{output}")'
+    )
     del text  # closes its files, or Windows could not remove them
     remove_state(state)  # last: until here the run could go on from it
 
 
 def describe(corpus: str, text, length: int) -> None:
     """What is trained on, and the loss to beat. length: of the inputs."""
-    print(f"Text: {corpus}, {len(text.train.document_ends):,} documents, {len(text.train.ids):,} pieces of "
-          f"{len(text.wordpiece):,} kinds; {len(text.held_out.document_ends):,} documents held out.\n"
-          f"Unigram entropy: {text.unigram_entropy:.2f} nats. A model that knows only frequencies has about this loss.")
-    unknown = sum(int((ids == text.wordpiece.unk_id).sum()) for ids in chunks(text.train.ids)) / len(text.train.ids)
+    print(
+        f"Text: {corpus}, {len(text.train.document_ends):,} documents, {len(text.train.ids):,} "
+        f"pieces of "
+        f"{len(text.wordpiece):,} kinds; {len(text.held_out.document_ends):,} documents held out.\n"
+        f"Unigram entropy: {text.unigram_entropy:.2f} nats. A model that knows only frequencies "
+        f"has about this loss."
+    )
+    unknown = sum(
+        int((ids == text.wordpiece.unk_id).sum()) for ids in chunks(text.train.ids)
+    ) / len(text.train.ids)
     if unknown > 0.01:
-        print(f"{unknown:.0%} of the pieces are [UNK]: the vocabulary lacks these words or characters.")
+        print(
+            f"{unknown:.0%} of the pieces are [UNK]: the vocabulary lacks these words or "
+            f"characters."
+        )
     mean = len(text.train.ids) / len(text.train.document_ends)
     if mean < length / 2:
-        print(f"A document has {mean:,.0f} pieces on average, an input {length} places, and a document's end ends its "
-              "input: if a blank line or a row is no end of a document in this text, join them.")
+        print(
+            f"A document has {mean:,.0f} pieces on average, an input {length} places, and a "
+            f"document's end ends its "
+            "input: if a blank line or a row is no end of a document in this text, join them."
+        )
 
 
 def chunks(ids, size: int = 2**24):
@@ -142,26 +216,31 @@ def start(options: argparse.Namespace, run, text):
     """The model to begin with: None for a new one, or that of --init-from."""
     if not options.init_from:
         return None
-    from spanbert_tutorial.checkpoints import continue_from
     from spanbert_tutorial.engine.processes import processes
+    from spanbert_tutorial.pretraining.checkpoints import continue_from
 
     model, new = continue_from(options.init_from, run.objective, run.seed)
     config = model.encoder.config
     if config.vocab_size < len(text.wordpiece) or config.max_position_embeddings < run.length:
-        raise InputError(f"{options.init_from} has {config.vocab_size:,} pieces and {config.max_position_embeddings} "
-                         f"positions, the run {len(text.wordpiece):,} and {run.length}: give the checkpoint's own "
-                         "--vocabulary and a shorter --length.")
+        raise InputError(
+            f"{options.init_from} has {config.vocab_size:,} pieces and "
+            f"{config.max_position_embeddings} "
+            f"positions, the run {len(text.wordpiece):,} and {run.length}: give the checkpoint's "
+            f"own "
+            "--vocabulary and a shorter --length."
+        )
     if processes().is_main_process:
         print(f"Weights: {options.init_from}; new heads: {', '.join(new) or 'none'}.")
     return model
 
 
 def dry_run(run, options: argparse.Namespace) -> None:
-    """What a run would be: size, memory, steps and hours, from a few steps on this machine. Keeps nothing."""
+    """What a run would be: size, memory, steps and hours, from a few steps on this machine. Keeps
+    nothing."""
     from accelerate.utils import broadcast_object_list
 
-    from spanbert_tutorial import runs
     from spanbert_tutorial.engine.processes import processes
+    from spanbert_tutorial.pretraining import runs
 
     main = processes().is_main_process
     with tempfile.TemporaryDirectory() as own:
@@ -176,21 +255,30 @@ def dry_run(run, options: argparse.Namespace) -> None:
         processes().wait_for_everyone()
     if not main:
         return
-    tokens, seconds = tokens * run.accumulate, seconds * run.accumulate
-    print(f"Model: {parameters / 1e6:.1f} M parameters; weights, gradients and optimizer take "
-          f"{16 * parameters / 2**30:.2f} GiB in training{peak_memory()}.\n"
-          f"Run: {run.steps:,} steps of {run.accumulate} × {run.batch_size} inputs, {tokens:,.0f} tokens a step, "
-          f"{run.steps * tokens / 1e6:,.1f} M tokens, {run.steps * tokens / pieces:.2f} times the text.\n"
-          f"Time: {seconds:.2f} s a step here, {tokens / seconds:,.0f} tokens/s, "
-          f"about {run.steps * seconds / 3600:.2f} hours. Nothing was written.")
+    tokens = tokens * run.accumulate
+    seconds = seconds * run.accumulate
+    print(
+        f"Model: {parameters / 1e6:.1f} M parameters; weights, gradients and optimizer take "
+        f"{16 * parameters / 2**30:.2f} GiB in training{peak_memory()}.\n"
+        f"Run: {run.steps:,} steps of {run.accumulate} × {run.batch_size} inputs, {tokens:,.0f} "
+        f"tokens a step, "
+        f"{run.steps * tokens / 1e6:,.1f} M tokens, {run.steps * tokens / pieces:.2f} times the "
+        f"text.\n"
+        f"Time: {seconds:.2f} s a step here, {tokens / seconds:,.0f} tokens/s, "
+        f"about {run.steps * seconds / 3600:.2f} hours. Nothing was written."
+    )
 
 
 def peak_memory() -> str:
-    """The most that the steps of a rehearsal took, as a part of a sentence; "" where the system does not say."""
+    """The most that the steps of a rehearsal took, as a part of a sentence; "" where the system
+    does not say."""
     import torch
 
     if torch.cuda.is_available():
-        return f"; with activations these steps took {torch.cuda.max_memory_allocated() / 2**30:.2f} GiB on the device"
+        return (
+            f"; with activations these steps took "
+            f"{torch.cuda.max_memory_allocated() / 2**30:.2f} GiB on the device"
+        )
     try:
         import resource  # not on Windows
     except ImportError:
@@ -201,32 +289,49 @@ def peak_memory() -> str:
 
 
 def snapshots(options: argparse.Namespace, run, state: Path, model):
-    """Where the run keeps its state, and what must not change when it goes on. model: to start from, or None."""
+    """Where the run keeps its state, and what must not change when it goes on. model: to start
+    from, or None."""
     from spanbert_tutorial.engine.processes import precision, processes
     from spanbert_tutorial.engine.snapshots import Snapshots, checksum, fingerprint
 
-    files = ["tokenizer.json", *(file.relative_to(state / "text") for file in sorted(state.glob("text/*/*.npy")))]
+    files = [
+        "tokenizer.json",
+        *(file.relative_to(state / "text") for file in sorted(state.glob("text/*/*.npy"))),
+    ]
     text = {str(name): checksum(state / "text" / name) for name in files}
     facts = asdict(run) | {"init_from": options.init_from or "nothing", "arithmetic": precision()}
-    facts |= {"start": fingerprint(model) if model else "new weights", "processes": processes().num_processes}
+    facts |= {
+        "start": fingerprint(model) if model else "new weights",
+        "processes": processes().num_processes,
+    }
     return Snapshots(state / "snapshots", facts | text)
 
 
 def report(model, text, figures: dict) -> None:
     """Held-out losses, and a masked span of a held-out document filled by each head."""
-    from spanbert_tutorial.pretraining import fill_masks
+    from spanbert_tutorial.pretraining.model import fill_masks
 
     for way, values in figures.items():
         how = "token masking of pairs" if way == "pairs" else f"{way} masking"
-        print(f"Held out, {how}, in nats: MLM {values['mlm']:.2f} a masked piece "
-              f"(frequency alone {values['frequency']:.2f}, frequency by position {values['by_position']:.2f}); "
-              f"{values['accuracy']:.0%} named by the MLM head.")
+        print(
+            f"Held out, {how}, in nats: MLM {values['mlm']:.2f} a masked piece "
+            f"(frequency alone {values['frequency']:.2f}, frequency by position "
+            f"{values['by_position']:.2f}); "
+            f"{values['accuracy']:.0%} named by the MLM head."
+        )
         for task in (task for task in model.tasks if task.loss_name in values):
-            print(f"  {task.loss_name.upper()} {values[task.loss_name]:.2f} a {task.counted}{beside(task, values)}.")
-    start, end = 0, int(text.held_out.sentence_ends[0])
+            print(
+                f"  {task.loss_name.upper()} {values[task.loss_name]:.2f} a "
+                f"{task.counted}{beside(task, values)}."
+            )
+    start = 0
+    end = int(text.held_out.sentence_ends[0])
     ids = text.held_out.ids[start:end][:60].copy()
     first = len(ids) // 2
-    hidden, ids[first : first + 2] = text.wordpiece.tokens(ids[first : first + 2]), text.wordpiece.mask_id
+    hidden, ids[first : first + 2] = (
+        text.wordpiece.tokens(ids[first : first + 2]),
+        text.wordpiece.mask_id,
+    )
     words = text.wordpiece.decode(ids)
     print(f"A held-out sentence: {words}\n  hidden: {' '.join(hidden)}")
     for span in fill_masks(model, text.wordpiece, words, top=1):
@@ -236,12 +341,19 @@ def report(model, text, figures: dict) -> None:
 
 
 def beside(task, values: dict[str, float]) -> str:
-    """What to compare the loss of a second task with, and what it counts: the rest of a sentence."""
+    """What to compare the loss of a second task with, and what it counts: the rest of a
+    sentence."""
     if task.chance:
         loss, who = task.chance
         return f" ({who} {loss:.2f})" + (f"; {task.explained}" if task.explained else "")
-    frequency, position = (values.get(f"{task.loss_name}_{table}") for table in ("frequency", "by_position"))
-    known = "" if frequency is None else f" (frequency alone {frequency:.2f}, by position {position:.2f})"
+    frequency, position = (
+        values.get(f"{task.loss_name}_{table}") for table in ("frequency", "by_position")
+    )
+    known = (
+        ""
+        if frequency is None
+        else f" (frequency alone {frequency:.2f}, by position {position:.2f})"
+    )
     return known + (f"; {task.explained}" if task.explained else "")
 
 
@@ -259,21 +371,33 @@ def card(run, options: argparse.Namespace, text, model, figures: dict, line: dic
     facts["hours"] = f"{line['seconds'] / 3600:.2f} on {device()}"
     rows = "\n".join(f"| {name} | {value} |" for name, value in facts.items())
     names = {"pairs": "token masking, pairs"}
-    scores = "\n".join(f"- {names.get(way, f'{way} masking')}: " + ", ".join(f"{n} {v:.3f}" for n, v in values.items())
-                       for way, values in figures.items())
+    scores = "\n".join(
+        f"- {names.get(way, f'{way} masking')}: "
+        + ", ".join(f"{n} {v:.3f}" for n, v in values.items())
+        for way, values in figures.items()
+    )
     corpus = Path(options.corpus).name
-    licence = "CC BY 4.0, as the almanac's" if corpus == "almanac" else "the licence of the text applies"
+    licence = (
+        "CC BY 4.0, as the almanac's" if corpus == "almanac" else "the licence of the text applies"
+    )
     measured = (
         "Held-out losses in nats, every chosen piece replaced by [MASK]: `mlm` of a chosen piece, "
-        + "".join(f"`{task.loss_name}` of a {task.counted} of the task {task.name}, " for task in model.tasks)
-        + "`loss` what is trained; `accuracy` is the share named by the MLM head; `frequency` and `by_position` are "
+        + "".join(
+            f"`{task.loss_name}` of a {task.counted} of the task {task.name}, "
+            for task in model.tasks
+        )
+        + "`loss` what is trained; `accuracy` is the share named by the MLM head; `frequency` "
+        "and `by_position` are "
         "what two tables without context reach on the same pieces"
     )
-    return (f"# {run.objective}, pre-trained by `python -m spanbert_tutorial pretrain`\n\n"
-            f"Text: {corpus}; {len(text.train.ids):,} pieces, cased vocabulary of {len(text.wordpiece):,}; "
-            f"unigram entropy {text.unigram_entropy:.3f} nats.\n\n"
-            f"| setting | value |\n|---|---|\n{rows}\n\n{measured}:\n\n{scores}\n\n"
-            f"Licence of the weights: {licence}.\n")
+    return (
+        f"# {run.objective}, pre-trained by `python -m spanbert_tutorial pretrain`\n\n"
+        f"Text: {corpus}; {len(text.train.ids):,} pieces, cased vocabulary of "
+        f"{len(text.wordpiece):,}; "
+        f"unigram entropy {text.unigram_entropy:.3f} nats.\n\n"
+        f"| setting | value |\n|---|---|\n{rows}\n\n{measured}:\n\n{scores}\n\n"
+        f"Licence of the weights: {licence}.\n"
+    )
 
 
 def device() -> str:

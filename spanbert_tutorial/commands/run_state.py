@@ -1,5 +1,5 @@
-"""What a run keeps beside its output until that is whole: the encoded text, and the state to go on from. Chapter:
-`book/spanbert/pretraining_spanbert`.
+"""What a run keeps beside its output until that is whole: the encoded text, and the state to go on
+from. Chapter: `book/spanbert/pretraining_spanbert`.
 """
 
 import argparse
@@ -16,18 +16,19 @@ TEXT_FACTS = "asked.json"  # beside the encoded text: what was asked for
 
 
 def open_state(output: str | Path, resume: bool) -> Path | None:
-    """The folder beside `output` in which the run keeps its state until `output` is whole; None where a stopped run was
-    at its end already. All processes go by what the first one finds.
+    """The folder beside `output` in which the run keeps its state until `output` is whole; None
+    where a stopped run was at its end already. All processes go by what the first one finds.
 
-    Raises InputError, in the first process, for an output that is there or cannot be made, for a stopped run that
-    nobody asked to go on with, and for `resume` without one.
+    Raises InputError, in the first process, for an output that is there or cannot be made, for a
+    stopped run that nobody asked to go on with, and for `resume` without one.
     """
     from accelerate.utils import broadcast_object_list
 
-    from spanbert_tutorial.checkpoints import check_output
     from spanbert_tutorial.engine.processes import processes
+    from spanbert_tutorial.pretraining.checkpoints import check_output
 
-    state, first = Path(output).parent / f"{Path(output).name}.training", processes().is_main_process
+    state = Path(output).parent / f"{Path(output).name}.training"
+    first = processes().is_main_process
     (whole,) = broadcast_object_list([first and resume and finished(Path(output), state)])
     if whole:
         return None
@@ -39,8 +40,8 @@ def open_state(output: str | Path, resume: bool) -> Path | None:
 
 @contextmanager
 def kept_when_stopped(state: Path) -> Iterator[None]:
-    """Whatever stops what is inside, a state with a snapshot stays, and the message says how to go on; a state without
-    one goes, if it was made here."""
+    """Whatever stops what is inside, a state with a snapshot stays, and the message says how to go
+    on; a state without one goes, if it was made here."""
     from spanbert_tutorial.engine.files import new_parents
     from spanbert_tutorial.engine.processes import processes
 
@@ -58,7 +59,9 @@ def kept_when_stopped(state: Path) -> Iterator[None]:
             raise
         except NoRoom as error:
             if snapshot():
-                raise NoRoom(f"{error} What is trained is kept in {state}: go on with --resume.") from None
+                raise NoRoom(
+                    f"{error} What is trained is kept in {state}: go on with --resume."
+                ) from None
             raise
         finally:
             if processes().is_main_process and not earlier and not snapshot():
@@ -68,14 +71,22 @@ def kept_when_stopped(state: Path) -> Iterator[None]:
 def check_apart(output: Path, corpus: str) -> None:
     """Inside the corpus, the files of the run would be read as text by the next one."""
     folder = Path(corpus)
-    if folder.is_dir() and corpus != "almanac" and output.resolve().is_relative_to(folder.resolve()):
-        raise InputError(f"the output {output} lies inside the corpus {corpus}: give another --output.")
+    if (
+        folder.is_dir()
+        and corpus != "almanac"
+        and output.resolve().is_relative_to(folder.resolve())
+    ):
+        raise InputError(
+            f"the output {output} lies inside the corpus {corpus}: give another --output."
+        )
 
 
 def finished(output: Path, state: Path) -> bool:
-    """A run killed in its last act, when its checkpoint was in place and the state was being removed: removes the rest.
-    Else they never stand side by side; figures of another run say that somebody put something else there."""
-    written, rest = output / "metrics.jsonl", state / "metrics.jsonl"
+    """A run killed in its last act, when its checkpoint was in place and the state was being
+    removed: removes the rest. Else they never stand side by side; figures of another run say that
+    somebody put something else there."""
+    written = output / "metrics.jsonl"
+    rest = state / "metrics.jsonl"
     same = rest.is_file() and written.is_file() and rest.read_bytes() == written.read_bytes()
     empty = written.is_file() and state.is_dir() and not any(state.iterdir())
     if not (same or empty):
@@ -93,20 +104,25 @@ def remove_state(state: Path) -> None:
 
 def check_state(state: Path, resume: bool) -> None:
     """A stopped run is neither overwritten nor silently continued, and --resume needs one."""
-    from spanbert_tutorial.checkpoints import check_output
+    from spanbert_tutorial.pretraining.checkpoints import check_output
 
     if resume and not os.path.lexists(state):
-        raise InputError(f"there is no stopped run in {state}: leave out --resume, or give the --output of then.")
+        raise InputError(
+            f"there is no stopped run in {state}: leave out --resume, or give the --output of then."
+        )
     if not resume and os.path.lexists(state):
-        raise InputError(f"{state} holds a stopped run: go on with --resume, or remove that folder to start anew.")
+        raise InputError(
+            f"{state} holds a stopped run: go on with --resume, or remove that folder to start "
+            f"anew."
+        )
     if not resume:
         check_output(state)
 
 
 def encoded_text(options: argparse.Namespace, folder: Path):
     """The encoded text of a run: of its earlier part, or read anew by the first process."""
-    from spanbert_tutorial import runs
     from spanbert_tutorial.engine.processes import processes
+    from spanbert_tutorial.pretraining.encoded_text import reopen_text
 
     if processes().is_main_process:
         if folder.exists():
@@ -114,33 +130,43 @@ def encoded_text(options: argparse.Namespace, folder: Path):
         else:
             encode_text(options, folder)
     processes().wait_for_everyone()
-    return runs.reopen_text(folder)
+    return reopen_text(folder)
 
 
 def encode_text(options: argparse.Namespace, folder: Path) -> None:
-    """Reads and encodes the text of a run into a new `folder`, which is there whole or not at all."""
-    from spanbert_tutorial import runs
+    """Reads and encodes the text of a run into a new `folder`, which is there whole or not at
+    all."""
     from spanbert_tutorial.engine.files import whole_folder
+    from spanbert_tutorial.pretraining.encoded_text import open_text
 
     print(f"Reading and encoding {options.corpus} ...", flush=True)
     titles = read_titles(options.leave_out)
     try:
         with whole_folder(folder) as part:
-            runs.open_text(options.corpus, part, options.vocabulary or options.init_from, options.vocab_size, titles,
-                           options.held_out_every)
+            open_text(
+                options.corpus,
+                part,
+                options.vocabulary or options.init_from,
+                options.vocab_size,
+                titles,
+                options.held_out_every,
+            )
             (part / TEXT_FACTS).write_text(json.dumps(text_facts(options)), encoding="utf-8")
     except OSError as error:
         told = f"the encoded text cannot be kept in {folder} ({error})"
         raise NoRoom(f"{told}: make room, or give another --output.") from error
     if titles:
-        print(f"Left out: {len(titles.met):,} of the {len(titles):,} titles in {options.leave_out} were met.")
+        print(
+            f"Left out: {len(titles.met):,} of the {len(titles):,} titles in {options.leave_out} "
+            f"were met."
+        )
 
 
 def text_facts(options: argparse.Namespace) -> dict[str, str | int]:
-    """What the encoded text depends on. content: of the files of the corpus, "" where they are none, gone, or cannot
-    be read any more."""
-    from spanbert_tutorial.corpora import corpus_files
+    """What the encoded text depends on. content: of the files of the corpus, "" where they are
+    none, gone, or cannot be read any more."""
     from spanbert_tutorial.engine.snapshots import checksum
+    from spanbert_tutorial.text.corpora import corpus_files
 
     try:
         files = [] if options.corpus == "almanac" else corpus_files(options.corpus)
@@ -152,11 +178,16 @@ def text_facts(options: argparse.Namespace) -> dict[str, str | int]:
         vocabulary += f" {checksum(Path(vocabulary))}"
     facts = {"corpus": options.corpus, "vocabulary": vocabulary, "vocab-size": options.vocab_size}
     facts |= {"held-out-every": options.held_out_every}
-    return {**facts, "leave-out": " | ".join(sorted(read_titles(options.leave_out))), "content": content}
+    return {
+        **facts,
+        "leave-out": " | ".join(sorted(read_titles(options.leave_out))),
+        "content": content,
+    }
 
 
 def check_same_text(folder: Path, now: dict[str, str | int]) -> None:
-    """A stopped run goes on with the text that it began with, and says so when another is asked for."""
+    """A stopped run goes on with the text that it began with, and says so when another is asked
+    for."""
     try:
         before = dict(parse_json((folder / TEXT_FACTS).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
@@ -165,8 +196,11 @@ def check_same_text(folder: Path, now: dict[str, str | int]) -> None:
         before["content"] = now["content"]
     changed = [name for name, value in now.items() if before.get(name) != value]
     if changed:
-        raise InputError(f"the stopped run in {folder.parent} began with another text (changed: {', '.join(changed)}): "
-                         "give what was given then, or remove that folder to start anew.")
+        raise InputError(
+            f"the stopped run in {folder.parent} began with another text (changed: "
+            f"{', '.join(changed)}): "
+            "give what was given then, or remove that folder to start anew."
+        )
 
 
 class Titles(frozenset):

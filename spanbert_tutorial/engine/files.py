@@ -1,7 +1,8 @@
 """Files: where the data of this project lie, and writing that leaves whole files or none.
 
-What is written goes into a hidden file or folder beside its place, is forced to the disk and renamed as the last step:
-a reader, or a run that comes after a power cut, meets what was there before or all of the new.
+What is written goes into a hidden file or folder beside its place, is forced to the disk and
+renamed as the last step: a reader, or a run that comes after a power cut, meets what was there
+before or all of the new.
 """
 
 import hashlib
@@ -18,8 +19,8 @@ PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def data_path(*parts: str) -> Path:
-    """Path of a file or folder under `data/` (beside the package in a clone, inside it in an installed wheel), e.g.
-    `data_path("almanac", "documents.jsonl.xz")`.
+    """Path of a file or folder under `data/` (beside the package in a clone, inside it in an
+    installed wheel), e.g. `data_path("almanac", "documents.jsonl.xz")`.
 
     Raises FileNotFoundError when it exists in neither place.
     """
@@ -28,7 +29,9 @@ def data_path(*parts: str) -> Path:
         if place.joinpath(*parts).exists():
             return place.joinpath(*parts)
     wanted = "/".join(parts)
-    raise FileNotFoundError(f"{wanted} is neither in {places[0]} nor in {places[1]}: reinstall the package.")
+    raise FileNotFoundError(
+        f"{wanted} is neither in {places[0]} nor in {places[1]}: reinstall the package."
+    )
 
 
 def write_text(path: str | Path, text: str) -> None:
@@ -44,7 +47,8 @@ def write_json(path: str | Path, content: object) -> None:
 
 @contextmanager
 def whole_file(path: str | Path) -> Iterator[Path]:
-    """An empty file beside `path` to write to; it becomes `path` at the end, and goes when something fails."""
+    """An empty file beside `path` to write to; it becomes `path` at the end, and goes when
+    something fails."""
     with becoming(Path(path)) as part:
         part.open("xb").close()
         yield part
@@ -52,7 +56,8 @@ def whole_file(path: str | Path) -> Iterator[Path]:
 
 @contextmanager
 def whole_folder(folder: str | Path) -> Iterator[Path]:
-    """A new folder beside `folder` to write into; it becomes `folder` at the end, and goes when something fails."""
+    """A new folder beside `folder` to write into; it becomes `folder` at the end, and goes when
+    something fails."""
     with becoming(Path(folder)) as part:
         part.mkdir()
         yield part
@@ -60,8 +65,8 @@ def whole_folder(folder: str | Path) -> Iterator[Path]:
 
 @contextmanager
 def becoming(path: Path) -> Iterator[Path]:
-    """A place beside `path`, for a file or folder that becomes `path` at the end. When something fails it goes, and so
-    do the folders that were made for it."""
+    """A place beside `path`, for a file or folder that becomes `path` at the end. When something
+    fails it goes, and so do the folders that were made for it."""
     with new_parents(path):
         part = place_beside(path)
         try:
@@ -74,7 +79,8 @@ def becoming(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def new_parents(path: Path) -> Iterator[None]:
-    """The folders above `path` are there; when something fails those that were made, and are empty, go again."""
+    """The folders above `path` are there; when something fails those that were made, and are empty,
+    go again."""
     made = [folder for folder in path.parents if not os.path.lexists(folder)]
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -92,19 +98,24 @@ def remove_empty(folders: list[Path]) -> None:
 
 
 def try_place(path: Path) -> None:
-    """Raises OSError where nothing called `path` could be made: no right, no room, a name that is too long. Leaves
-    nothing."""
+    """Raises OSError where nothing called `path` could be made: no right, no room, a name that is
+    too long. Leaves nothing."""
     parents = [folder for folder in (path, *path.parents) if not os.path.lexists(folder)]
     with tempfile.TemporaryDirectory(dir=(parents or [path])[-1].parent) as trial:
-        Path(trial, *(folder.name for folder in reversed(parents))).mkdir(parents=True, exist_ok=True)
+        Path(trial, *(folder.name for folder in reversed(parents))).mkdir(
+            parents=True, exist_ok=True
+        )
 
 
 def put_in_place(part: Path, target: Path) -> None:
-    """The file or folder `part` becomes `target`. All of it is on the disk before, the new name after this."""
+    """The file or folder `part` becomes `target`. All of it is on the disk before, the new name
+    after this."""
     for path in [*part.rglob("*"), part]:
         force_to_disk(path)
     os.replace(part, target)
-    with suppress(OSError):  # it is in place, whatever becomes of the name in a power cut: no reason to say otherwise
+    with suppress(
+        OSError
+    ):  # it is in place, whatever becomes of the name in a power cut: no reason to say otherwise
         force_to_disk(target.parent)
 
 
@@ -120,7 +131,8 @@ def force_to_disk(path: Path) -> None:
 
 
 def place_beside(path: Path) -> Path:
-    """Where something that becomes `path` is written. Nobody else has such a name, and it fits beside any other."""
+    """Where something that becomes `path` is written. Nobody else has such a name, and it fits
+    beside any other."""
     return path.parent / f"{own_names(path)}{uuid4().hex}.part"
 
 
@@ -142,5 +154,7 @@ def remove(path: Path) -> None:
         return
     try:
         path.unlink(missing_ok=True)
-    except OSError:  # such as a parent that is a file: what could not be written there has been said already
+    except (
+        OSError
+    ):  # such as a parent that is a file: what could not be written there has been said already
         pass

@@ -1,7 +1,7 @@
 """The state of a run as tensors and JSON: nothing that is read back can hold code.
 
-`apart` takes a state (dicts, lists and tuples of tensors, numbers and words) apart into JSON and named tensors;
-`joined` puts it together again.
+`apart` takes a state (dicts, lists and tuples of tensors, numbers and words) apart into JSON and
+named tensors; `joined` puts it together again.
 """
 
 import json
@@ -16,15 +16,17 @@ SHOWN = (str, int, float, bool, type(None))
 
 
 def apart(state: object, name: str, tensors: dict[str, Tensor]) -> object:
-    """What JSON holds of a state; its tensors go to `tensors`, under names that begin with `name`. A tensor that stands
-    in two places, such as the weights that heads share with the embeddings, goes there once. Raises TypeError for
-    anything else."""
+    """What JSON holds of a state; its tensors go to `tensors`, under names that begin with `name`.
+    A tensor that stands in two places, such as the weights that heads share with the embeddings,
+    goes there once. Raises TypeError for anything else."""
     if isinstance(state, Tensor):
         name = next((key for key, tensor in tensors.items() if same_memory(tensor, state)), name)
         tensors[name] = state.detach()
         return {"tensor": name}
     if isinstance(state, Mapping):
-        return {"pairs": [[key, apart(value, f"{name}.{key}", tensors)] for key, value in state.items()]}
+        return {
+            "pairs": [[key, apart(value, f"{name}.{key}", tensors)] for key, value in state.items()]
+        }
     if isinstance(state, list | tuple):
         parts = [apart(value, f"{name}.{place}", tensors) for place, value in enumerate(state)]
         return parts if isinstance(state, list) else {"tuple": parts}
@@ -40,8 +42,8 @@ def same_memory(one: Tensor, other: Tensor) -> bool:
 
 
 def joined(content: object, tensors: Mapping[str, Tensor]) -> object:
-    """The state that `apart` took apart. Raises KeyError for a tensor that is missing, TypeError or ValueError for
-    other content."""
+    """The state that `apart` took apart. Raises KeyError for a tensor that is missing, TypeError or
+    ValueError for other content."""
     if isinstance(content, dict):
         ((kind, value),) = content.items()
         if kind == "tensor":
@@ -55,7 +57,8 @@ def joined(content: object, tensors: Mapping[str, Tensor]) -> object:
 
 
 def write_states(folder: Path, states: Mapping[str, object]) -> None:
-    """Each state's tensors as `NAME.safetensors`, and what else is in all of them as `state.json`."""
+    """Each state's tensors as `NAME.safetensors`, and what else is in all of them as
+    `state.json`."""
     contents = {}
     for name, state in states.items():
         tensors: dict[str, Tensor] = {}
@@ -67,7 +70,8 @@ def write_states(folder: Path, states: Mapping[str, object]) -> None:
 
 
 def read_states(folder: Path) -> dict[str, object]:
-    """What `write_states` wrote. Raises OSError, SafetensorError, ValueError, KeyError, TypeError or RecursionError."""
+    """What `write_states` wrote. Raises OSError, SafetensorError, ValueError, KeyError, TypeError
+    or RecursionError."""
     contents = json.loads((folder / "state.json").read_text(encoding="utf-8"))
     states = {}
     for name, content in contents.items():
@@ -77,13 +81,18 @@ def read_states(folder: Path) -> dict[str, object]:
 
 
 def random_states() -> dict[str, Tensor]:
-    """Of torch's generators of this process: that of the processor and those of its graphics cards."""
+    """Of torch's generators of this process: that of the processor and those of its graphics
+    cards."""
     cards = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
-    return {"processor": torch.get_rng_state(), **{f"card{number}": state for number, state in enumerate(cards)}}
+    return {
+        "processor": torch.get_rng_state(),
+        **{f"card{number}": state for number, state in enumerate(cards)},
+    }
 
 
 def set_random_states(states: Mapping[str, Tensor]) -> None:
-    """Back to `random_states`. Raises KeyError, RuntimeError or TypeError for states of another kind."""
+    """Back to `random_states`. Raises KeyError, RuntimeError or TypeError for states of another
+    kind."""
     torch.set_rng_state(states["processor"])
     for number in range(torch.cuda.device_count() if torch.cuda.is_available() else 0):
         torch.cuda.set_rng_state(states[f"card{number}"], number)

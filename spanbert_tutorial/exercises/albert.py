@@ -5,7 +5,8 @@ from operator import index
 
 from spanbert_tutorial.exercises.diagnosis import ask, compare, say, verdict
 
-POSITIONS, SEGMENTS = 512, 2
+POSITIONS = 512
+SEGMENTS = 2
 CASES = (  # vocabulary, E, H, layers, sharing
     (30_000, 128, 768, 12, "all"),
     (30_000, 128, 768, 12, "none"),
@@ -14,17 +15,25 @@ CASES = (  # vocabulary, E, H, layers, sharing
     (28_996, 100, 1_024, 24, "all"),
 )
 PARTS = ("attention", "feed_forward")
-ONCE = {"all": PARTS, "attention": PARTS[:1], "feed_forward": PARTS[1:], "none": ()}  # what counts once
+ONCE = {
+    "all": PARTS,
+    "attention": PARTS[:1],
+    "feed_forward": PARTS[1:],
+    "none": (),
+}  # what counts once
 Attempt = Callable[[int, int, int, int, str], int]
 
 
 def counted(
-    drop: tuple[str, ...] = (), wide: bool = False, once: dict[str, tuple[str, ...]] = ONCE, norm: str = "E"
+    drop: tuple[str, ...] = (),
+    wide: bool = False,
+    once: dict[str, tuple[str, ...]] = ONCE,
+    norm: str = "E",
 ) -> Attempt:
     """The right count, or with one part changed: what a likely mistake computes.
 
-    drop: parts that are forgotten; wide: embeddings of width H; once: which parts count once for which sharing; norm:
-    how wide the LayerNorm of the embeddings is.
+    drop: parts that are forgotten; wide: embeddings of width H; once: which parts count once for
+    which sharing; norm: how wide the LayerNorm of the embeddings is.
     """
 
     def count(vocabulary: int, embedding: int, hidden: int, layers: int, sharing: str) -> int:
@@ -53,26 +62,57 @@ TURNED = ONCE | {"attention": PARTS[1:], "feed_forward": PARTS[:1]}
 # What a mistake computes, and what to say to the person who made it.
 MISTAKES = (
     (counted(once=EACH), "what the layers share is counted once for each layer. It is kept once."),
-    (counted(once=BOTH), 'everything in the layers is counted once. Only what they share is: with "none", nothing.'),
-    (counted(once=TURNED),
-     'with "attention" and "feed_forward" the wrong part is counted once. The name says what is shared.'),
-    (counted(wide=True),
-     "the embeddings are counted with the width H. They have the width E, and the projection makes H of it."),
-    (counted(wide=True, drop=("projection", "projection bias"), norm="H"),
-     "this is a BERT: its embeddings have the width H. ALBERT's have the width E, and then a projection."),
-    (counted(drop=("projection", "projection bias")), "the projection from E to H is missing: a matrix and a bias."),
+    (
+        counted(once=BOTH),
+        'everything in the layers is counted once. Only what they share is: with "none", nothing.',
+    ),
+    (
+        counted(once=TURNED),
+        'with "attention" and "feed_forward" the wrong part is counted once. The name says what '
+        "is shared.",
+    ),
+    (
+        counted(wide=True),
+        "the embeddings are counted with the width H. They have the width E, and the projection "
+        "makes H of it.",
+    ),
+    (
+        counted(wide=True, drop=("projection", "projection bias"), norm="H"),
+        "this is a BERT: its embeddings have the width H. ALBERT's have the width E, and then a "
+        "projection.",
+    ),
+    (
+        counted(drop=("projection", "projection bias")),
+        "the projection from E to H is missing: a matrix and a bias.",
+    ),
     (counted(drop=("projection bias",)), "the projection has a bias of H numbers, too."),
-    (counted(drop=("positions and segments",)), "512 positions and 2 segments have vectors, too, of the width E."),
+    (
+        counted(drop=("positions and segments",)),
+        "512 positions and 2 segments have vectors, too, of the width E.",
+    ),
     (counted(drop=("embedding norm",)), "the embeddings have a LayerNorm, too: 2E numbers."),
-    (counted(norm="H"), "the LayerNorm of the embeddings stands before the projection, so it has 2E numbers."),
-    (counted(drop=("norms",)), "each layer has two LayerNorms of 2H numbers: one goes with each part."),
-    (counted(drop=("biases",)), "the linear layers have biases: 4H in attention, 4H + H in the feed-forward part."),
-    (counted(drop=("norms", "biases")), "in the layers only matrices are counted. Add biases and LayerNorms."),
-)  # fmt: skip
+    (
+        counted(norm="H"),
+        "the LayerNorm of the embeddings stands before the projection, so it has 2E numbers.",
+    ),
+    (
+        counted(drop=("norms",)),
+        "each layer has two LayerNorms of 2H numbers: one goes with each part.",
+    ),
+    (
+        counted(drop=("biases",)),
+        "the linear layers have biases: 4H in attention, 4H + H in the feed-forward part.",
+    ),
+    (
+        counted(drop=("norms", "biases")),
+        "in the layers only matrices are counted. Add biases and LayerNorms.",
+    ),
+)
 
 
 def check_count(attempt: Attempt) -> None:
-    """Prints whether `attempt(V, E, H, L, sharing)` counts the numbers of an ALBERT without pooler and heads."""
+    """Prints whether `attempt(V, E, H, L, sharing)` counts the numbers of an ALBERT without pooler
+    and heads."""
     say(diagnose_count(attempt))
 
 
@@ -80,7 +120,13 @@ def check_count(attempt: Attempt) -> None:
 def diagnose_count(attempt: Attempt) -> str:
     """One sentence: correct, or the likely mistake."""
     returns = "a whole number: multiply and add whole numbers; nothing is divided"
-    answers = ask(attempt, CASES, where=_case_in_words, read=lambda value, *case: index(value), returns=returns)
+    answers = ask(
+        attempt,
+        CASES,
+        where=_case_in_words,
+        read=lambda value, *case: index(value),
+        returns=returns,
+    )
     compare(answers, counted(), MISTAKES, _off)
     return "what is shared counts once, and the words cost E each, not H."
 

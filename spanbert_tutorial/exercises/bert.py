@@ -1,4 +1,5 @@
-"""Check for the exercise of `book/bert/bert.ipynb`: attention of one head, with padding, by hand."""
+"""Check for the exercise of `book/bert/bert.ipynb`: attention of one head, with padding, by
+hand."""
 
 import math
 from collections.abc import Callable
@@ -16,7 +17,9 @@ def _solution(query: Tensor, key: Tensor, value: Tensor, real: Tensor) -> Tensor
     return scores.masked_fill(~real, -math.inf).softmax(-1) @ value
 
 
-def _variant(scale: float = 0.5, axis: int = -1, key_first: bool = False, hide: str = "before") -> Attention:
+def _variant(
+    scale: float = 0.5, axis: int = -1, key_first: bool = False, hide: str = "before"
+) -> Attention:
     """The solution with one part changed: what a likely mistake computes."""
 
     def attention(query: Tensor, key: Tensor, value: Tensor, real: Tensor) -> Tensor:
@@ -32,34 +35,53 @@ def _variant(scale: float = 0.5, axis: int = -1, key_first: bool = False, hide: 
 
 # What a mistake computes, and what to say to the person who made it.
 MISTAKES = (
-    (_variant(scale=0), "the scores are not divided by √d, so the weights are too sharp: d is query.shape[-1]."),
+    (
+        _variant(scale=0),
+        "the scores are not divided by √d, so the weights are too sharp: d is query.shape[-1].",
+    ),
     (_variant(scale=1), "the scores are divided by d. Divide by its square root."),
-    (_variant(axis=0), "softmax runs over the wrong axis: the weights of one query, a row, must sum to 1."),
-    (_variant(key_first=True), "the scores are transposed: row i, column j is query i times key j."),
-    (_variant(hide="after"), "padding is hidden after softmax, so the other weights do not sum to 1 any more: "
-                             "set its scores to -inf before softmax."),
+    (
+        _variant(axis=0),
+        "softmax runs over the wrong axis: the weights of one query, a row, must sum to 1.",
+    ),
+    (
+        _variant(key_first=True),
+        "the scores are transposed: row i, column j is query i times key j.",
+    ),
+    (
+        _variant(hide="after"),
+        "padding is hidden after softmax, so the other weights do not sum to 1 any more: "
+        "set its scores to -inf before softmax.",
+    ),
     (_variant(hide="no"), "padding is not hidden: its tokens still get weight."),
-    (_variant(hide="turned round"), "the mask is turned round: `real` is True at the tokens that stay."),
+    (
+        _variant(hide="turned round"),
+        "the mask is turned round: `real` is True at the tokens that stay.",
+    ),
     (_variant(hide="rows"), "the mask hides queries (rows). Hide keys: the columns of the scores."),
 )
 
 
 def check_attention(attempt: Attention) -> None:
-    """Prints whether `attempt(query [n,d], key [n,d], value [n,d], real bool[n]) -> [n,d]` is attention."""
+    """Prints whether `attempt(query [n,d], key [n,d], value [n,d], real bool[n]) -> [n,d]` is
+    attention."""
     say(diagnose_attention(attempt))
 
 
 @verdict
 def diagnose_attention(attempt: Attention) -> str:
     """One sentence: correct, or the likely mistake."""
-    n, d = 5, 4
+    n = 5
+    d = 4
     generator = torch.Generator().manual_seed(0)
     query, key, value = torch.randn(3, n, d, dtype=torch.float64, generator=generator)
     case = query, key, value, torch.tensor([True, True, True, True, False])
     answers = ask(
-        attempt, [case],
-        read=lambda value, *case: array(value, (n, d), Tensor), returns=f"a tensor of the shape [n,d] = {n, d}",
-    )  # fmt: skip
+        attempt,
+        [case],
+        read=lambda value, *case: array(value, (n, d), Tensor),
+        returns=f"a tensor of the shape [n,d] = {n, d}",
+    )
     compare(answers, _solution, MISTAKES, _steps)
     return "scaled, hidden before softmax, one distribution for each query."
 

@@ -6,28 +6,36 @@ import numpy as np
 
 from spanbert_tutorial.exercises.diagnosis import ask, named, one_by_one, say, verdict
 from spanbert_tutorial.relatives.beyond import span_corruption
-from spanbert_tutorial.span_masking import spans_of
+from spanbert_tutorial.spanbert.span_masking import spans_of
 
 Corruption = Callable[[list[int], list[bool], list[int]], tuple[list[int], list[int]]]
 TEXT = list(range(10, 20))
 SENTINELS = [90, 91, 92, 93, 94, 95, 96, 97, 98, 99]
-# Spans inside, at the start, at the end, of one token and of several; nothing hidden; everything hidden.
+# Spans inside, at the start, at the end, of one token and of several; nothing hidden; everything
+# hidden.
 HIDDEN = ([2, 3, 8], [0, 1, 5], [4, 7, 8, 9], [], list(range(10)))
 
 
 def check_span_corruption(attempt: Corruption) -> None:
-    """Prints whether `attempt(ids, selected, sentinels)`, all lists, gives T5's (input, target) as two lists."""
+    """Prints whether `attempt(ids, selected, sentinels)`, all lists, gives T5's (input, target) as
+    two lists."""
     say(diagnose_span_corruption(attempt))
 
 
 @verdict
 def diagnose_span_corruption(attempt: Corruption) -> str:
     """One sentence: correct, or the likely mistake."""
-    cases = [(TEXT, [place in hidden for place in range(len(TEXT))], SENTINELS) for hidden in HIDDEN]
+    cases = [
+        (TEXT, [place in hidden for place in range(len(TEXT))], SENTINELS) for hidden in HIDDEN
+    ]
     answers = ask(
-        attempt, cases, where=_case_in_words, read=_two_lists,
-        returns="a pair, the input and the target. Put the parts of each together into one flat list of ids",
-    )  # fmt: skip
+        attempt,
+        cases,
+        where=_case_in_words,
+        read=_two_lists,
+        returns="a pair, the input and the target. Put the parts of each together into one flat "
+        "list of ids",
+    )
     one_by_one(answers, right, _mistake)
     return "one sentinel for each span, and the target says what each stands for."
 
@@ -41,17 +49,23 @@ def _two_lists(answer: object, *case: object) -> tuple[list[int], list[int]]:
     return source, target
 
 
-def right(ids: list[int], selected: list[bool], sentinels: list[int]) -> tuple[list[int], list[int]]:
+def right(
+    ids: list[int], selected: list[bool], sentinels: list[int]
+) -> tuple[list[int], list[int]]:
     """The package's answer."""
     source, target = span_corruption(np.array(ids), np.array(selected), sentinels)
     return source.tolist(), target.tolist()
 
 
-def _mistake(answer: tuple, wanted: tuple, ids: list[int], selected: list[bool], sentinels: list[int]) -> str:
+def _mistake(
+    answer: tuple, wanted: tuple, ids: list[int], selected: list[bool], sentinels: list[int]
+) -> str:
     """What is wrong with the pair: both in each other's place, or the input, or the target."""
     if answer == wanted[::-1]:
         return "input and target have changed places."
-    slips, part, name = (_of_input, 0, "input") if answer[0] != wanted[0] else (_of_target, 1, "target")
+    slips, part, name = (
+        (_of_input, 0, "input") if answer[0] != wanted[0] else (_of_target, 1, "target")
+    )
     known = named(answer[part], slips(wanted[part], np.array(ids), np.array(selected)))
     return known or f"the {name} should be {wanted[part]}, and yours is {answer[part]}."
 
@@ -59,28 +73,59 @@ def _mistake(answer: tuple, wanted: tuple, ids: list[int], selected: list[bool],
 def _of_input(right: list[int], ids: np.ndarray, chosen: np.ndarray) -> list[tuple[list[int], str]]:
     each = iter(SENTINELS)
     return [
-        ([next(each) if hidden else token for token, hidden in zip(TEXT, chosen, strict=True)],
-         "each hidden token has a sentinel. One stands for the whole span."),
+        (
+            [next(each) if hidden else token for token, hidden in zip(TEXT, chosen, strict=True)],
+            "each hidden token has a sentinel. One stands for the whole span.",
+        ),
         (ids[~chosen].tolist(), "the input has no sentinels: put one where a span was."),
-        ([SENTINELS[0] if token in SENTINELS else token for token in right],
-         "every span has the same sentinel. That is BART's [MASK]; here each span has its own."),
+        (
+            [SENTINELS[0] if token in SENTINELS else token for token in right],
+            "every span has the same sentinel. That is BART's [MASK]; here each span has its own.",
+        ),
         (ids.tolist(), "the input is the undamaged text: cut the spans out."),
-        ([token + 1 if token in SENTINELS else token for token in right],
-         "the first sentinel is left out: begin with sentinels[0]."),
-        ([*right, SENTINELS[len(spans_of(chosen))]],
-         "the closing sentinel stands in the input. It belongs at the end of the target."),
-    ]  # fmt: skip
+        (
+            [token + 1 if token in SENTINELS else token for token in right],
+            "the first sentinel is left out: begin with sentinels[0].",
+        ),
+        (
+            [*right, SENTINELS[len(spans_of(chosen))]],
+            "the closing sentinel stands in the input. It belongs at the end of the target.",
+        ),
+    ]
 
 
-def _of_target(right: list[int], ids: np.ndarray, chosen: np.ndarray) -> list[tuple[list[int], str]]:
+def _of_target(
+    right: list[int], ids: np.ndarray, chosen: np.ndarray
+) -> list[tuple[list[int], str]]:
     spans = spans_of(chosen).tolist()
-    behind = [part for mark, (a, b) in zip(SENTINELS, spans, strict=False) for part in (*TEXT[a : b + 1], mark)]
-    short = [part for mark, (a, b) in zip(SENTINELS, spans, strict=False) for part in (mark, *TEXT[a:b])]
+    behind = [
+        part
+        for mark, (a, b) in zip(SENTINELS, spans, strict=False)
+        for part in (*TEXT[a : b + 1], mark)
+    ]
+    short = [
+        part for mark, (a, b) in zip(SENTINELS, spans, strict=False) for part in (mark, *TEXT[a:b])
+    ]
     return [
         (right[:-1], "the target has no closing sentinel, which says that nothing more comes."),
-        (ids[chosen].tolist(), "the target has no sentinels: nobody could tell where one span ends."),
-        (behind, "the sentinels stand behind their spans. Each comes first, then what it stands for."),
-        ([*behind, right[-1]], "the sentinels stand behind their spans. Each comes first, then what it stands for."),
-        ([*short, right[-1]], "the last token of each span is missing: `spans_of` gives the last place itself."),
-        (ids.tolist(), "the target is the whole text. That is BART's target; T5's holds only what was hidden."),
+        (
+            ids[chosen].tolist(),
+            "the target has no sentinels: nobody could tell where one span ends.",
+        ),
+        (
+            behind,
+            "the sentinels stand behind their spans. Each comes first, then what it stands for.",
+        ),
+        (
+            [*behind, right[-1]],
+            "the sentinels stand behind their spans. Each comes first, then what it stands for.",
+        ),
+        (
+            [*short, right[-1]],
+            "the last token of each span is missing: `spans_of` gives the last place itself.",
+        ),
+        (
+            ids.tolist(),
+            "the target is the whole text. That is BART's target; T5's holds only what was hidden.",
+        ),
     ]

@@ -5,11 +5,12 @@ from collections.abc import Callable
 import numpy as np
 
 from spanbert_tutorial.exercises.diagnosis import ask, combined, compare, say, verdict
-from spanbert_tutorial.span_masking import spans_of
+from spanbert_tutorial.spanbert.span_masking import spans_of
 
 Row = tuple[int, int, list[int]]
 
-# (spans, n): the football example, touching spans, overlapping ones out of order, a shared neighbour, edges.
+# (spans, n): the football example, touching spans, overlapping ones out of order, a shared
+# neighbour, edges.
 CASES = [
     ([(4, 7)], 12),
     ([(2, 3), (4, 5)], 9),
@@ -22,19 +23,45 @@ CASES = [
 
 # A setting of `boundary_rows_with` that is wrong, and what to say.
 MISTAKES = {
-    ("shift", 0): "the indices are places in the block. The model's input has [CLS] in front, so add 1",
+    (
+        "shift",
+        0,
+    ): "the indices are places in the block. The model's input has [CLS] in front, so add 1",
     ("shift", 2): "every index is 1 too high. Add 1 for [CLS] once",
-    ("outside", 0): "left and right lie inside the span, and these are masked. Take the neighbours outside",
-    ("position", 0): "positions count from 0. The first token has p1; only the table's rows count from 0",
-    ("fused", False): "touching or overlapping spans have rows of their own. Fuse them: they are one span",
-    ("left_edge", True): "a span at the block's start has a row, with [CLS] as left boundary. Leave it out",
-    ("right_edge", True): "a span at the block's end has a row, with [SEP] as right boundary. Leave it out",
+    (
+        "outside",
+        0,
+    ): "left and right lie inside the span, and these are masked. Take the neighbours outside",
+    (
+        "position",
+        0,
+    ): "positions count from 0. The first token has p1; only the table's rows count from 0",
+    (
+        "fused",
+        False,
+    ): "touching or overlapping spans have rows of their own. Fuse them: they are one span",
+    (
+        "left_edge",
+        True,
+    ): "a span at the block's start has a row, with [CLS] as left boundary. Leave it out",
+    (
+        "right_edge",
+        True,
+    ): "a span at the block's end has a row, with [SEP] as right boundary. Leave it out",
 }
-RIGHT = {"shift": 1, "outside": 1, "position": 1, "fused": True, "left_edge": False, "right_edge": False}
+RIGHT = {
+    "shift": 1,
+    "outside": 1,
+    "position": 1,
+    "fused": True,
+    "left_edge": False,
+    "right_edge": False,
+}
 
 
 def check_boundary_rows(attempt: Callable[[list, int], list[Row]]) -> None:
-    """Prints whether `attempt(spans, n)` gives (left, right, positions) of each span, from left to right."""
+    """Prints whether `attempt(spans, n)` gives (left, right, positions) of each span, from left to
+    right."""
     say(diagnose_boundary_rows(attempt))
 
 
@@ -42,19 +69,25 @@ def check_boundary_rows(attempt: Callable[[list, int], list[Row]]) -> None:
 def diagnose_boundary_rows(attempt: Callable[[list, int], list[Row]]) -> str:
     """One sentence: correct, or the likely mistakes."""
     answers = ask(
-        attempt, CASES, where=lambda spans, n: f"for the spans {spans} in a block of {n}", read=_rows,
+        attempt,
+        CASES,
+        where=lambda spans, n: f"for the spans {spans} in a block of {n}",
+        read=_rows,
         returns="a list of (left, right, positions) like [(4, 9, [1, 2, 3, 4])]",
-    )  # fmt: skip
+    )
     compare(answers, boundary_rows_with, combined(boundary_rows_with, MISTAKES, most=len(RIGHT)))
     return "the neighbours outside, counted with [CLS]; positions from 1; no row at an edge."
 
 
 def _rows(answer: object, *case: object) -> list[Row]:
-    return sorted((int(left), int(right), list(map(int, positions))) for left, right, positions in answer)
+    return sorted(
+        (int(left), int(right), list(map(int, positions))) for left, right, positions in answer
+    )
 
 
 def boundary_rows_with(spans: list[tuple[int, int]], n: int, **changed: int) -> list[Row]:
-    """The exercise's answer to spans (first, last) in a block of n. changed: settings that differ from `RIGHT`."""
+    """The exercise's answer to spans (first, last) in a block of n. changed: settings that differ
+    from `RIGHT`."""
     shift, outside, position, fused, left_edge, right_edge = (RIGHT | changed).values()
     if fused:
         selected = np.zeros(n, dtype=bool)

@@ -8,23 +8,27 @@ from spanbert_tutorial.tasks import coreference_scores
 Clusters = list[list[str]]
 Measure = Callable[[Clusters, Clusters], tuple[float, float]]
 
-CASES = [(list(map(list, key)), list(map(list, response))) for key, response in [
-    (["12345", "67", "89ABC"], ["12345", "6789ABC"]),
-    (["12345", "67", "89ABC"], ["1234589ABC", "67"]),
-    (["abcd"], ["ab", "cd"]),
-    (["abc", "defg"], ["ab", "cd", "fghi"]),
-    (["ab", "c"], ["ab"]),
-    (["ab"], ["ab", "c"]),
-    (["ab", "cd"], ["ab", "cd"]),
-    (["ab"], ["cd"]),
-    (["ab"], []),
-    ([], ["ab"]),
-    ([], []),
-]]  # fmt: skip
+CASES = [
+    (list(map(list, key)), list(map(list, response)))
+    for key, response in [
+        (["12345", "67", "89ABC"], ["12345", "6789ABC"]),
+        (["12345", "67", "89ABC"], ["1234589ABC", "67"]),
+        (["abcd"], ["ab", "cd"]),
+        (["abc", "defg"], ["ab", "cd", "fghi"]),
+        (["ab", "c"], ["ab"]),
+        (["ab"], ["ab", "c"]),
+        (["ab", "cd"], ["ab", "cd"]),
+        (["ab"], ["cd"]),
+        (["ab"], []),
+        ([], ["ab"]),
+        ([], []),
+    ]
+]
 
 
 def check_b_cubed(attempt: Measure) -> None:
-    """Prints whether `attempt(key, response)` gives precision and recall of B³, each from 0 to 1."""
+    """Prints whether `attempt(key, response)` gives precision and recall of B³, each from 0 to
+    1."""
     say(diagnose_b_cubed(attempt))
 
 
@@ -32,9 +36,14 @@ def check_b_cubed(attempt: Measure) -> None:
 def diagnose_b_cubed(attempt: Measure) -> str:
     """One sentence: correct, or the likely mistake."""
     returns = "two numbers, precision and recall, each from 0 to 1"
-    answers = ask(attempt, CASES, where=_case_in_words, read=_two_numbers, returns=returns, hint=_how_to_go_on)
+    answers = ask(
+        attempt, CASES, where=_case_in_words, read=_two_numbers, returns=returns, hint=_how_to_go_on
+    )
     compare(answers, b_cubed, MISTAKES)
-    return "each mention of the key counts once in the recall, each of the response once in the precision."
+    return (
+        "each mention of the key counts once in the recall, each of the response once in the "
+        "precision."
+    )
 
 
 def b_cubed(key: Clusters, response: Clusters) -> tuple[float, float]:
@@ -48,7 +57,10 @@ def _two_numbers(value: object, *case: object) -> tuple[float, ...]:
 
 
 def _case_in_words(key: Clusters, response: Clusters) -> str:
-    sides = (" ".join("{" + "".join(cluster) + "}" for cluster in side) or "nothing" for side in (key, response))
+    sides = (
+        " ".join("{" + "".join(cluster) + "}" for cluster in side) or "nothing"
+        for side in (key, response)
+    )
     return "for the key {} and the response {}".format(*sides)
 
 
@@ -60,7 +72,7 @@ def _how_to_go_on(error: Exception, *case: Clusters) -> str:
     return ""
 
 
-# --- the likely mistakes, as measures -----------------------------------------------------------------------------
+# --- the likely mistakes, as measures -----------------------------------------------
 
 
 def home(mention: str, clusters: Clusters) -> set[str]:
@@ -81,25 +93,33 @@ def over_mentions(one: Clusters, other: Clusters) -> float:
 
 def over_clusters(one: Clusters, other: Clusters) -> float:
     """The mean of the clusters' means."""
-    means = [sum(share(mention, one, other) for mention in cluster) / len(cluster) for cluster in one]
+    means = [
+        sum(share(mention, one, other) for mention in cluster) / len(cluster) for cluster in one
+    ]
     return sum(means) / len(means) if means else 0.0
 
 
 def over_shared(one: Clusters, other: Clusters) -> float:
     """Only over mentions that stand on both sides."""
-    shares = [share(mention, one, other) for cluster in one for mention in cluster if home(mention, other)]
+    shares = [
+        share(mention, one, other) for cluster in one for mention in cluster if home(mention, other)
+    ]
     return sum(shares) / len(shares) if shares else 0.0
 
 
 def missing_is_alone(one: Clusters, other: Clusters) -> float:
     """A mention that the other side lacks counts as a cluster of its own there."""
-    return over_mentions(one, [*other, *([m] for cluster in one for m in cluster if not home(m, other))])
+    return over_mentions(
+        one, [*other, *([m] for cluster in one for m in cluster if not home(m, other))]
+    )
 
 
 def not_squared(one: Clusters, other: Clusters) -> float:
     """How many mentions the other side has at all."""
     mentions = [mention for cluster in one for mention in cluster]
-    return sum(bool(home(mention, other)) for mention in mentions) / len(mentions) if mentions else 0.0
+    return (
+        sum(bool(home(mention, other)) for mention in mentions) / len(mentions) if mentions else 0.0
+    )
 
 
 def links(one: Clusters, other: Clusters) -> float:
@@ -125,19 +145,40 @@ def empty_is_right(key: Clusters, response: Clusters) -> tuple[float, float]:
 
 
 MISTAKES: list[tuple[Measure, str]] = [
-    (lambda key, response: b_cubed(response, key),
-     "precision and recall are exchanged. The recall is a mean over the mentions of the key."),
-    (both_sides(over_clusters),
-     "you take the mean of the clusters' means. Each mention counts the same, so large clusters weigh more."),
-    (both_sides(over_shared),
-     "mentions that only one side has are passed over. They stay in the mean, with 0."),
-    (both_sides(missing_is_alone),
-     "a mention that the other side lacks gets a share with you, as if it stood there alone. It gets 0."),
-    (both_sides(not_squared),
-     "you count which mentions are found. Each counts only with the part of its cluster that is found with it."),
+    (
+        lambda key, response: b_cubed(response, key),
+        "precision and recall are exchanged. The recall is a mean over the mentions of the key.",
+    ),
+    (
+        both_sides(over_clusters),
+        "you take the mean of the clusters' means. Each mention counts the same, so large "
+        "clusters weigh more.",
+    ),
+    (
+        both_sides(over_shared),
+        "mentions that only one side has are passed over. They stay in the mean, with 0.",
+    ),
+    (
+        both_sides(missing_is_alone),
+        "a mention that the other side lacks gets a share with you, as if it stood there alone. "
+        "It gets 0.",
+    ),
+    (
+        both_sides(not_squared),
+        "you count which mentions are found. Each counts only with the part of its cluster that "
+        "is found with it.",
+    ),
     (both_sides(links), "this is MUC, which counts links. B³ counts mentions."),
-    (both_sides(entities), "this is CEAF-φ4, which pairs clusters. In B³ a cluster may count for several."),
-    (empty_is_right, "two empty sides get 1 from you. A share of nothing is 0 here, as in the official scorer."),
-    (lambda key, response: tuple(100 * value for value in b_cubed(key, response)),
-     "this is in percent. Give numbers from 0 to 1."),
+    (
+        both_sides(entities),
+        "this is CEAF-φ4, which pairs clusters. In B³ a cluster may count for several.",
+    ),
+    (
+        empty_is_right,
+        "two empty sides get 1 from you. A share of nothing is 0 here, as in the official scorer.",
+    ),
+    (
+        lambda key, response: tuple(100 * value for value in b_cubed(key, response)),
+        "this is in percent. Give numbers from 0 to 1.",
+    ),
 ]

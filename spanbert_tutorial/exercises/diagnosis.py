@@ -1,5 +1,5 @@
-"""What the checks of all exercises share, such as that of `book/bert/masking`: they ask a reader's function, refuse
-what is no answer, compare, and name the mistake.
+"""What the checks of all exercises share, such as that of `book/bert/masking`: they ask a reader's
+function, refuse what is no answer, compare, and name the mistake.
 
 A check reads as cases, the right answer and the known mistakes::
 
@@ -23,9 +23,14 @@ import numpy as np
 
 WIDTH = 68  # of a printed line; it fits a page and a phone on its side
 NEAR = {"rtol": 1e-5, "atol": 1e-6}  # numbers that differ by less are the same
-NAN = "Your answer has nan in it, which is no number: look for 0 / 0, for 0 · ln 0 and for the mean of nothing."
+NAN = (
+    "Your answer has nan in it, which is no number: look for 0 / 0, for 0 · ln 0 and for the "
+    "mean of nothing."
+)
 
-Mistake = tuple[Callable, str]  # what it computes from a case, and the sentence for the person who made it
+Mistake = tuple[
+    Callable, str
+]  # what it computes from a case, and the sentence for the person who made it
 
 
 class NotYet(Exception):
@@ -49,7 +54,8 @@ def say(sentence: str) -> None:
 
 
 def verdict(judge: Callable[[Callable], str]) -> Callable[[Callable], str]:
-    """A judge's word in one sentence: `Correct: …` with what it returns, or `Not yet: …` when it raises NotYet."""
+    """A judge's word in one sentence: `Correct: …` with what it returns, or `Not yet: …` when it
+    raises NotYet."""
 
     @wraps(judge)
     def diagnose(attempt: Callable) -> str:
@@ -61,7 +67,7 @@ def verdict(judge: Callable[[Callable], str]) -> Callable[[Callable], str]:
     return diagnose
 
 
-# --- asking ---------------------------------------------------------------------------------------------------------
+# --- asking -------------------------------------------------------------------------
 
 
 def ask(
@@ -74,41 +80,55 @@ def ask(
     hint: Callable[..., str] = lambda error, *case: "",
     none_is_an_answer: bool = False,
 ) -> Iterator[Answer]:
-    """Calls a reader's function on a copy of each case; one after the other, as the answers are wanted.
+    """Calls a reader's function on a copy of each case; one after the other, as the answers are
+    wanted.
 
-    where: `(*case)` → the case in words. read: `(value, *case)` → the answer as it is compared; whatever it raises
-    means that the value has the wrong type or shape. returns: what the function should return, in words.
-    hint: `(error, *case)` → a sentence for who hears that the function stopped.
-    Raises NotYet if the function raises, returns nothing, or returns what cannot be read.
+    where: `(*case)` → the case in words. read: `(value, *case)` → the answer as it is compared;
+    whatever it raises means that the value has the wrong type or shape. returns: what the function
+    should return, in words. hint: `(error, *case)` → a sentence for who hears that the function
+    stopped. Raises NotYet if the function raises, returns nothing, or returns what cannot be read.
     """
     for case in cases:
         place = where(*case)
         try:
             value = call(attempt, *deepcopy(case), hint=hint)
             if value is None and not none_is_an_answer:
-                raise NotYet(f"the function returns nothing. End every way through it with a `return` of {returns}.")
+                raise NotYet(
+                    f"the function returns nothing. End every way through it with a `return` of "
+                    f"{returns}."
+                )
             answer = Answer(case, place, _readable(value, case, read, returns))
         except NotYet as problem:
             raise NotYet(str(problem), place) from None
         yield answer
 
 
-def call(attempt: Callable, *given: object, hint: Callable[..., str] = lambda error, *given: "") -> object:
-    """What a reader's function returns. Raises NotYet with the kind of error, its text and its line if it raises."""
+def call(
+    attempt: Callable, *given: object, hint: Callable[..., str] = lambda error, *given: ""
+) -> object:
+    """What a reader's function returns. Raises NotYet with the kind of error, its text and its line
+    if it raises."""
     try:
         return attempt(*given)
     except NotYet:
         raise
     except Exception as error:  # whatever the reader's code raises is the reader's message
         text = " ".join(str(error).split()).rstrip(".")
-        said = f"the function stopped with {type(error).__name__}{': ' * bool(text)}{text}{_line_of(error)}."
+        said = (
+            f"the function stopped with "
+            f"{type(error).__name__}{': ' * bool(text)}{text}{_line_of(error)}."
+        )
         raise NotYet(f"{said} {hint(error, *given)}".rstrip()) from None
 
 
 def _line_of(error: Exception) -> str:
     """The line of the reader's function in which it stopped; empty when it did not begin."""
     here = Path(__file__).parent
-    lines = (frame.line for frame in extract_tb(error.__traceback__) if Path(frame.filename).parent != here)
+    lines = (
+        frame.line
+        for frame in extract_tb(error.__traceback__)
+        if Path(frame.filename).parent != here
+    )
     line = next(lines, "")
     return f", in the line `{shorten(line, 80, placeholder=' …')}`" if line else ""
 
@@ -123,7 +143,8 @@ def _readable(value: object, case: tuple, read: Callable, returns: str) -> objec
 
 
 def without_changing(attempt: Callable, sentence: str) -> Callable:
-    """The reader's function; calling it raises NotYet with this sentence when it changes an array that it was given."""
+    """The reader's function; calling it raises NotYet with this sentence when it changes an array
+    that it was given."""
 
     def careful(*given: object) -> object:
         before = deepcopy(given)
@@ -136,7 +157,7 @@ def without_changing(attempt: Callable, sentence: str) -> Callable:
     return careful
 
 
-# --- reading --------------------------------------------------------------------------------------------------------
+# --- reading ------------------------------------------------------------------------
 
 
 def number(value: object, *case: object) -> float:
@@ -148,7 +169,8 @@ def number(value: object, *case: object) -> float:
 
 
 def array(value: object, shape: tuple[int, ...], kind: type = object) -> np.ndarray:
-    """An array of numbers. Raises ValueError unless the value is of that kind and has that shape."""
+    """An array of numbers. Raises ValueError unless the value is of that kind and has that
+    shape."""
     found = np.asarray(value.detach() if hasattr(value, "detach") else value)
     if not isinstance(value, kind) or found.shape != shape or found.dtype.kind not in "biuf":
         raise ValueError
@@ -157,14 +179,16 @@ def array(value: object, shape: tuple[int, ...], kind: type = object) -> np.ndar
 
 def in_short(value: object) -> str:
     """A value in a few words and its type: arrays and tensors with rows by their shape."""
-    kind, text = type(value).__name__, " ".join(repr(value).split())
+    kind = type(value).__name__
+    text = " ".join(repr(value).split())
     if hasattr(value, "shape") and (len(value.shape) > 1 or len(text) > 60):
         return f"a value of the type {kind} and the shape {tuple(value.shape)}"
     return f"{shorten(text, 60, placeholder=' …')} ({kind})"
 
 
 def plain(value: object) -> object:
-    """A value as lists and numbers, rounded to six digits, to be shown: a difference stays visible."""
+    """A value as lists and numbers, rounded to six digits, to be shown: a difference stays
+    visible."""
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, list | tuple):
@@ -172,14 +196,20 @@ def plain(value: object) -> object:
     return float(f"{value:.6g}") if isinstance(value, float) else value
 
 
-# --- comparing ------------------------------------------------------------------------------------------------------
+# --- comparing ----------------------------------------------------------------------
 
 
 def same(one: object, other: object) -> bool:
-    """Whether two answers agree: numbers with a fraction nearly, all others exactly; nan agrees with nan."""
+    """Whether two answers agree: numbers with a fraction nearly, all others exactly; nan agrees
+    with nan."""
     if isinstance(one, list | tuple):
-        return isinstance(other, list | tuple) and len(one) == len(other) and all(map(same, one, other))
-    one, other = np.asarray(one), np.asarray(other)
+        return (
+            isinstance(other, list | tuple)
+            and len(one) == len(other)
+            and all(map(same, one, other))
+        )
+    one = np.asarray(one)
+    other = np.asarray(other)
     if one.shape != other.shape:
         return False
     kinds = one.dtype.kind + other.dtype.kind
@@ -194,12 +224,16 @@ def differs(value: object, wanted: object, *case: object) -> str:
 
 
 def compare(
-    answers: Iterable[Answer], right: Callable, mistakes: Iterable[Mistake], otherwise: Callable[..., str] = differs
+    answers: Iterable[Answer],
+    right: Callable,
+    mistakes: Iterable[Mistake],
+    otherwise: Callable[..., str] = differs,
 ) -> None:
-    """Does nothing if all answers are right, or else names the first mistake that explains them all.
+    """Does nothing if all answers are right, or else names the first mistake that explains them
+    all.
 
-    right: `(*case)` → the right answer. otherwise: `(value, wanted, *case)` → a sentence on the first wrong answer,
-    when no mistake explains the answers. Raises NotYet.
+    right: `(*case)` → the right answer. otherwise: `(value, wanted, *case)` → a sentence on the
+    first wrong answer, when no mistake explains the answers. Raises NotYet.
     """
     answers = list(answers)
     for known, sentence in chain([(right, "")], mistakes):
@@ -211,26 +245,33 @@ def compare(
 
 
 def one_by_one(answers: Iterable[Answer], right: Callable, why: Callable[..., str]) -> None:
-    """Does nothing if all answers are right, or else raises NotYet for the first that is not; no other is asked then.
+    """Does nothing if all answers are right, or else raises NotYet for the first that is not; no
+    other is asked then.
 
     why: `(value, wanted, *case)` → a sentence on what is wrong.
     """
     for case, place, value in answers:
         wanted = right(*case)
         if not same(value, wanted):
-            raise NotYet(f"{why(value, wanted, *case)} {NAN if _has_nan(value) else ''}".rstrip(), place)
+            raise NotYet(
+                f"{why(value, wanted, *case)} {NAN if _has_nan(value) else ''}".rstrip(), place
+            )
 
 
 def named(value: object, mistakes: Iterable[tuple[object, str]]) -> str:
-    """The sentence of the first mistake that gives this value; empty when none does. mistakes: (value, sentence)."""
+    """The sentence of the first mistake that gives this value; empty when none does. mistakes:
+    (value, sentence)."""
     return next((sentence for known, sentence in mistakes if same(value, known)), "")
 
 
-def combined(answer_with: Callable, mistakes: dict[tuple[str, object], str], most: int) -> Iterator[Mistake]:
-    """Each mistake alone, then two at once, and so on up to `most`: the fewest that explain the answers come first.
+def combined(
+    answer_with: Callable, mistakes: dict[tuple[str, object], str], most: int
+) -> Iterator[Mistake]:
+    """Each mistake alone, then two at once, and so on up to `most`: the fewest that explain the
+    answers come first.
 
-    mistakes: (setting, wrong value) → what to say, without a full stop. answer_with: `(*case, **settings)` → what is
-    answered with these settings wrong.
+    mistakes: (setting, wrong value) → what to say, without a full stop. answer_with: `(*case,
+    **settings)` → what is answered with these settings wrong.
     """
     for count in range(1, most + 1):
         for together in combinations(mistakes, count):

@@ -6,8 +6,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from spanbert_tutorial.directions import attention_pattern
-from spanbert_tutorial.exercises.diagnosis import NotYet, array, ask, named, one_by_one, say, verdict
+from spanbert_tutorial.exercises.diagnosis import (
+    NotYet,
+    array,
+    ask,
+    named,
+    one_by_one,
+    say,
+    verdict,
+)
+from spanbert_tutorial.pretraining.directions import attention_pattern
 
 Pattern = Callable[[str, Tensor], Tensor]
 NAMES = ("left-to-right", "right-to-left", "all but yourself")
@@ -15,7 +23,8 @@ REAL = torch.tensor([False] + [True] * 4 + [False] * 2)  # four tokens, padding 
 
 
 def check_pattern(attempt: Pattern) -> None:
-    """Prints whether `attempt(name, real: bool[n])` gives the attention pattern bool[n,n] for each name of NAMES."""
+    """Prints whether `attempt(name, real: bool[n])` gives the attention pattern bool[n,n] for each
+    name of NAMES."""
     say(diagnose_pattern(attempt))
 
 
@@ -23,9 +32,12 @@ def check_pattern(attempt: Pattern) -> None:
 def diagnose_pattern(attempt: Pattern) -> str:
     """One sentence: correct, or the likely mistake. Rows of padding may hold anything."""
     answers = ask(
-        attempt, [(name, REAL) for name in NAMES], where=lambda name, real: f'for "{name}"', read=_rows_of_tokens,
+        attempt,
+        [(name, REAL) for name in NAMES],
+        where=lambda name, real: f'for "{name}"',
+        read=_rows_of_tokens,
         returns="a tensor of the shape [n,n]",
-    )  # fmt: skip
+    )
     one_by_one(answers, wanted_rows, _mistake)
     return "rows look, columns are looked at, and nobody looks at padding."
 
@@ -36,12 +48,18 @@ def wanted_rows(name: str, real: Tensor) -> Tensor:
 
 
 def _rows_of_tokens(answer: object, name: str, real: Tensor) -> Tensor:
-    n, shape = len(real), np.shape(answer)
+    n = len(real)
+    shape = np.shape(answer)
     pattern = torch.tensor(array(answer, shape))
     if shape != (n, n):
-        raise NotYet(f"the shape is {list(shape)}. Give [n,n] = [{n}, {n}]: a row for each token that looks.")
+        raise NotYet(
+            f"the shape is {list(shape)}. Give [n,n] = [{n}, {n}]: a row for each token that looks."
+        )
     if not ((pattern == 0) | (pattern == 1)).all():
-        raise NotYet("there are values other than 0 and 1. Say who may look at whom; the encoder puts in -inf itself.")
+        raise NotYet(
+            "there are values other than 0 and 1. Say who may look at whom; the encoder puts in "
+            "-inf itself."
+        )
     return pattern[real].bool()
 
 
@@ -51,26 +69,40 @@ def _mistake(rows: Tensor, right: Tensor, name: str, real: Tensor) -> str:
     place, column = (rows != right).nonzero()[0].tolist()
     row = real.nonzero().flatten()[place].item()
     may = "may" if right[place, column] else "may not"
-    return known or f"row {row}, column {column} is wrong: token {row} {may} look at token {column}."
+    return (
+        known or f"row {row}, column {column} is wrong: token {row} {may} look at token {column}."
+    )
 
 
 def mistakes(name: str, real: Tensor) -> list[tuple[Tensor, str]]:
     """The patterns bool[n,n] that likely mistakes give."""
-    wanted, loose = (attention_pattern(name, tokens[None])[0] for tokens in (real, torch.ones_like(real)))
+    wanted, loose = (
+        attention_pattern(name, tokens[None])[0] for tokens in (real, torch.ones_like(real))
+    )
     itself = torch.eye(len(real), dtype=torch.bool)
     everybody = torch.ones_like(itself)
     of_any = [
         (loose, "padding may be looked at. Close the columns where `real` is False."),
-        (wanted.T & real,
-         "rows and columns have changed places (row i says whom token i looks at), or you gave the pattern of the "
-         "other direction."),
-        (loose.T,
-         "rows and columns have changed places (or you gave the pattern of the other direction), and padding may be "
-         "looked at."),
+        (
+            wanted.T & real,
+            "rows and columns have changed places (row i says whom token i looks at), or you "
+            "gave the pattern of the "
+            "other direction.",
+        ),
+        (
+            loose.T,
+            "rows and columns have changed places (or you gave the pattern of the other "
+            "direction), and padding may be "
+            "looked at.",
+        ),
         (itself & real, "every token looks at itself only. Here it is the other way round."),
         (~wanted, "true and false have changed places: true means that the row may look."),
-        (~loose, "true and false have changed places (and padding is forgotten): true means that the row may look."),
-    ]  # fmt: skip
+        (
+            ~loose,
+            "true and false have changed places (and padding is forgotten): true means that the "
+            "row may look.",
+        ),
+    ]
     if name == "all but yourself":
         return [
             *of_any,
@@ -79,12 +111,24 @@ def mistakes(name: str, real: Tensor) -> list[tuple[Tensor, str]]:
         ]
     return [
         *of_any,
-        (wanted & ~itself,
-         "the diagonal is missing: a token may look at itself, and the first would see nothing at all (a strict "
-         "triangle)."),
-        (loose & ~itself, "the diagonal is missing (a strict triangle), and padding may be looked at."),
-        (wanted.T & ~itself,
-         "you have the strict triangle of the other direction: turn it round and keep the diagonal."),
-        (loose.T & ~itself, "you have the strict triangle of the other direction, and padding may be looked at."),
+        (
+            wanted & ~itself,
+            "the diagonal is missing: a token may look at itself, and the first would see "
+            "nothing at all (a strict "
+            "triangle).",
+        ),
+        (
+            loose & ~itself,
+            "the diagonal is missing (a strict triangle), and padding may be looked at.",
+        ),
+        (
+            wanted.T & ~itself,
+            "you have the strict triangle of the other direction: turn it round and keep the "
+            "diagonal.",
+        ),
+        (
+            loose.T & ~itself,
+            "you have the strict triangle of the other direction, and padding may be looked at.",
+        ),
         (everybody & real, "every token looks at every other one: close one side."),
-    ]  # fmt: skip
+    ]

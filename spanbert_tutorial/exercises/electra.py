@@ -28,20 +28,32 @@ CASES = [
 RIGHT = {"lucky": "original", "sense": "replaced", "where": "selected", "scored": "real"}
 # A setting of `replace_with` that is wrong, and what to say.
 MISTAKES = {
-    ("lucky", "replaced"): "a sample that equals the original counts as replaced. It counts as original: compare ids, "
+    (
+        "lucky",
+        "replaced",
+    ): "a sample that equals the original counts as replaced. It counts as original: compare ids, "
     "do not ask which token was chosen",
     ("sense", "original"): "the labels are the wrong way round. True stands for replaced",
-    ("where", "everywhere"): "samples went to tokens that were not chosen. Use a sample only where `selected` is True",
-    ("scored", "selected"): "only the chosen tokens are scored. That is the masked language model's loss; "
+    (
+        "where",
+        "everywhere",
+    ): "samples went to tokens that were not chosen. Use a sample only where `selected` is True",
+    (
+        "scored",
+        "selected",
+    ): "only the chosen tokens are scored. That is the masked language model's loss; "
     "the discriminator is asked about every real token",
     ("scored", "all"): "padding is scored, too. Leave out what is not `real`",
-    ("scored", "replaced"): "only the replaced tokens are scored. The discriminator is asked about every real token",
+    (
+        "scored",
+        "replaced",
+    ): "only the replaced tokens are scored. The discriminator is asked about every real token",
 }
 
 
 def check_replace(attempt: Replace) -> None:
-    """Prints whether `attempt(original, selected, sampled, real)` gives the discriminator's ids, labels and scored
-    tokens."""
+    """Prints whether `attempt(original, selected, sampled, real)` gives the discriminator's ids,
+    labels and scored tokens."""
     say(diagnose_replace(attempt))
 
 
@@ -52,12 +64,19 @@ def diagnose_replace(attempt: Replace) -> str:
         attempt, "an input was changed in place, and the labels need the originals. Work on a copy."
     )
     answers = ask(
-        careful, map(arrays, CASES),
-        where=lambda original, *rest: f"for original {original.tolist()}", read=_three_lists,
-        returns="three arrays, `ids, replaced, scored`, with one entry for each token of the input, chosen or not",
-    )  # fmt: skip
-    compare(answers, replace_with, combined(replace_with, MISTAKES, most=len(RIGHT)), _with_the_rest)
-    return "samples at chosen places, a lucky one counts as original, and every real token is scored."
+        careful,
+        map(arrays, CASES),
+        where=lambda original, *rest: f"for original {original.tolist()}",
+        read=_three_lists,
+        returns="three arrays, `ids, replaced, scored`, with one entry for each token of the "
+        "input, chosen or not",
+    )
+    compare(
+        answers, replace_with, combined(replace_with, MISTAKES, most=len(RIGHT)), _with_the_rest
+    )
+    return (
+        "samples at chosen places, a lucky one counts as original, and every real token is scored."
+    )
 
 
 def _three_lists(answer: object, original: np.ndarray, *case: np.ndarray) -> list[list[int]]:
@@ -73,16 +92,27 @@ def _with_the_rest(answer: list, wanted: list, original: np.ndarray, *case: np.n
 def arrays(case: tuple) -> list[np.ndarray]:
     """New arrays of one case: original, selected, sampled, real."""
     original, selected, sampled, real = case
-    return [np.array(original), np.array(selected, dtype=bool), np.array(sampled), np.array(real, dtype=bool)]
+    return [
+        np.array(original),
+        np.array(selected, dtype=bool),
+        np.array(sampled),
+        np.array(real, dtype=bool),
+    ]
 
 
 def replace_with(
-    original: np.ndarray, selected: np.ndarray, sampled: np.ndarray, real: np.ndarray, **changed: str
+    original: np.ndarray,
+    selected: np.ndarray,
+    sampled: np.ndarray,
+    real: np.ndarray,
+    **changed: str,
 ) -> list[list[int]]:
     """The exercise's answer as lists of numbers. changed: settings that differ from `RIGHT`."""
     lucky, sense, where, scored = (RIGHT | changed).values()
     ids = np.where(selected if where == "selected" else np.ones_like(selected), sampled, original)
     replaced = ids != original if lucky == "original" else selected.copy()
-    asked = {"real": real, "selected": selected, "all": np.ones_like(real), "replaced": replaced}[scored]
+    asked = {"real": real, "selected": selected, "all": np.ones_like(real), "replaced": replaced}[
+        scored
+    ]
     labels = replaced if sense == "replaced" else ~replaced
     return [ids.tolist(), labels.astype(int).tolist(), asked.astype(int).tolist()]

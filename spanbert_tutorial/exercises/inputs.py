@@ -1,4 +1,5 @@
-"""Check for the exercise of `book/bert/inputs`: a batch of pairs as ids, segments and attention mask."""
+"""Check for the exercise of `book/bert/inputs`: a batch of pairs as ids, segments and attention
+mask."""
 
 from collections.abc import Callable
 
@@ -6,15 +7,26 @@ import numpy as np
 
 from spanbert_tutorial.exercises.diagnosis import NotYet, ask, combined, compare, say, verdict
 
-PAD, CLS, SEP = 0, 101, 102  # as in BERT's cased vocabulary
+# as in BERT's cased vocabulary
+PAD = 0
+CLS = 101
+SEP = 102
 Pair = tuple[list[int], list[int]]
 Batch = tuple[np.ndarray, np.ndarray, np.ndarray]
 NAMES = ("ids", "segments", "mask")
 
-# (pairs, longest): rows of different length, pairs to cut (a tie among them), and one that just fits.
+# (pairs, longest): rows of different length, pairs to cut (a tie among them), and one that just
+# fits.
 CASES = [
     ([([11, 12, 13, 14], [21, 22, 23]), ([31, 32], [41]), ([51], [61, 62, 63, 64])], 512),
-    ([([11, 12, 13, 14, 15, 16], [21, 22, 23]), ([31], [41, 42]), ([51, 52], [61, 62, 63, 64, 65, 66, 67, 68])], 9),
+    (
+        [
+            ([11, 12, 13, 14, 15, 16], [21, 22, 23]),
+            ([31], [41, 42]),
+            ([51, 52], [61, 62, 63, 64, 65, 66, 67, 68]),
+        ],
+        9,
+    ),
     ([([11, 12, 13, 14], [21, 22, 23, 24]), ([31, 32, 33], [41])], 8),
     ([([11, 12], [21, 22, 23])], 8),
 ]
@@ -22,39 +34,94 @@ CASES = [
 # A setting of `batch_with` that is wrong, and what to say.
 MISTAKES = {
     ("cls", "none"): "[CLS] is missing. It opens every input",
-    ("cls", "both"): "[CLS] stands before the second sentence, too. An input has one, at the very start",
+    (
+        "cls",
+        "both",
+    ): "[CLS] stands before the second sentence, too. An input has one, at the very start",
     ("first_sep", False): "there is no [SEP] between the sentences",
     ("final_sep", False): "the final [SEP] is missing. Each sentence is closed by its own",
-    ("first_sep_segment", 1): "the first [SEP] is in segment 1. It closes the first sentence, so it is in segment 0",
-    ("final_sep_segment", 0): "the final [SEP] is in segment 0. It closes the second sentence, so it is in segment 1",
+    (
+        "first_sep_segment",
+        1,
+    ): "the first [SEP] is in segment 1. It closes the first sentence, so it is in segment 0",
+    (
+        "final_sep_segment",
+        0,
+    ): "the final [SEP] is in segment 0. It closes the second sentence, so it is in segment 1",
     ("pad_segment", 1): "padding is in segment 1. Nobody looks at it, but here it has segment 0",
     ("first_segment", 1): "segments count from 1. The table has the rows 0 and 1",
     ("second_segment", 0): "all segments are 0. The second sentence is in segment 1",
-    ("mask", "all"): "the mask is 1 at padding, so the padding would be read as text. It is 1 at real tokens only",
+    (
+        "mask",
+        "all",
+    ): "the mask is 1 at padding, so the padding would be read as text. It is 1 at real tokens "
+    "only",
     ("mask", "turned"): "the mask is turned round. It is 1 at real tokens and 0 at padding",
     ("mask", "words"): "the mask is 0 at [CLS] or [SEP]. They are real tokens; only padding has 0",
-    ("order", "mask second"): "the mask stands where the segments belong. Return ids, segments, mask in this order",
-    ("side", "left"): "padding stands on the left. Put it on the right, so that [CLS] has position 0",
-    ("width", "longest"): "all rows are as long as allowed. Pad only to the longest row of the batch",
+    (
+        "order",
+        "mask second",
+    ): "the mask stands where the segments belong. Return ids, segments, mask in this order",
+    (
+        "side",
+        "left",
+    ): "padding stands on the left. Put it on the right, so that [CLS] has position 0",
+    (
+        "width",
+        "longest",
+    ): "all rows are as long as allowed. Pad only to the longest row of the batch",
     ("cut", "none"): "a row is longer than allowed. Cut the sentences first, then frame them",
-    ("cut", "framed"): "the row was cut after framing, so a [SEP] is lost. Cut the sentences first, then frame them",
-    ("cut", "second"): "only the second sentence was cut. Take each token from the one that is longer at that moment",
-    ("cut", "first"): "only the first sentence was cut. Take each token from the one that is longer at that moment",
-    ("cut", "first at a tie"): "equally long sentences lost a token of the first. At a tie, cut the second",
+    (
+        "cut",
+        "framed",
+    ): "the row was cut after framing, so a [SEP] is lost. Cut the sentences first, then frame "
+    "them",
+    (
+        "cut",
+        "second",
+    ): "only the second sentence was cut. Take each token from the one that is longer at that "
+    "moment",
+    (
+        "cut",
+        "first",
+    ): "only the first sentence was cut. Take each token from the one that is longer at that "
+    "moment",
+    (
+        "cut",
+        "first at a tie",
+    ): "equally long sentences lost a token of the first. At a tie, cut the second",
     ("cut", "front"): "tokens were cut at the start of a sentence. Cut at its end",
-    ("specials", 2): "too few tokens were cut: three places are needed beside the words, [CLS] and two [SEP]",
-    ("specials", 0): "too few tokens were cut: three places are needed beside the words, [CLS] and two [SEP]",
+    (
+        "specials",
+        2,
+    ): "too few tokens were cut: three places are needed beside the words, [CLS] and two [SEP]",
+    (
+        "specials",
+        0,
+    ): "too few tokens were cut: three places are needed beside the words, [CLS] and two [SEP]",
     ("specials", 4): "one token too many was cut. [CLS] and two [SEP] take three places",
 }
 RIGHT = {
-    "cls": "first", "first_sep": True, "final_sep": True, "first_sep_segment": 0, "final_sep_segment": 1,
-    "pad_segment": 0, "first_segment": 0, "second_segment": 1, "mask": "right", "side": "right", "width": "batch",
-    "cut": "longer", "specials": 3, "order": "mask last",
-}  # fmt: skip
+    "cls": "first",
+    "first_sep": True,
+    "final_sep": True,
+    "first_sep_segment": 0,
+    "final_sep_segment": 1,
+    "pad_segment": 0,
+    "first_segment": 0,
+    "second_segment": 1,
+    "mask": "right",
+    "side": "right",
+    "width": "batch",
+    "cut": "longer",
+    "specials": 3,
+    "order": "mask last",
+}
 
 
 def check_batch(attempt: Callable[[list[Pair], int], Batch]) -> None:
-    """Prints whether `attempt(pairs, longest)` gives ids, segments and mask [B,n] of a batch of pairs."""
+    """Prints whether `attempt(pairs, longest)` gives ids, segments and mask [B,n] of a batch of
+    pairs."""
     say(diagnose_batch(attempt))
 
 
@@ -62,9 +129,12 @@ def check_batch(attempt: Callable[[list[Pair], int], Batch]) -> None:
 def diagnose_batch(attempt: Callable[[list[Pair], int], Batch]) -> str:
     """One sentence: correct, or the likely mistakes."""
     answers = ask(
-        attempt, CASES, where=lambda pairs, longest: f"for {len(pairs)} pairs and at most {longest} tokens",
-        read=_three_arrays, returns="three arrays: ids, segments, mask",
-    )  # fmt: skip
+        attempt,
+        CASES,
+        where=lambda pairs, longest: f"for {len(pairs)} pairs and at most {longest} tokens",
+        read=_three_arrays,
+        returns="three arrays: ids, segments, mask",
+    )
     compare(answers, batch_with, combined(batch_with, MISTAKES, most=3), _first_difference)
     return "one [CLS], two [SEP], each in its own segment; the mask is 1 at real tokens."
 
@@ -76,7 +146,9 @@ def _three_arrays(answer: object, pairs: list[Pair], longest: int) -> Batch:
         try:
             arrays.append(np.asarray(array).astype(int))
         except (TypeError, ValueError):
-            raise NotYet(f"the rows of {name} have different lengths. Pad the shorter ones.") from None
+            raise NotYet(
+                f"the rows of {name} have different lengths. Pad the shorter ones."
+            ) from None
         shape = arrays[-1].shape
         if len(shape) != 2 or shape != (len(pairs), arrays[0].shape[-1]):
             rows = f"a row for each of the {len(pairs)} pairs"
@@ -104,16 +176,25 @@ def batch_with(pairs: list[Pair], longest: int, **changed: object) -> Batch:
     width = longest if settings["width"] == "longest" else max(map(len, rows))
     batch = []
     for row in rows:
-        space = [(PAD, settings["pad_segment"], settings["mask"] in ("all", "turned"))] * (width - len(row))
+        space = [(PAD, settings["pad_segment"], settings["mask"] in ("all", "turned"))] * (
+            width - len(row)
+        )
         batch.append(space + row if settings["side"] == "left" else row + space)
     ids, segments, mask = np.array(batch, dtype=int).transpose(2, 0, 1)
     return (ids, mask, segments) if settings["order"] == "mask second" else (ids, segments, mask)
 
 
-def shortened(first: list[int], second: list[int], longest: int, settings: dict) -> tuple[list[int], list[int]]:
+def shortened(
+    first: list[int], second: list[int], longest: int, settings: dict
+) -> tuple[list[int], list[int]]:
     """The sentences, cut until they fit beside the special tokens."""
-    first, second, cut = list(first), list(second), settings["cut"]
-    while len(first) + len(second) > longest - settings["specials"] and cut not in ("none", "framed"):
+    first = list(first)
+    second = list(second)
+    cut = settings["cut"]
+    while len(first) + len(second) > longest - settings["specials"] and cut not in (
+        "none",
+        "framed",
+    ):
         longer = first if len(first) > len(second) - (cut == "first at a tie") else second
         longer = second if cut == "second" and len(second) > 1 else longer
         longer = first if cut == "first" and first else longer
@@ -123,12 +204,17 @@ def shortened(first: list[int], second: list[int], longest: int, settings: dict)
 
 def framed_with(first: list[int], second: list[int], settings: dict) -> list[tuple[int, int, int]]:
     """(id, segment, mask) of each token of one input."""
-    one, two, mask = settings["first_segment"], settings["second_segment"], settings["mask"]
+    one = settings["first_segment"]
+    two = settings["second_segment"]
+    mask = settings["mask"]
     two = two + one  # segments counted from 1 are all one too high
-    of_word, of_special = int(mask != "turned"), int(mask in ("right", "all"))
+    of_word = int(mask != "turned")
+    of_special = int(mask in ("right", "all"))
     row = [(CLS, one, of_special)] * (settings["cls"] != "none")
     row += [(token, one, of_word) for token in first]
-    row += [(SEP, one + settings["first_sep_segment"] * (two - one), of_special)] * settings["first_sep"]
+    row += [(SEP, one + settings["first_sep_segment"] * (two - one), of_special)] * settings[
+        "first_sep"
+    ]
     row += [(CLS, two, of_special)] * (settings["cls"] == "both")
     row += [(token, two, of_word) for token in second]
     closing = two if settings["final_sep_segment"] else one

@@ -4,9 +4,18 @@ from collections.abc import Callable
 
 import numpy as np
 
-from spanbert_tutorial.exercises.diagnosis import NotYet, array, ask, call, say, verdict, without_changing
+from spanbert_tutorial.exercises.diagnosis import (
+    NotYet,
+    array,
+    ask,
+    call,
+    say,
+    verdict,
+    without_changing,
+)
 
-MASK_ID, TOKENS = 4, 60_000
+MASK_ID = 4
+TOKENS = 60_000
 RANDOM_IDS = np.arange(5, 100)  # never an original id, so each token shows what happened to it
 WANTED = (0.8, 0.1, 0.1)
 
@@ -22,14 +31,27 @@ MISTAKES = {
     (0.81, 0.09, 0.10): INDEPENDENT,
     (0.80, 0.02, 0.18): TENTH_OF_REST,
     (0.80, 0.18, 0.02): TENTH_OF_REST,
-    (0.80, 0.16, 0.04): "a second draw cut the remaining 20 % at 0.8. Random and kept get half of it each",
-    (1.00, 0.00, 0.00): "every chosen token became [MASK]. One in ten gets a random token, one in ten stays",
+    (
+        0.80,
+        0.16,
+        0.04,
+    ): "a second draw cut the remaining 20 % at 0.8. Random and kept get half of it each",
+    (
+        1.00,
+        0.00,
+        0.00,
+    ): "every chosen token became [MASK]. One in ten gets a random token, one in ten stays",
     (0.80, 0.20, 0.00): "no chosen token kept its id. One in ten stays as it was",
     (0.80, 0.00, 0.20): "no chosen token was replaced by a random one",
     (0.90, 0.00, 0.10): "no chosen token was replaced by a random one",
     (0.10, 0.10, 0.80): "the shares of [MASK] and of kept tokens are the wrong way round",
     (0.10, 0.80, 0.10): "the shares of [MASK] and of random tokens are the wrong way round",
-    (0.00, 0.90, 0.10): "random tokens took the places of the [MASK]s, too. Random is for draws from 0.8 to 0.9 only",
+    (
+        0.00,
+        0.90,
+        0.10,
+    ): "random tokens took the places of the [MASK]s, too. Random is for draws from 0.8 to 0.9 "
+    "only",
     (0.72, 0.10, 0.18): (
         "a second draw put random tokens in place of some [MASK]s. "
         "Draw once for each token and cut that one number at 0.8 and 0.9"
@@ -39,7 +61,8 @@ MISTAKES = {
 
 
 def check_corrupt(attempt: Callable[..., np.ndarray]) -> None:
-    """Prints whether `attempt(ids, selected, rng, mask_id, random_ids)` does 80/10/10 token by token."""
+    """Prints whether `attempt(ids, selected, rng, mask_id, random_ids)` does 80/10/10 token by
+    token."""
     say(diagnose_corrupt(attempt))
 
 
@@ -50,37 +73,52 @@ def diagnose_corrupt(attempt: Callable[..., np.ndarray]) -> str:
     selected = np.arange(2 * TOKENS) % 2 == 0
     case = ids, selected, np.random.default_rng(0), MASK_ID, RANDOM_IDS
     careful = without_changing(
-        attempt, "the original ids were changed in place, and they are the answers. Work on `ids.copy()`."
+        attempt,
+        "the original ids were changed in place, and they are the answers. Work on `ids.copy()`.",
     )
-    (answer,) = ask(careful, [case], read=_all_tokens, returns="all tokens of the block, one id for each")
+    (answer,) = ask(
+        careful, [case], read=_all_tokens, returns="all tokens of the block, one id for each"
+    )
     corrupted = answer.value
     if (corrupted != ids)[~selected].any():
         raise NotYet("tokens that were not chosen have changed.")
     if _one_draw_for_all(attempt):
         raise NotYet("one draw decided for all chosen tokens. Each token needs its own draw.")
     seen = corrupted[selected]
-    masked, kept = (seen == MASK_ID).mean(), (seen == ids[selected]).mean()
-    return _judge_shares((masked, 1 - masked - kept, kept), seen[(seen != MASK_ID) & (seen != ids[selected])])
+    masked = (seen == MASK_ID).mean()
+    kept = (seen == ids[selected]).mean()
+    return _judge_shares(
+        (masked, 1 - masked - kept, kept), seen[(seen != MASK_ID) & (seen != ids[selected])]
+    )
 
 
 def _all_tokens(answer: object, ids: np.ndarray, *case: object) -> np.ndarray:
     shape = np.shape(answer)
     if shape != ids.shape:
-        raise NotYet(f"{len(ids)} ids went in and shape {shape} came out. Return all tokens of the block.")
+        raise NotYet(
+            f"{len(ids)} ids went in and shape {shape} came out. Return all tokens of the block."
+        )
     return array(answer, ids.shape)
 
 
 def _one_draw_for_all(attempt: Callable[..., np.ndarray]) -> bool:
     """Whether some blocks become all [MASK] and all others have none."""
-    ids, every = np.arange(100, 120), np.ones(20, dtype=bool)
-    blocks = [call(attempt, ids.copy(), every, np.random.default_rng(seed), MASK_ID, RANDOM_IDS) for seed in range(30)]
+    ids = np.arange(100, 120)
+    every = np.ones(20, dtype=bool)
+    blocks = [
+        call(attempt, ids.copy(), every, np.random.default_rng(seed), MASK_ID, RANDOM_IDS)
+        for seed in range(30)
+    ]
     return {(np.asarray(block) == MASK_ID).mean() for block in blocks} == {0.0, 1.0}
 
 
 def _judge_shares(shares: tuple[float, float, float], random_tokens: np.ndarray) -> str:
-    """Compares (masked, random, kept) with what is wanted and with common mistakes. Raises NotYet for the latter."""
+    """Compares (masked, random, kept) with what is wanted and with common mistakes. Raises NotYet
+    for the latter."""
     said = "/".join(f"{100 * share:.1f}" for share in shares)
-    distance = {pattern: np.abs(np.subtract(shares, pattern)).max() for pattern in [WANTED, *MISTAKES]}
+    distance = {
+        pattern: np.abs(np.subtract(shares, pattern)).max() for pattern in [WANTED, *MISTAKES]
+    }
     nearest = min(distance, key=distance.get)
     if distance[nearest] > 0.005:
         raise NotYet(f"your shares are {said}, wanted are 80/10/10 for [MASK], random, kept.")

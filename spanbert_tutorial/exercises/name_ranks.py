@@ -11,18 +11,31 @@ Rank = Callable[[Logs, Names, int], float]
 
 CASES = [
     ([[-0.5, -1.5, -3.0, -2.0]], [(0,), (1,), (2,), (3,)], 3),
-    ([[-0.1, -3.0, -4.0, -5.0], [-6.0, -5.0, -0.5, -1.0]], [(0, 1), (1, 2), (2, 3), (0, 2), (3, 0)], 1),
-    ([[-0.2, -0.9, -2.0, -4.0], [-9.0, -1.0, -1.5, -2.0]], [(0, 0), (1, 1), (2, 2), (3, 3), (2, 3)], 2),
+    (
+        [[-0.1, -3.0, -4.0, -5.0], [-6.0, -5.0, -0.5, -1.0]],
+        [(0, 1), (1, 2), (2, 3), (0, 2), (3, 0)],
+        1,
+    ),
+    (
+        [[-0.2, -0.9, -2.0, -4.0], [-9.0, -1.0, -1.5, -2.0]],
+        [(0, 0), (1, 1), (2, 2), (3, 3), (2, 3)],
+        2,
+    ),
     ([[-2.0, -1.0, -3.0, -2.0]], [(0,), (3,), (1,), (2,)], 0),
-    ([[-1.4, -1.4, -1.4, -1.4], [-1.4, -1.4, -1.4, -1.4]], [(0, 1), (1, 2), (2, 3), (3, 0), (0, 0)], 0),
+    (
+        [[-1.4, -1.4, -1.4, -1.4], [-1.4, -1.4, -1.4, -1.4]],
+        [(0, 1), (1, 2), (2, 3), (3, 0), (0, 0)],
+        0,
+    ),
 ]  # the last two: equal scores
 
 
 def check_rank(attempt: Rank) -> None:
-    """Prints whether `attempt(logs, candidates, true)` gives the rank of the true name among the candidates.
+    """Prints whether `attempt(logs, candidates, true)` gives the rank of the true name among the
+    candidates.
 
-    logs: [k,V], the log-probability of each piece at each hidden place. candidates: a tuple of k ids each. true: which
-    of them is right. Of equal scores each has the mean of their ranks.
+    logs: [k,V], the log-probability of each piece at each hidden place. candidates: a tuple of k
+    ids each. true: which of them is right. Of equal scores each has the mean of their ranks.
     """
     say(diagnose_rank(attempt))
 
@@ -30,10 +43,18 @@ def check_rank(attempt: Rank) -> None:
 @verdict
 def diagnose_rank(attempt: Rank) -> str:
     """One sentence: correct, or the likely mistake."""
-    answers = ask(attempt, CASES, where=lambda logs, candidates, true: f"for the candidates {candidates}",
-                  read=number, returns="one number, the rank")  # fmt: skip
+    answers = ask(
+        attempt,
+        CASES,
+        where=lambda logs, candidates, true: f"for the candidates {candidates}",
+        read=number,
+        returns="one number, the rank",
+    )
     compare(answers, rank, MISTAKES)
-    return "each piece counts at its own place, and equal scores share their ranks, so knowing nothing gives no gain."
+    return (
+        "each piece counts at its own place, and equal scores share their ranks, so knowing "
+        "nothing gives no gain."
+    )
 
 
 def summed(logs: Logs, name: tuple[int, ...]) -> float:
@@ -41,7 +62,9 @@ def summed(logs: Logs, name: tuple[int, ...]) -> float:
     return sum(row[piece] for row, piece in zip(logs, name, strict=True))
 
 
-def placed(logs: Logs, candidates: Names, true: int, score: Callable = summed, shared: float = 0.5) -> float:
+def placed(
+    logs: Logs, candidates: Names, true: int, score: Callable = summed, shared: float = 0.5
+) -> float:
     """1, the candidates with a higher score, and of the equal ones the share `shared`."""
     scores = [score(logs, name) for name in candidates]
     own = scores.pop(true)
@@ -53,7 +76,7 @@ def rank(logs: Logs, candidates: Names, true: int) -> float:
     return placed(logs, candidates, true)
 
 
-# --- the likely mistakes ------------------------------------------------------------------------------------------
+# --- the likely mistakes ------------------------------------------------------------
 
 
 def of_all_in_the_first_row(logs: Logs, name: tuple[int, ...]) -> float:
@@ -67,23 +90,44 @@ def by_probabilities(logs: Logs, name: tuple[int, ...]) -> float:
 
 
 MISTAKES: list[tuple[Rank, str]] = [
-    (lambda logs, names, true: placed(logs, names, true, shared=0),
-     "you give every tie to the true name. A model that scores all names alike would then be always right. Count half "
-     "of the names with an equal score."),
-    (lambda logs, names, true: placed(logs, names, true, shared=1),
-     "you count every tie against the true name. Of equal scores each has the mean of their ranks: count half of the "
-     "equal ones."),
-    (lambda logs, names, true: rank(logs, names, true) + 0.5,
-     "the true name is counted among the names that have its own score. Leave it out."),
-    (lambda logs, names, true: rank(logs, names, true) - 1, "you count from 0. The best rank is 1."),
-    (lambda logs, names, true: len(names) + 1 - rank(logs, names, true),
-     "the lowest score gets rank 1. A log-probability near 0 is a high one."),
-    (lambda logs, names, true: placed(logs, names, true, lambda logs, name: logs[0][name[0]]),
-     "you look at the first piece only. Add the log-probabilities of all pieces."),
-    (lambda logs, names, true: placed(logs, names, true, of_all_in_the_first_row),
-     "you read all pieces in the first row. Each piece stands at its own place: row 0 for the first, row 1 for the "
-     "second."),
-    (lambda logs, names, true: placed(logs, names, true, by_probabilities),
-     "you add probabilities. Pieces are predicted independently, so their probabilities are multiplied, and their "
-     "logarithms added."),
-]  # fmt: skip
+    (
+        lambda logs, names, true: placed(logs, names, true, shared=0),
+        "you give every tie to the true name. A model that scores all names alike would then be "
+        "always right. Count half "
+        "of the names with an equal score.",
+    ),
+    (
+        lambda logs, names, true: placed(logs, names, true, shared=1),
+        "you count every tie against the true name. Of equal scores each has the mean of their "
+        "ranks: count half of the "
+        "equal ones.",
+    ),
+    (
+        lambda logs, names, true: rank(logs, names, true) + 0.5,
+        "the true name is counted among the names that have its own score. Leave it out.",
+    ),
+    (
+        lambda logs, names, true: rank(logs, names, true) - 1,
+        "you count from 0. The best rank is 1.",
+    ),
+    (
+        lambda logs, names, true: len(names) + 1 - rank(logs, names, true),
+        "the lowest score gets rank 1. A log-probability near 0 is a high one.",
+    ),
+    (
+        lambda logs, names, true: placed(logs, names, true, lambda logs, name: logs[0][name[0]]),
+        "you look at the first piece only. Add the log-probabilities of all pieces.",
+    ),
+    (
+        lambda logs, names, true: placed(logs, names, true, of_all_in_the_first_row),
+        "you read all pieces in the first row. Each piece stands at its own place: row 0 for the "
+        "first, row 1 for the "
+        "second.",
+    ),
+    (
+        lambda logs, names, true: placed(logs, names, true, by_probabilities),
+        "you add probabilities. Pieces are predicted independently, so their probabilities are "
+        "multiplied, and their "
+        "logarithms added.",
+    ),
+]

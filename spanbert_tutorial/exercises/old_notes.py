@@ -3,8 +3,8 @@
 import re
 from collections.abc import Callable, Sequence
 
+from spanbert_tutorial.bert.wordpiece import SPECIALS
 from spanbert_tutorial.exercises.diagnosis import ask, compare, say, verdict
-from spanbert_tutorial.wordpiece import SPECIALS
 
 Rule = Callable[[Sequence[str], bool | None], bool]
 
@@ -30,8 +30,8 @@ def is_special(piece: str) -> bool:
 
 
 def lower_case(pieces: Sequence[str], told: bool | None) -> bool:
-    """Whether texts for this vocabulary must be lower-cased. told: what its tokenizer_config.json says, None if
-    nothing."""
+    """Whether texts for this vocabulary must be lower-cased. told: what its tokenizer_config.json
+    says, None if nothing."""
     if told is not None:
         return told
     return all(piece == piece.lower() for piece in pieces if not is_special(piece))
@@ -46,7 +46,11 @@ def check_lower_case(attempt: Rule) -> None:
 def diagnose_lower_case(attempt: Rule) -> str:
     """One sentence: correct, or the likely mistake."""
     answers = ask(
-        attempt, CASES, where=_case_in_words, read=lambda value, *case: bool(value), returns="True or False"
+        attempt,
+        CASES,
+        where=_case_in_words,
+        read=lambda value, *case: bool(value),
+        returns="True or False",
     )
     compare(answers, lower_case, MISTAKES)
     return "what is told counts first, and a capital in an ordinary piece means a cased vocabulary."
@@ -57,7 +61,7 @@ def _case_in_words(pieces: Sequence[str], told: bool | None) -> str:
     return f'with the vocabulary "{name}" and told = {told}'
 
 
-# --- the likely mistakes, as rules ----------------------------------------------------------------------------------
+# --- the likely mistakes, as rules --------------------------------------------------
 
 
 def rule(
@@ -76,40 +80,88 @@ def rule(
     return changed
 
 
-TOLD_FALSE = ("`told = False` is an answer, too: the text stays as it is. Ask `told is not None` instead of `if told`.")
+TOLD_FALSE = (
+    "`told = False` is an answer, too: the text stays as it is. Ask `told is not None` "
+    "instead of `if told`."
+)
 MISTAKES: list[tuple[Rule, str]] = [
-    (rule(counts=lambda piece: True),
-     "[CLS] and the other special tokens have capitals in every vocabulary. Leave them out."),
-    (lambda pieces, told: told if told is not None else not any(piece != piece.lower() for piece in pieces[5:]),
-     "you pass over the first five pieces. Special tokens may stand anywhere, and there may be more of them: look at "
-     "each piece."),
-    (rule(counts=lambda piece: not piece.startswith("[")),
-     "you pass over all that begins with a bracket. Only what also ends with one is a special token."),
+    (
+        rule(counts=lambda piece: True),
+        "[CLS] and the other special tokens have capitals in every vocabulary. Leave them out.",
+    ),
+    (
+        lambda pieces, told: (
+            told if told is not None else not any(piece != piece.lower() for piece in pieces[5:])
+        ),
+        "you pass over the first five pieces. Special tokens may stand anywhere, and there may "
+        "be more of them: look at "
+        "each piece.",
+    ),
+    (
+        rule(counts=lambda piece: not piece.startswith("[")),
+        "you pass over all that begins with a bracket. Only what also ends with one is a special "
+        "token.",
+    ),
     (rule(silent=lambda told: not told), TOLD_FALSE),
-    (rule(counts=lambda piece: True, silent=lambda told: not told),
-     "[CLS] and the other special tokens have capitals in every vocabulary. Leave them out. And `told = False` is an "
-     "answer, too."),
-    (rule(silent=lambda told: True), "you do not use what is told. It counts before the vocabulary."),
-    (lambda pieces, told: not lower_case(pieces, told),
-     "this is the other way round: you say whether the vocabulary is cased. A cased one must not be lower-cased."),
-    (lambda pieces, told: told if told is not None else not lower_case(pieces, None),
-     "without a word from the config it is the other way round: a capital means that texts must not be lower-cased."),
-    (lambda pieces, told: True if told is None else told,
-     "if nothing is told you lower-case. So does `transformers`, and that is the mistake: look into the vocabulary."),
-    (lambda pieces, told: False if told is None else told,
-     "if nothing is told you never lower-case. A vocabulary in small letters needs it: look into the pieces."),
+    (
+        rule(counts=lambda piece: True, silent=lambda told: not told),
+        "[CLS] and the other special tokens have capitals in every vocabulary. Leave them out. "
+        "And `told = False` is an "
+        "answer, too.",
+    ),
+    (
+        rule(silent=lambda told: True),
+        "you do not use what is told. It counts before the vocabulary.",
+    ),
+    (
+        lambda pieces, told: not lower_case(pieces, told),
+        "this is the other way round: you say whether the vocabulary is cased. A cased one must "
+        "not be lower-cased.",
+    ),
+    (
+        lambda pieces, told: told if told is not None else not lower_case(pieces, None),
+        "without a word from the config it is the other way round: a capital means that texts "
+        "must not be lower-cased.",
+    ),
+    (
+        lambda pieces, told: True if told is None else told,
+        "if nothing is told you lower-case. So does `transformers`, and that is the mistake: "
+        "look into the vocabulary.",
+    ),
+    (
+        lambda pieces, told: False if told is None else told,
+        "if nothing is told you never lower-case. A vocabulary in small letters needs it: look "
+        "into the pieces.",
+    ),
     (lambda pieces, told: True, "you always lower-case. Look at `told` and at the pieces."),
     (lambda pieces, told: False, "you never lower-case. Look at `told` and at the pieces."),
-    (rule(capital=lambda piece: piece[:1].isupper()),
-     "you look at the first character only. A capital may stand later: eBay, ##Kay."),
-    (rule(capital=lambda piece: piece.removeprefix("##")[:1].isupper()),
-     "you look at the first letter only. A capital may stand later: eBay."),
-    (rule(capital=str.isupper), "`isupper` is true only when the whole piece is in capitals. One capital is enough."),
-    (rule(capital=lambda piece: re.search("[A-Z]", piece) is not None),
-     "A to Z are not all capitals: É is one, too. Compare the piece with `piece.lower()`."),
-    (rule(capital=lambda piece: not piece.islower()),
-     "`islower` is false for digits and signs, which have no case at all. Compare the piece with `piece.lower()`."),
-    (rule(counts=lambda piece: not is_special(piece) and not piece.startswith("##")),
-     "you pass over pieces with ##. They may have capitals, too: ##Kay."),
-    (rule(enough=all), "you ask whether all pieces have a capital. One such piece is enough: `any`."),
+    (
+        rule(capital=lambda piece: piece[:1].isupper()),
+        "you look at the first character only. A capital may stand later: eBay, ##Kay.",
+    ),
+    (
+        rule(capital=lambda piece: piece.removeprefix("##")[:1].isupper()),
+        "you look at the first letter only. A capital may stand later: eBay.",
+    ),
+    (
+        rule(capital=str.isupper),
+        "`isupper` is true only when the whole piece is in capitals. One capital is enough.",
+    ),
+    (
+        rule(capital=lambda piece: re.search("[A-Z]", piece) is not None),
+        "A to Z are not all capitals: É is one, too. Compare the piece with `piece.lower()`.",
+    ),
+    (
+        rule(capital=lambda piece: not piece.islower()),
+        "`islower` is false for digits and signs, which have no case at all. Compare the piece "
+        "with `piece.lower()`.",
+    ),
+    (
+        rule(counts=lambda piece: not is_special(piece) and not piece.startswith("##")),
+        "you pass over pieces with ##. They may have capitals, too: ##Kay.",
+    ),
+    (
+        rule(enough=all),
+        "you ask whether all pieces have a capital. One such piece is enough: `any`.",
+    ),
 ]

@@ -32,11 +32,12 @@ Entropy = Callable[[np.ndarray, int], float]
 Rate = Callable[[int, float, int, int], float]
 
 
-# --- where the plateau lies ---------------------------------------------------------------------------------
+# --- where the plateau lies ---------------------------------------------------------
 
 
 def check_plateau(attempt: Entropy) -> None:
-    """Prints whether `attempt(ids, pad_id)` is the unigram entropy in nats of the real pieces in ids [B, n]."""
+    """Prints whether `attempt(ids, pad_id)` is the unigram entropy in nats of the real pieces in
+    ids [B, n]."""
     say(diagnose_plateau(attempt))
 
 
@@ -44,10 +45,12 @@ def check_plateau(attempt: Entropy) -> None:
 def diagnose_plateau(attempt: Entropy) -> str:
     """One sentence: correct, or the likely mistake."""
     answers = ask(
-        attempt, [(np.array(ids), PAD_ID) for ids in BLOCKS],
+        attempt,
+        [(np.array(ids), PAD_ID) for ids in BLOCKS],
         where=lambda ids, pad_id: f"for the ids {ids.tolist()}",
-        read=_entropy_in, returns="one number: sum over the pieces",
-    )  # fmt: skip
+        read=_entropy_in,
+        returns="one number: sum over the pieces",
+    )
     compare(answers, entropy, PLATEAU_MISTAKES)
     return "this is where a model that only counts ends."
 
@@ -79,28 +82,41 @@ def mean_of_blocks(ids: np.ndarray, pad_id: int) -> float:
 
 
 PLATEAU_MISTAKES = [
-    (lambda ids, pad: entropy(ids, -1), "padding is counted as a piece. Take the real pieces only."),
+    (
+        lambda ids, pad: entropy(ids, -1),
+        "padding is counted as a piece. Take the real pieces only.",
+    ),
     (
         lambda ids, pad: terms(np.unique(ids[ids != pad], return_counts=True)[1] / ids.size).sum(),
-        "padding is left out of the counts but not of the divisor. Divide by the number of real pieces.",
+        "padding is left out of the counts but not of the divisor. Divide by the number of real "
+        "pieces.",
     ),
     (
         lambda ids, pad: terms(shares(ids[ids != pad])).mean(),
         "this is the mean over the kinds of pieces. Take the sum.",
     ),
-    (lambda ids, pad: entropy(ids, pad) / np.log(2), "this is in bits. A loss in nats needs the natural logarithm."),
-    (lambda ids, pad: -entropy(ids, pad), "the sign is missing. The logarithm of a probability is below zero."),
+    (
+        lambda ids, pad: entropy(ids, pad) / np.log(2),
+        "this is in bits. A loss in nats needs the natural logarithm.",
+    ),
+    (
+        lambda ids, pad: -entropy(ids, pad),
+        "the sign is missing. The logarithm of a probability is below zero.",
+    ),
     (
         lambda ids, pad: float(np.log(len(np.unique(ids[ids != pad])))),
-        "this is the logarithm of the number of kinds, where all are equally likely. Weigh each by its frequency.",
+        "this is the logarithm of the number of kinds, where all are equally likely. Weigh each "
+        "by its frequency.",
     ),
     (
         lambda ids, pad: float(-np.log(shares(ids[ids != pad])).mean()),
-        "every kind of piece counts once. Weigh −ln p by p, because a frequent piece is hidden more often.",
+        "every kind of piece counts once. Weigh −ln p by p, because a frequent piece is hidden "
+        "more often.",
     ),
     (
         mean_of_blocks,
-        "the frequencies are taken block by block. Count over the whole text, then take the entropy once.",
+        "the frequencies are taken block by block. Count over the whole text, then take the "
+        "entropy once.",
     ),
     (
         lambda ids, pad: float(np.exp(entropy(ids, pad))),
@@ -109,11 +125,12 @@ PLATEAU_MISTAKES = [
 ]
 
 
-# --- the learning rate --------------------------------------------------------------------------------------
+# --- the learning rate --------------------------------------------------------------
 
 
 def check_schedule(attempt: Rate) -> None:
-    """Prints whether `attempt(step, peak, warmup, steps)` is the rate that training step 1, 2, … uses."""
+    """Prints whether `attempt(step, peak, warmup, steps)` is the rate that training step 1, 2, …
+    uses."""
     say(diagnose_schedule(attempt))
 
 
@@ -121,9 +138,12 @@ def check_schedule(attempt: Rate) -> None:
 def diagnose_schedule(attempt: Rate) -> str:
     """One sentence: correct, or the likely mistake."""
     answers = ask(
-        partial(rates, attempt), RECIPES,
-        where=lambda peak, warmup, steps: f"for a peak of {peak}, {warmup} steps of warm-up and {steps} steps",
-    )  # fmt: skip
+        partial(rates, attempt),
+        RECIPES,
+        where=lambda peak, warmup, steps: (
+            f"for a peak of {peak}, {warmup} steps of warm-up and {steps} steps"
+        ),
+    )
     one_by_one(answers, partial(rates, rate), _schedule_mistake)
     return "up from 0 to the peak, then down in a straight line."
 
@@ -137,20 +157,25 @@ def rate(step: int, peak: float, warmup: int, steps: int) -> float:
 def rates(law: Rate, *recipe: float) -> list[float]:
     """The rates of all steps of a run."""
     steps = [(step, *recipe) for step in range(1, recipe[2] + 1)]
-    asked = ask(law, steps, where=lambda step, *_: f"in step {step}", read=number, returns="one number")
+    asked = ask(
+        law, steps, where=lambda step, *_: f"in step {step}", read=number, returns="one number"
+    )
     return [answer.value for answer in asked]
 
 
 def _schedule_mistake(answer: list[float], wanted: list[float], *recipe: float) -> str:
     known = named(answer, ((rates(law, *recipe), sentence) for law, sentence in SCHEDULE_MISTAKES))
-    step = next(step for step, both in enumerate(zip(answer, wanted, strict=True)) if not same(*both))
+    step = next(
+        step for step, both in enumerate(zip(answer, wanted, strict=True)) if not same(*both)
+    )
     return known or f"in step {step + 1}, {differs(answer[step], wanted[step])}"
 
 
 SCHEDULE_MISTAKES = [
     (
         lambda step, *recipe: rate(step + 1, *recipe),
-        "you are one step ahead. The schedule counts the updates already made, so the first step has 0.",
+        "you are one step ahead. The schedule counts the updates already made, so the first step "
+        "has 0.",
     ),
     (lambda step, *recipe: rate(max(step - 1, 1), *recipe), "you are one step behind."),
     (
@@ -162,7 +187,9 @@ SCHEDULE_MISTAKES = [
         "the warm-up is missing. The first steps climb from 0 to the peak.",
     ),
     (
-        lambda step, peak, warmup, steps: peak * min((step - 1) / warmup, (steps - step + 1) / steps),
+        lambda step, peak, warmup, steps: (
+            peak * min((step - 1) / warmup, (steps - step + 1) / steps)
+        ),
         "the fall is measured from step 0. Divide by the steps that are left after the warm-up.",
     ),
     (

@@ -6,7 +6,8 @@ from spanbert_tutorial.exercises.diagnosis import ask, compare, number, say, ver
 
 Loss = Callable[[list[float], list[float | None]], float]
 
-# −log P of each chosen token by the masked language model head, and by the boundary head where the token has a row.
+# −log P of each chosen token by the masked language model head, and by the boundary head where the
+# token has a row.
 CASES = [
     ([1.0, 2.0, 3.0, 4.0], [0.5, 1.5, None, None]),
     ([2.0, 2.0], [None, None]),
@@ -15,7 +16,8 @@ CASES = [
 
 
 def paper_loss(mlm: list[float], sbo: list[float | None]) -> float:
-    """The mean over chosen tokens of both parts; a token without a boundary row has only the first (SpanBERT §3.2)."""
+    """The mean over chosen tokens of both parts; a token without a boundary row has only the first
+    (SpanBERT §3.2)."""
     return (sum(mlm) + sum(part for part in sbo if part is not None)) / len(mlm)
 
 
@@ -28,7 +30,11 @@ def check_loss(attempt: Loss) -> None:
 def diagnose_loss(attempt: Loss) -> str:
     """One sentence: correct, or the likely mistake."""
     answers = ask(
-        attempt, CASES, where=lambda mlm, sbo: f"for mlm = {mlm} and sbo = {sbo}", read=number, returns="one number"
+        attempt,
+        CASES,
+        where=lambda mlm, sbo: f"for mlm = {mlm} and sbo = {sbo}",
+        read=number,
+        returns="one number",
     )
     compare(answers, paper_loss, MISTAKES)
     return "each chosen token adds both of its parts."
@@ -39,20 +45,31 @@ def parts(sbo: list[float | None]) -> list[float]:
 
 
 MISTAKES = [
-    (lambda mlm, sbo: sum(mlm) / len(mlm), "the boundary part is missing. SpanBERT adds it to the first part."),
     (
-        lambda mlm, sbo: sum(parts(sbo)) / len(mlm),
-        "the first part is missing. The boundary objective is added to token prediction and does not replace it.",
+        lambda mlm, sbo: sum(mlm) / len(mlm),
+        "the boundary part is missing. SpanBERT adds it to the first part.",
     ),
     (
-        lambda mlm, sbo: sum(mlm) / len(mlm) + (sum(parts(sbo)) / len(parts(sbo)) if parts(sbo) else 0),
-        "the boundary part is divided by the number of its own tokens. The paper divides both by all chosen tokens.",
+        lambda mlm, sbo: sum(parts(sbo)) / len(mlm),
+        "the first part is missing. The boundary objective is added to token prediction and does "
+        "not replace it.",
+    ),
+    (
+        lambda mlm, sbo: (
+            sum(mlm) / len(mlm) + (sum(parts(sbo)) / len(parts(sbo)) if parts(sbo) else 0)
+        ),
+        "the boundary part is divided by the number of its own tokens. The paper divides both by "
+        "all chosen tokens.",
     ),
     (
         lambda mlm, sbo: sum(mlm) / len(mlm) + sum(parts(sbo)) / (len(parts(sbo)) + 1),
-        "the boundary part is divided by its own tokens plus one. The released code does that, the paper does not.",
+        "the boundary part is divided by its own tokens plus one. The released code does that, "
+        "the paper does not.",
     ),
-    (lambda mlm, sbo: sum(mlm) + sum(parts(sbo)), "this is the sum. Divide by the number of chosen tokens."),
+    (
+        lambda mlm, sbo: sum(mlm) + sum(parts(sbo)),
+        "this is the sum. Divide by the number of chosen tokens.",
+    ),
     (
         lambda mlm, sbo: (sum(mlm) + sum(parts(sbo))) / (len(mlm) + len(parts(sbo))),
         "the two parts of a token count as two tokens. Divide by the number of chosen tokens.",

@@ -19,56 +19,120 @@ FIRST = 4  # position of the first context piece: [CLS], two pieces of the quest
 NULLS = {"least": min, "greatest": max, "mean": np.mean, "first": lambda nulls: nulls[0]}
 NULL = "the null score is the least over the windows: one window that sees an answer is enough"
 
-RIGHT = {"order": True, "place": "context", "central": True, "more": 0, "null": "least", "cls": "S + E", "sign": 1,
-         "limit": "threshold", "reached": False, "unit": "score", "over": "each", "apart": False, "counted": "context"}
+RIGHT = {
+    "order": True,
+    "place": "context",
+    "central": True,
+    "more": 0,
+    "null": "least",
+    "cls": "S + E",
+    "sign": 1,
+    "limit": "threshold",
+    "reached": False,
+    "unit": "score",
+    "over": "each",
+    "apart": False,
+    "counted": "context",
+}
 # A setting of `answer_with` that is wrong, and what to say.
 MISTAKES = {
     ("order", False): "an answer may end before it starts. Look only at pairs with first ≤ last",
-    ("place", "question"): "an answer may lie in the question, or reach from it into the context. Begin at "
-                           "`window.first`",
-    ("central", False): "a span counts in every window that shows it. Take it only where `window.central` says that "
-                        "its first piece has the most context",
-    ("more", 1): "an answer may be one piece too long. From first to last there are last − first + 1 pieces",
-    ("more", -1): "the longest answers are left out. From first to last there are last − first + 1 pieces",
+    (
+        "place",
+        "question",
+    ): "an answer may lie in the question, or reach from it into the context. Begin at "
+    "`window.first`",
+    (
+        "central",
+        False,
+    ): "a span counts in every window that shows it. Take it only where `window.central` says that "
+    "its first piece has the most context",
+    (
+        "more",
+        1,
+    ): "an answer may be one piece too long. From first to last there are last − first + 1 pieces",
+    (
+        "more",
+        -1,
+    ): "the longest answers are left out. From first to last there are last − first + 1 pieces",
     ("more", 999): "an answer may be of any length. Keep to `longest` pieces",
-    ("null", "greatest"): f"you take the greatest null score of the windows. {NULL[0].upper()}{NULL[1:]}",
+    (
+        "null",
+        "greatest",
+    ): f"you take the greatest null score of the windows. {NULL[0].upper()}{NULL[1:]}",
     ("null", "mean"): f"you take the mean of the null scores. {NULL[0].upper()}{NULL[1:]}",
     ("null", "first"): f"you take the null score of one window only. {NULL[0].upper()}{NULL[1:]}",
     ("cls", "S"): "your null score is S of [CLS] alone. Add E of [CLS], as for every span",
-    ("cls", "none"): "null score and threshold change nothing. Return None when null score − best score is above the "
-                     "threshold",
-    ("sign", -1): "the difference is turned round. There is no answer when null score − best score is above the "
-                  "threshold",
-    ("limit", "zero"): "the threshold changes nothing. Compare null score − best score with it, not with 0",
-    ("reached", True): "a difference equal to the threshold counts as no answer. Only above it there is none",
-    ("unit", "share"): "you make probabilities in each window. A softmax divides by what else is in its own window, so "
-                       "they cannot be compared across windows: compare the scores S + E",
-    ("over", "merged"): "an answer may start in one window and end in another. No window has seen it as a whole: "
-                           "keep both ends in one window",
+    (
+        "cls",
+        "none",
+    ): "null score and threshold change nothing. Return None when null score − best score is "
+    "above the "
+    "threshold",
+    (
+        "sign",
+        -1,
+    ): "the difference is turned round. There is no answer when null score − best score is above "
+    "the "
+    "threshold",
+    (
+        "limit",
+        "zero",
+    ): "the threshold changes nothing. Compare null score − best score with it, not with 0",
+    (
+        "reached",
+        True,
+    ): "a difference equal to the threshold counts as no answer. Only above it there is none",
+    (
+        "unit",
+        "share",
+    ): "you make probabilities in each window. A softmax divides by what else is in its own "
+    "window, so "
+    "they cannot be compared across windows: compare the scores S + E",
+    (
+        "over",
+        "merged",
+    ): "an answer may start in one window and end in another. No window has seen it as a whole: "
+    "keep both ends in one window",
     ("over", "first"): "you look for the span in one window only. Go through all of them",
     ("apart", True): "start and end are chosen apart. Choose the pair with the largest sum",
-    ("counted", "input"): "you give positions in the input. Give pieces of the context: + window.start − window.first",
+    (
+        "counted",
+        "input",
+    ): "you give positions in the input. Give pieces of the context: + window.start − window.first",
     ("counted", "window"): "you count from the beginning of the window. Add `window.start`",
-    ("counted", "after"): "your second number is the piece after the last. Give the last piece itself",
+    (
+        "counted",
+        "after",
+    ): "your second number is the piece after the last. Give the last piece itself",
 }
 
 
 @cache
 def cases() -> tuple[Case, ...]:
-    """(windows, scores, threshold, longest): contexts of 9 to 12 pieces in windows of 5 to 9, with random scores.
+    """(windows, scores, threshold, longest): contexts of 9 to 12 pieces in windows of 5 to 9, with
+    random scores.
 
-    In every sixth the null score is exactly at the threshold. Scores are multiples of 1/64, so sums are exact.
+    In every sixth the null score is exactly at the threshold. Scores are multiples of 1/64, so sums
+    are exact.
     """
-    rng, made = np.random.default_rng(0), []
+    rng = np.random.default_rng(0)
+    made = []
     for number in range(36):
-        pieces, room, longest = int(rng.integers(9, 13)), int(rng.integers(5, 10)), int(rng.integers(2, 5))
+        pieces = int(rng.integers(9, 13))
+        room = int(rng.integers(5, 10))
+        longest = int(rng.integers(2, 5))
         windows = some_windows(pieces, room, int(rng.integers(2, 5)))
-        scores = [tuple(np.round(64 * rng.normal(0, 2, (2, FIRST + w.end - w.start + 1))) / 64) for w in windows]
+        scores = [
+            tuple(np.round(64 * rng.normal(0, 2, (2, FIRST + w.end - w.start + 1))) / 64)
+            for w in windows
+        ]
         threshold = float(rng.integers(-2, 3))
         for starts, ends in scores:
             starts[0], ends[0] = np.round(64 * rng.normal(3.5, 2, 2)) / 64
         if number % 6 == 0:
-            gap, nulls = best_of(windows, scores, longest) + threshold, [s[0] + e[0] for s, e in scores]
+            gap = best_of(windows, scores, longest) + threshold
+            nulls = [s[0] + e[0] for s, e in scores]
             for starts, _ in scores:
                 starts[0] += gap - min(nulls)
         made.append((windows, scores, threshold, longest))
@@ -78,13 +142,17 @@ def cases() -> tuple[Case, ...]:
 def some_windows(pieces: int, room: int, stride: int) -> list[Window]:
     """Windows on a context of so many pieces; all ids and segments are 0 here."""
     ranges = window_ranges(pieces, room, stride)
-    winner, zeros = central_windows(ranges, pieces), [np.zeros(FIRST + end - start + 1, int) for start, end in ranges]
-    return [Window(zeros[number], zeros[number], start, end, FIRST, winner[start:end] == number)
-            for number, (start, end) in enumerate(ranges)]
+    winner = central_windows(ranges, pieces)
+    zeros = [np.zeros(FIRST + end - start + 1, int) for start, end in ranges]
+    return [
+        Window(zeros[number], zeros[number], start, end, FIRST, winner[start:end] == number)
+        for number, (start, end) in enumerate(ranges)
+    ]
 
 
 def check_answer(attempt: Decoder) -> None:
-    """Prints whether `attempt(windows, scores, threshold, longest)` gives (first, last) context piece, or None."""
+    """Prints whether `attempt(windows, scores, threshold, longest)` gives (first, last) context
+    piece, or None."""
     say(diagnose_answer(attempt))
 
 
@@ -92,10 +160,17 @@ def check_answer(attempt: Decoder) -> None:
 def diagnose_answer(attempt: Decoder) -> str:
     """The word Correct and why, or the likely mistake; at most two mistakes are named."""
     answers = ask(
-        attempt, cases(), where=_case_in_words, read=_span, returns="two whole numbers, (first, last), or None",
+        attempt,
+        cases(),
+        where=_case_in_words,
+        read=_span,
+        returns="two whole numbers, (first, last), or None",
         none_is_an_answer=True,
-    )  # fmt: skip
-    silent = (lambda *case: None), "you never give an answer. End the function with a `return` of the span."
+    )
+    silent = (
+        (lambda *case: None),
+        "you never give an answer. End the function with a `return` of the span.",
+    )
     compare(answers, answer_with, chain([silent], combined(answer_with, MISTAKES, most=2)))
     return "one window holds the whole answer, and the least null score decides."
 
@@ -111,10 +186,12 @@ def _span(answer: object, *case: object) -> Span:
     return index(first), index(last)  # whole numbers of NumPy and torch, too
 
 
-# --- the answer, right or with mistakes -----------------------------------------------------------------------------
+# --- the answer, right or with mistakes ---------------------------------------------
 
 
-def answer_with(windows: list[Window], scores: Scores, threshold: float, longest: int, **changed: object) -> Span:
+def answer_with(
+    windows: list[Window], scores: Scores, threshold: float, longest: int, **changed: object
+) -> Span:
     """The exercise's answer. changed: settings that differ from `RIGHT`."""
     rules = RIGHT | changed
     if rules["unit"] == "share":
@@ -123,23 +200,39 @@ def answer_with(windows: list[Window], scores: Scores, threshold: float, longest
     if rules["over"] == "merged":
         windows, scores = merged(windows, scores)
     if rules["over"] == "first":
-        windows, scores = windows[:1], scores[:1]
-    best, first, last, window = max((best_pair(*both, longest, rules) for both in zip(windows, scores, strict=True)),
-                                    key=lambda pair: pair[0])
+        windows = windows[:1]
+        scores = scores[:1]
+    best, first, last, window = max(
+        (best_pair(*both, longest, rules) for both in zip(windows, scores, strict=True)),
+        key=lambda pair: pair[0],
+    )
     difference = rules["sign"] * (NULLS[rules["null"]](nulls) - best)
     limit = threshold if rules["limit"] == "threshold" else 0.0
-    if rules["cls"] != "none" and (difference > limit or (rules["reached"] and difference == limit)):
+    if rules["cls"] != "none" and (
+        difference > limit or (rules["reached"] and difference == limit)
+    ):
         return None
-    shift = {"context": window.start - window.first, "after": window.start - window.first, "input": 0,
-             "window": -window.first}[rules["counted"]]
+    shift = {
+        "context": window.start - window.first,
+        "after": window.start - window.first,
+        "input": 0,
+        "window": -window.first,
+    }[rules["counted"]]
     return int(first + shift), int(last + shift + (rules["counted"] == "after"))
 
 
-def best_pair(window: Window, both: tuple, longest: int, rules: dict) -> tuple[float, int, int, Window]:
+def best_pair(
+    window: Window, both: tuple, longest: int, rules: dict
+) -> tuple[float, int, int, Window]:
     """(score, first and last position, window) of the best pair of a window."""
     starts, ends = both
-    place, after = np.arange(len(starts)), window.first + window.end - window.start
-    inside = (place >= window.first) & (place < after) if rules["place"] == "context" else (place > 0) & (place < after)
+    place = np.arange(len(starts))
+    after = window.first + window.end - window.start
+    inside = (
+        (place >= window.first) & (place < after)
+        if rules["place"] == "context"
+        else (place > 0) & (place < after)
+    )
     length = place[None] - place[:, None] + 1
     allowed = inside[:, None] & inside[None] & (length <= longest + rules["more"])
     if rules["order"]:
@@ -150,7 +243,8 @@ def best_pair(window: Window, both: tuple, longest: int, rules: dict) -> tuple[f
         allowed &= central[:, None]
     if rules["apart"]:
         context = slice(window.first, after)
-        first, last = window.first + int(np.argmax(starts[context])), window.first + int(np.argmax(ends[context]))
+        first = window.first + int(np.argmax(starts[context]))
+        last = window.first + int(np.argmax(ends[context]))
         return float(starts[first] + ends[last]), first, last, window
     values = np.where(allowed, starts[:, None] + ends[None], -np.inf)
     first, last = divmod(int(np.argmax(values)), len(starts))

@@ -7,7 +7,8 @@ from spanbert_tutorial.exercises.diagnosis import ask, compare, number, say, ver
 
 Draw = Callable[[Sequence[float], Sequence[str], Sequence[str]], float]
 
-VALUES, TITLES = [1.0, 0.0, 0.5, 0.0, 0.25, 1.0], ["Oslo", "Oslo", "Oslo", "Tea", "Tea", "Chess"]
+VALUES = [1.0, 0.0, 0.5, 0.0, 0.25, 1.0]
+TITLES = ["Oslo", "Oslo", "Oslo", "Tea", "Tea", "Chess"]
 DRAWS = [
     ["Oslo", "Tea", "Chess"],
     ["Tea", "Tea", "Chess"],
@@ -20,7 +21,8 @@ CASES = [(VALUES, TITLES, drawn) for drawn in DRAWS]
 
 
 def check_draw(attempt: Draw) -> None:
-    """Prints whether `attempt(values, titles, drawn)` gives the mean over the questions of the drawn articles."""
+    """Prints whether `attempt(values, titles, drawn)` gives the mean over the questions of the
+    drawn articles."""
     say(diagnose_draw(attempt))
 
 
@@ -28,9 +30,12 @@ def check_draw(attempt: Draw) -> None:
 def diagnose_draw(attempt: Draw) -> str:
     """One sentence: correct, or the likely mistake."""
     answers = ask(
-        attempt, CASES, where=lambda values, titles, drawn: f"for the drawn articles {', '.join(drawn)}",
-        read=number, returns="one number",
-    )  # fmt: skip
+        attempt,
+        CASES,
+        where=lambda values, titles, drawn: f"for the drawn articles {', '.join(drawn)}",
+        read=number,
+        returns="one number",
+    )
     compare(answers, drawn_mean, MISTAKES)
     return "a drawn article brings all its questions, as often as it was drawn."
 
@@ -45,7 +50,7 @@ def drawn_mean(values: Sequence[float], titles: Sequence[str], drawn: Sequence[s
     return fmean(value for title in drawn for value in values_of(title, values, titles))
 
 
-# --- the likely mistakes ------------------------------------------------------------------------------------------
+# --- the likely mistakes ------------------------------------------------------------
 
 
 def each_once(values: Sequence[float], titles: Sequence[str], drawn: Sequence[str]) -> float:
@@ -66,14 +71,34 @@ def over_all(values: Sequence[float], titles: Sequence[str], drawn: Sequence[str
 
 
 MISTAKES: list[tuple[Draw, str]] = [
-    (each_once, "an article that was drawn twice counts once with you. It brings its questions twice."),
-    (at_most_twice, "an article that was drawn three times counts twice with you. It brings its questions each time."),
-    (mean_of_means, "you take the mean of the articles' means. A question shall weigh as much as any other, so an "
-                    "article with more questions weighs more."),
+    (
+        each_once,
+        "an article that was drawn twice counts once with you. It brings its questions twice.",
+    ),
+    (
+        at_most_twice,
+        "an article that was drawn three times counts twice with you. It brings its questions "
+        "each time.",
+    ),
+    (
+        mean_of_means,
+        "you take the mean of the articles' means. A question shall weigh as much as any other, "
+        "so an "
+        "article with more questions weighs more.",
+    ),
     (over_all, "you divide by the number of all questions. Divide by the number that was drawn."),
-    (lambda values, titles, drawn: fmean(values), "you do not look at what was drawn: this is the mean of all values."),
-    (lambda values, titles, drawn: 100 * drawn_mean(values, titles, drawn),
-     "this is in percent. Give the mean itself."),
-    (lambda values, titles, drawn: sum(value for title in drawn for value in values_of(title, values, titles)),
-     "this is the sum. Divide it by the number of questions that were drawn."),
+    (
+        lambda values, titles, drawn: fmean(values),
+        "you do not look at what was drawn: this is the mean of all values.",
+    ),
+    (
+        lambda values, titles, drawn: 100 * drawn_mean(values, titles, drawn),
+        "this is in percent. Give the mean itself.",
+    ),
+    (
+        lambda values, titles, drawn: sum(
+            value for title in drawn for value in values_of(title, values, titles)
+        ),
+        "this is the sum. Divide it by the number of questions that were drawn.",
+    ),
 ]

@@ -1,4 +1,5 @@
-"""Checks for the exercise of `book/tasks/relation_extraction`: F1 of one relation when directions count."""
+"""Checks for the exercise of `book/tasks/relation_extraction`: F1 of one relation when directions
+count."""
 
 from collections.abc import Callable, Sequence
 
@@ -9,26 +10,30 @@ Directed = Callable[[Labels, Labels, str], float]
 
 
 def labels(text: str) -> list[str]:
-    """Labels of a short text: c and C are Cause-Effect in its two directions, m and M Message-Topic, o is Other."""
+    """Labels of a short text: c and C are Cause-Effect in its two directions, m and M
+    Message-Topic, o is Other."""
     names = {"c": "Cause-Effect(e1,e2)", "m": "Message-Topic(e1,e2)", "o": "Other"}
     turned = {name.upper(): label.replace("(e1,e2)", "(e2,e1)") for name, label in names.items()}
     return [(names | turned)[letter] for letter in text]
 
 
-CASES = [(labels(gold), labels(said), relation) for gold, said, relation in (
-    ("ccCo", "cCCc", "Cause-Effect"),
-    ("cccC", "ccCo", "Cause-Effect"),
-    ("cmmMo", "cmMMm", "Message-Topic"),
-    ("mmoc", "oocc", "Message-Topic"),
-    ("CCcmo", "CCmCo", "Cause-Effect"),
-    ("cC", "Cc", "Cause-Effect"),
-    ("oomM", "mMoM", "Message-Topic"),
-)]  # fmt: skip
+CASES = [
+    (labels(gold), labels(said), relation)
+    for gold, said, relation in (
+        ("ccCo", "cCCc", "Cause-Effect"),
+        ("cccC", "ccCo", "Cause-Effect"),
+        ("cmmMo", "cmMMm", "Message-Topic"),
+        ("mmoc", "oocc", "Message-Topic"),
+        ("CCcmo", "CCmCo", "Cause-Effect"),
+        ("cC", "Cc", "Cause-Effect"),
+        ("oomM", "mMoM", "Message-Topic"),
+    )
+]
 
 
 def check_directed(attempt: Directed) -> None:
-    """Prints whether `attempt(gold, predicted, relation)` gives the F1 of the relation in percent, directions
-    counted."""
+    """Prints whether `attempt(gold, predicted, relation)` gives the F1 of the relation in percent,
+    directions counted."""
     say(diagnose_directed(attempt))
 
 
@@ -36,20 +41,31 @@ def check_directed(attempt: Directed) -> None:
 def diagnose_directed(attempt: Directed) -> str:
     """One sentence: correct, or the likely mistake."""
     answers = ask(
-        attempt, CASES, where=lambda gold, said, relation: f"for the gold labels {' '.join(gold)} and {relation}",
-        read=lambda value, *case: number(value), returns="one number, the F1 in percent",
-        hint=lambda error, *case: "Where nothing is right the F1 is 0." if isinstance(error, ZeroDivisionError) else "",
-    )  # fmt: skip
+        attempt,
+        CASES,
+        where=lambda gold, said, relation: f"for the gold labels {' '.join(gold)} and {relation}",
+        read=lambda value, *case: number(value),
+        returns="one number, the F1 in percent",
+        hint=lambda error, *case: (
+            "Where nothing is right the F1 is 0." if isinstance(error, ZeroDivisionError) else ""
+        ),
+    )
     compare(answers, directed_f1, MISTAKES)
     return "a wrong direction is said and wanted, and not right."
 
 
 def counts(gold: Labels, said: Labels, relation: str) -> tuple[int, int, int, int]:
-    """How often the relation is right, in the wrong direction, said, and wanted; the last two in either direction."""
+    """How often the relation is right, in the wrong direction, said, and wanted; the last two in
+    either direction."""
     pairs = list(zip(gold, said, strict=True))
     both = [(one, other) for one, other in pairs if relation in one and relation in other]
     right = sum(one == other for one, other in both)
-    return right, len(both) - right, sum(relation in each for each in said), sum(relation in each for each in gold)
+    return (
+        right,
+        len(both) - right,
+        sum(relation in each for each in said),
+        sum(relation in each for each in gold),
+    )
 
 
 def percent(right: float, said: float, wanted: float) -> float:
@@ -84,28 +100,56 @@ def no_false_alarms(gold: Labels, said: Labels, relation: str) -> float:
     return percent(right, right + wrong, wanted)
 
 
-# --- the likely mistakes ------------------------------------------------------------------------------------------
+# --- the likely mistakes ------------------------------------------------------------
 
 MISTAKES: list[tuple[Directed, str]] = [
-    (with_counts(lambda right, wrong, said, wanted: percent(right + wrong, said, wanted)),
-     "you take an answer with the wrong direction for right. Compare the whole labels."),
-    (of_two_classes,
-     "you score each direction as a class of its own and take the mean. The official scorer has one figure for a "
-     "relation, in which both directions are counted together."),
-    (with_counts(lambda right, wrong, said, wanted: percent(right, said - wrong, wanted)),
-     "answers with the wrong direction count only once in your sum of said and wanted. They count in both."),
-    (with_counts(lambda right, wrong, said, wanted: percent(right, said - wrong, wanted - wrong)),
-     "you leave out the answers with the wrong direction. They count among what was said and what was wanted."),
-    (no_false_alarms,
-     "you count what was said only where gold has the relation. An answer where it is not wanted costs precision."),
-    (lambda gold, said, relation: directed_f1(gold, said, f"{relation}(e1,e2)"),
-     "you count only the direction (e1,e2). Take both directions together."),
-    (with_counts(lambda right, wrong, said, wanted: share(right, said)),
-     "this is the precision. F1 is 2 · right / (said + wanted)."),
-    (with_counts(lambda right, wrong, said, wanted: share(right, wanted)),
-     "this is the recall. F1 is 2 · right / (said + wanted)."),
-    (with_counts(lambda right, wrong, said, wanted: (share(right, said) + share(right, wanted)) / 2),
-     "this is the plain mean of precision and recall. F1 is 2 · right / (said + wanted)."),
-    (with_counts(lambda right, wrong, said, wanted: percent(right, said, wanted) / 100),
-     "this is a share between 0 and 1. Give it in percent."),
+    (
+        with_counts(lambda right, wrong, said, wanted: percent(right + wrong, said, wanted)),
+        "you take an answer with the wrong direction for right. Compare the whole labels.",
+    ),
+    (
+        of_two_classes,
+        "you score each direction as a class of its own and take the mean. The official scorer "
+        "has one figure for a "
+        "relation, in which both directions are counted together.",
+    ),
+    (
+        with_counts(lambda right, wrong, said, wanted: percent(right, said - wrong, wanted)),
+        "answers with the wrong direction count only once in your sum of said and wanted. They "
+        "count in both.",
+    ),
+    (
+        with_counts(
+            lambda right, wrong, said, wanted: percent(right, said - wrong, wanted - wrong)
+        ),
+        "you leave out the answers with the wrong direction. They count among what was said and "
+        "what was wanted.",
+    ),
+    (
+        no_false_alarms,
+        "you count what was said only where gold has the relation. An answer where it is not "
+        "wanted costs precision.",
+    ),
+    (
+        lambda gold, said, relation: directed_f1(gold, said, f"{relation}(e1,e2)"),
+        "you count only the direction (e1,e2). Take both directions together.",
+    ),
+    (
+        with_counts(lambda right, wrong, said, wanted: share(right, said)),
+        "this is the precision. F1 is 2 · right / (said + wanted).",
+    ),
+    (
+        with_counts(lambda right, wrong, said, wanted: share(right, wanted)),
+        "this is the recall. F1 is 2 · right / (said + wanted).",
+    ),
+    (
+        with_counts(
+            lambda right, wrong, said, wanted: (share(right, said) + share(right, wanted)) / 2
+        ),
+        "this is the plain mean of precision and recall. F1 is 2 · right / (said + wanted).",
+    ),
+    (
+        with_counts(lambda right, wrong, said, wanted: percent(right, said, wanted) / 100),
+        "this is a share between 0 and 1. Give it in percent.",
+    ),
 ]

@@ -22,29 +22,59 @@ def _counted(ids: Tensor, pad: int, axis: int = 1) -> Tensor:
 
 # What a likely mistake computes, and what to say to the person who made it.
 MISTAKES = (
-    (lambda ids, pad: _places(ids), "these are BERT's positions, from 0. Here the first token has pad_id + 1."),
-    (lambda ids, pad: _places(ids) + pad + 1, "padding is counted like a token. Count only where ids != pad_id."),
-    (lambda ids, pad: torch.where(ids != pad, _places(ids) + pad + 1, pad),
-     "padding has its row, but the tokens behind it have moved on: a token's number is the count of real tokens."),
-    (lambda ids, pad: _counted(ids, pad) * (ids != pad), "the count starts at 1, whatever pad_id is. Add pad_id."),
-    (lambda ids, pad: _counted(ids, pad) * (ids != pad) + pad + 1,
-     "all numbers are 1 too high. cumsum gives 1 to the first token already, so add pad_id and no more."),
-    (lambda ids, pad: torch.where(ids != pad, _counted(ids, pad) - 1 + pad, pad),
-     "the first token has pad_id itself, and that row belongs to padding. It is one further."),
-    (lambda ids, pad: _counted(ids, pad) + pad,
-     "padding has the number of the token before it. Its row is pad_id: multiply the count by ids != pad_id first."),
-    (lambda ids, pad: (_counted(ids, pad) + pad) * (ids != pad),
-     "padding has row 0. Its row is pad_id: multiply first, and add pad_id afterwards."),
-    (lambda ids, pad: _counted(ids, pad, 0) * (ids != pad) + pad,
-     "the count runs down the batch. Along a row is axis 1."),
-    (lambda ids, pad: (ids == pad).long().cumsum(1) * (ids == pad) + pad,
-     "padding is counted and tokens are not. It is the other way round: ids != pad_id."),
-    (lambda ids, pad: _counted(ids, 1) * (ids != 1) + 1, "pad_id is taken to be 1. Use the one that is given."),
-)  # fmt: skip
+    (
+        lambda ids, pad: _places(ids),
+        "these are BERT's positions, from 0. Here the first token has pad_id + 1.",
+    ),
+    (
+        lambda ids, pad: _places(ids) + pad + 1,
+        "padding is counted like a token. Count only where ids != pad_id.",
+    ),
+    (
+        lambda ids, pad: torch.where(ids != pad, _places(ids) + pad + 1, pad),
+        "padding has its row, but the tokens behind it have moved on: a token's number is the "
+        "count of real tokens.",
+    ),
+    (
+        lambda ids, pad: _counted(ids, pad) * (ids != pad),
+        "the count starts at 1, whatever pad_id is. Add pad_id.",
+    ),
+    (
+        lambda ids, pad: _counted(ids, pad) * (ids != pad) + pad + 1,
+        "all numbers are 1 too high. cumsum gives 1 to the first token already, so add pad_id "
+        "and no more.",
+    ),
+    (
+        lambda ids, pad: torch.where(ids != pad, _counted(ids, pad) - 1 + pad, pad),
+        "the first token has pad_id itself, and that row belongs to padding. It is one further.",
+    ),
+    (
+        lambda ids, pad: _counted(ids, pad) + pad,
+        "padding has the number of the token before it. Its row is pad_id: multiply the count by "
+        "ids != pad_id first.",
+    ),
+    (
+        lambda ids, pad: (_counted(ids, pad) + pad) * (ids != pad),
+        "padding has row 0. Its row is pad_id: multiply first, and add pad_id afterwards.",
+    ),
+    (
+        lambda ids, pad: _counted(ids, pad, 0) * (ids != pad) + pad,
+        "the count runs down the batch. Along a row is axis 1.",
+    ),
+    (
+        lambda ids, pad: (ids == pad).long().cumsum(1) * (ids == pad) + pad,
+        "padding is counted and tokens are not. It is the other way round: ids != pad_id.",
+    ),
+    (
+        lambda ids, pad: _counted(ids, 1) * (ids != 1) + 1,
+        "pad_id is taken to be 1. Use the one that is given.",
+    ),
+)
 
 
 def check_positions(attempt: Positions) -> None:
-    """Prints whether `attempt(ids int64 [B,n], pad_id) -> int64 [B,n]` gives RoBERTa's positions."""
+    """Prints whether `attempt(ids int64 [B,n], pad_id) -> int64 [B,n]` gives RoBERTa's
+    positions."""
     say(diagnose_positions(attempt))
 
 
@@ -52,17 +82,23 @@ def check_positions(attempt: Positions) -> None:
 def diagnose_positions(attempt: Positions) -> str:
     """One sentence: correct, or the likely mistake."""
     # no padding, on the right, in the middle, on the left
-    pattern = torch.tensor([[1, 1, 1, 1, 1, 1], [1, 1, 1, 1, 0, 0], [1, 1, 0, 0, 1, 1], [0, 1, 1, 1, 1, 1]]).bool()
+    pattern = torch.tensor(
+        [[1, 1, 1, 1, 1, 1], [1, 1, 1, 1, 0, 0], [1, 1, 0, 0, 1, 1], [0, 1, 1, 1, 1, 1]]
+    ).bool()
     B, n = pattern.shape
     answers = ask(
-        attempt, [(torch.where(pattern, torch.arange(B * n).reshape(B, n) + 5, pad), pad) for pad in (1, 3)],
+        attempt,
+        [(torch.where(pattern, torch.arange(B * n).reshape(B, n) + 5, pad), pad) for pad in (1, 3)],
         where=lambda ids, pad: f"with pad_id = {pad}",
-        read=lambda value, *case: array(value, (B, n), Tensor), returns=f"a tensor of the shape [B,n] = {B, n}",
-    )  # fmt: skip
+        read=lambda value, *case: array(value, (B, n), Tensor),
+        returns=f"a tensor of the shape [B,n] = {B, n}",
+    )
     one_by_one(answers, position_numbers, _mistake)
     return "the real tokens count on from pad_id + 1, and padding has pad_id wherever it stands."
 
 
 def _mistake(got: np.ndarray, wanted: Tensor, ids: Tensor, pad: int) -> str:
     known = named(got, ((mistake(ids, pad), sentence) for mistake, sentence in MISTAKES))
-    return known or f"ids {ids[2].tolist()} get {got[2].tolist()} from you. Take the steps one by one."
+    return (
+        known or f"ids {ids[2].tolist()} get {got[2].tolist()} from you. Take the steps one by one."
+    )

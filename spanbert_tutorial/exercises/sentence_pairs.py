@@ -5,20 +5,25 @@ from collections.abc import Callable
 
 import numpy as np
 
+from spanbert_tutorial.bert.sentence_pairs import IS_NEXT, NOT_NEXT
 from spanbert_tutorial.exercises.diagnosis import NotYet, ask, say, verdict
-from spanbert_tutorial.sentence_pairs import IS_NEXT, NOT_NEXT
 
-# Four documents in which every sentence is another one, so that a sentence tells where it comes from.
+# Four documents in which every sentence is another one, so that a sentence tells where it comes
+# from.
 DOCUMENTS = [[f"{name}{i}" for i in range(1, 8)] for name in "abcd"]
 CHUNKS = [(1, 0, 5), (0, 2, 6), (2, 3, 7), (3, 4, 6)]  # document, first sentence, end
 DRAWS = 100  # times each chunk is tried
-FAIR = (0.35, 0.65)  # 400 tosses of a fair coin lie outside of this less than once in a billion times
+FAIR = (
+    0.35,
+    0.65,
+)  # 400 tosses of a fair coin lie outside of this less than once in a billion times
 
 Attempt = Callable[[list, int, int, int, np.random.Generator], tuple]
 
 
 def check_pair(attempt: Attempt) -> None:
-    """Prints whether `attempt(documents, number, at, stop, rng)` makes a pair from one chunk as BERT does."""
+    """Prints whether `attempt(documents, number, at, stop, rng)` makes a pair from one chunk as
+    BERT does."""
     say(diagnose_pair(attempt))
 
 
@@ -26,14 +31,19 @@ def check_pair(attempt: Attempt) -> None:
 def diagnose_pair(attempt: Attempt) -> str:
     """One sentence: correct, or the likely mistake.
 
-    The chunk is `documents[number][at:stop]`. The attempt returns (first, second, label, next_at): two lists of
-    sentences, the label, and the sentence with which the next chunk begins.
+    The chunk is `documents[number][at:stop]`. The attempt returns (first, second, label, next_at):
+    two lists of sentences, the label, and the sentence with which the next chunk begins.
     """
-    kinds, middles, borrowed, rng = Counter(), Counter(), defaultdict(set), np.random.default_rng(0)
+    kinds = Counter()
+    middles = Counter()
+    borrowed = defaultdict(set)
+    rng = np.random.default_rng(0)
     answers = ask(
-        lambda *chunk: attempt(*chunk, rng), [(DOCUMENTS, *chunk) for chunk in CHUNKS * DRAWS], read=_four,
+        lambda *chunk: attempt(*chunk, rng),
+        [(DOCUMENTS, *chunk) for chunk in CHUNKS * DRAWS],
+        read=_four,
         returns="four things: the first segment, the second, the label, and the next chunk's start",
-    )  # fmt: skip
+    )
     for (_, number, at, stop), _, pair in answers:
         first, second, label, _ = pair
         kind = pair_kind(pair, number, at, stop)
@@ -51,27 +61,40 @@ def _four(answer: object, *case: object) -> tuple:
 
 
 def pair_kind(pair: tuple, number: int, at: int, stop: int) -> int:
-    """What the second segment of an answer really is, IS_NEXT or NOT_NEXT. Raises NotYet if the pair is none."""
+    """What the second segment of an answer really is, IS_NEXT or NOT_NEXT. Raises NotYet if the
+    pair is none."""
     first, second, label, next_at = pair
-    chunk, middle = DOCUMENTS[number][at:stop], at + len(first)
+    chunk = DOCUMENTS[number][at:stop]
+    middle = at + len(first)
     if not first:
-        raise NotYet("a first segment is empty. Split after the first sentence at the earliest: draw from at + 1.")
+        raise NotYet(
+            "a first segment is empty. Split after the first sentence at the earliest: draw from "
+            "at + 1."
+        )
     if not second and len(first) < len(chunk):
-        raise NotYet("a borrowed segment is empty. Draw its first sentence from 0 to the length of its document − 1.")
+        raise NotYet(
+            "a borrowed segment is empty. Draw its first sentence from 0 to the length of its "
+            "document − 1."
+        )
     if not second:
         raise NotYet("a second segment is empty. Leave at least one sentence of the chunk for it.")
     if first != chunk[: len(first)]:
-        raise NotYet(f"of the chunk {chunk}, the first segment is {first}. It is the chunk's beginning, in order.")
+        raise NotYet(
+            f"of the chunk {chunk}, the first segment is {first}. It is the chunk's beginning, "
+            f"in order."
+        )
     if first == chunk:
         raise NotYet(
-            "a first segment is the whole chunk. Split before its last sentence at the latest: draw up to stop − 1."
+            "a first segment is the whole chunk. Split before its last sentence at the latest: "
+            "draw up to stop − 1."
         )
     if label not in (IS_NEXT, NOT_NEXT):
         raise NotYet(f"a label is {label!r}. Give 0 for IsNext and 1 for NotNext.")
     if second == chunk[len(first) :]:
         if next_at == middle:
             raise NotYet(
-                "after an IsNext pair the next chunk begins inside the pair, so its second segment is used twice."
+                "after an IsNext pair the next chunk begins inside the pair, so its second "
+                "segment is used twice."
             )
         if next_at != stop:
             raise NotYet(f"the next chunk begins at {next_at}, and the chunk ends at {stop}.")
@@ -96,21 +119,28 @@ def pair_kind(pair: tuple, number: int, at: int, stop: int) -> int:
 
 
 def judge_draws(kinds: Counter, middles: Counter, borrowed: dict[int, set[str]]) -> None:
-    """Judges labels, shares and places; raises NotYet. kinds: (what it is, label) → times; middles: (at, stop, length
-    of first) → times; borrowed: number of the chunk's document → first sentences of NotNext segments."""
+    """Judges labels, shares and places; raises NotYet. kinds: (what it is, label) → times; middles:
+    (at, stop, length of first) → times; borrowed: number of the chunk's document → first sentences
+    of NotNext segments."""
     wrong = kinds[IS_NEXT, NOT_NEXT] + kinds[NOT_NEXT, IS_NEXT]
     if wrong == sum(kinds.values()):
-        raise NotYet("the labels are reversed. Here, as in transformers, 0 is IsNext and 1 is NotNext.")
+        raise NotYet(
+            "the labels are reversed. Here, as in transformers, 0 is IsNext and 1 is NotNext."
+        )
     if wrong:
         raise NotYet(f"{wrong} of {sum(kinds.values())} labels do not fit their pairs.")
     share = kinds[NOT_NEXT, NOT_NEXT] / sum(kinds.values())
     if not FAIR[0] < share < FAIR[1]:
         raise NotYet(f"{share:.0%} of the pairs are NotNext. Toss a fair coin for each pair.")
-    # about 50 draws from three documents of seven sentences: two or fewer of either come less than once in a million
-    documents, places = ([{s[part] for s in found} for found in borrowed.values()] for part in (0, slice(1, None)))
+    # about 50 draws from three documents of seven sentences: two or fewer of either come less than
+    # once in a million
+    documents, places = (
+        [{s[part] for s in found} for found in borrowed.values()] for part in (0, slice(1, None))
+    )
     if min(map(len, [*documents, *places])) < 3:
         raise NotYet(
-            "NotNext text for a chunk always comes from the same document or begins at the same sentence. "
+            "NotNext text for a chunk always comes from the same document or begins at the same "
+            "sentence. "
             "Draw both."
         )
     at, stop, _ = max(middles, key=lambda key: key[1] - key[0])

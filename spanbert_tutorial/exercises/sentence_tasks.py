@@ -7,22 +7,38 @@ from spanbert_tutorial.exercises.diagnosis import ask, compare, number, say, ver
 
 Measure = Callable[[Sequence[str], Sequence[str]], float]
 
-CASES = [tuple(map(list, pair)) for pair in (
-    ("1110000000", "1100000001"), ("1111111100", "1111111100"), ("1111111100", "0000000011"),
-    ("1111111100", "1111111111"), ("1111111100", "0000000000"), ("1100110000", "1010101000"),
-    ("1111110000", "1111001110"), ("1000", "1100"))]  # fmt: skip
+CASES = [
+    tuple(map(list, pair))
+    for pair in (
+        ("1110000000", "1100000001"),
+        ("1111111100", "1111111100"),
+        ("1111111100", "0000000011"),
+        ("1111111100", "1111111111"),
+        ("1111111100", "0000000000"),
+        ("1100110000", "1010101000"),
+        ("1111110000", "1111001110"),
+        ("1000", "1100"),
+    )
+]
 
 
 def check_matthews(attempt: Measure) -> None:
-    """Prints whether `attempt(gold, said)` gives Matthews' correlation of two rows of labels "0" and "1"."""
+    """Prints whether `attempt(gold, said)` gives Matthews' correlation of two rows of labels "0"
+    and "1"."""
     say(diagnose_matthews(attempt))
 
 
 @verdict
 def diagnose_matthews(attempt: Measure) -> str:
     """One sentence: correct, or the likely mistake."""
-    answers = ask(attempt, CASES, where=_case_in_words, read=number, returns="one number, from -1 to 1",
-                  hint=_how_to_go_on)  # fmt: skip
+    answers = ask(
+        attempt,
+        CASES,
+        where=_case_in_words,
+        read=number,
+        returns="one number, from -1 to 1",
+        hint=_how_to_go_on,
+    )
     compare(answers, matthews, MISTAKES)
     return "both kinds of mistake count, and who always says the same gets 0."
 
@@ -32,7 +48,11 @@ def _case_in_words(gold: Sequence[str], said: Sequence[str]) -> str:
 
 
 def _how_to_go_on(error: Exception, *case: object) -> str:
-    return "Who always says the same gets 0: ask before you divide." if isinstance(error, ZeroDivisionError) else ""
+    return (
+        "Who always says the same gets 0: ask before you divide."
+        if isinstance(error, ZeroDivisionError)
+        else ""
+    )
 
 
 def counts(gold: Sequence[str], said: Sequence[str]) -> tuple[int, int, int, int]:
@@ -53,7 +73,7 @@ def matthews(gold: Sequence[str], said: Sequence[str]) -> float:
     return ratio(tp * tn - fp * fn, sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)))
 
 
-# --- the likely mistakes ------------------------------------------------------------------------------------------
+# --- the likely mistakes ------------------------------------------------------------
 
 
 def changed(measure: Callable[[int, int, int, int], float]) -> Measure:
@@ -62,23 +82,62 @@ def changed(measure: Callable[[int, int, int, int], float]) -> Measure:
 
 
 MISTAKES: list[tuple[Measure, str]] = [
-    (changed(lambda tp, fp, fn, tn: (tp + tn) / (tp + fp + fn + tn)),
-     "this is the accuracy. Who always says the more frequent label gets much of it."),
-    (changed(lambda tp, fp, fn, tn: ratio(2 * tp, 2 * tp + fp + fn)),
-     "this is F1. It does not look at the zeros that were right."),
-    (changed(lambda tp, fp, fn, tn: ratio(tp * tn - fp * fn, (tp + fp) * (tp + fn) * (tn + fp) * (tn + fn))),
-     "the square root is missing below the line."),
-    (changed(lambda tp, fp, fn, tn: ratio(tp * tn + fp * fn, sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)))),
-     "you add what you should subtract: wrong predictions speak against a correlation."),
-    (changed(lambda tp, fp, fn, tn: abs(matthews(["1"] * (tp + fn) + ["0"] * (fp + tn),
-                                                ["1"] * tp + ["0"] * fn + ["1"] * fp + ["0"] * tn))),
-     "you take away the sign. Who is always wrong gets -1, not 1."),
-    (changed(lambda tp, fp, fn, tn: 100 * matthews(["1"] * (tp + fn) + ["0"] * (fp + tn),
-                                                  ["1"] * tp + ["0"] * fn + ["1"] * fp + ["0"] * tn)),
-     "this is 100 times as much. Return a number from -1 to 1."),
-    (changed(lambda tp, fp, fn, tn: ratio(tp * tn - fp * fn, tp * tn + fp * fn)),
-     "below the line stands the root of four sums: how often 1 and 0 are said, and how often they are right."),
-    (changed(lambda tp, fp, fn, tn: ratio(tp, tp + fn) + ratio(tn, tn + fp) - 1),
-     "this is recall of the ones plus recall of the zeros, minus 1. It asks how many gold labels are found, "
-     "not how many of the predictions are right."),
-]  # fmt: skip
+    (
+        changed(lambda tp, fp, fn, tn: (tp + tn) / (tp + fp + fn + tn)),
+        "this is the accuracy. Who always says the more frequent label gets much of it.",
+    ),
+    (
+        changed(lambda tp, fp, fn, tn: ratio(2 * tp, 2 * tp + fp + fn)),
+        "this is F1. It does not look at the zeros that were right.",
+    ),
+    (
+        changed(
+            lambda tp, fp, fn, tn: ratio(
+                tp * tn - fp * fn, (tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)
+            )
+        ),
+        "the square root is missing below the line.",
+    ),
+    (
+        changed(
+            lambda tp, fp, fn, tn: ratio(
+                tp * tn + fp * fn, sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn))
+            )
+        ),
+        "you add what you should subtract: wrong predictions speak against a correlation.",
+    ),
+    (
+        changed(
+            lambda tp, fp, fn, tn: abs(
+                matthews(
+                    ["1"] * (tp + fn) + ["0"] * (fp + tn),
+                    ["1"] * tp + ["0"] * fn + ["1"] * fp + ["0"] * tn,
+                )
+            )
+        ),
+        "you take away the sign. Who is always wrong gets -1, not 1.",
+    ),
+    (
+        changed(
+            lambda tp, fp, fn, tn: (
+                100
+                * matthews(
+                    ["1"] * (tp + fn) + ["0"] * (fp + tn),
+                    ["1"] * tp + ["0"] * fn + ["1"] * fp + ["0"] * tn,
+                )
+            )
+        ),
+        "this is 100 times as much. Return a number from -1 to 1.",
+    ),
+    (
+        changed(lambda tp, fp, fn, tn: ratio(tp * tn - fp * fn, tp * tn + fp * fn)),
+        "below the line stands the root of four sums: how often 1 and 0 are said, and how often "
+        "they are right.",
+    ),
+    (
+        changed(lambda tp, fp, fn, tn: ratio(tp, tp + fn) + ratio(tn, tn + fp) - 1),
+        "this is recall of the ones plus recall of the zeros, minus 1. It asks how many gold "
+        "labels are found, "
+        "not how many of the predictions are right.",
+    ),
+]

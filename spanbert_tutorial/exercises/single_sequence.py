@@ -4,9 +4,13 @@ from collections.abc import Callable
 
 from spanbert_tutorial.exercises.diagnosis import ask, one_by_one, say, verdict
 
-# Lengths of the sentences of each document, and the length n of the model's input. No sentence is longer than n − 2.
+# Lengths of the sentences of each document, and the length n of the model's input. No sentence is
+# longer than n − 2.
 CASES = [
-    ([[4, 3, 2], [4, 2, 1, 5]], 9),  # other blocks for each of n, n − 1 and n − 2; both documents leave a rest
+    (
+        [[4, 3, 2], [4, 2, 1, 5]],
+        9,
+    ),  # other blocks for each of n, n − 1 and n − 2; both documents leave a rest
     ([[2, 2], [3, 1], [6]], 12),  # each document fits one block, and two documents would
     ([[5, 5], [1]], 12),  # a block is filled to its last piece
     ([[6, 5, 5], [3, 6, 1]], 12),
@@ -38,18 +42,22 @@ def pack(documents: Documents, n: int) -> list[list[int]]:
 
 
 def check_packing(attempt: Attempt) -> None:
-    """Prints whether `attempt(documents, n)` packs blocks for an input of n with [CLS] and [SEP]."""
+    """Prints whether `attempt(documents, n)` packs blocks for an input of n with [CLS] and
+    [SEP]."""
     say(diagnose_packing(attempt))
 
 
 @verdict
 def diagnose_packing(attempt: Attempt) -> str:
-    """One sentence: correct, or the likely mistake. documents: lists of sentences, each a list of pieces; a block is a
-    flat list of pieces."""
+    """One sentence: correct, or the likely mistake. documents: lists of sentences, each a list of
+    pieces; a block is a flat list of pieces."""
     answers = ask(
-        attempt, [(made_documents(lengths), n) for lengths, n in CASES], where=_case_in_words,
-        read=lambda blocks, *case: [list(block) for block in blocks], returns="a list of blocks, each a list of pieces",
-    )  # fmt: skip
+        attempt,
+        [(made_documents(lengths), n) for lengths, n in CASES],
+        where=_case_in_words,
+        read=lambda blocks, *case: [list(block) for block in blocks],
+        returns="a list of blocks, each a list of pieces",
+    )
     one_by_one(answers, pack, mistake)
     return "whole sentences of one document, as many as fit beside [CLS] and [SEP]."
 
@@ -74,14 +82,20 @@ def mistake(blocks: list[list[int]], wanted: list[list[int]], documents: Documen
         return "a block goes on in the next document. Begin each document with an empty block."
     if problem := lost(given, flat):
         return problem
-    if any(len({number for number, d in enumerate(flat) if set(block) & set(d)}) > 1 for block in blocks):
+    if any(
+        len({number for number, d in enumerate(flat) if set(block) & set(d)}) > 1
+        for block in blocks
+    ):
         return "a block holds pieces of two documents. Close the block where a document ends."
     ends = {sentence[-1] for document in documents for sentence in document}
     if any(block[-1] not in ends for block in blocks):
         return "a block ends inside a sentence. A sentence that does not fit begins the next block."
     longest = max(map(len, blocks))
     if longest > n - 2:
-        return f"a block has {longest} pieces: with [CLS] and [SEP] that makes {longest + 2}, more than n."
+        return (
+            f"a block has {longest} pieces: with [CLS] and [SEP] that makes {longest + 2}, "
+            f"more than n."
+        )
     return not_greedy(blocks, documents, n)
 
 
@@ -90,21 +104,37 @@ def lost(given: list[int], flat: list[list[int]]) -> str:
     every = [piece for document in flat for piece in document]
     missing = set(every) - set(given)
     if missing:
-        last_only = all(every[-1] in missing if d is flat[-1] else not set(d) & missing for d in flat)
+        last_only = all(
+            every[-1] in missing if d is flat[-1] else not set(d) & missing for d in flat
+        )
         if last_only:
-            return f"the last block of all is lost ({len(missing)} pieces). Close what is left after the loop."
+            return (
+                f"the last block of all is lost ({len(missing)} pieces). Close what is left "
+                f"after the loop."
+            )
         if all(d[-1] in missing for d in flat if set(d) & missing):
-            return f"the last block of a document is lost ({len(missing)} pieces). Close it, however short it is."
+            return (
+                f"the last block of a document is lost ({len(missing)} pieces). Close it, "
+                f"however short it is."
+            )
         return f"{len(missing)} pieces are lost."
     return "" if given == every else "pieces stand twice or out of order."
 
 
 def not_greedy(blocks: list[list[int]], documents: Documents, n: int) -> str:
-    """Why whole, ordered, short blocks of one document are still not the wanted ones: room is left over."""
+    """Why whole, ordered, short blocks of one document are still not the wanted ones: room is left
+    over."""
     if len(blocks) == sum(map(len, documents)):
-        return "every sentence has a block of its own. Fill a block as long as the next sentence fits."
+        return (
+            "every sentence has a block of its own. Fill a block as long as the next sentence fits."
+        )
     if blocks == pack(documents, n - 1):
-        return "a block that would be exactly full is closed too early: n − 2 pieces may stand in it."
+        return (
+            "a block that would be exactly full is closed too early: n − 2 pieces may stand in it."
+        )
     if blocks == pack(documents, n - 2):
-        return "[CLS] and [SEP] are counted twice: there is room for n − 2 pieces, and you leave two of them empty."
+        return (
+            "[CLS] and [SEP] are counted twice: there is room for n − 2 pieces, and you leave "
+            "two of them empty."
+        )
     return "a block is closed although the next sentence would fit."

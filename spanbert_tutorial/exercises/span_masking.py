@@ -4,11 +4,29 @@ from collections.abc import Callable
 
 import numpy as np
 
-from spanbert_tutorial.exercises.diagnosis import NotYet, array, ask, differs, named, number, one_by_one, say, verdict
-from spanbert_tutorial.span_masking import clipped_geometric
+from spanbert_tutorial.exercises.diagnosis import (
+    NotYet,
+    array,
+    ask,
+    differs,
+    named,
+    number,
+    one_by_one,
+    say,
+    verdict,
+)
+from spanbert_tutorial.spanbert.span_masking import clipped_geometric
 
 LAWS = [(0.2, 10), (0.4, 10), (0.1, 5), (1.0, 3)]
-BUDGETS = [([1, 1, 1], 3), ([1, 1, 1], 2), ([2, 3, 4], 4), ([4, 1, 1], 3), ([1, 5, 1, 1], 3), ([3], 3), ([], 5)]
+BUDGETS = [
+    ([1, 1, 1], 3),
+    ([1, 1, 1], 2),
+    ([2, 3, 4], 4),
+    ([4, 1, 1], 3),
+    ([1, 5, 1, 1], 3),
+    ([3], 3),
+    ([], 5),
+]
 
 
 def check_length_law(attempt: Callable[[float, int], np.ndarray]) -> None:
@@ -20,9 +38,12 @@ def check_length_law(attempt: Callable[[float, int], np.ndarray]) -> None:
 def diagnose_length_law(attempt: Callable[[float, int], np.ndarray]) -> str:
     """One sentence: correct, or the likely mistake."""
     answers = ask(
-        attempt, LAWS, where=lambda p, max_words: f"for p = {p} and at most {max_words} words",
-        read=_probabilities, returns="one probability for each length",
-    )  # fmt: skip
+        attempt,
+        LAWS,
+        where=lambda p, max_words: f"for p = {p} and at most {max_words} words",
+        read=_probabilities,
+        returns="one probability for each length",
+    )
     one_by_one(answers, clipped_geometric, _law_mistake)
     return "cut off at the longest span, then divided by what is left."
 
@@ -30,30 +51,47 @@ def diagnose_length_law(attempt: Callable[[float, int], np.ndarray]) -> str:
 def _probabilities(answer: object, p: float, max_words: int) -> np.ndarray:
     shape = np.shape(answer)
     if shape == (max_words + 1,):
-        raise NotYet("there is one value too many. Lengths start at 1: a span of 0 words does not exist.")
+        raise NotYet(
+            "there is one value too many. Lengths start at 1: a span of 0 words does not exist."
+        )
     if shape != (max_words,):
-        raise NotYet(f"the shape is {shape}. Give one probability for each length from 1 to {max_words}.")
+        raise NotYet(
+            f"the shape is {shape}. Give one probability for each length from 1 to {max_words}."
+        )
     return array(answer, shape)
 
 
 def _law_mistake(answer: np.ndarray, exact: np.ndarray, p: float, max_words: int) -> str:
     full = p * (1 - p) ** np.arange(max_words)
     lengths = np.arange(1, max_words + 1)
-    known = named(answer, [
-        (np.append(full[:-1], 1 - full[:-1].sum()),
-         "longer draws were moved to the last length, as min(ℓ, limit) does. Clipping cuts them off and divides by "
-         "what is left."),
-        (full, f"the values add up to {answer.sum():.3f}. Divide by their sum."),
-        (full * (1 - p),
-         "the first exponent is 1. P(1) is proportional to p(1−p)⁰: lengths start at 1, exponents at 0."),
-        (clipped_geometric(1 - p, max_words) if p < 1 else exact,
-         "p and 1 − p have changed places. Short spans of p = 0.2 are only a little likelier than long ones."),
-    ])  # fmt: skip
+    known = named(
+        answer,
+        [
+            (
+                np.append(full[:-1], 1 - full[:-1].sum()),
+                "longer draws were moved to the last length, as min(ℓ, limit) does. Clipping "
+                "cuts them off and divides by "
+                "what is left.",
+            ),
+            (full, f"the values add up to {answer.sum():.3f}. Divide by their sum."),
+            (
+                full * (1 - p),
+                "the first exponent is 1. P(1) is proportional to p(1−p)⁰: lengths start at 1, "
+                "exponents at 0.",
+            ),
+            (
+                clipped_geometric(1 - p, max_words) if p < 1 else exact,
+                "p and 1 − p have changed places. Short spans of p = 0.2 are only a little "
+                "likelier than long ones.",
+            ),
+        ],
+    )
     return known or f"the mean length is {answer @ lengths:.3f}, wanted is {exact @ lengths:.3f}."
 
 
 def check_cut(attempt: Callable[[list[int], int], int]) -> None:
-    """Prints whether `attempt(sizes, left)` says how many words of a span fit the budget that is left."""
+    """Prints whether `attempt(sizes, left)` says how many words of a span fit the budget that is
+    left."""
     say(diagnose_cut(attempt))
 
 
@@ -61,9 +99,12 @@ def check_cut(attempt: Callable[[list[int], int], int]) -> None:
 def diagnose_cut(attempt: Callable[[list[int], int], int]) -> str:
     """One sentence: correct, or the likely mistake."""
     answers = ask(
-        attempt, BUDGETS, where=lambda sizes, left: f"for words with {sizes} pieces and a budget of {left}",
-        read=number, returns="one number: how many words fit",
-    )  # fmt: skip
+        attempt,
+        BUDGETS,
+        where=lambda sizes, left: f"for words with {sizes} pieces and a budget of {left}",
+        read=number,
+        returns="one number: how many words fit",
+    )
     one_by_one(answers, _fitting, _cut_mistake)
     return "the span ends after the last whole word that fits."
 
@@ -75,12 +116,18 @@ def _fitting(sizes: list[int], left: int) -> int:
 def _cut_mistake(answer: float, wanted: int, sizes: list[int], left: int) -> str:
     pieces = np.cumsum(sizes)
     broken = "Your last word is broken, or goes over the budget. Ask before you take a word."
-    known = named(answer, [
-        ((pieces < left).sum(), "A span may spend the budget to the last piece: use ≤, not <."),
-        ((pieces - sizes < left).sum(), broken),
-        (_fitting_with_gaps(sizes, left), "A span has no gaps: stop at the first word that does not fit."),
-        (min(left, sum(sizes)), "That is a number of pieces. Count words."),
-    ])  # fmt: skip
+    known = named(
+        answer,
+        [
+            ((pieces < left).sum(), "A span may spend the budget to the last piece: use ≤, not <."),
+            ((pieces - sizes < left).sum(), broken),
+            (
+                _fitting_with_gaps(sizes, left),
+                "A span has no gaps: stop at the first word that does not fit.",
+            ),
+            (min(left, sum(sizes)), "That is a number of pieces. Count words."),
+        ],
+    )
     return f"{differs(answer, wanted)} {known}".rstrip()
 
 
@@ -89,5 +136,6 @@ def _fitting_with_gaps(sizes: list[int], left: int) -> int:
     taken = 0
     for size in sizes:
         if size <= left:
-            taken, left = taken + 1, left - size
+            taken = taken + 1
+            left = left - size
     return taken

@@ -39,7 +39,12 @@ def check_f1(attempt: Measure) -> None:
 def diagnose_f1(attempt: Measure) -> str:
     """One sentence: correct, or the likely mistake."""
     answers = ask(
-        attempt, CASES, where=_case_in_words, read=number, returns="one number, from 0 to 1", hint=_how_to_go_on
+        attempt,
+        CASES,
+        where=_case_in_words,
+        read=number,
+        returns="one number, from 0 to 1",
+        hint=_how_to_go_on,
     )
     compare(answers, f1, MISTAKES)
     return "each word counts as often as it stands in both, and empty sides are taken care of."
@@ -55,20 +60,25 @@ def _how_to_go_on(error: Exception, *case: str) -> str:
     return ""
 
 
-# --- the likely mistakes, as measures -----------------------------------------------------------------------------
+# --- the likely mistakes, as measures -----------------------------------------------
 
 
 def measure(
     split: Callable[[str], list[str]] = lambda text: normalise(text).split(),
-    join: Callable[[float, float], float] = lambda precision, recall: 2 * precision * recall / (precision + recall),
-    shared: Callable[[list[str], list[str]], int] = lambda one, other: sum((Counter(one) & Counter(other)).values()),
+    join: Callable[[float, float], float] = lambda precision, recall: (
+        2 * precision * recall / (precision + recall)
+    ),
+    shared: Callable[[list[str], list[str]], int] = lambda one, other: sum(
+        (Counter(one) & Counter(other)).values()
+    ),
     both_empty: float = 1.0,
     one_empty: float = 0.0,
 ) -> Measure:
     """F1 with one step changed."""
 
     def changed(prediction: str, gold: str) -> float:
-        words, wanted = split(prediction), split(gold)
+        words = split(prediction)
+        wanted = split(gold)
         if not words or not wanted:
             return both_empty if words == wanted else one_empty
         count = shared(words, wanted)
@@ -82,9 +92,15 @@ def without(step: str) -> Callable[[str], list[str]]:
 
     def split(text: str) -> list[str]:
         text = text if step == "case" else text.lower()
-        text = text if step == "punctuation" else text.translate(str.maketrans("", "", string.punctuation))
+        text = (
+            text
+            if step == "punctuation"
+            else text.translate(str.maketrans("", "", string.punctuation))
+        )
         articles = r"(a|an|the)" if step == "whole words" else r"\b(a|an|the)\b"
-        return (text if step == "articles" else re.sub(articles, " ", text, flags=re.IGNORECASE)).split()
+        return (
+            text if step == "articles" else re.sub(articles, " ", text, flags=re.IGNORECASE)
+        ).split()
 
     return split
 
@@ -94,32 +110,74 @@ def with_sets(prediction: str, gold: str) -> float:
     return measure(split=lambda text: sorted(set(normalise(text).split())))(prediction, gold)
 
 
-AS_SET = ("a word that stands twice counts once with you. The words of an answer are a multiset: use `Counter`, not "
-          "`set`.")
+AS_SET = (
+    "a word that stands twice counts once with you. The words of an answer are a multiset: use "
+    "`Counter`, not "
+    "`set`."
+)
 MISTAKES: list[tuple[Measure, str]] = [
     (with_sets, AS_SET),
     (measure(shared=lambda one, other: len(set(one) & set(other))), AS_SET),
-    (measure(shared=lambda one, other: sum(word in other for word in one)),
-     "a word of the prediction counts again and again, though the gold answer has it less often. It counts as often as "
-     "it stands in both."),
-    (measure(shared=lambda one, other: sum(word in one for word in other)),
-     "a word of the gold answer counts again and again, though the prediction has it less often. It counts as often as "
-     "it stands in both."),
-    (measure(without("articles")), "articles still count as words with you. Normalise both sides first."),
-    (measure(lambda text: text.split()), "you compare the texts as they are. Normalise both sides first."),
-    (measure(without("punctuation")), "punctuation still counts with you. Normalise both sides first."),
-    (measure(without("case")), "upper and lower case still differ with you. Normalise both sides first."),
-    (measure(without("whole words")), "you take articles out of the inside of words, too. Only whole words go."),
+    (
+        measure(shared=lambda one, other: sum(word in other for word in one)),
+        "a word of the prediction counts again and again, though the gold answer has it less "
+        "often. It counts as often as "
+        "it stands in both.",
+    ),
+    (
+        measure(shared=lambda one, other: sum(word in one for word in other)),
+        "a word of the gold answer counts again and again, though the prediction has it less "
+        "often. It counts as often as "
+        "it stands in both.",
+    ),
+    (
+        measure(without("articles")),
+        "articles still count as words with you. Normalise both sides first.",
+    ),
+    (
+        measure(lambda text: text.split()),
+        "you compare the texts as they are. Normalise both sides first.",
+    ),
+    (
+        measure(without("punctuation")),
+        "punctuation still counts with you. Normalise both sides first.",
+    ),
+    (
+        measure(without("case")),
+        "upper and lower case still differ with you. Normalise both sides first.",
+    ),
+    (
+        measure(without("whole words")),
+        "you take articles out of the inside of words, too. Only whole words go.",
+    ),
     (measure(both_empty=0.0), "two empty sides agree: no answer, and none wanted. There F1 is 1."),
     (measure(one_empty=1.0), "when only one side is empty, F1 is 0."),
-    (measure(join=lambda precision, recall: (precision + recall) / 2),
-     "you take the mean of precision and recall. F1 is their harmonic mean, 2PR / (P + R)."),
-    (measure(join=lambda precision, recall: precision), "this is the precision alone. F1 needs the recall, too."),
-    (measure(join=lambda precision, recall: recall), "this is the recall alone. F1 needs the precision, too."),
-    (measure(join=lambda precision, recall: precision * recall / (precision + recall)), "the factor 2 is missing."),
-    (measure(shared=lambda one, other: sum(a == b for a, b in zip(one, other, strict=False))),
-     "you compare word by word in order. F1 does not look at the order."),
-    (lambda prediction, gold: float(normalise(prediction) == normalise(gold)),
-     "this is the exact match. F1 counts the words that both share."),
-    (lambda prediction, gold: 100 * f1(prediction, gold), "this is in percent. Give a number from 0 to 1."),
+    (
+        measure(join=lambda precision, recall: (precision + recall) / 2),
+        "you take the mean of precision and recall. F1 is their harmonic mean, 2PR / (P + R).",
+    ),
+    (
+        measure(join=lambda precision, recall: precision),
+        "this is the precision alone. F1 needs the recall, too.",
+    ),
+    (
+        measure(join=lambda precision, recall: recall),
+        "this is the recall alone. F1 needs the precision, too.",
+    ),
+    (
+        measure(join=lambda precision, recall: precision * recall / (precision + recall)),
+        "the factor 2 is missing.",
+    ),
+    (
+        measure(shared=lambda one, other: sum(a == b for a, b in zip(one, other, strict=False))),
+        "you compare word by word in order. F1 does not look at the order.",
+    ),
+    (
+        lambda prediction, gold: float(normalise(prediction) == normalise(gold)),
+        "this is the exact match. F1 counts the words that both share.",
+    ),
+    (
+        lambda prediction, gold: 100 * f1(prediction, gold),
+        "this is in percent. Give a number from 0 to 1.",
+    ),
 ]

@@ -3,8 +3,16 @@
 from collections import Counter
 from collections.abc import Callable
 
-from spanbert_tutorial.exercises.diagnosis import ask, compare, differs, number, one_by_one, say, verdict
-from spanbert_tutorial.wordpiece import count_pieces, split_word
+from spanbert_tutorial.bert.wordpiece import count_pieces, split_word
+from spanbert_tutorial.exercises.diagnosis import (
+    ask,
+    compare,
+    differs,
+    number,
+    one_by_one,
+    say,
+    verdict,
+)
 
 # Small vocabularies in which common mistakes give answers of their own.
 ROWS = {"row", "rower", "r", "s", "##o", "##w", "##e", "##r", "##s", "##er", "##ers", "##rs"}
@@ -13,7 +21,10 @@ CASES = [
     ("row", ROWS),
     ("sow", {"s", "so", "##w", "w", "##ow"}),
     ("rowing", ROWS),  # nothing covers the i
-    ("unable", {"un", "una", "##able", "##bl"}),  # un + ##able would do, but the longest match comes first
+    (
+        "unable",
+        {"un", "una", "##able", "##bl"},
+    ),  # un + ##able would do, but the longest match comes first
     ("able", {"##able", "##ble"}),  # "able" only goes on
     ("sand", {"s", "and", "##n"}),  # "and" only begins words
     ("", ROWS),
@@ -29,11 +40,18 @@ def check_split(attempt: Callable[[str, set[str]], list[str]]) -> None:
 def diagnose_split(attempt: Callable[[str, set[str]], list[str]]) -> str:
     """One sentence: correct, or the likely mistake."""
     answers = ask(
-        attempt, CASES, where=lambda word, _: f'for the word "{word}"' if word else "for the empty word", read=_pieces,
-        returns="a list of pieces, such as ['rower', '##s']", hint=_how_to_go_on,
-    )  # fmt: skip
+        attempt,
+        CASES,
+        where=lambda word, _: f'for the word "{word}"' if word else "for the empty word",
+        read=_pieces,
+        returns="a list of pieces, such as ['rower', '##s']",
+        hint=_how_to_go_on,
+    )
     one_by_one(answers, split_word, _split_mistake)
-    return "the longest match first, ## inside the word, and [UNK] for the whole word when a match is missing."
+    return (
+        "the longest match first, ## inside the word, and [UNK] for the whole word when a "
+        "match is missing."
+    )
 
 
 def _pieces(answer: object, *case: object) -> list[str]:
@@ -63,16 +81,24 @@ def _why_wrong(answer: list[str], wanted: list[str], word: str, vocabulary: set[
         return "the pieces are right, but those that do not begin the word carry ##"
     if answer == ["[UNK]"]:
         where = "Look inside the word for pieces with ##, and at its beginning for those without"
-        return f"this word has pieces. {where}. A match may reach to the end of the word, or be a single character"
+        return (
+            f"this word has pieces. {where}. A match may reach to the end of the word, or be "
+            f"a single character"
+        )
     if "".join(piece.removeprefix("##") for piece in answer) != word:
         return "the pieces do not join to the word. Go on behind the last match"
     strangers = [piece for piece in answer if piece not in vocabulary]
     if strangers:
-        return f"{strangers[0]} is not in the vocabulary. With ## and without are two different pieces"
+        return (
+            f"{strangers[0]} is not in the vocabulary. With ## and without are two different pieces"
+        )
     if answer[0].startswith("##") or not all(piece.startswith("##") for piece in answer[1:]):
         return "the piece that begins the word stands without ##, all others with it"
     if len(answer) > len(wanted):
-        return "a shorter match was taken. Try the whole rest of the word first, then one character less"
+        return (
+            "a shorter match was taken. Try the whole rest of the word first, then one "
+            "character less"
+        )
     return "look for the longest match at each place, from the left"
 
 
@@ -82,7 +108,9 @@ def _unknown_mistake(word: str, vocabulary: set[str], answer: list[str]) -> str:
         return "one place without a match makes the whole word unknown, pieces before it included"
     joined = "".join(piece.removeprefix("##") for piece in answer)
     if joined != word:
-        return "a word is never divided in part. One place without a match makes the whole word [UNK]"
+        return (
+            "a word is never divided in part. One place without a match makes the whole word [UNK]"
+        )
     if answer[:1] and answer[0] not in vocabulary or answer[0].startswith("##"):
         return "its first piece is only there with ##, so it cannot begin a word"
     if any(piece not in vocabulary or not piece.startswith("##") for piece in answer[1:]):
@@ -90,12 +118,17 @@ def _unknown_mistake(word: str, vocabulary: set[str], answer: list[str]) -> str:
     return "such pieces exist, but the longest match comes first and is not taken back"
 
 
-# --- the score --------------------------------------------------------------------------------------------------------
+# --- the score ----------------------------------------------------------------------
 
 Words = dict[tuple[str, ...], int]
 Score = Callable[[Words, tuple[str, str]], float]
 
-WORDS = {("b", "##a", "##n", "##a", "##n", "##a"): 2, ("n", "##a", "##n"): 3, ("b", "##e"): 5, ("##n",): 1}
+WORDS = {
+    ("b", "##a", "##n", "##a", "##n", "##a"): 2,
+    ("n", "##a", "##n"): 3,
+    ("b", "##e"): 5,
+    ("##n",): 1,
+}
 PAIRS = [("b", "##e"), ("##a", "##n"), ("b", "##a"), ("##n", "##a")]
 
 
@@ -108,19 +141,25 @@ def check_score(attempt: Score) -> None:
 def diagnose_score(attempt: Score) -> str:
     """One sentence: correct, or the likely mistake."""
     answers = ask(
-        attempt, [(WORDS, pair) for pair in PAIRS], where=lambda words, pair: f"for the pair {pair}", read=number,
+        attempt,
+        [(WORDS, pair) for pair in PAIRS],
+        where=lambda words, pair: f"for the pair {pair}",
+        read=number,
         returns="one number",
-    )  # fmt: skip
+    )
     compare(answers, score(), SCORE_MISTAKES)
-    return "how often the two stand together, divided by the product of how often each stands at all."
+    return (
+        "how often the two stand together, divided by the product of how often each stands at all."
+    )
 
 
-# --- the score, right and with the likely mistakes ------------------------------------------------------------------
+# --- the score, right and with the likely mistakes ----------------------------------
 
 
 def in_words(words: Words) -> tuple[Counter, Counter]:
     """In how many words of the text each piece and each pair stands, however often in one."""
-    pieces, pairs = Counter(), Counter()
+    pieces = Counter()
+    pairs = Counter()
     for word, count in words.items():
         pieces.update(dict.fromkeys(word, count))
         pairs.update(dict.fromkeys(zip(word, word[1:], strict=False), count))
@@ -132,10 +171,12 @@ def score(
     pieces: Callable[[Words], tuple[Counter, Counter]] = count_pieces,
     pairs: Callable[[Words], tuple[Counter, Counter]] = count_pieces,
 ) -> Score:
-    """The likelihood score, or with one step changed. pieces, pairs: how each of them is counted."""
+    """The likelihood score, or with one step changed. pieces, pairs: how each of them is
+    counted."""
 
     def scored(words: Words, pair: tuple[str, str]) -> float:
-        of_piece, of_pair = pieces(words)[0], pairs(words)[1]
+        of_piece = pieces(words)[0]
+        of_pair = pairs(words)[1]
         return join(of_pair[pair], of_piece[pair[0]], of_piece[pair[1]])
 
     return scored
@@ -151,17 +192,31 @@ def over_pairs(words: Words, pair: tuple[str, str]) -> float:
 
 TWICE = "a piece or a pair that stands twice in a word counts twice."
 SCORE_MISTAKES: list[tuple[Score, str]] = [
-    (score(lambda both, left, right: both),
-     "that is the frequency. Divide by the counts of the left and of the right piece."),
-    (score(lambda both, left, right: both / (left + right)),
-     "you divide by the sum of the two counts. Take their product."),
-    (score(lambda both, left, right: both / left), "you divide by the count of the left piece only."),
-    (score(lambda both, left, right: both / right), "you divide by the count of the right piece only."),
-    (score(lambda both, left, right: both / left * right),
-     "you multiply by the right count. Put the product in brackets."),
+    (
+        score(lambda both, left, right: both),
+        "that is the frequency. Divide by the counts of the left and of the right piece.",
+    ),
+    (
+        score(lambda both, left, right: both / (left + right)),
+        "you divide by the sum of the two counts. Take their product.",
+    ),
+    (
+        score(lambda both, left, right: both / left),
+        "you divide by the count of the left piece only.",
+    ),
+    (
+        score(lambda both, left, right: both / right),
+        "you divide by the count of the right piece only.",
+    ),
+    (
+        score(lambda both, left, right: both / left * right),
+        "you multiply by the right count. Put the product in brackets.",
+    ),
     (over_pairs, "a piece counts wherever it stands, not only in pairs."),
-    (lambda words, pair: score()(dict.fromkeys(words, 1), pair),
-     "every word is counted once. Each stands in the text as often as its count says."),
+    (
+        lambda words, pair: score()(dict.fromkeys(words, 1), pair),
+        "every word is counted once. Each stands in the text as often as its count says.",
+    ),
     (score(pieces=in_words, pairs=in_words), TWICE),
     (score(pieces=in_words), TWICE),
 ]

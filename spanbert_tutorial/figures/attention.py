@@ -11,17 +11,27 @@ from spanbert_tutorial.errors import check_text
 
 
 def draw_heads(maps: Tensor, tokens: Sequence[str], names: Sequence[str] = ()) -> Figure:
-    """One heat map for each of the A heads in `maps` [A,n,n]: a row is a token that looks, a column a token that
-    is looked at; the darker the cell, the larger the weight. All heads share one scale, from 0 to 1. Raises InputError
-    for half a character.
+    """One heat map for each of the A heads in `maps` [A,n,n]: a row is a token that looks, a column
+    a token that is looked at; the darker the cell, the larger the weight. All heads share one
+    scale, from 0 to 1. Raises InputError for half a character.
     """
     check_text("a token or a name", *tokens, *names)
-    rows = math.ceil(len(maps) / 2)  # two beside each other, and few inches: letters stay readable on a phone
+    rows = math.ceil(
+        len(maps) / 2
+    )  # two beside each other, and few inches: letters stay readable on a phone
     side = max(1.9, 0.24 * len(tokens))
     figure, axes = plt.subplots(
-        rows, 2, figsize=(2 * side + 0.9, rows * (side + 0.6) + 0.6), squeeze=False, layout="constrained"
+        rows,
+        2,
+        figsize=(2 * side + 0.9, rows * (side + 0.6) + 0.6),
+        squeeze=False,
+        layout="constrained",
     )
-    turn = {"rotation": 60, "ha": "right", "rotation_mode": "anchor"} if max(map(len, tokens)) > 1 else {}
+    turn = (
+        {"rotation": 60, "ha": "right", "rotation_mode": "anchor"}
+        if max(map(len, tokens)) > 1
+        else {}
+    )
     for head, axis in enumerate(axes.flat):
         if head >= len(maps):
             axis.set_visible(False)
@@ -39,8 +49,8 @@ def draw_heads(maps: Tensor, tokens: Sequence[str], names: Sequence[str] = ()) -
 
 
 def describe_heads(maps: Tensor, tokens: Sequence[str]) -> str:
-    """The figure in words: for each head and each token, the token that it looks at most. Where no weight passes
-    twice the even share 1/n, it says "all alike" instead.
+    """The figure in words: for each head and each token, the token that it looks at most. Where no
+    weight passes twice the even share 1/n, it says "all alike" instead.
     """
     lines = []
     for head, weights in enumerate(maps, start=1):
@@ -52,6 +62,8 @@ def describe_heads(maps: Tensor, tokens: Sequence[str]) -> str:
         if set(looked_at) == {"all alike"}:
             lines.append(f"head {head}: every token looks at all alike")
         else:
-            pairs = ", ".join(f"{token} → {other}" for token, other in zip(tokens, looked_at, strict=True))
+            pairs = ", ".join(
+                f"{token} → {other}" for token, other in zip(tokens, looked_at, strict=True)
+            )
             lines.append(f"head {head}: {pairs}")
     return "\n".join(lines)

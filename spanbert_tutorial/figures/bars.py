@@ -1,4 +1,5 @@
-"""Bars that are plain HTML, two rows of them side by side, for explorers. Chapter: `book/spanbert/span_masking`."""
+"""Bars that are plain HTML, two rows of them side by side, for explorers. Chapter:
+`book/spanbert/span_masking`."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -12,23 +13,34 @@ FILLS = ("rgb(31,119,180)", "rgb(255,160,60)", "rgb(44,140,60)")
 
 
 class Bars:
-    """For each label one bar of every series. series: name → values between 0 and 1, as many as labels.
+    """For each label one bar of every series. series: name → values between 0 and 1, as many as
+    labels.
 
-    top: the value at the upper edge, so that several drawings share a scale; a thin line with its number stands there
-    and at half of it. The bars are an image to a screen reader, which hears all numbers instead; `text`, also what
-    `print` shows, is a small table.
-    Raises InputError for no series or more than three, other numbers of values, values out of range, half a character.
+    top: the value at the upper edge, so that several drawings share a scale; a thin line with its
+    number stands there and at half of it. The bars are an image to a screen reader, which hears all
+    numbers instead; `text`, also what `print` shows, is a small table. Raises InputError for no
+    series or more than three, other numbers of values, values out of range, half a character.
     """
 
     def __init__(
-        self, labels: Sequence[object], series: Mapping[str, Sequence[float]], *, top: float = 1.0, caption: str = ""
+        self,
+        labels: Sequence[object],
+        series: Mapping[str, Sequence[float]],
+        *,
+        top: float = 1.0,
+        caption: str = "",
     ) -> None:
-        self.labels, self.top, self.caption = [str(label) for label in labels], top, caption
+        self.labels = [str(label) for label in labels]
+        self.top = top
+        self.caption = caption
         self.series = {name: list(values) for name, values in series.items()}
         if not self.labels or not self.series:
             raise InputError("there is nothing to draw: give at least one label and one series.")
         if len(self.series) > len(FILLS):
-            raise InputError(f"{len(self.series)} series are too many for {len(FILLS)} colours: draw some of them.")
+            raise InputError(
+                f"{len(self.series)} series are too many for {len(FILLS)} colours: draw some of "
+                f"them."
+            )
         if not is_number(top) or not 0 < top < math.inf:
             raise InputError(f"top is {shown(top)}: give a number above 0.")
         check_text("a label, a name or the caption", caption, *self.labels, *self.series)
@@ -54,7 +66,8 @@ class Bars:
 
     def _repr_html_(self) -> str:
         keys = " ".join(
-            f'<span style="white-space:nowrap;margin-right:1em"><span style="display:inline-block;width:.8em;'
+            f'<span style="white-space:nowrap;margin-right:1em"><span '
+            f'style="display:inline-block;width:.8em;'
             f'height:.8em;background:{colour}"></span> {escape(name)}</span>'
             for name, colour in zip(self.series, FILLS, strict=False)
         )
@@ -68,21 +81,31 @@ class Bars:
         parts = []
         for number, (values, colour) in enumerate(zip(self.series.values(), FILLS, strict=False)):
             for place, value in enumerate(values):
-                x, high = place * room + 0.1 * room + number * wide, value / self.top * HEIGHT
+                x = place * room + 0.1 * room + number * wide
+                high = value / self.top * HEIGHT
                 box = f"x={x:.1f} y={HEIGHT - high:.1f} width={wide:.1f} height={high:.1f}"
                 parts.append(f"<rect {box} fill={colour} />")
         for value in (self.top / 2, self.top):  # the scale, in the middle
             y = HEIGHT * (1 - value / self.top) + 0.5
             parts.append(f'<path d="M0 {y:.1f}H{WIDTH}" stroke="currentColor" opacity="0.25" />')
-            parts.append(f"<text x={WIDTH / 2:.1f} y={y + 11:.1f} text-anchor=middle>{value:g}</text>")
+            parts.append(
+                f"<text x={WIDTH / 2:.1f} y={y + 11:.1f} text-anchor=middle>{value:g}</text>"
+            )
         for place, label in enumerate(self.labels):
             middle = (place + 0.5) * room
-            parts.append(f"<text x={middle:.1f} y={HEIGHT + 12} text-anchor=middle>{escape(label)}</text>")
+            parts.append(
+                f"<text x={middle:.1f} y={HEIGHT + 12} text-anchor=middle>{escape(label)}</text>"
+            )
         said = "; ".join(
-            f"{name}: " + ", ".join(f"{label} {value:.3f}" for label, value in zip(self.labels, values, strict=True))
+            f"{name}: "
+            + ", ".join(
+                f"{label} {value:.3f}" for label, value in zip(self.labels, values, strict=True)
+            )
             for name, values in self.series.items()
         )
         return (
-            f'<svg role="img" aria-label="{escape(said)}" viewBox="0 0 {WIDTH} {HEIGHT + BELOW}" fill="currentColor" '
-            f'font-size="10" style="display:block;width:100%;max-width:34em;margin:.4em 0">{"".join(parts)}</svg>'
+            f'<svg role="img" aria-label="{escape(said)}" viewBox="0 0 {WIDTH} {HEIGHT + BELOW}" '
+            f'fill="currentColor" '
+            f'font-size="10" style="display:block;width:100%;max-width:34em;margin:.4em '
+            f'0">{"".join(parts)}</svg>'
         )

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spanbert_tutorial.boundary import boundary_targets
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.figures.diagram import HIGH, SMALL, WIDTH, Diagram, subscript, text_width
 from spanbert_tutorial.figures.explorer import Explorer
+from spanbert_tutorial.spanbert.boundary import boundary_targets
 
-WORDS = "Super Bowl 50 was an American football game to determine the champion".split()  # SpanBERT, Figure 1
+WORDS = (
+    "Super Bowl 50 was an American football game to determine the champion".split()
+)  # SpanBERT, Figure 1
 SPAN = (5, 8)  # "an American football game", counted from 1
 WORD = 7  # "football"
 ORDINALS = ("first", "second", "third", "fourth")
@@ -19,8 +21,8 @@ ORDINALS = ("first", "second", "third", "fourth")
 
 @dataclass(frozen=True)
 class Reads:
-    """What the heads read to predict one word; places from 1, as the paper counts. left, right: the span's boundary
-    tokens; place: j of p_j, None when the word is not masked."""
+    """What the heads read to predict one word; places from 1, as the paper counts. left, right: the
+    span's boundary tokens; place: j of p_j, None when the word is not masked."""
 
     left: int
     right: int
@@ -28,48 +30,63 @@ class Reads:
 
 
 def reads(span: tuple[int, int], word: int) -> Reads:
-    """What feeds the heads for `word` when the words first..last are masked. The rows are those of the training.
+    """What feeds the heads for `word` when the words first..last are masked. The rows are those of
+    the training.
 
-    Raises InputError when the span touches an edge of the sentence: such a span has no two boundary tokens.
+    Raises InputError when the span touches an edge of the sentence: such a span has no two boundary
+    tokens.
     """
     selected = np.zeros((1, len(WORDS)), dtype=bool)
     selected[0, span[0] - 1 : span[1]] = True
     ids = np.arange(len(WORDS))[None]
     rows = boundary_targets(selected, ids, np.array([len(WORDS)]))
     if not len(rows.pairs):
-        raise InputError(f"the span {span} has no boundary token on one side: choose from 2 to {len(WORDS) - 1}.")
+        raise InputError(
+            f"the span {span} has no boundary token on one side: choose from 2 to {len(WORDS) - 1}."
+        )
     left, right = rows.pairs[0].tolist()  # into the model's input: [CLS] stands before word 1
     places = np.flatnonzero(rows.targets[0].numpy() == word - 1)
     return Reads(left, right, int(places[0]) + 1 if len(places) else None)
 
 
-ROW, TOP = 25, 26  # of the drawing: from token to token, and the first one's upper edge
+# of the drawing: from token to token, and the first one's upper edge
+ROW = 25
+TOP = 26
 HEADS = 236  # where the heads begin
 
 
 def description(span: tuple[int, int], word: int) -> str:
     """The drawing in words."""
-    fed, name = reads(span, word), WORDS[word - 1]
+    fed = reads(span, word)
+    name = WORDS[word - 1]
     hidden = " ".join(WORDS[span[0] - 1 : span[1]])
     start = f"The span “{hidden}” is masked. The encoder gives each token a state x. "
     if fed.place is None:
         return start + f"“{name}” is token {word} and is in view, so no head predicts it."
-    left, right = (f"x{i}, the state of the boundary token “{WORDS[i - 1]}”" for i in (fed.left, fed.right))
+    left, right = (
+        f"x{i}, the state of the boundary token “{WORDS[i - 1]}”" for i in (fed.left, fed.right)
+    )
     return (
-        start + f"To predict “{name}”, the MLM head reads x{word}, the state at its own place. The SBO head reads "
-        f"{left}, {right}, and p{fed.place}, because “{name}” is {ORDINALS[fed.place - 1]} in the span. "
+        start
+        + f"To predict “{name}”, the MLM head reads x{word}, the state at its own place. The SBO "
+        f"head reads "
+        f"{left}, {right}, and p{fed.place}, because “{name}” is {ORDINALS[fed.place - 1]} in "
+        f"the span. "
         "The loss is the sum of both."
     )
 
 
 def draw(span: tuple[int, int] = SPAN, word: int = WORD) -> Diagram:
-    """The figure for a masked span and one word, both counted from 1: the sentence runs downwards."""
+    """The figure for a masked span and one word, both counted from 1: the sentence runs
+    downwards."""
     fed = reads(span, word)
     picture = Diagram(WIDTH, 376, "What each head of SpanBERT reads", description(span, word))
     for x, name in ((43, "input"), (117, "encoder"), (176, "states")):
         picture.text(x, 14, name, size=SMALL, soft=True)
     picture.box(105, 21, 24, len(WORDS) * ROW + 4)
-    picture.text(121, TOP + 6 * ROW, "each state has seen all tokens", size=SMALL, turned=True, soft=True)
+    picture.text(
+        121, TOP + 6 * ROW, "each state has seen all tokens", size=SMALL, turned=True, soft=True
+    )
     for place, text in enumerate(WORDS, start=1):
         masked = span[0] <= place <= span[1]
         kind = "masked" if masked else "boundary" if place in (fed.left, fed.right) else ""
@@ -89,10 +106,14 @@ def _middle(place: int) -> float:
 
 def _heads(picture: Diagram, fed: Reads, word: int) -> Diagram:
     """Both heads with what flows into them, and the loss."""
-    name, wide, middle = WORDS[word - 1], 2 * round(text_width(WORDS[word - 1]) / 2) + 12, HEADS + 60
+    name = WORDS[word - 1]
+    wide = 2 * round(text_width(WORDS[word - 1]) / 2) + 12
+    middle = HEADS + 60
     left, right, own, place = (subscript(i) for i in (fed.left, fed.right, word, fed.place))
-    for top, kind, lines in ((78, "boundary", ["SBO head", f"x{left}, x{right}, p{place}"]),
-                             (248, "masked", ["MLM head", f"x{own}"])):
+    for top, kind, lines in (
+        (78, "boundary", ["SBO head", f"x{left}, x{right}, p{place}"]),
+        (248, "masked", ["MLM head", f"x{own}"]),
+    ):
         picture.head(HEADS, top, 120, 44, lines, kind)
         picture.arrow(middle, top - 1, middle, top - 22)
         picture.token(middle - wide / 2, top - 45, name, "prediction", wide)
@@ -101,7 +122,9 @@ def _heads(picture: Diagram, fed: Reads, word: int) -> Diagram:
     picture.arrow(198, _middle(fed.right), HEADS + 3, 112, "boundary", bend="h")
     picture.vector(middle - 17, 142, "learned").arrow(middle, 140, middle, 124, "learned")
     picture.text(middle, 163, f"p{place}: {ORDINALS[fed.place - 1]} in the span", size=SMALL)
-    return picture.loss(4, 344, 352, f"loss = −ln P({name} | x{own}) − ln P({name} | x{left}, x{right}, p{place})")
+    return picture.loss(
+        4, 344, 352, f"loss = −ln P({name} | x{own}) − ln P({name} | x{left}, x{right}, p{place})"
+    )
 
 
 def _idle(picture: Diagram, word: int) -> Diagram:

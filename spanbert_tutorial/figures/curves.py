@@ -1,4 +1,5 @@
-"""Loss curves beside the landmarks that they are read against. Chapter: `book/spanbert/pretraining_spanbert`."""
+"""Loss curves beside the landmarks that they are read against. Chapter:
+`book/spanbert/pretraining_spanbert`."""
 
 from collections.abc import Mapping, Sequence
 
@@ -17,10 +18,12 @@ def smoothed(values: Sequence[float], window: int) -> np.ndarray:
 
 
 def draw_curves(
-    curves: Mapping[str, tuple[Sequence[float], Sequence[float]]], landmarks: Mapping[str, float], across: str
+    curves: Mapping[str, tuple[Sequence[float], Sequence[float]]],
+    landmarks: Mapping[str, float],
+    across: str,
 ) -> Figure:
-    """Losses in nats. curves: name → (places, values); landmarks: name → a loss drawn as a level line. Raises
-    InputError for half a character."""
+    """Losses in nats. curves: name → (places, values); landmarks: name → a loss drawn as a level
+    line. Raises InputError for half a character."""
     check_text("a name", across, *curves, *landmarks)
     figure, axis = plt.subplots(figsize=(7, 4), layout="constrained")
     for number, (name, (places, values)) in enumerate(curves.items()):
@@ -28,17 +31,24 @@ def draw_curves(
     for name, value in landmarks.items():
         axis.axhline(value, color="0.5", linewidth=1)
         place = {"xycoords": ("axes fraction", "data"), "ha": "right", "va": "bottom"}
-        ground = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1}  # readable across a curve
+        ground = {
+            "facecolor": "white",
+            "edgecolor": "none",
+            "alpha": 0.8,
+            "pad": 1,
+        }  # readable across a curve
         axis.annotate(f"{name} {value:.2f}", (0.995, value), bbox=ground, **place)
     axis.set_xlabel(across)
     axis.set_ylabel("loss (nats)")
-    figure.legend(loc="outside upper left", ncols=min(2, len(curves)))  # above: it hides no landmark
+    figure.legend(
+        loc="outside upper left", ncols=min(2, len(curves))
+    )  # above: it hides no landmark
     return figure
 
 
 def draw_intervals(rows: Mapping[str, tuple[float, float]], across: str) -> Figure:
-    """Means with the half widths of their intervals, one row each, and a line at 0. rows: name → (mean, half width).
-    Raises InputError for half a character."""
+    """Means with the half widths of their intervals, one row each, and a line at 0. rows: name →
+    (mean, half width). Raises InputError for half a character."""
     check_text("a name", across, *rows)
     figure, axis = plt.subplots(figsize=(7, 0.6 * len(rows) + 1.2), layout="constrained")
     for height, (mean, half) in enumerate(reversed(rows.values())):
@@ -46,5 +56,7 @@ def draw_intervals(rows: Mapping[str, tuple[float, float]], across: str) -> Figu
     axis.axvline(0, color="0.5", linewidth=1)
     axis.set_yticks(range(len(rows)), list(reversed(rows)))
     axis.set_ylim(-0.6, len(rows) - 0.4)
-    figure.supxlabel(across, fontsize="medium")  # in the middle of the figure: long names leave the axis little room
+    figure.supxlabel(
+        across, fontsize="medium"
+    )  # in the middle of the figure: long names leave the axis little room
     return figure

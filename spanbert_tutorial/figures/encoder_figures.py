@@ -1,16 +1,18 @@
-"""The encoder in pictures: its layers, its heads, and the vectors that go in. Chapters: `book/bert/bert`,
-`book/bert/inputs`.
+"""The encoder in pictures: its layers, its heads, and the vectors that go in. Chapters:
+`book/bert/bert`, `book/bert/inputs`.
 """
 
 from collections.abc import Sequence
 from itertools import product
 
-from spanbert_tutorial.config import EncoderConfig
+from spanbert_tutorial.bert.config import EncoderConfig
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.figures.diagram import HIGH, SMALL, WIDTH, Diagram
 from spanbert_tutorial.figures.stages import Stage, Stages
 
-LEFT, RIGHT = 104, 330  # where the lanes of the tokens stand
+# where the lanes of the tokens stand
+LEFT = 104
+RIGHT = 330
 
 
 def shape(*sizes: int) -> str:
@@ -25,12 +27,20 @@ def layer_stack(config: EncoderConfig, tokens: Sequence[str]) -> Diagram:
     """
     if not 2 <= len(tokens) <= 5:
         raise InputError(f"{len(tokens)} tokens do not fit: give two to five.")
-    n, H, wide, layers = len(tokens), config.hidden_size, config.intermediate_size, config.num_hidden_layers
+    n = len(tokens)
+    H = config.hidden_size
+    wide = config.intermediate_size
+    layers = config.num_hidden_layers
     picture = Diagram(
-        WIDTH, 380, "The encoder: tokens meet only in attention",
-        f"From below: {n} tokens ({', '.join(tokens)}). The embeddings give each token a vector of width {H:,}. Then "
-        f"come {layers} layers. In a layer, attention connects every token with every token; adding, LayerNorm and "
-        f"the feed-forward part, {H:,} to {wide:,} to {H:,}, treat each token by itself. Out: states {shape(n, H)}.",
+        WIDTH,
+        380,
+        "The encoder: tokens meet only in attention",
+        f"From below: {n} tokens ({', '.join(tokens)}). The embeddings give each token a vector "
+        f"of width {H:,}. Then "
+        f"come {layers} layers. In a layer, attention connects every token with every token; "
+        f"adding, LayerNorm and "
+        f"the feed-forward part, {H:,} to {wide:,} to {H:,}, treat each token by itself. Out: "
+        f"states {shape(n, H)}.",
     )
     lanes = [round(LEFT + 40 + (RIGHT - LEFT - 66) * place / (n - 1)) for place in range(n)]
     for lane, token in zip(lanes, tokens, strict=True):
@@ -39,11 +49,18 @@ def layer_stack(config: EncoderConfig, tokens: Sequence[str]) -> Diagram:
         _lane(picture, lane)
     picture.box(LEFT + 4, 222, RIGHT - LEFT - 4, 54)
     for one, other in product(lanes, lanes):
-        picture.path(f"M{one} 276L{other} 222", 'stroke="currentColor" stroke-opacity=".55" fill="none"')
-    for y, *lines in ((51, "states", shape(n, H)), (97, "add, LayerNorm"),
-                      (142, "feed-forward", f"{H:,} → {wide:,}", f"→ {H:,}"),
-                      (197, "add, LayerNorm"), (249, "attention", "tokens meet", "only here"),
-                      (317, "embeddings", shape(n, H)), (361, "tokens")):
+        picture.path(
+            f"M{one} 276L{other} 222", 'stroke="currentColor" stroke-opacity=".55" fill="none"'
+        )
+    for y, *lines in (
+        (51, "states", shape(n, H)),
+        (97, "add, LayerNorm"),
+        (142, "feed-forward", f"{H:,} → {wide:,}", f"→ {H:,}"),
+        (197, "add, LayerNorm"),
+        (249, "attention", "tokens meet", "only here"),
+        (317, "embeddings", shape(n, H)),
+        (361, "tokens"),
+    ):
         _label(picture, y, lines)
     picture.path("M340 80h7v212h-7", 'fill="none" stroke="currentColor" stroke-opacity=".6"')
     picture.text(359, 186, f"{layers} layers", turned=True, bold=True)
@@ -51,31 +68,77 @@ def layer_stack(config: EncoderConfig, tokens: Sequence[str]) -> Diagram:
 
 
 def encoder_flow(config: EncoderConfig, tokens: Sequence[str]) -> Stages:
-    """`layer_stack` with the shapes of every stage and a sentence about it; raises InputError as it does."""
-    picture, n, H = layer_stack(config, tokens), len(tokens), config.hidden_size
-    A, wide = config.num_attention_heads, config.intermediate_size
+    """`layer_stack` with the shapes of every stage and a sentence about it; raises InputError as it
+    does."""
+    picture = layer_stack(config, tokens)
+    n = len(tokens)
+    H = config.hidden_size
+    A = config.num_attention_heads
+    wide = config.intermediate_size
     same = f"{shape(n, H)} → {shape(n, H)}"
     stages = [
-        Stage(346, 376, "tokens", shape(n),
-              f"The text is cut into pieces. Each is one of {config.vocab_size:,} in the vocabulary, and has its "
-              "number there."),
-        Stage(297, 345, "embeddings", f"{shape(n)} → {shape(n, H)}",
-              "For each token three vectors are looked up: for its piece, its segment and its position. They are added "
-              "and normalised. No token sees another."),
-        Stage(218, 280, "attention", same,
-              f"Each token takes a mixture of what all tokens offer, in {A} heads side by side with weights "
-              f"{shape(A, n, n)}. Here the tokens meet, and nowhere else."),
-        Stage(181, 213, "add, LayerNorm", same,
-              "What went into the attention is added to what came out (the dashed line). Then each vector is "
-              "normalised by itself."),
-        Stage(116, 172, "feed-forward", f"{shape(n, H)} → {shape(n, wide)} → {shape(n, H)}",
-              "Each vector is made wider, passes GELU and is made narrow again, by itself. All places have the same "
-              "weights."),
-        Stage(81, 113, "add, LayerNorm", same,
-              "Once more what went in is added and each vector normalised. The last four stages are one layer; there "
-              f"are {config.num_hidden_layers}, each with weights of its own."),
-        Stage(36, 72, "states", shape(n, H),
-              "One vector for each token, and each has seen the whole input. Heads read predictions from them."),
+        Stage(
+            346,
+            376,
+            "tokens",
+            shape(n),
+            f"The text is cut into pieces. Each is one of {config.vocab_size:,} in the "
+            f"vocabulary, and has its "
+            "number there.",
+        ),
+        Stage(
+            297,
+            345,
+            "embeddings",
+            f"{shape(n)} → {shape(n, H)}",
+            "For each token three vectors are looked up: for its piece, its segment and its "
+            "position. They are added "
+            "and normalised. No token sees another.",
+        ),
+        Stage(
+            218,
+            280,
+            "attention",
+            same,
+            f"Each token takes a mixture of what all tokens offer, in {A} heads side by side "
+            f"with weights "
+            f"{shape(A, n, n)}. Here the tokens meet, and nowhere else.",
+        ),
+        Stage(
+            181,
+            213,
+            "add, LayerNorm",
+            same,
+            "What went into the attention is added to what came out (the dashed line). Then each "
+            "vector is "
+            "normalised by itself.",
+        ),
+        Stage(
+            116,
+            172,
+            "feed-forward",
+            f"{shape(n, H)} → {shape(n, wide)} → {shape(n, H)}",
+            "Each vector is made wider, passes GELU and is made narrow again, by itself. All "
+            "places have the same "
+            "weights.",
+        ),
+        Stage(
+            81,
+            113,
+            "add, LayerNorm",
+            same,
+            "Once more what went in is added and each vector normalised. The last four stages "
+            "are one layer; there "
+            f"are {config.num_hidden_layers}, each with weights of its own.",
+        ),
+        Stage(
+            36,
+            72,
+            "states",
+            shape(n, H),
+            "One vector for each token, and each has seen the whole input. Heads read "
+            "predictions from them.",
+        ),
     ]
     return Stages(picture, stages, first=2)
 
@@ -86,11 +149,24 @@ def _lane(picture: Diagram, lane: float) -> None:
     picture.arrow(lane, 222, lane, 209).line((lane, 185), (lane, 168))
     picture.arrow(lane, 120, lane, 109).arrow(lane, 85, lane, 56).vector(lane - 17, 46)
     for top, below in ((185, 288), (85, 176)):
-        picture.line((lane, below), (lane - 27, below), (lane - 27, top + 12), (lane - 12, top + 12), dashed=True)
-        picture.rectangle(lane - 12, top, 24, 24, 'fill="none" stroke="currentColor" stroke-opacity=".6"', 4)
+        picture.line(
+            (lane, below),
+            (lane - 27, below),
+            (lane - 27, top + 12),
+            (lane - 12, top + 12),
+            dashed=True,
+        )
+        picture.rectangle(
+            lane - 12, top, 24, 24, 'fill="none" stroke="currentColor" stroke-opacity=".6"', 4
+        )
         picture.text(lane, top + 17, "+")
-    way = f"M{lane - 10} 168L{lane - 21} 144L{lane - 10} 120H{lane + 10}L{lane + 21} 144L{lane + 10} 168Z"
-    picture.path(way, 'fill="currentColor" fill-opacity=".09" stroke="currentColor" stroke-opacity=".6"')
+    way = (
+        f"M{lane - 10} 168L{lane - 21} 144L{lane - 10} 120H{lane + 10}L{lane + 21} "
+        f"144L{lane + 10} 168Z"
+    )
+    picture.path(
+        way, 'fill="currentColor" fill-opacity=".09" stroke="currentColor" stroke-opacity=".6"'
+    )
 
 
 def _label(picture: Diagram, middle: float, lines: Sequence[str]) -> None:
@@ -98,18 +174,26 @@ def _label(picture: Diagram, middle: float, lines: Sequence[str]) -> None:
     first = middle + 4 - 7 * (len(lines) - 1)
     for place, line in enumerate(lines):
         size = SMALL if place else 12
-        picture.text(0, first + 14 * place, line, size=size, anchor="start", bold=not place, soft=bool(place))
+        picture.text(
+            0, first + 14 * place, line, size=size, anchor="start", bold=not place, soft=bool(place)
+        )
 
 
 def heads(config: EncoderConfig, n: int) -> Diagram:
     """H cut into A heads, with the shapes for one input of n tokens."""
-    H, A = config.hidden_size, config.num_attention_heads
+    H = config.hidden_size
+    A = config.num_attention_heads
     d = H // A
     picture = Diagram(
-        WIDTH, 420, f"Width {H:,} cut into {A} heads",
-        f"The states {shape(n, H)} pass three linear maps: queries, keys and values, {shape(n, H)} each. Each is cut "
-        f"into A = {A} parts of width H/A = {d}. In one head, queries {shape(n, d)} and keys {shape(n, d)} give scores "
-        f"{shape(n, n)}, softmax makes weights of them, and the weights mix the values {shape(n, d)}. The results of "
+        WIDTH,
+        420,
+        f"Width {H:,} cut into {A} heads",
+        f"The states {shape(n, H)} pass three linear maps: queries, keys and values, "
+        f"{shape(n, H)} each. Each is cut "
+        f"into A = {A} parts of width H/A = {d}. In one head, queries {shape(n, d)} and keys "
+        f"{shape(n, d)} give scores "
+        f"{shape(n, n)}, softmax makes weights of them, and the weights mix the values "
+        f"{shape(n, d)}. The results of "
         f"all {A} heads stand side by side again, {shape(n, H)}, and pass one more linear map.",
     )
     _strips(picture, 20, 26, 320, A, [])
@@ -127,12 +211,16 @@ def heads(config: EncoderConfig, n: int) -> Diagram:
     return picture.text(180, 398, f"one more linear map: {shape(n, H)}", bold=True)
 
 
-def _strips(picture: Diagram, x: float, y: float, width: float, A: int, chosen: Sequence[int]) -> None:
+def _strips(
+    picture: Diagram, x: float, y: float, width: float, A: int, chosen: Sequence[int]
+) -> None:
     """A matrix [n, H] as A strips; the chosen ones are filled."""
     one = round(width / A, 2)
     for place in range(A):
         strong = ".6" if place in chosen else ".1"
-        looks = f'fill="currentColor" fill-opacity="{strong}" stroke="currentColor" stroke-width=".8"'
+        looks = (
+            f'fill="currentColor" fill-opacity="{strong}" stroke="currentColor" stroke-width=".8"'
+        )
         picture.rectangle(round(x + one * place, 2), y, one, 28, looks)
 
 
@@ -143,45 +231,70 @@ def _one_head(picture: Diagram, n: int, d: int) -> None:
     picture.arrow(24, 139, 24, 168)
     middle = 232
     for x, rows, columns, name, sizes in (
-        (22, 4, 6, "queries", (n, d)), (92, 6, 4, "keys, turned", (d, n)), (182, 4, 4, "weights", (n, n)),
-        (240, 4, 6, "values", (n, d)), (304, 4, 6, "mixed", (n, d)),
+        (22, 4, 6, "queries", (n, d)),
+        (92, 6, 4, "keys, turned", (d, n)),
+        (182, 4, 4, "weights", (n, n)),
+        (240, 4, 6, "values", (n, d)),
+        (304, 4, 6, "mixed", (n, d)),
     ):
-        wide, high = 7 * columns, 7 * rows
+        wide = 7 * columns
+        high = 7 * rows
         picture.matrix(x, middle - high / 2, rows, columns)
         picture.text(x + wide / 2, 270, name, size=SMALL)
         picture.text(x + wide / 2, 286, shape(*sizes), size=SMALL, soft=True)
     picture.text(78, middle + 4, "·").text(227, middle + 4, "·").text(293, middle + 4, "=")
     picture.arrow(124, middle, 178, middle)
-    picture.text(151, middle - 22, "divide by", size=SMALL).text(151, middle - 8, f"√{d}", size=SMALL)
+    picture.text(151, middle - 22, "divide by", size=SMALL).text(
+        151, middle - 8, f"√{d}", size=SMALL
+    )
     picture.text(151, middle + 16, "softmax", size=SMALL)
 
 
 def embeddings(
-    config: EncoderConfig, tokens: Sequence[str], segments: Sequence[int], positions: Sequence[int] | None = None
+    config: EncoderConfig,
+    tokens: Sequence[str],
+    segments: Sequence[int],
+    positions: Sequence[int] | None = None,
 ) -> Diagram:
     """Three vectors looked up and added for each token; segments: 0 (A) or 1 (B) for each.
 
     Raises InputError when there are not as many segments as tokens, or more tokens than positions.
     """
-    n, H = len(tokens), config.hidden_size
+    n = len(tokens)
+    H = config.hidden_size
     if len(segments) != n or n > config.longest:
-        raise InputError(f"{n} tokens and {len(segments)} segments: give as many, at most {config.longest}.")
+        raise InputError(
+            f"{n} tokens and {len(segments)} segments: give as many, at most {config.longest}."
+        )
     positions = range(n) if positions is None else positions
-    rows = "; ".join(f"{token}: segment {'AB'[segment]}, position {position}"
-                     for token, segment, position in zip(tokens, segments, positions, strict=True))
+    rows = "; ".join(
+        f"{token}: segment {'AB'[segment]}, position {position}"
+        for token, segment, position in zip(tokens, segments, positions, strict=True)
+    )
     picture = Diagram(
-        WIDTH, 92 + 26 * n, "Three vectors are added for each token",
-        "Each token brings the vector of its piece, of its segment and of its position; the three are added, then "
-        f"LayerNorm. {rows}. The sums are {shape(n, H)}. The tables are {shape(config.vocab_size, H)}, "
+        WIDTH,
+        92 + 26 * n,
+        "Three vectors are added for each token",
+        "Each token brings the vector of its piece, of its segment and of its position; the "
+        "three are added, then "
+        f"LayerNorm. {rows}. The sums are {shape(n, H)}. The tables are "
+        f"{shape(config.vocab_size, H)}, "
         f"{shape(config.type_vocab_size, H)} and {shape(config.max_position_embeddings, H)}.",
     )
-    for x, name, rows_of in ((111, "piece", config.vocab_size), (188, "segment", config.type_vocab_size),
-                             (262, "position", config.max_position_embeddings)):
+    for x, name, rows_of in (
+        (111, "piece", config.vocab_size),
+        (188, "segment", config.type_vocab_size),
+        (262, "position", config.max_position_embeddings),
+    ):
         picture.text(x, 14, name, size=12, bold=True)
         picture.text(x, 30, shape(rows_of, H), size=SMALL, soft=True)
-    picture.text(331, 14, "sum", size=12, bold=True).text(331, 30, shape(n, H), size=SMALL, soft=True)
+    picture.text(331, 14, "sum", size=12, bold=True).text(
+        331, 30, shape(n, H), size=SMALL, soft=True
+    )
     picture.text(0, 30, "tables", size=SMALL, anchor="start", soft=True)
-    for place, (token, segment, position) in enumerate(zip(tokens, segments, positions, strict=True)):
+    for place, (token, segment, position) in enumerate(
+        zip(tokens, segments, positions, strict=True)
+    ):
         top = 42 + 26 * place
         middle = top + HIGH / 2
         wide = picture.token(1, top, token)

@@ -1,7 +1,7 @@
 """Switch among results that Python computed. Chapter: `book/spanbert/span_masking`.
 
-In a built page it is plain HTML with a few lines of script that swap prepared panels; no network, no kernel. With a
-live kernel it is made of ipywidgets, and a reader may type a text of their own.
+In a built page it is plain HTML with a few lines of script that swap prepared panels; no network,
+no kernel. With a live kernel it is made of ipywidgets, and a reader may type a text of their own.
 """
 
 import json
@@ -44,10 +44,11 @@ CHOICE = "font:inherit;color:inherit;background:var(--pst-color-background,Canva
 class Explorer:
     """One panel for every combination of options, all computed when the explorer is made.
 
-    controls: name → options, each shown as its text. panel: called with one option of each control by name, returns
-    an object with `_repr_html_` and a readable `repr`. free_text: the control for which a reader with a live kernel
-    may type a text instead of an option. Raises InputError for empty or repeated options, for half a character, and
-    when the panels together are over 150,000 bytes.
+    controls: name → options, each shown as its text. panel: called with one option of each control
+    by name, returns an object with `_repr_html_` and a readable `repr`. free_text: the control for
+    which a reader with a live kernel may type a text instead of an option. Raises InputError for
+    empty or repeated options, for half a character, and when the panels together are over 150,000
+    bytes.
     """
 
     def __init__(
@@ -58,16 +59,22 @@ class Explorer:
         free_text: str | None = None,
     ) -> None:
         self.controls = {name: list(options) for name, options in controls.items()}
-        self.panel, self.free_text = panel, free_text
+        self.panel = panel
+        self.free_text = free_text
         for name, options in self.controls.items():
             check_text("a control", name, *map(str, options))
             if not options or len({str(option) for option in options}) < len(options):
-                raise InputError(f'the control "{name}" has {options}: give options, each with its own text.')
+                raise InputError(
+                    f'the control "{name}" has {options}: give options, each with its own text.'
+                )
         if not self.controls or (free_text is not None and free_text not in self.controls):
             raise InputError(
-                f"no control {free_text!r} among {list(self.controls)}: name the control to type in."
+                f"no control {free_text!r} among {list(self.controls)}: name the control to type "
+                f"in."
             )
-        self.panels = [panel(**self._options(values)) for values in product(*self.controls.values())]
+        self.panels = [
+            panel(**self._options(values)) for values in product(*self.controls.values())
+        ]
         size = len(self._repr_html_().encode())
         if size > LARGEST:
             raise InputError(
@@ -89,11 +96,14 @@ class Explorer:
         return self.text
 
     def _repr_html_(self) -> str:
-        """Controls, the first panel, and the others as data. Without script only the first panel is there."""
+        """Controls, the first panel, and the others as data. Without script only the first panel is
+        there."""
         controls = "".join(_select(name, options) for name, options in self.controls.items())
         panels = [panel._repr_html_() for panel in self.panels]
         # "<" followed by "/" or "!" would end the script element or hide its end.
-        data = json.dumps(panels, ensure_ascii=False).replace("</", "<\\/").replace("<!", "\\u003c!")
+        data = (
+            json.dumps(panels, ensure_ascii=False).replace("</", "<\\/").replace("<!", "\\u003c!")
+        )
         return (
             f'<div data-explorer style="{FRAME}"><div data-controls hidden>{controls}</div>'
             f'<div data-view aria-live="polite">{panels[0]}</div>'
@@ -114,10 +124,14 @@ class Explorer:
         import ipywidgets as widgets
 
         boxes = {
-            name: widgets.Dropdown(options=[(str(option), option) for option in options], description=name)
+            name: widgets.Dropdown(
+                options=[(str(option), option) for option in options], description=name
+            )
             for name, options in self.controls.items()
         }
-        own = widgets.Text(description="your own", placeholder=f"type a {self.free_text}, then Enter")
+        own = widgets.Text(
+            description="your own", placeholder=f"type a {self.free_text}, then Enter"
+        )
         own.continuous_update = False
         view = widgets.HTML()
 
@@ -152,8 +166,12 @@ def _select(name: str, options: Sequence[Any]) -> str:
 
 
 def kernel_is_live() -> bool:
-    """Whether a reader's kernel runs this with ipywidgets at hand. Tests and stored outputs set the variable."""
-    if os.environ.get("SPANBERT_TUTORIAL_STATIC", "0") not in ("", "0") or find_spec("ipywidgets") is None:
+    """Whether a reader's kernel runs this with ipywidgets at hand. Tests and stored outputs set the
+    variable."""
+    if (
+        os.environ.get("SPANBERT_TUTORIAL_STATIC", "0") not in ("", "0")
+        or find_spec("ipywidgets") is None
+    ):
         return False
     from IPython import get_ipython
 

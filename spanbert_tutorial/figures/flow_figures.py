@@ -7,19 +7,29 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from spanbert_tutorial.boundary import Boundary
 from spanbert_tutorial.figures.diagram import SMALL, WIDTH, Diagram
 from spanbert_tutorial.figures.encoder_figures import shape
-from spanbert_tutorial.pretraining import PretrainingModel
+from spanbert_tutorial.pretraining.model import PretrainingModel
+from spanbert_tutorial.spanbert.boundary import Boundary
 
-BATCH = ("ids", "attention_mask", "masked_batch", "masked_position", "masked_ids", "boundary_batch", "boundary_pairs",
-         "boundary_targets")
+BATCH = (
+    "ids",
+    "attention_mask",
+    "masked_batch",
+    "masked_position",
+    "masked_ids",
+    "boundary_batch",
+    "boundary_pairs",
+    "boundary_targets",
+)
 
 
 @torch.no_grad()
 def shapes_of(model: PretrainingModel, batch: dict[str, Tensor]) -> dict[str, str]:
-    """What one real call holds: name → shape as text; batch and model of an objective with span boundary objective."""
-    hidden, rows = model.encode(batch), Boundary().rows(batch)
+    """What one real call holds: name → shape as text; batch and model of an objective with span
+    boundary objective."""
+    hidden = model.encode(batch)
+    rows = Boundary().rows(batch)
     tensors = {
         **{name: batch[name] for name in BATCH},
         "hidden": hidden,
@@ -31,21 +41,32 @@ def shapes_of(model: PretrainingModel, batch: dict[str, Tensor]) -> dict[str, st
     return {**shapes, "sbo_states": shape(rows.count(), model.boundary.linear1.in_features)}
 
 
-def pretraining_flow(model: PretrainingModel, batch: dict[str, Tensor], mask_ratio: float) -> Diagram:
-    """SpanBERT's pre-training: the steps as boxes, the tensors of a real call with their shapes between them.
+def pretraining_flow(
+    model: PretrainingModel, batch: dict[str, Tensor], mask_ratio: float
+) -> Diagram:
+    """SpanBERT's pre-training: the steps as boxes, the tensors of a real call with their shapes
+    between them.
 
     mask_ratio: the share of a block's pieces that is chosen.
     """
-    shapes, t = shapes_of(model, batch), len(batch["masked_ids"])
+    shapes = shapes_of(model, batch)
+    t = len(batch["masked_ids"])
     told = {name: f"{name} {size}" for name, size in shapes.items()}
     picture = Diagram(
-        WIDTH, 560, "From a document to the loss",
-        "Documents are cut into blocks of whole sentences. Spans of a block are chosen, and the input is corrupted. "
-        f"The encoder reads {told['ids']} and gives {told['hidden']}. The MLM head reads the states at the masked "
-        f"places, {shapes['mlm_states']}, and gives logits {shapes['mlm_logits']} for {told['masked_ids']}. The SBO "
-        f"head reads, for each target, the two states of its row of {told['boundary_pairs']} and a vector p, "
+        WIDTH,
+        560,
+        "From a document to the loss",
+        "Documents are cut into blocks of whole sentences. Spans of a block are chosen, and the "
+        "input is corrupted. "
+        f"The encoder reads {told['ids']} and gives {told['hidden']}. The MLM head reads the "
+        f"states at the masked "
+        f"places, {shapes['mlm_states']}, and gives logits {shapes['mlm_logits']} for "
+        f"{told['masked_ids']}. The SBO "
+        f"head reads, for each target, the two states of its row of {told['boundary_pairs']} and "
+        f"a vector p, "
         f"{shapes['sbo_states']}, and gives logits {shapes['sbo_logits']} for the real ones of "
-        f"{told['boundary_targets']}. Each head has a sum of losses; both sums together, divided by the {t} masked "
+        f"{told['boundary_targets']}. Each head has a sum of losses; both sums together, divided "
+        f"by the {t} masked "
         "tokens, are what is trained.",
     )
     for place, name in enumerate(("document", "block", "spans", "corrupt")):
@@ -57,9 +78,24 @@ def pretraining_flow(model: PretrainingModel, batch: dict[str, Tensor], mask_rat
     _tensors(picture, 190, 24, "the batch", [told[name] for name in BATCH])
     picture.arrow(104, 185, 178, 185).line((182, 12), (182, 194))
     picture.box(8, 226, 344, 34, [f"encoder: {shapes['ids']} → {shapes['hidden']}"])
-    _branch(picture, 8, "masked", "MLM", ("hidden at masked_batch,", "masked_position"), shapes, told["masked_ids"])
-    _branch(picture, 188, "boundary", "SBO", ("hidden at boundary_batch,", "boundary_pairs, and p"), shapes,
-            told["boundary_targets"])
+    _branch(
+        picture,
+        8,
+        "masked",
+        "MLM",
+        ("hidden at masked_batch,", "masked_position"),
+        shapes,
+        told["masked_ids"],
+    )
+    _branch(
+        picture,
+        188,
+        "boundary",
+        "SBO",
+        ("hidden at boundary_batch,", "boundary_pairs, and p"),
+        shapes,
+        told["boundary_targets"],
+    )
     return picture.loss(70, 526, 220, f"(sum MLM + sum SBO) / {t}")
 
 
@@ -71,7 +107,13 @@ def _tensors(picture: Diagram, x: float, y: float, name: str, lines: Sequence[st
 
 
 def _branch(
-    picture: Diagram, x: float, kind: str, name: str, reads: tuple[str, str], shapes: dict[str, str], targets: str
+    picture: Diagram,
+    x: float,
+    kind: str,
+    name: str,
+    reads: tuple[str, str],
+    shapes: dict[str, str],
+    targets: str,
 ) -> None:
     """One head: what it reads, what it gives, and its loss."""
     middle = x + 82
@@ -82,31 +124,43 @@ def _branch(
     picture.head(x + 22, 346, 120, 27, [f"{name} head"], kind, down=True)
     picture.arrow(middle, 374, middle, 392)
     picture.text(middle, 406, f"logits {shapes[f'{name.lower()}_logits']}", size=12)
-    picture.text(middle, 424, "against", size=SMALL, soft=True).text(middle, 439, targets, size=SMALL)
+    picture.text(middle, 424, "against", size=SMALL, soft=True).text(
+        middle, 439, targets, size=SMALL
+    )
     picture.arrow(middle, 445, middle, 462)
     picture.loss(x + 12, 464, 140, f"{name}: sum of −ln P")
     picture.arrow(middle, 491, 180 + (middle - 180) * 0.45, 524, bend="v")
 
 
 def find_carry_decode(words: Sequence[str] = ("in", "Thornby"), hidden: str = "Castle") -> Diagram:
-    """What a model needs to profit from a neighbour, for one gap behind two visible words: three parts, each
-    worthless alone."""
+    """What a model needs to profit from a neighbour, for one gap behind two visible words: three
+    parts, each worthless alone."""
     other, neighbour = words
     picture = Diagram(
-        WIDTH, 300, "To use a neighbour, a model must find, carry and decode",
-        f"A gap, [MASK], stands after “{other} {neighbour}”. 1, find: the query of the gap meets the key of "
-        f"“{neighbour}”, so the gap looks there. 2, carry: the value of “{neighbour}” flows into the state of the gap. "
-        f"3, decode: the head turns this state into the prediction “{hidden}”. Each of the three is worthless without "
+        WIDTH,
+        300,
+        "To use a neighbour, a model must find, carry and decode",
+        f"A gap, [MASK], stands after “{other} {neighbour}”. 1, find: the query of the gap meets "
+        f"the key of "
+        f"“{neighbour}”, so the gap looks there. 2, carry: the value of “{neighbour}” flows into "
+        f"the state of the gap. "
+        f"3, decode: the head turns this state into the prediction “{hidden}”. Each of the three "
+        f"is worthless without "
         "the other two.",
     )
-    left, middle, right = 132, 204, 300
+    left = 132
+    middle = 204
+    right = 300
     for token, x in ((other, left), (neighbour, middle), ("[MASK]", right)):
-        wide, kind = round(len(token) * 7.4 + 16), "masked" if token == "[MASK]" else ""
+        wide = round(len(token) * 7.4 + 16)
+        kind = "masked" if token == "[MASK]" else ""
         picture.token(x - wide / 2, 276, token, kind, wide)
         picture.arrow(x, 274, x, 250).vector(x - 17, 241, kind)
     picture.line((right - 21, 235), (right - 21, 215), (middle + 10, 215), dashed=True)
     picture.arrow(middle + 10, 215, middle + 10, 236)
-    picture.path(f"M{middle - 10} 236V160H{right - 28}", 'fill="none" stroke="currentColor" stroke-width="3"')
+    picture.path(
+        f"M{middle - 10} 236V160H{right - 28}", 'fill="none" stroke="currentColor" stroke-width="3"'
+    )
     picture.path(f"M{right - 19} 160L{right - 29} 154V166Z", 'fill="currentColor"')
     picture.arrow(right, 237, right, 172, "masked")
     picture.vector(right - 17, 163, "masked").vector(right - 17, 154)
@@ -114,9 +168,11 @@ def find_carry_decode(words: Sequence[str] = ("in", "Thornby"), hidden: str = "C
     picture.head(right - 50, 84, 100, 32, ["head"], "masked").arrow(right, 83, right, 60)
     wide = round(len(hidden) * 7.4 + 16)
     picture.token(right - wide / 2, 36, hidden, "prediction", wide)
-    parts = {72: ("3  decode", "a head makes a", "prediction of it"),
-             146: ("2  carry", "a value brings", "what stands there"),
-             216: ("1  find", "a query meets", "a key")}
+    parts = {
+        72: ("3  decode", "a head makes a", "prediction of it"),
+        146: ("2  carry", "a value brings", "what stands there"),
+        216: ("1  find", "a query meets", "a key"),
+    }
     for y, (name, *lines) in parts.items():
         picture.text(0, y, name, anchor="start", bold=True)
         for place, line in enumerate(lines, start=1):

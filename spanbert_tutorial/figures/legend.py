@@ -9,19 +9,40 @@ LINE, WORDS = 37, 118  # from row to row; where the words begin
 # What is drawn at height y, its name, and what it stands for.
 ROWS: list[tuple[Callable[[Diagram, float], object], str, str]] = [
     (lambda d, y: d.token(12, y - HIGH / 2, "game"), "token", "a piece of text in view"),
-    (lambda d, y: d.token(12, y - HIGH / 2, "[MASK]", "masked"), "masked token",
-     "blue and filled: the model must name it"),
-    (lambda d, y: d.token(12, y - HIGH / 2, "was", "boundary"), "boundary token", "orange, underlined: beside a span"),
-    (lambda d, y: d.token(12, y - HIGH / 2, "game", "prediction"), "prediction",
-     "green, underlined: what a head gives"),
+    (
+        lambda d, y: d.token(12, y - HIGH / 2, "[MASK]", "masked"),
+        "masked token",
+        "blue and filled: the model must name it",
+    ),
+    (
+        lambda d, y: d.token(12, y - HIGH / 2, "was", "boundary"),
+        "boundary token",
+        "orange, underlined: beside a span",
+    ),
+    (
+        lambda d, y: d.token(12, y - HIGH / 2, "game", "prediction"),
+        "prediction",
+        "green, underlined: what a head gives",
+    ),
     (lambda d, y: d.vector(12, y - 3, "masked"), "vector", "in the colour of its token"),
     (lambda d, y: d.matrix(12, y - 14, 4, 7), "matrix", "a grid, with its shape beside it"),
-    (lambda d, y: d.vector(12, y - 3, "learned"), "learned vector", "violet: of no token, filled by training"),
+    (
+        lambda d, y: d.vector(12, y - 3, "learned"),
+        "learned vector",
+        "violet: of no token, filled by training",
+    ),
     (lambda d, y: d.box(12, y - 14, 84, 28, ["encoder"]), "part of the model", "a soft box"),
-    (lambda d, y: d.head(12, y - 15, 84, 30, ["head"], "boundary"), "head", "predicts; in the colour of what it reads"),
+    (
+        lambda d, y: d.head(12, y - 15, 84, 30, ["head"], "boundary"),
+        "head",
+        "predicts; in the colour of what it reads",
+    ),
     (lambda d, y: d.loss(12, y - 13, 84, "loss"), "loss", "a red pill with a double line"),
-    (lambda d, y: d.arrow(12, y - 6, 92, y - 6).arrow(12, y + 7, 92, y + 7, "boundary"), "arrow",
-     "what flows, in its colour or grey"),
+    (
+        lambda d, y: d.arrow(12, y - 6, 92, y - 6).arrow(12, y + 7, 92, y + 7, "boundary"),
+        "arrow",
+        "what flows, in its colour or grey",
+    ),
 ]
 
 

@@ -1,4 +1,5 @@
-"""The masking machine: spans fly from the law of lengths into a text. Chapter: `book/spanbert/span_masking`."""
+"""The masking machine: spans fly from the law of lengths into a text. Chapter:
+`book/spanbert/span_masking`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,21 +7,30 @@ from functools import cached_property
 
 import numpy as np
 
+from spanbert_tutorial.bert.masking import TokenMasking, word_sizes
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.figures.diagram import COLOURS, HIGH, SMALL, WIDTH, text_width
 from spanbert_tutorial.figures.moving import Button, Moving, MovingDiagram
-from spanbert_tutorial.masking import TokenMasking, word_sizes
-from spanbert_tutorial.span_masking import DrawnSpan, SpanMasking, clipped_geometric, mask_words, spans_of
+from spanbert_tutorial.spanbert.span_masking import (
+    DrawnSpan,
+    SpanMasking,
+    clipped_geometric,
+    mask_words,
+    spans_of,
+)
 
-COLUMN, SQUARE = 34, 8  # of the law: from length to length, and the height of one draw
+# of the law: from length to length, and the height of one draw
+COLUMN = 34
+SQUARE = 8
 TOP, LINE = 42, 25  # room above the law; from line to line of the text
 MASKED = COLOURS["masked"]
 
 
 @dataclass(frozen=True)
 class Round:
-    """One masking of the text: spans in the order of the draws; span, token: bool [n], the pieces that span masking
-    and token masking choose at the same budget; order: the pieces of token masking in a random order."""
+    """One masking of the text: spans in the order of the draws; span, token: bool [n], the pieces
+    that span masking and token masking choose at the same budget; order: the pieces of token
+    masking in a random order."""
 
     spans: list[DrawnSpan]
     span: np.ndarray
@@ -29,9 +39,10 @@ class Round:
 
 
 def draw_round(word_starts: np.ndarray, seed: int) -> Round:
-    """Both maskings of one block, with 15 % of its pieces; the same seed gives what `SpanMasking().select` and
-    `TokenMasking().select` give."""
-    scheme, sizes = SpanMasking(), word_sizes(word_starts)
+    """Both maskings of one block, with 15 % of its pieces; the same seed gives what
+    `SpanMasking().select` and `TokenMasking().select` give."""
+    scheme = SpanMasking()
+    sizes = word_sizes(word_starts)
     masked = np.zeros(len(sizes), dtype=bool)
     budget = scheme.budget(len(word_starts))
     spans = mask_words(masked, sizes, budget, scheme._cumulated, np.random.default_rng(seed))
@@ -42,8 +53,8 @@ def draw_round(word_starts: np.ndarray, seed: int) -> Round:
 
 @dataclass(frozen=True)
 class Frame:
-    """What one frame shows: the round; how many of its spans are in the text; how many draws lie in the histogram; the
-    draw that hangs above its column, None for none."""
+    """What one frame shows: the round; how many of its spans are in the text; how many draws lie in
+    the histogram; the draw that hangs above its column, None for none."""
 
     round: int
     placed: int
@@ -52,10 +63,11 @@ class Frame:
 
 
 class MaskingMachine:
-    """Rounds of span masking on one text, beside token masking with the same budget, ready to be shown.
+    """Rounds of span masking on one text, beside token masking with the same budget, ready to be
+    shown.
 
-    pieces: the text; one that begins with ## continues a word. seeds: one for each round. Raises InputError for less
-    than two rounds, and for a text that begins inside a word.
+    pieces: the text; one that begins with ## continues a word. seeds: one for each round. Raises
+    InputError for less than two rounds, and for a text that begins inside a word.
     """
 
     def __init__(self, pieces: Sequence[str], seeds: Sequence[int]) -> None:
@@ -70,12 +82,17 @@ class MaskingMachine:
 
     @cached_property
     def frames(self) -> list[Frame]:
-        """A round begins with nothing hidden; then each draw has two frames, above its column and in the text."""
-        frames, counted = [], 0
+        """A round begins with nothing hidden; then each draw has two frames, above its column and
+        in the text."""
+        frames = []
+        counted = 0
         for number, one in enumerate(self.rounds):
             frames.append(Frame(number, 0, counted, None))
             for place in range(len(one.spans)):
-                frames += [Frame(number, place, counted, counted), Frame(number, place + 1, counted + 1, None)]
+                frames += [
+                    Frame(number, place, counted, counted),
+                    Frame(number, place + 1, counted + 1, None),
+                ]
                 counted += 1
         return frames
 
@@ -90,8 +107,11 @@ class MaskingMachine:
         words = np.zeros(len(self.sizes), dtype=bool)
         for span in one.spans[: frame.placed]:
             words[span.start : span.start + span.words] = True
-        by_spans, by_tokens = np.repeat(words, self.sizes), np.zeros_like(one.token)
-        done = frame.placed == len(one.spans)  # a piece that no word fits stays unspent; single tokens spend it
+        by_spans = np.repeat(words, self.sizes)
+        by_tokens = np.zeros_like(one.token)
+        done = frame.placed == len(
+            one.spans
+        )  # a piece that no word fits stays unspent; single tokens spend it
         by_tokens[one.order[: None if done else by_spans.sum()]] = True
         return by_spans, by_tokens
 
@@ -99,33 +119,43 @@ class MaskingMachine:
         """The frame in words."""
         one = self.rounds[frame.round]
         if frame.hanging is not None:
-            return f"Draw {frame.hanging + 1} of {len(self.draws)}: ℓ = {self.draws[frame.hanging].length}."
+            return (
+                f"Draw {frame.hanging + 1} of {len(self.draws)}: ℓ = "
+                f"{self.draws[frame.hanging].length}."
+            )
         if not frame.placed:
             return f"A new round: {len(self.pieces)} pieces, {self.budget} of them may be hidden."
         span = one.spans[frame.placed - 1]
         first = self.pieces[int(self.sizes[: span.start].sum())]
         told = f"Draw {frame.counted} of {len(self.draws)}: ℓ = {span.length}, from “{first}” on. "
         if span.words < span.length:
-            why = "the text ends" if span.start + span.words == len(self.sizes) else "the budget ends"
+            why = (
+                "the text ends" if span.start + span.words == len(self.sizes) else "the budget ends"
+            )
             told += f"Cut after {span.words} word{'s' * (span.words > 1)}: {why}. "
         rest = f"{span.left} piece{'s' * (span.left != 1)}" if span.left else "Nothing"
         told += f"{rest} of the budget left"
-        return told + (", and no word fits." if span.left and frame.placed == len(one.spans) else ".")
+        return told + (
+            ", and no word fits." if span.left and frame.placed == len(one.spans) else "."
+        )
 
     def counts(self) -> np.ndarray:
         """int [10]: how often each length was drawn, in all rounds."""
         return np.bincount([span.length for span in self.draws], minlength=11)[1:]
 
-    # --- the drawing ---
+    # --- the drawing -----------------------------------------------------------------
 
     @cached_property
     def places(self) -> list[tuple[float, float, float]]:
         """(x, y, width) of each piece, from the upper edge of its text."""
-        places, x, y = [], 0.0, 0.0
+        places = []
+        x = 0.0
+        y = 0.0
         for piece in self.pieces:
             wide = round(text_width(piece, 12) + 8)
             if x + wide > WIDTH:
-                x, y = 0.0, y + LINE
+                x = 0.0
+                y = y + LINE
             places.append((x, y, wide))
             x += wide + 3
         return places
@@ -138,18 +168,28 @@ class MaskingMachine:
         first = self.ends()[0]
         law = ", ".join(f"{share:.0%}".replace("%", " %") for share in clipped_geometric())
         picture = MovingDiagram(
-            WIDTH, round(text + 2 * deep + 44), "The masking machine",
-            f"Above, for the lengths 1 to 10, the share that the law gives them: {law}; each draw is a square in the "
-            "column of its length. Below, the text twice: with the spans that were drawn, and with as many single "
+            WIDTH,
+            round(text + 2 * deep + 44),
+            "The masking machine",
+            f"Above, for the lengths 1 to 10, the share that the law gives them: {law}; each "
+            f"draw is a square in the "
+            "column of its length. Below, the text twice: with the spans that were drawn, and "
+            "with as many single "
             f"tokens. In the first frame, spans hide {self._list(0)} tokens hide {self._list(1)}",
-            frames=len(self.frames), first=first,
+            frames=len(self.frames),
+            first=first,
         )
         self._law(picture, base)
         self._text(picture, text, 0, "spans of whole words")
         self._text(picture, text + deep + 30, 1, "single tokens")
         self._chips(picture, base, text)
-        ends, shown = self.ends(), [place for place, frame in enumerate(self.frames) if frame.placed]
-        buttons = [Button("Re-roll", ends), Button("One draw", shown), Button("All draws", ends[-1:], plays=False)]
+        ends = self.ends()
+        shown = [place for place, frame in enumerate(self.frames) if frame.placed]
+        buttons = [
+            Button("Re-roll", ends),
+            Button("One draw", shown),
+            Button("All draws", ends[-1:], plays=False),
+        ]
         return Moving(picture, list(map(self.says, self.frames)), buttons=buttons)
 
     def _list(self, side: int) -> str:
@@ -159,26 +199,42 @@ class MaskingMachine:
         return "; ".join(f"“{run}”" for run in runs) + ("," if not side else ".")
 
     def _law(self, picture: MovingDiagram, base: float) -> None:
-        """The law as outlined bars, as high as the draws would pile up by it, and the draws as squares."""
-        law, piles = clipped_geometric(), [0] * 10
+        """The law as outlined bars, as high as the draws would pile up by it, and the draws as
+        squares."""
+        law = clipped_geometric()
+        piles = [0] * 10
         picture.text(0, 13, "lengths by the law", anchor="start", bold=True)
-        for place, line in enumerate(("dashed: what the law expects", "square: one draw; hollow: it was cut")):
+        for place, line in enumerate(
+            ("dashed: what the law expects", "square: one draw; hollow: it was cut")
+        ):
             picture.text(WIDTH, 13 + 15 * place, line, anchor="end", size=SMALL, soft=True)
         for place, share in enumerate(law):
-            x, high = 10 + COLUMN * place, round(len(self.draws) * share * SQUARE, 1)
+            x = 10 + COLUMN * place
+            high = round(len(self.draws) * share * SQUARE, 1)
             look = 'fill="none" stroke="currentColor" stroke-opacity=".6" stroke-dasharray="3 2"'
             picture.rectangle(x, round(base - high, 1), COLUMN - 6, high, look)
             picture.text(x + 14, base + 14, str(place + 1), bold=True)
-            picture.text(x + 14, base + 28, f"{share:.0%}".replace("%", " %"), size=SMALL, soft=True)
+            picture.text(
+                x + 14, base + 28, f"{share:.0%}".replace("%", " %"), size=SMALL, soft=True
+            )
         picture.line((6, base), (WIDTH - 4, base)).text(0, base + 14, "ℓ", anchor="start")
         for number, span in enumerate(self.draws):
             piles[span.length - 1] += 1
-            x, y = 13 + COLUMN * (span.length - 1), base - SQUARE * piles[span.length - 1]
+            x = 13 + COLUMN * (span.length - 1)
+            y = base - SQUARE * piles[span.length - 1]
             there = [int(frame.counted > number) for frame in self.frames]
             cut = span.words < span.length
             picture.part(
-                "rect", x=x, y=round(y + 1, 1), width=COLUMN - 12, height=SQUARE - 2, rx=1.5, opacity=there,
-                fill="none" if cut else MASKED, stroke=MASKED, stroke_width=1.4,
+                "rect",
+                x=x,
+                y=round(y + 1, 1),
+                width=COLUMN - 12,
+                height=SQUARE - 2,
+                rx=1.5,
+                opacity=there,
+                fill="none" if cut else MASKED,
+                stroke=MASKED,
+                stroke_width=1.4,
             )
 
     def _text(self, picture: MovingDiagram, y: float, side: int, name: str) -> None:
@@ -187,32 +243,69 @@ class MaskingMachine:
         picture.text(0, y, name, anchor="start", bold=True)
         for place in range(self.budget):
             spent = [int(mask.sum() > place) for mask in hidden]
-            picture.part("rect", x=WIDTH - 98 - 14 * (self.budget - place), y=y - 10, width=12, height=11,
-                         rx=2, stroke=MASKED, stroke_width=1.2, fill=MASKED, fill_opacity=spent)
+            picture.part(
+                "rect",
+                x=WIDTH - 98 - 14 * (self.budget - place),
+                y=y - 10,
+                width=12,
+                height=11,
+                rx=2,
+                stroke=MASKED,
+                stroke_width=1.2,
+                fill=MASKED,
+                fill_opacity=spent,
+            )
         runs = [len(spans_of(mask)) for mask in hidden]
-        told = [f"{mask.sum()} pieces, {many} run{'s' * (many != 1)}" for mask, many in zip(hidden, runs, strict=True)]
+        told = [
+            f"{mask.sum()} pieces, {many} run{'s' * (many != 1)}"
+            for mask, many in zip(hidden, runs, strict=True)
+        ]
         picture.part("text", told, x=WIDTH, y=y, text_anchor="end", font_size=12)
         for piece, (x, down, wide) in enumerate(self.places):
             state = [mask[piece] for mask in hidden]
             top = y + 9 + down
-            picture.part("rect", x=x + 0.5, y=top, width=wide, height=HIGH - 2, rx=5, fill=MASKED,
-                         fill_opacity=[int(masked) for masked in state], stroke=[MASKED if masked else "currentColor"
-                         for masked in state], stroke_opacity=[1 if masked else 0.35 for masked in state])
-            picture.part("text", self.pieces[piece], x=x + wide / 2, y=top + 14.5, font_size=12,
-                         fill=["#fff" if masked else "currentColor" for masked in state])
+            picture.part(
+                "rect",
+                x=x + 0.5,
+                y=top,
+                width=wide,
+                height=HIGH - 2,
+                rx=5,
+                fill=MASKED,
+                fill_opacity=[int(masked) for masked in state],
+                stroke=[MASKED if masked else "currentColor" for masked in state],
+                stroke_opacity=[1 if masked else 0.35 for masked in state],
+            )
+            picture.part(
+                "text",
+                self.pieces[piece],
+                x=x + wide / 2,
+                y=top + 14.5,
+                font_size=12,
+                fill=["#fff" if masked else "currentColor" for masked in state],
+            )
 
     def _chips(self, picture: MovingDiagram, base: float, text: float) -> None:
         """Each draw as a small sign that appears above its column and flies to its first word."""
         law = clipped_geometric()
         for number, span in enumerate(self.draws):
             x, down, _ = self.places[int(self.sizes[: span.start].sum())]
-            above = base - max(len(self.draws) * law[span.length - 1], self.counts()[span.length - 1]) * SQUARE
+            above = (
+                base
+                - max(len(self.draws) * law[span.length - 1], self.counts()[span.length - 1])
+                * SQUARE
+            )
             hang = f"translate({10 + COLUMN * (span.length - 1)} {round(above - 24)})"
             land = f"translate({x:g} {round(text + 8 + down)})"
-            sign = f'<rect width="30" height="20" rx="10" fill="{MASKED}"/><text x="15" y="15" fill="#fff" ' \
-                   f'font-weight="600">{span.length}</text>'
+            sign = (
+                f'<rect width="30" height="20" rx="10" fill="{MASKED}"/><text x="15" y="15" '
+                f'fill="#fff" '
+                f'font-weight="600">{span.length}</text>'
+            )
             picture.part(
-                "g", inside=sign, opacity=[int(frame.hanging == number) for frame in self.frames],
+                "g",
+                inside=sign,
+                opacity=[int(frame.hanging == number) for frame in self.frames],
                 transform=[land if frame.counted > number else hang for frame in self.frames],
             )
 

@@ -1,10 +1,10 @@
-"""Words of a small text after some merges, and the pairs that come next. Chapter: `book/bert/wordpiece`."""
+"""Words of a small text after some merges, and the pairs that come next. Chapter:
+`book/bert/wordpiece`."""
 
 from collections import Counter
 from html import escape
 
-from spanbert_tutorial.errors import InputError, check_text
-from spanbert_tutorial.wordpiece import (
+from spanbert_tutorial.bert.wordpiece import (
     apply_merges,
     count_pieces,
     joined,
@@ -13,9 +13,20 @@ from spanbert_tutorial.wordpiece import (
     single_pieces,
     split_words,
 )
+from spanbert_tutorial.errors import InputError, check_text
 
-MOST_WORDS, LONGEST_WORD, SHOWN_PAIRS = 40, 20, 4
-COLOURS = ("31,119,180", "200,120,0", "44,140,60", "148,103,189", "214,39,40", "0,140,150", "190,90,160")
+MOST_WORDS = 40
+LONGEST_WORD = 20
+SHOWN_PAIRS = 4
+COLOURS = (
+    "31,119,180",
+    "200,120,0",
+    "44,140,60",
+    "148,103,189",
+    "214,39,40",
+    "0,140,150",
+    "190,90,160",
+)
 # A page's dark theme may put outputs on a light ground, so text and ground are set together.
 GROUND = (
     "color:var(--pst-color-text-base,currentColor);background:var(--pst-color-background,transparent);"
@@ -28,15 +39,18 @@ RULES = (
 
 
 class Merges:
-    """The words of a text after `merges` merges, what was merged, and the best pairs that come next.
+    """The words of a text after `merges` merges, what was merged, and the best pairs that come
+    next.
 
-    criterion: as in `pair_scores`. A piece that a merge made carries the number of that merge. Raises InputError when
-    the text has no words, more than 40 different ones, one of more than 20 characters, or half a character.
+    criterion: as in `pair_scores`. A piece that a merge made carries the number of that merge.
+    Raises InputError when the text has no words, more than 40 different ones, one of more than 20
+    characters, or half a character.
     """
 
     def __init__(self, text: str, criterion: str, merges: int) -> None:
         check_text("the text", text)
-        self.counts, self.criterion = Counter(split_words(text)), criterion
+        self.counts = Counter(split_words(text))
+        self.criterion = criterion
         longest = max(map(len, self.counts), default=0)
         if not 0 < len(self.counts) <= MOST_WORDS or longest > LONGEST_WORD:
             raise InputError(
@@ -46,7 +60,9 @@ class Merges:
         self.learned = learn_merges(self.counts, merges, criterion)
         numbered = list(enumerate(map(joined, self.learned), start=1))
         self.number = {piece: i for i, piece in reversed(numbered)}  # of its first merge
-        self.words = {apply_merges(word, self.learned): count for word, count in self.counts.items()}
+        self.words = {
+            apply_merges(word, self.learned): count for word, count in self.counts.items()
+        }
         scores = pair_scores(self.words, criterion)
         self.next_pairs = sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:SHOWN_PAIRS]
 
@@ -73,7 +89,9 @@ class Merges:
     def lines(self) -> list[str]:
         """Below the words: the merges so far, the next pairs, the sizes."""
         steps = ", ".join(f"{i} {' '.join(pair)}" for i, pair in enumerate(self.learned, start=1))
-        after = "; ".join(f"{' '.join(pair)}: {self.reason(pair, score)}" for pair, score in self.next_pairs)
+        after = "; ".join(
+            f"{' '.join(pair)}: {self.reason(pair, score)}" for pair, score in self.next_pairs
+        )
         sizes = f"Pieces: {self.pieces} in the text, {len(self.vocabulary)} in the vocabulary."
         return [
             f"Merged: {steps or 'nothing yet'}.",
@@ -88,7 +106,9 @@ class Merges:
         def marked(piece: str) -> str:
             return f"{piece}/{self.number[piece]}" if piece in self.number else piece
 
-        words = "  ".join(" ".join(map(marked, word)) + f" ×{count}" for word, count in self.words.items())
+        words = "  ".join(
+            " ".join(map(marked, word)) + f" ×{count}" for word, count in self.words.items()
+        )
         return "\n".join([words, *self.lines])
 
     def __repr__(self) -> str:
@@ -107,5 +127,8 @@ class Merges:
             f'<span class="wp-w">{" ".join(map(self._piece, word))} <small>×{count}</small></span>'
             for word, count in self.words.items()
         )
-        below = "".join(f'<div style="font-size:.9em;line-height:1.5">{escape(line)}</div>' for line in self.lines)
+        below = "".join(
+            f'<div style="font-size:.9em;line-height:1.5">{escape(line)}</div>'
+            for line in self.lines
+        )
         return f'<div style="{GROUND}"><style>{RULES}</style><div>{words}</div>{below}</div>'

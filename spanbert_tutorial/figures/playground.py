@@ -10,18 +10,23 @@ from spanbert_tutorial.errors import InputError, check_text
 from spanbert_tutorial.figures.tokens import STRIP
 
 SHOWN = 5  # candidates in the table
-MARK = "background:rgba(31,119,180,.25);border-bottom:3px solid rgb(31,119,180);color:inherit;padding:0 .1em"
-SILENCED = "border-bottom:3px dashed rgb(31,119,180);padding:0 .1em"  # the best candidate where there is no answer
+MARK = (
+    "background:rgba(31,119,180,.25);border-bottom:3px solid "
+    "rgb(31,119,180);color:inherit;padding:0 .1em"
+)
+# the best candidate where there is no answer
+SILENCED = "border-bottom:3px dashed rgb(31,119,180);padding:0 .1em"
 CELL = "padding:.1em .8em .1em 0;vertical-align:top;text-align:left;border:0"
 
 
 class AnswerPanel:
     """The context with the best span marked, the decision at a threshold, and the best candidates.
 
-    candidates: (first character, character after the last, S + E), best first, at least one. The answer is the first
-    of them, or none when null_score − its score is above `threshold`; then the candidate is marked with dashes.
-    gold: the right answers, none for a question without one; without `gold` nothing is said of them. All text is
-    escaped. Raises InputError when there is no candidate, and for half a character.
+    candidates: (first character, character after the last, S + E), best first, at least one. The
+    answer is the first of them, or none when null_score − its score is above `threshold`; then the
+    candidate is marked with dashes. gold: the right answers, none for a question without one;
+    without `gold` nothing is said of them. All text is escaped. Raises InputError when there is no
+    candidate, and for half a character.
     """
 
     def __init__(
@@ -37,8 +42,11 @@ class AnswerPanel:
             raise InputError("there is no candidate to show: give at least one.")
         check_text("the question", question)
         check_text("the context", context)
-        self.question, self.context = question, context
-        self.candidates, self.null_score, self.threshold = list(candidates), null_score, threshold
+        self.question = question
+        self.context = context
+        self.candidates = list(candidates)
+        self.null_score = null_score
+        self.threshold = threshold
         self.gold = None if gold is None else "; ".join(gold) or "(no answer)"
 
     @property
@@ -54,22 +62,38 @@ class AnswerPanel:
 
     def _decision(self) -> str:
         comparison = "above" if self.difference > self.threshold else "not above"
-        return (f"null score {self.null_score:.2f} − best score {self.candidates[0][2]:.2f} = {self.difference:.2f}, "
-                f"{comparison} the threshold {self.threshold:g}")
+        return (
+            f"null score {self.null_score:.2f} − best score {self.candidates[0][2]:.2f} = "
+            f"{self.difference:.2f}, "
+            f"{comparison} the threshold {self.threshold:g}"
+        )
 
     def _lines(self) -> list[tuple[str, str]]:
-        return [(f"{score:.2f}", self.context[begin:end]) for begin, end, score in self.candidates[:SHOWN]]
+        return [
+            (f"{score:.2f}", self.context[begin:end])
+            for begin, end, score in self.candidates[:SHOWN]
+        ]
 
     @property
     def text(self) -> str:
-        """The same in plain characters; the answer stands in double brackets, a silenced candidate in ((…))."""
+        """The same in plain characters; the answer stands in double brackets, a silenced candidate
+        in ((…))."""
         begin, end, _ = self.candidates[0]
         left, right = ("[[", "]]") if self.answer else ("((", "))")
         marked = f"{self.context[:begin]}{left}{self.context[begin:end]}{right}{self.context[end:]}"
         gold = [] if self.gold is None else [f"Gold: {self.gold}"]
         lines = [f"  {score:>6}  {text}" for score, text in self._lines()]
-        return "\n".join([f"Question: {self.question}", marked, f"Answer: {self.answer or '(no answer)'}", *gold,
-                          self._decision(), "Candidates:", *lines])
+        return "\n".join(
+            [
+                f"Question: {self.question}",
+                marked,
+                f"Answer: {self.answer or '(no answer)'}",
+                *gold,
+                self._decision(),
+                "Candidates:",
+                *lines,
+            ]
+        )
 
     def __repr__(self) -> str:
         return self.text
@@ -81,14 +105,17 @@ class AnswerPanel:
         context = f"{escape(self.context[:begin])}{marked}{escape(self.context[end:])}"
         answer = escape(self.answer) or "(no answer), the best candidate has dashes"
         gold = "" if self.gold is None else f"<div><b>Gold:</b> {escape(self.gold)}</div>"
-        rows = "".join(f'<tr><td style="{CELL}">{score}</td><td style="{CELL}">{escape(text)}</td></tr>'
-                       for score, text in self._lines())
+        rows = "".join(
+            f'<tr><td style="{CELL}">{score}</td><td style="{CELL}">{escape(text)}</td></tr>'
+            for score, text in self._lines()
+        )
         heads = "".join(f'<th style="{CELL}">{name}</th>' for name in ("S + E", "candidate"))
         return (
             f'<div style="{STRIP};line-height:1.6"><div><b>{escape(self.question)}</b></div><div>{context}</div>'
             f'<div style="margin-top:.4em"><b>Answer:</b> {answer}</div>{gold}'
             f'<div style="font-size:.9em">{escape(self._decision())}</div>'
-            '<table style="border-collapse:collapse;display:table;width:auto;margin:.3em 0;font-size:.9em">'
+            '<table style="border-collapse:collapse;display:table;width:auto;margin:.3em '
+            '0;font-size:.9em">'
             f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>"
         )
 
@@ -107,20 +134,28 @@ def ask(
     threshold: float = 0.0,
     gold: Sequence[str] | None = None,
 ) -> AnswerPanel:
-    """Asks the model. gold: the right answers, to be shown. Raises InputError for an empty question or context."""
+    """Asks the model. gold: the right answers, to be shown. Raises InputError for an empty question
+    or context."""
     _, _, encoded, found, null = next(answerer.candidates([(question, context)]))
     offsets = encoded.offsets
-    spans = [(int(offsets[span.first, 0]), int(offsets[span.last, 1]), span.score) for span in found]
+    spans = [
+        (int(offsets[span.first, 0]), int(offsets[span.last, 1]), span.score) for span in found
+    ]
     return AnswerPanel(question, context, spans, null, threshold, gold)
 
 
 def playground(answerer: Answerer, question: str = "", context: str = "") -> Any:
-    """A form for a live kernel: type a question and a context, move the threshold. Returns an ipywidgets VBox."""
+    """A form for a live kernel: type a question and a context, move the threshold. Returns an
+    ipywidgets VBox."""
     import ipywidgets as widgets
 
     wide = widgets.Layout(width="95%")
-    asked = widgets.Text(question, description="question", placeholder="type a question, then Enter", layout=wide)
-    given = widgets.Textarea(context, description="context", placeholder="type or paste a text", layout=wide)
+    asked = widgets.Text(
+        question, description="question", placeholder="type a question, then Enter", layout=wide
+    )
+    given = widgets.Textarea(
+        context, description="context", placeholder="type or paste a text", layout=wide
+    )
     threshold = widgets.FloatSlider(0.0, min=-10, max=10, step=0.5, description="threshold")
     asked.continuous_update = given.continuous_update = threshold.continuous_update = False
     view = widgets.HTML()

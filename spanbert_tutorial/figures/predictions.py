@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from html import escape
 
+from spanbert_tutorial.bert.wordpiece import WordPiece, split_words
 from spanbert_tutorial.errors import InputError, check_text
 from spanbert_tutorial.figures.tokens import STRIP, TokenStrip
-from spanbert_tutorial.pretraining import PretrainingModel, fill_masks
-from spanbert_tutorial.wordpiece import WordPiece, split_words
+from spanbert_tutorial.pretraining.model import PretrainingModel, fill_masks
 
 Guesses = Sequence[tuple[str, float]]  # likeliest first: a piece and its probability
 LEGEND = {"masked": "hidden", "boundary": "boundary token"}
@@ -17,26 +17,36 @@ LONGEST = 60  # pieces that the tiny model has learned positions for
 class Predictions:
     """A strip of the text above a table with one line for each hidden piece.
 
-    answers: the original pieces [t]; mlm, sbo: for each of them its guesses; sbo is empty where the span has no row. A
-    right guess carries a check mark. Raises InputError when the numbers of lines differ, and for half a character.
+    answers: the original pieces [t]; mlm, sbo: for each of them its guesses; sbo is empty where the
+    span has no row. A right guess carries a check mark. Raises InputError when the numbers of lines
+    differ, and for half a character.
     """
 
     def __init__(
-        self, strip: TokenStrip, answers: Sequence[str], mlm: Sequence[Guesses], sbo: Sequence[Guesses]
+        self,
+        strip: TokenStrip,
+        answers: Sequence[str],
+        mlm: Sequence[Guesses],
+        sbo: Sequence[Guesses],
     ) -> None:
         if len(mlm) != len(answers) or len(sbo) not in (0, len(answers)):
             raise InputError(
-                f"{len(answers)} answers, {len(mlm)} lines of the MLM head and {len(sbo)} of the SBO head: "
+                f"{len(answers)} answers, {len(mlm)} lines of the MLM head and {len(sbo)} of the "
+                f"SBO head: "
                 "give as many of each, or none of the SBO head."
             )
         check_text("a piece", *answers, *(piece for line in (*mlm, *sbo) for piece, _ in line))
-        self.strip, self.answers = strip, list(answers)
-        self.mlm, self.sbo = list(mlm), list(sbo)
+        self.strip = strip
+        self.answers = list(answers)
+        self.mlm = list(mlm)
+        self.sbo = list(sbo)
 
     def right(self, head: str) -> tuple[int, int]:
         """How many first guesses of the head, "mlm" or "sbo", are right, and how many it made."""
         guesses = getattr(self, head)
-        hits = sum(guess[0][0] == answer for guess, answer in zip(guesses, self.answers, strict=False))
+        hits = sum(
+            guess[0][0] == answer for guess, answer in zip(guesses, self.answers, strict=False)
+        )
         return hits, len(guesses)
 
     def _lines(self) -> list[tuple[str, list[str], list[str]]]:
@@ -44,13 +54,16 @@ class Predictions:
         sbo = self.sbo or [()] * len(self.answers)
         return [
             (f"p{place} {answer}", _written(by_mlm, answer), _written(by_sbo, answer))
-            for place, (answer, by_mlm, by_sbo) in enumerate(zip(self.answers, self.mlm, sbo, strict=True), start=1)
+            for place, (answer, by_mlm, by_sbo) in enumerate(
+                zip(self.answers, self.mlm, sbo, strict=True), start=1
+            )
         ]
 
     @property
     def text(self) -> str:
         lines = [
-            f"{name}: MLM {', '.join(mlm)}; SBO {', '.join(sbo) or 'no row'}" for name, mlm, sbo in self._lines()
+            f"{name}: MLM {', '.join(mlm)}; SBO {', '.join(sbo) or 'no row'}"
+            for name, mlm, sbo in self._lines()
         ]
         return "\n".join([self.strip.text, *lines])
 
@@ -62,7 +75,9 @@ class Predictions:
             f'<tr><th style="{CELL}">{escape(name)}</th>{_column(mlm)}{_column(sbo or ["no row"])}</tr>'
             for name, mlm, sbo in self._lines()
         )
-        head = "".join(f'<th style="{CELL}">{name}</th>' for name in ("hidden", "MLM head", "SBO head"))
+        head = "".join(
+            f'<th style="{CELL}">{name}</th>' for name in ("hidden", "MLM head", "SBO head")
+        )
         return (
             f'{self.strip._repr_html_()}<div style="{STRIP};line-height:1.4;font-size:.9em">'
             f'<table style="border-collapse:collapse;display:table;width:auto;margin:.3em 0">'
@@ -81,10 +96,11 @@ def _column(guesses: list[str]) -> str:
 def hide_and_predict(
     model: PretrainingModel, wordpiece: WordPiece, text: str, first: int, last: int, top: int = 3
 ) -> Predictions:
-    """Hides the words `first` to `last` of a text, counted from 1 (a punctuation mark is a word), and asks both heads.
+    """Hides the words `first` to `last` of a text, counted from 1 (a punctuation mark is a word),
+    and asks both heads.
 
-    top: guesses of a head. Notes: p1, p2, … under the hidden pieces, x1, x2, … under the others. Raises InputError when
-    the text has fewer words than `last` or more than 60 pieces.
+    top: guesses of a head. Notes: p1, p2, … under the hidden pieces, x1, x2, … under the others.
+    Raises InputError when the text has fewer words than `last` or more than 60 pieces.
     """
     words = split_words(text)
     parts = [wordpiece.tokens(wordpiece.encode(word)) for word in words]
@@ -94,10 +110,12 @@ def hide_and_predict(
             f"the text has {len(words)} words and {len(pieces)} pieces: "
             f"give at least {last} words and at most {LONGEST} pieces."
         )
-    start, count = len(sum(parts[: first - 1], [])), len(sum(parts[first - 1 : last], []))
+    start = len(sum(parts[: first - 1], []))
+    count = len(sum(parts[first - 1 : last], []))
     hidden = [*words[: first - 1], *["[MASK]"] * count, *words[last:]]
     (filled,) = fill_masks(model, wordpiece, " ".join(hidden), top)
-    marks, notes = [""] * len(pieces), [f"x{place}" for place in range(1, len(pieces) + 1)]
+    marks = [""] * len(pieces)
+    notes = [f"x{place}" for place in range(1, len(pieces) + 1)]
     marks[start : start + count] = ["masked"] * count
     notes[start : start + count] = [f"p{place}" for place in range(1, count + 1)]
     sbo = filled.guesses.get("sbo", [])

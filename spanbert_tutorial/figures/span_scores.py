@@ -13,8 +13,8 @@ CELL = 34  # of the matrix of pairs
 
 
 def legal_pairs(n: int, first: int, last: int, longest: int) -> np.ndarray:
-    """bool [n,n]: whether the span from i to j may be an answer: both in the context, which stands at positions first
-    to last, i ≤ j, and at most `longest` pieces."""
+    """bool [n,n]: whether the span from i to j may be an answer: both in the context, which stands
+    at positions first to last, i ≤ j, and at most `longest` pieces."""
     i, j = np.indices((n, n))
     return (first <= i) & (i <= j) & (j <= last) & (j - i < longest)
 
@@ -26,9 +26,12 @@ def _best(starts: np.ndarray, ends: np.ndarray, legal: np.ndarray) -> tuple[int,
     return int(i), int(j)
 
 
-def _checked(pieces: Sequence[str], starts: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _checked(
+    pieces: Sequence[str], starts: np.ndarray, ends: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """The scores as arrays. Raises InputError when there is not one for each piece."""
-    starts, ends = np.asarray(starts, dtype=float), np.asarray(ends, dtype=float)
+    starts = np.asarray(starts, dtype=float)
+    ends = np.asarray(ends, dtype=float)
     if not starts.shape == ends.shape == (len(pieces),):
         given = f"starts {list(starts.shape)}, ends {list(ends.shape)}"
         raise InputError(f"{len(pieces)} pieces, {given}: give one score for each piece.")
@@ -36,22 +39,37 @@ def _checked(pieces: Sequence[str], starts: np.ndarray, ends: np.ndarray) -> tup
 
 
 def start_and_end(
-    pieces: Sequence[str], starts: np.ndarray, ends: np.ndarray, *, first: int, last: int, longest: int
+    pieces: Sequence[str],
+    starts: np.ndarray,
+    ends: np.ndarray,
+    *,
+    first: int,
+    last: int,
+    longest: int,
 ) -> Diagram:
     """Each position scored by S as a start and by E as an end; [CLS] is the place of no answer.
 
-    pieces: the input [n], from [CLS] to the last [SEP]; starts, ends: float [n]; the context stands at first..last.
-    Raises InputError when the scores do not fit the pieces.
+    pieces: the input [n], from [CLS] to the last [SEP]; starts, ends: float [n]; the context stands
+    at first..last. Raises InputError when the scores do not fit the pieces.
     """
     starts, ends = _checked(pieces, starts, ends)
     i, j = _best(starts, ends, legal_pairs(len(pieces), first, last, longest))
-    null, best, n = starts[0] + ends[0], starts[i] + ends[j], len(pieces)
-    answer, odds = " ".join(pieces[i : j + 1]), null - best
-    rows = "; ".join(f"{piece} {s:g} and {e:g}" for piece, s, e in zip(pieces, starts, ends, strict=True))
+    null = starts[0] + ends[0]
+    best = starts[i] + ends[j]
+    n = len(pieces)
+    answer = " ".join(pieces[i : j + 1])
+    odds = null - best
+    rows = "; ".join(
+        f"{piece} {s:g} and {e:g}" for piece, s, e in zip(pieces, starts, ends, strict=True)
+    )
     picture = Diagram(
-        WIDTH, 132 + 27 * n, "A start and an end for every position",
-        "The input is [CLS], the question, [SEP], the context, [SEP]. The start vector S and the end vector E score "
-        f"each state, start and end: {rows}. Null score, from [CLS]: {null:g}. Best legal span: {answer}, {best:g}. "
+        WIDTH,
+        132 + 27 * n,
+        "A start and an end for every position",
+        "The input is [CLS], the question, [SEP], the context, [SEP]. The start vector S and the "
+        "end vector E score "
+        f"each state, start and end: {rows}. Null score, from [CLS]: {null:g}. Best legal span: "
+        f"{answer}, {best:g}. "
         f"Null odds: {odds:g}.",
     )
     for x, name in ((40, "input"), (157, "states"), (232, "start S·x"), (312, "end E·x")):
@@ -59,7 +77,8 @@ def start_and_end(
     for place, piece in enumerate(pieces):
         _position(picture, place, piece, starts, ends, "prediction" if i <= place <= j else "")
     for begin, end, name in ((1, first - 2, "question"), (first, last, "context")):
-        top, bottom = 26 + 27 * begin, 26 + 27 * end + HIGH
+        top = 26 + 27 * begin
+        bottom = 26 + 27 * end + HIGH
         picture.line((94, top), (98, top), (98, bottom), (94, bottom))
         picture.text(111, (top + bottom) / 2, name, size=SMALL, turned=True, soft=True)
     return _sums(picture, 44 + 27 * n, answer, null, best)
@@ -70,7 +89,8 @@ def _position(
 ) -> None:
     """One row: the piece, its state, and both scores as bars."""
     top = 24 + 27 * place
-    middle, longest = top + HIGH / 2, max(np.abs([starts, ends]).max(), 1e-9)
+    middle = top + HIGH / 2
+    longest = max(np.abs([starts, ends]).max(), 1e-9)
     picture.token(4, top, piece, kind)
     picture.vector(140, middle - 3, kind)
     for x, scores, name in ((206, starts, "start"), (286, ends, "end")):
@@ -82,19 +102,32 @@ def _position(
 
 def _sums(picture: Diagram, y: float, answer: str, null: float, best: float) -> Diagram:
     """The null score, the best span and the null odds below the rows."""
-    for place, (name, value) in enumerate((("null score, start + end of [CLS]", null),
-                                           (f"best span, {answer}: start + end", best),
-                                           ("null odds: null score − best span", null - best))):
+    for place, (name, value) in enumerate(
+        (
+            ("null score, start + end of [CLS]", null),
+            (f"best span, {answer}: start + end", best),
+            ("null odds: null score − best span", null - best),
+        )
+    ):
         picture.text(4, y + 22 * place, name, anchor="start", bold=place == 2)
-        picture.text(352, y + 22 * place, f"{value:g}".replace("-", "−"), anchor="end", bold=place == 2)
+        picture.text(
+            352, y + 22 * place, f"{value:g}".replace("-", "−"), anchor="end", bold=place == 2
+        )
     says = "above the threshold: no answer; else the best span"
     return picture.text(4, y + 66, says, anchor="start", size=12, soft=True)
 
 
 def pair_matrix(
-    pieces: Sequence[str], starts: np.ndarray, ends: np.ndarray, *, first: int, last: int, longest: int
+    pieces: Sequence[str],
+    starts: np.ndarray,
+    ends: np.ndarray,
+    *,
+    first: int,
+    last: int,
+    longest: int,
 ) -> Diagram:
-    """Start + end of every pair of positions: a row starts, a column ends; pairs that are no span are grey.
+    """Start + end of every pair of positions: a row starts, a column ends; pairs that are no span
+    are grey.
 
     As `start_and_end`; at most eight pieces. Raises InputError for more.
     """
@@ -104,12 +137,20 @@ def pair_matrix(
         raise InputError(f"{n} pieces do not fit: give at most eight.")
     legal = legal_pairs(n, first, last, longest)
     i, j = _best(starts, ends, legal)
-    side, left, top = CELL * n, 70, 74
-    spans = ", ".join(f"{' '.join(pieces[a : b + 1])} {starts[a] + ends[b]:g}" for a, b in np.argwhere(legal))
+    side = CELL * n
+    left = 70
+    top = 74
+    spans = ", ".join(
+        f"{' '.join(pieces[a : b + 1])} {starts[a] + ends[b]:g}" for a, b in np.argwhere(legal)
+    )
     picture = Diagram(
-        WIDTH, top + side + 52, "Every pair of a start and an end",
-        f"A row is a start, a column an end. Of {n * n} pairs {int(legal.sum())} are legal: {spans}. The best is "
-        f"{' '.join(pieces[i : j + 1])}. [CLS] with [CLS] is the null score, {starts[0] + ends[0]:g}. The other "
+        WIDTH,
+        top + side + 52,
+        "Every pair of a start and an end",
+        f"A row is a start, a column an end. Of {n * n} pairs {int(legal.sum())} are legal: "
+        f"{spans}. The best is "
+        f"{' '.join(pieces[i : j + 1])}. [CLS] with [CLS] is the null score, "
+        f"{starts[0] + ends[0]:g}. The other "
         f"{n * n - int(legal.sum()) - 1} are grey.",
     )
     for y, words in ((top - 24, "end →"), (top - 8, "start ↓")):
@@ -119,7 +160,15 @@ def pair_matrix(
         picture.text(left - 8, top + middle + 4, piece, anchor="end", size=12)
         picture.text(left + middle + 4, top - 8, piece, anchor="start", size=12, turned=True)
     for a, b in np.ndindex(n, n):
-        kind = "prediction" if (a, b) == (i, j) else "null" if a == b == 0 else "" if legal[a, b] else "illegal"
+        kind = (
+            "prediction"
+            if (a, b) == (i, j)
+            else "null"
+            if a == b == 0
+            else ""
+            if legal[a, b]
+            else "illegal"
+        )
         _cell(picture, left + CELL * b, top + CELL * a, starts[a] + ends[b], kind)
     kinds = (("prediction", "best span"), ("null", "null score"), ("illegal", "no span"))
     for place, (kind, words) in enumerate(kinds):
@@ -136,7 +185,9 @@ def _look(kind: str) -> str:
     if kind == "null":
         return 'fill="none" stroke="currentColor" stroke-width="2" stroke-dasharray="4 3"'
     colour = COLOURS[kind]
-    strength = 'stroke-width="2.2" fill-opacity=".15"' if kind else 'stroke-opacity=".5" fill-opacity="0"'
+    strength = (
+        'stroke-width="2.2" fill-opacity=".15"' if kind else 'stroke-opacity=".5" fill-opacity="0"'
+    )
     return f'fill="{colour}" stroke="{colour}" {strength}'
 
 

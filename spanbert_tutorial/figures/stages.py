@@ -1,5 +1,5 @@
-"""A diagram whose stages tell more: point at one, tap it, or go through them with the arrow keys. Chapter:
-`book/bert/bert`.
+"""A diagram whose stages tell more: point at one, tap it, or go through them with the arrow keys.
+Chapter: `book/bert/bert`.
 
 The same words stand below as a list, for readers who cannot point and for pages without script.
 """
@@ -47,11 +47,15 @@ document.querySelectorAll('[data-stages]:not([data-ready])').forEach(function (r
 HIDE_STILL});
 """.replace("HIDE_STILL", HIDE_STILL.lstrip("\n"))
 HINT = "text-align:center;font-size:.9em;opacity:.8"
-MARK = 'fill="currentColor" fill-opacity="0" stroke="currentColor" stroke-opacity="0" stroke-width="1.6" rx="6"'
+MARK = (
+    'fill="currentColor" fill-opacity="0" stroke="currentColor" stroke-opacity="0" '
+    'stroke-width="1.6" rx="6"'
+)
 
 
 class Stage(NamedTuple):
-    """A stripe of a diagram from `top` to `below`: its name, the shapes in and out, and what happens in it."""
+    """A stripe of a diagram from `top` to `below`: its name, the shapes in and out, and what
+    happens in it."""
 
     top: float
     below: float
@@ -61,20 +65,28 @@ class Stage(NamedTuple):
 
 
 class Stages(Live):
-    """The diagram with its stages, from the lowest up; `first`: the one that is told at the beginning.
+    """The diagram with its stages, from the lowest up; `first`: the one that is told at the
+    beginning.
 
-    `print` shows title, description and every stage. All text is escaped. Raises InputError for no stage, a `first`
-    that is none of them, and half a character.
+    `print` shows title, description and every stage. All text is escaped. Raises InputError for no
+    stage, a `first` that is none of them, and half a character.
     """
 
     def __init__(self, picture: Diagram, stages: Sequence[Stage], first: int = 0) -> None:
-        self.picture, self.stages, self.first = picture, list(stages), first
+        self.picture = picture
+        self.stages = list(stages)
+        self.first = first
         if not 0 <= first < len(self.stages):
-            raise InputError(f"stage {first} of {len(self.stages)} is to be told first: there is none.")
+            raise InputError(
+                f"stage {first} of {len(self.stages)} is to be told first: there is none."
+            )
         check_text("a stage", *(text for stage in self.stages for text in stage[2:]))
 
     def __repr__(self) -> str:
-        lines = (f"{place}. {one.name} ({one.shapes}): {one.says}" for place, one in enumerate(self.stages, start=1))
+        lines = (
+            f"{place}. {one.name} ({one.shapes}): {one.says}"
+            for place, one in enumerate(self.stages, start=1)
+        )
         return "\n".join([repr(self.picture), *lines])
 
     def _svg(self) -> str:
@@ -82,19 +94,32 @@ class Stages(Live):
         wide = self.picture.width
         stripes = "".join(
             f'<g data-stage="" aria-label="{escape(f"{one.name}, {one.shapes}. {one.says}")}">'
-            f'<rect x="-4" y="{one.top:g}" width="{wide - 20:g}" height="{one.below - one.top:g}" {MARK}/>'
-            "</g>" for one in self.stages
+            f'<rect x="-4" y="{one.top:g}" width="{wide - 20:g}" '
+            f'height="{one.below - one.top:g}" {MARK}/>'
+            "</g>"
+            for one in self.stages
         )
-        drawn = self.picture.svg(alone=False).removesuffix("</svg>").replace('role="img"', 'role="group"', 1)
-        drawn = drawn.replace(f'viewBox="0 0 {wide:g}', f'viewBox="-5 0 {wide + 5:g}', 1)  # room for a stripe's edge
+        drawn = (
+            self.picture.svg(alone=False)
+            .removesuffix("</svg>")
+            .replace('role="img"', 'role="group"', 1)
+        )
+        drawn = drawn.replace(
+            f'viewBox="0 0 {wide:g}', f'viewBox="-5 0 {wide + 5:g}', 1
+        )  # room for a stripe's edge
         return f"{drawn}{stripes}</svg>"
 
     def _repr_html_(self) -> str:
-        told = [f"<b>{escape(one.name)}</b> · {escape(one.shapes)}<br>{escape(one.says)}" for one in self.stages]
+        told = [
+            f"<b>{escape(one.name)}</b> · {escape(one.shapes)}<br>{escape(one.says)}"
+            for one in self.stages
+        ]
         return (
             f'<div data-stages="{self.first}" style="{FRAME}">'
-            f'<div data-hint hidden style="{HINT}">Point at a stage, tap it, or use the arrow keys.</div>{self._svg()}'
-            f'<div data-view hidden style="min-height:7.5em;line-height:1.5;max-width:30em;margin:auto"></div>'
+            f'<div data-hint hidden style="{HINT}">Point at a stage, tap it, or use the arrow '
+            f"keys.</div>{self._svg()}"
+            f"<div data-view hidden "
+            f'style="min-height:7.5em;line-height:1.5;max-width:30em;margin:auto"></div>'
             "<details open><summary>All stages as text, from below</summary><ol>"
             + "".join(f"<li>{one}</li>" for one in told)
             + f"</ol></details><script>{SCRIPT}</script></div>"

@@ -1,6 +1,8 @@
-"""A table as the output of a cell. Chapters: `book/tasks/sentence_tasks`, `book/tasks/relation_extraction`.
+"""A table as the output of a cell. Chapters: `book/tasks/sentence_tasks`,
+`book/tasks/relation_extraction`.
 
-HTML, because the built page shows a Markdown table in an output as lines of text; elsewhere plain text in columns.
+HTML, because the built page shows a Markdown table in an output as lines of text; elsewhere plain
+text in columns.
 """
 
 from collections.abc import Sequence
@@ -10,23 +12,31 @@ from spanbert_tutorial.errors import InputError, check_text
 
 
 class Table:
-    """Rows of cells under a head. All text is escaped. Raises InputError for a row of another length than the head, and
-    for half a character."""
+    """Rows of cells under a head. All text is escaped. Raises InputError for a row of another
+    length than the head, and for half a character."""
 
     def __init__(self, head: Sequence[object], rows: Sequence[Sequence[object]]):
         self.lines = [[str(cell) for cell in line] for line in (head, *rows)]
         for number, line in enumerate(self.lines):
             if len(line) != len(self.lines[0]):
-                raise InputError(f"row {number} has {len(line)} cells and the head {len(self.lines[0])}: give as many.")
+                raise InputError(
+                    f"row {number} has {len(line)} cells and the head {len(self.lines[0])}: give "
+                    f"as many."
+                )
             check_text(f"row {number}", "".join(line))
 
     def __repr__(self) -> str:
         widths = [max(map(len, column)) for column in zip(*self.lines, strict=True)]
-        padded = ([cell.ljust(width) for cell, width in zip(line, widths, strict=True)] for line in self.lines)
+        padded = (
+            [cell.ljust(width) for cell, width in zip(line, widths, strict=True)]
+            for line in self.lines
+        )
         return "\n".join("  ".join(line).rstrip() for line in padded)
 
     def _repr_html_(self) -> str:
-        head, *rows = ("".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in line)
-                       for tag, line in zip(["th", *["td"] * len(self.lines)], self.lines, strict=False))
+        head, *rows = (
+            "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in line)
+            for tag, line in zip(["th", *["td"] * len(self.lines)], self.lines, strict=False)
+        )
         body = "".join(f"<tr>{row}</tr>" for row in rows)
         return f'<div style="overflow-x:auto"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'

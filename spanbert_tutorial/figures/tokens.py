@@ -1,11 +1,13 @@
-"""Strips of tokens, marked by colour and by letter. Chapters: `book/bert/masking`, `book/spanbert/span_masking`."""
+"""Strips of tokens, marked by colour and by letter. Chapters: `book/bert/masking`,
+`book/spanbert/span_masking`."""
 
 from collections.abc import Mapping, Sequence
 from html import escape
 
 from spanbert_tutorial.errors import InputError, check_text
 
-# A mark's letter and its colour; the background is the colour at a quarter strength, so it suits light and dark.
+# A mark's letter and its colour; the background is the colour at a quarter strength, so it suits
+# light and dark.
 STYLES = {
     "masked": ("M", "31,119,180"),
     "random": ("R", "214,39,40"),
@@ -23,12 +25,14 @@ NOTE = "font-size:.75em;opacity:.75;display:block;line-height:1.2"
 
 
 class TokenStrip:
-    """A row of tokens in which some carry a mark; it wraps on a narrow page and reads as text everywhere.
+    """A row of tokens in which some carry a mark; it wraps on a narrow page and reads as text
+    everywhere.
 
-    tokens: the texts [n]. marks: a mark's name or "" for each [n]. legend: mark → what it says below the strip; its
-    order gives further marks their colours, and its first letter theirs. notes: a small text under each token [n],
-    e.g. positions. caption: a line below. Raises InputError when the lengths differ, and for half a character.
-    All text is escaped, so any text may be given. `text`, also what `print` shows, is the same in plain characters.
+    tokens: the texts [n]. marks: a mark's name or "" for each [n]. legend: mark → what it says
+    below the strip; its order gives further marks their colours, and its first letter theirs.
+    notes: a small text under each token [n], e.g. positions. caption: a line below. Raises
+    InputError when the lengths differ, and for half a character. All text is escaped, so any text
+    may be given. `text`, also what `print` shows, is the same in plain characters.
     """
 
     def __init__(
@@ -40,16 +44,28 @@ class TokenStrip:
         notes: Sequence[str] | None = None,
         caption: str = "",
     ) -> None:
-        self.tokens, self.marks = [str(token) for token in tokens], [str(mark or "") for mark in marks]
-        self.notes, self.caption = [str(note) for note in (() if notes is None else notes)], caption
-        if len(self.marks) != len(self.tokens) or (self.notes and len(self.notes) != len(self.tokens)):
+        self.tokens = [str(token) for token in tokens]
+        self.marks = [str(mark or "") for mark in marks]
+        self.notes = [str(note) for note in (() if notes is None else notes)]
+        self.caption = caption
+        if len(self.marks) != len(self.tokens) or (
+            self.notes and len(self.notes) != len(self.tokens)
+        ):
             raise InputError(
                 f"{len(self.tokens)} tokens, {len(self.marks)} marks and {len(self.notes)} notes: "
                 'give one mark for each token, "" for none, and as many notes or none at all.'
             )
         used = dict.fromkeys(mark for mark in self.marks if mark)
         self.legend = dict(legend) if legend is not None else {mark: mark for mark in used}
-        check_text("the strip", caption, *self.tokens, *self.marks, *self.notes, *self.legend, *self.legend.values())
+        check_text(
+            "the strip",
+            caption,
+            *self.tokens,
+            *self.marks,
+            *self.notes,
+            *self.legend,
+            *self.legend.values(),
+        )
         self.styles = self._styles([*self.legend, *used])
 
     @staticmethod
@@ -57,18 +73,22 @@ class TokenStrip:
         """Letter and colour of each mark."""
         others = [name for name in dict.fromkeys(names) if name not in STYLES]
         made = {
-            name: (name[:1].upper(), OTHER_COLOURS[i % len(OTHER_COLOURS)]) for i, name in enumerate(others)
+            name: (name[:1].upper(), OTHER_COLOURS[i % len(OTHER_COLOURS)])
+            for i, name in enumerate(others)
         }
         return {**STYLES, **made}
 
     @property
     def text(self) -> str:
-        """The strip in plain characters: `an/M` is the token "an" with the mark of letter M; notes in brackets."""
+        """The strip in plain characters: `an/M` is the token "an" with the mark of letter M; notes
+        in brackets."""
         notes = [f"({note})" if note else "" for note in self.notes] or [""] * len(self.tokens)
         letters = [f"/{self.styles[mark][0]}" if mark else "" for mark in self.marks]
         lines = [" ".join(map("".join, zip(self.tokens, letters, notes, strict=True)))]
         if self.legend:
-            lines.append("; ".join(f"{self.styles[mark][0]} = {says}" for mark, says in self.legend.items()))
+            lines.append(
+                "; ".join(f"{self.styles[mark][0]} = {says}" for mark, says in self.legend.items())
+            )
         return "\n".join([*lines, *([self.caption] if self.caption else [])])
 
     def __repr__(self) -> str:
@@ -76,16 +96,23 @@ class TokenStrip:
 
     def _marked(self, content: str, mark: str, title: str) -> str:
         letter, colour = self.styles[mark]
-        style = f"background:rgba({colour},.25);border-bottom:3px solid rgb({colour});padding:0 .2em"
-        return f'<span title="{escape(title)}" style="{style}">{escape(content)}<sup>{escape(letter)}</sup></span>'
+        style = (
+            f"background:rgba({colour},.25);border-bottom:3px solid rgb({colour});padding:0 .2em"
+        )
+        return (
+            f'<span title="{escape(title)}" '
+            f'style="{style}">{escape(content)}<sup>{escape(letter)}</sup></span>'
+        )
 
     def _token(self, position: int) -> str:
-        token, mark = self.tokens[position], self.marks[position]
+        token = self.tokens[position]
+        mark = self.marks[position]
         drawn = self._marked(token, mark, self.legend.get(mark, mark)) if mark else escape(token)
         if not self.notes:
             return drawn
         return (
-            f'<span style="{COLUMN}">{drawn}<span style="{NOTE}">{escape(self.notes[position])}</span></span>'
+            f'<span style="{COLUMN}">{drawn}<span '
+            f'style="{NOTE}">{escape(self.notes[position])}</span></span>'
         )
 
     def _repr_html_(self) -> str:
@@ -93,5 +120,9 @@ class TokenStrip:
         keys = "; ".join(
             self._marked("", mark, says) + " " + escape(says) for mark, says in self.legend.items()
         )
-        below = [f'<div style="font-size:.9em">{line}</div>' for line in (keys, escape(self.caption)) if line]
+        below = [
+            f'<div style="font-size:.9em">{line}</div>'
+            for line in (keys, escape(self.caption))
+            if line
+        ]
         return f'<div style="{STRIP}"><div>{strip}</div>{"".join(below)}</div>'

@@ -1,4 +1,5 @@
-"""A slider through a training: loss, attention and filled gaps move together. Chapter: `book/bert/pretraining`."""
+"""A slider through a training: loss, attention and filled gaps move together. Chapter:
+`book/bert/pretraining`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,16 +10,26 @@ from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.figures.diagram import COLOURS, HIGH, SMALL, WIDTH, Diagram, text_width
 from spanbert_tutorial.figures.moving import Button, Moving, MovingDiagram
 
-LEFT, RIGHT, UPPER, LOWER = 26, 346, 46, 164  # of the plot of the loss
+# of the plot of the loss
+LEFT = 26
+RIGHT = 346
+UPPER = 46
+LOWER = 164
 DASHES = ("", "5 3")  # of the two curves
-CHART, BARS, HEAD = 280, 56, 89  # where the bars of the attention stand, the highest, and a head's width
-GAPS, ROW, GUESS = 338, 56, 122  # where the gaps begin, from gap to gap, from guess to guess
+# where the bars of the attention stand, the highest, and a head's width
+CHART = 280
+BARS = 56
+HEAD = 89
+# where the gaps begin, from gap to gap, from guess to guess
+GAPS = 338
+ROW = 56
+GUESS = 122
 
 
 @dataclass(frozen=True)
 class Gap:
-    """One hidden piece. before, after: pieces beside it; hidden: the right one; guesses: for each snapshot the
-    likeliest pieces with their probabilities, best first."""
+    """One hidden piece. before, after: pieces beside it; hidden: the right one; guesses: for each
+    snapshot the likeliest pieces with their probabilities, best first."""
 
     before: Sequence[str]
     hidden: str
@@ -27,51 +38,87 @@ class Gap:
 
 
 def training_scrubber(
-    steps: Sequence[int], losses: Mapping[str, Sequence[float]], landmarks: Mapping[str, float],
-    attention: np.ndarray, gaps: Sequence[Gap],
+    steps: Sequence[int],
+    losses: Mapping[str, Sequence[float]],
+    landmarks: Mapping[str, float],
+    attention: np.ndarray,
+    gaps: Sequence[Gap],
 ) -> Moving:
     """The figure; the last snapshot stands first.
 
-    steps: of the S snapshots; losses: two curves, name → values [S]; landmarks: name → a loss drawn as a level line;
-    attention: [S, L, A, 2m+1], weights at distance −m … m, for at most four heads. Raises InputError for curves,
-    heads or guesses that are too many or do not fit the steps.
+    steps: of the S snapshots; losses: two curves, name → values [S]; landmarks: name → a loss drawn
+    as a level line; attention: [S, L, A, 2m+1], weights at distance −m … m, for at most four heads.
+    Raises InputError for curves, heads or guesses that are too many or do not fit the steps.
     """
     attention = np.asarray(attention, dtype=float)
     if len(losses) != 2 or any(len(values) != len(steps) for values in losses.values()):
-        raise InputError(f"{len(losses)} curves for {len(steps)} steps: give two, each with one value for each step.")
+        raise InputError(
+            f"{len(losses)} curves for {len(steps)} steps: give two, each with one value for "
+            f"each step."
+        )
     if len(attention) != len(steps) or attention.ndim != 4 or np.prod(attention.shape[1:3]) > 4:
-        raise InputError(f"attention has shape {attention.shape}: give [{len(steps)}, L, A, 2m+1], at most four heads.")
+        raise InputError(
+            f"attention has shape {attention.shape}: give [{len(steps)}, L, A, 2m+1], at most "
+            f"four heads."
+        )
     if any(len(gap.guesses) != len(steps) for gap in gaps):
-        raise InputError(f"a gap has no guesses for some of the {len(steps)} steps: give a list for each.")
-    heads = [(layer, head) for layer in range(attention.shape[1]) for head in range(attention.shape[2])]
+        raise InputError(
+            f"a gap has no guesses for some of the {len(steps)} steps: give a list for each."
+        )
+    heads = [
+        (layer, head) for layer in range(attention.shape[1]) for head in range(attention.shape[2])
+    ]
     says = [_says(place, step, losses, attention, gaps) for place, step in enumerate(steps)]
     picture = MovingDiagram(
-        WIDTH, GAPS + 8 + ROW * len(gaps), "A training, step by step",
-        f"Loss, attention by distance and {len(gaps)} filled gaps at steps {steps[0]} to {steps[-1]}. {says[-1]}",
-        frames=len(steps), first=len(steps) - 1,
+        WIDTH,
+        GAPS + 8 + ROW * len(gaps),
+        "A training, step by step",
+        f"Loss, attention by distance and {len(gaps)} filled gaps at steps {steps[0]} to "
+        f"{steps[-1]}. {says[-1]}",
+        frames=len(steps),
+        first=len(steps) - 1,
     )
     _curves(picture, steps, losses, landmarks)
     middle = attention.shape[-1] // 2
-    for y, title, note in ((13, "loss", "in nats, on held-out text"),
-                           (202, "attention of a gap", "by distance; orange: its neighbours"),
-                           (GAPS - 12, "gaps", "and the likeliest pieces for them")):
+    for y, title, note in (
+        (13, "loss", "in nats, on held-out text"),
+        (202, "attention of a gap", "by distance; orange: its neighbours"),
+        (GAPS - 12, "gaps", "and the likeliest pieces for them"),
+    ):
         picture.text(2, y, title, anchor="start", bold=True)
         picture.text(WIDTH - 2, y, note, anchor="end", size=12, soft=True)
     high = BARS / attention.max()
     for place, (layer, head) in enumerate(heads):
-        _bars(picture, 4 + HEAD * place, f"layer {layer + 1}, head {head + 1}", attention[:, layer, head], middle, high)
+        _bars(
+            picture,
+            4 + HEAD * place,
+            f"layer {layer + 1}, head {head + 1}",
+            attention[:, layer, head],
+            middle,
+            high,
+        )
     for place, gap in enumerate(gaps):
         _gap(picture, GAPS + ROW * place, gap)
-    return Moving(picture, says, buttons=[Button("Play", [len(steps) - 1])], slider="training step",
-                  marks=[str(step) for step in steps], pace=0.7)
+    return Moving(
+        picture,
+        says,
+        buttons=[Button("Play", [len(steps) - 1])],
+        slider="training step",
+        marks=[str(step) for step in steps],
+        pace=0.7,
+    )
 
 
-def _says(place: int, step: int, losses: Mapping, attention: np.ndarray, gaps: Sequence[Gap]) -> str:
+def _says(
+    place: int, step: int, losses: Mapping, attention: np.ndarray, gaps: Sequence[Gap]
+) -> str:
     """One snapshot in words."""
     told = ", ".join(f"{name} {values[place]:.2f}" for name, values in losses.items())
     best = ", ".join(f"“{gap.guesses[place][0][0]}”" for gap in gaps)
-    return f"Step {step}. Loss {told}. Most attention of a head to the neighbours: " \
-           f"{neighbours(attention)[place].max():.2f}. Likeliest in the gaps: {best}."
+    return (
+        f"Step {step}. Loss {told}. Most attention of a head to the neighbours: "
+        f"{neighbours(attention)[place].max():.2f}. Likeliest in the gaps: {best}."
+    )
 
 
 def neighbours(attention: np.ndarray) -> np.ndarray:
@@ -81,7 +128,10 @@ def neighbours(attention: np.ndarray) -> np.ndarray:
 
 
 def _curves(
-    picture: MovingDiagram, steps: Sequence[int], losses: Mapping[str, Sequence[float]], landmarks: Mapping[str, float]
+    picture: MovingDiagram,
+    steps: Sequence[int],
+    losses: Mapping[str, Sequence[float]],
+    landmarks: Mapping[str, float],
 ) -> None:
     """The loss curves whole, the landmarks, and a line with dots at the step."""
     top = max(max(values) for values in losses.values())
@@ -99,19 +149,37 @@ def _curves(
     for step in steps[:: max(1, len(steps) // 3)]:
         picture.text(x(step), LOWER + 14, f"{step}", size=SMALL, soft=True)
     for place, (name, loss) in enumerate(landmarks.items()):
-        picture.path(f"M{LEFT} {y(loss):g}H{RIGHT}", 'stroke="currentColor" stroke-opacity=".45" fill="none"')
+        picture.path(
+            f"M{LEFT} {y(loss):g}H{RIGHT}", 'stroke="currentColor" stroke-opacity=".45" fill="none"'
+        )
         below = 12 if place else -4  # the first is named above its line
-        picture.text(RIGHT, y(loss) + below, f"{name} {loss:.2f}", size=SMALL, anchor="end", soft=True)
+        picture.text(
+            RIGHT, y(loss) + below, f"{name} {loss:.2f}", size=SMALL, anchor="end", soft=True
+        )
     looks = f'fill="none" stroke="{COLOURS["loss"]}" stroke-width="2"'
     here = [x(step) for step in steps]
-    picture.part("rect", x=here, y=UPPER - 6, width=1, height=LOWER - UPPER + 6, fill="currentColor", opacity=0.5)
+    picture.part(
+        "rect",
+        x=here,
+        y=UPPER - 6,
+        width=1,
+        height=LOWER - UPPER + 6,
+        fill="currentColor",
+        opacity=0.5,
+    )
     for place, ((name, values), dashes) in enumerate(zip(losses.items(), DASHES, strict=True)):
         curve = "L".join(f"{one:g} {y(loss):g}" for one, loss in zip(here, values, strict=True))
         dashed = f' stroke-dasharray="{dashes}"' if dashes else ""
         picture.path(f"M{curve}", looks + dashed).path(f"M{2 + 178 * place} 27h22", looks + dashed)
         picture.part("circle", cx=here, cy=[y(loss) for loss in values], r=4, fill=COLOURS["loss"])
-        picture.part("text", [f"{name} {loss:.2f}" for loss in values], x=178 * place + 29, y=31, font_size=12,
-                     text_anchor="start")
+        picture.part(
+            "text",
+            [f"{name} {loss:.2f}" for loss in values],
+            x=178 * place + 29,
+            y=31,
+            font_size=12,
+            text_anchor="start",
+        )
 
 
 def _bars(
@@ -121,22 +189,39 @@ def _bars(
     for place in range(weights.shape[1]):
         beside = abs(place - middle) == 1
         high = [round(unit * weight, 1) for weight in weights[:, place].tolist()]
-        picture.part("rect", x=left + 9 * place, width=7, y=[round(CHART - one, 1) for one in high], height=high,
-                     fill=COLOURS["boundary"] if beside else "currentColor", fill_opacity=1 if beside else 0.55)
+        picture.part(
+            "rect",
+            x=left + 9 * place,
+            width=7,
+            y=[round(CHART - one, 1) for one in high],
+            height=high,
+            fill=COLOURS["boundary"] if beside else "currentColor",
+            fill_opacity=1 if beside else 0.55,
+        )
     end = left + 9 * weights.shape[1] - 2
     picture.line((left, CHART + 0.5), (end, CHART + 0.5))
     for place, text in ((0, f"−{middle}"), (middle, "0"), (2 * middle, f"{middle}")):
         picture.text(left + 9 * place + 3.5, CHART + 12, text, size=SMALL, soft=True)
     picture.text((left + end) / 2, CHART + 26, name, size=SMALL)
     both = neighbours(weights[:, None, None])[:, 0, 0]
-    picture.part("text", [f"{one:.2f}" for one in both.tolist()], x=(left + end) / 2, y=CHART - BARS - 2,
-                 fill=COLOURS["boundary"], font_weight=600)
+    picture.part(
+        "text",
+        [f"{one:.2f}" for one in both.tolist()],
+        x=(left + end) / 2,
+        y=CHART - BARS - 2,
+        fill=COLOURS["boundary"],
+        font_weight=600,
+    )
 
 
 def _gap(picture: Diagram, y: float, gap: Gap) -> None:
     """The gap between its neighbours, and the guesses for it."""
     x = 1.0
-    for token, kind in [(one, "") for one in gap.before] + [("[MASK]", "masked")] + [(one, "") for one in gap.after]:
+    for token, kind in (
+        [(one, "") for one in gap.before]
+        + [("[MASK]", "masked")]
+        + [(one, "") for one in gap.after]
+    ):
         wide = round(text_width(token) + 10)
         x += picture.token(x, y, token, kind, wide) + 3
     picture.text(WIDTH, y + 15.5, f"hidden: {gap.hidden}", anchor="end", size=12, soft=True)
@@ -145,6 +230,14 @@ def _gap(picture: Diagram, y: float, gap: Gap) -> None:
         now = [(piece, float(p)) for piece, p in (one[place] for one in gap.guesses)]
         told = [f"{'✓ ' * (piece == gap.hidden)}{piece} {p:.2f}" for piece, p in now]
         picture.part("text", told, x=left, y=y + HIGH + 15, font_size=12, text_anchor="start")
-        picture.rectangle(left, y + HIGH + 19, GUESS - 14, 5, 'fill="currentColor" fill-opacity=".14"')
-        picture.part("rect", x=left, y=y + HIGH + 19, height=5, fill=COLOURS["prediction"],
-                     width=[round((GUESS - 14) * p, 1) for _, p in now])
+        picture.rectangle(
+            left, y + HIGH + 19, GUESS - 14, 5, 'fill="currentColor" fill-opacity=".14"'
+        )
+        picture.part(
+            "rect",
+            x=left,
+            y=y + HIGH + 19,
+            height=5,
+            fill=COLOURS["prediction"],
+            width=[round((GUESS - 14) * p, 1) for _, p in now],
+        )

@@ -1,7 +1,9 @@
-"""ALBERT: BERT with layers that share their weights, narrow embeddings, and the order of two segments as second task.
+"""ALBERT: BERT with layers that share their weights, narrow embeddings, and the order of two
+segments as second task.
 
 Chapter: `book/relatives/albert`. Source: ALBERT §3.1. The same weights give the same numbers as
-`transformers.AlbertModel` (tested). Shapes: B batch, n sequence, E embedding, H hidden, L layers, V vocabulary.
+`transformers.AlbertModel` (tested). Shapes: B batch, n sequence, E embedding, H hidden, L layers, V
+vocabulary.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,18 +13,26 @@ from typing import ClassVar, Self
 import torch
 from torch import Tensor, nn
 
-from spanbert_tutorial.bert import BertEncoder, Layer, initialise
-from spanbert_tutorial.config import EncoderConfig
-from spanbert_tutorial.engine.weights import HEADS, NAME_PAIRS, NO_EFFECT, ONLY_VALUE, Layout
+from spanbert_tutorial.bert.config import EncoderConfig
+from spanbert_tutorial.bert.encoder import BertEncoder, Layer, initialise
+from spanbert_tutorial.bert.inputs import Embeddings
+from spanbert_tutorial.bert.weights import HEADS, NAME_PAIRS, NO_EFFECT, ONLY_VALUE, Layout
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.inputs import Embeddings
 
-SHARING = ("all", "attention", "feed_forward", "none")  # what the layers have in common; ALBERT has "all"
+SHARING = (
+    "all",
+    "attention",
+    "feed_forward",
+    "none",
+)  # what the layers have in common; ALBERT has "all"
 GELUS = {"gelu": "none", "gelu_new": "tanh"}  # hidden_act → PyTorch's name of the approximation
 
-# Parts of a layer, and the two kinds of sharing that take only some of them. The paper does not say with which
-# LayerNorms; here each goes with the part that it stands behind.
-PARTS = {"attention": ("attention", "attention_norm"), "feed_forward": ("expand", "contract", "feed_forward_norm")}
+# Parts of a layer, and the two kinds of sharing that take only some of them. The paper does not say
+# with which LayerNorms; here each goes with the part that it stands behind.
+PARTS = {
+    "attention": ("attention", "attention_norm"),
+    "feed_forward": ("expand", "contract", "feed_forward_norm"),
+}
 
 GROUP = "encoder.albert_layer_groups.{}.albert_layers.0"
 ALBERT = Layout(
@@ -30,7 +40,10 @@ ALBERT = Layout(
     (
         *(pair for pair in NAME_PAIRS if pair[0].startswith("embeddings.")),
         ("embeddings.project", "encoder.embedding_hidden_mapping_in"),
-        *((f"layers.{{}}.attention.{name}", f"{GROUP}.attention.{name}") for name in ("query", "key", "value")),
+        *(
+            (f"layers.{{}}.attention.{name}", f"{GROUP}.attention.{name}")
+            for name in ("query", "key", "value")
+        ),
         ("layers.{}.attention.output", f"{GROUP}.attention.dense"),
         ("layers.{}.attention_norm", f"{GROUP}.attention.LayerNorm"),
         ("layers.{}.expand", f"{GROUP}.ffn"),
@@ -51,8 +64,8 @@ ALBERT = Layout(
 class AlbertConfig(EncoderConfig):
     """Sizes as in `EncoderConfig`, and three settings. The defaults are ALBERT base.
 
-    embedding_size: E. sharing: one of SHARING. hidden_act: "gelu_new" (GELU by tanh) or "gelu" (exact), as in the
-    `config.json` of a checkpoint. Raises InputError for other values.
+    embedding_size: E. sharing: one of SHARING. hidden_act: "gelu_new" (GELU by tanh) or "gelu"
+    (exact), as in the `config.json` of a checkpoint. Raises InputError for other values.
     """
 
     layout: ClassVar[Layout] = ALBERT
@@ -66,7 +79,9 @@ class AlbertConfig(EncoderConfig):
         super().__post_init__()
         for name, allowed in (("sharing", SHARING), ("hidden_act", tuple(GELUS))):
             if getattr(self, name) not in allowed:
-                raise InputError(f"{name} is {getattr(self, name)!r}: choose one of {', '.join(allowed)}.")
+                raise InputError(
+                    f"{name} is {getattr(self, name)!r}: choose one of {', '.join(allowed)}."
+                )
 
     @property
     def gelu(self) -> str:
@@ -75,19 +90,22 @@ class AlbertConfig(EncoderConfig):
 
     @classmethod
     def from_dict(cls, mapping: Mapping) -> Self:
-        """As `EncoderConfig.from_dict`. transformers counts groups of layers that share: one group is "all", as many
-        groups as layers are "none"; any other number raises InputError."""
+        """As `EncoderConfig.from_dict`. transformers counts groups of layers that share: one group
+        is "all", as many groups as layers are "none"; any other number raises InputError."""
         settings = dict(mapping)
         groups = settings.pop("num_hidden_groups", 1)
         if groups not in (1, settings.get("num_hidden_layers")):
-            raise InputError(f"num_hidden_groups is {groups!r}: this encoder has 1 (all layers share) or as many as "
-                             "layers (none share).")
+            raise InputError(
+                f"num_hidden_groups is {groups!r}: this encoder has 1 (all layers share) or as "
+                f"many as "
+                "layers (none share)."
+            )
         return super().from_dict({"sharing": "all" if groups == 1 else "none", **settings})
 
 
 class FactorisedEmbeddings(Embeddings):
-    """BERT's embeddings with vectors of width E, then a linear layer to the width H: V·E + E·H + H numbers for the
-    words instead of V·H. ALBERT §3.1."""
+    """BERT's embeddings with vectors of width E, then a linear layer to the width H: V·E + E·H + H
+    numbers for the words instead of V·H. ALBERT §3.1."""
 
     def __init__(self, config: AlbertConfig) -> None:
         super().__init__(config, config.embedding_size)
@@ -109,7 +127,8 @@ class RepeatedLayer(nn.ModuleList):
 
 
 def shared_layers(config: AlbertConfig) -> nn.ModuleList:
-    """The layers in the order in which they are applied. What is shared is one module, met in several places."""
+    """The layers in the order in which they are applied. What is shared is one module, met in
+    several places."""
     if config.sharing == "all":
         return RepeatedLayer(Layer(config), config.num_hidden_layers)
     layers = nn.ModuleList(Layer(config) for _ in range(config.num_hidden_layers))
@@ -120,10 +139,11 @@ def shared_layers(config: AlbertConfig) -> nn.ModuleList:
 
 
 class AlbertEncoder(BertEncoder):
-    """`BertEncoder` with factorised embeddings and shared layers; it is called, loaded and saved in the same way.
+    """`BertEncoder` with factorised embeddings and shared layers; it is called, loaded and saved in
+    the same way.
 
-    `to_huggingface()` writes "attention" and "feed_forward", which transformers does not know, as "none": each layer
-    gets its own copy of what is shared here, and the numbers stay.
+    `to_huggingface()` writes "attention" and "feed_forward", which transformers does not know, as
+    "none": each layer gets its own copy of what is shared here, and the numbers stay.
     """
 
     config_class = AlbertConfig
@@ -136,9 +156,13 @@ class AlbertEncoder(BertEncoder):
         initialise(self, config.initializer_range, generator)
 
     def _empty_huggingface(self) -> nn.Module:
-        from transformers import AlbertConfig as TheirConfig  # here, because importing it takes seconds
+        from transformers import (
+            AlbertConfig as TheirConfig,
+        )  # here, because importing it takes seconds
         from transformers import AlbertModel
 
         settings = asdict(self.config)
         groups = 1 if settings.pop("sharing") == "all" else self.config.num_hidden_layers
-        return AlbertModel(TheirConfig(num_hidden_groups=groups, **settings), add_pooling_layer=False)
+        return AlbertModel(
+            TheirConfig(num_hidden_groups=groups, **settings), add_pooling_layer=False
+        )

@@ -1,8 +1,9 @@
 """Byte-level BPE: pieces of bytes, so that no text is unknown. Chapter: `book/relatives/roberta`.
 
-Every text is a row of bytes, and there are only 256. Each byte is written as one printable character; frequent
-neighbours are merged; encoding repeats the merges in the order in which they were learned. Nothing is thrown away: what
-was encoded can be decoded, byte for byte. Source: RoBERTa §4.4, after GPT-2, whose two files this module reads.
+Every text is a row of bytes, and there are only 256. Each byte is written as one printable
+character; frequent neighbours are merged; encoding repeats the merges in the order in which they
+were learned. Nothing is thrown away: what was encoded can be decoded, byte for byte. Source:
+RoBERTa §4.4, after GPT-2, whose two files this module reads.
 """
 
 import functools
@@ -20,20 +21,30 @@ from spanbert_tutorial.errors import InputError, check_text, parse_json, regular
 
 Pair = tuple[str, str]
 
-# GPT-2's chunks; merges never cross their borders: some English endings; letters, digits, or other signs, each with at
-# most one space in front; and white space. `regex` knows \p{L} (letters) and \p{N} (numbers) of all scripts.
-CHUNKS = regex.compile(r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+")
+# GPT-2's chunks; merges never cross their borders: some English endings; letters, digits, or other
+# signs, each with at most one space in front; and white space. `regex` knows \p{L} (letters) and
+# \p{N} (numbers) of all scripts.
+CHUNKS = regex.compile(
+    r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+)
 
 
 @functools.cache
 def byte_characters() -> dict[int, str]:
-    """A printable character for each byte: itself where it is one, else the next one from code 256 on.
+    """A printable character for each byte: itself where it is one, else the next one from code 256
+    on.
 
     So a space (byte 32) is written `Ġ`, and `é`, two bytes in UTF-8, is written `Ã©`.
     """
-    shown = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
+    shown = [
+        *range(ord("!"), ord("~") + 1),
+        *range(ord("¡"), ord("¬") + 1),
+        *range(ord("®"), ord("ÿ") + 1),
+    ]
     others = [byte for byte in range(256) if byte not in shown]
-    return {byte: chr(byte) for byte in shown} | {byte: chr(256 + i) for i, byte in enumerate(others)}
+    return {byte: chr(byte) for byte in shown} | {
+        byte: chr(256 + i) for i, byte in enumerate(others)
+    }
 
 
 @functools.cache
@@ -43,16 +54,20 @@ def character_bytes() -> dict[str, int]:
 
 
 def written(text: str) -> str:
-    """The bytes of a text (UTF-8), each as its character. Raises InputError for half a character."""
+    """The bytes of a text (UTF-8), each as its character. Raises InputError for half a
+    character."""
     try:
         return "".join(map(byte_characters().__getitem__, text.encode("utf-8")))
     except UnicodeEncodeError as error:
         half = f"U+{ord(text[error.start]):04X}"
-        raise InputError(f"the text has half a character ({half}), which has no bytes: take it out.") from None
+        raise InputError(
+            f"the text has half a character ({half}), which has no bytes: take it out."
+        ) from None
 
 
 def chunks(text: str) -> list[str]:
-    """The text cut into words with the space before them, numbers, signs and white space; joined they are the text."""
+    """The text cut into words with the space before them, numbers, signs and white space; joined
+    they are the text."""
     return CHUNKS.findall(text)
 
 
@@ -68,10 +83,12 @@ def merge_pair(pieces: Sequence[str], pair: Pair) -> tuple[str, ...]:
 
 
 def learn_merges(texts: Iterable[str], merges: int) -> list[Pair]:
-    """The first `merges` merges: each time the neighbours that stand together most often, within chunks.
+    """The first `merges` merges: each time the neighbours that stand together most often, within
+    chunks.
 
-    Of equally frequent pairs the one whose parts are older comes first, as in the `tokenizers` library; single bytes
-    count as old as their characters' codes. Fewer when nothing is left to merge. For small texts.
+    Of equally frequent pairs the one whose parts are older comes first, as in the `tokenizers`
+    library; single bytes count as old as their characters' codes. Fewer when nothing is left to
+    merge. For small texts.
     """
     words = Counter(tuple(written(chunk)) for text in texts for chunk in chunks(text))
     age = {character: number for number, character in enumerate(sorted(character_bytes()))}
@@ -94,31 +111,44 @@ def learn_merges(texts: Iterable[str], merges: int) -> list[Pair]:
 
 
 class ByteBPE:
-    """A vocabulary of byte pieces and its encoder. `pieces[i]` is the piece with id i, written in characters."""
+    """A vocabulary of byte pieces and its encoder. `pieces[i]` is the piece with id i, written in
+    characters."""
 
     def __init__(self, vocabulary: dict[str, int], merges: Sequence[Pair]) -> None:
-        """vocabulary: piece → id. merges: in the order in which they were learned. Raises InputError when a byte or a
-        merged piece is missing from the vocabulary, or its ids have gaps."""
-        missing = [piece for piece in [*character_bytes(), *map("".join, merges)] if piece not in vocabulary]
+        """vocabulary: piece → id. merges: in the order in which they were learned. Raises
+        InputError when a byte or a merged piece is missing from the vocabulary, or its ids have
+        gaps."""
+        missing = [
+            piece
+            for piece in [*character_bytes(), *map("".join, merges)]
+            if piece not in vocabulary
+        ]
         if missing:
-            raise InputError(f"the vocabulary lacks {missing[0]!r}: take the files of one and the same model.")
+            raise InputError(
+                f"the vocabulary lacks {missing[0]!r}: take the files of one and the same model."
+            )
         check_text("a piece of the vocabulary", *vocabulary)
         whole = all(type(number) is int for number in vocabulary.values())
         if not whole or sorted(vocabulary.values()) != list(range(len(vocabulary))):
-            raise InputError("the ids of the vocabulary are not 0, 1, 2, … without a gap: take a whole file.")
-        self.vocabulary, self.merges = dict(vocabulary), [tuple(pair) for pair in merges]
+            raise InputError(
+                "the ids of the vocabulary are not 0, 1, 2, … without a gap: take a whole file."
+            )
+        self.vocabulary = dict(vocabulary)
+        self.merges = [tuple(pair) for pair in merges]
         self.pieces = sorted(vocabulary, key=vocabulary.get)
         self.rank = {pair: rank for rank, pair in enumerate(self.merges)}
         self.cached = functools.lru_cache(maxsize=100_000)(self.split_chunk)
 
     @classmethod
     def from_files(cls, vocabulary: str | Path, merges: str | Path) -> "ByteBPE":
-        """Reads GPT-2's files, `encoder.json` (or `vocab.json`) and `vocab.bpe` (or `merges.txt`), also packed as
-        `.xz`. Raises InputError for files that are missing or not of this form."""
+        """Reads GPT-2's files, `encoder.json` (or `vocab.json`) and `vocab.bpe` (or `merges.txt`),
+        also packed as `.xz`. Raises InputError for files that are missing or not of this form."""
         try:
             pieces = parse_json(read(vocabulary))
             lines = read(merges).splitlines()
-            pairs = [tuple(line.split(" ")) for line in lines if line and not line.startswith("#version")]
+            pairs = [
+                tuple(line.split(" ")) for line in lines if line and not line.startswith("#version")
+            ]
             if not isinstance(pieces, dict) or any(len(pair) != 2 for pair in pairs):
                 raise ValueError
         except (OSError, ValueError, EOFError, lzma.LZMAError):
@@ -128,14 +158,19 @@ class ByteBPE:
 
     @classmethod
     def train(cls, texts: Iterable[str], vocab_size: int) -> "ByteBPE":
-        """A vocabulary of at most `vocab_size` pieces by the library's trainer; its merges are those of `learn_merges`.
+        """A vocabulary of at most `vocab_size` pieces by the library's trainer; its merges are
+        those of `learn_merges`.
 
         The bytes have the first 256 ids. Raises InputError when not even they fit.
         """
         if vocab_size < 256:
-            raise InputError(f"{vocab_size} pieces cannot hold the 256 bytes: give a larger vocabulary.")
+            raise InputError(
+                f"{vocab_size} pieces cannot hold the 256 bytes: give a larger vocabulary."
+            )
         library = ByteLevelBPETokenizer()
-        library.train_from_iterator(texts, vocab_size=vocab_size, min_frequency=1, show_progress=False)
+        library.train_from_iterator(
+            texts, vocab_size=vocab_size, min_frequency=1, show_progress=False
+        )
         model = json.loads(library.to_str())["model"]
         return cls(model["vocab"], [tuple(pair) for pair in model["merges"]])
 
@@ -147,7 +182,8 @@ class ByteBPE:
         return len(self.pieces)
 
     def split_chunk(self, chunk: str) -> tuple[str, ...]:
-        """The pieces of one chunk: its bytes, then of all merges that fit the oldest one, until none fits."""
+        """The pieces of one chunk: its bytes, then of all merges that fit the oldest one, until
+        none fits."""
         pieces = tuple(written(chunk))
         while len(pieces) > 1:
             known = [pair for pair in zip(pieces, pieces[1:], strict=False) if pair in self.rank]
@@ -165,17 +201,21 @@ class ByteBPE:
         return np.array([self.vocabulary[piece] for piece in self.split(text)], dtype=np.int64)
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
-        """The bytes of the pieces. A special token gives the bytes of its name. Raises InputError for an id that the
-        vocabulary does not have."""
+        """The bytes of the pieces. A special token gives the bytes of its name. Raises InputError
+        for an id that the vocabulary does not have."""
         ids = list(ids)
         wrong = [i for i in ids if not 0 <= i < len(self.pieces)]
         if wrong:
-            raise InputError(f"the id {wrong[0]} is outside 0 to {len(self.pieces) - 1}: decode with the vocabulary "
-                             "that encoded.")  # fmt: skip
+            raise InputError(
+                f"the id {wrong[0]} is outside 0 to {len(self.pieces) - 1}: decode with the "
+                f"vocabulary "
+                "that encoded."
+            )
         return bytes(character_bytes()[character] for i in ids for character in self.pieces[i])
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text of the pieces; bytes that are no UTF-8, such as half of a character, become `�`."""
+        """The text of the pieces; bytes that are no UTF-8, such as half of a character, become
+        `�`."""
         return self.decode_bytes(ids).decode("utf-8", errors="replace")
 
 

@@ -1,8 +1,8 @@
-"""RoBERTa: BERT's encoder with other positions, masks drawn anew, and blocks without pairs. Chapter:
-`book/relatives/roberta`. Byte-level pieces: `byte_bpe`.
+"""RoBERTa: BERT's encoder with other positions, masks drawn anew, and blocks without pairs.
+Chapter: `book/relatives/roberta`. Byte-level pieces: `byte_bpe`.
 
-Source: RoBERTa §4. The same weights give the same numbers as `transformers.RobertaModel` (tested). Shapes: B batch (in
-`views` all blocks), n sequence, H hidden.
+Source: RoBERTa §4. The same weights give the same numbers as `transformers.RobertaModel` (tested).
+Shapes: B batch (in `views` all blocks), n sequence, H hidden.
 """
 
 from collections.abc import Iterator
@@ -13,18 +13,25 @@ from typing import ClassVar
 import numpy as np
 from torch import Tensor, nn
 
-from spanbert_tutorial.batches import PretrainingData
-from spanbert_tutorial.bert import BertEncoder
-from spanbert_tutorial.config import EncoderConfig
-from spanbert_tutorial.corpora import EncodedCorpus
-from spanbert_tutorial.engine.weights import NAME_PAIRS, Layout
+from spanbert_tutorial.bert.config import EncoderConfig
+from spanbert_tutorial.bert.encoder import BertEncoder
+from spanbert_tutorial.bert.inputs import Embeddings, assemble
+from spanbert_tutorial.bert.masking import MaskedBlocks
+from spanbert_tutorial.bert.sentence_pairs import (
+    NOT_NEXT,
+    Pairs,
+    document_sentences,
+    fit,
+    other_text,
+    size,
+)
+from spanbert_tutorial.bert.weights import NAME_PAIRS, Layout
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.inputs import Embeddings, assemble
-from spanbert_tutorial.masking import MaskedBlocks
-from spanbert_tutorial.objectives import Objective
-from spanbert_tutorial.sentence_pairs import NOT_NEXT, Pairs, document_sentences, fit, other_text, size
+from spanbert_tutorial.pretraining.batches import PretrainingData
+from spanbert_tutorial.pretraining.objectives import Objective
+from spanbert_tutorial.text.encoding import EncodedCorpus
 
-# --- the encoder ----------------------------------------------------------------------------------------------------
+# --- the encoder ---------------------------------------------------------------------
 
 HEADS = ("lm_head", "pooler", "classifier", "qa_outputs", "embeddings.position_ids")
 ROBERTA = Layout("roberta", NAME_PAIRS, HEADS)
@@ -32,7 +39,8 @@ ROBERTA = Layout("roberta", NAME_PAIRS, HEADS)
 
 @dataclass(frozen=True)
 class RobertaConfig(EncoderConfig):
-    """Sizes of RoBERTa, base by default. The position table has `pad_token_id` + 1 rows that no token uses."""
+    """Sizes of RoBERTa, base by default. The position table has `pad_token_id` + 1 rows that no
+    token uses."""
 
     layout: ClassVar[Layout] = ROBERTA
 
@@ -45,8 +53,11 @@ class RobertaConfig(EncoderConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.longest < 1:
-            raise InputError(f"max_position_embeddings {self.max_position_embeddings} leaves no row for a token behind "
-                             f"those up to pad_token_id {self.pad_token_id}: make it larger, such as 514.")  # fmt: skip
+            raise InputError(
+                f"max_position_embeddings {self.max_position_embeddings} leaves no row for a "
+                f"token behind "
+                f"those up to pad_token_id {self.pad_token_id}: make it larger, such as 514."
+            )
 
     @property
     def longest(self) -> int:
@@ -55,8 +66,8 @@ class RobertaConfig(EncoderConfig):
 
 
 def position_numbers(ids: Tensor, pad_id: int) -> Tensor:
-    """Rows of the position table [B,n]: padding has row `pad_id`; the real tokens count on from `pad_id` + 1, and
-    padding between them is not counted."""
+    """Rows of the position table [B,n]: padding has row `pad_id`; the real tokens count on from
+    `pad_id` + 1, and padding between them is not counted."""
     real = (ids != pad_id).long()
     return real.cumsum(1) * real + pad_id
 
@@ -71,36 +82,47 @@ class RobertaEmbeddings(Embeddings):
     def forward(self, ids: Tensor, segments: Tensor | None) -> Tensor:
         """Vectors [B,n,H] of ids [B,n]; segments, where there are any, are all 0."""
         segment = self.segments.weight[0] if segments is None else self.segments(segments)
-        position = self.positions(position_numbers(ids, self.pad_id))  # [B,n,H]: rows differ where padding does
+        position = self.positions(
+            position_numbers(ids, self.pad_id)
+        )  # [B,n,H]: rows differ where padding does
         return self.dropout(self.layer_norm(self.words(ids) + segment + position))
 
 
 class RobertaEncoder(BertEncoder):
-    """BERT's layers over RoBERTa's embeddings: ids [B,n] -> hidden states [B,n,H]; used as `BertEncoder`."""
+    """BERT's layers over RoBERTa's embeddings: ids [B,n] -> hidden states [B,n,H]; used as
+    `BertEncoder`."""
 
-    config_class, embeddings_class = RobertaConfig, RobertaEmbeddings
+    config_class = RobertaConfig
+    embeddings_class = RobertaEmbeddings
 
     def _empty_huggingface(self) -> nn.Module:
-        from transformers import RobertaConfig as TheirConfig  # here, because importing it takes seconds
+        from transformers import (
+            RobertaConfig as TheirConfig,
+        )  # here, because importing it takes seconds
         from transformers import RobertaModel
 
         return RobertaModel(TheirConfig(**asdict(self.config)), add_pooling_layer=False)
 
 
-# --- masks: static, copied, dynamic ---------------------------------------------------------------------------------
+# --- masks: static, copied, dynamic -------------------------------------------------
 
-View = list[tuple]  # of all blocks, for each segment: original ids, corrupted ids, selected [B,n] and lengths [B]
+View = list[
+    tuple
+]  # of all blocks, for each segment: original ids, corrupted ids, selected [B,n] and lengths [B]
 
 
 def views(data: PretrainingData, copies: int | None, rng: np.random.Generator) -> Iterator[View]:
     """All blocks with their masks, epoch after epoch without end.
 
-    copies: how many views are drawn, to be shown in turn. 1 is static masking, 10 what BERT's data held; None draws a
-    new view for every epoch (dynamic masking). With one `rng` all three begin with the same view. RoBERTa §4.1.
-    Raises InputError for less than one copy. For small data: a view holds all blocks.
+    copies: how many views are drawn, to be shown in turn. 1 is static masking, 10 what BERT's data
+    held; None draws a new view for every epoch (dynamic masking). With one `rng` all three begin
+    with the same view. RoBERTa §4.1. Raises InputError for less than one copy. For small data: a
+    view holds all blocks.
     """
     if copies is not None and copies < 1:
-        raise InputError(f"{copies} copies show nothing: give 1 or more, or None for masks that are drawn anew.")
+        raise InputError(
+            f"{copies} copies show nothing: give 1 or more, or None for masks that are drawn anew."
+        )
     kept: list[View] = []
     for epoch in count():
         if copies is None or epoch < copies:
@@ -109,47 +131,68 @@ def views(data: PretrainingData, copies: int | None, rng: np.random.Generator) -
 
 
 def view_batches(
-    data: PretrainingData, copies: int | None, order: np.random.Generator, masks: np.random.Generator
+    data: PretrainingData,
+    copies: int | None,
+    order: np.random.Generator,
+    masks: np.random.Generator,
 ) -> Iterator[dict[str, Tensor]]:
-    """Batches for `loop.train`, each epoch with its view. Two generators, so that the order of the blocks is the
-    same however often masks are drawn."""
+    """Batches for `loop.train`, each epoch with its view. Two generators, so that the order of the
+    blocks is the same however often masks are drawn."""
     for view in views(data, copies, masks):
         places = order.permutation(len(data))
         for start in range(0, len(places), data.batch_size):
             rows = places[start : start + data.batch_size]
-            yield assemble([MaskedBlocks(*(part[rows] for part in segment)) for segment in view], data.wordpiece)
+            yield assemble(
+                [MaskedBlocks(*(part[rows] for part in segment)) for segment in view],
+                data.wordpiece,
+            )
 
 
-# --- input formats --------------------------------------------------------------------------------------------------
+# --- input formats ------------------------------------------------------------------
 
 FORMATS = ("SEGMENT-PAIR+NSP", "SENTENCE-PAIR+NSP", "FULL-SENTENCES", "DOC-SENTENCES")
 
 
-def natural_sentence_pairs(corpus: EncodedCorpus, max_pieces: int, rng: np.random.Generator) -> Pairs:
-    """Pairs of two grammatical sentences with NSP labels: SENTENCE-PAIR of RoBERTa §4.2. Arguments: `sentence_pairs`.
+def natural_sentence_pairs(
+    corpus: EncodedCorpus, max_pieces: int, rng: np.random.Generator
+) -> Pairs:
+    """Pairs of two grammatical sentences with NSP labels: SENTENCE-PAIR of RoBERTa §4.2. Arguments:
+    `sentence_pairs`.
 
-    Each sentence of the corpus stands in one first or true next segment. Most pairs are far shorter than `max_pieces`.
+    Each sentence of the corpus stands in one first or true next segment. Most pairs are far shorter
+    than `max_pieces`.
     """
-    documents, rows, cut, alone = document_sentences(corpus), [], [0, 0], 0
+    documents = document_sentences(corpus)
+    rows = []
+    cut = [0, 0]
+    alone = 0
     for number, bounds in enumerate(documents):
         at = 0
         while at < len(bounds) - 1:
             last = at == len(bounds) - 2
             not_next = last or rng.random() < 0.5
-            second = other_text(documents, number, 1, rng) if not_next else (bounds[at + 1], bounds[at + 2])
+            second = (
+                other_text(documents, number, 1, rng)
+                if not_next
+                else (bounds[at + 1], bounds[at + 2])
+            )
             own = [(bounds[at], bounds[at + 1]), second]
             fitted = fit(*own, max_pieces, rng)
             rows.append((*fitted[0], *fitted[1], int(not_next)))
             cut[0] += size(own[0]) - size(fitted[0])
             cut[not_next] += size(own[1]) - size(fitted[1])
-            at, alone = at + (1 if not_next else 2), alone + last
+            at = at + (1 if not_next else 2)
+            alone = alone + last
     table = np.array(rows, dtype=np.int64)
     return Pairs(table[:, 0:2], table[:, 2:4], table[:, 4], int(cut[0]), int(cut[1]), alone)
 
 
 def with_separators(corpus: EncodedCorpus, sep_id: int) -> EncodedCorpus:
-    """The corpus as one document, with a separator behind each of its documents, so that blocks may cross borders."""
-    before = np.searchsorted(corpus.document_ends, corpus.sentence_ends, side="right")  # separators up to each end
+    """The corpus as one document, with a separator behind each of its documents, so that blocks may
+    cross borders."""
+    before = np.searchsorted(
+        corpus.document_ends, corpus.sentence_ends, side="right"
+    )  # separators up to each end
     ids = np.insert(np.asarray(corpus.ids), corpus.document_ends, sep_id)
     return EncodedCorpus(ids, corpus.sentence_ends + before, np.array([len(ids)]))
 
@@ -158,9 +201,9 @@ def with_separators(corpus: EncodedCorpus, sep_id: int) -> EncodedCorpus:
 class FormatData(PretrainingData):
     """Pre-training data in one of the four `FORMATS`, with token masking. RoBERTa §4.2.
 
-    objective is set by the format. FULL-SENTENCES goes on in the next document, behind a separator that is never
-    chosen. crossing: bool [blocks], whether an input holds text of two documents or more.
-    Raises InputError for an unknown format.
+    objective is set by the format. FULL-SENTENCES goes on in the next document, behind a separator
+    that is never chosen. crossing: bool [blocks], whether an input holds text of two documents or
+    more. Raises InputError for an unknown format.
     """
 
     objective: Objective = field(init=False)
@@ -169,11 +212,15 @@ class FormatData(PretrainingData):
 
     def __post_init__(self) -> None:
         if self.form not in FORMATS:
-            raise InputError(f'the format "{self.form}" is unknown: use one of {", ".join(FORMATS)}.')
+            raise InputError(
+                f'the format "{self.form}" is unknown: use one of {", ".join(FORMATS)}.'
+            )
         self.objective = Objective.named("mlm+nsp" if "NSP" in self.form else "mlm")
         if self.form == "SENTENCE-PAIR+NSP":
             pairs = natural_sentence_pairs(self.corpus, self.length - 3, np.random.default_rng(0))
-            self.segments, self.labels, self.report = [pairs.first, pairs.second], pairs.labels, pairs.report
+            self.segments = [pairs.first, pairs.second]
+            self.labels = pairs.labels
+            self.report = pairs.report
         else:
             if self.form == "FULL-SENTENCES":
                 self.corpus = with_separators(self.corpus, self.wordpiece.sep_id)
@@ -191,7 +238,8 @@ class FormatData(PretrainingData):
         return np.asarray(self.corpus.ids) == self.wordpiece.sep_id
 
     def _trim(self) -> None:
-        """Takes separators off both ends of the blocks: there each input has its own [CLS] and [SEP]."""
+        """Takes separators off both ends of the blocks: there each input has its own [CLS] and
+        [SEP]."""
         (ranges,), borders = self.segments, np.append(self.borders, False)
         ranges[:, 1] -= borders[ranges[:, 1] - 1]
         ranges[:, 0] += borders[ranges[:, 0]]
@@ -205,8 +253,9 @@ class FormatData(PretrainingData):
         return blocks._replace(corrupted=corrupted, selected=blocks.selected & ~border)
 
     def statistics(self) -> dict[str, float]:
-        """inputs; mean_length in tokens, with [CLS] and [SEP]; padding: its share if all inputs were padded to
-        `length`; crossing: share of the inputs with text of two documents or more."""
+        """inputs; mean_length in tokens, with [CLS] and [SEP]; padding: its share if all inputs
+        were padded to `length`; crossing: share of the inputs with text of two documents or
+        more."""
         lengths = self.lengths()
         return {
             "inputs": len(self),

@@ -1,5 +1,5 @@
-"""The systems of this book side by side: what each is trained on, which way it looks, what it saves, how large it is,
-how it is used. Every cell has its source. Chapter: `book/relatives/beyond`.
+"""The systems of this book side by side: what each is trained on, which way it looks, what it
+saves, how large it is, how it is used. Every cell has its source. Chapter: `book/relatives/beyond`.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,8 @@ PAPERS = {
     "DeBERTa": "2006.03654",
     "GPT-3": "2005.14165",
 }  # name → arXiv number; the order of the table
-# What the systems change, in the order of the chapter. T5 stands in two groups. Then the groups of many notes.
+# What the systems change, in the order of the chapter. T5 stands in two groups. Then the groups of
+# many notes.
 GROUPS = {
     "better pre-training": ("RoBERTa", "SpanBERT", "DeBERTa"),
     "efficiency": ("ALBERT", "ELECTRA"),
@@ -28,7 +29,16 @@ GROUPS = {
     "meta-learning": ("GPT-3", "T5"),
 }
 GROUPS_OF_NOTES = {
-    "better pre-training": ("SpanBERT", "RoBERTa", "ELECTRA", "XLNet", "ALBERT", "BART", "GPT-3", "T5"),
+    "better pre-training": (
+        "SpanBERT",
+        "RoBERTa",
+        "ELECTRA",
+        "XLNet",
+        "ALBERT",
+        "BART",
+        "GPT-3",
+        "T5",
+    ),
     "efficiency": ("ALBERT", "ELECTRA"),
     "auto-encoding and auto-regressive": ("XLNet", "BART", "T5", "DeBERTa"),
     "meta-learning": ("GPT-3", "T5"),
@@ -37,7 +47,8 @@ GROUPS_OF_NOTES = {
 
 @dataclass(frozen=True)
 class Cell:
-    """A statement, the paper that makes it (a key of PAPERS) and the place in it, such as "§3.1" or "Table 1"."""
+    """A statement, the paper that makes it (a key of PAPERS) and the place in it, such as "§3.1" or
+    "Table 1"."""
 
     text: str
     paper: str
@@ -45,7 +56,8 @@ class Cell:
 
 
 def _row(name: str, *cells: tuple[str, ...]) -> dict[str, Cell]:
-    """One system. cells: in the order of COLUMNS, (text, where) or (text, where, paper) if another paper says it."""
+    """One system. cells: in the order of COLUMNS, (text, where) or (text, where, paper) if another
+    paper says it."""
     made = [Cell(text, other[0] if other else name, where) for text, where, *other in cells]
     return dict(zip(COLUMNS, made, strict=True))
 
@@ -101,7 +113,10 @@ SYSTEMS = {
     ),
     "BART": _row(
         "BART",
-        ("restore a text whose spans are one [MASK] each and whose sentences are shuffled", "§2.2, §5.1"),
+        (
+            "restore a text whose spans are one [MASK] each and whose sentences are shuffled",
+            "§2.2, §5.1",
+        ),
         ("encoder both ways, decoder left-to-right", "§2.1"),
         ("about 10 % more weights than a BERT of its size", "§2.1"),
         ("6 + 6 layers, 12 + 12 layers", "§2.1"),
@@ -109,7 +124,10 @@ SYSTEMS = {
     ),
     "T5": _row(
         "T5",
-        ("write out hidden spans, 15 % of the tokens, each span behind its sentinel", "§3.1.4, §3.7"),
+        (
+            "write out hidden spans, 15 % of the tokens, each span behind its sentinel",
+            "§3.1.4, §3.7",
+        ),
         ("encoder both ways, decoder left-to-right", "§3.2"),
         ("short targets: only what was hidden", "§3.1.4"),
         ("60 M, 220 M, 770 M, 2.8 B, 11 B", "§3.7"),
@@ -135,21 +153,27 @@ SYSTEMS = {
 
 
 def html_table(columns: tuple[str, ...], names: tuple[str, ...] = tuple(PAPERS)) -> str:
-    """The systems as an HTML table, the source of each cell in brackets behind it. Raises InputError for a column that
-    is not in COLUMNS."""
+    """The systems as an HTML table, the source of each cell in brackets behind it. Raises
+    InputError for a column that is not in COLUMNS."""
     unknown = [column for column in columns if column not in COLUMNS]
     if unknown:
         raise InputError(f'the column "{unknown[0]}" is unknown: use one of {", ".join(COLUMNS)}.')
     lines = [_line("th", ["system", *columns])]
     for name in names:
         link = f'<a href="https://arxiv.org/abs/{PAPERS[name]}">{name}</a>'
-        lines.append(_line("td", [link, *(_html(SYSTEMS[name][column], name) for column in columns)]))
+        lines.append(
+            _line("td", [link, *(_html(SYSTEMS[name][column], name) for column in columns)])
+        )
     return "<table>\n" + "\n".join(lines) + "\n</table>"
 
 
 def _line(tag: str, cells: list[str]) -> str:
     """One line of the table; notebooks would set its text on the right."""
-    return "<tr>" + "".join(f'<{tag} style="text-align:left">{cell}</{tag}>' for cell in cells) + "</tr>"
+    return (
+        "<tr>"
+        + "".join(f'<{tag} style="text-align:left">{cell}</{tag}>' for cell in cells)
+        + "</tr>"
+    )
 
 
 def _html(cell: Cell, name: str) -> str:

@@ -1,1 +1,2 @@
-"""The tasks that a pre-trained encoder is fine-tuned for, one module each. Chapters: `book/tasks`."""
+"""The tasks that a pre-trained encoder is fine-tuned for, one module each. Chapters:
+`book/tasks`."""

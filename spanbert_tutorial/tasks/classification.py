@@ -1,6 +1,8 @@
-"""A label for a sentence or for a pair of sentences, from the state of [CLS]. Chapter: `book/tasks/classification`.
+"""A label for a sentence or for a pair of sentences, from the state of [CLS]. Chapter:
+`book/tasks/classification`.
 
-Source: BERT §4.1 and figure 4 (a, b). Shapes: B batch, n sequence, H hidden, K labels (BERT's letter).
+Source: BERT §4.1 and figure 4 (a, b). Shapes: B batch, n sequence, H hidden, K labels (BERT's
+letter).
 """
 
 from collections.abc import Sequence
@@ -11,12 +13,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from spanbert_tutorial.bert import BertEncoder, initialise
+from spanbert_tutorial.bert.encoder import BertEncoder, initialise
+from spanbert_tutorial.bert.inputs import frame
+from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.loop import History
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.inputs import frame
 from spanbert_tutorial.tasks.fine_tuning import FineTuning, fit, stacked
-from spanbert_tutorial.wordpiece import WordPiece
 
 Sentences = tuple[str, str | None]  # a sentence alone, or a pair
 
@@ -29,31 +31,43 @@ class Framed(NamedTuple):
 
     @classmethod
     def of(cls, sentences: Sentences, wordpiece: WordPiece, length: int) -> "Framed":
-        """At most `length` positions: the longer sentence loses pieces at its end, one by one, as in BERT's released
-        code. Raises InputError for a sentence without a piece, and where no piece of each would be left."""
+        """At most `length` positions: the longer sentence loses pieces at its end, one by one, as
+        in BERT's released code. Raises InputError for a sentence without a piece, and where no
+        piece of each would be left."""
         texts = [text for text in sentences if text is not None]
         try:
             "".join(texts).encode()
         except UnicodeEncodeError:
-            raise InputError(f"{ascii(sentences)} holds half a character: mend its encoding.") from None
+            raise InputError(
+                f"{ascii(sentences)} holds half a character: mend its encoding."
+            ) from None
         parts = [wordpiece.encode(text) for text in texts]
         if not all(map(len, parts)):
-            raise InputError(f"{ascii(sentences)} holds an empty sentence: write at least one word.")
+            raise InputError(
+                f"{ascii(sentences)} holds an empty sentence: write at least one word."
+            )
         if length < 1 + 2 * len(parts):
-            raise InputError(f"a length of {length} has no room for {len(parts)} sentences: give more.")
+            raise InputError(
+                f"a length of {length} has no room for {len(parts)} sentences: give more."
+            )
         while sum(map(len, parts)) > length - 1 - len(parts):
-            longest = max(range(len(parts)), key=lambda part: (len(parts[part]), part))  # of a tie the second
+            longest = max(
+                range(len(parts)), key=lambda part: (len(parts[part]), part)
+            )  # of a tie the second
             parts[longest] = parts[longest][:-1]
         return cls(*frame(*parts, cls_id=wordpiece.cls_id, sep_id=wordpiece.sep_id))
 
 
 class ClassificationModel(nn.Module):
-    """A dense layer and tanh on the state of [CLS], as in next sentence prediction, then a score for each label."""
+    """A dense layer and tanh on the state of [CLS], as in next sentence prediction, then a score
+    for each label."""
 
     def __init__(self, encoder: BertEncoder, labels: int):
         super().__init__()
         width = encoder.config.hidden_size
-        self.encoder, self.pooler, self.classifier = encoder, nn.Linear(width, width), nn.Linear(width, labels)
+        self.encoder = encoder
+        self.pooler = nn.Linear(width, width)
+        self.classifier = nn.Linear(width, labels)
         self.dropout = nn.Dropout(encoder.config.hidden_dropout_prob)
         for layer in (self.pooler, self.classifier):
             initialise(layer, encoder.config.initializer_range)
@@ -69,14 +83,21 @@ class ClassificationModel(nn.Module):
 
 
 class SentenceData:
-    """Sentences or pairs in the form that `batches.Batches` draws from. wanted: [N], what is to be said of each."""
+    """Sentences or pairs in the form that `batches.Batches` draws from. wanted: [N], what is to be
+    said of each."""
 
     by_length = True
 
     def __init__(
-        self, sentences: Sequence[Sentences], wanted: np.ndarray, wordpiece: WordPiece, settings: FineTuning
+        self,
+        sentences: Sequence[Sentences],
+        wanted: np.ndarray,
+        wordpiece: WordPiece,
+        settings: FineTuning,
     ):
-        self.wordpiece, self.batch_size, self.length = wordpiece, settings.batch_size, settings.length
+        self.wordpiece = wordpiece
+        self.batch_size = settings.batch_size
+        self.length = settings.length
         self.inputs = [Framed.of(one, wordpiece, settings.length) for one in sentences]
         self.wanted = wanted
 
@@ -95,27 +116,42 @@ class SentenceData:
 class ClassificationData(SentenceData):
     """Examples with labels. labels: those that occur."""
 
-    def __init__(self, examples: Sequence[tuple[Sentences, str]], wordpiece: WordPiece, settings: FineTuning):
+    def __init__(
+        self, examples: Sequence[tuple[Sentences, str]], wordpiece: WordPiece, settings: FineTuning
+    ):
         self.labels = sorted({label for _, label in examples})
         wanted = np.array([self.labels.index(label) for _, label in examples])
         super().__init__([sentences for sentences, _ in examples], wanted, wordpiece, settings)
 
 
 def fine_tune(
-    encoder: BertEncoder, wordpiece: WordPiece, examples: Sequence[tuple[Sentences, str]], settings: FineTuning
+    encoder: BertEncoder,
+    wordpiece: WordPiece,
+    examples: Sequence[tuple[Sentences, str]],
+    settings: FineTuning,
 ) -> tuple["Classifier", History]:
-    """Trains encoder (in place) and a new head. settings: batches hold about `batch_size` × `length` tokens; `stride`
-    has no meaning here."""
+    """Trains encoder (in place) and a new head. settings: batches hold about `batch_size` ×
+    `length` tokens; `stride` has no meaning here."""
     data = ClassificationData(examples, wordpiece, settings)
     model, history = fit(lambda: ClassificationModel(encoder, len(data.labels)), data, settings)
     return Classifier(model, wordpiece, data.labels, settings.length), history
 
 
 class Classifier:
-    """Names the likeliest label. labels: what the model's scores stand for; length: of its inputs."""
+    """Names the likeliest label. labels: what the model's scores stand for; length: of its
+    inputs."""
 
-    def __init__(self, model: ClassificationModel, wordpiece: WordPiece, labels: Sequence[str], length: int = 128):
-        self.model, self.wordpiece, self.all_labels, self.length = model.eval(), wordpiece, list(labels), length
+    def __init__(
+        self,
+        model: ClassificationModel,
+        wordpiece: WordPiece,
+        labels: Sequence[str],
+        length: int = 128,
+    ):
+        self.model = model.eval()
+        self.wordpiece = wordpiece
+        self.all_labels = list(labels)
+        self.length = length
 
     def labels(self, sentences: Sequence[Sentences], batch_size: int = 64) -> list[str]:
         """One label each. An empty sentence raises InputError."""
@@ -125,11 +161,17 @@ class Classifier:
 
 @torch.no_grad()
 def all_scores(
-    model: ClassificationModel, wordpiece: WordPiece, sentences: Sequence[Sentences], length: int, batch_size: int = 64
+    model: ClassificationModel,
+    wordpiece: WordPiece,
+    sentences: Sequence[Sentences],
+    length: int,
+    batch_size: int = 64,
 ) -> Tensor:
-    """The model's scores of sentences or pairs, cut to `length`, in their order: [N,K]. An empty sentence raises
-    InputError."""
-    inputs, device, found = [Framed.of(one, wordpiece, length) for one in sentences], model.classifier.weight.device, []
+    """The model's scores of sentences or pairs, cut to `length`, in their order: [N,K]. An empty
+    sentence raises InputError."""
+    inputs = [Framed.of(one, wordpiece, length) for one in sentences]
+    device = model.classifier.weight.device
+    found = []
     for start in range(0, len(inputs), batch_size):
         batch = stacked(inputs[start : start + batch_size], wordpiece.pad_id)
         found.append(model.scores({name: value.to(device) for name, value in batch.items()}).cpu())

@@ -1,8 +1,9 @@
-"""The question answering call of old notes on today's `transformers`: its steps, and what changed without a message.
+"""The question answering call of old notes on today's `transformers`: its steps, and what changed
+without a message.
 
-Chapter: `book/tasks/old_notes`. Source of `answer_as_before`: documentation and code of transformers 4, whose pipeline
-"question-answering" did this; version 5.3 took it out. How this book answers: `tasks.question_answering`. n: positions
-of an input.
+Chapter: `book/tasks/old_notes`. Source of `answer_as_before`: documentation and code of
+transformers 4, whose pipeline "question-answering" did this; version 5.3 took it out. How this book
+answers: `tasks.question_answering`. n: positions of an input.
 """
 
 import json
@@ -13,57 +14,86 @@ import torch
 from torch import Tensor
 from transformers import BertConfig, BertForQuestionAnswering, BertTokenizer
 
-from spanbert_tutorial.engine.weights import checkpoint_folder, read_config, read_weights
+from spanbert_tutorial.bert.weights import checkpoint_folder, read_config, read_weights
+from spanbert_tutorial.bert.wordpiece import WordPiece, split_words
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.tasks.question_answering import read_vocabulary
-from spanbert_tutorial.wordpiece import WordPiece, split_words
 
 QUESTION = "What is machine learning?"
 # word for word, also where one is missing
-CONTEXT = ("Machine learning is a subset of artificial intelligence. It is widely for creating a variety of "
-           "applications such as email filtering and computer vision")
+CONTEXT = (
+    "Machine learning is a subset of artificial intelligence. It is widely for creating a "
+    "variety of "
+    "applications such as email filtering and computer vision"
+)
 ANSWER = "a subset of artificial intelligence"  # as the notes print it
 
 
 def write_old_folder(
     folder: str | Path, pieces: list[str], dtype: torch.dtype = torch.float32, seed: int = 0
 ) -> BertForQuestionAnswering:
-    """A small question answering model with random weights, in the files of an old checkpoint: a `config.json` without
-    `model_type`, `pytorch_model.bin`, `vocab.txt`, and nothing else. Returns the model, in float32.
+    """A small question answering model with random weights, in the files of an old checkpoint: a
+    `config.json` without `model_type`, `pytorch_model.bin`, `vocab.txt`, and nothing else. Returns
+    the model, in float32.
 
     pieces: the vocabulary. dtype: of the stored weights. Raises InputError if the folder exists.
     """
     folder = Path(folder)
     if folder.exists():
         raise InputError(f"{folder} exists already: give a new folder.")
-    sizes = {"vocab_size": len(pieces), "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2,
-             "intermediate_size": 128, "max_position_embeddings": 512, "type_vocab_size": 2, "layer_norm_eps": 1e-12}
+    sizes = {
+        "vocab_size": len(pieces),
+        "hidden_size": 64,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "intermediate_size": 128,
+        "max_position_embeddings": 512,
+        "type_vocab_size": 2,
+        "layer_norm_eps": 1e-12,
+    }
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        model = BertForQuestionAnswering(BertConfig(**sizes, initializer_range=0.3)).eval()  # scores far from 0
+        model = BertForQuestionAnswering(
+            BertConfig(**sizes, initializer_range=0.3)
+        ).eval()  # scores far from 0
     folder.mkdir(parents=True)
-    old_keys = {"directionality": "bidi", "hidden_act": "gelu", "pooler_type": "first_token_transform"}
-    (folder / "config.json").write_text(json.dumps(sizes | old_keys, indent=2) + "\n", encoding="utf-8")
+    old_keys = {
+        "directionality": "bidi",
+        "hidden_act": "gelu",
+        "pooler_type": "first_token_transform",
+    }
+    (folder / "config.json").write_text(
+        json.dumps(sizes | old_keys, indent=2) + "\n", encoding="utf-8"
+    )
     (folder / "vocab.txt").write_text("\n".join(pieces) + "\n", encoding="utf-8")
-    torch.save({name: weight.to(dtype) for name, weight in model.state_dict().items()}, folder / "pytorch_model.bin")
+    torch.save(
+        {name: weight.to(dtype) for name, weight in model.state_dict().items()},
+        folder / "pytorch_model.bin",
+    )
     return model
 
 
-# --- the removed pipeline, step by step ---------------------------------------------------------------------
+# --- the removed pipeline, step by step ---------------------------------------------
 
 
 def best_by_shares(
     starts: Tensor, ends: Tensor, allowed: Tensor, longest: int, most: int
 ) -> list[tuple[int, int, float]]:
-    """The `most` best spans of one window: (first, last, share of the start × share of the end), best first.
+    """The `most` best spans of one window: (first, last, share of the start × share of the end),
+    best first.
 
-    starts, ends: scores [n]. allowed: bool [n], the context. The softmax also sees [CLS], position 0, which cannot be
-    the answer. longest: pieces of a span.
+    starts, ends: scores [n]. allowed: bool [n], the context. The softmax also sees [CLS], position
+    0, which cannot be the answer. longest: pieces of a span.
     """
     seen = allowed.clone()
     seen[0] = True
-    start, end = (scores.float().masked_fill(~seen, -torch.inf).softmax(-1) * allowed for scores in (starts, ends))
-    products = (start[:, None] * end[None]).triu().tril(longest - 1)  # [n,n]: not backwards, not too long
+    start, end = (
+        scores.float().masked_fill(~seen, -torch.inf).softmax(-1) * allowed
+        for scores in (starts, ends)
+    )
+    products = (
+        (start[:, None] * end[None]).triu().tril(longest - 1)
+    )  # [n,n]: not backwards, not too long
     order = products.flatten().argsort(descending=True, stable=True)[:most].tolist()
     found = [(*divmod(place, len(products)), float(products.flatten()[place])) for place in order]
     return [span for span in found if span[2] > 0]
@@ -82,15 +112,25 @@ def answer_as_before(
 ) -> dict[str, Any]:
     """What the removed pipeline answered by default: {"score", "start", "end", "answer"}.
 
-    It never says "no answer"; it widens spans to whole words and adds up the shares of those that then are the same
-    text, also from different windows, although each window has a softmax of its own. spans: how many of a window take
-    part; 12 in its last version, 1 in the first ones. longest: pieces of a span. length: positions of a window.
-    Neighbouring windows overlap by 128 pieces (half of `length` if that is less).
+    It never says "no answer"; it widens spans to whole words and adds up the shares of those that
+    then are the same text, also from different windows, although each window has a softmax of its
+    own. spans: how many of a window take part; 12 in its last version, 1 in the first ones.
+    longest: pieces of a span. length: positions of a window. Neighbouring windows overlap by 128
+    pieces (half of `length` if that is less).
     """
-    inputs = tokenizer(question, context, truncation="only_second", max_length=length, stride=min(length // 2, 128),
-                       return_overflowing_tokens=True, padding=True, return_tensors="pt")
+    inputs = tokenizer(
+        question,
+        context,
+        truncation="only_second",
+        max_length=length,
+        stride=min(length // 2, 128),
+        return_overflowing_tokens=True,
+        padding=True,
+        return_tensors="pt",
+    )
     inputs.pop("overflow_to_sample_mapping")
-    scores, found = model(**inputs), {}
+    scores = model(**inputs)
+    found = {}
     for row in range(len(inputs["input_ids"])):
         allowed = torch.tensor([part == 1 for part in inputs.sequence_ids(row)])
         one_window = scores.start_logits[row], scores.end_logits[row], allowed
@@ -102,30 +142,43 @@ def answer_as_before(
     return max(found.values(), key=lambda answer: answer["score"])
 
 
-# --- what changes without a message -------------------------------------------------------------------------
+# --- what changes without a message -------------------------------------------------
 
 
 def warnings_of(folder: str | Path) -> list[str]:
-    """What today's `transformers` does with a question answering checkpoint that one may not expect, a sentence each,
-    with what helps. Empty for a folder that `QuestionAnswerer.save` wrote.
+    """What today's `transformers` does with a question answering checkpoint that one may not
+    expect, a sentence each, with what helps. Empty for a folder that `QuestionAnswerer.save` wrote.
 
     Raises InputError without config.json or weights. No code of the checkpoint is run.
     """
     folder = checkpoint_folder(folder)
-    config, weights = read_config(folder), read_weights(folder)
+    config = read_config(folder)
+    weights = read_weights(folder)
     found = vocabulary_warnings(folder, config.get("vocab_size", BertConfig().vocab_size))
     if "model_type" not in config:
-        found.append('config.json has no model_type, so the Auto classes raise an error: name the class '
-                     '(BertForQuestionAnswering), or add "model_type": "bert".')
+        found.append(
+            "config.json has no model_type, so the Auto classes raise an error: name the class "
+            '(BertForQuestionAnswering), or add "model_type": "bert".'
+        )
     if not (folder / "model.safetensors").is_file():
-        found.append("The weights are a pickle file, which may hold code: load it with weights_only=True, and save it "
-                     "as model.safetensors.")
-    stored = next((str(w.dtype).removeprefix("torch.") for w in weights.values() if w.is_floating_point()), "")
+        found.append(
+            "The weights are a pickle file, which may hold code: load it with weights_only=True, "
+            "and save it "
+            "as model.safetensors."
+        )
+    stored = next(
+        (str(w.dtype).removeprefix("torch.") for w in weights.values() if w.is_floating_point()), ""
+    )
     if (config.get("dtype") or config.get("torch_dtype") or stored) in ("float16", "bfloat16"):
-        found.append("The model will compute in half precision, as its files ask: pass dtype=torch.float32.")
+        found.append(
+            "The model will compute in half precision, as its files ask: pass dtype=torch.float32."
+        )
     if "qa_outputs.weight" not in weights:
-        found.append("There is no question answering head (qa_outputs), so it would start from random numbers: "
-                     "fine-tune the model first.")
+        found.append(
+            "There is no question answering head (qa_outputs), so it would start from random "
+            "numbers: "
+            "fine-tune the model first."
+        )
     return found
 
 
@@ -133,20 +186,36 @@ def vocabulary_warnings(folder: Path, vocab_size: int) -> list[str]:
     """The part of `warnings_of` that looks at the vocabulary."""
     whole = folder / "tokenizer.json"
     if not whole.is_file() and not (folder / "vocab.txt").is_file():
-        return ["There is no vocabulary, and BertTokenizer then reads every word as [UNK]: give the vocabulary that "
-                "the model was trained with."]
-    wordpiece, found = read_vocabulary(folder), []
+        return [
+            "There is no vocabulary, and BertTokenizer then reads every word as [UNK]: give the "
+            "vocabulary that "
+            "the model was trained with."
+        ]
+    wordpiece = read_vocabulary(folder)
+    found = []
     if len(wordpiece) != vocab_size:
-        found.append(f"The vocabulary has {len(wordpiece):,} pieces and the model {vocab_size:,}: give the vocabulary "
-                     "that the model was trained with.")
+        found.append(
+            f"The vocabulary has {len(wordpiece):,} pieces and the model {vocab_size:,}: give "
+            f"the vocabulary "
+            "that the model was trained with."
+        )
     silent = not whole.is_file() and not (folder / "tokenizer_config.json").is_file()
     if silent and not wordpiece.lowercase:
-        found.append("vocab.txt is cased and no tokenizer_config.json says so, so BertTokenizer lower-cases every "
-                     "text: pass do_lower_case=False.")
+        found.append(
+            "vocab.txt is cased and no tokenizer_config.json says so, so BertTokenizer "
+            "lower-cases every "
+            "text: pass do_lower_case=False."
+        )
     return found
 
 
 def lowered_pieces(wordpiece: WordPiece, text: str) -> list[tuple[str, list[str], list[str]]]:
-    """(word, its pieces, its pieces when the text is lower-cased by accident) for each word of a text."""
-    lowered = WordPiece({piece: number for number, piece in enumerate(wordpiece.pieces)}, lowercase=True)
-    return [(word, *(one.tokens(one.encode(word)) for one in (wordpiece, lowered))) for word in split_words(text)]
+    """(word, its pieces, its pieces when the text is lower-cased by accident) for each word of a
+    text."""
+    lowered = WordPiece(
+        {piece: number for number, piece in enumerate(wordpiece.pieces)}, lowercase=True
+    )
+    return [
+        (word, *(one.tokens(one.encode(word)) for one in (wordpiece, lowered)))
+        for word in split_words(text)
+    ]

@@ -15,52 +15,76 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from spanbert_tutorial.bert import BertEncoder, initialise
-from spanbert_tutorial.checkpoints import read_vocabulary
+from spanbert_tutorial.bert.encoder import BertEncoder, initialise
+from spanbert_tutorial.bert.weights import checkpoint_folder, read_config, read_weights
+from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.keeping import with_bar
 from spanbert_tutorial.engine.loop import History
 from spanbert_tutorial.engine.snapshots import Snapshots
-from spanbert_tutorial.engine.weights import checkpoint_folder, read_config, read_weights
 from spanbert_tutorial.errors import InputError, is_number, shown
-from spanbert_tutorial.tasks.fine_tuning import FineTuning, check_start, check_vocabulary, fit, stacked
+from spanbert_tutorial.pretraining.checkpoints import read_vocabulary
+from spanbert_tutorial.tasks.fine_tuning import (
+    FineTuning,
+    check_start,
+    check_vocabulary,
+    fit,
+    stacked,
+)
 from spanbert_tutorial.tasks.squad import Question
 from spanbert_tutorial.tasks.task_checkpoints import write_half
 from spanbert_tutorial.tasks.windows import Candidate, Encoded, Window, decode, encode, windows
-from spanbert_tutorial.wordpiece import WordPiece
 
 
 class QuestionAnsweringModel(nn.Module):
-    """Two vectors beside the encoder: position i begins the answer with weight exp(S · x_i), ends it with exp(E · x_i).
+    """Two vectors beside the encoder: position i begins the answer with weight exp(S · x_i), ends
+    it with exp(E · x_i).
 
     `boundaries` holds S and E (and a number each, as in the released code) as one linear layer.
     """
 
     def __init__(self, encoder: BertEncoder):
         super().__init__()
-        self.encoder, self.boundaries = encoder, nn.Linear(encoder.config.hidden_size, 2)
+        self.encoder = encoder
+        self.boundaries = nn.Linear(encoder.config.hidden_size, 2)
         initialise(self.boundaries, encoder.config.initializer_range)
 
     def scores(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
         """S · x and E · x at each position, [B,n] each; minus infinity at padding."""
         hidden = self.encoder(batch["ids"], batch["segments"], batch["attention_mask"])
-        scores = self.boundaries(hidden).float().masked_fill(~batch["attention_mask"][..., None], -torch.inf)
+        scores = (
+            self.boundaries(hidden)
+            .float()
+            .masked_fill(~batch["attention_mask"][..., None], -torch.inf)
+        )
         return scores[..., 0], scores[..., 1]
 
     def forward(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
-        """{"loss": mean cross-entropy of the right start and the right end, in nats, "start": …, "end": …}."""
+        """{"loss": mean cross-entropy of the right start and the right end, in nats, "start": …,
+        "end": …}."""
         starts, ends = self.scores(batch)
-        losses = {"start": F.cross_entropy(starts, batch["start"]), "end": F.cross_entropy(ends, batch["end"])}
+        losses = {
+            "start": F.cross_entropy(starts, batch["start"]),
+            "end": F.cross_entropy(ends, batch["end"]),
+        }
         return {"loss": sum(losses.values()) / 2, **losses}
 
 
-# --- fine-tuning --------------------------------------------------------------------------------------------
+# --- fine-tuning --------------------------------------------------------------------
 
 
-# BERT §4.2, §4.3 and SpanBERT appendix B, for base and large; the small sizes of this book need larger steps, more of
-# them, and begin with short windows around the answers ("short-first", then "small" from there).
+# BERT §4.2, §4.3 and SpanBERT appendix B, for base and large; the small sizes of this book need
+# larger steps, more of them, and begin with short windows around the answers ("short-first", then
+# "small" from there).
 PRESETS = {
     "short-first": FineTuning(
-        epochs=1.5, batch_size=16, peak_learning_rate=3e-4, length=96, stride=64, dropout=0.0, answers_only=True),
+        epochs=1.5,
+        batch_size=16,
+        peak_learning_rate=3e-4,
+        length=96,
+        stride=64,
+        dropout=0.0,
+        answers_only=True,
+    ),
     "small": FineTuning(epochs=1.5, batch_size=8, peak_learning_rate=3e-4, dropout=0.0),
     "bert-squad1": FineTuning(epochs=3, peak_learning_rate=5e-5, length=384),
     "bert-squad2": FineTuning(epochs=2, batch_size=48, peak_learning_rate=5e-5, length=384),
@@ -70,15 +94,19 @@ NO_ANSWER = (0, 0)  # [CLS] begins and ends it
 
 
 class QuestionAnsweringData:
-    """Windows of questions with the positions of their first answer, in the form that `batches.Batches` draws from.
+    """Windows of questions with the positions of their first answer, in the form that
+    `batches.Batches` draws from.
 
-    A window that does not hold the whole answer, and one of a question without an answer, point to [CLS], position 0.
+    A window that does not hold the whole answer, and one of a question without an answer, point to
+    [CLS], position 0.
     """
 
     by_length = True
 
     def __init__(self, questions: Iterable[Question], wordpiece: WordPiece, settings: FineTuning):
-        self.wordpiece, self.batch_size, self.length = wordpiece, settings.batch_size, settings.length
+        self.wordpiece = wordpiece
+        self.batch_size = settings.batch_size
+        self.length = settings.length
         self.windows: list[Window] = []
         self.targets: list[tuple[int, int]] = []
         for question in questions:
@@ -131,40 +159,47 @@ def fine_tune(
     settings: FineTuning,
     snapshots: Snapshots | None = None,
 ) -> tuple["QuestionAnswerer", History]:
-    """Trains `start` (in place) on questions: an encoder under a new head, or a model of before with the head that it
-    has. Returns what answers, and the history of the losses."""
+    """Trains `start` (in place) on questions: an encoder under a new head, or a model of before
+    with the head that it has. Returns what answers, and the history of the losses."""
     encoder = start if isinstance(start, BertEncoder) else start.encoder
     check_start(encoder, wordpiece, settings)
     data = QuestionAnsweringData(with_bar(questions, "question"), wordpiece, settings)
     new = isinstance(start, BertEncoder)
-    model, history = fit(lambda: QuestionAnsweringModel(start) if new else start, data, settings, snapshots)
+    model, history = fit(
+        lambda: QuestionAnsweringModel(start) if new else start, data, settings, snapshots
+    )
     return QuestionAnswerer(model, wordpiece, settings.length, settings.stride), history
 
 
-# --- answering ----------------------------------------------------------------------------------------------
+# --- answering ----------------------------------------------------------------------
 
 
 def model_with_head(source: str | Path) -> QuestionAnsweringModel | None:
-    """A checkpoint's encoder with the head of question answering that lies there; None where there is none. Raises
-    InputError for a head that does not fit."""
+    """A checkpoint's encoder with the head of question answering that lies there; None where there
+    is none. Raises InputError for a head that does not fit."""
     folder = checkpoint_folder(source)
     weights = read_weights(folder)
     head = {name: weights.get(f"qa_outputs.{name}") for name in ("weight", "bias")}
     if any(tensor is None for tensor in head.values()):
         return None
-    with warnings.catch_warnings(action="ignore", category=UserWarning):  # about the head, which is taken here
+    with warnings.catch_warnings(
+        action="ignore", category=UserWarning
+    ):  # about the head, which is taken here
         model = QuestionAnsweringModel(BertEncoder.from_huggingface(folder))
     for name, wanted in model.boundaries.named_parameters():
         if head[name].shape != wanted.shape:
-            raise InputError(f"the head of {source} has the shape {tuple(head[name].shape)} instead of "
-                             f"{tuple(wanted.shape)}: take a checkpoint with a start and an end vector.")
+            raise InputError(
+                f"the head of {source} has the shape {tuple(head[name].shape)} instead of "
+                f"{tuple(wanted.shape)}: take a checkpoint with a start and an end vector."
+            )
     model.boundaries.load_state_dict({name: tensor.float() for name, tensor in head.items()})
     return model
 
 
 @dataclass(frozen=True)
 class Answer:
-    """text = context[start:end], "" when there is no answer. score: S + E of the best span; null_score: of [CLS]."""
+    """text = context[start:end], "" when there is no answer. score: S + E of the best span;
+    null_score: of [CLS]."""
 
     text: str
     start: int
@@ -176,21 +211,36 @@ class Answer:
 class QuestionAnswerer:
     """Answers questions on contexts of any length. length, stride: of the windows."""
 
-    def __init__(self, model: QuestionAnsweringModel, wordpiece: WordPiece, length: int = 384, stride: int = 128):
-        self.model, self.wordpiece = model.eval(), wordpiece
-        self.length, self.stride = min(length, model.encoder.config.max_position_embeddings), stride
+    def __init__(
+        self,
+        model: QuestionAnsweringModel,
+        wordpiece: WordPiece,
+        length: int = 384,
+        stride: int = 128,
+    ):
+        self.model = model.eval()
+        self.wordpiece = wordpiece
+        self.length = min(length, model.encoder.config.max_position_embeddings)
+        self.stride = stride
 
     @classmethod
-    def from_pretrained(cls, source: str | Path, tokenizer: str | Path | None = None) -> "QuestionAnswerer":
-        """A checkpoint of this project, a folder of `transformers` (also an old one: `pytorch_model.bin`, a config
-        without `model_type`), or a hub name. tokenizer: where the vocabulary lies, if not there.
+    def from_pretrained(
+        cls, source: str | Path, tokenizer: str | Path | None = None
+    ) -> "QuestionAnswerer":
+        """A checkpoint of this project, a folder of `transformers` (also an old one:
+        `pytorch_model.bin`, a config without `model_type`), or a hub name. tokenizer: where the
+        vocabulary lies, if not there.
 
-        No code of the checkpoint is run. Raises InputError for a checkpoint without the head of question answering.
+        No code of the checkpoint is run. Raises InputError for a checkpoint without the head of
+        question answering.
         """
-        folder, model = checkpoint_folder(source), model_with_head(source)
+        folder = checkpoint_folder(source)
+        model = model_with_head(source)
         if model is None:
-            raise InputError(f"{source} has no question answering head (qa_outputs): fine-tune it first with "
-                             "`python -m spanbert_tutorial finetune squad`.")
+            raise InputError(
+                f"{source} has no question answering head (qa_outputs): fine-tune it first with "
+                "`python -m spanbert_tutorial finetune squad`."
+            )
         wordpiece = read_vocabulary(source if tokenizer is None else tokenizer)
         check_vocabulary(wordpiece, model.encoder)
         ours = read_config(folder).get("spanbert_tutorial")
@@ -198,18 +248,26 @@ class QuestionAnswerer:
         ours = {name: ours[name] for name in ("length", "stride") if name in ours}
         for name, value in ours.items():
             if type(value) is not int:
-                raise InputError(f"config.json of {source} has the {name} {shown(value)}: write a whole number.")
+                raise InputError(
+                    f"config.json of {source} has the {name} {shown(value)}: write a whole number."
+                )
         return cls(model.to("cuda" if torch.cuda.is_available() else "cpu"), wordpiece, **ours)
 
     def save(self, folder: str | Path, texts: dict[str, str]) -> None:
-        """Writes a folder, whole or not at all, that `from_pretrained` and `transformers.BertForQuestionAnswering`
-        open. texts: further files by name, such as its README.md. Weights are stored in half precision."""
-        head = {f"qa_outputs.{name}": weight for name, weight in self.model.boundaries.state_dict().items()}
-        facts, encoder = {"length": self.length, "stride": self.stride}, self.model.encoder
+        """Writes a folder, whole or not at all, that `from_pretrained` and
+        `transformers.BertForQuestionAnswering` open. texts: further files by name, such as its
+        README.md. Weights are stored in half precision."""
+        head = {
+            f"qa_outputs.{name}": weight
+            for name, weight in self.model.boundaries.state_dict().items()
+        }
+        facts = {"length": self.length, "stride": self.stride}
+        encoder = self.model.encoder
         write_half(folder, encoder, head, "BertForQuestionAnswering", facts, self.wordpiece, texts)
 
     def answer(self, question: str, context: str, threshold: float = 0.0) -> Answer:
-        """The best answer, an exact slice of `context`; no answer when null_score − score is above `threshold`.
+        """The best answer, an exact slice of `context`; no answer when null_score − score is above
+        `threshold`.
 
         Raises InputError for an empty question or context, and for a threshold that is no number.
         """
@@ -220,7 +278,8 @@ class QuestionAnswerer:
     ) -> Iterator[Answer]:
         """An answer for each (question, context), in order, `batch_size` windows at a time.
 
-        Raises InputError as `answer` does, naming the pair; those before it still get their answers.
+        Raises InputError as `answer` does, naming the pair; those before it still get their
+        answers.
         """
         if not is_number(threshold):
             raise InputError(f"the threshold is {shown(threshold)}: give a number.")
@@ -231,11 +290,13 @@ class QuestionAnswerer:
             if not found or null - best.score > threshold:
                 yield Answer("", 0, 0, best.score, null)
             else:
-                begin, end = int(encoded.offsets[best.first, 0]), int(encoded.offsets[best.last, 1])
+                begin = int(encoded.offsets[best.first, 0])
+                end = int(encoded.offsets[best.last, 1])
                 yield Answer(context[begin:end], begin, end, best.score, null)
 
     def candidates(self, pairs: Iterable[tuple[str, str]], batch_size: int = 32) -> Iterator[tuple]:
-        """(question, context, `Encoded`, the best spans as `Candidate`, null score) for each pair, in order."""
+        """(question, context, `Encoded`, the best spans as `Candidate`, null score) for each pair,
+        in order."""
         for some in self.together(pairs, 8 * batch_size):
             scores = self.scores([window for *_, made in some for window in made], batch_size)
             for question, context, encoded, made in some:
@@ -243,8 +304,10 @@ class QuestionAnswerer:
                 yield question, context, encoded, found, null
 
     def together(self, pairs: Iterable[tuple[str, str]], most: int) -> Iterator[list[tuple]]:
-        """Lists of (question, context, Encoded, windows) that have at least `most` windows together, but the last."""
-        some, count = [], 0
+        """Lists of (question, context, Encoded, windows) that have at least `most` windows
+        together, but the last."""
+        some = []
+        count = 0
         for number, (question, context) in enumerate(pairs, start=1):
             try:
                 encoded = encode(self.wordpiece, question, context)
@@ -256,21 +319,30 @@ class QuestionAnswerer:
             count += len(some[-1][-1])
             if count >= most:
                 yield some
-                some, count = [], 0
+                some = []
+                count = 0
         if some:
             yield some
 
     @torch.no_grad()
-    def scores(self, made: Sequence[Window], batch_size: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    def scores(
+        self, made: Sequence[Window], batch_size: int
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """S and E at the positions of each window, float [n] each."""
         device = next(self.model.parameters()).device
         for start in range(0, len(made), batch_size):
             some = made[start : start + batch_size]
-            batch = {name: value.to(device) for name, value in stacked(some, self.wordpiece.pad_id).items()}
+            batch = {
+                name: value.to(device)
+                for name, value in stacked(some, self.wordpiece.pad_id).items()
+            }
             starts, ends = (scores.cpu().numpy() for scores in self.model.scores(batch))
             for row, window in enumerate(some):
                 pair = starts[row, : len(window.ids)], ends[row, : len(window.ids)]
                 if not np.isfinite(pair).all():
-                    raise InputError("the model's scores are not numbers: its weights are damaged or its training "
-                                     "failed; take another checkpoint.")
+                    raise InputError(
+                        "the model's scores are not numbers: its weights are damaged or its "
+                        "training "
+                        "failed; take another checkpoint."
+                    )
                 yield pair

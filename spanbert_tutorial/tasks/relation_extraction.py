@@ -1,9 +1,10 @@
 """Relation extraction: which relation does a sentence tell of two marked names? Chapter:
 `book/tasks/relation_extraction`.
 
-Two ways to mark the names and two heads to read them. Sources: SpanBERT §4.1 and its released code (names replaced by
-one piece that tells role and type, [CLS] is read), Baldini Soares and others 2019 (markers around the names, the states
-of the first markers are read). Shapes: B batch, n sequence, H hidden, R relations.
+Two ways to mark the names and two heads to read them. Sources: SpanBERT §4.1 and its released code
+(names replaced by one piece that tells role and type, [CLS] is read), Baldini Soares and others
+2019 (markers around the names, the states of the first markers are read). Shapes: B batch, n
+sequence, H hidden, R relations.
 """
 
 import re
@@ -18,33 +19,37 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from spanbert_tutorial.bert import BertEncoder, initialise
+from spanbert_tutorial.bert.encoder import BertEncoder, initialise
+from spanbert_tutorial.bert.inputs import frame
+from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.loop import History
 from spanbert_tutorial.engine.snapshots import Snapshots
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.inputs import frame
 from spanbert_tutorial.tasks import task_checkpoints
 from spanbert_tutorial.tasks.fine_tuning import FineTuning, check_start, fit, stacked
 from spanbert_tutorial.tasks.relation_files import NO_RELATION, OTHER, Example, negative_of
-from spanbert_tutorial.wordpiece import WordPiece
 
 PRESETS = {
     "small": FineTuning(epochs=8, batch_size=32, peak_learning_rate=3e-4, length=64),
     "spanbert": FineTuning(epochs=10, batch_size=32, peak_learning_rate=2e-5, length=128),
 }  # the second: the released code's command for TACRED
 TASK = "relations"  # on the command line
-MARKINGS, HEADS = ("replaced", "around"), ("cls", "entities")
+MARKINGS = ("replaced", "around")
+HEADS = ("cls", "entities")
 DIRECTION = re.compile(r"\(e[12],e[12]\)$")
 
 
-# --- scores -----------------------------------------------------------------------------------------------------
+# --- scores -------------------------------------------------------------------------
 
 
-def score(gold: Sequence[str], predicted: Sequence[str], negative: str = NO_RELATION) -> dict[str, float]:
-    """precision, recall, f1 in percent over all relations but `negative`, counted together (micro), as TACRED does.
+def score(
+    gold: Sequence[str], predicted: Sequence[str], negative: str = NO_RELATION
+) -> dict[str, float]:
+    """precision, recall, f1 in percent over all relations but `negative`, counted together (micro),
+    as TACRED does.
 
-    A share of nothing is 0 (TACRED's own scorer prints a precision of 100 where nothing is predicted; the F1 is 0 in
-    both). Lists that differ in length raise InputError.
+    A share of nothing is 0 (TACRED's own scorer prints a precision of 100 where nothing is
+    predicted; the F1 is 0 in both). Lists that differ in length raise InputError.
     """
     check_lengths(gold, predicted)
     right = sum(one == other != negative for one, other in zip(gold, predicted, strict=True))
@@ -52,21 +57,28 @@ def score(gold: Sequence[str], predicted: Sequence[str], negative: str = NO_RELA
     return shares(right, said, wanted)
 
 
-def directed_score(gold: Sequence[str], predicted: Sequence[str], other: str = OTHER) -> dict[str, float]:
-    """precision, recall, f1 in percent, each the mean over the relations that `gold` has (macro), without `other`:
-    the official figures of SemEval-2010 Task 8.
+def directed_score(
+    gold: Sequence[str], predicted: Sequence[str], other: str = OTHER
+) -> dict[str, float]:
+    """precision, recall, f1 in percent, each the mean over the relations that `gold` has (macro),
+    without `other`: the official figures of SemEval-2010 Task 8.
 
-    Cause-Effect(e1,e2) and Cause-Effect(e2,e1) are one relation. An answer with the right relation and the wrong
-    direction is wrong: it counts among what was said and among what was wanted, and not among what was right. Lists
-    that differ in length, and gold without a relation, raise InputError.
+    Cause-Effect(e1,e2) and Cause-Effect(e2,e1) are one relation. An answer with the right relation
+    and the wrong direction is wrong: it counts among what was said and among what was wanted, and
+    not among what was right. Lists that differ in length, and gold without a relation, raise
+    InputError.
     """
     check_lengths(gold, predicted)
     relations = sorted({undirected(label) for label in gold} - {other})
     if not relations:
-        raise InputError(f"no gold label is a relation other than {other}: there is nothing to average.")
+        raise InputError(
+            f"no gold label is a relation other than {other}: there is nothing to average."
+        )
     figures = []
     for relation in relations:
-        wanted, said = ([undirected(label) == relation for label in row] for row in (gold, predicted))
+        wanted, said = (
+            [undirected(label) == relation for label in row] for row in (gold, predicted)
+        )
         right = sum(here and a == b for here, a, b in zip(wanted, gold, predicted, strict=True))
         figures.append(shares(right, sum(said), sum(wanted)))
     return {name: float(np.mean([each[name] for each in figures])) for name in figures[0]}
@@ -79,18 +91,25 @@ def undirected(label: str) -> str:
 
 def shares(right: int, said: int, wanted: int) -> dict[str, float]:
     """precision, recall and f1 in percent; a share of nothing is 0."""
-    parts = {"precision": (right, said), "recall": (right, wanted), "f1": (2 * right, said + wanted)}
+    parts = {
+        "precision": (right, said),
+        "recall": (right, wanted),
+        "f1": (2 * right, said + wanted),
+    }
     return {name: 100 * part / max(whole, 1) for name, (part, whole) in parts.items()}
 
 
 def check_lengths(gold: Sequence[str], predicted: Sequence[str]) -> None:
     """Raises InputError unless there is one prediction for each gold label."""
     if len(gold) != len(predicted):
-        raise InputError(f"{len(gold)} gold labels and {len(predicted)} predictions: give one for each.")
+        raise InputError(
+            f"{len(gold)} gold labels and {len(predicted)} predictions: give one for each."
+        )
 
 
 def figures(examples: Sequence[Example], predicted: Sequence[str]) -> dict[str, dict[str, float]]:
-    """What `evaluate relations` prints: micro figures, and the directed macro ones where labels have a direction."""
+    """What `evaluate relations` prints: micro figures, and the directed macro ones where labels
+    have a direction."""
     gold = [example.relation for example in examples]
     negative = negative_of(examples)
     found = {"micro": score(gold, predicted, negative)}
@@ -99,21 +118,28 @@ def figures(examples: Sequence[Example], predicted: Sequence[str]) -> dict[str, 
     return found
 
 
-# --- marked names -----------------------------------------------------------------------------------------------
+# --- marked names -------------------------------------------------------------------
 
 
 class Marker(str):
-    """A piece that no text has, such as [SUBJ-PERSON]; a plain word may be spelt the same and stays a word."""
+    """A piece that no text has, such as [SUBJ-PERSON]; a plain word may be spelt the same and stays
+    a word."""
 
 
 def marked(example: Example, marking: str) -> list[str]:
-    """The words with markers. "replaced", as SpanBERT: one marker with role and type in place of each name.
-    "around": a marker before each name and one after it, and the name stays."""
+    """The words with markers. "replaced", as SpanBERT: one marker with role and type in place of
+    each name. "around": a marker before each name and one after it, and the name stays."""
     roles = {"SUBJ": example.subject, "OBJ": example.object}
     row: list[str] = []
     for place, word in enumerate(example.words):
-        row += [first_marker(role, name.type, marking) for role, name in roles.items() if place == name.first]
-        if marking == "around" or not any(name.first <= place <= name.last for name in roles.values()):
+        row += [
+            first_marker(role, name.type, marking)
+            for role, name in roles.items()
+            if place == name.first
+        ]
+        if marking == "around" or not any(
+            name.first <= place <= name.last for name in roles.values()
+        ):
             row.append(word)
         if marking == "around":
             row += [Marker(f"[/{role}]") for role, name in roles.items() if place == name.last]
@@ -126,9 +152,16 @@ def first_marker(role: str, kind: str, marking: str) -> Marker:
 
 
 def markers(examples: Sequence[Example], marking: str) -> list[str]:
-    """All markers of examples, each once, in the order of the alphabet: ids must not depend on which file is read
-    first."""
-    return sorted({str(word) for example in examples for word in marked(example, marking) if isinstance(word, Marker)})
+    """All markers of examples, each once, in the order of the alphabet: ids must not depend on
+    which file is read first."""
+    return sorted(
+        {
+            str(word)
+            for example in examples
+            for word in marked(example, marking)
+            if isinstance(word, Marker)
+        }
+    )
 
 
 def with_markers(wordpiece: WordPiece, names: Sequence[str]) -> WordPiece:
@@ -139,9 +172,11 @@ def with_markers(wordpiece: WordPiece, names: Sequence[str]) -> WordPiece:
 
 
 def make_room(encoder: BertEncoder, pieces: int) -> None:
-    """Gives the encoder, in place, an embedding for each of so many pieces: the new ones are drawn as at the start of
-    pre-training, the others stay. The released code needs none of this: BERT's vocabulary has 99 unused pieces."""
-    table, config = encoder.embeddings.words, encoder.config
+    """Gives the encoder, in place, an embedding for each of so many pieces: the new ones are drawn
+    as at the start of pre-training, the others stay. The released code needs none of this: BERT's
+    vocabulary has 99 unused pieces."""
+    table = encoder.embeddings.words
+    config = encoder.config
     if pieces <= len(table.weight):
         return
     encoder.config = replace(config, vocab_size=pieces)
@@ -160,11 +195,14 @@ class Marked(NamedTuple):
 
     @classmethod
     def of(cls, example: Example, wordpiece: WordPiece, marking: str, length: int) -> "Marked":
-        """At most `length` positions: of a longer sentence the end goes, or as much of the front as is needed to keep
-        both first markers. Raises InputError where these stand too far apart, and for a marker without an id."""
+        """At most `length` positions: of a longer sentence the end goes, or as much of the front as
+        is needed to keep both first markers. Raises InputError where these stand too far apart, and
+        for a marker without an id."""
         ids: list[int] = []
         places = {}
-        for plain, run in groupby(marked(example, marking), lambda word: not isinstance(word, Marker)):
+        for plain, run in groupby(
+            marked(example, marking), lambda word: not isinstance(word, Marker)
+        ):
             if plain:
                 ids += wordpiece.encode(" ".join(run)).tolist()
                 continue
@@ -174,30 +212,41 @@ class Marked(NamedTuple):
                 ids.append(marker_id(marker, wordpiece))
         begin = max(0, max(places.values()) + 1 - (length - 2))
         if min(places.values()) < begin:
-            raise InputError(f"the two names of example {example.id} stand more than {length - 2} pieces apart: give a "
-                             "greater length.")
-        framed = frame(ids[begin : begin + length - 2], cls_id=wordpiece.cls_id, sep_id=wordpiece.sep_id)
+            raise InputError(
+                f"the two names of example {example.id} stand more than {length - 2} pieces "
+                f"apart: give a "
+                "greater length."
+            )
+        framed = frame(
+            ids[begin : begin + length - 2], cls_id=wordpiece.cls_id, sep_id=wordpiece.sep_id
+        )
         return cls(*framed, np.array([places["S"], places["O"]]) - begin + 1)
 
 
 def marker_id(marker: str, wordpiece: WordPiece) -> int:
-    """Raises InputError for a marker that the vocabulary lacks, such as one of a type that training did not show."""
+    """Raises InputError for a marker that the vocabulary lacks, such as one of a type that training
+    did not show."""
     number = wordpiece.library.token_to_id(str(marker))
     if number is None:
-        raise InputError(f"the vocabulary has no {marker}: fine-tune on examples with this type first.")
+        raise InputError(
+            f"the vocabulary has no {marker}: fine-tune on examples with this type first."
+        )
     return number
 
 
-# --- model ------------------------------------------------------------------------------------------------------
+# --- model --------------------------------------------------------------------------
 
 
 class RelationModel(nn.Module):
-    """One linear layer on the state of [CLS], or on the states of the two first markers side by side."""
+    """One linear layer on the state of [CLS], or on the states of the two first markers side by
+    side."""
 
     def __init__(self, encoder: BertEncoder, relations: int, head: str):
         super().__init__()
         width = encoder.config.hidden_size * (2 if head == "entities" else 1)
-        self.encoder, self.head, self.classifier = encoder, head, nn.Linear(width, relations)
+        self.encoder = encoder
+        self.head = head
+        self.classifier = nn.Linear(width, relations)
         self.dropout = nn.Dropout(encoder.config.hidden_dropout_prob)
         initialise(self.classifier, encoder.config.initializer_range)
 
@@ -218,7 +267,9 @@ class RelationModel(nn.Module):
 
 def tensors(some: Sequence[Marked], pad_id: int) -> dict[str, Tensor]:
     """ids, segments, attention_mask [B,n] and places [B,2] of inputs."""
-    return stacked(some, pad_id) | {"places": torch.from_numpy(np.stack([one.places for one in some]))}
+    return stacked(some, pad_id) | {
+        "places": torch.from_numpy(np.stack([one.places for one in some]))
+    }
 
 
 class RelationData:
@@ -226,9 +277,15 @@ class RelationData:
 
     by_length = True
 
-    def __init__(self, examples: Sequence[Example], wordpiece: WordPiece, settings: FineTuning, marking: str):
-        self.wordpiece, self.batch_size, self.length = wordpiece, settings.batch_size, settings.length
-        self.inputs = [Marked.of(example, wordpiece, marking, settings.length) for example in examples]
+    def __init__(
+        self, examples: Sequence[Example], wordpiece: WordPiece, settings: FineTuning, marking: str
+    ):
+        self.wordpiece = wordpiece
+        self.batch_size = settings.batch_size
+        self.length = settings.length
+        self.inputs = [
+            Marked.of(example, wordpiece, marking, settings.length) for example in examples
+        ]
         self.relations = sorted({example.relation for example in examples})
         self.wanted = np.array([self.relations.index(example.relation) for example in examples])
 
@@ -240,18 +297,30 @@ class RelationData:
 
     def batch(self, rows: np.ndarray, rng: np.random.Generator) -> dict[str, Tensor]:
         """Tensors of these examples; nothing is drawn at random."""
-        made = {"relation": torch.from_numpy(self.wanted[rows])}  # first, as `fine_tuning.targets` wants it
+        made = {
+            "relation": torch.from_numpy(self.wanted[rows])
+        }  # first, as `fine_tuning.targets` wants it
         return made | tensors([self.inputs[row] for row in rows], self.wordpiece.pad_id)
 
 
 def fine_tune(
-    encoder: BertEncoder, wordpiece: WordPiece, examples: Sequence[Example], settings: FineTuning,
-    snapshots: Snapshots | None = None, *, marking: str = "around", head: str = "entities",
-) -> tuple["RelationExtractor", History]:  # fmt: skip
-    """Trains encoder (in place; its table grows by the markers) and a new head. marking, head: of MARKINGS and HEADS.
-    settings: batches hold about `batch_size` × `length` tokens; `stride` has no meaning here."""
+    encoder: BertEncoder,
+    wordpiece: WordPiece,
+    examples: Sequence[Example],
+    settings: FineTuning,
+    snapshots: Snapshots | None = None,
+    *,
+    marking: str = "around",
+    head: str = "entities",
+) -> tuple["RelationExtractor", History]:
+    """Trains encoder (in place; its table grows by the markers) and a new head. marking, head: of
+    MARKINGS and HEADS. settings: batches hold about `batch_size` × `length` tokens; `stride` has no
+    meaning here."""
     if marking not in MARKINGS or head not in HEADS:
-        raise InputError(f'marking "{marking}" with head "{head}" is unknown: use one of {MARKINGS} and of {HEADS}.')
+        raise InputError(
+            f'marking "{marking}" with head "{head}" is unknown: use one of {MARKINGS} and of '
+            f"{HEADS}."
+        )
     check_start(encoder, wordpiece, settings)
     wordpiece = with_markers(wordpiece, markers(examples, marking))
     data = RelationData(examples, wordpiece, settings, marking)
@@ -265,14 +334,27 @@ def fine_tune(
 
 
 class RelationExtractor:
-    """Names the likeliest relation. relations: what the model's scores stand for; length: of its inputs."""
+    """Names the likeliest relation. relations: what the model's scores stand for; length: of its
+    inputs."""
 
-    def __init__(self, model: RelationModel, wordpiece: WordPiece, relations: Sequence[str], marking: str, length: int):
-        self.model, self.wordpiece, self.relations = model.eval(), wordpiece, list(relations)
-        self.marking, self.length = marking, length
+    def __init__(
+        self,
+        model: RelationModel,
+        wordpiece: WordPiece,
+        relations: Sequence[str],
+        marking: str,
+        length: int,
+    ):
+        self.model = model.eval()
+        self.wordpiece = wordpiece
+        self.relations = list(relations)
+        self.marking = marking
+        self.length = length
 
     @classmethod
-    def from_pretrained(cls, source: str | Path, tokenizer: str | Path | None = None) -> "RelationExtractor":
+    def from_pretrained(
+        cls, source: str | Path, tokenizer: str | Path | None = None
+    ) -> "RelationExtractor":
         """Opens a folder that `save` wrote. Raises InputError for a model of another task."""
         found = task_checkpoints.load(source, TASK, tokenizer)
         facts = found.facts
@@ -282,14 +364,22 @@ class RelationExtractor:
 
     def save(self, folder: str | Path, texts: dict[str, str]) -> None:
         """Writes a folder that `from_pretrained` opens. texts: further files by name."""
-        facts = {"relations": self.relations, "head": self.model.head, "marking": self.marking, "length": self.length}
+        facts = {
+            "relations": self.relations,
+            "head": self.model.head,
+            "marking": self.marking,
+            "length": self.length,
+        }
         task_checkpoints.save(folder, TASK, self.model, facts, self.wordpiece, texts)
 
     @torch.no_grad()
     def predict(self, examples: Sequence[Example], batch_size: int = 64) -> list[str]:
         """One relation each, in order; the examples' own are not looked at."""
-        inputs = [Marked.of(example, self.wordpiece, self.marking, self.length) for example in examples]
-        device, found = self.model.classifier.weight.device, []
+        inputs = [
+            Marked.of(example, self.wordpiece, self.marking, self.length) for example in examples
+        ]
+        device = self.model.classifier.weight.device
+        found = []
         for start in range(0, len(inputs), batch_size):
             batch = tensors(inputs[start : start + batch_size], self.wordpiece.pad_id)
             scores = self.model.scores({name: value.to(device) for name, value in batch.items()})

@@ -1,7 +1,8 @@
-"""Examples of relation extraction and the files that hold them: TACRED's JSON, SemEval-2010 Task 8's text. Chapter:
-`book/tasks/relation_extraction`.
+"""Examples of relation extraction and the files that hold them: TACRED's JSON, SemEval-2010 Task
+8's text. Chapter: `book/tasks/relation_extraction`.
 
-Sources of the formats: TACRED (Zhang and others, 2017), SemEval-2010 Task 8 (Hendrickx and others, 2010). No torch.
+Sources of the formats: TACRED (Zhang and others, 2017), SemEval-2010 Task 8 (Hendrickx and others,
+2010). No torch.
 """
 
 import json
@@ -13,18 +14,21 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from spanbert_tutorial.corpora import OPENERS
+from spanbert_tutorial.bert.wordpiece import split_words
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.wordpiece import split_words
+from spanbert_tutorial.text.corpora import OPENERS
 
-NO_RELATION, OTHER = "no_relation", "Other"  # what TACRED and SemEval call a pair without a relation of the list
+# what TACRED and SemEval call a pair without a relation of the list
+NO_RELATION = "no_relation"
+OTHER = "Other"
 FORMS = "give TACRED's JSON (.json) or SemEval's text (.txt), also packed as .xz or .gz"
 MARKED = re.compile(r"(.*)<e1>(.+)</e1>(.*)<e2>(.+)</e2>(.*)")
 
 
 class Argument(NamedTuple):
-    """One of the two names of an example: its first and last word, counted from 0, and its type, such as PERSON."""
+    """One of the two names of an example: its first and last word, counted from 0, and its type,
+    such as PERSON."""
 
     first: int
     last: int
@@ -32,7 +36,8 @@ class Argument(NamedTuple):
 
 
 class Example(NamedTuple):
-    """A sentence with two marked names; does it tell a relation of the subject to the object, and which?"""
+    """A sentence with two marked names; does it tell a relation of the subject to the object, and
+    which?"""
 
     id: str
     words: tuple[str, ...]
@@ -43,7 +48,8 @@ class Example(NamedTuple):
 
 @cache
 def tacred_relations() -> dict[str, dict[str, list[str]]]:
-    """The 41 relations of TACRED in groups: kind of subject → topic → names. `no_relation` is the 42nd label."""
+    """The 41 relations of TACRED in groups: kind of subject → topic → names. `no_relation` is the
+    42nd label."""
     return json.loads(data_path("tacred_relations.json").read_text(encoding="utf-8"))
 
 
@@ -73,17 +79,20 @@ def read_one(path: Path) -> list[Example]:
         raise InputError(f"{path} does not exist: {FORMS}.") from None
     except (OSError, UnicodeDecodeError, EOFError, lzma.LZMAError, zlib.error) as error:
         raise InputError(f"{path} cannot be read ({error}): {FORMS}.") from None
-    examples = list(tacred_examples(text, path) if form == ".json" else semeval_examples(text, path))
+    examples = list(
+        tacred_examples(text, path) if form == ".json" else semeval_examples(text, path)
+    )
     if not examples:
         raise InputError(f"{path} holds no example: give a file with at least one.")
     return examples
 
 
-# --- TACRED ---------------------------------------------------------------------------------------------------
+# --- TACRED -------------------------------------------------------------------------
 
 
 def tacred_examples(text: str, path: Path) -> Iterator[Example]:
-    """The examples of a JSON list; of their many keys the eight that a model needs. Last words are inclusive."""
+    """The examples of a JSON list; of their many keys the eight that a model needs. Last words are
+    inclusive."""
     try:
         entries = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -94,9 +103,12 @@ def tacred_examples(text: str, path: Path) -> Iterator[Example]:
         where = f"{path}, example {number}"
         try:
             example = Example(
-                str(entry.get("id", number)), tuple(entry["token"]),
+                str(entry.get("id", number)),
+                tuple(entry["token"]),
                 Argument(entry["subj_start"], entry["subj_end"], entry["subj_type"]),
-                Argument(entry["obj_start"], entry["obj_end"], entry["obj_type"]), entry["relation"])
+                Argument(entry["obj_start"], entry["obj_end"], entry["obj_type"]),
+                entry["relation"],
+            )
         except KeyError as error:
             raise InputError(f"{where} has no {error}: add it.") from None
         except (TypeError, AttributeError):
@@ -109,20 +121,28 @@ def check(example: Example, where: str) -> None:
     """Raises InputError unless words, places, types and relation are what they have to be."""
     if not all(isinstance(word, str) and word for word in example.words):
         raise InputError(f'{where}: "token" needs a list of words.')
-    if not all(isinstance(text, str) for text in (example.relation, example.subject.type, example.object.type)):
+    if not all(
+        isinstance(text, str)
+        for text in (example.relation, example.subject.type, example.object.type)
+    ):
         raise InputError(f"{where}: the relation and the two types must be strings.")
     for name, (first, last, _) in (("subject", example.subject), ("object", example.object)):
-        if type(first) is not int or type(last) is not int or not 0 <= first <= last < len(example.words):
+        if (
+            type(first) is not int
+            or type(last) is not int
+            or not 0 <= first <= last < len(example.words)
+        ):
             wrong = f"the {name} has the words {first} to {last} of {len(example.words)}"
             raise InputError(f"{where}: {wrong}; count from 0, the last word is inclusive.")
 
 
-# --- SemEval-2010 Task 8 ----------------------------------------------------------------------------------------
+# --- SemEval-2010 Task 8 ------------------------------------------------------------
 
 
 def semeval_examples(text: str, path: Path) -> Iterator[Example]:
-    """The examples of SemEval's text: a line with number, tab and the marked sentence in quotes, a line with the
-    relation, perhaps a comment, and a blank line. e1 is the subject and e2 the object; types are not told."""
+    """The examples of SemEval's text: a line with number, tab and the marked sentence in quotes, a
+    line with the relation, perhaps a comment, and a blank line. e1 is the subject and e2 the
+    object; types are not told."""
     rows: list[tuple[int, str]] = []  # of one example
     for number, line in enumerate([*text.splitlines(), ""], start=1):
         if line.strip():
@@ -138,13 +158,20 @@ def semeval_example(rows: list[tuple[int, str]], path: Path) -> Example:
     key, tab, quoted = line.partition("\t")
     found = MARKED.fullmatch(quoted.removeprefix('"').removesuffix('"'))
     if not tab or not found:
-        raise InputError(f"{path}, line {number}: write a number, a tab and a sentence with <e1>…</e1> before "
-                         "<e2>…</e2>.")
+        raise InputError(
+            f"{path}, line {number}: write a number, a tab and a sentence with <e1>…</e1> before "
+            "<e2>…</e2>."
+        )
     if len(rows) < 2:
-        raise InputError(f"{path}, line {number}: the line after the sentence must name its relation.")
+        raise InputError(
+            f"{path}, line {number}: the line after the sentence must name its relation."
+        )
     before, first, between, second, after = (split_words(part) for part in found.groups())
     start = len(before) + len(first) + len(between)
-    arguments = Argument(len(before), len(before) + len(first) - 1), Argument(start, start + len(second) - 1)
+    arguments = (
+        Argument(len(before), len(before) + len(first) - 1),
+        Argument(start, start + len(second) - 1),
+    )
     example = Example(key, (*before, *first, *between, *second, *after), *arguments, rows[1][1])
     check(example, f"{path}, line {number}")
     return example

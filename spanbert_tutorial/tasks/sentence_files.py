@@ -1,7 +1,8 @@
-"""The nine tasks of GLUE in one table, and the files that hold their examples. Chapter: `book/tasks/sentence_tasks`.
+"""The nine tasks of GLUE in one table, and the files that hold their examples. Chapter:
+`book/tasks/sentence_tasks`.
 
-An example is a sentence or a pair with a label, or with a score. Sources: GLUE (Wang and others, 2018); the sizes are
-those of the hub's set `nyu-mll/glue`. No torch.
+An example is a sentence or a pair with a label, or with a score. Sources: GLUE (Wang and others,
+2018); the sizes are those of the hub's set `nyu-mll/glue`. No torch.
 """
 
 import gzip
@@ -12,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from spanbert_tutorial.corpora import HUB_SET, OPENERS, hub_rows
 from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.text.corpora import HUB_SET, OPENERS, hub_rows
 
 Sentences = tuple[str, str | None]  # a sentence alone, or a pair
 Example = tuple[Sentences, str | float]  # a label, or a score
@@ -23,9 +24,10 @@ Example = tuple[Sentences, str | float]  # a label, or a score
 class Task:
     """What a task asks, and how its files are laid out.
 
-    metrics: what `sentence_tasks.score` gives. labels: in the order of the hub's numbers; none where a score is wanted.
-    columns: of GLUE's TSV files: the sentence or both, then the label. hub: the same columns of the hub's set. sizes:
-    examples to train on, to develop with and to test on. header: of files that have no line of headers.
+    metrics: what `sentence_tasks.score` gives. labels: in the order of the hub's numbers; none
+    where a score is wanted. columns: of GLUE's TSV files: the sentence or both, then the label.
+    hub: the same columns of the hub's set. sizes: examples to train on, to develop with and to test
+    on. header: of files that have no line of headers.
     """
 
     name: str
@@ -42,36 +44,109 @@ YES_NO = ("0", "1")
 ENTAILS = ("entailment", "not_entailment")
 PAIR = ("sentence1", "sentence2", "label")
 GLUE = {
-    "cola": Task("CoLA", "Is this sentence acceptable English?", ("matthews",), YES_NO,
-                 ("sentence", "label"), ("sentence", "label"), (8_551, 1_043, 1_063),
-                 ("source", "label", "star", "sentence")),
-    "sst2": Task("SST-2", "Does this phrase of a film review praise?", ("accuracy",), YES_NO,
-                 ("sentence", "label"), ("sentence", "label"), (67_349, 872, 1_821)),
-    "mrpc": Task("MRPC", "Do both sentences of the news mean the same?", ("f1", "accuracy"), YES_NO,
-                 ("#1 String", "#2 String", "Quality"), PAIR, (3_668, 408, 1_725)),
-    "stsb": Task("STS-B", "How alike in meaning are both, from 0 to 5?", ("pearson", "spearman"), (),
-                 ("sentence1", "sentence2", "score"), PAIR, (5_749, 1_500, 1_379)),
-    "qqp": Task("QQP", "Do both questions ask the same?", ("f1", "accuracy"), YES_NO,
-                ("question1", "question2", "is_duplicate"), ("question1", "question2", "label"),
-                (363_846, 40_430, 390_965)),
-    "mnli": Task("MNLI", "Does the second sentence follow from the first, contradict it, or neither?", ("accuracy",),
-                 ("entailment", "neutral", "contradiction"), ("sentence1", "sentence2", "gold_label"),
-                 ("premise", "hypothesis", "label"), (392_702, 9_815 + 9_832, 9_796 + 9_847)),
-    "qnli": Task("QNLI", "Does this sentence of Wikipedia answer the question?", ("accuracy",), ENTAILS,
-                 ("question", "sentence", "label"), ("question", "sentence", "label"), (104_743, 5_463, 5_463)),
-    "rte": Task("RTE", "Does the second text follow from the first?", ("accuracy",), ENTAILS,
-                PAIR, PAIR, (2_490, 277, 3_000)),
-    "wnli": Task("WNLI", "Does the sentence with a name for its pronoun follow?", ("accuracy",), YES_NO,
-                 PAIR, PAIR, (635, 71, 146)),
-}  # fmt: skip
+    "cola": Task(
+        "CoLA",
+        "Is this sentence acceptable English?",
+        ("matthews",),
+        YES_NO,
+        ("sentence", "label"),
+        ("sentence", "label"),
+        (8_551, 1_043, 1_063),
+        ("source", "label", "star", "sentence"),
+    ),
+    "sst2": Task(
+        "SST-2",
+        "Does this phrase of a film review praise?",
+        ("accuracy",),
+        YES_NO,
+        ("sentence", "label"),
+        ("sentence", "label"),
+        (67_349, 872, 1_821),
+    ),
+    "mrpc": Task(
+        "MRPC",
+        "Do both sentences of the news mean the same?",
+        ("f1", "accuracy"),
+        YES_NO,
+        ("#1 String", "#2 String", "Quality"),
+        PAIR,
+        (3_668, 408, 1_725),
+    ),
+    "stsb": Task(
+        "STS-B",
+        "How alike in meaning are both, from 0 to 5?",
+        ("pearson", "spearman"),
+        (),
+        ("sentence1", "sentence2", "score"),
+        PAIR,
+        (5_749, 1_500, 1_379),
+    ),
+    "qqp": Task(
+        "QQP",
+        "Do both questions ask the same?",
+        ("f1", "accuracy"),
+        YES_NO,
+        ("question1", "question2", "is_duplicate"),
+        ("question1", "question2", "label"),
+        (363_846, 40_430, 390_965),
+    ),
+    "mnli": Task(
+        "MNLI",
+        "Does the second sentence follow from the first, contradict it, or neither?",
+        ("accuracy",),
+        ("entailment", "neutral", "contradiction"),
+        ("sentence1", "sentence2", "gold_label"),
+        ("premise", "hypothesis", "label"),
+        (392_702, 9_815 + 9_832, 9_796 + 9_847),
+    ),
+    "qnli": Task(
+        "QNLI",
+        "Does this sentence of Wikipedia answer the question?",
+        ("accuracy",),
+        ENTAILS,
+        ("question", "sentence", "label"),
+        ("question", "sentence", "label"),
+        (104_743, 5_463, 5_463),
+    ),
+    "rte": Task(
+        "RTE",
+        "Does the second text follow from the first?",
+        ("accuracy",),
+        ENTAILS,
+        PAIR,
+        PAIR,
+        (2_490, 277, 3_000),
+    ),
+    "wnli": Task(
+        "WNLI",
+        "Does the sentence with a name for its pronoun follow?",
+        ("accuracy",),
+        YES_NO,
+        PAIR,
+        PAIR,
+        (635, 71, 146),
+    ),
+}
 TASKS = GLUE | {
     "almanac-pairs": Task(
-        "almanac, pairs", "Do both sentences tell the same facts, contradict each other, or neither?", ("accuracy",),
-        ("contradiction", "neither", "same"), PAIR, PAIR, (1_974, 414, 408)),
+        "almanac, pairs",
+        "Do both sentences tell the same facts, contradict each other, or neither?",
+        ("accuracy",),
+        ("contradiction", "neither", "same"),
+        PAIR,
+        PAIR,
+        (1_974, 414, 408),
+    ),
     "almanac-shared": Task(
-        "almanac, shared facts", "Which share of the facts of both stands in both, from 0 to 1?",
-        ("pearson", "spearman"), (), PAIR, PAIR, (1_974, 414, 408)),
-}  # fmt: skip
+        "almanac, shared facts",
+        "Which share of the facts of both stands in both, from 0 to 1?",
+        ("pearson", "spearman"),
+        (),
+        PAIR,
+        PAIR,
+        (1_974, 414, 408),
+    ),
+}
 
 
 def task_named(name: str) -> Task:
@@ -82,16 +157,21 @@ def task_named(name: str) -> Task:
 
 
 def read(*sources: str | Path, subtask: str) -> list[Example]:
-    """The examples of TSV files in GLUE's layout (also packed as `.xz` or `.gz`), or of a set on the Hugging Face hub
-    that has the configurations of `nyu-mll/glue` (OWNER/NAME:PART, such as `nyu-mll/glue:validation`; without PART:
-    train). subtask: a name of the table.
+    """The examples of TSV files in GLUE's layout (also packed as `.xz` or `.gz`), or of a set on
+    the Hugging Face hub that has the configurations of `nyu-mll/glue` (OWNER/NAME:PART, such as
+    `nyu-mll/glue:validation`; without PART: train). subtask: a name of the table.
 
     Raises InputError naming line and reason.
     """
-    task, found = task_named(subtask), []
+    task = task_named(subtask)
+    found = []
     for source in sources:
         name = HUB_SET.fullmatch(str(source))
-        if name and not Path(source).exists() and Path(source).suffix not in (".tsv", ".txt", *filter(None, OPENERS)):
+        if (
+            name
+            and not Path(source).exists()
+            and Path(source).suffix not in (".tsv", ".txt", *filter(None, OPENERS))
+        ):
             some = list(hub_examples(name[1], subtask, name[2] or "train"))
         else:
             some = list(tsv_examples(Path(source), task))
@@ -101,50 +181,74 @@ def read(*sources: str | Path, subtask: str) -> list[Example]:
     return found
 
 
-# --- GLUE's files -----------------------------------------------------------------------------------------------
+# --- GLUE's files -------------------------------------------------------------------
 
 
 def tsv_examples(path: Path, task: Task) -> Iterator[Example]:
-    """The examples of a TSV file, each checked. A quotation mark is a letter like any other: many stand alone."""
+    """The examples of a TSV file, each checked. A quotation mark is a letter like any other: many
+    stand alone."""
     rows = tsv_rows(path)
     header = task.header or next(rows, (0, []))[1]
     missing = [name for name in task.columns if name not in header]
     if missing:
-        raise InputError(f'{path}, line 1: {task.name} needs a column "{missing[0]}", and this file has '
-                         f"{', '.join(header)[:80] or 'no line'}; give a training or development file (test files "
-                         "have no labels).")
+        raise InputError(
+            f'{path}, line 1: {task.name} needs a column "{missing[0]}", and this file has '
+            f"{', '.join(header)[:80] or 'no line'}; give a training or development file (test "
+            f"files "
+            "have no labels)."
+        )
     places = [header.index(name) for name in task.columns]
     for number, cells in rows:
         if len(cells) != len(header):
             if task.name == "QQP" and len(cells) < len(header):
                 continue  # the official file has three rows that were cut off
-            raise InputError(f"{path}, line {number}: {len(cells)} cells where {task.name} has {len(header)}; mend "
-                             "that line.")
+            raise InputError(
+                f"{path}, line {number}: {len(cells)} cells where {task.name} has {len(header)}; "
+                f"mend "
+                "that line."
+            )
         yield checked([cells[place] for place in places], task, f"{path}, line {number}")
 
 
 def tsv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
     """(number of the line, its cells) of a file."""
     try:
-        with OPENERS.get(path.suffix, open)(path, "rt", encoding="utf-8-sig") as lines:  # MRPC has a mark in front
+        with OPENERS.get(path.suffix, open)(
+            path, "rt", encoding="utf-8-sig"
+        ) as lines:  # MRPC has a mark in front
             for number, line in enumerate(lines, start=1):
                 yield number, line.rstrip("\n").split("\t")
     except FileNotFoundError:
-        raise InputError(f"{path} does not exist: give a TSV file of GLUE (also .xz or .gz), or a set of the hub as "
-                         "OWNER/NAME:PART.") from None
-    except (OSError, UnicodeDecodeError, EOFError, lzma.LZMAError, gzip.BadGzipFile, zlib.error) as error:
-        raise InputError(f"{path} cannot be read as text in UTF-8 ({error}): give a whole TSV file.") from None
+        raise InputError(
+            f"{path} does not exist: give a TSV file of GLUE (also .xz or .gz), or a set of the "
+            f"hub as "
+            "OWNER/NAME:PART."
+        ) from None
+    except (
+        OSError,
+        UnicodeDecodeError,
+        EOFError,
+        lzma.LZMAError,
+        gzip.BadGzipFile,
+        zlib.error,
+    ) as error:
+        raise InputError(
+            f"{path} cannot be read as text in UTF-8 ({error}): give a whole TSV file."
+        ) from None
 
 
 def checked(cells: Sequence[str], task: Task, where: str) -> Example:
-    """One or two sentences and a label, as text. where: for InputError, which names what is wrong."""
+    """One or two sentences and a label, as text. where: for InputError, which names what is
+    wrong."""
     *texts, label = cells
     if not all(text.strip() for text in texts):
         raise InputError(f"{where}: a sentence is empty; write it, or take the line out.")
     sentences = texts[0], texts[1] if len(texts) > 1 else None
     if task.labels:
         if label not in task.labels:
-            raise InputError(f'{where}: "{label}" is no label of {task.name}; use {" or ".join(task.labels)}.')
+            raise InputError(
+                f'{where}: "{label}" is no label of {task.name}; use {" or ".join(task.labels)}.'
+            )
         return sentences, label
     try:
         value = float(label)
@@ -155,7 +259,7 @@ def checked(cells: Sequence[str], task: Task, where: str) -> Example:
     return sentences, value
 
 
-# --- the hub ------------------------------------------------------------------------------------------------------
+# --- the hub ------------------------------------------------------------------------
 
 
 def hub_examples(name: str, subtask: str, part: str) -> Iterator[Example]:
@@ -166,7 +270,9 @@ def hub_examples(name: str, subtask: str, part: str) -> Iterator[Example]:
         try:
             *texts, label = (row[column] for column in task.hub)
         except KeyError as error:
-            raise InputError(f"{where}: no column {error}; give a set in the layout of nyu-mll/glue.") from None
+            raise InputError(
+                f"{where}: no column {error}; give a set in the layout of nyu-mll/glue."
+            ) from None
         yield checked([*map(str, texts), hub_label(label, task, where)], task, where)
 
 
@@ -175,6 +281,9 @@ def hub_label(label: object, task: Task, where: str) -> str:
     if not task.labels:
         return str(label)
     if type(label) is not int or not 0 <= label < len(task.labels):
-        raise InputError(f"{where}: the label is {label}; give a part with labels from 0 to {len(task.labels) - 1} "
-                         "(those of the part test are kept by GLUE).")
+        raise InputError(
+            f"{where}: the label is {label}; give a part with labels from 0 to "
+            f"{len(task.labels) - 1} "
+            "(those of the part test are kept by GLUE)."
+        )
     return task.labels[label]

@@ -1,8 +1,10 @@
-"""One and two sentences: a label or a score, as in the nine tasks of GLUE. Chapter: `book/tasks/sentence_tasks`.
+"""One and two sentences: a label or a score, as in the nine tasks of GLUE. Chapter:
+`book/tasks/sentence_tasks`.
 
-A label is read from the state of [CLS] as in `classification`; a score likewise, as one number with the mean squared
-error. The tasks and their files stand in `sentence_files`, controls that learn without an encoder in
-`sentence_controls`. Sources: GLUE (Wang and others, 2018); BERT §4.1; SpanBERT §5.3.
+A label is read from the state of [CLS] as in `classification`; a score likewise, as one number with
+the mean squared error. The tasks and their files stand in `sentence_files`, controls that learn
+without an encoder in `sentence_controls`. Sources: GLUE (Wang and others, 2018); BERT §4.1;
+SpanBERT §5.3.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +16,8 @@ from scipy.stats import pearsonr, spearmanr
 from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
 from torch import Tensor
 
-from spanbert_tutorial.bert import BertEncoder
+from spanbert_tutorial.bert.encoder import BertEncoder
+from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.loop import History
 from spanbert_tutorial.engine.snapshots import Snapshots
 from spanbert_tutorial.errors import InputError
@@ -28,51 +31,74 @@ from spanbert_tutorial.tasks.classification import (
 )
 from spanbert_tutorial.tasks.fine_tuning import FineTuning, check_start, fit
 from spanbert_tutorial.tasks.sentence_files import GLUE, TASKS, Example, Task, read, task_named
-from spanbert_tutorial.wordpiece import WordPiece
 
-__all__ = ["GLUE", "PRESETS", "TASKS", "Example", "RegressionModel", "SentencePredictor", "Task", "fine_tune", "read",
-           "score"]
+__all__ = [
+    "GLUE",
+    "PRESETS",
+    "TASKS",
+    "Example",
+    "RegressionModel",
+    "SentencePredictor",
+    "Task",
+    "fine_tune",
+    "read",
+    "score",
+]
 PRESETS = {
     "small": FineTuning(epochs=4, batch_size=4, peak_learning_rate=3e-4, length=128),
     "spanbert": FineTuning(epochs=10, batch_size=32, peak_learning_rate=2e-5, length=128),
-}  # fmt: skip
+}
 
 
-# --- scores -------------------------------------------------------------------------------------------------
+# --- scores -------------------------------------------------------------------------
 
 
-def score(task: str, gold: Sequence[str | float], predicted: Sequence[str | float]) -> dict[str, float]:
-    """What GLUE reports of a task, times 100: `accuracy`; `f1` of the label 1; `matthews`, `pearson` and `spearman`
-    correlation, from -100 to 100.
+def score(
+    task: str, gold: Sequence[str | float], predicted: Sequence[str | float]
+) -> dict[str, float]:
+    """What GLUE reports of a task, times 100: `accuracy`; `f1` of the label 1; `matthews`,
+    `pearson` and `spearman` correlation, from -100 to 100.
 
-    Predictions that are all the same correlate with nothing: 0. Raises InputError where a measure is not defined (for
-    correlations and F1 the gold labels must differ), for numbers of examples that differ, and for what is no label or
-    no number.
+    Predictions that are all the same correlate with nothing: 0. Raises InputError where a measure
+    is not defined (for correlations and F1 the gold labels must differ), for numbers of examples
+    that differ, and for what is no label or no number.
     """
     row = task_named(task)
     if len(gold) != len(predicted) or not len(gold):
-        raise InputError(f"{len(gold)} gold labels and {len(predicted)} predictions: give one prediction for each of "
-                         "at least one label.")
+        raise InputError(
+            f"{len(gold)} gold labels and {len(predicted)} predictions: give one prediction for "
+            f"each of "
+            "at least one label."
+        )
     for name, values in (("gold label", gold), ("prediction", predicted)):
         check_values(name, values, row)
     if row.metrics != ("accuracy",) and len(set(gold)) == 1:
-        raise InputError(f"all gold labels are {gold[0]}: {' and '.join(row.metrics)} need labels that differ; give "
-                         "examples of both kinds.")
+        raise InputError(
+            f"all gold labels are {gold[0]}: {' and '.join(row.metrics)} need labels that "
+            f"differ; give "
+            "examples of both kinds."
+        )
     return {name: 100 * float(METRICS[name](list(gold), list(predicted))) for name in row.metrics}
 
 
-def score_of(examples: Sequence[Example], predicted: Sequence[str | float], subtask: str) -> dict[str, float]:
+def score_of(
+    examples: Sequence[Example], predicted: Sequence[str | float], subtask: str
+) -> dict[str, float]:
     """`score` of predictions for examples."""
     return score(subtask, [label for _, label in examples], predicted)
 
 
 def check_values(name: str, values: Sequence[str | float], task: Task) -> None:
-    """Raises InputError for the first value that is no label of the task, or no finite number where a score is
-    wanted."""
+    """Raises InputError for the first value that is no label of the task, or no finite number where
+    a score is wanted."""
     for number, value in enumerate(values, start=1):
         if task.labels and value not in task.labels:
-            raise InputError(f'{name} {number} is "{value}": {task.name} has {" and ".join(task.labels)}.')
-        if not task.labels and not (isinstance(value, int | float | np.number) and np.isfinite(value)):
+            raise InputError(
+                f'{name} {number} is "{value}": {task.name} has {" and ".join(task.labels)}.'
+            )
+        if not task.labels and not (
+            isinstance(value, int | float | np.number) and np.isfinite(value)
+        ):
             raise InputError(f'{name} {number} is "{value}": {task.name} has numbers.')
 
 
@@ -90,47 +116,60 @@ METRICS = {
 }
 
 
-# --- a score of a pair ----------------------------------------------------------------------------------------
+# --- a score of a pair --------------------------------------------------------------
 
 
 class RegressionModel(ClassificationModel):
-    """The head of `classification` with one output: a number instead of one score for each label."""
+    """The head of `classification` with one output: a number instead of one score for each
+    label."""
 
     def __init__(self, encoder: BertEncoder):
         super().__init__(encoder, labels=1)
 
     def forward(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
-        """{"loss": mean squared error}; `label` [B] holds standard scores, so always saying the mean has a loss of
-        1."""
+        """{"loss": mean squared error}; `label` [B] holds standard scores, so always saying the
+        mean has a loss of 1."""
         return {"loss": F.mse_loss(self.scores(batch)[:, 0], batch["label"])}
 
 
 class RegressionData(SentenceData):
-    """Examples with scores. The model learns standard scores, (score − mean) / spread: small steps soon reach them."""
+    """Examples with scores. The model learns standard scores, (score − mean) / spread: small steps
+    soon reach them."""
 
-    def __init__(self, examples: Sequence[tuple[Sentences, float]], wordpiece: WordPiece, settings: FineTuning):
+    def __init__(
+        self,
+        examples: Sequence[tuple[Sentences, float]],
+        wordpiece: WordPiece,
+        settings: FineTuning,
+    ):
         scores = np.array([value for _, value in examples])
-        self.mean, self.spread = float(scores.mean()), float(scores.std())
+        self.mean = float(scores.mean())
+        self.spread = float(scores.std())
         standard = ((scores - self.mean) / self.spread).astype(np.float32)
         super().__init__([sentences for sentences, _ in examples], standard, wordpiece, settings)
 
 
-# --- training and predicting ------------------------------------------------------------------------------------
+# --- training and predicting --------------------------------------------------------
 
 
 def fine_tune(
-    encoder: BertEncoder, wordpiece: WordPiece, examples: Sequence[Example], settings: FineTuning,
+    encoder: BertEncoder,
+    wordpiece: WordPiece,
+    examples: Sequence[Example],
+    settings: FineTuning,
     snapshots: Snapshots | None = None,
-) -> tuple["SentencePredictor", History]:  # fmt: skip
-    """Trains encoder (in place) and a new head, for labels, or for scores where the examples have numbers. settings:
-    batches hold about `batch_size` × `length` tokens; `stride` has no meaning here. Raises InputError unless there are
-    at least two labels or scores."""
+) -> tuple["SentencePredictor", History]:
+    """Trains encoder (in place) and a new head, for labels, or for scores where the examples have
+    numbers. settings: batches hold about `batch_size` × `length` tokens; `stride` has no meaning
+    here. Raises InputError unless there are at least two labels or scores."""
     check_start(encoder, wordpiece, settings)
     if len({label for _, label in examples}) < 2:
         raise InputError("all examples have the same label: give examples of at least two.")
     if isinstance(examples[0][1], str):
         data = ClassificationData(examples, wordpiece, settings)
-        model, history = fit(lambda: ClassificationModel(encoder, len(data.labels)), data, settings, snapshots)
+        model, history = fit(
+            lambda: ClassificationModel(encoder, len(data.labels)), data, settings, snapshots
+        )
         facts = {"labels": data.labels}
     else:
         data = RegressionData(examples, wordpiece, settings)
@@ -140,14 +179,17 @@ def fine_tune(
 
 
 class SentencePredictor:
-    """Names labels or scores. facts: `length` of the inputs, and `labels`, what the model's scores stand for, or `mean`
-    and `spread`, which turn its one number into a score."""
+    """Names labels or scores. facts: `length` of the inputs, and `labels`, what the model's scores
+    stand for, or `mean` and `spread`, which turn its one number into a score."""
 
     def __init__(self, model: ClassificationModel, wordpiece: WordPiece, facts: Mapping):
-        self.model, self.wordpiece, self.facts = model.eval(), wordpiece, dict(facts)
+        self.model = model.eval()
+        self.wordpiece = wordpiece
+        self.facts = dict(facts)
 
     def predict(self, examples: Sequence[Example]) -> list[str] | list[float]:
-        """A label or a score for each example; what the examples say themselves is not looked at."""
+        """A label or a score for each example; what the examples say themselves is not looked
+        at."""
         sentences = [sentences for sentences, _ in examples]
         scores = all_scores(self.model, self.wordpiece, sentences, self.facts["length"])
         if "labels" in self.facts:
@@ -159,7 +201,9 @@ class SentencePredictor:
         task_checkpoints.save(folder, "sentences", self.model, self.facts, self.wordpiece, texts)
 
     @classmethod
-    def from_pretrained(cls, source: str | Path, tokenizer: str | Path | None = None) -> "SentencePredictor":
+    def from_pretrained(
+        cls, source: str | Path, tokenizer: str | Path | None = None
+    ) -> "SentencePredictor":
         """What `save` wrote. Raises InputError for a checkpoint of another task."""
         encoder, head, facts, wordpiece = task_checkpoints.load(source, "sentences", tokenizer)
         labels = facts.get("labels")

@@ -1,8 +1,8 @@
-"""SQuAD 1.1 and 2.0: predictions, exact match and F1; questions and their files stand in `squad_files`. Chapter:
-`book/tasks/squad`.
+"""SQuAD 1.1 and 2.0: predictions, exact match and F1; questions and their files stand in
+`squad_files`. Chapter: `book/tasks/squad`.
 
-Sources: SQuAD (Rajpurkar and others, 2016), SQuAD 2.0 (Rajpurkar and others, 2018) and the rules of its official
-evaluation, written anew. No torch.
+Sources: SQuAD (Rajpurkar and others, 2016), SQuAD 2.0 (Rajpurkar and others, 2018) and the rules of
+its official evaluation, written anew. No torch.
 """
 
 import json
@@ -15,31 +15,63 @@ from itertools import accumulate
 from pathlib import Path
 
 from spanbert_tutorial.engine.files import write_text
-from spanbert_tutorial.errors import InputError, check_text, is_number, parse_json, regular_file, shown
+from spanbert_tutorial.errors import (
+    InputError,
+    check_text,
+    is_number,
+    parse_json,
+    regular_file,
+    shown,
+)
 from spanbert_tutorial.tasks.squad_files import GoldAnswer, Question, check_ids, read, read_several
 
-__all__ = ["GoldAnswer", "Question", "best_threshold", "chosen_threshold", "exact_match", "f1", "human_score",
-           "majority_answer", "normalise", "read", "read_predictions", "read_several", "score", "write_predictions"]
+__all__ = [
+    "GoldAnswer",
+    "Question",
+    "best_threshold",
+    "chosen_threshold",
+    "exact_match",
+    "f1",
+    "human_score",
+    "majority_answer",
+    "normalise",
+    "read",
+    "read_predictions",
+    "read_several",
+    "score",
+    "write_predictions",
+]
 ARTICLES = re.compile(r"\b(a|an|the)\b")
 PUNCTUATION = str.maketrans("", "", string.punctuation)
-NEVER = -1e9  # a threshold far below all null odds: no answer, whatever comes; JSON cannot hold -inf
+NEVER = (
+    -1e9
+)  # a threshold far below all null odds: no answer, whatever comes; JSON cannot hold -inf
 
 
 def read_predictions(path: str | Path, questions: Sequence[Question]) -> dict[str, str]:
-    """The official format, {id: text}. Raises InputError unless there is one text for each question and no other."""
+    """The official format, {id: text}. Raises InputError unless there is one text for each question
+    and no other."""
     try:
-        predictions = parse_json(regular_file(path).read_text(encoding="utf-8-sig"), object_pairs_hook=unique)
+        predictions = parse_json(
+            regular_file(path).read_text(encoding="utf-8-sig"), object_pairs_hook=unique
+        )
     except (OSError, ValueError) as error:
         wrong = f"the predictions {path} cannot be read ({error})"
         raise InputError(f"{wrong}: give a JSON object of id and text.") from None
-    if not isinstance(predictions, dict) or not all(isinstance(text, str) for text in predictions.values()):
-        raise InputError(f'the predictions {path} are not a JSON object of id and text: write {{"ID": "text", …}}.')
+    if not isinstance(predictions, dict) or not all(
+        isinstance(text, str) for text in predictions.values()
+    ):
+        raise InputError(
+            f'the predictions {path} are not a JSON object of id and text: write {{"ID": "text", '
+            f"…}}."
+        )
     check_predictions(predictions, questions)
     return predictions
 
 
 def unique(pairs: list[tuple]) -> dict:
-    """An object of JSON; ValueError when a name stands twice, of which JSON would silently keep the last."""
+    """An object of JSON; ValueError when a name stands twice, of which JSON would silently keep the
+    last."""
     twice = [name for name, count in Counter(name for name, _ in pairs).items() if count > 1]
     if twice:
         raise ValueError(f"the id {twice[0]} stands twice")
@@ -51,13 +83,14 @@ def check_predictions(
     questions: Sequence[Question],
     remedy: str = 'text for each question, "" for no answer',
 ) -> None:
-    """Raises InputError naming ids that are missing, belong to no question or to two, and when there are no
-    questions."""
+    """Raises InputError naming ids that are missing, belong to no question or to two, and when
+    there are no questions."""
     if not questions:
         raise InputError("there are no questions to score: give at least one.")
     check_ids(questions)
     wanted = {question.id for question in questions}
-    missing, unknown = wanted - predictions.keys(), predictions.keys() - wanted
+    missing = wanted - predictions.keys()
+    unknown = predictions.keys() - wanted
     for what, ids in (("not given", missing), ("unknown", unknown)):
         if ids:
             some = ", ".join(sorted(map(str, ids))[:3]) + (", …" if len(ids) > 3 else "")
@@ -68,22 +101,25 @@ def check_null_odds(null_odds: Mapping[str, float], questions: Sequence[Question
     """Raises InputError unless there is a number for each question and no other."""
     check_predictions(null_odds, questions, "number, the null odds, for each question")
     if wrong := [number for number, value in null_odds.items() if not is_number(value)]:
-        raise InputError(f"the null odds of {wrong[0]} are not a number: give one for each question.")
+        raise InputError(
+            f"the null odds of {wrong[0]} are not a number: give one for each question."
+        )
 
 
 def write_predictions(path: str | Path, predictions: Mapping[str, str]) -> None:
-    """The official format, {id: text}, with "" for no answer; whole or not at all. Raises InputError for half a
-    character in a text."""
+    """The official format, {id: text}, with "" for no answer; whole or not at all. Raises
+    InputError for half a character in a text."""
     content = json.dumps(dict(predictions), ensure_ascii=False, indent=0) + "\n"
     check_text("a prediction", content)
     write_text(path, content)
 
 
-# --- scores -------------------------------------------------------------------------------------------------
+# --- scores -------------------------------------------------------------------------
 
 
 def normalise(text: str) -> str:
-    """What answers are compared by: lower case, no punctuation (ASCII), no "a", "an", "the", single spaces."""
+    """What answers are compared by: lower case, no punctuation (ASCII), no "a", "an", "the", single
+    spaces."""
     return " ".join(ARTICLES.sub(" ", text.lower().translate(PUNCTUATION)).split())
 
 
@@ -93,14 +129,18 @@ def exact_match(prediction: str, gold: str) -> int:
 
 
 def f1(prediction: str, gold: str) -> float:
-    """2PR / (P + R) over the words that both share, each as often as in both. An empty side needs an empty other."""
-    words, wanted = normalise(prediction).split(), normalise(gold).split()
+    """2PR / (P + R) over the words that both share, each as often as in both. An empty side needs
+    an empty other."""
+    words = normalise(prediction).split()
+    wanted = normalise(gold).split()
     if not words or not wanted:
         return float(words == wanted)
     shared = sum((Counter(words) & Counter(wanted)).values())
     if not shared:
         return 0.0
-    precision, recall = shared / len(words), shared / len(wanted)  # in the official order: the same to the last digit
+    # in the official order: the same to the last digit
+    precision = shared / len(words)
+    recall = shared / len(wanted)
     return 2 * precision * recall / (precision + recall)
 
 
@@ -109,14 +149,20 @@ def golds(question: Question) -> list[str]:
     return [answer.text for answer in question.answers if normalise(answer.text)] or [""]
 
 
-def raw_scores(predictions: Mapping[str, str], questions: Sequence[Question]) -> dict[str, dict[str, float]]:
+def raw_scores(
+    predictions: Mapping[str, str], questions: Sequence[Question]
+) -> dict[str, dict[str, float]]:
     """{"exact": …, "f1": …}: for each id the best score over its answers, 0 to 1."""
     check_predictions(predictions, questions)
     for number, text in predictions.items():
         if not isinstance(text, str):
-            raise InputError(f'the prediction of {number} is {shown(text)}: give text, "" for no answer.')
-    return {name: {q.id: max(measure(predictions[q.id], gold) for gold in golds(q)) for q in questions}
-            for name, measure in {"exact": exact_match, "f1": f1}.items()}
+            raise InputError(
+                f'the prediction of {number} is {shown(text)}: give text, "" for no answer.'
+            )
+    return {
+        name: {q.id: max(measure(predictions[q.id], gold) for gold in golds(q)) for q in questions}
+        for name, measure in {"exact": exact_match, "f1": f1}.items()
+    }
 
 
 def score(
@@ -125,13 +171,14 @@ def score(
     null_odds: Mapping[str, float] | None = None,
     threshold: float | None = None,
 ) -> dict[str, float]:
-    """Exact match and F1 in percent over all questions, and apart over those with answers (`HasAns_…`) and without
-    (`NoAns_…`), where there are such; with the official names.
+    """Exact match and F1 in percent over all questions, and apart over those with answers
+    (`HasAns_…`) and without (`NoAns_…`), where there are such; with the official names.
 
-    null_odds: how strongly each question seems to have no answer, of a model its null score minus the score of its best
-    answer; above `threshold` a question counts as left without answer: right if it has none, wrong if it has one (also
-    one that is empty once normalised; as official). Raises InputError when there are no questions, ids do not fit, or
-    of null odds and threshold one is missing.
+    null_odds: how strongly each question seems to have no answer, of a model its null score minus
+    the score of its best answer; above `threshold` a question counts as left without answer: right
+    if it has none, wrong if it has one (also one that is empty once normalised; as official).
+    Raises InputError when there are no questions, ids do not fit, or of null odds and threshold one
+    is missing.
     """
     raw = raw_scores(predictions, questions)
     if (null_odds is None) != (threshold is None):
@@ -140,30 +187,50 @@ def score(
         check_null_odds(null_odds, questions)
         if not is_number(threshold):
             raise InputError(f"the threshold is {shown(threshold)}: give a number.")
-        raw = {name: {q.id: float(not q.answers) if null_odds[q.id] > threshold else values[q.id] for q in questions}
-               for name, values in raw.items()}
-    groups = {"": list(questions)} | {prefix: group for prefix, group in answerable(questions).items() if group}
+        raw = {
+            name: {
+                q.id: float(not q.answers) if null_odds[q.id] > threshold else values[q.id]
+                for q in questions
+            }
+            for name, values in raw.items()
+        }
+    groups = {"": list(questions)} | {
+        prefix: group for prefix, group in answerable(questions).items() if group
+    }
     result: dict[str, float] = {}
     for prefix, group in groups.items():
-        means = {name: 100 * sum(values[q.id] for q in group) / len(group) for name, values in raw.items()}
-        result |= {f"{prefix}{name}": value for name, value in {**means, "total": len(group)}.items()}
+        means = {
+            name: 100 * sum(values[q.id] for q in group) / len(group)
+            for name, values in raw.items()
+        }
+        result |= {
+            f"{prefix}{name}": value for name, value in {**means, "total": len(group)}.items()
+        }
     return result
 
 
 def answerable(questions: Sequence[Question]) -> dict[str, list[Question]]:
     """Questions with (`HasAns_`) and without answers (`NoAns_`)."""
-    return {"HasAns_": [q for q in questions if q.answers], "NoAns_": [q for q in questions if not q.answers]}
+    return {
+        "HasAns_": [q for q in questions if q.answers],
+        "NoAns_": [q for q in questions if not q.answers],
+    }
 
 
 def best_threshold(
-    predictions: Mapping[str, str], questions: Sequence[Question], null_odds: Mapping[str, float], measure: str = "f1"
+    predictions: Mapping[str, str],
+    questions: Sequence[Question],
+    null_odds: Mapping[str, float],
+    measure: str = "f1",
 ) -> tuple[float, float]:
-    """(best score in percent, its threshold): the highest that any threshold on `null_odds` gives to THESE questions.
+    """(best score in percent, its threshold): the highest that any threshold on `null_odds` gives
+    to THESE questions.
 
-    The official evaluation's `best_f1` and `best_exact`. A score with a threshold tuned on the same questions flatters;
-    tune on one part and `score` another. As there, the search begins with "" for every question, at threshold 0, and
-    takes the questions one by one, from the least null odds on; so between questions with EQUAL null odds it may
-    find a score that no threshold reaches. Raises InputError when ids do not fit.
+    The official evaluation's `best_f1` and `best_exact`. A score with a threshold tuned on the same
+    questions flatters; tune on one part and `score` another. As there, the search begins with ""
+    for every question, at threshold 0, and takes the questions one by one, from the least null odds
+    on; so between questions with EQUAL null odds it may find a score that no threshold reaches.
+    Raises InputError when ids do not fit.
     """
     if measure not in ("exact", "f1"):
         raise InputError(f'the measure is {shown(measure)}: give "exact" or "f1".')
@@ -172,19 +239,22 @@ def best_threshold(
     has_answer = {q.id: bool(q.answers) for q in questions}
     now = best = sum(not has for has in has_answer.values())
     threshold = 0.0
-    for number in sorted(null_odds, key=null_odds.__getitem__):  # equal ones in the order of `null_odds`
+    for number in sorted(
+        null_odds, key=null_odds.__getitem__
+    ):  # equal ones in the order of `null_odds`
         now += raw[number] if has_answer[number] else -bool(predictions[number])
         if now > best:
-            best, threshold = now, null_odds[number]
+            best = now
+            threshold = null_odds[number]
     return 100 * best / len(questions), threshold
 
 
 def chosen_threshold(
     predictions: Mapping[str, str], questions: Sequence[Question], null_odds: Mapping[str, float]
 ) -> float:
-    """The threshold with the best F1 on these questions, to use on others. Unlike the official search it takes equal
-    null odds together; and where nothing beats "" for every question, it is NEVER. Raises InputError when ids do not
-    fit."""
+    """The threshold with the best F1 on these questions, to use on others. Unlike the official
+    search it takes equal null odds together; and where nothing beats "" for every question, it is
+    NEVER. Raises InputError when ids do not fit."""
     check_null_odds(null_odds, questions)
     gains: Counter[float] = Counter()
     for number, value in raw_scores(predictions, questions)["f1"].items():
@@ -197,21 +267,25 @@ def chosen_threshold(
 
 
 def human_score(questions: Sequence[Question], vote: bool = False) -> dict[str, float]:
-    """What people reach: the second answer of each question as the prediction, the other answers as gold (SQuAD 1.1).
+    """What people reach: the second answer of each question as the prediction, the other answers as
+    gold (SQuAD 1.1).
 
-    vote: the first answer is gold, and the prediction is what the others say by `majority_answer` (the rule of SQuAD
-    2.0, on the answers that the file has). Only questions with at least two answers count, for a vote with three.
-    Raises InputError when there is none.
+    vote: the first answer is gold, and the prediction is what the others say by `majority_answer`
+    (the rule of SQuAD 2.0, on the answers that the file has). Only questions with at least two
+    answers count, for a vote with three. Raises InputError when there is none.
     """
     several = [q for q in questions if len(q.answers) > (2 if vote else 1)]
     gold = {q.id: q.answers[:1] if vote else (q.answers[0], *q.answers[2:]) for q in several}
-    said = {q.id: majority_answer([a.text for a in q.answers[1:]]) if vote else q.answers[1].text for q in several}
+    said = {
+        q.id: majority_answer([a.text for a in q.answers[1:]]) if vote else q.answers[1].text
+        for q in several
+    }
     return score(said, [replace(q, answers=gold[q.id]) for q in several])
 
 
 def majority_answer(texts: Sequence[str]) -> str:
-    """What most say, compared once normalised; "" is to abstain. Of a tie, rather an answer than "", then the shortest
-    (SQuAD 2.0). Raises InputError when nobody says anything."""
+    """What most say, compared once normalised; "" is to abstain. Of a tie, rather an answer than
+    "", then the shortest (SQuAD 2.0). Raises InputError when nobody says anything."""
     if not texts:
         raise InputError("there are no answers to vote on: give at least one.")
     votes = Counter(normalise(text) for text in texts)

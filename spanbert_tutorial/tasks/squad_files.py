@@ -1,6 +1,8 @@
-"""Questions on texts, and the files that hold them: SQuAD 1.1 and 2.0, or sets of the hub. Chapter: `book/tasks/squad`.
+"""Questions on texts, and the files that hold them: SQuAD 1.1 and 2.0, or sets of the hub. Chapter:
+`book/tasks/squad`.
 
-Source of the format: SQuAD (Rajpurkar and others, 2016) and SQuAD 2.0 (Rajpurkar and others, 2018). No torch.
+Source of the format: SQuAD (Rajpurkar and others, 2016) and SQuAD 2.0 (Rajpurkar and others, 2018).
+No torch.
 """
 
 import csv
@@ -16,9 +18,9 @@ from io import StringIO
 from itertools import groupby
 from pathlib import Path
 
-from spanbert_tutorial.corpora import HUB_SET, OPENERS, hub_rows
 from spanbert_tutorial.engine.files import whole_file
 from spanbert_tutorial.errors import InputError, NoRoom, check_text, parse_json, regular_file, shown
+from spanbert_tutorial.text.corpora import HUB_SET, OPENERS, hub_rows
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,8 @@ class GoldAnswer:
 
 @dataclass(frozen=True)
 class Question:
-    """A question on a context. Without answers it has none there (SQuAD 2.0); `plausible` may then mislead.
+    """A question on a context. Without answers it has none there (SQuAD 2.0); `plausible` may then
+    mislead.
 
     category: why there is no answer, where the file says it.
     """
@@ -46,18 +49,25 @@ class Question:
 
 
 def read(source: str | Path, part: str = "validation") -> list[Question]:
-    """The questions of a SQuAD file (`.json`) or a table (`.csv`, see `csv_questions`), either also packed as `.xz` or
-    `.gz`, or of a set on the Hugging Face hub (OWNER/NAME:PART, or OWNER/NAME for its `part`).
+    """The questions of a SQuAD file (`.json`) or a table (`.csv`, see `csv_questions`), either also
+    packed as `.xz` or `.gz`, or of a set on the Hugging Face hub (OWNER/NAME:PART, or OWNER/NAME
+    for its `part`).
 
     Raises InputError naming article, question and reason.
     """
     name = HUB_SET.fullmatch(str(source))
-    if name and not Path(source).exists() and Path(source).suffix not in (".json", ".csv", *filter(None, OPENERS)):
+    if (
+        name
+        and not Path(source).exists()
+        and Path(source).suffix not in (".json", ".csv", *filter(None, OPENERS))
+    ):
         questions = list(hub_questions(*name.groups(default=part)))
     elif ".csv" in Path(source).suffixes[-2:]:
         questions = list(csv_questions(source))
     else:
-        questions = [question for article in articles(source) for question in article_questions(article)]
+        questions = [
+            question for article in articles(source) for question in article_questions(article)
+        ]
     if not questions:
         raise InputError(f"{source} holds articles but no question: give a file with at least one.")
     check_ids(questions)
@@ -65,21 +75,31 @@ def read(source: str | Path, part: str = "validation") -> list[Question]:
 
 
 def read_several(sources: Iterable[str | Path], part: str = "validation") -> list[Question]:
-    """The questions of several files or sets; one that stands in two of them, as in SQuAD 1.1 and 2.0, counts once,
-    with the answers of the first.
+    """The questions of several files or sets; one that stands in two of them, as in SQuAD 1.1 and
+    2.0, counts once, with the answers of the first.
 
-    Raises InputError when two different questions share an id, or one has an answer in one file only.
+    Raises InputError when two different questions share an id, or one has an answer in one file
+    only.
     """
     found: dict[str, Question] = {}
     for source in sources:
         for question in read(source, part):
             before = found.setdefault(question.id, question)
-            if (before.question.strip(), before.context) != (question.question.strip(), question.context):
-                raise InputError(f'{source}: article "{question.title}", question {question.id} has the id of another '
-                                 "one in a file before; give each its own.")
+            if (before.question.strip(), before.context) != (
+                question.question.strip(),
+                question.context,
+            ):
+                raise InputError(
+                    f'{source}: article "{question.title}", question {question.id} has the id of '
+                    f"another "
+                    "one in a file before; give each its own."
+                )
             if bool(before.answers) != bool(question.answers):
-                raise InputError(f'{source}: article "{question.title}", question {question.id} has answers here or in '
-                                 "a file before, but not in both; leave one out.")
+                raise InputError(
+                    f'{source}: article "{question.title}", question {question.id} has answers '
+                    f"here or in "
+                    "a file before, but not in both; leave one out."
+                )
     return list(found.values())
 
 
@@ -87,49 +107,68 @@ COLUMNS = ("question", "context", "answer")  # that a table needs
 
 
 def csv_questions(path: str | Path) -> Iterator[Question]:
-    """The rows of a table with the columns `question`, `context` and `answer` (empty: no answer), between commas,
-    semicolons or tabs; with `title`, `id` and `answer_start` if these are there.
+    """The rows of a table with the columns `question`, `context` and `answer` (empty: no answer),
+    between commas, semicolons or tabs; with `title`, `id` and `answer_start` if these are there.
 
-    Without `answer_start` the first place of the answer in its context counts, and a warning says where there are more.
-    Raises InputError naming the row.
+    Without `answer_start` the first place of the answer in its context counts, and a warning says
+    where there are more. Raises InputError naming the row.
     """
     header, *lines = csv_rows(Path(path))
     names = [name.strip() for name in header]
     if missing := [name for name in COLUMNS if name not in names]:
-        raise InputError(f"{path} has no column {' and no column '.join(missing)}: name the columns "
-                         f"{', '.join(COLUMNS)} in its first row.")
+        raise InputError(
+            f"{path} has no column {' and no column '.join(missing)}: name the columns "
+            f"{', '.join(COLUMNS)} in its first row."
+        )
     unclear = []
     for number, cells in enumerate(lines, start=2):
         if not cells:  # an empty line
             continue
         if len(cells) != len(names):
-            raise InputError(f"{path}, row {number}: it has {len(cells)} cells instead of {len(names)}; put quotes "
-                             "around a cell that holds a separator or a line end.")
+            raise InputError(
+                f"{path}, row {number}: it has {len(cells)} cells instead of {len(names)}; put "
+                f"quotes "
+                "around a cell that holds a separator or a line end."
+            )
         row = dict(zip(names, cells, strict=True))
         answers, several = csv_answer(row, f"{path}, row {number}")
         unclear += [number] if several else []
-        question = Question(row.get("id") or f"row-{number}", row["question"], row["context"], row.get("title", ""),
-                            answers)
+        question = Question(
+            row.get("id") or f"row-{number}",
+            row["question"],
+            row["context"],
+            row.get("title", ""),
+            answers,
+        )
         check(question, None)
         yield question
     if unclear:
-        warnings.warn(f"{path}: in {len(unclear):,} rows, such as row {unclear[0]}, the answer stands in its context "
-                      "more than once, and the first place is taken; a column answer_start can say which.",
-                      stacklevel=2)
+        warnings.warn(
+            f"{path}: in {len(unclear):,} rows, such as row {unclear[0]}, the answer stands in "
+            f"its context "
+            "more than once, and the first place is taken; a column answer_start can say which.",
+            stacklevel=2,
+        )
 
 
 def csv_answer(row: Mapping[str, str], where: str) -> tuple[tuple[GoldAnswer, ...], bool]:
-    """The answer of a row, if it has one, and whether it stands in several places. Raises InputError when it does not
-    stand in its context, or its offset is no number."""
-    text, context, place = row["answer"], row["context"], row.get("answer_start", "").strip()
+    """The answer of a row, if it has one, and whether it stands in several places. Raises
+    InputError when it does not stand in its context, or its offset is no number."""
+    text = row["answer"]
+    context = row["context"]
+    place = row.get("answer_start", "").strip()
     if not text.strip():
         return (), False
     if place:
         if not (place.isascii() and place.isdigit() and len(place) < 19):
-            raise InputError(f"{where}: answer_start is {shown(place)}; write a whole number, counted from 0.")
+            raise InputError(
+                f"{where}: answer_start is {shown(place)}; write a whole number, counted from 0."
+            )
         return (GoldAnswer(text, int(place)),), False
     if text not in context:
-        raise InputError(f"{where}: the answer {shown(text)} does not stand in its context; write it as there.")
+        raise InputError(
+            f"{where}: the answer {shown(text)} does not stand in its context; write it as there."
+        )
     return (GoldAnswer(text, context.index(text)),), context.count(text) > 1
 
 
@@ -140,11 +179,19 @@ def csv_rows(path: Path) -> list[list[str]]:
         with opener(regular_file(path), "rt", encoding="utf-8-sig", newline="") as file:
             text = file.read()
         first = text.split("\n", 1)[0]
-        rows = list(csv.reader(StringIO(text, newline=""), delimiter=max(",;\t", key=first.count), strict=True))
+        rows = list(
+            csv.reader(
+                StringIO(text, newline=""), delimiter=max(",;\t", key=first.count), strict=True
+            )
+        )
     except FileNotFoundError:
-        raise InputError(f"{path} does not exist: give a table (.csv, also .xz or .gz) or a SQuAD file.") from None
+        raise InputError(
+            f"{path} does not exist: give a table (.csv, also .xz or .gz) or a SQuAD file."
+        ) from None
     except (OSError, ValueError, EOFError, csv.Error, lzma.LZMAError, zlib.error) as error:
-        raise InputError(f"{path} cannot be read as a table ({error}): give a whole .csv file in UTF-8.") from None
+        raise InputError(
+            f"{path} cannot be read as a table ({error}): give a whole .csv file in UTF-8."
+        ) from None
     if not rows:
         raise InputError(f"{path} is empty: give a table with the columns {', '.join(COLUMNS)}.")
     return rows
@@ -158,11 +205,20 @@ def articles(path: str | Path) -> list[dict]:
         with opener(regular_file(path), "rt", encoding="utf-8-sig") as file:
             content = parse_json(file.read())
     except FileNotFoundError:
-        raise InputError(f"{path} does not exist: give a SQuAD file (.json, also .xz or .gz), a .csv table, or a "
-                         "set of the hub as OWNER/NAME.") from None
+        raise InputError(
+            f"{path} does not exist: give a SQuAD file (.json, also .xz or .gz), a .csv table, "
+            f"or a "
+            "set of the hub as OWNER/NAME."
+        ) from None
     except (OSError, ValueError, EOFError, lzma.LZMAError, zlib.error) as error:
-        raise InputError(f"{path} cannot be read as JSON ({error}): give a whole SQuAD file.") from None
-    if not isinstance(content, dict) or not isinstance(content.get("data"), list) or not content["data"]:
+        raise InputError(
+            f"{path} cannot be read as JSON ({error}): give a whole SQuAD file."
+        ) from None
+    if (
+        not isinstance(content, dict)
+        or not isinstance(content.get("data"), list)
+        or not content["data"]
+    ):
         raise InputError(f'{path} is not a SQuAD file: it needs a list of articles under "data".')
     return content["data"]
 
@@ -176,8 +232,14 @@ def article_questions(article: dict) -> Iterator[Question]:
             for entry in a_list(paragraph["qas"]):
                 where = f'article "{named(title)}", question {named(entry.get("id", "without id"))}'
                 question = Question(
-                    entry["id"], entry["question"], paragraph["context"], title, listed(entry["answers"]),
-                    listed(entry.get("plausible_answers", [])), entry.get("category"))
+                    entry["id"],
+                    entry["question"],
+                    paragraph["context"],
+                    title,
+                    listed(entry["answers"]),
+                    listed(entry.get("plausible_answers", [])),
+                    entry.get("category"),
+                )
                 check(question, entry.get("is_impossible"))
                 yield question
     except (KeyError, TypeError, AttributeError) as error:
@@ -191,7 +253,8 @@ def listed(answers: Iterable[Mapping]) -> tuple[GoldAnswer, ...]:
 
 
 def a_list(value: object) -> list:
-    """The list itself. Raises TypeError for anything else, also for what Python would go through as if it were one."""
+    """The list itself. Raises TypeError for anything else, also for what Python would go through as
+    if it were one."""
     if not isinstance(value, list):
         raise TypeError
     return value
@@ -203,39 +266,68 @@ def named(value: object) -> str:
 
 
 def check(question: Question, impossible: bool | None) -> None:
-    """Raises InputError for answers that are not where they say, for a label that contradicts them, and for half a
-    character; TypeError for an id, question, context, title, category or answer that is no text, a label that is not
-    true or false, and an offset that is no whole number."""
-    if not all(isinstance(text, str) for text in (question.id, question.question, question.context)):
+    """Raises InputError for answers that are not where they say, for a label that contradicts them,
+    and for half a character; TypeError for an id, question, context, title, category or answer that
+    is no text, a label that is not true or false, and an offset that is no whole number."""
+    if not all(
+        isinstance(text, str) for text in (question.id, question.question, question.context)
+    ):
         raise TypeError
-    if not (isinstance(impossible, bool | None) and isinstance(question.title, str)
-            and isinstance(question.category, str | None)):
+    if not (
+        isinstance(impossible, bool | None)
+        and isinstance(question.title, str)
+        and isinstance(question.category, str | None)
+    ):
         raise TypeError
     answers = *question.answers, *question.plausible
     if not all(type(answer.start) is int and isinstance(answer.text, str) for answer in answers):
         raise TypeError
     where = f'article "{question.title}", question {question.id}'
-    check_text(f"{ascii(where)[1:-1]}: its title or category", question.title, question.category or "")
-    for name, text in (("id", question.id), ("question", question.question), ("context", question.context)):
+    check_text(
+        f"{ascii(where)[1:-1]}: its title or category", question.title, question.category or ""
+    )
+    for name, text in (
+        ("id", question.id),
+        ("question", question.question),
+        ("context", question.context),
+    ):
         kinds = {unicodedata.category(letter) for letter in set(text)}
-        if kinds <= {"Zs", "Zl", "Zp", "Cc", "Cf"} or "Cs" in kinds:  # nothing to see, or half of a pair
-            raise InputError(f"{ascii(where)[1:-1]}: its {name} is empty or holds half a character; mend it.")
+        if (
+            kinds <= {"Zs", "Zl", "Zp", "Cc", "Cf"} or "Cs" in kinds
+        ):  # nothing to see, or half of a pair
+            raise InputError(
+                f"{ascii(where)[1:-1]}: its {name} is empty or holds half a character; mend it."
+            )
     for answer in answers:
-        found = question.context[answer.start : answer.start + len(answer.text)] if answer.start >= 0 else ""
+        found = (
+            question.context[answer.start : answer.start + len(answer.text)]
+            if answer.start >= 0
+            else ""
+        )
         if found != answer.text or not answer.text:
-            raise InputError(f'{where}: at {answer.start} the context has "{found}", the answer is "{answer.text}"; '
-                             "mend answer_start or text.")
+            raise InputError(
+                f'{where}: at {answer.start} the context has "{found}", the answer is '
+                f'"{answer.text}"; '
+                "mend answer_start or text."
+            )
     if impossible is not None and impossible == bool(question.answers):
-        raise InputError(f"{where}: is_impossible is {impossible}, but it has {len(question.answers)} answers; "
-                         "mend one of them.")
+        raise InputError(
+            f"{where}: is_impossible is {impossible}, but it has {len(question.answers)} answers; "
+            "mend one of them."
+        )
 
 
 def check_ids(questions: Sequence[Question]) -> None:
     """Raises InputError when two questions share an id."""
-    number, often = Counter(question.id for question in questions).most_common(1)[0] if questions else ("", 0)
+    number, often = (
+        Counter(question.id for question in questions).most_common(1)[0] if questions else ("", 0)
+    )
     if often > 1:
         titles = [question.title for question in questions if question.id == number]
-        raise InputError(f'article "{titles[-1]}", question {number}: the id stands {often} times; give each its own.')
+        raise InputError(
+            f'article "{titles[-1]}", question {number}: the id stands {often} times; give each '
+            f"its own."
+        )
 
 
 def hub_questions(name: str, part: str) -> Iterator[Question]:
@@ -243,30 +335,50 @@ def hub_questions(name: str, part: str) -> Iterator[Question]:
     for row in hub_rows(name, split=part):
         try:
             answers = zip(row["answers"]["text"], row["answers"]["answer_start"], strict=True)
-            question = Question(row["id"], row["question"], row["context"], row.get("title", ""),
-                                tuple(GoldAnswer(text, start) for text, start in answers))
+            question = Question(
+                row["id"],
+                row["question"],
+                row["context"],
+                row.get("title", ""),
+                tuple(GoldAnswer(text, start) for text, start in answers),
+            )
             check(question, None)
         except (KeyError, TypeError, ValueError) as error:
             if isinstance(error, InputError):
                 raise
-            raise InputError(f"the set {name} is not in SQuAD format: give one with id, question, context and "
-                             "answers.") from None
+            raise InputError(
+                f"the set {name} is not in SQuAD format: give one with id, question, context and "
+                "answers."
+            ) from None
         yield question
 
 
 def squad_format(questions: Iterable[Question], version: str) -> dict:
-    """The content of a SQuAD 2.0 file; questions in a row with one title and context share a paragraph, an article."""
+    """The content of a SQuAD 2.0 file; questions in a row with one title and context share a
+    paragraph, an article."""
+
     def listed(answers: tuple[GoldAnswer, ...]) -> list[dict]:
         return [{"text": answer.text, "answer_start": answer.start} for answer in answers]
 
     def entry(q: Question) -> dict:
-        given = {"id": q.id, "question": q.question, "answers": listed(q.answers), "is_impossible": not q.answers}
-        return given | ({} if q.answers else {"plausible_answers": listed(q.plausible), "category": q.category})
+        given = {
+            "id": q.id,
+            "question": q.question,
+            "answers": listed(q.answers),
+            "is_impossible": not q.answers,
+        }
+        return given | (
+            {} if q.answers else {"plausible_answers": listed(q.plausible), "category": q.category}
+        )
 
     groups = groupby(questions, lambda q: (q.title, q.context))
-    return {"version": version, "data": [
-        {"title": title, "paragraphs": [{"context": context, "qas": [entry(q) for q in group]}]}
-        for (title, context), group in groups]}
+    return {
+        "version": version,
+        "data": [
+            {"title": title, "paragraphs": [{"context": context, "qas": [entry(q) for q in group]}]}
+            for (title, context), group in groups
+        ],
+    }
 
 
 def write(path: str | Path, questions: Iterable[Question], version: str) -> None:
@@ -281,4 +393,6 @@ def write(path: str | Path, questions: Iterable[Question], version: str) -> None
         with whole_file(path) as part, opener(part, "wt", encoding="utf-8") as file:
             file.write(content)
     except OSError as error:
-        raise NoRoom(f"the questions cannot be written to {path} ({error}): make room, or give another.") from error
+        raise NoRoom(
+            f"the questions cannot be written to {path} ({error}): make room, or give another."
+        ) from error

@@ -1,8 +1,8 @@
 """Tagging: a label for each word, here the entities of the almanac. Chapter: `book/tasks/tagging`.
 
-The state of a word's first piece goes through one linear layer and a softmax; neighbouring tags do not see one another
-(no CRF). Sources: BERT §4 and §5.3 (CoNLL-2003); entities out of tags and their F1: the convention of CoNLL's scorer.
-Shapes: B batch, n sequence, w words of a text, T tags.
+The state of a word's first piece goes through one linear layer and a softmax; neighbouring tags do
+not see one another (no CRF). Sources: BERT §4 and §5.3 (CoNLL-2003); entities out of tags and their
+F1: the convention of CoNLL's scorer. Shapes: B batch, n sequence, w words of a text, T tags.
 """
 
 from collections import Counter, defaultdict
@@ -15,24 +15,36 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from spanbert_tutorial.bert import BertEncoder, initialise
-from spanbert_tutorial.corpora import split_sentences
+from spanbert_tutorial.bert.encoder import BertEncoder, initialise
+from spanbert_tutorial.bert.inputs import NO_TARGET, frame
+from spanbert_tutorial.bert.wordpiece import WordPiece, split_words
 from spanbert_tutorial.engine.loop import History
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.inputs import NO_TARGET, frame
 from spanbert_tutorial.tasks.fine_tuning import FineTuning, fit, stacked
-from spanbert_tutorial.wordpiece import WordPiece, split_words
+from spanbert_tutorial.text.sentences import split_sentences
 
-Entity = tuple[int, int, str]  # (start, end, label): characters start to end of a text name something of this label
+Entity = tuple[
+    int, int, str
+]  # (start, end, label): characters start to end of a text name something of this label
 LabelledText = tuple[str, list[Entity]]
 
 
 def labelled_sentences(document: dict) -> list[LabelledText]:
     """The sentences of a document of the almanac (`almanac.read`) with their entities."""
-    found, begin = [], 0
+    found = []
+    begin = 0
     for text in split_sentences(document["text"]):
         end = begin + len(text)
-        found.append((text, [(e[0] - begin, e[1] - begin, e[2]) for e in document["entities"] if begin <= e[0] < end]))
+        found.append(
+            (
+                text,
+                [
+                    (e[0] - begin, e[1] - begin, e[2])
+                    for e in document["entities"]
+                    if begin <= e[0] < end
+                ],
+            )
+        )
         begin = end + 1
     return found
 
@@ -40,22 +52,26 @@ def labelled_sentences(document: dict) -> list[LabelledText]:
 def bio(words: np.ndarray, entities: Iterable[Entity]) -> list[str]:
     """A tag for each word: B-label where an entity begins, I-label inside it, O elsewhere.
 
-    words: (begin, end) of each in characters, int [w,2]. An entity has every word that it touches; one without a word,
-    and two that share one, raise InputError.
+    words: (begin, end) of each in characters, int [w,2]. An entity has every word that it touches;
+    one without a word, and two that share one, raise InputError.
     """
     tags = ["O"] * len(words)
     for start, end, label in entities:
         touched = np.flatnonzero((words[:, 0] < end) & (words[:, 1] > start))
         if not len(touched) or any(tags[word] != "O" for word in touched):
-            raise InputError(f"the {label} at {start} to {end} has no word of its own: give entities without overlap.")
+            raise InputError(
+                f"the {label} at {start} to {end} has no word of its own: give entities without "
+                f"overlap."
+            )
         for number, word in enumerate(touched):
             tags[word] = f"{'I' if number else 'B'}-{label}"
     return tags
 
 
 def spans(tags: Sequence[str]) -> set[tuple[int, int, str]]:
-    """Entities (first word, last word, label) of any row of tags, as CoNLL's scorer reads it: an I-label that has no
-    entity of that label right before it begins one. Raises InputError for a tag that is not O, B-label or I-label."""
+    """Entities (first word, last word, label) of any row of tags, as CoNLL's scorer reads it: an
+    I-label that has no entity of that label right before it begins one. Raises InputError for a tag
+    that is not O, B-label or I-label."""
     found: list[tuple[int, int, str]] = []
     for word, tag in enumerate(tags):
         kind, _, label = tag.partition("-")
@@ -68,27 +84,44 @@ def spans(tags: Sequence[str]) -> set[tuple[int, int, str]]:
     return set(found)
 
 
-def entity_scores(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> dict[str, float]:
-    """precision, recall, f1 in percent: an entity counts when both boundaries and the label are right, and a share of
-    nothing is 0. gold, predicted: a row of tags for each text. Rows that do not fit raise InputError."""
+def entity_scores(
+    gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]
+) -> dict[str, float]:
+    """precision, recall, f1 in percent: an entity counts when both boundaries and the label are
+    right, and a share of nothing is 0. gold, predicted: a row of tags for each text. Rows that do
+    not fit raise InputError."""
     if [len(row) for row in gold] != [len(row) for row in predicted]:
-        raise InputError("gold and predicted tags differ in length: give one tag for each word of each text.")
-    counts = [(len(spans(a) & spans(b)), len(spans(a)), len(spans(b))) for a, b in zip(gold, predicted, strict=True)]
+        raise InputError(
+            "gold and predicted tags differ in length: give one tag for each word of each text."
+        )
+    counts = [
+        (len(spans(a) & spans(b)), len(spans(a)), len(spans(b)))
+        for a, b in zip(gold, predicted, strict=True)
+    ]
     right, wanted, said = np.sum([(0, 0, 0), *counts], axis=0)
-    shares = {"precision": (right, said), "recall": (right, wanted), "f1": (2 * right, wanted + said)}
+    shares = {
+        "precision": (right, said),
+        "recall": (right, wanted),
+        "f1": (2 * right, wanted + said),
+    }
     return {name: float(100 * part / max(whole, 1)) for name, (part, whole) in shares.items()}
 
 
 class NameList:
-    """Control: the names of labelled texts, looked up; of several that fit the longest, from left to right."""
+    """Control: the names of labelled texts, looked up; of several that fit the longest, from left
+    to right."""
 
     def __init__(self, texts: Iterable[LabelledText]):
-        self.labels = {tuple(split_words(text[start:end])): label
-                       for text, entities in texts for start, end, label in entities}
+        self.labels = {
+            tuple(split_words(text[start:end])): label
+            for text, entities in texts
+            for start, end, label in entities
+        }
 
     def tags(self, text: str) -> list[str]:
         """A tag for each word of a text."""
-        words, tags = split_words(text), []
+        words = split_words(text)
+        tags = []
         while len(tags) < len(words):
             names = (tuple(words[len(tags) : end]) for end in range(len(words), len(tags), -1))
             name = next((name for name in names if name in self.labels), None)
@@ -97,14 +130,17 @@ class NameList:
 
 
 class WordList:
-    """Control: the words of the names of labelled texts. A run of such words is taken for one name, of the kind that
-    its last word ends most often (or is in most often, if it ends none).
+    """Control: the words of the names of labelled texts. A run of such words is taken for one name,
+    of the kind that its last word ends most often (or is in most often, if it ends none).
 
-    Only words that stand in names at least as often as outside are taken, so no "and" of a company's name.
+    Only words that stand in names at least as often as outside are taken, so no "and" of a
+    company's name.
     """
 
     def __init__(self, texts: Iterable[LabelledText]):
-        everywhere, inside, ending = Counter(), defaultdict(Counter), defaultdict(Counter)
+        everywhere = Counter()
+        inside = defaultdict(Counter)
+        ending = defaultdict(Counter)
         for text, entities in texts:
             everywhere.update(split_words(text))
             for start, end, label in entities:
@@ -112,8 +148,11 @@ class WordList:
                 ending[name[-1]][label] += 1
                 for word in name:
                     inside[word][label] += 1
-        self.labels = {word: ending.get(word, kinds).most_common(1)[0][0] for word, kinds in inside.items()
-                       if 2 * kinds.total() >= everywhere[word]}
+        self.labels = {
+            word: ending.get(word, kinds).most_common(1)[0][0]
+            for word, kinds in inside.items()
+            if 2 * kinds.total() >= everywhere[word]
+        }
 
     def tags(self, text: str) -> list[str]:
         """A tag for each word of a text."""
@@ -155,32 +194,45 @@ class TaggingModel(nn.Module):
 
     def __init__(self, encoder: BertEncoder, tags: int):
         super().__init__()
-        self.encoder, self.classifier = encoder, nn.Linear(encoder.config.hidden_size, tags)
+        self.encoder = encoder
+        self.classifier = nn.Linear(encoder.config.hidden_size, tags)
         initialise(self.classifier, encoder.config.initializer_range)
 
     def scores(self, batch: dict[str, Tensor]) -> Tensor:
         """[B,n,T]."""
-        return self.classifier(self.encoder(batch["ids"], batch["segments"], batch["attention_mask"])).float()
+        return self.classifier(
+            self.encoder(batch["ids"], batch["segments"], batch["attention_mask"])
+        ).float()
 
     def forward(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
-        """{"loss": mean cross-entropy over the words, in nats}; elsewhere `tags` [B,n] says that nothing is wanted."""
-        return {"loss": F.cross_entropy(self.scores(batch).mT, batch["tags"], ignore_index=NO_TARGET)}
+        """{"loss": mean cross-entropy over the words, in nats}; elsewhere `tags` [B,n] says that
+        nothing is wanted."""
+        return {
+            "loss": F.cross_entropy(self.scores(batch).mT, batch["tags"], ignore_index=NO_TARGET)
+        }
 
 
 class TaggingData:
-    """Labelled texts, each short enough, in the form that `batches.Batches` draws from. tags: those that occur."""
+    """Labelled texts, each short enough, in the form that `batches.Batches` draws from. tags: those
+    that occur."""
 
     by_length = True
 
     def __init__(self, texts: Sequence[LabelledText], wordpiece: WordPiece, settings: FineTuning):
-        self.wordpiece, self.batch_size, self.length = wordpiece, settings.batch_size, settings.length
+        self.wordpiece = wordpiece
+        self.batch_size = settings.batch_size
+        self.length = settings.length
         self.inputs = [Words.of(text, wordpiece) for text, _ in texts]
         if max(self.lengths(), default=0) > self.length:
-            raise InputError(f"a text has more than {self.length} positions: cut it up, or give a longer length.")
+            raise InputError(
+                f"a text has more than {self.length} positions: cut it up, or give a longer length."
+            )
         labels = sorted({label for _, entities in texts for *_, label in entities})
         self.tags = ["O", *(f"{kind}-{label}" for label in labels for kind in "BI")]
-        self.rows = [np.array([self.tags.index(tag) for tag in bio(words.offsets, entities)])
-                     for words, (_, entities) in zip(self.inputs, texts, strict=True)]
+        self.rows = [
+            np.array([self.tags.index(tag) for tag in bio(words.offsets, entities)])
+            for words, (_, entities) in zip(self.inputs, texts, strict=True)
+        ]
 
     def __len__(self) -> int:
         return len(self.inputs)
@@ -200,8 +252,8 @@ class TaggingData:
 def fine_tune(
     encoder: BertEncoder, wordpiece: WordPiece, texts: Sequence[LabelledText], settings: FineTuning
 ) -> tuple["Tagger", History]:
-    """Trains encoder (in place) and a new head. settings: batches hold about `batch_size` × `length` tokens; `stride`
-    has no meaning here."""
+    """Trains encoder (in place) and a new head. settings: batches hold about `batch_size` ×
+    `length` tokens; `stride` has no meaning here."""
     data = TaggingData(texts, wordpiece, settings)
     model, history = fit(lambda: TaggingModel(encoder, len(data.tags)), data, settings)
     return Tagger(model, wordpiece, data.tags), history
@@ -211,21 +263,34 @@ class Tagger:
     """Finds entities. tags: what the model's scores stand for."""
 
     def __init__(self, model: TaggingModel, wordpiece: WordPiece, tags: Sequence[str]):
-        self.model, self.wordpiece, self.all_tags = model.eval(), wordpiece, list(tags)
+        self.model = model.eval()
+        self.wordpiece = wordpiece
+        self.all_tags = list(tags)
 
     @torch.no_grad()
     def tags(self, texts: Sequence[str], batch_size: int = 64) -> list[list[str]]:
-        """The likeliest tag of each word of each text. A text that is empty or too long raises InputError."""
-        inputs, device, found = [Words.of(t, self.wordpiece) for t in texts], self.model.classifier.weight.device, []
+        """The likeliest tag of each word of each text. A text that is empty or too long raises
+        InputError."""
+        inputs = [Words.of(t, self.wordpiece) for t in texts]
+        device = self.model.classifier.weight.device
+        found = []
         for start in range(0, len(inputs), batch_size):
             some = inputs[start : start + batch_size]
-            batch = {name: value.to(device) for name, value in stacked(some, self.wordpiece.pad_id).items()}
+            batch = {
+                name: value.to(device)
+                for name, value in stacked(some, self.wordpiece.pad_id).items()
+            }
             best = self.model.scores(batch).argmax(-1).cpu().numpy()
-            found += [[self.all_tags[tag] for tag in row[words.places]] for row, words in zip(best, some, strict=True)]
+            found += [
+                [self.all_tags[tag] for tag in row[words.places]]
+                for row, words in zip(best, some, strict=True)
+            ]
         return found
 
     def entities(self, text: str) -> list[Entity]:
         """The entities of a text, in order."""
         offsets = Words.of(text, self.wordpiece).offsets
-        return [(int(offsets[first, 0]), int(offsets[last, 1]), label)
-                for first, last, label in sorted(spans(*self.tags([text])))]
+        return [
+            (int(offsets[first, 0]), int(offsets[last, 1]), label)
+            for first, last, label in sorted(spans(*self.tags([text])))
+        ]

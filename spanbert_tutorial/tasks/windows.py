@@ -1,8 +1,9 @@
 """A question and a long context as several inputs, and the answer out of their scores. Chapter:
 `book/tasks/question_answering`.
 
-Sources: BERT §4.2 and §4.3 and its released code (windows, maximum context), SpanBERT's released code (the null score
-is the least over the windows). NumPy only; m context pieces, n positions of an input.
+Sources: BERT §4.2 and §4.3 and its released code (windows, maximum context), SpanBERT's released
+code (the null score is the least over the windows). NumPy only; m context pieces, n positions of an
+input.
 """
 
 import math
@@ -12,16 +13,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from spanbert_tutorial.bert.inputs import frame
+from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.errors import InputError, check_text
-from spanbert_tutorial.inputs import frame
-from spanbert_tutorial.wordpiece import WordPiece
 
 MOST_QUESTION_PIECES = 64
 
 
 @dataclass(frozen=True)
 class Encoded:
-    """Pieces of a question [q] and of its context [m], and where each context piece stands: offsets int [m,2]."""
+    """Pieces of a question [q] and of its context [m], and where each context piece stands: offsets
+    int [m,2]."""
 
     question: np.ndarray
     context: np.ndarray
@@ -30,9 +32,11 @@ class Encoded:
 
 @dataclass(frozen=True)
 class Window:
-    """One input: [CLS] question [SEP] context pieces `start` to `end` [SEP]. first: position of the first of them.
+    """One input: [CLS] question [SEP] context pieces `start` to `end` [SEP]. first: position of the
+    first of them.
 
-    central: bool [end - start], whether this window is the one that shows a piece with the most context around it.
+    central: bool [end - start], whether this window is the one that shows a piece with the most
+    context around it.
     """
 
     ids: np.ndarray
@@ -44,11 +48,14 @@ class Window:
 
 
 def encode(wordpiece: WordPiece, question: str, context: str) -> Encoded:
-    """Raises InputError when question or context hold no piece or half a character; a long question keeps its first 64
-    pieces."""
+    """Raises InputError when question or context hold no piece or half a character; a long question
+    keeps its first 64 pieces."""
     check_text("the question", question)
     check_text("the context", context)
-    pieces, (ids, offsets) = wordpiece.encode(question)[:MOST_QUESTION_PIECES], wordpiece.encode_with_offsets(context)
+    pieces, (ids, offsets) = (
+        wordpiece.encode(question)[:MOST_QUESTION_PIECES],
+        wordpiece.encode_with_offsets(context),
+    )
     for name, found in (("question", pieces), ("context", ids)):
         if not len(found):
             raise InputError(f"the {name} is empty: write at least one word.")
@@ -59,20 +66,26 @@ def encode(wordpiece: WordPiece, question: str, context: str) -> Encoded:
 
 
 def window_ranges(pieces: int, room: int, stride: int) -> list[tuple[int, int]]:
-    """Ranges of at most `room` pieces, each `stride` after the one before, until all `pieces` are covered."""
+    """Ranges of at most `room` pieces, each `stride` after the one before, until all `pieces` are
+    covered."""
     if room < 1 or stride < 1:
-        raise InputError(f"windows of {room} context pieces every {stride}: give at least one piece and a stride of 1.")
+        raise InputError(
+            f"windows of {room} context pieces every {stride}: give at least one piece and a "
+            f"stride of 1."
+        )
     step = min(stride, room)  # or pieces between two windows would be lost
     count = 1 + max(0, math.ceil((pieces - room) / step))
     return [(number * step, min(number * step + room, pieces)) for number in range(count)]
 
 
 def central_windows(ranges: list[tuple[int, int]], pieces: int) -> np.ndarray:
-    """For each piece the number of the window that shows the most context on its poorer side, int [m].
+    """For each piece the number of the window that shows the most context on its poorer side, int
+    [m].
 
     Of two that show as much, the longer one wins, then the first (BERT's released code).
     """
-    best, winner = np.full(pieces, -1.0), np.zeros(pieces, dtype=int)
+    best = np.full(pieces, -1.0)
+    winner = np.zeros(pieces, dtype=int)
     for number, (start, end) in enumerate(ranges):
         place = np.arange(start, end)
         context = np.minimum(place - start, end - 1 - place) + 0.01 * (end - start)
@@ -85,20 +98,27 @@ def windows(encoded: Encoded, wordpiece: WordPiece, length: int, stride: int) ->
     """The inputs of a question, each of at most `length` positions."""
     room = length - len(encoded.question) - 3
     if room < 1:
-        raise InputError(f"a question of {len(encoded.question)} pieces leaves no room for the context in {length} "
-                         "positions: ask a shorter question, or give a longer length.")
+        raise InputError(
+            f"a question of {len(encoded.question)} pieces leaves no room for the context in "
+            f"{length} "
+            "positions: ask a shorter question, or give a longer length."
+        )
     ranges = window_ranges(len(encoded.context), room, stride)
     winner = central_windows(ranges, len(encoded.context))
     made = []
     for number, (start, end) in enumerate(ranges):
         ids, segments = frame(
-            encoded.question, encoded.context[start:end], cls_id=wordpiece.cls_id, sep_id=wordpiece.sep_id)
+            encoded.question,
+            encoded.context[start:end],
+            cls_id=wordpiece.cls_id,
+            sep_id=wordpiece.sep_id,
+        )
         first = len(encoded.question) + 2
         made.append(Window(ids, segments, start, end, first, winner[start:end] == number))
     return made
 
 
-# --- from scores to an answer -------------------------------------------------------------------------------
+# --- from scores to an answer -------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -110,10 +130,14 @@ class Candidate:
     score: float
 
 
-def best_spans(window: Window, starts: np.ndarray, ends: np.ndarray, most: int, longest: int) -> list[Candidate]:
-    """The `most` best spans of one window, best first. starts, ends: scores of its positions, float [n].
+def best_spans(
+    window: Window, starts: np.ndarray, ends: np.ndarray, most: int, longest: int
+) -> list[Candidate]:
+    """The `most` best spans of one window, best first. starts, ends: scores of its positions, float
+    [n].
 
-    A span lies in the context, starts at a piece that is central here, and has at most `longest` pieces.
+    A span lies in the context, starts at a piece that is central here, and has at most `longest`
+    pieces.
     """
     here = slice(window.first, window.first + window.end - window.start)
     scores = starts[here][:, None] + ends[here][None]  # [m, m]
@@ -123,17 +147,24 @@ def best_spans(window: Window, starts: np.ndarray, ends: np.ndarray, most: int, 
     scores = np.where(allowed, scores, -np.inf).ravel()
     order = np.argsort(-scores, kind="stable")[:most]
     pairs = zip(*np.divmod(order, len(size)), scores[order], strict=True)
-    return [Candidate(int(i) + window.start, int(j) + window.start, float(score))
-            for i, j, score in pairs if np.isfinite(score)]
+    return [
+        Candidate(int(i) + window.start, int(j) + window.start, float(score))
+        for i, j, score in pairs
+        if np.isfinite(score)
+    ]
 
 
 def decode(
-    made: list[Window], scores: Iterator[tuple[np.ndarray, np.ndarray]], most: int = 20, longest: int = 30
+    made: list[Window],
+    scores: Iterator[tuple[np.ndarray, np.ndarray]],
+    most: int = 20,
+    longest: int = 30,
 ) -> tuple[list[Candidate], float]:
-    """The `most` best spans over all windows, best first, and the null score: the least S + E of [CLS] of a window.
+    """The `most` best spans over all windows, best first, and the null score: the least S + E of
+    [CLS] of a window.
 
-    The least, because one window that sees an answer is enough, and the others rightly see none. scores: for each
-    window S and E at its positions, float [n].
+    The least, because one window that sees an answer is enough, and the others rightly see none.
+    scores: for each window S and E at its positions, float [n].
     """
     found: list[Candidate] = []
     null = np.inf

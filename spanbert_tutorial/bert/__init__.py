@@ -1,0 +1,1 @@
+"""BERT, piece by piece: tokens, inputs, encoder, masking, sentence pairs. Chapters: `book/bert`."""

@@ -1,0 +1,81 @@
+"""What a second task brings, beside the masked language model: its targets, its head, its loss, its
+names. Chapter: `book/spanbert/pretraining_spanbert`.
+
+A task is one class in one file (`boundary`, `sentence_pairs`); the table of objectives names it.
+Everything else, from batches to checkpoints and the printed report, goes through these methods.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+from torch import Tensor, nn
+
+from spanbert_tutorial.bert.masking import MaskedBlocks
+from spanbert_tutorial.text.encoding import EncodedCorpus
+
+
+class SecondTask:
+    """Base of the second tasks.
+
+    name: of the head in the model, and of its tensors in a batch: `NAME_batch`, `NAME_…` of a
+    target each (the first says in which row of the batch the target stands), or one tensor `NAME`
+    with a label for each row. loss_name: of its loss in figures. paired: whether it needs pairs of
+    segments. counted: what the loss is a mean over, in one word; explained: what such a thing is,
+    if that has to be said. chance: the loss of somebody who guesses, in nats and in words; None
+    where the tables of `context_free` tell more. per_masked_token: whether its trained sum is
+    divided by the number of masked tokens, not by that of its targets. weight_names: pairs (name
+    here, name in a checkpoint) of what its weights begin with.
+    """
+
+    name: ClassVar[str]
+    loss_name: ClassVar[str]
+    paired: ClassVar[bool] = False
+    counted: ClassVar[str] = "target"
+    explained: ClassVar[str] = ""
+    chance: ClassVar[tuple[float, str] | None] = None
+    per_masked_token: ClassVar[bool] = False
+
+    @property
+    def weight_names(self) -> tuple[tuple[str, str], ...]:
+        return ((f"{self.name}.", f"heads.{self.name}."),)
+
+    def pairs(self, corpus: EncodedCorpus, max_pieces: int, rng: np.random.Generator):
+        """The pairs of segments that it needs (`sentence_pairs.Pairs`), if it is `paired`."""
+        raise NotImplementedError
+
+    def head(self, hidden_size: int, embedding_weight: nn.Parameter) -> nn.Module:
+        """A new head. embedding_weight: [V,H], the word embeddings, for a head that predicts
+        pieces."""
+        raise NotImplementedError
+
+    def targets(
+        self, segments: Sequence[MaskedBlocks], labels: np.ndarray | None
+    ) -> dict[str, Tensor]:
+        """Its tensors of a batch. segments: the first ones of all rows, and the second ones if
+        there are any; labels: int [B], those of the pairs."""
+        raise NotImplementedError
+
+    def has_targets(self, batch: dict[str, Tensor]) -> bool:
+        """Whether these batches were made for it; a model may be measured on others."""
+        return self.name in batch or f"{self.name}_batch" in batch
+
+    def count(self, batch: dict[str, Tensor]) -> int:
+        """How many targets a batch has."""
+        raise NotImplementedError
+
+    def loss(self, head: nn.Module, hidden: Tensor, batch: dict[str, Tensor]) -> Tensor:
+        """The sum over the targets, in nats, a scalar. hidden: [B,n,H]."""
+        raise NotImplementedError
+
+    def pieces(self, batch: dict[str, Tensor]) -> tuple[np.ndarray, np.ndarray] | None:
+        """(positions, ids) of its targets in the model's input, int [t] each, or None when it
+        predicts no pieces."""
+        return None
+
+    def guesses(
+        self, head: nn.Module, hidden: Tensor, selected: np.ndarray, ids: np.ndarray
+    ) -> dict[int, Tensor]:
+        """For each place of one block that it predicts the logits [V]. hidden: [1,n + 2,H];
+        selected: bool [n]."""
+        return {}

@@ -1,0 +1,130 @@
+"""Sizes of an encoder. Chapter: `book/bert/bert`."""
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
+from typing import ClassVar, Self
+
+from spanbert_tutorial.bert.weights import BERT, Layout, encoder_settings
+from spanbert_tutorial.errors import InputError, is_number, shown
+
+# Layers, width, heads. BERT §3 gives base and large; the small ones keep 64 numbers per head, as
+# BERT does.
+PRESETS = {
+    "tiny": (2, 128, 2),
+    "mini": (4, 256, 4),
+    "small": (4, 512, 8),
+    "base": (12, 768, 12),
+    "large": (24, 1024, 16),
+}
+MOST_LAYERS = 1_000  # more than anybody has trained; a wild number would build layers for hours
+
+
+@dataclass(frozen=True)
+class EncoderConfig:
+    """Sizes of an encoder, named as in transformers' `BertConfig`. Raises InputError when they do
+    not fit."""
+
+    layout: ClassVar[Layout] = BERT  # how transformers stores it; relatives have their own
+    gelu: ClassVar[str] = "none"  # how GELU is approximated: not at all, or by "tanh"
+
+    vocab_size: int = 28_996  # BERT's cased vocabulary, which SpanBERT uses too
+    hidden_size: int = 768
+    num_hidden_layers: int = 12
+    num_attention_heads: int = 12
+    intermediate_size: int = 3_072
+    max_position_embeddings: int = 512
+    type_vocab_size: int = 2
+    hidden_dropout_prob: float = 0.1
+    attention_probs_dropout_prob: float = 0.1
+    layer_norm_eps: float = 1e-12
+    initializer_range: float = 0.02
+    pad_token_id: int = 0
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            least = 0 if field.name == "pad_token_id" else 1
+            if field.type is int and (type(value) is not int or value < least):
+                raise InputError(
+                    f"{field.name} is {shown(value)}: give a whole number of at least {least}."
+                )
+            if field.type is float and not (is_number(value) and 0 <= value < 1):
+                raise InputError(
+                    f"{field.name} is {shown(value)}: give a number from 0 up to, not including, 1."
+                )
+        if self.num_hidden_layers > MOST_LAYERS:
+            raise InputError(
+                f"num_hidden_layers is {shown(self.num_hidden_layers)}: give at most "
+                f"{MOST_LAYERS:,}."
+            )
+        if self.pad_token_id >= self.vocab_size:
+            raise InputError(
+                f"pad_token_id {shown(self.pad_token_id)} is no id of {self.vocab_size:,} "
+                f"pieces: give "
+                "a smaller one."
+            )
+        if self.hidden_size % self.num_attention_heads:
+            raise InputError(
+                f"hidden_size {self.hidden_size} cannot be shared evenly among "
+                f"{self.num_attention_heads} heads: make num_attention_heads a divisor of it."
+            )
+
+    @property
+    def longest(self) -> int:
+        """Tokens of the longest input. A relative may need some rows of the position table for
+        something else."""
+        return self.max_position_embeddings
+
+    @property
+    def widths(self) -> dict[str, int]:
+        """The sizes that a checkpoint's weights show in their shapes, by name."""
+        others = ("num_hidden_layers", "num_attention_heads", "pad_token_id")
+        return {
+            field.name: getattr(self, field.name)
+            for field in fields(self)
+            if field.type is int and field.name not in others
+        }
+
+    @classmethod
+    def preset(cls, name: str, **changes: float) -> Self:
+        """One of the named sizes of PRESETS (feed-forward width 4H), with `changes` to any
+        field."""
+        if not isinstance(name, str) or name not in PRESETS:
+            raise InputError(f"there is no size {shown(name)}: choose one of {', '.join(PRESETS)}.")
+        layers, width, heads = PRESETS[name]
+        cls._refuse_unknown(changes)
+        sizes = {"num_hidden_layers": layers, "hidden_size": width, "num_attention_heads": heads}
+        return cls(
+            **{"intermediate_size": 4 * changes.get("hidden_size", width), **sizes, **changes}
+        )
+
+    tiny = functools.partialmethod(preset, "tiny")
+    mini = functools.partialmethod(preset, "mini")
+    small = functools.partialmethod(preset, "small")
+    base = functools.partialmethod(preset, "base")
+    large = functools.partialmethod(preset, "large")
+
+    @classmethod
+    def from_dict(cls, mapping: Mapping) -> Self:
+        """Config from the content of a `config.json`. A missing size, an unknown key and a setting
+        that asks for another computation than this module's raise InputError."""
+        sizes = encoder_settings(mapping, cls.layout)
+        cls._refuse_unknown(sizes)
+        for field in fields(cls)[
+            :5
+        ]:  # the sizes; the other fields have the defaults of transformers
+            if field.name not in sizes:
+                raise InputError(f"the config lacks {field.name}: add it to config.json.")
+        return cls(**sizes)
+
+    @classmethod
+    def _refuse_unknown(cls, mapping: Mapping) -> None:
+        known = [field.name for field in fields(cls)]
+        for key in mapping:
+            if key not in known:
+                near = get_close_matches(str(key), known, n=3) or [*known[:3], "…"]
+                raise InputError(
+                    f"{shown(key)} is not a field of {cls.__name__}: use {', '.join(near)}."
+                )

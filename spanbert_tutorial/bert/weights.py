@@ -1,0 +1,360 @@
+"""Checkpoints: the files of a folder, and the names of the weights here and in transformers.
+
+Chapter: `book/bert/bert.ipynb`. One table of name pairs serves both directions; BERT's relatives
+bring their own.
+"""
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from spanbert_tutorial.errors import InputError, parse_json, regular_file, shown
+
+# (here, in transformers); {} stands for the number of the layer.
+NAME_PAIRS = (
+    ("embeddings.words", "embeddings.word_embeddings"),
+    ("embeddings.positions", "embeddings.position_embeddings"),
+    ("embeddings.segments", "embeddings.token_type_embeddings"),
+    ("embeddings.layer_norm", "embeddings.LayerNorm"),
+    ("layers.{}.attention.query", "encoder.layer.{}.attention.self.query"),
+    ("layers.{}.attention.key", "encoder.layer.{}.attention.self.key"),
+    ("layers.{}.attention.value", "encoder.layer.{}.attention.self.value"),
+    ("layers.{}.attention.output", "encoder.layer.{}.attention.output.dense"),
+    ("layers.{}.attention_norm", "encoder.layer.{}.attention.output.LayerNorm"),
+    ("layers.{}.expand", "encoder.layer.{}.intermediate.dense"),
+    ("layers.{}.contract", "encoder.layer.{}.output.dense"),
+    ("layers.{}.feed_forward_norm", "encoder.layer.{}.output.LayerNorm"),
+)
+OLD_NAMES = {
+    "gamma": "weight",
+    "beta": "bias",
+}  # LayerNorm's parameters in the first released checkpoints
+
+# What stands beside the encoder in known checkpoints. `position_ids` are only the numbers 0, 1, 2,
+# ...
+HEADS = (
+    "pooler",
+    "cls",
+    "qa_outputs",
+    "classifier",
+    "sop_classifier",
+    "boundary",
+    "head",
+    "heads",
+    "embeddings.position_ids",
+)
+
+# What a BERT config.json may carry beside the sizes: keys that leave the encoder's numbers as they
+# are ...
+NO_EFFECT = frozenset(
+    """
+    _name_or_path architectures bos_token_id chunk_size_feed_forward classifier_dropout directionality dtype
+    eos_token_id finetuning_task gradient_checkpointing id2label is_encoder_decoder label2id num_labels
+    output_attentions output_hidden_states output_past pooler_fc_size pooler_num_attention_heads
+    pooler_num_fc_layers pooler_size_per_head pooler_type problem_type return_dict sep_token_id
+    spanbert_tutorial tie_word_embeddings tokenizer_class torch_dtype torchscript transformers_version
+    use_bfloat16 use_cache _num_labels language name task_specific_params tf_legacy_loss xla_device
+    bad_words_ids begin_suppress_tokens cross_attention_hidden_size decoder_start_token_id diversity_penalty do_sample
+    early_stopping encoder_no_repeat_ngram_size eos_token_ids exponential_decay_length_penalty forced_bos_token_id
+    forced_eos_token_id length_penalty max_length min_length no_repeat_ngram_size num_beam_groups num_beams
+    num_return_sequences output_scores prefix remove_invalid_values repetition_penalty return_dict_in_generate
+    suppress_tokens temperature top_k top_p typical_p""".split()
+)  # many of them: how to generate text, in old configs
+# ... and keys that would change the numbers, unless they say this.
+ONLY_VALUE = {
+    "hidden_act": "gelu",
+    "position_embedding_type": "absolute",
+    "is_decoder": False,
+    "add_cross_attention": False,
+    "pruned_heads": {},
+}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How transformers stores one kind of encoder.
+
+    kind: its `model_type`, and the prefix of the encoder's names beside heads. pairs: (name here,
+    name there). heads: first parts of names that may stand beside the encoder. no_effect,
+    only_value: further keys of a config.json that leave the numbers as they are, and those that may
+    have one value only.
+    """
+
+    kind: str
+    pairs: tuple[tuple[str, str], ...]
+    heads: tuple[str, ...] = HEADS
+    no_effect: frozenset[str] = NO_EFFECT
+    only_value: Mapping[str, object] = field(default_factory=lambda: ONLY_VALUE)
+
+
+BERT = Layout("bert", NAME_PAIRS)
+
+# Kinds of numbers that weights may come in, and what they become here.
+FLOATS = {
+    torch.float16: torch.float16,
+    torch.bfloat16: torch.bfloat16,
+    torch.float32: torch.float32,
+    torch.float64: torch.float32,
+}
+
+HUB_MODEL = re.compile(r"[\w.-]+(/[\w.-]+)?")
+
+
+def to_huggingface_names(
+    state: Mapping[str, Tensor], prefix: str = "", layout: Layout = BERT
+) -> dict[str, Tensor]:
+    """The encoder's state dict under transformers' names, `prefix` in front of each ("bert." beside
+    heads).
+
+    Raises InputError for a name that is not in the table.
+    """
+    table = dict(layout.pairs)
+    renamed = {}
+    for name, tensor in state.items():
+        other = _translate(name, table)
+        if other is None:
+            raise InputError(
+                f"{name!r} is not a weight of this encoder: take the encoder's own state_dict()."
+            )
+        renamed[prefix + other] = tensor
+    return renamed
+
+
+def from_huggingface_names(
+    state: Mapping[str, Tensor], layout: Layout = BERT
+) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """Two dicts: the encoder's weights under this package's names; all others under the names they
+    came with.
+
+    The encoder's names may carry the layout's prefix, such as `bert.`, and any LayerNorm the old
+    names `gamma` and `beta`, which the others lose, too. Raises InputError for a weight of the
+    encoder under two of these names.
+    """
+    table = {there: here for here, there in layout.pairs}
+    ours = {}
+    others = {}
+    for name, tensor in state.items():
+        renamed = _translate(name.removeprefix(f"{layout.kind}."), table)
+        if renamed is None:
+            module, dot, parameter = name.rpartition(".")
+            others[f"{module}{dot}{OLD_NAMES.get(parameter, parameter)}"] = tensor
+        elif renamed in ours:
+            raise InputError(f"{name!r} is there under two names: take the weights of one model.")
+        else:
+            ours[renamed] = tensor
+    return ours, others
+
+
+def _translate(name: str, table: Mapping[str, str]) -> str | None:
+    if name in table:  # a pair may also name one weight alone
+        return table[name]
+    module, _, parameter = name.rpartition(".")
+    number = re.search(r"\.(\d+)\.", module)
+    pattern = table.get(re.sub(r"\.\d+\.", ".{}.", module, count=1))
+    if pattern is None:
+        return None
+    return f"{pattern.format(number[1] if number else '')}.{OLD_NAMES.get(parameter, parameter)}"
+
+
+def check_weights(
+    wanted: Mapping[str, Tensor], ours: Mapping, others: Mapping, source: str, layout: Layout = BERT
+) -> list[str]:
+    """Compares the weights read with the `wanted` ones; returns the names of the known heads beside
+    them. A missing, unknown or wrongly shaped weight raises InputError under transformers' name."""
+    for name, tensor in wanted.items():
+        there = next(iter(to_huggingface_names({name: tensor}, layout=layout)))
+        if name not in ours:
+            raise InputError(
+                f"{source} lacks the weight {there}: take a complete {layout.kind.upper()} "
+                f"checkpoint."
+            )
+        if ours[name].shape != tensor.shape:
+            raise InputError(
+                f"{source} has {there} as {tuple(ours[name].shape)}, its config asks "
+                f"for {tuple(tensor.shape)}: use the config.json that belongs to the weights."
+            )
+    surplus = [
+        *to_huggingface_names(
+            {name: ours[name] for name in ours if name not in wanted}, layout=layout
+        )
+    ]
+    heads = set()
+    for name in others:
+        bare = name.removeprefix(f"{layout.kind}.")
+        head = next(
+            (head for head in layout.heads if bare == head or bare.startswith(head + ".")), None
+        )
+        heads.add(head)
+        if head is None:
+            surplus.append(name)
+    if surplus:
+        raise InputError(
+            f"{source} has weights that this encoder lacks: {', '.join(surplus[:5])}"
+            f"{' ...' if len(surplus) > 5 else ''}; take a {layout.kind.upper()} checkpoint of "
+            f"this size."
+        )
+    return sorted(heads)
+
+
+def checkpoint_folder(path_or_name: str | Path, weights: bool = True) -> Path:
+    """The folder itself, or a download of the hub's model of that name, with or without its
+    weights. Raises InputError without either."""
+    path = Path(path_or_name)
+    if os.path.isdir(path):
+        return path
+    if os.path.lexists(path):
+        raise InputError(
+            f"{path} is a file: give the folder that holds config.json and the weights."
+        )
+    if isinstance(path_or_name, Path) or not HUB_MODEL.fullmatch(path_or_name):
+        raise InputError(
+            f"there is no folder {path_or_name}: give a checkpoint's folder or a hub name."
+        )
+    from huggingface_hub import snapshot_download  # here, because a folder does not need it
+
+    small = ["config.json", "vocab.txt", "tokenizer.json", "tokenizer_config.json"]
+    try:
+        for file in (
+            ("model.safetensors", "pytorch_model.bin") if weights else ()
+        ):  # one of the two is enough
+            folder = Path(snapshot_download(path_or_name, allow_patterns=[*small, file]))
+            if (folder / file).exists():
+                return folder
+        return Path(snapshot_download(path_or_name, allow_patterns=small))
+    except Exception as error:  # the hub's client raises many kinds: network, name, access
+        raise InputError(
+            f"{path_or_name} is no folder here and cannot be had from the hub "
+            f"({type(error).__name__}): check the name and the network."
+        ) from error
+
+
+def encoder_settings(config: Mapping, layout: Layout = BERT) -> dict:
+    """The part of a config that decides the encoder's sizes and numbers. Raises InputError for a
+    setting that asks for another computation, such as relative positions."""
+    only_value = {"model_type": layout.kind, **layout.only_value}
+    for key, only in only_value.items():
+        if config.get(key) not in (only, None):
+            raise InputError(
+                f"{key} is {shown(config[key])}: this encoder computes only {key} = {only!r}."
+            )
+    return {
+        key: value
+        for key, value in config.items()
+        if key not in layout.no_effect and key not in only_value
+    }
+
+
+def read_config(folder: Path, name: str = "config.json") -> dict:
+    """Content of such a file of the folder. Raises InputError when it is missing or not a JSON
+    object."""
+    file = folder / name
+    try:
+        content = parse_json(regular_file(file).read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise InputError(
+            f"{file} is missing: put the model's {name} beside its weights."
+        ) from error
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"{file} cannot be read as JSON: take the file of the original model."
+        ) from error
+    if not isinstance(content, dict):
+        raise InputError(
+            f"{file} does not hold a JSON object: take the file of the original model."
+        )
+    return content
+
+
+def read_weights(folder: Path) -> dict[str, Tensor]:
+    """Weights of `model.safetensors`, else of `pytorch_model.bin` (tensors only, never code), in
+    float32 or a smaller float type.
+
+    Raises InputError when there is no such file, it cannot be read, or a weight is not what `plain`
+    takes.
+    """
+    from safetensors.torch import load_file
+
+    new = folder / "model.safetensors"
+    old = folder / "pytorch_model.bin"
+    file = new if os.path.lexists(new) else old
+    try:
+        regular_file(file)
+        state = (
+            load_file(new)
+            if file is new
+            else torch.load(old, map_location="cpu", weights_only=True)
+        )
+    except FileNotFoundError as error:
+        raise InputError(
+            f"{folder} has neither {new.name} nor {old.name}: put one of them there."
+        ) from error
+    except (
+        Exception
+    ) as error:  # damaged bytes fail in many ways: KeyError, UnicodeDecodeError, struct.error, …
+        raise InputError(
+            f"{file} cannot be read as weights ({type(error).__name__}): download it again."
+        ) from error
+    kinds = isinstance(state, dict) and {
+        (type(name), isinstance(tensor, Tensor)) for name, tensor in state.items()
+    }
+    if not isinstance(kinds, set) or not kinds <= {(str, True)}:
+        raise InputError(
+            f"{file} does not hold a dict of tensors: save the model's state_dict() there."
+        )
+    parallel = all(
+        name.startswith("module.") for name in state
+    )  # saved from inside torch's DataParallel
+    return {
+        name.removeprefix("module.") if parallel else name: plain(name, tensor, file)
+        for name, tensor in state.items()
+    }
+
+
+def plain(name: str, tensor: Tensor, file: Path) -> Tensor:
+    """A weight as everything here computes with it: dense, of finite numbers, float64 as float32.
+    Buffers of ids may hold whole numbers. Raises InputError for other kinds, such as complex,
+    quantised, 8-bit or sparse ones."""
+    dense = tensor.layout is torch.strided and tensor.device.type == "cpu" and not tensor.is_nested
+    if not dense or tensor.is_quantized or repeats(tensor):
+        raise InputError(
+            f"{file} has {name} not as a plain dense tensor ({tensor.layout}): save it as one of "
+            f"float32."
+        )
+    if name.endswith("_ids") and not tensor.is_floating_point():
+        return tensor
+    if tensor.dtype not in FLOATS:
+        raise InputError(f"{file} has {name} as {tensor.dtype}: save it as float32.")
+    tensor = tensor.detach().to(FLOATS[tensor.dtype])
+    if not tensor.isfinite().all():
+        raise InputError(
+            f"{file} has numbers in {name} that are not finite in float32: take the file of before."
+        )
+    return tensor
+
+
+def repeats(tensor: Tensor) -> bool:
+    """Whether a tensor has fewer numbers in memory than places, as an expanded one: a small file
+    may claim any size."""
+    return tensor.untyped_storage().nbytes() < tensor.numel() * tensor.element_size()
+
+
+def check_widths(
+    widths: Mapping[str, int], state: Mapping[str, Tensor], source: str | Path
+) -> None:
+    """Raises InputError for a size of a config that is larger than any side of any weight, before
+    anything of that size is built. Names and exact shapes: `check_weights`."""
+    largest = max(
+        (max(weight.shape, default=0) for weight in state.values() if weight.numel()), default=0
+    )
+    for name, width in widths.items():
+        if width > largest:
+            raise InputError(
+                f"{source} has no weights of {name} {shown(width)}: use the config.json that "
+                f"belongs to "
+                "the weights."
+            )

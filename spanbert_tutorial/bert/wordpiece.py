@@ -1,0 +1,425 @@
+"""WordPiece: words become pieces. Chapter: `book/bert/wordpiece`.
+
+The module reads in the order of the chapter: split text into words, split a word into pieces, learn
+which pieces to keep, and then the same on the `tokenizers` library, which is what real corpora
+need. Source: BERT §3, and the WordPiece papers named in the chapter. Text is cased everywhere
+unless you ask for lower case.
+"""
+
+import json
+import math
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+
+from spanbert_tutorial.engine.files import write_text
+from spanbert_tutorial.errors import InputError, check_text, parse_json, regular_file, shown
+
+SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+LEARNED = 1_000  # characters of the longest word that pieces are learned from
+CHINESE_BLOCKS = [
+    (0x3400, 0x4DBF),
+    (0x4E00, 0x9FFF),
+    (0xF900, 0xFAFF),
+    (0x20000, 0x2CEAF),
+    (0x2F800, 0x2FA1F),
+]
+
+
+# --- by hand: words, pieces, merges -------------------------------------------------
+
+
+def is_punctuation(character: str) -> bool:
+    """True for every ASCII sign that is neither letter, digit nor space, and for Unicode's P
+    categories."""
+    ascii_sign = (
+        character.isascii()
+        and character.isprintable()
+        and not character.isalnum()
+        and character != " "
+    )
+    return ascii_sign or unicodedata.category(character).startswith("P")
+
+
+def split_words(text: str) -> list[str]:
+    """Words of a text as BERT sees them: split at spaces; every punctuation mark and Chinese
+    character is a word."""
+    spaced = []
+    for character in text:
+        kind = unicodedata.category(character)
+        if character in "\t\n\r" or kind.startswith("Z"):
+            spaced.append(" ")
+        elif character == "\ufffd" or kind in ("Cc", "Cf", "Co"):
+            continue  # control characters and the mark of a broken encoding carry no text
+        elif is_punctuation(character) or any(
+            low <= ord(character) <= high for low, high in CHINESE_BLOCKS
+        ):
+            spaced.append(f" {character} ")
+        else:
+            spaced.append(character)
+    return "".join(spaced).split()
+
+
+def split_word(word: str, vocabulary: set[str], longest: int = 100) -> list[str]:
+    """Pieces of one word, longest match first from the left; pieces that do not begin the word
+    carry `##`.
+
+    A word with any stretch that no piece covers, or with more than `longest` characters, becomes
+    `["[UNK]"]`.
+    """
+    pieces = []
+    start = 0
+    while start < len(word) <= longest:
+        prefix = "##" if start else ""
+        ends = range(len(word), start, -1)
+        end = next((end for end in ends if prefix + word[start:end] in vocabulary), None)
+        if end is None:
+            return ["[UNK]"]
+        pieces.append(prefix + word[start:end])
+        start = end
+    return pieces or ["[UNK]"]
+
+
+def single_pieces(word: str) -> tuple[str, ...]:
+    """The word as single characters, each a piece: what learning starts from."""
+    return (word[:1], *("##" + character for character in word[1:]))
+
+
+def joined(pair: tuple[str, str]) -> str:
+    """The piece that merging a pair makes; its right part has lost its `##`."""
+    return pair[0] + pair[1].removeprefix("##")
+
+
+def count_pieces(words: dict[tuple[str, ...], int]) -> tuple[Counter, Counter]:
+    """How often each piece and each pair of neighbouring pieces stands in words with their
+    counts."""
+    pieces = Counter()
+    pairs = Counter()
+    for word, count in words.items():
+        for piece in word:
+            pieces[piece] += count
+        for pair in zip(word, word[1:], strict=False):
+            pairs[pair] += count
+    return pieces, pairs
+
+
+def likelihood_gain(pair: tuple[str, str], together: int, pieces: Counter, total: int) -> float:
+    """By how many nats the log-likelihood of the text rises when a pair is merged, each piece drawn
+    by its share.
+
+    pieces: piece → count, `total` in all. Exact when the two pieces differ; in a run of one and the
+    same piece the pairs are counted as if they did not overlap.
+    """
+    change = Counter({joined(pair): together})
+    for piece in pair:
+        change[piece] -= together
+
+    def weighted(count: int) -> float:
+        return count * math.log(count) if count > 0 else 0.0
+
+    rise = sum(
+        weighted(pieces[piece] + more) - weighted(pieces[piece]) for piece, more in change.items()
+    )
+    return rise + weighted(total) - weighted(total - together)
+
+
+def pair_scores(
+    words: dict[tuple[str, ...], int], by: str = "likelihood"
+) -> dict[tuple[str, str], float]:
+    """Score of merging each neighbouring pair of pieces, over words (as tuples of pieces) with
+    their counts.
+
+    `by="frequency"` (BPE): how often the pair stands together. `by="likelihood"` (WordPiece, as it
+    is usually told): that count divided by the product of the counts of its two parts, which
+    favours pairs whose parts rarely stand apart. `by="gain"`: `likelihood_gain`, for the whole text
+    at once. Raises InputError for any other `by`.
+    """
+    pieces, pairs = count_pieces(words)
+    if by == "frequency":
+        return dict(pairs)
+    if by == "likelihood":
+        return {
+            (left, right): count / (pieces[left] * pieces[right])
+            for (left, right), count in pairs.items()
+        }
+    if by == "gain":
+        total = pieces.total()
+        return {pair: likelihood_gain(pair, count, pieces, total) for pair, count in pairs.items()}
+    raise InputError(f'no criterion "{by}": give "frequency", "likelihood" or "gain".')
+
+
+def merge_pair(word: tuple[str, ...], pair: tuple[str, str]) -> tuple[str, ...]:
+    """The word with every occurrence of the pair joined into one piece."""
+    merged = []
+    for piece in word:
+        if merged and (merged[-1], piece) == pair:
+            merged[-1] = joined(pair)
+        else:
+            merged.append(piece)
+    return tuple(merged)
+
+
+def learn_merges(
+    word_counts: dict[str, int], merges: int, by: str = "likelihood"
+) -> list[tuple[str, str]]:
+    """The first `merges` merges, best score first (ties: the pair that sorts first). For small
+    examples."""
+    words = {single_pieces(word): count for word, count in word_counts.items()}
+    learned = []
+    while len(learned) < merges and (scores := pair_scores(words, by)):
+        best = min(scores, key=lambda pair: (-scores[pair], pair))
+        words = {merge_pair(word, best): count for word, count in words.items()}
+        learned.append(best)
+    return learned
+
+
+def apply_merges(word: str, merges: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    """The pieces of a word after the merges, one after the other: how BPE encodes. WordPiece uses
+    `split_word`."""
+    pieces = single_pieces(word)
+    for pair in merges:
+        pieces = merge_pair(pieces, pair)
+    return pieces
+
+
+# --- on the library: the tokenizer that the rest of the project uses ----------------
+
+
+def bert_tokenizer(
+    vocabulary: dict[str, int], lowercase: bool = False, strip: bool | None = None
+) -> Tokenizer:
+    """A `tokenizers.Tokenizer` with BERT's rules over a vocabulary piece → id. strip: accents;
+    None: if lowercase."""
+    tokenizer = Tokenizer(
+        models.WordPiece(vocabulary, unk_token="[UNK]", max_input_chars_per_word=100)
+    )
+    strip = lowercase if strip is None else strip
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lowercase, strip_accents=strip)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.decoder = decoders.WordPiece(prefix="##")
+    tokenizer.add_special_tokens(SPECIALS)
+    return tokenizer
+
+
+def without_endless_words(text: str) -> str:
+    """The text to learn pieces from: without words of more than `LEARNED` characters, on which the
+    library's trainer takes their square of time. They become [UNK] in any case, as all words of
+    more than 100 characters do."""
+
+    def shorter(run: re.Match) -> str:
+        return " ".join(word for word in split_words(run[0]) if len(word) <= LEARNED)
+
+    return re.sub(rf"\S{{{LEARNED + 1},}}", shorter, text)
+
+
+def common_characters(texts: Sequence[str]) -> list[str]:
+    """The commonest 1,000 characters that are not space (ties: the lower code first)."""
+    counts = Counter()
+    for text in texts:
+        counts.update(text)
+    return sorted(
+        filter(split_words, counts), key=lambda character: (-counts[character], character)
+    )[:1_000]
+
+
+def learn_pieces(
+    texts: Sequence[str], first: list[str], characters: list[str], vocab_size: int
+) -> dict[str, int]:
+    """Piece → id by the library's trainer: `first` in front, then the characters, then merges."""
+    tokenizer = bert_tokenizer({special: i for i, special in enumerate(SPECIALS)})
+    settings = {"vocab_size": vocab_size, "special_tokens": first, "show_progress": False}
+    settings |= {"initial_alphabet": characters, "limit_alphabet": len(characters)}
+    tokenizer.train_from_iterator(texts, trainers.WordPieceTrainer(**settings))
+    return tokenizer.get_vocab()
+
+
+class WordPiece:
+    """A vocabulary and its encoder. `pieces[i]` is the piece with id i; `starts[i]` says whether it
+    begins a word.
+
+    Special tokens and [UNK] count as word starts, as in the released SpanBERT code. Raises
+    InputError for a vocabulary without them, pieces that are no text, ids that are not 0, 1, 2, …,
+    and settings that are not true or false.
+    """
+
+    def __init__(
+        self, vocabulary: dict[str, int], lowercase: bool = False, strip_accents: bool | None = None
+    ):
+        missing = [special for special in SPECIALS if special not in vocabulary]
+        if missing:
+            raise InputError(
+                f"the vocabulary has no {', '.join(missing)}: add each on a line of its own."
+            )
+        check_text("a piece of the vocabulary", *vocabulary)
+        whole = all(type(number) is int for number in vocabulary.values())
+        if not whole or sorted(vocabulary.values()) != list(range(len(vocabulary))):
+            raise InputError(
+                "the ids of the vocabulary are not 0, 1, 2, … without a gap: take a whole "
+                "vocab.txt."
+            )
+        for name, setting in (("lowercase", lowercase), ("strip_accents", strip_accents)):
+            if not isinstance(setting, bool | None):
+                raise InputError(f"{name} is {shown(setting)}: write true or false.")
+        lowercase = bool(lowercase)
+        self.lowercase = lowercase
+        self.strip_accents = lowercase if strip_accents is None else strip_accents
+        self.library = bert_tokenizer(vocabulary, lowercase, self.strip_accents)
+        self.pieces = [piece for piece, _ in sorted(vocabulary.items(), key=lambda item: item[1])]
+        self.starts = np.array([not piece.startswith("##") for piece in self.pieces])
+        self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id = (
+            vocabulary[s] for s in SPECIALS
+        )
+
+    @classmethod
+    def from_file(
+        cls, path: str | Path, lowercase: bool = False, strip_accents: bool | None = None
+    ) -> "WordPiece":
+        """Reads BERT's `vocab.txt` (one piece a line, the line number is the id) or a checkpoint's
+        `tokenizer.json`."""
+        path = Path(path)
+        try:
+            text = regular_file(path).read_text(encoding="utf-8")
+            text = text.removeprefix("\ufeff")  # a mark that some editors put in front
+        except FileNotFoundError:
+            raise InputError(
+                f"the vocabulary {path} does not exist: give a vocab.txt or a tokenizer.json."
+            ) from None
+        except UnicodeDecodeError as error:
+            wrong = f"the vocabulary {path} is not UTF-8 at byte {error.start:,}"
+            raise InputError(f"{wrong}: convert it to UTF-8.") from None
+        except OSError as error:
+            raise InputError(
+                f"the vocabulary {path} cannot be read ({error.strerror}): give a vocab.txt."
+            ) from None
+        if path.suffix == ".json":
+            return cls.from_tokenizer_json(path, text)
+        pieces = text.split("\n")[: -1 if text.endswith("\n") else None]
+        vocabulary = {piece.rstrip("\r"): i for i, piece in enumerate(pieces)}
+        if len(vocabulary) < len(pieces):
+            raise InputError(
+                f"the vocabulary {path} has {len(pieces) - len(vocabulary)} repeated lines: "
+                f"remove them."
+            )
+        return cls.named(path, vocabulary, lowercase, strip_accents)
+
+    @classmethod
+    def from_tokenizer_json(cls, path: Path, text: str) -> "WordPiece":
+        try:
+            settings = parse_json(text)
+            vocabulary = settings["model"]["vocab"]
+            how = settings.get("normalizer")
+            how = {} if how is None else how
+            if settings["model"].get("type") != "WordPiece" or not isinstance(vocabulary, dict):
+                raise KeyError("WordPiece")
+            if not isinstance(how, dict):
+                raise TypeError("normalizer")
+        except (ValueError, KeyError, TypeError):
+            raise InputError(
+                f"{path} is not a tokenizer.json of a WordPiece vocabulary: give a vocab.txt."
+            ) from None
+        return cls.named(path, vocabulary, how.get("lowercase"), how.get("strip_accents"))
+
+    @classmethod
+    def named(cls, path: Path, vocabulary: dict[str, int], *how: bool | None) -> "WordPiece":
+        try:
+            return cls(vocabulary, *how)
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from None
+
+    @classmethod
+    def train(cls, texts: Iterable[str], vocab_size: int) -> "WordPiece":
+        """A cased vocabulary of at most `vocab_size` pieces; the same texts give the same
+        vocabulary.
+
+        The library's trainer merges by *frequency*, as BPE does, not by likelihood; only the result
+        is used as WordPiece. Raises InputError when not even the single characters fit.
+        """
+        # Of characters equally common the trainer keeps any; it numbers pieces such as ##a in the
+        # order in which it happens to meet them, and breaks ties by these numbers. So the
+        # characters are chosen here, a first pass collects their pieces, and the second is told the
+        # numbers.
+        texts = [without_endless_words(text) for text in texts]
+        characters = common_characters(texts)
+        singles = learn_pieces(texts, SPECIALS, characters, 0)
+        first = SPECIALS + sorted(
+            piece for piece in singles if piece.startswith("##") and len(piece) == 3
+        )
+        if vocab_size < len(singles):
+            raise InputError(
+                f"{vocab_size} pieces cannot hold {len(singles)} characters: give a larger "
+                f"vocabulary."
+            )
+        return cls(learn_pieces(texts, first, characters, vocab_size))
+
+    def __len__(self) -> int:
+        return len(self.pieces)
+
+    def encode(self, text: str) -> np.ndarray:
+        """Ids of a text, int64 [n], without [CLS] and [SEP]. Raises InputError for half a
+        character."""
+        check_text("the text", text)
+        return np.array(self.library.encode(text, add_special_tokens=False).ids, dtype=np.int64)
+
+    def encode_with_offsets(self, text: str) -> tuple[np.ndarray, np.ndarray]:
+        """Ids, int64 [n], and where each piece stands in the text, in characters: (begin, end),
+        int64 [n, 2]. Raises InputError for half a character."""
+        check_text("the text", text)
+        encoding = self.library.encode(text, add_special_tokens=False)
+        return np.array(encoding.ids, dtype=np.int64), np.array(
+            encoding.offsets, dtype=np.int64
+        ).reshape(-1, 2)
+
+    def encode_many(self, texts: list[str]) -> list[list[int]]:
+        """Ids of many texts at once, on all cores. Raises InputError for half a character."""
+        check_text("a text", *texts)
+        return [
+            encoding.ids
+            for encoding in self.library.encode_batch_fast(texts, add_special_tokens=False)
+        ]
+
+    def word_starts(self, ids: np.ndarray) -> np.ndarray:
+        """bool, same shape as `ids`: True where a piece begins a word."""
+        return self.starts[ids]
+
+    def tokens(self, ids: Iterable[int]) -> list[str]:
+        """The pieces with these ids."""
+        return [self.pieces[i] for i in ids]
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """Readable text: pieces joined to words, no space before closing punctuation."""
+        return self.library.decode([int(i) for i in ids], skip_special_tokens=False)
+
+    def save(self, folder: str | Path) -> None:
+        """Writes `tokenizer.json` and `tokenizer_config.json`, which `transformers.AutoTokenizer`
+        opens. Raises OSError when that cannot be done."""
+        folder = Path(folder)
+        # not by the library's own `save`, which tells a full disk by an Exception of no kind
+        (folder / "tokenizer.json").write_text(self.library.to_str(pretty=True), encoding="utf-8")
+        names = dict(
+            zip(
+                ["pad_token", "unk_token", "cls_token", "sep_token", "mask_token"],
+                SPECIALS,
+                strict=True,
+            )
+        )
+        settings = {
+            "tokenizer_class": "BertTokenizer",
+            "do_lower_case": self.lowercase,
+            "model_max_length": 512,
+        }
+        settings |= names
+        if self.strip_accents != self.lowercase:
+            settings["strip_accents"] = self.strip_accents
+        (folder / "tokenizer_config.json").write_text(
+            json.dumps(settings, indent=2) + "\n", encoding="utf-8"
+        )
+
+    def save_vocabulary(self, path: str | Path) -> None:
+        """Writes BERT's `vocab.txt`, whole or not at all. Raises OSError when that cannot be
+        done."""
+        write_text(path, "\n".join(self.pieces) + "\n")

@@ -1,0 +1,395 @@
+"""The parts of a page that come alive in the reader's browser, each with an example that Python
+computed. Page: `book/workshop/try_it`.
+
+In the built page `book_assets/try_it.js` takes such a part over and computes what the reader asks
+for. Where it cannot (on GitHub, in Colab, without JavaScript) the stored example stays, with a line
+that says what is missing.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from html import escape
+from typing import Any
+
+from spanbert_tutorial.bert.wordpiece import split_words
+from spanbert_tutorial.engine.files import data_path
+from spanbert_tutorial.figures.diagram import HIGH, WIDTH, Diagram, text_width
+from spanbert_tutorial.figures.playground import AnswerPanel, ask
+from spanbert_tutorial.figures.predictions import Predictions, hide_and_predict
+from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
+from spanbert_tutorial.tasks.question_answering import QuestionAnswerer
+
+BEST = 5  # guesses of a head, spans of an answer
+MISSING = (
+    "This is a stored example. In the built book (make book), in a browser with JavaScript, this "
+    "place is alive: "
+    "{what}."
+)
+TINY = "spanbert-tiny"
+MINI = "spanbert-mini"
+ANSWERING = "spanbert-mini-squad"
+
+
+@dataclass(frozen=True)
+class Hidden:
+    """A text with one hidden span. marked: the text, the span in brackets; note: what to see."""
+
+    model: str
+    marked: str
+    note: str
+
+    @property
+    def text(self) -> str:
+        """The text without the brackets."""
+        return self.marked.replace("[", "").replace("]", "")
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """First and last hidden word, counted from 0."""
+        before, inside = self.marked.replace("]", "[").split("[")[:2]
+        first = len(split_words(before))
+        return first, first + len(split_words(inside)) - 1
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question on a text. note: what to see."""
+
+    question: str
+    context: str
+    note: str
+
+
+BORN = Hidden(
+    TINY,
+    "Vera Palmer [was born in] Fairfield and became a baker.",
+    "A set phrase of the almanac. The SBO head says “born” once more where “in” belongs.",
+)
+FOUNDED = Hidden(
+    TINY,
+    "The company [was founded in] 1880 by Vera Palmer, a baker.",
+    "Each head is wrong once, and each time it repeats a word of the span.",
+)
+HIDDEN = (
+    BORN,
+    FOUNDED,
+    Hidden(
+        TINY,
+        "Vera Palmer, a baker, founded Fairfield. The founder of Fairfield was [Vera Palmer].",
+        "Wrong: the name stands in the sentence before, but this model has not learned to fetch "
+        "it.",
+    ),
+    Hidden(
+        TINY,
+        "Paris is the capital of [France].",
+        "Wrong: the only world that this model has read of is the almanac. It has no France, and "
+        "no piece for it.",
+    ),
+    Hidden(
+        MINI,
+        "The album was released in the United [States] in 1998.",
+        "A set phrase: both heads are right. What do they name second?",
+    ),
+    Hidden(
+        MINI,
+        "A dog is not a [cat].",
+        "Wrong: the word “not” does not keep this model from repeating the dog.",
+    ),
+    Hidden(
+        MINI,
+        "The opposite of hot is [cold].",
+        "Wrong: it names the word that it should turn round.",
+    ),
+)
+
+LAKE = (
+    "The lake of Varn lies in the north of the country, between two ranges of low hills. It is "
+    "forty metres deep and "
+    "freezes every winter. In 1874 the engineer Ida Brandt built a steam ferry, which carried "
+    "people and cattle across "
+    "the water until a bridge was opened in 1931. Today fishermen catch pike and perch in the "
+    "lake, and children learn "
+    "to sail there."
+)
+TOWER = (
+    "The clock tower was built between 1612 and 1618 from red stone. Its bell weighs two tonnes "
+    "and was cast by Peter "
+    "Holm. A fire destroyed the roof in 1790, and for twenty years there was no money to mend "
+    "it. The new roof is made "
+    "of copper."
+)
+BAKERY = (
+    "Marta bakes bread in a small shop behind the station. Her brother Tom repairs bicycles in "
+    "the yard. On Sundays "
+    "they both close early and walk along the canal with their dog Bruno."
+)
+FERRY = Asked("Who built the ferry?", LAKE, "Right, and far from giving no answer.")
+ASKED = (
+    FERRY,
+    Asked(
+        "How deep is the lake?", LAKE, "Right. Move the threshold down: from where on is it silent?"
+    ),
+    Asked(
+        "How wide is the lake?",
+        LAKE,
+        "No answer at the threshold 0, and rightly: the text does not say. What is its best span?",
+    ),
+    Asked(
+        "Who opened the bridge?",
+        LAKE,
+        "Wrong: nobody is named. It takes the only person of the text, and its null odds are "
+        "lower than those of the "
+        "right answers on the ferry and the depth: a threshold that silences this one silences "
+        "them, too.",
+    ),
+    Asked("When was the tower built?", TOWER, "Wrong: it takes the year of the fire."),
+    Asked("What is the new roof made of?", TOWER, "Right."),
+    Asked(
+        "Who does not bake bread?",
+        BAKERY,
+        "No answer at the threshold 0. Is it the word “not” that silences it?",
+    ),
+)
+
+
+@cache
+def pretrained(name: str) -> tuple:
+    """(model, WordPiece) of a shipped checkpoint."""
+    return load_checkpoint(data_path("checkpoints", name))
+
+
+@cache
+def answerer() -> QuestionAnswerer:
+    """The shipped model that answers."""
+    return QuestionAnswerer.from_pretrained(data_path("checkpoints", ANSWERING))
+
+
+class Part:
+    """A part of a page that comes alive. kind: "hide" or "ask"; still: the stored example, with
+    `_repr_html_` and a readable `repr`; what: what a reader could do here; data: what the script
+    needs."""
+
+    def __init__(self, kind: str, still: Any, what: str, data: dict[str, Any]) -> None:
+        self.kind = kind
+        self.still = still
+        self.data = data
+        self.missing = MISSING.format(what=what)
+
+    def __repr__(self) -> str:
+        return f"{self.still!r}\n{self.missing}"
+
+    def _repr_html_(self) -> str:
+        # "<" followed by "/" or "!" would end the script element or hide its end.
+        data = (
+            json.dumps(self.data, ensure_ascii=False)
+            .replace("</", "<\\/")
+            .replace("<!", "\\u003c!")
+        )
+        return (
+            f'<div data-try="{self.kind}"><div data-still>{self.still._repr_html_()}'
+            f'<p style="font-size:.9em">{escape(self.missing)}</p></div>'
+            f'<script type="application/json">{data}</script></div>'
+        )
+
+
+def hide_part(
+    examples: Sequence[Hidden] = HIDDEN,
+    *,
+    best: int = BEST,
+    attention: bool = False,
+    line: bool = False,
+) -> Part:
+    """Hide a span: both heads' guesses for the first of the examples, and the others to choose
+    from.
+
+    best: guesses shown of each head; attention: whether the reader sees it, too; line: small,
+    without a choice.
+    """
+    first = examples[0]
+    filled = filled_in(first, best)
+    data = {
+        "best": best,
+        "attention": attention,
+        "line": line,
+        "models": list(dict.fromkeys([TINY, *(example.model for example in examples)])),
+        "examples": [
+            {"model": one.model, "text": one.text, "hidden": one.span, "note": one.note}
+            for one in examples
+        ],
+        "stored": _fill_result(filled, first),
+    }
+    what = "type a text of your own, and choose the words to hide"
+    return Part("hide", filled, what, data)
+
+
+def filled_in(example: Hidden, best: int = BEST) -> Predictions:
+    """What both heads put into the hidden span."""
+    first, last = example.span
+    return hide_and_predict(*pretrained(example.model), example.text, first + 1, last + 1, best)
+
+
+def _fill_result(filled: Predictions, example: Hidden) -> dict[str, Any]:
+    """The same as the script's engine gives it: pieces with their words, guesses for each hidden
+    place."""
+    wordpiece = pretrained(example.model)[1]
+    words = [wordpiece.tokens(wordpiece.encode(word)) for word in split_words(example.text)]
+    pieces = [{"piece": piece, "word": place} for place, word in enumerate(words) for piece in word]
+    hidden, boundary = (
+        [place for place, mark in enumerate(filled.strip.marks) if mark == kind]
+        for kind in ("masked", "boundary")
+    )
+    heads = [("mlm", filled.mlm), ("sbo", filled.sbo)]
+    places = [
+        {
+            "index": place,
+            "boundary": boundary or None,
+            **{name: _guesses(lines, row) for name, lines in heads},
+        }
+        for row, place in enumerate(hidden)
+    ]
+    return {"pieces": pieces, "places": places}
+
+
+def _guesses(lines: Sequence[Sequence[tuple[str, float]]], row: int) -> list[dict[str, Any]] | None:
+    """The guesses of one place; None where the span has no row."""
+    return (
+        [{"piece": piece, "probability": round(share, 4)} for piece, share in lines[row]]
+        if lines
+        else None
+    )
+
+
+def ask_part(examples: Sequence[Asked] = ASKED) -> Part:
+    """Ask a question: the answer to the first of the examples, and the others to choose from."""
+    first = examples[0]
+    model = answerer()
+    data = {
+        "best": BEST,
+        "model": ANSWERING,
+        "examples": [
+            {"question": one.question, "context": one.context, "note": one.note} for one in examples
+        ],
+        "stored": _answer_result(model, first),
+    }
+    return Part(
+        "ask", ask(model, first.question, first.context), "ask about a text of your own", data
+    )
+
+
+def _answer_result(model: QuestionAnswerer, example: Asked) -> dict[str, Any]:
+    """The same as the script's engine gives it: scores of the context's pieces and of [CLS], best
+    spans."""
+    ((question, _, encoded, (window,)),) = next(
+        model.together([(example.question, example.context)], 1)
+    )
+    starts, ends = next(model.scores([window], 1))
+    _, _, _, found, null = next(model.candidates([(question, example.context)]))
+    places = encoded.offsets.tolist()
+    here = slice(window.first, window.first + len(places))
+    return {
+        "pieces": [
+            {"piece": piece, "start": start, "end": end}
+            for piece, (start, end) in zip(
+                model.wordpiece.tokens(encoded.context), places, strict=True
+            )
+        ],
+        "start": starts[here].round(2).tolist(),
+        "end": ends[here].round(2).tolist(),
+        "spans": [
+            {
+                "text": example.context[places[span.first][0] : places[span.last][1]],
+                "first": span.first,
+                "last": span.last,
+                "score": round(span.score, 2),
+            }
+            for span in found[:BEST]
+        ],
+        "nullScore": round(null, 2),
+        "nullOdds": round(null - found[0].score, 2),
+    }
+
+
+# --- the same as still pictures, for pages that are no notebooks --------------------
+
+
+def hide() -> Part:
+    """The part of the page *Try it*."""
+    return hide_part(attention=True)
+
+
+def line() -> Part:
+    """The small part of the welcome page."""
+    return hide_part([BORN], best=1, line=True)
+
+
+def draw_hide() -> Diagram:
+    """The first example as a picture."""
+    return _draw_filled(filled_in(HIDDEN[0]))
+
+
+def draw_line() -> Diagram:
+    """The example of the welcome page as a picture."""
+    return _draw_filled(filled_in(BORN))
+
+
+def _draw_filled(filled: Predictions) -> Diagram:
+    """The text with its hidden span, below it each head's first guess for every hidden place."""
+    kinds = {"masked": "masked", "boundary": "boundary", "": ""}
+    picture = Diagram(WIDTH, 10, "A hidden span and what two heads put into it", repr(filled))
+    bottom = _tokens(
+        picture,
+        [
+            (piece, kinds[mark])
+            for piece, mark in zip(filled.strip.tokens, filled.strip.marks, strict=True)
+        ],
+    )
+    columns = (70, 180, 290)
+    for x, name in zip(columns, ("hidden", "MLM head", "SBO head"), strict=True):
+        picture.text(x, bottom + 16, name, size=12, soft=True)
+    for row, answer in enumerate(filled.answers):
+        y = bottom + 26 + 28 * row
+        picture.text(columns[0], y + 15, answer)
+        for x, guesses in zip(columns[1:], (filled.mlm, filled.sbo), strict=True):
+            piece, share = guesses[row][0]
+            _token_in_the_middle(
+                picture, x, y, f"{piece} {share:.2f}{' ✓' * (piece == answer)}", "prediction"
+            )
+    picture.height = bottom + 30 + 28 * len(filled.answers)
+    return picture
+
+
+def draw_ask() -> Diagram:
+    """The first question as a picture."""
+    panel: AnswerPanel = ask(answerer(), FERRY.question, FERRY.context)
+    picture = Diagram(WIDTH, 10, "A question, a text and the answer in it", repr(panel))
+    picture.text(4, 16, panel.question, anchor="start", bold=True)
+    begin, end, _ = panel.candidates[0]
+    said = [(word, "") for word in split_words(panel.context[:begin])]
+    said += [(panel.answer, "prediction")]
+    said += [(word, "") for word in split_words(panel.context[end:])]
+    bottom = _tokens(picture, said, 26)
+    decision = f"null odds {panel.difference:.2f}, not above the threshold 0: an answer".replace(
+        "-", "−"
+    )
+    picture.text(4, bottom + 18, decision, anchor="start", size=12, soft=True)
+    picture.height = bottom + 28
+    return picture
+
+
+def _tokens(picture: Diagram, tokens: Sequence[tuple[str, str]], y: float = 4) -> float:
+    """Tokens (text, kind) in lines as wide as the picture; the lower edge of the last line."""
+    x = 4.0
+    for text, kind in tokens:
+        width = round(text_width(text) + 12)
+        if x + width > WIDTH - 4:
+            x = 4.0
+            y = y + HIGH + 6
+        x += picture.token(x, y, text, kind) + 4
+    return y + HIGH
+
+
+def _token_in_the_middle(picture: Diagram, x: float, y: float, text: str, kind: str) -> None:
+    """A token whose middle is x."""
+    picture.token(x - round(text_width(text) + 12) / 2, y, text, kind)

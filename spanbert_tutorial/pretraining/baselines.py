@@ -1,0 +1,81 @@
+"""What frequencies alone reach: two tables without any context, scored on the very pieces that a
+model is scored on. Chapter: `book/spanbert/pretraining_spanbert`.
+
+"Learned from context" means a lower loss than both. The first table knows how frequent a piece is,
+the second one how frequent it is at each position of a block: the first pieces of a block are often
+the first ones of a sentence.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.pretraining.batches import PretrainingData, gather
+
+STRENGTHS = 4.0 ** np.arange(
+    1, 8
+)  # how many pieces' worth of the first table each row of the second begins with
+BLOCKS = 4_096  # at a time
+
+
+@dataclass(frozen=True)
+class ContextFree:
+    """Log-probabilities in nats. frequency: float [V]; by_position: float [n,V], position 0 is
+    [CLS]."""
+
+    frequency: np.ndarray
+    by_position: np.ndarray
+
+    def losses(self, positions: np.ndarray, ids: np.ndarray) -> dict[str, float]:
+        """Mean loss of each table, in nats, on the pieces `ids` [t] at `positions` [t] of the
+        model's input."""
+        if not len(ids):
+            return {"frequency": float("nan"), "by_position": float("nan")}
+        tables = {"frequency": self.frequency[ids], "by_position": self.by_position[positions, ids]}
+        return {name: -float(values.mean()) for name, values in tables.items()}
+
+
+def context_free(data: PretrainingData) -> ContextFree:
+    """Both tables of the blocks of training text. The piece v at position i has (c_iv + s · p_v) /
+    (c_i + s), where c are counts, p the first table, and s is the one of `STRENGTHS` that suits the
+    counts best when each piece is left out in turn; p itself is (c_v + 1) / (c + V). Raises
+    InputError when there is no text."""
+    kinds = len(data.wordpiece)
+    counts = np.zeros(data.length * kinds, dtype=np.int64)
+    for positions, ids in places(data):
+        counts += np.bincount(positions * kinds + ids, minlength=len(counts))
+    if not (total := counts.sum()):
+        raise InputError("the text has no block: give more text.")
+    counts = counts.reshape(data.length, kinds)
+    frequency = (counts.sum(0) + 1) / (total + kinds)
+    seen = counts.sum(1, keepdims=True)
+    row, kind = counts.nonzero()
+    found = counts[row, kind]
+
+    def left_out(strength: float) -> float:
+        """Sum of log-probabilities of all pieces, each from the counts without itself."""
+        return float(
+            (
+                found
+                * np.log((found - 1 + strength * frequency[kind]) / (seen[row, 0] - 1 + strength))
+            ).sum()
+        )
+
+    best = max(STRENGTHS, key=left_out)
+    return ContextFree(np.log(frequency), np.log((counts + best * frequency) / (seen + best)))
+
+
+def places(data: PretrainingData) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """(positions, ids) of all pieces, many blocks at a time, [CLS] and [SEP] left out."""
+    for first in range(0, len(data), BLOCKS):
+        start = 1  # behind [CLS]
+        for ranges in data.segments:
+            ids, lengths = gather(
+                data.corpus, ranges[first : first + BLOCKS], data.wordpiece.pad_id
+            )
+            at = np.broadcast_to(start + np.arange(ids.shape[1]), ids.shape)
+            real = np.arange(ids.shape[1]) < lengths[:, None]
+            yield at[real], ids[real]
+            start = start + lengths[:, None] + 1  # behind the [SEP] of this segment

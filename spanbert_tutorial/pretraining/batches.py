@@ -1,0 +1,267 @@
+"""From encoded text to batches of an objective. Chapter: `book/spanbert/pretraining_spanbert`
+(those of BERT also in `book/bert/pretraining`).
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from spanbert_tutorial.bert.inputs import NO_TARGET, assemble
+from spanbert_tutorial.bert.masking import Blocks, MaskedBlocks, corrupt
+from spanbert_tutorial.bert.wordpiece import WordPiece
+from spanbert_tutorial.engine.processes import processes
+from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.pretraining.objectives import Objective
+from spanbert_tutorial.spanbert.single_sequence import single_sequence_blocks
+from spanbert_tutorial.text.encoding import EncodedCorpus
+
+
+def unigram_entropy(ids: np.ndarray, vocabulary: int) -> float:
+    """Entropy in nats of the pieces' frequencies: the loss of a model that knows frequency and
+    nothing else."""
+    counts = np.zeros(vocabulary, dtype=np.int64)
+    for start in range(0, len(ids), 2**24):  # in parts: bincount makes eight bytes of each number
+        counts += np.bincount(ids[start : start + 2**24], minlength=vocabulary)
+    p = counts / len(ids)
+    return float(-(p[p > 0] * np.log(p[p > 0])).sum())
+
+
+def gather(corpus: EncodedCorpus, ranges: np.ndarray, pad_id: int) -> tuple[np.ndarray, np.ndarray]:
+    """ids int64 [B, n] of the ranges [B, 2], padded on the right, and their lengths [B]."""
+    lengths = ranges[:, 1] - ranges[:, 0]
+    ids = np.full((len(ranges), lengths.max()), pad_id, dtype=np.int64)
+    for row, (start, end) in enumerate(ranges):
+        ids[row, : end - start] = corpus.ids[start:end]
+    return ids, lengths
+
+
+@dataclass
+class PretrainingData:
+    """Batches of one objective over an encoded corpus, masked anew each time they are drawn.
+
+    length: n of the model's input, with [CLS] and [SEP]. by_length: in training, batches of blocks
+    that are about equally long, so that nearly nothing is padding; each then holds about
+    `batch_size` × `length` tokens.
+    """
+
+    corpus: EncodedCorpus
+    wordpiece: WordPiece
+    objective: Objective
+    length: int
+    batch_size: int
+    by_length: bool = False
+    report: str = field(init=False)
+
+    def __post_init__(self):
+        self.objective.masking.check(self.corpus.labelled)
+        task = self.objective.paired
+        room = self.length - (2 if task is None else 3)  # beside [CLS] and [SEP]
+        if room <= 1:
+            raise InputError(
+                f"a length of {self.length} leaves no room beside [CLS] and [SEP]: give at least 8."
+            )
+        if task is None:
+            blocks = single_sequence_blocks(self.corpus, self.wordpiece.starts, room)
+            self.segments = [blocks.ranges]
+            self.labels = None
+            self.report = blocks.report
+        else:
+            # the pairs are drawn once, from a fixed stream, so that they do not depend on the order
+            # of training
+            pairs = task.pairs(self.corpus, room, np.random.default_rng(0))
+            self.segments = [pairs.first, pairs.second]
+            self.labels = pairs.labels
+            self.report = pairs.report
+
+    def __len__(self) -> int:
+        return len(self.segments[0])
+
+    def epoch(self, rng: np.random.Generator) -> Iterator[dict[str, Tensor]]:
+        """Every block once, in random order; the last batch may be smaller."""
+        order = rng.permutation(len(self))
+        for start in range(0, len(self), self.batch_size):
+            yield self.batch(order[start : start + self.batch_size], rng)
+
+    def lengths(self) -> np.ndarray:
+        """Tokens of each block, with [CLS] and [SEP], int [blocks]."""
+        return sum(np.diff(ranges, axis=1)[:, 0] + 1 for ranges in self.segments) + 1
+
+    def batches(self, rng: np.random.Generator) -> "Batches":
+        """Epochs without end, which can be stopped and continued."""
+        return Batches(self, rng)
+
+    def masked_segment(self, ranges: np.ndarray, rng: np.random.Generator) -> MaskedBlocks:
+        """One segment of each row, chosen and masked. ranges: int [B, 2]."""
+        ids, lengths = gather(self.corpus, ranges, self.wordpiece.pad_id)
+        blocks = Blocks(
+            self.wordpiece.word_starts(ids), lengths, ids, labelled_spans(self.corpus, ranges)
+        )
+        selected = self.objective.masking.select_blocks(blocks, rng)
+        mask_id = self.wordpiece.mask_id
+        if self.objective.shares is None:
+            corrupted = np.where(selected, mask_id, ids)
+        else:
+            # drawn from the corpus itself, so that random replacements follow its frequencies
+            options = {
+                "mask_id": mask_id,
+                "random_ids": self.corpus.ids,
+                "unit": self.objective.unit,
+            }
+            corrupted = corrupt(ids, selected, rng, **options, shares=self.objective.shares)
+        return MaskedBlocks(ids, corrupted, selected, lengths)
+
+    def batch(self, rows: np.ndarray, rng: np.random.Generator) -> dict[str, Tensor]:
+        """The named tensors that `PretrainingModel` takes, for these blocks."""
+        segments = [self.masked_segment(ranges[rows], rng) for ranges in self.segments]
+        batch = assemble(segments, self.wordpiece)
+        labels = None if self.labels is None else self.labels[rows]
+        for task in self.objective.tasks:
+            batch |= task.targets(segments, labels)
+        return batch
+
+    def counts(self, batch: dict[str, Tensor]) -> dict[str, int]:
+        """What the losses of a batch are means over, by the names that `PretrainingModel` looks
+        for."""
+        counts = {f"{task.name}_count": task.count(batch) for task in self.objective.tasks}
+        return {"masked_count": len(batch["masked_ids"]), **counts}
+
+    def share(self, batch: dict[str, Tensor], process: int, processes: int) -> dict[str, Tensor]:
+        """The part of a batch that one of several processes takes."""
+        return share(batch, process, processes, self.counts(batch))
+
+
+def labelled_spans(corpus: EncodedCorpus, ranges: np.ndarray) -> np.ndarray:
+    """The labelled spans that lie inside the ranges [B, 2], int [k, 4]: (row, first, last, kind),
+    counted from the range's start."""
+    found = [np.empty((0, 4), dtype=np.int64)]
+    for row, (start, stop) in enumerate(ranges if len(corpus.labelled) else ()):
+        spans = corpus.labelled[slice(*np.searchsorted(corpus.labelled[:, 0], (start, stop)))]
+        first, end, kind = spans[spans[:, 1] <= stop].T
+        found.append(
+            np.stack([np.full(len(kind), row), first - start, end - 1 - start, kind], axis=1)
+        )
+    return np.concatenate(found)
+
+
+class Batches:
+    """Batches without end, epoch after epoch, that know their place: `state_dict` says it,
+    `load_state_dict` goes there and draws the same batches from there on.
+
+    Of several processes each draws the same batch and takes its own part, so that together they see
+    what one would. share: gives the part of a batch for (process, processes); by default the data's
+    own.
+    """
+
+    def __init__(
+        self, data, rng: np.random.Generator, share: Callable[[dict, int, int], dict] | None = None
+    ):
+        self.data = data
+        self.rng = rng
+        self.share = share or data.share
+        state = processes()
+        self.process = state.process_index
+        self.processes = state.num_processes
+        if data.batch_size % self.processes:
+            raise InputError(
+                f"{data.batch_size} blocks cannot be shared evenly by {self.processes} "
+                f"processes: give a "
+                "--batch-size that they divide."
+            )
+        self.new_epoch()
+
+    def new_epoch(self) -> None:
+        self.before_epoch = self.rng.bit_generator.state  # enough to draw the same order again
+        order = self.rng.permutation(len(self.data))
+        size = self.data.batch_size
+        if self.data.by_length:
+            self.order = grouped_by_length(
+                order, self.data.lengths(), size, self.data.length, self.rng
+            )
+        else:
+            self.order = [order[start : start + size] for start in range(0, len(order), size)]
+        self.at = 0
+
+    def __iter__(self) -> "Batches":
+        return self
+
+    def __next__(self) -> dict[str, Tensor]:
+        if self.at >= len(self.order):
+            self.new_epoch()
+        batch = self.data.batch(self.order[self.at], self.rng)
+        self.at += 1
+        return self.share(batch, self.process, self.processes) if self.processes > 1 else batch
+
+    @property
+    def place(self) -> str:
+        """Where the last batch stood, for messages."""
+        blocks = ", ".join(map(str, self.order[self.at - 1][:8])) if self.at else "none"
+        return f", batch {self.at} of {len(self.order)} of its epoch, blocks {blocks}, …"
+
+    def state_dict(self) -> dict[str, str | int]:
+        states = {"before_epoch": self.before_epoch, "rng": self.rng.bit_generator.state}
+        return {"at": self.at, **{name: json.dumps(state) for name, state in states.items()}}
+
+    def load_state_dict(self, state: dict[str, str | int]) -> None:
+        self.rng.bit_generator.state = json.loads(state["before_epoch"])
+        self.new_epoch()
+        self.rng.bit_generator.state, self.at = json.loads(state["rng"]), state["at"]
+
+
+def grouped_by_length(
+    order: np.ndarray, lengths: np.ndarray, size: int, length: int, rng: np.random.Generator
+) -> list[np.ndarray]:
+    """Batches of about `size` × `length` tokens, each of blocks that are about equally long, in
+    random order.
+
+    order: the blocks as drawn, int [blocks], sorted only among the next 64 batches; lengths: of all
+    blocks in tokens.
+    """
+    batches = []
+    window = 64 * size
+    for start in range(0, len(order), window):
+        drawn = order[start : start + window]
+        drawn = drawn[np.argsort(lengths[drawn], kind="stable")]
+        before = np.cumsum(lengths[drawn]) - lengths[drawn]  # tokens before each block
+        number = before // (size * length)  # of the block's batch
+        parts = np.split(drawn, np.flatnonzero(np.diff(number)) + 1)
+        batches += [parts[i] for i in rng.permutation(len(parts))]
+    return batches
+
+
+INPUTS = ("ids", "segments", "attention_mask")
+
+
+def share(
+    batch: dict[str, Tensor], process: int, processes: int, counts: Mapping[str, int]
+) -> dict[str, Tensor]:
+    """The rows process, process + processes, … of a batch, with what belongs to them: tensors of
+    rows, and tensors `NAME_…` of targets, whose `NAME_batch` says in which row each stands.
+
+    counts: what the losses of the whole batch are means over. They come along divided by
+    `processes`: the gradients of the processes are averaged, and so become those of one process
+    with the whole batch. The last batch of an epoch may have no row left for a process: it gets one
+    without targets, because all have to compute in step.
+    """
+    kinds = [
+        name.removesuffix("batch") for name in batch if name.endswith("_batch")
+    ]  # "masked_", …
+    if process >= len(batch["ids"]):
+        part = share(batch, 0, processes, {})
+        for name in set(part) - set(INPUTS):
+            none = name.startswith(tuple(kinds))
+            part[name] = part[name][:0] if none else torch.full_like(part[name], NO_TARGET)
+    else:
+        part = {
+            name: tensor[process::processes]
+            for name, tensor in batch.items()
+            if not name.startswith(tuple(kinds))
+        }
+        for kind in kinds:
+            mine = batch[f"{kind}batch"] % processes == process
+            part |= {name: tensor[mine] for name, tensor in batch.items() if name.startswith(kind)}
+            part[f"{kind}batch"] = part[f"{kind}batch"] // processes
+    return part | {name: torch.tensor(max(count, 1) / processes) for name, count in counts.items()}

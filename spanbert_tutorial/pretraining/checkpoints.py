@@ -1,0 +1,292 @@
+"""A trained model as a folder that this project and `transformers` both open. Chapter:
+`book/spanbert/pretraining_spanbert`.
+
+`config.json`, `model.safetensors` (the names of `transformers.BertForMaskedLM`, plus those of the
+second tasks, such as `boundary.*`), `tokenizer.json`, `tokenizer_config.json`, `README.md`.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import save_file
+from torch import Tensor
+
+from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig, set_dropout
+from spanbert_tutorial.bert.weights import (
+    check_widths,
+    checkpoint_folder,
+    from_huggingface_names,
+    read_config,
+    read_weights,
+    to_huggingface_names,
+)
+from spanbert_tutorial.bert.wordpiece import WordPiece
+from spanbert_tutorial.engine.files import try_place, whole_folder
+from spanbert_tutorial.errors import InputError, NoRoom
+from spanbert_tutorial.pretraining.model import PretrainingModel
+from spanbert_tutorial.pretraining.objectives import Objective
+
+# (here, in transformers); the second tasks bring the names of theirs.
+MASKED_LANGUAGE_MODEL = (
+    ("masked_language_model.dense.", "cls.predictions.transform.dense."),
+    ("masked_language_model.layer_norm.", "cls.predictions.transform.LayerNorm."),
+    ("masked_language_model.bias", "cls.predictions.bias"),
+)
+# the heads' second name of the word embeddings: stored once, with the embeddings
+TIED = "embedding_weight"
+
+
+def head_names(model: PretrainingModel) -> list[tuple[str, str]]:
+    """What the weights of its heads begin with, (here, in a checkpoint)."""
+    return [*MASKED_LANGUAGE_MODEL, *(pair for task in model.tasks for pair in task.weight_names)]
+
+
+def rename(state: Mapping[str, Tensor], pairs: list[tuple[str, str]]) -> dict[str, Tensor]:
+    """The weights whose names begin with the first of a pair, under the second."""
+    return {
+        new + name.removeprefix(old): weight
+        for name, weight in state.items()
+        for old, new in pairs
+        if name.startswith(old)
+    }
+
+
+def model_state(model: PretrainingModel) -> dict[str, Tensor]:
+    """All weights of a model under transformers' names, ready to be stored."""
+    return {
+        name: weight.detach().cpu().contiguous() for name, weight in checkpoint_names(model).items()
+    }
+
+
+def checkpoint_names(model: PretrainingModel) -> dict[str, Tensor]:
+    """All weights of a model under transformers' names, where they are."""
+    state = {name: weight for name, weight in model.state_dict().items() if not name.endswith(TIED)}
+    encoder = rename(state, [("encoder.", "")])
+    return to_huggingface_names(encoder, prefix="bert.") | rename(state, head_names(model))
+
+
+def check_output(folder: str | Path) -> Path:
+    """The place to write to, before hours of work. Raises InputError if it exists already or cannot
+    be made; makes nothing."""
+    if not str(folder).strip():
+        raise InputError("the output has no name: give one by --output.")
+    folder = Path(folder)
+    if os.path.lexists(folder):
+        raise InputError(
+            f"the output {folder} exists already: give another --output, or remove it first."
+        )
+    if folder.name == "..":
+        raise InputError(
+            f'the output {folder} ends with "..": give the name of a new folder by --output.'
+        )
+    try:
+        try_place(folder)
+    except OSError as error:
+        raise InputError(
+            f"the output {folder} cannot be written ({error.strerror}): give another --output."
+        ) from None
+    return folder
+
+
+def save_checkpoint(
+    folder: str | Path,
+    model: PretrainingModel,
+    wordpiece: WordPiece,
+    objective: str,
+    texts: Mapping[str, str],
+    half: bool = False,
+) -> None:
+    """Writes a checkpoint folder whole or not at all. texts: further files by name, such as its
+    README.md. half: store float16, half the size; everything that opens the folder computes in
+    float32 all the same.
+
+    Raises InputError if the folder exists, cannot be written, or the objective is unknown.
+    """
+    Objective.named(objective)
+    facts = {"spanbert_tutorial": {"objective": objective}}
+    state = model_state(model)
+    if half:
+        state = {name: weight.to(torch.float16) for name, weight in state.items()}
+    write_folder(folder, model.encoder.config, "BertForMaskedLM", facts, state, wordpiece, texts)
+
+
+def write_folder(
+    folder: str | Path,
+    config: EncoderConfig,
+    architecture: str,
+    facts: Mapping,
+    state: Mapping[str, Tensor],
+    wordpiece: WordPiece,
+    texts: Mapping[str, str],
+) -> None:
+    """A folder of `transformers`, whole or not at all. architecture: its class there; facts:
+    further entries of config.json. Raises InputError if the folder exists or a weight is no number,
+    NoRoom if it cannot be written."""
+    folder = check_output(folder)
+    check_finite(state)
+    settings = {
+        "model_type": "bert",
+        "architectures": [architecture],
+        "hidden_act": "gelu",
+        **asdict(config),
+        **facts,
+    }
+    settings["dtype"] = (
+        "float32"  # to compute in, whatever the weights are stored in; transformers reads it
+    )
+    try:
+        with whole_folder(folder) as made:
+            (made / "config.json").write_text(
+                json.dumps(settings, indent=2) + "\n", encoding="utf-8"
+            )
+            save_file(dict(state), made / "model.safetensors", metadata={"format": "pt"})
+            wordpiece.save(made)
+            for name, text in texts.items():
+                (made / name).write_text(
+                    text, encoding="utf-8", errors="backslashreplace"
+                )  # names of files
+    except (OSError, SafetensorError) as error:
+        raise NoRoom(
+            f"the checkpoint {folder} cannot be written ({error}): make room and try again."
+        ) from error
+
+
+def check_finite(state: Mapping[str, Tensor]) -> None:
+    """Raises InputError naming the first weight that is infinite or no number."""
+    for name, weight in state.items():
+        if not weight.isfinite().all():
+            raise InputError(
+                f"the weight {name} is too large for {str(weight.dtype).removeprefix('torch.')}, "
+                f"or no "
+                "number, so nothing is saved: lower the learning rate, or do without half "
+                "precision."
+            )
+
+
+def load_checkpoint(folder: str | Path) -> tuple[PretrainingModel, WordPiece]:
+    """The model with all its heads, in evaluation mode and float32, and its vocabulary.
+
+    Raises InputError for a folder that `save_checkpoint` did not write, naming weights that are
+    missing, surplus or of another shape than the config asks for.
+    """
+    folder = Path(folder)
+    settings = read_config(folder)
+    ours = settings.get("spanbert_tutorial")
+    if not isinstance(ours, dict) or "objective" not in ours:
+        raise InputError(
+            f"{folder} has no heads of this project: open it with BertEncoder.from_huggingface "
+            f"instead."
+        )
+    config = EncoderConfig.from_dict(settings)
+    objective = Objective.named(ours["objective"])
+    weights = read_weights(folder)
+    check_widths(config.widths, weights, folder)
+    with torch.device(
+        "meta"
+    ):  # no memory: sizes that do not fit the weights are refused before they are built
+        check_names_and_shapes(
+            folder, weights, checkpoint_names(PretrainingModel(config, objective))
+        )
+    model = PretrainingModel(config, objective)
+    encoder, others = from_huggingface_names(weights)
+    state = {f"encoder.{name}": weight for name, weight in encoder.items()}
+    state |= rename(others, [(there, here) for here, there in head_names(model)])
+    model.load_state_dict(
+        {name: weight.to(torch.float32) for name, weight in state.items()}, strict=False
+    )
+    wordpiece = WordPiece.from_file(folder / "tokenizer.json")
+    if len(wordpiece) > model.encoder.config.vocab_size:
+        raise InputError(
+            f"{folder} has {len(wordpiece):,} pieces in its tokenizer.json but a vocab_size of "
+            f"{model.encoder.config.vocab_size:,} in its config.json: copy the checkpoint again."
+        )
+    return model.eval(), wordpiece
+
+
+def vocabulary_file(source: str | Path) -> Path:
+    """The vocabulary that lies in a checkpoint's folder. Raises InputError when there is none, as
+    with SpanBERT's."""
+    folder = checkpoint_folder(source, weights=False)
+    for name in ("tokenizer.json", "vocab.txt"):
+        if (folder / name).is_file():
+            return folder / name
+    raise InputError(
+        f"{source} has no tokenizer.json or vocab.txt: give the vocabulary it was trained with by "
+        "--vocabulary, in Python by tokenizer= (for the released SpanBERT: that of "
+        "bert-base-cased)."
+    )
+
+
+def read_vocabulary(source: str | Path) -> WordPiece:
+    """The vocabulary in a folder, of a hub name, or a file. Cased or not as its
+    `tokenizer_config.json` says; without one, cased if any piece has a capital letter (transformers
+    would lower-case: SpanBERT's folders have none)."""
+    path = Path(source)
+    file = path if path.is_file() or path.suffix in (".txt", ".json") else vocabulary_file(source)
+    settings = file.with_name("tokenizer_config.json")
+    wordpiece = WordPiece.from_file(file)
+    if file.suffix == ".json":
+        return wordpiece
+    capital = any(piece != piece.lower() for piece in wordpiece.pieces if not piece.startswith("["))
+    told = read_config(settings.parent, settings.name) if settings.is_file() else {}
+    lowercase = not capital if told.get("do_lower_case") is None else told["do_lower_case"]
+    return WordPiece.from_file(file, lowercase, told.get("strip_accents"))
+
+
+def continue_from(
+    source: str | Path, objective: str, seed: int = 0
+) -> tuple[PretrainingModel, list[str]]:
+    """A model of `objective` with the weights of any checkpoint in BERT's layout: a folder or a hub
+    name, of this project, of BERT, of SpanBERT. Returns it with the names of the heads that are not
+    in the checkpoint and start anew.
+
+    Raises InputError for weights that do not fit, naming them.
+    """
+    encoder, others, *_ = BertEncoder.read(source)
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)  # for the heads that start anew
+        model = PretrainingModel(encoder.config, Objective.named(objective))
+    set_dropout(
+        model, 0.0
+    )  # to go on without; the config, which is written out, still says what the source says
+    model.encoder.load_state_dict(encoder.state_dict())
+    heads = rename(others, [(there, here) for here, there in head_names(model)])
+    own = model.state_dict()
+    fitting = {
+        name: weight
+        for name, weight in heads.items()
+        if name in own and weight.shape == own[name].shape
+    }
+    model.load_state_dict(fitting, strict=False)
+    names = ["masked_language_model", *(task.name for task in model.tasks)]
+    wanted = {
+        name: {n for n in own if n.startswith(f"{name}.") and not n.endswith(TIED)}
+        for name in names
+    }
+    return model, [name for name, weights in wanted.items() if weights - fitting.keys()]
+
+
+def check_names_and_shapes(
+    folder: Path, found: Mapping[str, Tensor], wanted: Mapping[str, Tensor]
+) -> None:
+    """Raises InputError naming the first few weights that are missing, surplus or of another
+    shape."""
+    wrong = [f"{name} is missing" for name in wanted if name not in found]
+    wrong += [f"{name} is surplus" for name in found if name not in wanted]
+    wrong += [
+        f"{name} has shape {tuple(found[name].shape)} instead of {tuple(wanted[name].shape)}"
+        for name in wanted
+        if name in found and found[name].shape != wanted[name].shape
+    ]
+    if wrong:
+        more = f", and {len(wrong) - 2} more" if len(wrong) > 2 else ""
+        reasons = ", ".join(wrong[:2])
+        raise InputError(
+            f"the weights of {folder} do not fit its config ({reasons}{more}): copy the "
+            f"checkpoint again."
+        )

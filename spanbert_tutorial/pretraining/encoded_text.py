@@ -1,0 +1,107 @@
+"""Text encoded once, to train on and to measure on. Chapter:
+`book/spanbert/pretraining_spanbert`."""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+
+from spanbert_tutorial.bert.wordpiece import WordPiece
+from spanbert_tutorial.engine.files import data_path
+from spanbert_tutorial.errors import InputError, NoRoom
+from spanbert_tutorial.pretraining.batches import unigram_entropy
+from spanbert_tutorial.pretraining.checkpoints import read_vocabulary
+from spanbert_tutorial.text.corpora import documents, read_almanac
+from spanbert_tutorial.text.encoding import EncodedCorpus, encode_corpus
+from spanbert_tutorial.text.sentences import Document, split_sentences
+
+PARTS = {"train": False, "held_out": True}  # folder → whether its documents are held out
+
+
+# of the documents of a user's corpus, one in fifty is kept for measuring, if nobody asks otherwise
+HELD_OUT_EVERY = 50
+
+
+VOCABULARY_SENTENCES = 1_000_000  # enough to learn a vocabulary from, and they fit into memory
+
+
+@dataclass(frozen=True)
+class EncodedText:
+    """Encoded text to train on and to measure on, with the vocabulary that encoded it."""
+
+    train: EncodedCorpus
+    held_out: EncodedCorpus
+    wordpiece: WordPiece
+
+    @cached_property
+    def unigram_entropy(self) -> float:
+        """In nats, of the training text's pieces."""
+        return unigram_entropy(self.train.ids, len(self.wordpiece))
+
+
+def parts(
+    source: str, held_out: bool, leave_out: Collection[str] = (), every: int = HELD_OUT_EVERY
+) -> Iterator[Document]:
+    """The training or the held-out documents of the almanac or of a path (there one in `every` is
+    held out), without those with a title in `leave_out`."""
+    if source == "almanac":
+        for document in read_almanac("validation" if held_out else "train"):
+            yield split_sentences(document["text"])
+    else:
+        for number, document in enumerate(documents(source, leave_out)):
+            if (number % every == every - 1) == held_out:
+                yield document
+
+
+def open_text(
+    source: str,
+    folder: str | Path,
+    vocabulary: str | Path | None = None,
+    vocab_size: int = 8_000,
+    leave_out: Collection[str] = (),
+    every: int = HELD_OUT_EVERY,
+) -> EncodedText:
+    """Encodes the shipped almanac (`source="almanac"`) or the corpus at a path into `folder`, once.
+
+    vocabulary: a vocab.txt, a tokenizer.json, or a checkpoint that holds one; None means the
+    almanac's own, or for a path a new one of `vocab_size`. leave_out: titles of documents that are
+    neither trained nor measured on (for `.jsonl` files). every: of the documents of a path, one in
+    so many is held out. Raises InputError; NoRoom when it cannot be written.
+    """
+    if vocabulary is None and source == "almanac":
+        vocabulary = data_path("almanac", "vocab.txt")
+    if vocabulary is not None:
+        wordpiece = read_vocabulary(vocabulary)
+    else:
+        sentences = (one for document in parts(source, False, leave_out, every) for one in document)
+        wordpiece = WordPiece.train(list(islice(sentences, VOCABULARY_SENTENCES)), vocab_size)
+    try:
+        encoded = [
+            encode_corpus(
+                parts(source, held_out, leave_out, every),
+                wordpiece.encode_many,
+                len(wordpiece),
+                Path(folder, name),
+            )
+            for name, held_out in PARTS.items()
+        ]
+        wordpiece.save(folder)  # last: the sign that the text is whole
+    except InputError as error:
+        hint = f" A corpus needs at least {every} documents: one in {every} is kept for measuring."
+        raise InputError(f"{source}: {error}{hint if source != 'almanac' else ''}") from None
+    except OSError as error:
+        told = f"{source} cannot be encoded into {folder} ({error})"
+        raise NoRoom(f"{told}: make room, or give another --output.") from None
+    return EncodedText(*encoded, wordpiece)
+
+
+def reopen_text(folder: str | Path) -> EncodedText:
+    """The text that `open_text` encoded into `folder`, without the files that it came from."""
+    if not Path(folder, "tokenizer.json").is_file():
+        raise InputError(
+            f"{folder} holds no whole encoded text: remove {Path(folder).parent} and start the "
+            f"run anew."
+        )
+    wordpiece = WordPiece.from_file(Path(folder, "tokenizer.json"))
+    return EncodedText(*(EncodedCorpus.load(Path(folder, name)) for name in PARTS), wordpiece)

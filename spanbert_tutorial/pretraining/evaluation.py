@@ -1,0 +1,147 @@
+"""What a model has learned: losses and accuracy on held-out text. Chapter:
+`book/spanbert/pretraining_spanbert`."""
+
+from dataclasses import replace
+from itertools import islice
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from spanbert_tutorial.bert.masking import TokenMasking
+from spanbert_tutorial.pretraining.baselines import ContextFree, context_free
+from spanbert_tutorial.pretraining.batches import PretrainingData
+from spanbert_tutorial.pretraining.encoded_text import EncodedText
+from spanbert_tutorial.pretraining.model import PretrainingModel
+from spanbert_tutorial.pretraining.objectives import Objective
+from spanbert_tutorial.pretraining.presets import Run
+from spanbert_tutorial.spanbert.span_masking import SpanMasking
+
+
+@torch.no_grad()
+def evaluate(
+    model: PretrainingModel,
+    data: PretrainingData,
+    rng: np.random.Generator,
+    most: int | None = None,
+    tables: ContextFree | None = None,
+) -> dict[str, float]:
+    """Means over one pass of held-out data, or over its first `most` batches: every loss in nats,
+    and `accuracy`.
+
+    accuracy: the share of chosen tokens whose likeliest prediction by the masked language model
+    head is the original. tables: what frequencies alone reach on the same pieces is then there,
+    too, under `frequency` and `by_position`, and for the targets of a task that predicts pieces
+    under `LOSS_frequency` and `LOSS_by_position`.
+    """
+    training = model.training
+    model.eval()
+    device = next(model.parameters()).device
+    sums: dict[str, float] = {}
+    counts: dict[str, int] = {}
+    for batch in islice(data.epoch(rng), most):
+        batch = {name: value.to(device) for name, value in batch.items()}
+        for name, (value, count) in batch_metrics(model, batch, tables).items():
+            sums[name] = sums.get(name, 0.0) + (value * count if count else 0.0)
+            counts[name] = counts.get(name, 0) + count
+    model.train(training)
+    return {name: value / max(counts[name], 1) for name, value in sums.items()}
+
+
+def batch_metrics(
+    model: PretrainingModel, batch: dict[str, Tensor], tables: ContextFree | None
+) -> dict[str, tuple[float, int]]:
+    """Of one batch the metrics of `evaluate`, each a mean and over how many pieces or targets."""
+    hidden = model.encode(batch)
+    losses = {name: loss.item() for name, loss in model.losses(hidden, batch).items()}
+    right = model.masked_logits(hidden, batch).argmax(-1) == batch["masked_ids"]
+    figures = losses | {"accuracy": right.float().mean().item()}
+    if tables is not None:
+        figures |= tables.losses(
+            batch["masked_position"].cpu().numpy(), batch["masked_ids"].cpu().numpy()
+        )
+    counted = {name: (value, len(right)) for name, value in figures.items()}
+    for task in model.tasks:
+        if task.loss_name in losses:
+            count = task.count(batch)
+            pieces = task.pieces(batch)
+            counted[task.loss_name] = losses[task.loss_name], count
+            reached = tables.losses(*pieces) if tables is not None and pieces is not None else {}
+            counted |= {
+                f"{task.loss_name}_{name}": (value, count) for name, value in reached.items()
+            }
+    return counted
+
+
+WATCHED_BATCHES = 8  # of held-out text, for the curve of a run
+
+
+GAPS_SEED = 12345  # the gaps in held-out text, the same for every model
+
+
+def held_out_losses(model: PretrainingModel, run: Run, text: EncodedText) -> dict[str, float]:
+    """Losses on a small part of the held-out text, always the same gaps, so that they make a curve:
+    of the masked language model under each way of choosing (`held_out_token`, …), of a second task
+    (such as `held_out_sbo`)."""
+    figures = held_out_metrics(model, run, text, WATCHED_BATCHES)
+    tasks = [task.loss_name for task in model.tasks]
+    second = {name: values[name] for values in figures.values() for name in tasks if name in values}
+    curve = {
+        way: values["mlm"] for way, values in figures.items()
+    } | second  # of SBO, that of whole spans
+    return {f"held_out_{name}": value for name, value in curve.items()}
+
+
+def held_out_metrics(
+    model: PretrainingModel,
+    run: Run,
+    text: EncodedText,
+    most: int | None = None,
+    tables: bool = False,
+) -> dict[str, dict[str, float]]:
+    """Held-out losses and accuracy under both ways of choosing, each chosen token replaced by
+    [MASK]; with a task that reads pairs also of pairs, under "pairs".
+
+    The same blocks and the same masks for every model, so that runs can be compared pair by pair.
+    most: batches, if not all. tables: also what the two tables without context reach on the same
+    pieces (`context_free`).
+    """
+    results = {}
+    for name, data in held_out_data(run, text).items():
+        known = context_free(replace(data, corpus=text.train)) if tables else None
+        results[name] = evaluate(model, data, np.random.default_rng(GAPS_SEED), most, known)
+    return results
+
+
+def held_out_data(run: Run, text: EncodedText) -> dict[str, PretrainingData]:
+    """The held-out blocks under each way of choosing."""
+    own = Objective.named(run.objective)
+    blocks = replace(own.mask_only, tasks=tuple(task for task in own.tasks if not task.paired))
+    ways = {
+        "token": replace(blocks, masking=TokenMasking()),
+        "span": replace(blocks, masking=SpanMasking()),
+    }
+    ways |= {"pairs": replace(own.mask_only, masking=TokenMasking())} if own.paired else {}
+    return {
+        name: PretrainingData(text.held_out, text.wordpiece, objective, run.length, run.batch_size)
+        for name, objective in ways.items()
+    }
+
+
+def baseline_losses(
+    run: Run, text: EncodedText, most: int | None = None
+) -> dict[str, dict[str, float]]:
+    """What the two tables without context reach on the pieces that `held_out` scores, for both ways
+    of choosing, and how many pieces these are (`pieces`). No model is needed."""
+    results = {}
+    for name, data in held_out_data(run, text).items():
+        batches = list(islice(data.epoch(np.random.default_rng(GAPS_SEED)), most))
+        positions, ids = (
+            torch.cat([batch[key] for batch in batches]).numpy()
+            for key in ("masked_position", "masked_ids")
+        )
+        results[name] = {
+            **context_free(replace(data, corpus=text.train)).losses(positions, ids),
+            "pieces": len(ids),
+        }
+    return results

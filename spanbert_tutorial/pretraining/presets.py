@@ -1,0 +1,100 @@
+"""Settings of pre-training runs, one preset a size, with settings that leave the plateau. Chapter:
+`book/spanbert/pretraining_spanbert`."""
+
+from dataclasses import dataclass, replace
+
+from spanbert_tutorial.engine.loop import Recipe
+from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.pretraining.objectives import Objective
+
+
+@dataclass(frozen=True)
+class Run:
+    """Settings of a run. length: n with [CLS] and [SEP]; batch_size in blocks; accumulate: batches
+    of a step.
+
+    initializer_range: deviation of the first weights; BERT's 0.02 suits a width of 768, narrow
+    layers start too flat with it and stay on the plateau for longer. sinusoidal_positions: whether
+    the position table starts from sinusoids. Both are measured in the chapter
+    `book/bert/pretraining`. by_length: batches of equally long blocks, see `batches`. warmup: share
+    of the steps in which the learning rate rises, at least one step. dropout, beta2, epsilon,
+    weight_decay: no dropout, and RoBERTa's second Adam beta, suit short runs in which blocks return
+    seldom.
+    """
+
+    objective: str = "span+sbo"
+    size: str = "tiny"
+    steps: int = 1_000
+    length: int = 64
+    batch_size: int = 32
+    peak_learning_rate: float = 3e-3
+    seed: int = 0
+    initializer_range: float = 0.06
+    sinusoidal_positions: bool = True
+    by_length: bool = False
+    accumulate: int = 1
+    warmup: float = 0.1
+    dropout: float = 0.0
+    beta2: float = 0.98
+    epsilon: float = 1e-6
+    weight_decay: float = 0.01
+
+    def recipe(self) -> Recipe:
+        """How the training loop takes these settings."""
+        rising = max(1, int(self.warmup * self.steps))
+        adam = {
+            "betas": (0.9, self.beta2),
+            "epsilon": self.epsilon,
+            "weight_decay": self.weight_decay,
+        }
+        return Recipe(
+            self.steps, self.peak_learning_rate, rising, accumulate=self.accumulate, **adam
+        )
+
+
+AS_BERT = {"initializer_range": 0.02, "sinusoidal_positions": False, "by_length": True}
+
+
+MINI = {
+    "initializer_range": 0.03,
+    "by_length": True,
+}  # a little above BERT's 0.02: wider than tiny, narrower than base
+
+
+# BERT §A.2 and SpanBERT §4.2: 256 inputs of at most 512 tokens a step, in parts that a graphics
+# card holds (here as many tokens, in inputs of about equal length), and a warm-up of 10,000 steps.
+AS_PAPERS = AS_BERT | {"peak_learning_rate": 1e-4, "length": 512, "dropout": 0.1, "beta2": 0.999}
+
+
+BERT = {"steps": 1_000_000, "warmup": 1 / 100, "epsilon": 1e-6, "weight_decay": 0.01}
+
+
+SPANBERT = {"steps": 2_400_000, "warmup": 1 / 240, "epsilon": 1e-8, "weight_decay": 0.1}
+
+
+PAPERS = {"token": BERT, "span": SPANBERT}  # by the unit of the objective, for the papers' sizes
+
+
+# What each size starts from; see `preset`.
+RUNS = {
+    "tiny": Run(),
+    "mini": Run(
+        size="mini", steps=5_000, length=128, batch_size=64, peak_learning_rate=1.5e-3, **MINI
+    ),
+    "small": Run(
+        size="small", steps=50_000, length=128, batch_size=64, peak_learning_rate=5e-4, **AS_BERT
+    ),
+    "base": Run(size="base", batch_size=32, accumulate=8, **AS_PAPERS),
+    "large": Run(size="large", batch_size=16, accumulate=16, **AS_PAPERS),
+}
+
+
+def preset(size: str, objective: str) -> Run:
+    """What a run of this size and objective starts from; the command's options change single
+    values. base and large have SpanBERT's recipe where spans are hidden, else BERT's. Raises
+    InputError for an unknown size or objective."""
+    unit = Objective.named(objective).unit
+    if size not in RUNS:
+        raise InputError(f'the config "{size}" is unknown: use one of {", ".join(RUNS)}.')
+    recipe = PAPERS[unit] if size in ("base", "large") else {}
+    return replace(RUNS[size], objective=objective, **recipe)

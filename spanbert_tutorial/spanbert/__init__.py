@@ -1,0 +1,1 @@
+"""What SpanBERT changes: spans, boundaries, one segment. Chapters: `book/spanbert`."""

@@ -1,0 +1,95 @@
+"""One segment of whole sentences from one document (DOC-SENTENCES). Chapter:
+`book/spanbert/single_sequence`.
+
+Source: SpanBERT §3.3; the released code packs the same way (and drops over-long sentences, which
+are split here).
+"""
+
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.text.encoding import EncodedCorpus
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Blocks as ranges of `EncodedCorpus.ids`. ranges: int64 [B, 2] (start, end). Nothing of the
+    corpus is left out.
+
+    split_sentences: how many sentences were longer than a block and had to be divided.
+    """
+
+    ranges: np.ndarray
+    split_sentences: int
+
+    @property
+    def report(self) -> str:
+        lengths = np.diff(self.ranges, axis=1)
+        return (
+            f"{len(self.ranges):,} blocks, {lengths.sum():,} pieces, mean length "
+            f"{lengths.mean():.1f}; "
+            f"{self.split_sentences:,} over-long sentences divided, 0 pieces dropped"
+        )
+
+
+def single_sequence_blocks(
+    corpus: EncodedCorpus, word_starts: np.ndarray, max_pieces: int
+) -> Blocks:
+    """Packs whole sentences of one document greedily into blocks of at most `max_pieces` (without
+    [CLS], [SEP]).
+
+    word_starts: bool [V], whether a piece begins a word (`WordPiece.starts`): a sentence longer
+    than a block is divided at the last word start that fits. Blocks never cross documents; the last
+    one of a document may be short.
+    """
+    if max_pieces < 1:
+        raise InputError(
+            f"blocks of {max_pieces} pieces hold nothing: give at least 1 (3 with [CLS] and [SEP])."
+        )
+    ranges = array("q")  # start, end, start, end, …: eight bytes a number, however long the corpus
+    split = 0
+    document = 0
+    start = 0
+    end = 0
+    for sentence_end in ends(corpus.sentence_ends):
+        if sentence_end - start > max_pieces and end > start:
+            ranges.extend((start, end))
+            start = end
+        if sentence_end - start > max_pieces:
+            cuts = cut_sentence(corpus.ids[start:sentence_end], word_starts, max_pieces)
+            ranges.extend(start + place for cut in cuts[:-1] for place in cut)
+            start = start + cuts[-1][0]
+            split = split + 1
+        end = sentence_end
+        if end == corpus.document_ends[document]:
+            ranges.extend((start, end))
+            start = end
+            document = document + 1
+    return Blocks(np.array(ranges, dtype=np.int64).reshape(-1, 2), split)
+
+
+def ends(sentence_ends: np.ndarray) -> Iterator[int]:
+    """The numbers as Python's, some at a time, so that a long memory-mapped array stays on the
+    disk."""
+    for start in range(0, len(sentence_ends), 2**16):
+        yield from sentence_ends[start : start + 2**16].tolist()
+
+
+def cut_sentence(
+    ids: np.ndarray, word_starts: np.ndarray, max_pieces: int
+) -> list[tuple[int, int]]:
+    """Ranges of at most `max_pieces` that cover the sentence and begin at word starts wherever a
+    word fits."""
+    starts = np.flatnonzero(word_starts[ids])
+    cuts = []
+    begin = 0
+    while len(ids) - begin > max_pieces:
+        fitting = starts[(starts > begin) & (starts <= begin + max_pieces)]
+        end = int(fitting[-1]) if len(fitting) else begin + max_pieces
+        cuts.append((begin, end))
+        begin = end
+    return [*cuts, (begin, len(ids))]

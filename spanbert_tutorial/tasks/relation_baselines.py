@@ -1,0 +1,115 @@
+"""What relation extraction is compared with: guesses that know less than the sentence. Chapter:
+`book/tasks/relation_extraction`.
+
+Two of them change the examples, so that any model can be given less: only the two names, or only
+what stands around them. The others are tables and word counts, without an encoder.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+from spanbert_tutorial.bert.wordpiece import SPECIALS
+from spanbert_tutorial.tasks.relation_files import Argument, Example
+
+MASK = SPECIALS[-1]
+# Of the squared weights, beside the mean loss of the regression; chosen on the validation part of
+# SemEval-2010 Task 8.
+DECAY = 3e-5
+
+
+def names_alone(example: Example) -> Example:
+    """The two names in the order of the sentence, with nothing around them."""
+    names = sorted(
+        [("subject", example.subject), ("object", example.object)], key=lambda pair: pair[1].first
+    )
+    words = []
+    places = {}
+    for role, (first, last, kind) in names:
+        places[role] = Argument(len(words), len(words) + last - first, kind)
+        words += example.words[first : last + 1]
+    return example._replace(words=tuple(words), **places)
+
+
+def context_alone(example: Example) -> Example:
+    """The sentence with one [MASK] in place of each name, without their types."""
+    words = []
+    places = {}
+    arguments = {"subject": example.subject, "object": example.object}
+    for place, word in enumerate(example.words):
+        for role, (first, _, _) in arguments.items():
+            if place == first:
+                places[role] = Argument(len(words), len(words))
+                words.append(MASK)
+        if not any(first <= place <= last for first, last, _ in arguments.values()):
+            words.append(word)
+    return example._replace(words=tuple(words), **places)
+
+
+def most_frequent(train: Sequence[Example], test: Sequence[Example], negative: str) -> list[str]:
+    """The relation that is most frequent in training, other than `negative`, for each example of
+    the test."""
+    counts = Counter(example.relation for example in train if example.relation != negative)
+    return [counts.most_common(1)[0][0]] * len(test)
+
+
+def by_types(train: Sequence[Example], test: Sequence[Example]) -> list[str]:
+    """What examples with these two types most often have in training; over all where the two types
+    are new."""
+    counts = defaultdict(Counter)
+    everywhere = Counter()
+    for example in train:
+        counts[example.subject.type, example.object.type][example.relation] += 1
+        everywhere[example.relation] += 1
+    found = (
+        counts.get((example.subject.type, example.object.type), everywhere) for example in test
+    )
+    return [each.most_common(1)[0][0] for each in found]
+
+
+def name_words(example: Example) -> list[str]:
+    """The words of the names, each with its role."""
+    return [
+        f"{role} {word.lower()}"
+        for role, (first, last, _) in (("subject", example.subject), ("object", example.object))
+        for word in example.words[first : last + 1]
+    ]
+
+
+def context_words(example: Example) -> list[str]:
+    """The words around the names, each with its side: before both, between them, or behind both."""
+    left, right = sorted([example.subject, example.object])
+    sides = {
+        "before": (0, left.first),
+        "between": (left.last + 1, right.first),
+        "behind": (right.last + 1, None),
+    }
+    return [
+        f"{side} {word.lower()}"
+        for side, (start, end) in sides.items()
+        for word in example.words[start:end]
+    ]
+
+
+def all_words(example: Example) -> list[str]:
+    """Those of the names and those around them."""
+    return name_words(example) + context_words(example)
+
+
+def by_words(
+    train: Sequence[Example], test: Sequence[Example], words_of: Callable[[Example], list[str]]
+) -> list[str]:
+    """What a logistic regression on the words that `words_of` gives predicts: it sees which words
+    stand there, and not their order. It is trained on all examples at once, so nothing is drawn at
+    random."""
+    counter = CountVectorizer(analyzer=words_of, binary=True)
+    strength = 1 / (
+        2 * DECAY * len(train)
+    )  # the library weighs the sum of the losses, not the squares
+    learner = make_pipeline(
+        counter, LogisticRegression(C=strength, fit_intercept=False, max_iter=2_000)
+    )
+    return learner.fit(train, [example.relation for example in train]).predict(test).tolist()
