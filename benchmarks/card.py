@@ -1,8 +1,8 @@
 """What a graphics card makes of a training step: tokens a second, share of its peak, memory. Page:
 `book/workshop/engine`.
 
-`python -m benchmarks.card [OUTPUT.json]`: mini and base, inputs of 512 pieces, with SBO, by the
-training loop itself. The *share of the peak* (model FLOPs utilisation, MFU) takes the operations of
+`python -m benchmarks.card [OUTPUT.json]`: mini and base, inputs of 512 tokens, with SBO, by the
+training loop itself. The *share of the peak* (model FLOPs utilization, MFU) takes the operations of
 `scaling_up` and the peak that the card's maker names; it is left out for a card that
 `data/papers.json` does not know. Without a card it runs on the CPU, where the batch should be
 small: `python -m benchmarks.card OUTPUT.json 2`.
@@ -30,12 +30,12 @@ PIECES = 29_000
 
 
 def text(vocabulary: int) -> EncodedText:
-    """Long documents of random pieces."""
+    """Long documents of random tokens."""
     wordpiece = WordPiece.from_file(data_path("almanac", "vocab.txt"))
     wordpiece.starts = steps.np.resize(
         wordpiece.starts, vocabulary
-    )  # the pieces are numbers here, and may be any
-    wordpiece.pieces = [f"piece {number}" for number in range(vocabulary)]
+    )  # the tokens are numbers here, and may be any
+    wordpiece.vocabulary = [f"piece {number}" for number in range(vocabulary)]
     corpus = steps.text(vocabulary)
     return EncodedText(corpus, corpus, wordpiece)
 
@@ -50,7 +50,7 @@ def peak(name: str) -> float | None:
 
 def measure(size: str, rows: int, n_steps: int = STEPS) -> dict:
     """One model of a size, with batches of so many inputs."""
-    run = Run(objective="span+sbo", size=size, length=LENGTH, batch_size=rows, steps=n_steps)
+    run = Run(objective="span+sbo", size=size, max_length=LENGTH, batch_size=rows, steps=n_steps)
     words = text(PIECES)
     model = runs.new_model(run, words)
     if torch.cuda.is_available():

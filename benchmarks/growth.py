@@ -29,7 +29,7 @@ def measure(times: int) -> None:
     from spanbert_tutorial.pretraining.encoded_text import open_text
     from spanbert_tutorial.pretraining.presets import Run
 
-    run = Run(length=128, batch_size=32)
+    run = Run(max_length=128, batch_size=32)
     vocabulary = data_path("almanac", "vocab.txt")
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "corpus.jsonl")
@@ -43,10 +43,10 @@ def measure(times: int) -> None:
         seconds = time.process_time() - began
         for _ in range(50):
             next(batches)
-        pieces = len(text.train.ids) + len(text.held_out.ids)
+        tokens = len(text.train.ids) + len(text.held_out.ids)
         print(
             json.dumps(
-                {"pieces": pieces, "seconds": seconds, "peak": greatest_memory(), "before": before}
+                {"pieces": tokens, "seconds": seconds, "peak": greatest_memory(), "before": before}
             )
         )
 

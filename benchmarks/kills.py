@@ -33,7 +33,7 @@ WRITTEN = (
     "hunted.training/.spanbert-*.part",
     ".spanbert-*.part",
 )
-RUN = ["pretrain", "--length", "32", "--batch-size", "4", "--objective", "span+sbo"]
+RUN = ["pretrain", "--max-length", "32", "--batch-size", "4", "--objective", "span+sbo"]
 
 
 def corpus(path: Path, documents: int = 200) -> Path:

@@ -33,11 +33,11 @@ BATCH = {"base": 8}
 NO_DROPOUT = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
 
 
-def text(vocabulary: int, pieces: int = 2_000_000) -> EncodedCorpus:
-    """Long documents of random pieces."""
+def text(vocabulary: int, tokens: int = 2_000_000) -> EncodedCorpus:
+    """Long documents of random tokens."""
     rng = np.random.default_rng(0)
-    ends = np.arange(25, pieces + 1, 25)
-    return EncodedCorpus(rng.integers(5, vocabulary, pieces).astype(np.uint16), ends, ends[39::40])
+    ends = np.arange(25, tokens + 1, 25)
+    return EncodedCorpus(rng.integers(5, vocabulary, tokens).astype(np.uint16), ends, ends[39::40])
 
 
 def on_disk(corpus: EncodedCorpus, folder: Path) -> EncodedCorpus:
@@ -53,7 +53,7 @@ def data(
     wordpiece = WordPiece.from_file(data_path("almanac", "vocab.txt"))
     wordpiece.starts = np.resize(
         wordpiece.starts, vocabulary
-    )  # the pieces are numbers here, and may be any
+    )  # the tokens are numbers here, and may be any
     return PretrainingData(
         corpus or text(vocabulary), wordpiece, OBJECTIVES[objective], length, batch
     )

@@ -133,7 +133,7 @@ def main(arguments: list[str] | None = None) -> int:
         if "memory" not in f"{type(error).__name__} {error}".lower():
             raise
         print(
-            "error: the memory does not suffice: give a smaller --batch-size or --length, or a "
+            "error: the memory does not suffice: give a smaller --batch-size or --max-length, or a "
             "smaller model.",
             file=sys.stderr,
         )

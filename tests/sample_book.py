@@ -32,7 +32,7 @@ def printed(text: str, name: str = "stdout"):
 
 
 def good_notebook():
-    """A notebook that keeps the contract, but for its metadata, which `normalise` brings in
+    """A notebook that keeps the contract, but for its metadata, which `normalize` brings in
     order."""
     return new_notebook(
         cells=[
@@ -50,7 +50,7 @@ def good_notebook():
 
 def make_book(root: Path, notebook=None) -> Path:
     """Write the sample book into `root`, its notebook in the normal form; the notebook's path."""
-    from notebooks import normalise, serialise
+    from notebooks import normalize, serialize
 
     chapter = root / "book" / "bert" / "chapter.ipynb"
     chapter.parent.mkdir(parents=True)
@@ -70,7 +70,7 @@ def make_book(root: Path, notebook=None) -> Path:
         "  - file: book/bert/chapter\n  - file: book/references\n"
     )
     chapter.write_text(
-        serialise(normalise(notebook or good_notebook(), chapter, root)), encoding="utf-8"
+        serialize(normalize(notebook or good_notebook(), chapter, root)), encoding="utf-8"
     )
     return chapter
 

@@ -8,18 +8,18 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from spanbert_tutorial.bert.auxiliary import SecondTask
+from spanbert_tutorial.bert.auxiliary import AuxiliaryObjective
 from spanbert_tutorial.bert.masking import Blocks, MaskingScheme, TokenMasking
 
 
 @dataclass(frozen=True)
-class LabelledMasking(MaskingScheme):
-    """Whole labelled spans in random order while they fit, then single pieces that are not the
+class LabeledMasking(MaskingScheme):
+    """Whole labeled spans in random order while they fit, then single tokens that are not the
     commonest one."""
 
     def select_blocks(self, blocks: Blocks, rng: np.random.Generator) -> np.ndarray:
         selected = np.zeros(blocks.ids.shape, dtype=bool)
-        for row, first, last, _ in rng.permutation(blocks.labelled):
+        for row, first, last, _ in rng.permutation(blocks.labeled):
             if selected[row].sum() + last - first < self.budget(blocks.lengths[row]):
                 selected[row, first : last + 1] = True
         common = np.bincount(blocks.ids.ravel()).argmax()
@@ -28,7 +28,7 @@ class LabelledMasking(MaskingScheme):
         return selected | (none & others & (blocks.ids != common))
 
 
-class LongBlock(SecondTask):
+class LongBlock(AuxiliaryObjective):
     """Is the block longer than half of those beside it? From the mean of all states."""
 
     name = "long_block"

@@ -9,7 +9,7 @@ from spanbert_tutorial.pretraining.presets import Run
 ARM = "batch"
 ARMS = (4, 8)
 SEEDS = 2
-SETTINGS = {"run": Run(objective="labelled+long", steps=1_000), **CURVES}
+SETTINGS = {"run": Run(objective="labeled+long", steps=1_000), **CURVES}
 
 
 def one(batch, seed, settings, text):

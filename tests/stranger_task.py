@@ -8,8 +8,8 @@ from spanbert_tutorial.tasks import classification, task_checkpoints
 from spanbert_tutorial.tasks.fine_tuning import FineTuning, check_start, fit
 
 PRESETS = {
-    "small": FineTuning(epochs=6, batch_size=4, length=32),
-    "spanbert": FineTuning(length=32),
+    "small": FineTuning(epochs=6, batch_size=4, max_length=32),
+    "spanbert": FineTuning(max_length=32),
 }
 
 

@@ -335,7 +335,7 @@ def text(tmp_path_factory):
     return open_text("almanac", tmp_path_factory.mktemp("almanac"))
 
 
-def test_pairs_are_neighbours_of_one_document_in_one_of_two_orders(text):
+def test_pairs_are_neighbors_of_one_document_in_one_of_two_orders(text):
     corpus = text.held_out
     pairs = sentence_order_pairs(corpus, 61, np.random.default_rng(0))
     swapped = pairs.labels == SWAPPED
@@ -353,7 +353,7 @@ def test_pairs_are_neighbours_of_one_document_in_one_of_two_orders(text):
     assert (home[0] == home[1]).all()
     lengths = np.diff(earlier)[:, 0] + np.diff(later)[:, 0]
     assert lengths.max() == 61 and pairs.borrowed_truncated == 0
-    # each piece stands in one pair, was cut, or belongs to a sentence that is alone
+    # each token stands in one pair, was cut, or belongs to a sentence that is alone
     assert 0 < len(corpus.ids) - lengths.sum() - pairs.truncated < 61 * pairs.alone
 
 
@@ -442,7 +442,7 @@ def test_whole_pairs_are_balanced_and_hide_nothing(text, pairs):
         assert len(drawn["masked_ids"]) == 0 and text.wordpiece.mask_id not in drawn["ids"]
 
 
-def test_shared_pieces_do_not_know_the_order(pairs):
+def test_shared_tokens_do_not_know_the_order(pairs):
     """Swapped segments give the same product of bags; two bags side by side can tell."""
     data = pairs["SOP"][0]
     shared, labels = albert_sop.bags(data, "shared", 50)

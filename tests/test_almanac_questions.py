@@ -227,7 +227,7 @@ def test_only_mutual_exclusions_and_questions_with_an_answer_say_a_second_fact(s
 
 def test_a_second_fact_in_a_question_does_not_give_its_kind_away(shipped):
     """In each part answerable questions use each such wording about as often as those without an
-    answer do, and colours are said truly and falsely."""
+    answer do, and colors are said truly and falsely."""
     for questions in shipped.values():
         for option in (
             text for texts in almanac_questions.wordings()["described"].values() for text in texts
@@ -236,9 +236,9 @@ def test_a_second_fact_in_a_question_does_not_give_its_kind_away(shipped):
             used = [q for q in questions if form.fullmatch(q.question)]
             false, true = (sum(bool(q.answers) == kind for q in used) for kind in (False, True))
             assert abs(true - false) <= 3 + 0.3 * false, (option, true, false)
-    colours = re.compile(r"Who coaches the .+ in (.+)\?|Who is the captain of the .+ in (.+)\?")
+    colors = re.compile(r"Who coaches the .+ in (.+)\?|Who is the captain of the .+ in (.+)\?")
     said = {True: set(), False: set()}
     for question in (q for questions in shipped.values() for q in questions):
-        if match := colours.fullmatch(question.question):
+        if match := colors.fullmatch(question.question):
             said[bool(question.answers)].add(match[1] or match[2])
     assert len(said[True] & said[False]) >= 5

@@ -20,7 +20,9 @@ def answerer() -> qa.QuestionAnswerer:
     wordpiece = WordPiece.from_file(data_path("almanac", "vocab.txt"))
     torch.manual_seed(0)
     encoder = BertEncoder(EncoderConfig.tiny(vocab_size=len(wordpiece), initializer_range=0.3))
-    return qa.QuestionAnswerer(qa.QuestionAnsweringModel(encoder), wordpiece, length=64, stride=24)
+    return qa.QuestionAnswerer(
+        qa.QuestionAnsweringModel(encoder), wordpiece, max_length=64, doc_stride=24
+    )
 
 
 @pytest.fixture(scope="module")

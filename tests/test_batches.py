@@ -14,7 +14,7 @@ from spanbert_tutorial.text.encoding import EncodedCorpus
 
 
 def data(name: str = "span+sbo", **changes) -> PretrainingData:
-    """300 documents of one to eight sentences of 2 to 24 pieces."""
+    """300 documents of one to eight sentences of 2 to 24 tokens."""
     rng = np.random.default_rng(0)
     counts = rng.integers(1, 9, 300)
     ends = np.cumsum(rng.integers(2, 25, counts.sum()))
@@ -23,7 +23,7 @@ def data(name: str = "span+sbo", **changes) -> PretrainingData:
     )
     wordpiece = WordPiece.from_file(data_path("almanac", "vocab.txt"))
     return PretrainingData(
-        corpus, wordpiece, Objective.named(name), length=64, batch_size=8, **changes
+        corpus, wordpiece, Objective.named(name), max_length=64, batch_size=8, **changes
     )
 
 
@@ -78,7 +78,7 @@ def test_batches_go_on_where_they_were(by_length, stop):
 
 
 def test_whole_words_are_chosen_whole():
-    """Of the objective `mlm-wholeword`: a piece is chosen with all others of its word; of `mlm`
+    """Of the objective `mlm-wholeword`: a token is chosen with all others of its word; of `mlm`
     often it is not."""
     broken = {}
     for name in ("mlm", "mlm-wholeword"):
@@ -90,7 +90,7 @@ def test_whole_words_are_chosen_whole():
             originals[batch["masked_batch"], batch["masked_position"]] = batch["masked_ids"]
             inside = torch.from_numpy(
                 ~made.wordpiece.starts[originals.numpy()]
-            )  # a piece that continues a word
+            )  # a token that continues a word
             inside[:, :2] = False  # [CLS], and a block may begin inside a word
             broken[name] += int((inside[:, 1:] & (chosen[:, 1:] != chosen[:, :-1])).sum())
     assert broken["mlm-wholeword"] == 0 < broken["mlm"]

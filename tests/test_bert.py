@@ -17,7 +17,7 @@ from spanbert_tutorial.bert.encoder import (
     MaskedLanguageModelHead,
     NextSentenceHead,
     from_huggingface_names,
-    initialise,
+    initialize,
     to_huggingface_names,
 )
 from spanbert_tutorial.errors import InputError
@@ -526,7 +526,7 @@ def test_kinds_of_masks_and_ids_agree():
     assert torch.allclose(encoder(inputs["ids"]), encoder(inputs["ids"], no_segments), atol=1e-6)
 
 
-def test_padding_and_neighbours_change_nothing():
+def test_padding_and_neighbors_change_nothing():
     encoder = random_encoder(config()).double()
     inputs = batch()
     together = encoder(**inputs)
@@ -548,7 +548,7 @@ def test_start_values():
             assert abs(weight.std().item() - 0.02) < 0.001 and abs(weight.mean().item()) < 0.001
     again = BertEncoder(config("mini"), torch.Generator().manual_seed(3))
     assert torch.equal(encoder.layers[3].expand.weight, again.layers[3].expand.weight)
-    initialise(again, 0.1, torch.Generator().manual_seed(4))
+    initialize(again, 0.1, torch.Generator().manual_seed(4))
     assert abs(again.layers[0].expand.weight.std().item() - 0.1) < 0.005
 
 

@@ -24,7 +24,7 @@ from spanbert_tutorial.exercises.pretraining import (
 
 def counted(ids, pad_id):
     """The same by another way: a Counter and the sum of c/N · ln(N/c)."""
-    counts = Counter(piece for row in ids.tolist() for piece in row if piece != pad_id)
+    counts = Counter(token for row in ids.tolist() for token in row if token != pad_id)
     total = sum(counts.values())
     return sum(c / total * math.log(total / c) for c in counts.values())
 

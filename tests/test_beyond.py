@@ -240,8 +240,8 @@ def test_both_formats_can_be_undone(hidden):
     parts = np.split(target, np.flatnonzero(target >= 100))
     restored = []
     behind = {int(part[0]): part[1:].tolist() for part in parts if len(part)}
-    for piece in source.tolist():
-        restored += behind[piece] if piece >= 100 else [piece]
+    for token in source.tolist():
+        restored += behind[token] if token >= 100 else [token]
     assert restored == ids.tolist()
     assert len(source) + len(target) == len(ids) + 2 * len(spans_of(selected)) + 1
     infilled = beyond.text_infilling(ids, selected, 99)
@@ -410,11 +410,11 @@ def questions(text):
 
 
 def test_swapped_words(text):
-    pieces = text.wordpiece
+    tokens = text.wordpiece
     rng = np.random.default_rng(0)
-    row = pieces.encode("Joseph Carver was born in Norbury, nine miles from Hollow Abbey.")
+    row = tokens.encode("Joseph Carver was born in Norbury, nine miles from Hollow Abbey.")
     for _ in range(5):
-        other = beyond_ways.swapped(row, pieces, rng)
+        other = beyond_ways.swapped(row, tokens, rng)
         assert (
             sorted(other) == sorted(row) and not np.array_equal(other, row) and other[-1] == row[-1]
         )
@@ -440,19 +440,19 @@ def test_questions_to_an_untrained_model(text, questions, monkeypatch):
 @torch.no_grad()
 def test_left_means_left(text):
     """What stands on the right changes no answer "from the left"."""
-    pieces = text.wordpiece
-    rows = [pieces.encode("Joseph Carver was born in Norbury."), pieces.encode("Walden is a town.")]
+    tokens = text.wordpiece
+    rows = [tokens.encode("Joseph Carver was born in Norbury."), tokens.encode("Walden is a town.")]
     cut = [row[:3] for row in rows]
     model = runs.new_model(beyond_ways.START, text).eval()
     places = np.array([2, 2])
     other = beyond.LeftToRight(model)
     ask = beyond_ways.log_p_at
     assert torch.allclose(
-        ask(other, rows, places, pieces), ask(other, cut, places, pieces), atol=1e-4
+        ask(other, rows, places, tokens), ask(other, cut, places, tokens), atol=1e-4
     )
-    hidden = beyond_ways.with_gap(cut, places, pieces.mask_id)
+    hidden = beyond_ways.with_gap(cut, places, tokens.mask_id)
     assert not torch.allclose(
-        ask(model, hidden, places, pieces), ask(model, hidden, places, pieces, end=False)
+        ask(model, hidden, places, tokens), ask(model, hidden, places, tokens, end=False)
     )
 
 

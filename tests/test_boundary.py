@@ -69,7 +69,7 @@ def test_a_single_token_between_free_ones():
 
 
 def test_touching_spans_are_one():
-    """Drawn as two spans, places 1–2 and 3–4: one row, with the neighbours of the whole run."""
+    """Drawn as two spans, places 1–2 and 3–4: one row, with the neighbors of the whole run."""
     selected = np.zeros((1, 6), dtype=bool)
     selected[0, 1:3] = selected[0, 3:5] = True
     rows = boundary_targets(selected, np.arange(6)[None], np.array([6]))
@@ -396,14 +396,14 @@ def test_gradients_reach_every_parameter_and_the_positions_in_use():
     ]  # the longest span has three tokens
 
 
-@pytest.mark.parametrize("normalisation", ["paper", "released"])
-def test_without_rows_the_loss_is_zero_and_backpropagates(normalisation):
+@pytest.mark.parametrize("normalization", ["paper", "released"])
+def test_without_rows_the_loss_is_zero_and_backpropagates(normalization):
     rows = one_block("##..##")
     head = head_of()
     hidden = torch.randn(1, 8, 8, dtype=torch.float64, requires_grad=True)
     logits = head(hidden, rows)
     assert logits.shape == (0, 30)
-    loss = boundary_loss(logits, rows, masked_tokens=4, normalisation=normalisation)
+    loss = boundary_loss(logits, rows, masked_tokens=4, normalization=normalization)
     assert loss.shape == () and loss == 0
     loss.backward()
     assert hidden.grad is not None and not hidden.grad.any()
@@ -454,7 +454,7 @@ def test_a_block_of_one_fully_masked_token_has_loss_zero():
 def test_an_unknown_normalisation_is_named():
     rows = one_block(".#.")
     with pytest.raises(
-        InputError, match='normalisation "mean" is unknown: use "paper" or "released"'
+        InputError, match='normalization "mean" is unknown: use "paper" or "released"'
     ):
         boundary_loss(torch.zeros(1, 30), rows, 1, "mean")
 

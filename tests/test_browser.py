@@ -20,7 +20,7 @@ LEAST_CONTRAST = 4.5  # of body text, WCAG 2.1 AA
 
 # Text and background of an element as the reader sees them; a transparent background shows the one
 # behind it.
-COLOURS = """
+COLORS = """
 (element) => {
   const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
   const rgba = (colour) => {
@@ -99,8 +99,8 @@ def page(request, browser) -> Iterator:
 def contrast(page, selector: str) -> float:
     """Contrast ratio of an element's text to what is behind it, from 1 to 21 (WCAG 2.1)."""
 
-    def luminance(colour: list[int]) -> float:
-        shares = [value / 255 for value in colour[:3]]
+    def luminance(color: list[int]) -> float:
+        shares = [value / 255 for value in color[:3]]
         linear = [
             value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4
             for value in shares
@@ -108,7 +108,7 @@ def contrast(page, selector: str) -> float:
         return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
     light, dark = sorted(
-        map(luminance, page.locator(selector).first.evaluate(COLOURS)), reverse=True
+        map(luminance, page.locator(selector).first.evaluate(COLORS)), reverse=True
     )
     return (light + 0.05) / (dark + 0.05)
 
@@ -171,7 +171,7 @@ def test_the_map_has_one_layout_for_each_width_and_leads_to_chapters(browser):
     narrow.get_by_role("link", name="Span masking: ").click()
     page.wait_for_url("**/book/spanbert/span_masking.html", timeout=10_000)
     sign = page.get_by_role("navigation", name="Where you are on the road")
-    sign.get_by_role("link", name="Masked language modelling").press("Enter")
+    sign.get_by_role("link", name="Masked language modeling").press("Enter")
     page.wait_for_url("**/book/bert/masking.html", timeout=10_000)
     assert page.complaints == []
     page.context.close()
@@ -263,7 +263,7 @@ EXPLORERS = {
     "bert/wordpiece": [3],
     "bert/bert": [4],
     "spanbert/span_masking": [3, 2],
-    "spanbert/labelled_masking": [2],
+    "spanbert/labeled_masking": [2],
     "spanbert/boundary": [2, 2],
 }
 

@@ -49,7 +49,7 @@ def quiet():
 
 @pytest.fixture(scope="module")
 def wordpiece() -> WordPiece:
-    return WordPiece({piece: i for i, piece in enumerate(PIECES)})
+    return WordPiece({token: i for i, token in enumerate(PIECES)})
 
 
 def model_of(objective: str, seed: int = 0) -> PretrainingModel:
@@ -78,7 +78,9 @@ def batch_of(objective: str, wordpiece: WordPiece) -> dict[str, Tensor]:
     lengths = rng.integers(3, 9, 40)
     ids = rng.integers(5, len(PIECES), lengths.sum())
     corpus = EncodedCorpus(ids, np.cumsum(lengths), np.cumsum(lengths)[3::4])
-    data = PretrainingData(corpus, wordpiece, Objective.named(objective), length=24, batch_size=8)
+    data = PretrainingData(
+        corpus, wordpiece, Objective.named(objective), max_length=24, batch_size=8
+    )
     return next(data.epoch(rng))
 
 
@@ -117,7 +119,9 @@ def test_loading_gives_identical_losses(tmp_path, wordpiece, objective):
     assert before.keys() == after.keys() and len(before) == 2 + ("+" in objective)
     assert all(torch.equal(before[name], after[name]) for name in before)
     assert (
-        not loaded.training and vocabulary.pieces == wordpiece.pieces and not vocabulary.lowercase
+        not loaded.training
+        and vocabulary.vocabulary == wordpiece.vocabulary
+        and not vocabulary.lowercase
     )
     assert loaded.encoder.config == model.encoder.config
     words = loaded.encoder.embeddings.words.weight  # still one tensor with the heads'
@@ -421,7 +425,7 @@ def test_a_folder_that_is_not_there(tmp_path):
 
 def test_a_vocabulary_larger_than_the_model(tmp_path, wordpiece):
     folder = saved(tmp_path, wordpiece)
-    larger = WordPiece({piece: i for i, piece in enumerate([*PIECES, "B"])})
+    larger = WordPiece({token: i for i, token in enumerate([*PIECES, "B"])})
     larger.save(folder)
     with pytest.raises(InputError, match="47 pieces in its tokenizer.json but a vocab_size of 46"):
         load_checkpoint(folder)

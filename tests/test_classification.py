@@ -97,7 +97,11 @@ def test_fine_tuning_learns_what_it_is_shown(wordpiece, pairs):
         ]
     encoder = load_checkpoint(data_path("checkpoints", "spanbert-tiny"))[0].encoder
     settings = FineTuning(
-        epochs=80 if pairs else 300, batch_size=8, peak_learning_rate=1e-3, length=20, dropout=0.0
+        epochs=80 if pairs else 300,
+        batch_size=8,
+        peak_learning_rate=1e-3,
+        max_length=20,
+        dropout=0.0,
     )
     classifier, history = fine_tune(encoder, wordpiece, said, settings)
     assert {
@@ -111,7 +115,7 @@ def test_fine_tuning_learns_what_it_is_shown(wordpiece, pairs):
 
 def test_batches_carry_the_labels_that_occur(wordpiece):
     data = ClassificationData(
-        [(PAIR, "yes"), ((PAIR[0], None), "no")], wordpiece, FineTuning(length=64)
+        [(PAIR, "yes"), ((PAIR[0], None), "no")], wordpiece, FineTuning(max_length=64)
     )
     batch = data.batch(np.array([1, 0]), np.random.default_rng(0))
     assert data.labels == ["no", "yes"] and batch["label"].tolist() == [0, 1]

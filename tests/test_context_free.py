@@ -1,18 +1,18 @@
-"""Tables without context: by hand, as probabilities, and on the pieces that they are asked for."""
+"""Tables without context: by hand, as probabilities, and on the tokens that they are asked for."""
 
 import numpy as np
 import pytest
 import torch
 
 from spanbert_tutorial.bert.wordpiece import WordPiece
-from spanbert_tutorial.pretraining.baselines import STRENGTHS, context_free, places
+from spanbert_tutorial.pretraining.baselines import STRENGTHS, places, unigram_baselines
 from spanbert_tutorial.pretraining.batches import PretrainingData
 from spanbert_tutorial.pretraining.objectives import Objective
 from spanbert_tutorial.spanbert.boundary import Boundary
 from spanbert_tutorial.text.encoding import encode_corpus
 
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefgh"]
-WORDPIECE = WordPiece({piece: i for i, piece in enumerate(PIECES)})
+WORDPIECE = WordPiece({token: i for i, token in enumerate(PIECES)})
 V = len(WORDPIECE)
 
 
@@ -25,11 +25,11 @@ def data(tmp_path, sentences, objective="span+sbo", length=16):
 def test_both_tables_by_hand(tmp_path):
     """Two blocks, "a b" and "a c": a stands twice at position 1, b and c once each at position
     2."""
-    tables = context_free(data(tmp_path, ["a b", "a c"]))
+    tables = unigram_baselines(data(tmp_path, ["a b", "a c"]))
     a, b, c, d = WORDPIECE.encode("a b c d")
     frequency = {a: 3 / (4 + V), b: 2 / (4 + V), c: 2 / (4 + V), d: 1 / (4 + V)}
-    for piece, p in frequency.items():
-        assert np.exp(tables.frequency[piece]) == pytest.approx(p)
+    for token, p in frequency.items():
+        assert np.exp(tables.frequency[token]) == pytest.approx(p)
     first, second = (
         {p: [(n + s * frequency[p]) / (2 + s) for s in STRENGTHS] for p, n in counts.items()}
         for counts in ({a: 2, b: 0}, {a: 0, b: 1, c: 1})
@@ -46,7 +46,7 @@ def test_tables_are_probabilities_and_the_strength_is_the_best(tmp_path):
     rng = np.random.default_rng(0)
     sentences = ["a " + " ".join(rng.choice(list("abcdefgh"), size=9)) + " h" for _ in range(60)]
     held_out = data(tmp_path, sentences)
-    tables = context_free(held_out)
+    tables = unigram_baselines(held_out)
     assert np.exp(tables.frequency).sum() == pytest.approx(1)
     assert np.exp(tables.by_position).sum(1) == pytest.approx(np.ones(16))
     positions, ids = (np.concatenate(parts) for parts in zip(*places(held_out), strict=True))
@@ -63,7 +63,7 @@ def test_shuffled_positions_cost_the_second_table_its_lead(tmp_path):
     """What the second table knows is the position and nothing else."""
     rng = np.random.default_rng(0)
     held_out = data(tmp_path, ["a b c d e f g h"] * 30)
-    tables = context_free(held_out)
+    tables = unigram_baselines(held_out)
     positions, ids = (np.concatenate(parts) for parts in zip(*places(held_out), strict=True))
     assert tables.losses(positions, ids)["by_position"] < 0.5
     assert (
@@ -74,7 +74,7 @@ def test_shuffled_positions_cost_the_second_table_its_lead(tmp_path):
 
 @pytest.mark.parametrize("objective", ["mlm", "mlm+nsp", "span+sbo"])
 def test_places_are_those_of_the_model_input(tmp_path, objective):
-    """Position i holds the same piece in the blocks that the model reads, for single segments and
+    """Position i holds the same token in the blocks that the model reads, for single segments and
     for pairs."""
     some = data(tmp_path, ["a b c d", "e f g h", "a a b b", "c c d d"] * 3, objective)
     wanted = np.zeros((16, V), dtype=int)
@@ -82,9 +82,9 @@ def test_places_are_those_of_the_model_input(tmp_path, objective):
         batch = some.batch(rows.numpy(), np.random.default_rng(0))
         ids = batch["ids"].clone()
         ids[batch["masked_batch"], batch["masked_position"]] = batch["masked_ids"]
-        for position, piece in enumerate(ids[0].tolist()):
-            if piece >= 5:  # no special token
-                wanted[position, piece] += 1
+        for position, token in enumerate(ids[0].tolist()):
+            if token >= 5:  # no special token
+                wanted[position, token] += 1
     found = np.zeros_like(wanted)
     for positions, ids in places(some):
         np.add.at(found, (positions, ids), 1)
@@ -101,7 +101,7 @@ def test_boundary_places_are_masked_places(tmp_path):
             batch["masked_batch"], batch["masked_position"], batch["masked_ids"], strict=True
         )
     }
-    positions, ids = Boundary().pieces(batch)
+    positions, ids = Boundary().predicted_tokens(batch)
     rows = (
         batch["boundary_batch"].repeat_interleave((batch["boundary_targets"] >= 0).sum(1)).tolist()
     )

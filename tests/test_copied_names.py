@@ -53,7 +53,7 @@ NAME = Name(
 )
 
 
-def test_all_pieces_are_hidden_or_the_last_one():
+def test_all_tokens_are_hidden_or_the_last_one():
     whole, places = hide(NAME, WHOLE, WORDPIECE)
     assert places == [12, 13, 14] and [whole[place] for place in places] == [WORDPIECE.mask_id] * 3
     part, last = hide(NAME, PART, WORDPIECE)
@@ -61,7 +61,7 @@ def test_all_pieces_are_hidden_or_the_last_one():
     assert whole[:12] == part[:12] == [WORDPIECE.cls_id, 10, 21, 22, 23, 11, 31, 32, 33, 31, 32, 33]
 
 
-def test_the_rules_copy_and_never_look_at_the_hidden_pieces():
+def test_the_rules_copy_and_never_look_at_the_hidden_tokens():
     assert copied(NAME, PART) == [23]
     assert copied(NAME, WHOLE) == [31, 32, 33]  # the commoner other name
     alone = NAME._replace(words=[[10], [21, 22]], place=1, names=[1])
@@ -69,7 +69,7 @@ def test_the_rules_copy_and_never_look_at_the_hidden_pieces():
     assert right([NAME, alone], PART, None, WORDPIECE).tolist() == [100, 0]
 
 
-def test_a_model_is_right_when_it_gives_every_hidden_piece():
+def test_a_model_is_right_when_it_gives_every_hidden_token():
     says = torch.zeros(1, 17, dtype=torch.long)
     says[0, 12:15] = torch.tensor([21, 22, 23])
     model = SimpleNamespace(

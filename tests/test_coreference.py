@@ -24,7 +24,7 @@ from spanbert_tutorial.tasks import conll
 from spanbert_tutorial.tasks import coreference as coref
 from spanbert_tutorial.tasks import coreference_baselines as controls
 from spanbert_tutorial.tasks.conll import Document
-from spanbert_tutorial.tasks.fine_tuning import FineTuning, targets, weighted_share
+from spanbert_tutorial.tasks.fine_tuning import FineTuning, targets, weighted_shard
 
 TINY = data_path("checkpoints", "spanbert-tiny")
 NORA = Document(
@@ -123,23 +123,23 @@ def test_a_document_from_plain_text():
     st.integers(4, 9),
 )
 def test_segments_end_with_sentences_where_they_can(sentences, room):
-    """sentences: pieces of each word."""
-    pieces = [count for sentence in sentences for count in sentence]
-    ends = coref.segment_ends([len(sentence) for sentence in sentences], pieces, room)
+    """sentences: tokens of each word."""
+    tokens = [count for sentence in sentences for count in sentence]
+    ends = coref.segment_ends([len(sentence) for sentence in sentences], tokens, room)
     inside = np.cumsum([len(sentence) for sentence in sentences]).tolist()
-    whole = {0, len(pieces)}
-    assert ends == sorted(set(ends)) and ends[-1] == len(pieces)
+    whole = {0, len(tokens)}
+    assert ends == sorted(set(ends)) and ends[-1] == len(tokens)
     for first, stop in zip([0, *ends], ends, strict=False):
-        assert 0 < sum(pieces[first:stop]) <= room
+        assert 0 < sum(tokens[first:stop]) <= room
         if stop not in inside:  # cut inside a sentence: only one that is too long
             sentence = next(i for i, end in enumerate(inside) if end > stop)
             assert sum(sentences[sentence]) > room
         elif stop not in whole:  # the next sentence would not have fitted
             following = sentences[inside.index(stop) + 1]
-            assert sum(pieces[first:stop]) + sum(following) > room
+            assert sum(tokens[first:stop]) + sum(following) > room
 
 
-def test_words_and_their_pieces(wordpiece, documents):
+def test_words_and_their_tokens(wordpiece, documents):
     for document in documents:
         (one,) = coref.segmented(document, wordpiece, 64)
         assert len(one.ids) > 1 and len(one.words) == len(document.words) == len(one.sentences)
@@ -169,7 +169,7 @@ def test_parts_of_a_document_keep_the_mentions_inside_them(wordpiece, documents)
     assert kept == wanted
 
 
-def test_words_without_pieces_and_words_longer_than_a_segment(wordpiece):
+def test_words_without_tokens_and_words_longer_than_a_segment(wordpiece):
     document = Document("odd", [["\x07", "x" * 300, "Nora"]], [[(2, 2)]])
     (one,) = coref.segmented(document, wordpiece, 5)
     assert wordpiece.unk_id in one.ids[0] and len(one.words) == 3 and max(map(len, one.ids)) <= 5
@@ -310,17 +310,17 @@ def test_a_document_scores_the_same_alone_and_in_a_batch(wordpiece, documents):
 def test_shares_of_a_batch_add_up_to_its_loss(wordpiece, documents):
     """The loss is a mean over words, so several processes give what one gives."""
     model = small_model(wordpiece)
-    data = coref.CoreferenceData(documents, wordpiece, FineTuning(batch_size=4, length=64))
+    data = coref.CoreferenceData(documents, wordpiece, FineTuning(batch_size=4, max_length=64))
     batch = data.batch(np.arange(4), np.random.default_rng(0))
     assert targets(batch) == 3 * int((batch["sentences"] != NO_TARGET).sum())
-    shares = [weighted_share(batch, number, 2) for number in range(2)]
+    shares = [weighted_shard(batch, number, 2) for number in range(2)]
     whole = model(batch)["loss"]
     mean = sum(model(part)["loss"] * part["weight"] for part in shares) / 2
     assert float(mean) == pytest.approx(float(whole), rel=1e-4)
 
 
 def test_without_singletons_mention_scores_learn_from_links_alone(wordpiece, documents):
-    batch = coref.CoreferenceData(documents, wordpiece, FineTuning(length=64)).batch(
+    batch = coref.CoreferenceData(documents, wordpiece, FineTuning(max_length=64)).batch(
         np.arange(2), None
     )
     assert set(small_model(wordpiece)(batch)) == {"loss", "antecedent", "mention"}
@@ -330,7 +330,7 @@ def test_without_singletons_mention_scores_learn_from_links_alone(wordpiece, doc
         Document(one.name, one.sentences, [c for c in one.clusters if len(c) > 1])
         for one in documents[:2]
     ]
-    settings = FineTuning(epochs=0.01, length=64, batch_size=4)
+    settings = FineTuning(epochs=0.01, max_length=64, batch_size=4)
     resolver, _ = coref.fine_tune(load_checkpoint(TINY)[0].encoder, wordpiece, several, settings)
     assert not resolver.model.singletons
     assert all(len(cluster) > 1 for clusters in resolver.predict(documents) for cluster in clusters)
@@ -342,7 +342,9 @@ def test_without_singletons_mention_scores_learn_from_links_alone(wordpiece, doc
 @pytest.fixture(scope="module")
 def learned(wordpiece, documents):
     """A model that has seen six documents many times."""
-    settings = FineTuning(epochs=25, batch_size=2, length=128, peak_learning_rate=2e-3, dropout=0.0)
+    settings = FineTuning(
+        epochs=25, batch_size=2, max_length=128, peak_learning_rate=2e-3, dropout=0.0
+    )
     return coref.fine_tune(load_checkpoint(TINY)[0].encoder, wordpiece, documents, settings)
 
 
@@ -369,7 +371,7 @@ def test_a_checkpoint_gives_the_same_clusters(learned, documents, tmp_path):
     resolver, _ = learned
     resolver.save(tmp_path / "model", {"README.md": "A model.\n"})
     again = coref.CoreferenceResolver.from_pretrained(tmp_path / "model")
-    assert (again.length, again.model.max_words, again.model.singletons) == (
+    assert (again.max_length, again.model.max_words, again.model.singletons) == (
         128,
         resolver.model.max_words,
         True,
@@ -421,7 +423,7 @@ def test_what_cannot_be_trained_or_scored_is_refused(wordpiece):
     with pytest.raises(InputError, match="no document has a cluster"):
         coref.fine_tune(encoder, wordpiece, [Document("a", [["a"]])], FineTuning())
     with pytest.raises(InputError, match="longer than the encoder's 512"):
-        coref.fine_tune(encoder, wordpiece, [NORA], FineTuning(length=600))
+        coref.fine_tune(encoder, wordpiece, [NORA], FineTuning(max_length=600))
     with pytest.raises(InputError, match="1 documents and 0 predictions"):
         coref.score([NORA], [])
 

@@ -210,7 +210,7 @@ def test_a_document_without_a_title_is_not_left_out(tmp_path):
 
 
 @pytest.mark.parametrize("packing", [".xz", ".gz"])
-def test_truncated_damaged_or_mislabelled_packing(tmp_path, packing):
+def test_truncated_damaged_or_mislabeled_packing(tmp_path, packing):
     rng = np.random.default_rng(0)
     text = "".join(rng.choice(list("abc \n"), 20_000))
     whole = PACK[packing](text.encode())

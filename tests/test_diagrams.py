@@ -1,4 +1,4 @@
-"""Diagrams: words for every drawing, looks that GitHub keeps, colours for light and dark, numbers
+"""Diagrams: words for every drawing, looks that GitHub keeps, colors for light and dark, numbers
 of the chapters."""
 
 import re
@@ -26,7 +26,7 @@ from spanbert_tutorial.figures import (
     task_figures,
 )
 from spanbert_tutorial.figures.boundary_figure import WORDS, Reads, draw, figure_one, reads
-from spanbert_tutorial.figures.diagram import COLOURS, SIZE, Diagram, subscript, text_width
+from spanbert_tutorial.figures.diagram import COLORS, SIZE, Diagram, subscript, text_width
 from spanbert_tutorial.figures.encoder_figures import shape
 from spanbert_tutorial.pretraining.batches import PretrainingData
 from spanbert_tutorial.pretraining.model import PretrainingModel
@@ -62,12 +62,12 @@ SEGMENTS = [0] * 6 + [1] * 5
 def real_call() -> tuple[PretrainingModel, dict[str, torch.Tensor]]:
     """A tiny model and a batch with spans, from random text."""
     names = [f"word{i}" for i in range(TINY.vocab_size - len(SPECIALS))]
-    wordpiece = WordPiece({piece: i for i, piece in enumerate(SPECIALS + names)})
+    wordpiece = WordPiece({token: i for i, token in enumerate(SPECIALS + names)})
     ids = np.random.default_rng(0).integers(5, TINY.vocab_size, 40 * 80).astype(np.uint16)
     ends = np.arange(10, len(ids) + 1, 10)
     objective = Objective.named("span+sbo")
     data = PretrainingData(
-        EncodedCorpus(ids, ends, ends[7::8]), wordpiece, objective, length=40, batch_size=8
+        EncodedCorpus(ids, ends, ends[7::8]), wordpiece, objective, max_length=40, batch_size=8
     )
     torch.manual_seed(0)
     return PretrainingModel(TINY, objective).eval(), data.batch(
@@ -155,9 +155,9 @@ def test_the_text_stays_inside_and_is_large_enough_for_a_telephone(drawing):
         assert fits(root, text, size, anchor, turned), text.text
 
 
-def luminance(colour: tuple[int, ...]) -> float:
+def luminance(color: tuple[int, ...]) -> float:
     """Relative luminance, WCAG 2.1."""
-    shares = [value / 255 for value in colour]
+    shares = [value / 255 for value in color]
     linear = [
         value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in shares
     ]
@@ -169,15 +169,15 @@ def contrast(one: tuple[int, ...], other: tuple[int, ...]) -> float:
     return (light + 0.05) / (dark + 0.05)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in COLOURS if kind])
-def test_a_colour_is_seen_on_a_light_and_on_a_dark_page(kind):
-    colour = tuple(map(int, re.findall(r"\d+", COLOURS[kind])))
-    assert contrast(colour, LIGHT) >= 3 and contrast(colour, DARK) >= 3  # WCAG: parts of a graphic
+@pytest.mark.parametrize("kind", [kind for kind in COLORS if kind])
+def test_a_color_is_seen_on_a_light_and_on_a_dark_page(kind):
+    color = tuple(map(int, re.findall(r"\d+", COLORS[kind])))
+    assert contrast(color, LIGHT) >= 3 and contrast(color, DARK) >= 3  # WCAG: parts of a graphic
 
 
 def test_the_text_of_a_masked_token_can_be_read():
-    colour = tuple(map(int, re.findall(r"\d+", COLOURS["masked"])))
-    assert contrast(colour, (255, 255, 255)) >= 4.5
+    color = tuple(map(int, re.findall(r"\d+", COLORS["masked"])))
+    assert contrast(color, (255, 255, 255)) >= 4.5
 
 
 def test_a_diagram_without_words_is_refused():
@@ -302,9 +302,9 @@ def test_legal_pairs_are_those_that_the_decoder_may_choose():
     rng = np.random.default_rng(0)
     for first, last, longest in ((3, 5, 3), (3, 5, 2), (4, 9, 30), (2, 2, 1)):
         n = last + 2
-        pieces = last - first + 1
+        tokens = last - first + 1
         starts, ends = rng.random((2, n))
-        window = Window(np.zeros(n, int), np.zeros(n, int), 0, pieces, first, np.ones(pieces, bool))
+        window = Window(np.zeros(n, int), np.zeros(n, int), 0, tokens, first, np.ones(tokens, bool))
         found = best_spans(window, starts, ends, n * n, longest)
         allowed = {(span.first + first, span.last + first) for span in found}
         legal = span_scores.legal_pairs(n, first, last, longest)
@@ -325,7 +325,7 @@ def test_null_score_best_span_and_null_odds_by_hand():
         "2425034"
     )  # the null score and six spans
     shorter = span_scores.pair_matrix(PIECES, STARTS, ENDS, first=3, last=5, longest=2)
-    assert "The best is Ada." in shorter.description  # 4; three pieces would be too many
+    assert "The best is Ada." in shorter.description  # 4; three tokens would be too many
 
 
 def test_scores_that_do_not_fit_are_refused():
@@ -372,7 +372,7 @@ def test_a_kept_picture_is_what_the_package_draws(name):
     assert kept == picture.drawn(name)
     assert (
         "@media(prefers-color-scheme:dark){svg:root{color:" in kept
-    )  # a file has no page to take its colour from
+    )  # a file has no page to take its color from
 
 
 def test_a_step_of_a_scale_is_ten_times_as_much():

@@ -66,7 +66,7 @@ def test_measured_reach_is_the_matrix_power(name, layers):
     assert torch.equal(found, reach(allowed[0], layers))
 
 
-def test_reach_of_neighbours_grows_by_one_a_layer():
+def test_reach_of_neighbors_grows_by_one_a_layer():
     place = torch.arange(7)
     near = (place[:, None] - place).abs() <= 1
     for layers in (1, 2, 3):
@@ -123,15 +123,15 @@ def test_score_knows_its_views(almanac_text):
     )
     assert sight == closed and 6.5 < sight["loss"] < 9.5
     batch = next(
-        directions.text_batches(almanac_text, np.random.default_rng(0), length=20, batch_size=3)
+        directions.text_batches(almanac_text, np.random.default_rng(0), max_length=20, batch_size=3)
     )
     assert batch["ids"].shape == batch["real"].shape and batch["ids"].shape[1] <= 20
     assert (batch["ids"][:, 0] == almanac_text.wordpiece.cls_id).all()
 
 
-def test_scored_pieces_are_never_special(almanac_text):
+def test_scored_tokens_are_never_special(almanac_text):
     wordpiece = almanac_text.wordpiece
-    first, again = (list(directions.scored_pieces(almanac_text, batches=3)) for _ in range(2))
+    first, again = (list(directions.scored_tokens(almanac_text, batches=3)) for _ in range(2))
     for (ids, real, chosen), other in zip(first, again, strict=True):
         assert (
             torch.equal(chosen, other[2])
@@ -165,7 +165,7 @@ def test_inputs_with_one_gap_by_hand():
 def test_gaps_are_scored_one_at_a_time(almanac_text):
     model = runs.new_model(Run(), almanac_text).eval()
     wordpiece = almanac_text.wordpiece
-    ids, real, chosen = next(directions.scored_pieces(almanac_text, batches=1))
+    ids, real, chosen = next(directions.scored_tokens(almanac_text, batches=1))
     losses = []
     for row, place in chosen.nonzero().tolist():
         seen = ids[row : row + 1, : place + 1].clone()
@@ -179,7 +179,7 @@ def test_gaps_are_scored_one_at_a_time(almanac_text):
     )
 
 
-def test_writing_on_appends_the_likeliest_piece(almanac_text):
+def test_writing_on_appends_the_likeliest_token(almanac_text):
     model = runs.new_model(Run(), almanac_text).eval()
     wordpiece = almanac_text.wordpiece
     start = "Foxley is"
@@ -260,32 +260,32 @@ def test_balanced_and_split():
     assert not first & second
 
 
-def test_a_list_of_next_pieces():
+def test_a_list_of_next_tokens():
     cases = [
         (4, True),
         (4, True),
         (4, False),
         (7, False),
         (8, True),
-    ]  # the piece behind the town, its role
+    ]  # the token behind the town, its role
     seen = [
-        frozen_states.Mention("a", np.array([5, piece]), 1, "A", longer) for piece, longer in cases
+        frozen_states.Mention("a", np.array([5, token]), 1, "A", longer) for token, longer in cases
     ]
     last = frozen_states.Mention("b", np.array([5]), 1, "A", False)  # nothing behind it
-    assert frozen_states.next_piece_list(seen, seen) == 0.8
+    assert frozen_states.next_token_list(seen, seen) == 0.8
     assert (
-        frozen_states.next_piece_list(seen[:4], [seen[4], last]) == 0.5
+        frozen_states.next_token_list(seen[:4], [seen[4], last]) == 0.5
     )  # what is new counts as the town itself
 
 
 def test_sentences_that_stand_in_the_training_text():
-    pieces = WordPiece.from_file(data_path("almanac", "vocab.txt"))
+    tokens = WordPiece.from_file(data_path("almanac", "vocab.txt"))
     known = split_sentences(next(iter(almanac.read("train")))["text"])[0]
     rows = [
-        (pieces.encode(text), None)
+        (tokens.encode(text), None)
         for text in (known, "This sentence stands nowhere in the almanac.")
     ]
-    assert frozen_states.in_training_text(rows, pieces).tolist() == [True, False]
+    assert frozen_states.in_training_text(rows, tokens).tolist() == [True, False]
 
 
 def test_probe():

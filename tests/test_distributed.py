@@ -248,7 +248,7 @@ def test_the_command_runs_under_accelerate_launch(tmp_path, options, processes):
         str(text),
         "--vocab-size",
         "80",
-        "--length",
+        "--max-length",
         "24",
     ]
     environment = {
@@ -295,7 +295,7 @@ def test_the_command_runs_in_two_processes(tmp_path):
         str(text),
         "--vocab-size",
         "60",
-        "--length",
+        "--max-length",
         "32",
     ]
     lines = {}
@@ -376,7 +376,7 @@ def test_a_run_in_two_processes_is_stopped_and_goes_on(tmp_path):
         str(text),
         "--vocab-size",
         "80",
-        "--length",
+        "--max-length",
         "24",
         "--steps",
         "200",

@@ -51,7 +51,7 @@ def test_arms_differ_and_a_seed_repeats(corpus, output, tmp_path):
 def test_a_stopped_command_runs_only_what_is_missing(corpus, output):
     content = json.loads(output.read_text(encoding="utf-8"))
     content["rows"] = content["rows"][:-1]
-    content["rows"][0]["seconds"] = -1  # to be recognised
+    content["rows"][0]["seconds"] = -1  # to be recognized
     output.write_text(json.dumps(content), encoding="utf-8")
     grid.run(easy_first, output, 1, settings=TOY, corpus=corpus)
     rows = json.loads(output.read_text(encoding="utf-8"))["rows"]

@@ -533,7 +533,7 @@ def test_a_stopped_experiment_goes_on(text, tmp_path, monkeypatch):
     monkeypatch.setattr(
         electra_mini, "measured", lambda encoder, text, seed, mentions: {"x": 0.123456}
     )
-    monkeypatch.setattr(electra_mini.tasks, "town_mentions", lambda documents, pieces: [])
+    monkeypatch.setattr(electra_mini.tasks, "town_mentions", lambda documents, tokens: [])
     monkeypatch.setattr(electra_mini, "open_text", lambda *_: text)
     ran = []
     original = electra_mini.train

@@ -22,7 +22,7 @@ import test_coreference_exercise
 import test_directions_exercise
 import test_electra_exercise
 import test_inputs_exercise
-import test_labelled_masking_exercise
+import test_labeled_masking_exercise
 import test_masking
 import test_name_ranks_exercise
 import test_question_answering_exercise
@@ -57,7 +57,7 @@ from spanbert_tutorial.exercises import (
     single_sequence,
 )
 from spanbert_tutorial.spanbert.span_masking import clipped_geometric
-from spanbert_tutorial.tasks.squad import f1, normalise
+from spanbert_tutorial.tasks.squad import f1, normalize
 
 # --- right answers in a second style, where the check's own file has one only --------
 
@@ -118,8 +118,8 @@ def packed_greedily(documents, n):
 
 
 def shared_one_by_one(prediction, gold):
-    words = normalise(prediction).split()
-    rest = normalise(gold).split()
+    words = normalize(prediction).split()
+    rest = normalize(gold).split()
     both = len(words) + len(rest)
     shared = sum(rest.remove(word) is None for word in words if word in rest)
     return 2 * shared / both if both else 1
@@ -127,7 +127,7 @@ def shared_one_by_one(prediction, gold):
 
 def squad_exact(prediction, gold):
     """A typical mistake: the other score."""
-    return float(normalise(prediction) == normalise(gold))
+    return float(normalize(prediction) == normalize(gold))
 
 
 def drawn_by_counts(values, titles, drawn):
@@ -135,8 +135,8 @@ def drawn_by_counts(values, titles, drawn):
     return (often * np.array(values)).sum() / often.sum()
 
 
-def lower_case_by_letters(pieces, told):
-    letters = "".join(piece for piece in pieces if not (piece[:1] == "[" and piece[-1:] == "]"))
+def lower_case_by_letters(tokens, told):
+    letters = "".join(token for token in tokens if not (token[:1] == "[" and token[-1:] == "]"))
     return told if told is not None else letters == letters.lower()
 
 
@@ -223,8 +223,8 @@ ANSWERS = {
         [test_inputs_exercise.right, lambda *case: inputs.batch_with(*case, **inputs.RIGHT)],
         with_settings(inputs.batch_with, inputs.RIGHT, inputs.MISTAKES),
     ),
-    "labelled_masking.pmi": (
-        [labeled_masking.best_cut, test_labelled_masking_exercise.from_the_left],
+    "labeled_masking.pmi": (
+        [labeled_masking.best_cut, test_labeled_masking_exercise.from_the_left],
         first_three(labeled_masking.MISTAKES),
     ),
     "masking.corrupt": (

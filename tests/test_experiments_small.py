@@ -20,7 +20,7 @@ from spanbert_tutorial.lab.experiments.masking_mini import with_shares
 from spanbert_tutorial.lab.measurements import two_gaps
 from spanbert_tutorial.lab.measurements.names import Block, Name, named_blocks, with_specials
 from spanbert_tutorial.pretraining import runs
-from spanbert_tutorial.pretraining.baselines import context_free
+from spanbert_tutorial.pretraining.baselines import unigram_baselines
 from spanbert_tutorial.pretraining.batches import PretrainingData
 from spanbert_tutorial.pretraining.encoded_text import EncodedText
 from spanbert_tutorial.pretraining.model import PretrainingModel
@@ -56,7 +56,7 @@ def text(wordpiece, some, tmp_path_factory):
 # --- names in blocks ----------------------------------------------------------------
 
 
-def test_the_pieces_of_a_name_are_those_of_its_letters(wordpiece, some):
+def test_the_tokens_of_a_name_are_those_of_its_letters(wordpiece, some):
     wanted = [d["text"][a:b] for d in some for a, b, *_ in d["entities"]]
     found = [
         ids[first : last + 1]
@@ -64,11 +64,11 @@ def test_the_pieces_of_a_name_are_those_of_its_letters(wordpiece, some):
         for first, last, *_ in names
     ]
     assert [wordpiece.encode(name).tolist() for name in wanted] == [
-        piece_ids.tolist() for piece_ids in found
+        token_ids.tolist() for token_ids in found
     ]
 
 
-def test_blocks_keep_every_piece_in_order_and_fit(wordpiece, some):
+def test_blocks_keep_every_token_in_order_and_fit(wordpiece, some):
     blocks = list(named_blocks(some, wordpiece))
     assert max(len(block.ids) for block in blocks) <= 62
     every = np.concatenate([wordpiece.encode(document["text"]) for document in some])
@@ -88,7 +88,7 @@ def test_specials_stand_around_each_row(wordpiece):
 
 
 class Knows(torch.nn.Module):
-    """A model of six pieces that knows the names (4, 5), seldom, and (2, 3). Asked at once, the
+    """A model of six tokens that knows the names (4, 5), seldom, and (2, 3). Asked at once, the
     left gap prefers 4 by a little and the right gap prefers 3; a filled gap decides the other
     one."""
 
@@ -113,13 +113,13 @@ def gaps(wordpiece):
         Block(np.array([6, 2, 3, 7]), [Name(1, 2, "TOWN")]),
         Block(
             np.array([4, 5, 4, 7]), [Name(0, 1, "TOWN")]
-        ),  # one of its pieces stands elsewhere: left out
+        ),  # one of its tokens stands elsewhere: left out
         Block(np.array([4, 5, 7]), [Name(0, 1, "TOWN"), Name(2, 2, "RIVER")]),
     ]
     return two_gaps.two_gaps(blocks, tools)
 
 
-def test_both_pieces_of_a_name_that_stands_once_are_hidden(gaps):
+def test_both_tokens_of_a_name_that_stands_once_are_hidden(gaps):
     assert gaps.ids.tolist() == [[0, 6, 9, 9, 7, 1], [0, 9, 9, 7, 1, 8]]
     assert gaps.first.tolist() == [2, 1] and gaps.names.tolist() == [[2, 3], [4, 5]]
 
@@ -147,7 +147,7 @@ def test_the_mass_on_names_is_the_sum_over_all_pairs(gaps):
 
 
 def test_what_is_reached_without_looking(text):
-    """The share of the commonest chosen token, and of those at which the commonest piece of the
+    """The share of the commonest chosen token, and of those at which the commonest token of the
     position stands."""
     chosen = [
         (ids[row, place], place)
@@ -157,15 +157,15 @@ def test_what_is_reached_without_looking(text):
     ids, places = np.array(chosen).T
     found = masking_mini.without_context(text)
     assert found["one piece"] == np.unique(ids, return_counts=True)[1].max() / len(ids)
-    data = PretrainingData(text.train, text.wordpiece, Objective.named("mlm"), RUN.length, 8)
-    tables = context_free(data).by_position
+    data = PretrainingData(text.train, text.wordpiece, Objective.named("mlm"), RUN.max_length, 8)
+    tables = unigram_baselines(data).by_position
     assert found["by position"] == np.mean(
-        [tables[place + 1].argmax() == piece for piece, place in chosen]
+        [tables[place + 1].argmax() == token for token, place in chosen]
     )
     assert 0.03 < found["one piece"] < 0.2 and 0.03 < found["by position"] < 0.5
 
 
-def test_known_pairs_are_the_names_of_two_pieces(wordpiece):
+def test_known_pairs_are_the_names_of_two_tokens(wordpiece):
     document = {
         "text": "Olga Hobart of Foxley",
         "entities": [[0, 11, "PERSON", "x"], [15, 21, "TOWN", "y"]],
@@ -250,7 +250,7 @@ def test_a_probe_finds_what_is_there_and_nothing_in_shuffled_labels():
     assert boundary_probe.probe(noise[:600], labels[:600], noise[600:], labels[600:]) < 0.5
 
 
-def test_the_probe_reads_the_two_neighbours_and_never_the_edge(wordpiece, some):
+def test_the_probe_reads_the_two_neighbors_and_never_the_edge(wordpiece, some):
     blocks = list(named_blocks(some, wordpiece))
     kinds = sorted({label for d in some for *_, label, _ in d["entities"]})
     names = boundary_probe.hidden_names(blocks, wordpiece, kinds, seed=0)
@@ -259,10 +259,10 @@ def test_the_probe_reads_the_two_neighbours_and_never_the_edge(wordpiece, some):
     assert (names.ids[row, first] == wordpiece.mask_id).all() and (
         names.ids[row, last] == wordpiece.mask_id
     ).all()
-    for place in (first - 1, last + 1):  # a neighbour is a visible token of the text
-        neighbour = names.ids[row, place]
+    for place in (first - 1, last + 1):  # a neighbor is a visible token of the text
+        neighbor = names.ids[row, place]
         assert not torch.isin(
-            neighbour, torch.tensor([wordpiece.mask_id, wordpiece.cls_id, wordpiece.sep_id])
+            neighbor, torch.tensor([wordpiece.mask_id, wordpiece.cls_id, wordpiece.sep_id])
         ).any()
     assert torch.equal((last - first + 1).clamp(max=4) - 1, names.labels["length"])
 

@@ -40,7 +40,9 @@ def answering(tmp_path_factory):
     model, wordpiece, _ = exports.open_model(TINY)
     torch.manual_seed(0)
     folder = tmp_path_factory.mktemp("models") / "answering"
-    QuestionAnswerer(QuestionAnsweringModel(model.encoder), wordpiece, length=200).save(folder, {})
+    QuestionAnswerer(QuestionAnsweringModel(model.encoder), wordpiece, max_length=200).save(
+        folder, {}
+    )
     return folder
 
 
@@ -62,7 +64,7 @@ def test_a_script_holds_the_model_in_8_bits(capsys, tmp_path):
     name, made = content(output.read_text(encoding="ascii"))
     model, wordpiece, _ = exports.open_model(TINY)
     assert (name, made["kind"]) == ("spanbert-tiny", "pretraining") and "threshold" not in made
-    assert made["vocabulary"] == wordpiece.pieces
+    assert made["vocabulary"] == wordpiece.vocabulary
     assert made["config"]["num_hidden_layers"] == 2 and made["config"]["length"] == 512
     state = {
         name: weight
@@ -114,7 +116,7 @@ def inputs(wordpiece: WordPiece, rows: int, n: int) -> dict[str, np.ndarray]:
 
 
 def test_onnx_runtime_computes_what_pytorch_computes(capsys, tmp_path):
-    """Encoder and both heads, for any number of rows, pieces and spans, also none."""
+    """Encoder and both heads, for any number of rows, tokens and spans, also none."""
     output = tmp_path / "tiny.onnx"
     code, out, err = run(capsys, "export", "onnx", TINY, "--output", output)
     assert (code, err) == (0, "")
@@ -166,7 +168,7 @@ def test_onnx_runtime_answers_as_pytorch_does(capsys, answering, tmp_path):
 
 def test_what_cannot_be_exported_is_refused(capsys, monkeypatch, answering, tmp_path):
     model, wordpiece, _ = exports.open_model(answering)
-    lower = {piece: i for i, piece in enumerate([*SPECIALS, *(f"p{i}" for i in range(1_995))])}
+    lower = {token: i for i, token in enumerate([*SPECIALS, *(f"p{i}" for i in range(1_995))])}
     QuestionAnswerer(model, WordPiece(lower, lowercase=True)).save(tmp_path / "lower", {})
     (tmp_path / "taken.js").write_text("mine")
     encoder = tmp_path / "encoder"

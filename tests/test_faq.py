@@ -70,7 +70,7 @@ def test_the_command_for_continued_pre_training_is_named():
     assert command in section("continue pre-training")
 
 
-def test_short_answers_name_licence_language_and_chinese_repositories():
+def test_short_answers_name_license_language_and_chinese_repositories():
     text = section("Short answers")
     assert "CC BY-NC 4.0" in text and "uncased" in text and "CLUENER" in text
 
@@ -108,9 +108,9 @@ def test_the_shipped_checkpoint_has_both_heads_and_fills():
     model, wordpiece = load_checkpoint(data_path("checkpoints", "spanbert-tiny"))
     span = fill_masks(model, wordpiece, "Alice Mercer was an [MASK] .", top=1)[0]
     assert (
-        span.guesses["mlm"]
-        and span.guesses["sbo"]
-        and span.guesses["mlm"][0][0][1] > 10 / len(wordpiece)
+        span.predictions["mlm"]
+        and span.predictions["sbo"]
+        and span.predictions["mlm"][0][0][1] > 10 / len(wordpiece)
     )
 
 

@@ -1,10 +1,10 @@
-"""Coloured clusters: brackets in text, nested marks in HTML, escaping, refusals."""
+"""Colored clusters: brackets in text, nested marks in HTML, escaping, refusals."""
 
 import pytest
 from test_figures_explorer import NASTY, Page
 
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.figures.clusters import COLOURS, ClusterText
+from spanbert_tutorial.figures.clusters import COLORS, ClusterText
 
 WORDS = "Ella Hale lost her key . Hale found it .".split()
 CLUSTERS = [[(0, 1), (3, 3), (6, 6)], [(5, 5)], [(3, 4), (8, 8)]]
@@ -29,13 +29,13 @@ def test_the_page_nests_marks_and_says_numbers():
     assert [tag for tag, _ in page.tags].count("sup") == 5 and " lost " in page.text
 
 
-def test_colours_come_again_but_numbers_do_not():
+def test_colors_come_again_but_numbers_do_not():
     many = [
         [(2 * number, 2 * number), (2 * number + 1, 2 * number + 1)]
-        for number in range(len(COLOURS) + 1)
+        for number in range(len(COLORS) + 1)
     ]
     figure = ClusterText(["a"] * 2 * len(many), many)
-    assert figure._repr_html_().count(f"rgb({COLOURS[0]})") == 4 and f"]{len(many)}" in figure.text
+    assert figure._repr_html_().count(f"rgb({COLORS[0]})") == 4 and f"]{len(many)}" in figure.text
 
 
 def test_nasty_words_are_escaped():

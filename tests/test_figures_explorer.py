@@ -60,7 +60,7 @@ def strip() -> TokenStrip:
 # --- token strips -------------------------------------------------------------------
 
 
-def test_a_strip_reads_as_text_and_says_its_marks_without_colour():
+def test_a_strip_reads_as_text_and_says_its_marks_without_color():
     assert repr(strip()) == "the man/M went/K\nM = hidden; K = as it was"
     page = Page(strip()._repr_html_())
     assert "".join(page.text) == "the manM wentKM hidden; K as it was"
@@ -122,7 +122,7 @@ def test_every_combination_is_stored_in_the_order_of_the_controls():
     assert stored_panels(made._repr_html_()) == expected
 
 
-def test_the_html_is_deterministic_labelled_and_shows_the_first_panel_without_script():
+def test_the_html_is_deterministic_labeled_and_shows_the_first_panel_without_script():
     html = small()._repr_html_()
     assert html == small()._repr_html_()
     page = Page(html)

@@ -5,14 +5,14 @@ import pytest
 from spanbert_tutorial.bert.wordpiece import joined
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.figures.explorer import Explorer
-from spanbert_tutorial.figures.merges import COLOURS, Merges
+from spanbert_tutorial.figures.merges import COLORS, Merges
 
 POEM = "the hen she sees the queen then the queen sees the hen"
 
 
 def test_before_any_merge():
     panel = Merges(POEM, "frequency", 0)
-    assert panel.pieces == 43 and len(panel.vocabulary) == 9
+    assert panel.tokens == 43 and len(panel.vocabulary) == 9
     assert panel.text.splitlines() == [
         "t ##h ##e ×4  h ##e ##n ×2  s ##h ##e ×1  s ##e ##e ##s ×2  q ##u ##e ##e ##n ×2  t ##h "
         "##e ##n ×1",
@@ -31,7 +31,7 @@ def test_merges_are_numbered_and_scores_show_their_counts():
     assert Merges(POEM, "frequency", 2).words[("the",)] == 4
 
 
-def test_a_piece_made_twice_has_the_number_of_its_first_merge():
+def test_a_token_made_twice_has_the_number_of_its_first_merge():
     panel = Merges("abc abc abc abd abd xbc xbc xbc xbc", "frequency", 4)
     assert panel.learned[-1] == ("##b", "##d") and panel.number == {
         "##bc": 1,
@@ -41,7 +41,7 @@ def test_a_piece_made_twice_has_the_number_of_its_first_merge():
     }
     panel = Merges("abc abc abc abd abd abd xbc xbc", "likelihood", 20)
     made = [joined(pair) for pair in panel.learned]
-    assert all(made.index(piece) == number - 1 for piece, number in panel.number.items())
+    assert all(made.index(token) == number - 1 for token, number in panel.number.items())
     assert Merges("ab", "gain", 9).text.splitlines() == [
         "ab/1 ×1",
         "Merged: 1 a ##b.",
@@ -53,7 +53,7 @@ def test_a_piece_made_twice_has_the_number_of_its_first_merge():
 def test_the_page_shows_the_same_as_the_text():
     html = Merges(POEM, "frequency", 2)._repr_html_()
     assert "the<sup>2</sup>" in html and "Merged: 1 ##h ##e, 2 t ##he." in html
-    assert html.count(COLOURS[1]) == 2 * 2  # the and then, each with ground and line
+    assert html.count(COLORS[1]) == 2 * 2  # the and then, each with ground and line
     assert "http" not in html and "<script" not in html
 
 

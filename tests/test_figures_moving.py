@@ -22,8 +22,8 @@ from spanbert_tutorial.figures.encoder_figures import encoder_flow, layer_stack,
 from spanbert_tutorial.figures.masking_machine import MaskingMachine
 from spanbert_tutorial.figures.moving import Button, Moving, MovingDiagram, changes_of
 from spanbert_tutorial.figures.stages import Stage, Stages
-from spanbert_tutorial.figures.training_scrubber import Gap, neighbours, training_scrubber
-from spanbert_tutorial.pretraining.plateau import guesses
+from spanbert_tutorial.figures.training_scrubber import Gap, neighbors, training_scrubber
+from spanbert_tutorial.pretraining.plateau import predictions
 from spanbert_tutorial.spanbert.span_masking import SpanMasking
 
 PIECES = (
@@ -49,7 +49,7 @@ def scrubber(steps: int = 4) -> Moving:
     rng = np.random.default_rng(0)
     attention = rng.dirichlet(np.ones(9), (steps, 2, 2))
     listed = [
-        [(piece, 0.5 - place / 10) for place, piece in enumerate(("of", "<b>", "in"))]
+        [(token, 0.5 - place / 10) for place, token in enumerate(("of", "<b>", "in"))]
         for _ in range(steps)
     ]
     losses = {
@@ -246,13 +246,13 @@ def test_every_frame_of_the_machine_shows_the_masks_the_budget_and_the_draws():
         for mask in made.hidden(frame):
             cells = parts[: made.budget]
             count = parts[made.budget]
-            pieces = parts[made.budget + 1 :][: 2 * n]
+            tokens = parts[made.budget + 1 :][: 2 * n]
             assert sum(int(cell["fill-opacity"]) for cell in cells) == mask.sum()
             assert count["words"].startswith(f"{mask.sum()} pieces, ")
-            assert [piece["fill-opacity"] for piece in pieces[::2]] == [
+            assert [token["fill-opacity"] for token in tokens[::2]] == [
                 str(int(one)) for one in mask
             ]
-            assert [piece["fill"] == "#fff" for piece in pieces[1::2]] == mask.tolist()
+            assert [token["fill"] == "#fff" for token in tokens[1::2]] == mask.tolist()
             parts = parts[made.budget + 1 + 2 * n :]
         chips = [part["opacity"] for part in parts]
         assert len(chips) == draws and [i for i, chip in enumerate(chips) if chip == "1"] == (
@@ -295,7 +295,7 @@ def test_the_scrubber_shows_the_numbers_that_it_was_given():
             f"{both.max():.2f}" in data["says"][frame]
             and f"as it is {loss:.2f}" in data["says"][frame]
         )
-    assert np.allclose(neighbours(attention), attention[..., 3] + attention[..., 5])
+    assert np.allclose(neighbors(attention), attention[..., 3] + attention[..., 5])
     still = "".join(unescape(text) for text in Page(made._repr_html_()).text)
     assert "✓ of 0.50" in still and "✓ <b>" not in still and "hidden: at" in still
 
@@ -315,15 +315,15 @@ def test_the_scrubber_refuses_what_does_not_fit():
             training_scrubber(*[other if i == place else one for i, one in enumerate(fitting)])
 
 
-def test_guesses_are_the_likeliest_pieces_of_the_head():
+def test_guesses_are_the_likeliest_tokens_of_the_head():
     model, batch = real_call()
-    pieces, p, right = guesses(model, batch, [0, 3], most=4)
+    tokens, p, right = predictions(model, batch, [0, 3], most=4)
     with torch.no_grad():
         hidden = model.encode(batch)[batch["masked_batch"], batch["masked_position"]]
         all_p = model.masked_language_model(hidden).softmax(-1).numpy()[[0, 3]]
-    assert pieces.shape == p.shape == (2, 4)
+    assert tokens.shape == p.shape == (2, 4)
     assert np.allclose(p, -np.sort(-all_p, axis=1)[:, :4]) and np.allclose(
-        np.take_along_axis(all_p, pieces, 1), p
+        np.take_along_axis(all_p, tokens, 1), p
     )
     assert np.allclose(right, all_p[[0, 1], batch["masked_ids"][[0, 3]]])
 

@@ -82,7 +82,7 @@ def test_a_bar_that_is_no_number_is_refused(value):
         Bars(["x"], {"a": [value]})
 
 
-def test_a_series_without_a_colour_is_refused():
+def test_a_series_without_a_color_is_refused():
     with pytest.raises(InputError, match="4 series are too many for 3 colours"):
         Bars(["x"], {name: [0.5] for name in "abcd"})
 
@@ -176,17 +176,17 @@ def test_predictions_mark_right_guesses_and_say_where_there_is_no_row():
 
 def test_predictions_escape_and_refuse_other_numbers_of_lines():
     strip = TokenStrip(NASTY, [""] * len(NASTY))
-    guesses = [[(text, 0.5)] for text in NASTY]
-    assert not Page(Predictions(strip, NASTY, guesses, guesses)._repr_html_()).names() & {
+    predictions = [[(text, 0.5)] for text in NASTY]
+    assert not Page(Predictions(strip, NASTY, predictions, predictions)._repr_html_()).names() & {
         "script",
         "img",
     }
-    for mlm, sbo in (([], []), (guesses, guesses[:1])):
+    for mlm, sbo in (([], []), (predictions, predictions[:1])):
         with pytest.raises(InputError):
             Predictions(strip, NASTY, mlm, sbo)
 
 
-def test_words_are_hidden_piece_by_piece_and_boundaries_stand_beside_them(tiny):
+def test_words_are_hidden_token_by_token_and_boundaries_stand_beside_them(tiny):
     panel = hide_and_predict(*tiny, SENTENCE, 3, 5)
     assert panel.answers == ["came", "into", "the"]
     assert [
@@ -199,7 +199,7 @@ def test_words_are_hidden_piece_by_piece_and_boundaries_stand_beside_them(tiny):
     assert len(panel.mlm) == len(panel.sbo) == 3 and len(panel.mlm[0]) == 3
 
 
-def test_a_word_of_several_pieces_gets_several_masks(tiny):
+def test_a_word_of_several_tokens_gets_several_masks(tiny):
     panel = hide_and_predict(*tiny, "Olga Hobart has opened two schools in Walden.", 6, 6)
     assert len(panel.mlm) == 2
     assert panel.answers == ["school", "##s"] and panel.strip.notes[5:7] == ["p1", "p2"]
@@ -220,7 +220,7 @@ def test_the_panel_shows_what_the_heads_say(tiny):
         scores = model.masked_language_model(model.encoder(framed)[0, 3:6])
     best = wordpiece.tokens(scores.argmax(-1).tolist())
     assert [
-        guesses[0][0] for guesses in hide_and_predict(model, wordpiece, SENTENCE, 3, 5).mlm
+        predictions[0][0] for predictions in hide_and_predict(model, wordpiece, SENTENCE, 3, 5).mlm
     ] == best
 
 

@@ -25,7 +25,9 @@ def answerer() -> QuestionAnswerer:
     wordpiece = WordPiece.from_file(data_path("almanac", "vocab.txt"))
     torch.manual_seed(0)
     encoder = BertEncoder(EncoderConfig.tiny(vocab_size=len(wordpiece), initializer_range=0.3))
-    return QuestionAnswerer(QuestionAnsweringModel(encoder), wordpiece, length=48, stride=16)
+    return QuestionAnswerer(
+        QuestionAnsweringModel(encoder), wordpiece, max_length=48, doc_stride=16
+    )
 
 
 def panel(threshold: float, null_score: float = 6.0) -> AnswerPanel:

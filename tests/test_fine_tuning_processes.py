@@ -17,7 +17,7 @@ from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.tasks.classification import ClassificationData, ClassificationModel
-from spanbert_tutorial.tasks.fine_tuning import FineTuning, Weighted, targets, weighted_share
+from spanbert_tutorial.tasks.fine_tuning import FineTuning, Weighted, targets, weighted_shard
 from spanbert_tutorial.tasks.question_answering import QuestionAnsweringData, QuestionAnsweringModel
 from spanbert_tutorial.tasks.squad import read
 from spanbert_tutorial.tasks.tagging import TaggingData, TaggingModel
@@ -39,9 +39,9 @@ GIVEN = [
     str(READER),
     "--init-from",
     str(TINY),
-    "--length",
+    "--max-length",
     "128",
-    "--stride",
+    "--doc-stride",
     "64",
 ]
 GIVEN += ["--batch-size", "8"]
@@ -54,7 +54,7 @@ TWO = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_p
 
 def example(task: str) -> tuple:
     """A model of a task, and its data: nine inputs."""
-    settings = FineTuning(length=64, dropout=0.0)
+    settings = FineTuning(max_length=64, dropout=0.0)
     wordpiece = WordPiece.from_file(data_path("almanac", "vocab.txt"))
     encoder = BertEncoder(
         EncoderConfig.tiny(vocab_size=2_000, num_hidden_layers=1), torch.Generator().manual_seed(0)
@@ -78,7 +78,7 @@ def test_the_mean_of_the_shares_is_the_batch_in_losses_and_gradients(task, rows,
     model, data = example(task)
     model.eval()
     batch = data.batch(np.arange(rows), np.random.default_rng(0))
-    parts = [weighted_share(batch, process, processes) for process in range(processes)]
+    parts = [weighted_shard(batch, process, processes) for process in range(processes)]
     assert sum(part["weight"] for part in parts).item() == pytest.approx(processes)
     weights = list(model.parameters())
     whole = model(batch)
@@ -98,9 +98,9 @@ def test_the_mean_of_the_shares_is_the_batch_in_losses_and_gradients(task, rows,
 def test_a_process_without_a_row_computes_one_that_counts_nothing():
     _, data = example("classification")
     batch = data.batch(np.arange(2), np.random.default_rng(0))
-    without = weighted_share(batch, 2, 3)
+    without = weighted_shard(batch, 2, 3)
     assert without["weight"] == 0 and torch.equal(without["ids"], batch["ids"][:1])
-    assert targets(batch) == 2 and weighted_share(batch, 0, 3)["weight"] == 1.5
+    assert targets(batch) == 2 and weighted_shard(batch, 0, 3)["weight"] == 1.5
 
 
 # --- the command --------------------------------------------------------------------

@@ -19,7 +19,7 @@ door = Door("checkpoint")
 counts = door.counts()
 pytestmark = pytest.mark.filterwarnings(
     "ignore"
-)  # torch's, about sparse, quantised and nested tensors
+)  # torch's, about sparse, quantized and nested tensors
 
 CONTEXT = "The river rose. The town rose."
 readers = st.sampled_from(list(READERS))
@@ -189,7 +189,10 @@ def test_a_vocabulary_of_lines(lines, cut, end, settings, data):
             )
         found = door.call(read_vocabulary, folder)
         if found is not REFUSED:
-            assert len(set(found.pieces)) == len(found) and found.pieces[found.mask_id] == "[MASK]"
+            assert (
+                len(set(found.vocabulary)) == len(found)
+                and found.vocabulary[found.mask_id] == "[MASK]"
+            )
             ids = found.encode("the river rose")
             assert ((ids >= 0) & (ids < len(found))).all() and len(found.starts) == len(found)
 

@@ -20,7 +20,7 @@ READER = str(data_path("reader", "reader.json"))
 SMALL = {
     "--corpus": "text.txt",
     "--vocab-size": "80",
-    "--length": "16",
+    "--max-length": "16",
     "--batch-size": "4",
     "--steps": "1",
 }
@@ -97,13 +97,13 @@ WORDS |= st.text(max_size=12).filter(
 )  # no command line can hold a zero byte
 WILD = {
     "--steps": WHOLE,
-    "--length": WHOLE,
+    "--max-length": WHOLE,
     "--batch-size": WHOLE,
     "--accumulate": WHOLE,
     "--vocab-size": WHOLE,
     "--seed": WHOLE,
     "--seeds": WHOLE,
-    "--stride": WHOLE,
+    "--doc-stride": WHOLE,
     "--epochs": REAL,
     "--learning-rate": REAL,
     "--threshold": REAL,
@@ -145,7 +145,7 @@ def large(option: str, value: str) -> bool:
         "--steps": 2,
         "--accumulate": 3,
         "--batch-size": 64,
-        "--length": 64,
+        "--max-length": 64,
         "--seeds": 1,
         "--epochs": 1e-3,
     }.get(option, float("inf"))

@@ -12,7 +12,7 @@ REQUIRED = """
     pre-trained model, fine-tuning, downstream task, feature-based, distant supervision, negative example, cloze,
     auto-encoding, auto-regressive, mention, entity, boundary token, budget, plateau,
     WordPiece, word start, vocabulary, segment embedding, position embedding, encoder, self-attention, attention head,
-    GELU, layer normalisation, masked language model, next sentence prediction, whole-word masking, token masking,
+    GELU, layer normalization, masked language model, next sentence prediction, whole-word masking, token masking,
     80/10/10, bidirectional, left-to-right, context-free vector, contextual vector, probe, control, span,
     span masking, geometric law, span boundary objective, boundary row, relative position, single-sequence training,
     unigram entropy, held out, warm-up, weight decay, tied weights, cross-entropy, softmax, logits, checkpoint,

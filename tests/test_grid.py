@@ -76,7 +76,7 @@ def test_a_stopped_command_goes_on_where_it_was_and_rows_keep_their_order(toy, t
 
 
 def other_run(toy):
-    toy.SETTINGS = toy.SETTINGS | {"run": replace(RUN, length=32)}
+    toy.SETTINGS = toy.SETTINGS | {"run": replace(RUN, max_length=32)}
 
 
 def other_list(toy):
@@ -218,7 +218,7 @@ def test_fingerprints_differ_where_the_parts_do():
     assert grid.fingerprint([("a", 1)]) != grid.fingerprint([("a", 2)])
 
 
-def test_a_text_is_known_by_its_pieces_its_ends_and_its_vocabulary():
+def test_a_text_is_known_by_its_tokens_its_ends_and_its_vocabulary():
     rng = np.random.default_rng(0)
     ends = np.array([10, 20])
     corpus = EncodedCorpus(rng.integers(5, 20, 20).astype(np.uint16), ends, ends)

@@ -26,7 +26,7 @@ from spanbert_tutorial.pretraining.objectives import Objective
 from spanbert_tutorial.tasks import question_answering as qa
 
 WORDS = ["the", "river", "rose", "where", "town", "a", ".", "?", "##s"]
-PIECES = {piece: number for number, piece in enumerate([*SPECIALS, *WORDS])}
+PIECES = {token: number for number, token in enumerate([*SPECIALS, *WORDS])}
 SIZES = {
     "vocab_size": len(PIECES),
     "hidden_size": 16,
@@ -55,7 +55,7 @@ def whole(tmp_path_factory) -> Path:
     model = PretrainingModel(EncoderConfig(**SIZES), Objective.named("span+sbo"))
     save_checkpoint(folder / "pretrained", model, wordpiece, "span+sbo", {})
     answerer = qa.QuestionAnswerer(
-        qa.QuestionAnsweringModel(model.encoder), wordpiece, length=32, stride=8
+        qa.QuestionAnsweringModel(model.encoder), wordpiece, max_length=32, doc_stride=8
     )
     answerer.save(folder / "answerer", {})
     return folder
@@ -168,7 +168,7 @@ KINDS = {
     "bool": lambda weight: weight > 0,
     "sparse": lambda weight: weight.to_sparse(),
     "sparse rows": lambda weight: weight.float().to_sparse_csr(),
-    "quantised": lambda weight: torch.quantize_per_tensor(weight.float(), 0.1, 0, torch.qint8),
+    "quantized": lambda weight: torch.quantize_per_tensor(weight.float(), 0.1, 0, torch.qint8),
     "nested": lambda weight: torch.nested.nested_tensor([weight]),
     "repeated": lambda weight: torch.zeros(1).expand(weight.shape),
     "enormous": lambda weight: torch.zeros(1).expand(2**40, 2**20),
@@ -181,7 +181,7 @@ KINDS = {
 }
 
 
-@pytest.mark.filterwarnings("ignore")  # torch's, about sparse, quantised and nested tensors
+@pytest.mark.filterwarnings("ignore")  # torch's, about sparse, quantized and nested tensors
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_weight_that_is_not_computed_with_is_named(copy, reader, kind):
@@ -257,7 +257,7 @@ def test_every_command_refuses_alike(copy, capsys, kind):
             copy / "pretrained",
             "--config",
             "tiny",
-            "--length",
+            "--max-length",
             "24",
             "--output",
             new,
@@ -269,7 +269,7 @@ def test_every_command_refuses_alike(copy, capsys, kind):
             reader,
             "--init-from",
             copy / "pretrained",
-            "--length",
+            "--max-length",
             "24",
             "--output",
             new,
@@ -319,13 +319,13 @@ def test_a_setting_that_is_neither_true_nor_false(tmp_path, name, value):
     "value", ["5", "", None, [5], {}, -0.0, 0.0, False, True, 1.0, 2**70, -1, 13.5, 2]
 )
 @pytest.mark.parametrize("piece", ["[PAD]", "[UNK]", "##s"])
-def test_an_id_that_is_no_number_of_its_own(tmp_path, piece, value):
+def test_an_id_that_is_no_number_of_its_own(tmp_path, token, value):
     assert "the ids of the vocabulary are not 0, 1, 2" in said_of(
-        tmp_path, tokenizer(vocab=PIECES | {piece: value})
+        tmp_path, tokenizer(vocab=PIECES | {token: value})
     )
 
 
-def test_a_piece_with_half_a_character(tmp_path):
+def test_a_token_with_half_a_character(tmp_path):
     said = said_of(tmp_path, tokenizer(vocab=PIECES | {"\ud83d": len(PIECES)}))
     assert "a piece of the vocabulary holds half a character (U+D83D)" in said
 
@@ -346,7 +346,7 @@ def test_a_config_of_the_tokenizer_with_other_types(tmp_path, name, setting, val
         read_vocabulary(tmp_path)
 
 
-def test_pieces_and_texts_that_are_none(tmp_path):
+def test_tokens_and_texts_that_are_none(tmp_path):
     for odd in ("", "##", "a\0b", " ", "\n"):  # odd, but they do no harm
         assert WordPiece(PIECES | {odd: len(PIECES)}).encode("the river").tolist() == [5, 6]
     with pytest.raises(InputError, match="a piece of the vocabulary is 5: give text"):

@@ -25,13 +25,13 @@ OTHER_NAME = {
     "pretraining": "pretraining.model",
     "pretraining_spanbert": "pretraining.model",
     "name_ranks": "lab.measurements.name_ranks",
-    "labelled_masking": "spanbert.labeled_masking",
+    "labeled_masking": "spanbert.labeled_masking",
     "results": "lab.paper_tables",
 }
 # Chapters that report measurements of the lab: these may import from it.
 MEASURED = set(
     """
-    albert beyond boundary classification coreference directions electra labelled_masking masking name_ranks
+    albert beyond boundary classification coreference directions electra labeled_masking masking name_ranks
     pretraining pretraining_spanbert question_answering real_questions relation_extraction results roberta
     sentence_pairs sentence_tasks single_sequence tagging
 """.split()

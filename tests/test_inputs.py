@@ -14,7 +14,7 @@ from spanbert_tutorial.bert.config import EncoderConfig
 from spanbert_tutorial.bert.inputs import NO_TARGET, Embeddings, assemble, frame
 from spanbert_tutorial.bert.wordpiece import SPECIALS, WordPiece
 
-WORDPIECE = WordPiece({piece: i for i, piece in enumerate([*SPECIALS, *"abcdefgh"])})
+WORDPIECE = WordPiece({token: i for i, token in enumerate([*SPECIALS, *"abcdefgh"])})
 PAD = WORDPIECE.pad_id
 CLS = WORDPIECE.cls_id
 SEP = WORDPIECE.sep_id

@@ -11,7 +11,7 @@ from spanbert_tutorial.pretraining.encoded_text import open_text
 from spanbert_tutorial.text.sentences import split_sentences
 
 TINY = data_path("checkpoints", "spanbert-tiny")
-SHORT = ["--steps", 4, "--batch-size", 32, "--length", 32, "--objective", "mlm"]
+SHORT = ["--steps", 4, "--batch-size", 32, "--max-length", 32, "--objective", "mlm"]
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def korean(tmp_path, monkeypatch):
     return path
 
 
-def test_words_unknown_pieces_and_tables(capsys, korean):
+def test_words_unknown_tokens_and_tables(capsys, korean):
     before = sorted(korean.parent.rglob("*"))
     code, out, err = run(
         capsys, "inspect", "--corpus", korean, "--vocabulary", TINY, "--words", "강", "Alice"
@@ -43,7 +43,7 @@ def test_words_unknown_pieces_and_tables(capsys, korean):
 
 def test_the_tables_are_those_that_a_run_is_compared_with(capsys, korean):
     given = ["--corpus", korean, "--vocab-size", 80, "--held-out-every", 4]
-    _, told, _ = run(capsys, "inspect", *given, "--length", 32)
+    _, told, _ = run(capsys, "inspect", *given, "--max-length", 32)
     _, trained, _ = run(capsys, "pretrain", *given, *SHORT, "--output", korean.parent / "made")
     reached = re.findall(r"frequency ([\d.]+) a masked piece, frequency by position ([\d.]+)", told)
     assert len(reached) == 2

@@ -37,16 +37,16 @@ GROUPS = {
 
 
 @pytest.mark.parametrize("arm", made_first.ARMS)
-def test_both_arms_read_the_same_number_of_pieces(arm):
-    row = made_first.trained(arm, 0, *tiny(), GROUPS, pieces=16_384)
+def test_both_arms_read_the_same_number_of_tokens(arm):
+    row = made_first.trained(arm, 0, *tiny(), GROUPS, tokens=16_384)
     assert [stage["questions"] for stage in row["stages"]] == [
         name for name, _, _ in made_first.ARMS[arm]
     ]
-    read_pieces = sum(
+    read_tokens = sum(
         stage["steps"] * stage["settings"]["batch_size"] * stage["settings"]["length"]
         for stage in row["stages"]
     )
-    assert read_pieces == pytest.approx(16_384, rel=0.1)  # whole steps
+    assert read_tokens == pytest.approx(16_384, rel=0.1)  # whole steps
     assert 0 <= row["score"]["exact"] <= row["score"]["f1"] <= 100
 
 

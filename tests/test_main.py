@@ -50,7 +50,7 @@ def test_letters_that_an_old_terminal_lacks_are_written_otherwise(monkeypatch, t
     assert code == 0 and b"\\u" in sys.stdout.buffer.getvalue()
 
 
-SMALL = ["--steps", 6, "--batch-size", 8, "--vocab-size", 80, "--length", 24]
+SMALL = ["--steps", 6, "--batch-size", 8, "--vocab-size", 80, "--max-length", 24]
 
 
 @pytest.mark.parametrize("objective", ["mlm", "mlm+nsp", "span", "span+sbo"])
@@ -133,7 +133,7 @@ def test_no_refused_command_writes_anything(capsys, corpus, tmp_path):
         (["--corpus", corpus, "--output", new, "--config", "huge"], 'config "huge" is unknown'),
         (["--corpus", corpus, "--output", new, "--objective", "sbo"], 'objective "sbo" is unknown'),
         (["--corpus", corpus, "--output", new, "--steps", 0], "--steps is 0"),
-        (["--corpus", corpus, "--output", new, "--length", 600, "--vocab-size", 80], "600"),
+        (["--corpus", corpus, "--output", new, "--max-length", 600, "--vocab-size", 80], "600"),
     ]
     for arguments, expected in cases:
         code, _, err = run(capsys, "pretrain", *arguments)

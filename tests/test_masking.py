@@ -36,8 +36,8 @@ def generator(seed: int = 0) -> np.random.Generator:
 
 
 @given(st.integers(0, 2048), st.integers(0, 1000))
-def test_budget_is_the_ceiling_of_the_decimal_ratio(pieces, thousandths):
-    assert TokenMasking(thousandths / 1000).budget(pieces) == -(-thousandths * pieces // 1000)
+def test_budget_is_the_ceiling_of_the_decimal_ratio(tokens, thousandths):
+    assert TokenMasking(thousandths / 1000).budget(tokens) == -(-thousandths * tokens // 1000)
 
 
 def test_budget_has_no_floating_point_surprise():
@@ -124,7 +124,7 @@ def test_word_sizes_count_a_beginning_inside_a_word():
 def test_whole_word_passes_over_a_word_that_is_too_long():
     block = np.array(
         [True, False, False, False] + [True] * 6
-    )  # budget 2, the first word has 4 pieces
+    )  # budget 2, the first word has 4 tokens
     draws = [WholeWordMasking().select(block, generator(seed)) for seed in range(200)]
     assert all(draw.sum() == 2 and not draw[:4].any() for draw in draws)
     assert np.mean(draws, axis=0)[4:] == pytest.approx([1 / 3] * 6, abs=0.1)
@@ -198,7 +198,7 @@ def test_a_batch_of_token_ids_by_mistake_is_named(scheme):
 # --- corrupt ------------------------------------------------------------------------
 
 
-def pieces(count: int) -> np.ndarray:
+def tokens(count: int) -> np.ndarray:
     """Original ids 100, 101, …; random tokens come from 5 … 99, so each token shows what happened
     to it."""
     return np.arange(100, 100 + count)
@@ -214,12 +214,12 @@ def modes(ids: np.ndarray, corrupted: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("unit", ["token", "span"])
 @given(selected=blocks, seed=seeds)
 def test_only_chosen_tokens_change_and_a_new_array_comes_back(unit, selected, seed):
-    ids = pieces(len(selected)).astype(np.int32)
+    ids = tokens(len(selected)).astype(np.int32)
     corrupted = corrupt(
         ids, selected, generator(seed), mask_id=MASK, random_ids=RANDOM_IDS, unit=unit
     )
     assert corrupted.dtype == ids.dtype and corrupted is not ids
-    assert (ids == pieces(len(selected))).all()
+    assert (ids == tokens(len(selected))).all()
     assert (corrupted[~selected] == ids[~selected]).all()
     assert np.isin(corrupted[selected & (corrupted != ids)], [MASK, *RANDOM_IDS]).all()
 
@@ -230,7 +230,7 @@ def test_only_chosen_tokens_change_and_a_new_array_comes_back(unit, selected, se
 )
 def test_a_run_has_one_mode_and_runs_do_not_cross_rows(selected, seed):
     selected = np.array(selected)
-    ids = pieces(selected.size).reshape(selected.shape)
+    ids = tokens(selected.size).reshape(selected.shape)
     found = modes(ids, corrupt(ids, selected, generator(seed), mask_id=MASK, random_ids=RANDOM_IDS))
     for row in range(len(ids)):
         for first, last in spans_of(selected[row]):
@@ -238,7 +238,7 @@ def test_a_run_has_one_mode_and_runs_do_not_cross_rows(selected, seed):
 
 
 def test_rows_draw_apart_even_where_runs_meet_at_the_edge():
-    ids = pieces(4000).reshape(2000, 2)
+    ids = tokens(4000).reshape(2000, 2)
     selected = np.ones((2000, 2), dtype=bool)
     found = modes(ids, corrupt(ids, selected, generator(), mask_id=MASK, random_ids=RANDOM_IDS))
     assert (found[:, 0] == found[:, 1]).all()
@@ -250,7 +250,7 @@ def test_shares_are_80_10_10(unit):
     """Isolated tokens, so that a span is a token: binomial bounds of 4 standard errors."""
     draws = 20_000
     selected = np.arange(2 * draws) % 2 == 0
-    ids = pieces(2 * draws)
+    ids = tokens(2 * draws)
     corrupted = corrupt(ids, selected, generator(2), mask_id=MASK, random_ids=RANDOM_IDS, unit=unit)
     counts = Counter(modes(ids, corrupted)[selected].tolist())
     for mode, share in {"mask": 0.8, "random": 0.1, "keep": 0.1}.items():
@@ -266,7 +266,7 @@ def test_other_shares_can_be_asked_for(shares):
     selected = np.arange(2 * draws) % 2 == 0
     options = {"mask_id": MASK, "random_ids": RANDOM_IDS, "unit": "token", "shares": shares}
     counts = Counter(
-        modes(pieces(2 * draws), corrupt(pieces(2 * draws), selected, generator(2), **options))[
+        modes(tokens(2 * draws), corrupt(tokens(2 * draws), selected, generator(2), **options))[
             selected
         ]
     )
@@ -299,14 +299,14 @@ def test_other_shares_can_be_asked_for(shares):
 def test_shares_beyond_1_or_below_0_are_refused(shares):
     options = {"mask_id": MASK, "random_ids": RANDOM_IDS, "shares": shares}
     with pytest.raises(InputError, match="together at most 1"):
-        corrupt(pieces(3), np.ones(3, dtype=bool), generator(), **options)
+        corrupt(tokens(3), np.ones(3, dtype=bool), generator(), **options)
 
 
 def test_shares_per_token_inside_runs_and_per_run():
     runs = 8000
     length = 5
     selected = np.tile([True] * length + [False], runs)
-    ids = pieces(len(selected))
+    ids = tokens(len(selected))
     for unit, mixed in {"token": 1 - 0.8**5 - 2 * 0.1**5, "span": 0}.items():
         corrupted = corrupt(
             ids, selected, generator(3), mask_id=MASK, random_ids=RANDOM_IDS, unit=unit
@@ -339,7 +339,7 @@ def test_a_random_token_may_equal_the_original():
 
 
 def test_nothing_chosen_and_nothing_there():
-    for ids in (pieces(3), pieces(0), pieces(0).reshape(0, 4), pieces(0).reshape(2, 0)):
+    for ids in (tokens(3), tokens(0), tokens(0).reshape(0, 4), tokens(0).reshape(2, 0)):
         selected = np.zeros(ids.shape, dtype=bool)
         assert (
             corrupt(ids, selected, generator(), mask_id=MASK, random_ids=RANDOM_IDS) == ids
@@ -347,7 +347,7 @@ def test_nothing_chosen_and_nothing_there():
 
 
 def test_bad_input_is_named():
-    ids = pieces(3)
+    ids = tokens(3)
     selected = np.ones(3, dtype=bool)
     with pytest.raises(InputError, match='unit is "word": use "span" or "token"'):
         corrupt(ids, selected, generator(), mask_id=MASK, random_ids=RANDOM_IDS, unit="word")

@@ -111,7 +111,7 @@ def tiny_answerer(tmp_path_factory) -> Path:
     answering = QuestionAnsweringModel(model.encoder)
     torch.nn.init.normal_(answering.boundaries.weight, std=0.5)
     folder = tmp_path_factory.mktemp("models") / "tiny-answerer"
-    QuestionAnswerer(answering, wordpiece, length=256).save(folder, {})
+    QuestionAnswerer(answering, wordpiece, max_length=256).save(folder, {})
     return folder
 
 
@@ -225,8 +225,8 @@ def test_fill_tells_what_the_package_fills_in(page):
     spans = [[2, 2], [3, 4], [9, 9], [15, 15]]
     places = [2, 3, 4, 9, 15]
     typed = " ".join("[MASK]" if i in places else word for i, word in enumerate(words))
-    guesses = [
-        {head: of[i] for head, of in span.guesses.items() if of}
+    predictions = [
+        {head: of[i] for head, of in span.predictions.items() if of}
         for span in fill_masks(model, wordpiece, typed)
         for i in range(span.last - span.first + 1)
     ]
@@ -243,7 +243,7 @@ def test_fill_tells_what_the_package_fills_in(page):
             [8, 10],
             [14, 16],
         ]
-        for one, wanted in zip(found["places"], guesses, strict=True):
+        for one, wanted in zip(found["places"], predictions, strict=True):
             for head in ("mlm", "sbo"):
                 assert [guess["piece"] for guess in one[head]] == [
                     piece for piece, _ in wanted[head]

@@ -34,7 +34,7 @@ def test_what_is_wrong_otherwise_is_told():
 def test_the_package_ranks_alike():
     for logs, candidates, true in exercise.CASES:
         known = name_ranks.Known({("NAME", len(logs)): np.array(candidates)}, {}, {}, {})
-        gap = SimpleNamespace(name=SimpleNamespace(label="NAME"), pieces=candidates[true])
+        gap = SimpleNamespace(name=SimpleNamespace(label="NAME"), tokens=candidates[true])
         assert name_ranks.ranked(gap, known, np.array(logs)) == exercise.rank(
             logs, candidates, true
         )

@@ -64,7 +64,7 @@ def cased(pairs) -> WordPiece:
 def old(cased, tmp_path_factory):
     """The folder of an old checkpoint."""
     folder = tmp_path_factory.mktemp("old") / "spanbert"
-    old_notes.write_old_folder(folder, cased.pieces)
+    old_notes.write_old_folder(folder, cased.vocabulary)
     return folder
 
 
@@ -101,7 +101,7 @@ def test_the_folder_has_the_old_layout(old, cased):
     ]
     assert "model_type" not in json.loads((old / "config.json").read_text(encoding="utf-8"))
     with pytest.raises(InputError, match="exists already"):
-        old_notes.write_old_folder(old, cased.pieces)
+        old_notes.write_old_folder(old, cased.vocabulary)
     for auto in (AutoModelForQuestionAnswering, AutoTokenizer):
         with pytest.raises(ValueError):
             auto.from_pretrained(old)
@@ -202,7 +202,7 @@ def test_lower_casing_changes_the_words_with_capitals_and_accents(cased, pairs, 
     silent = BertTokenizer.from_pretrained(old)
     changed = total = 0
     for text in dict.fromkeys(context for _, context in pairs[:294]):
-        for word, right, wrong in old_notes.lowered_pieces(cased, text):
+        for word, right, wrong in old_notes.lowered_tokens(cased, text):
             assert wrong == silent.tokenize(word)
             plain = word == word.lower() and word.isascii()
             assert right == wrong or not plain
@@ -244,7 +244,7 @@ def test_attention_maps_need_eager_attention(old, model, tokenizer, answerer):
 
 
 def test_half_precision_on_disk_is_half_precision_in_memory(tmp_path, cased, tokenizer):
-    written = old_notes.write_old_folder(tmp_path / "half", cased.pieces, torch.float16)
+    written = old_notes.write_old_folder(tmp_path / "half", cased.vocabulary, torch.float16)
     default = BertForQuestionAnswering.from_pretrained(tmp_path / "half")
     full = BertForQuestionAnswering.from_pretrained(tmp_path / "half", dtype=torch.float32)
     ours = QuestionAnswerer.from_pretrained(tmp_path / "half")
@@ -283,7 +283,7 @@ class Trap:
 
 
 def test_a_pickle_file_runs_no_code(tmp_path, cased):
-    old_notes.write_old_folder(tmp_path / "trap", cased.pieces)
+    old_notes.write_old_folder(tmp_path / "trap", cased.vocabulary)
     torch.save({"weight": Trap(tmp_path / "ran")}, tmp_path / "trap" / "pytorch_model.bin")
     for load in (
         BertForQuestionAnswering.from_pretrained,
@@ -342,13 +342,13 @@ def test_each_warning_has_its_reason(tmp_path, cased):
         file.write_text(json.dumps(settings), encoding="utf-8")
         return " ".join(old_notes.warnings_of(tmp_path / folder))
 
-    old_notes.write_old_folder(tmp_path / "half", cased.pieces, torch.bfloat16)
+    old_notes.write_old_folder(tmp_path / "half", cased.vocabulary, torch.bfloat16)
     assert "half precision" in warnings("half", model_type="bert")
     assert "half precision" not in warnings("half", dtype="float32")  # the config decides
     assert "4,000 pieces and the model 4,001" in warnings("half", vocab_size=4001)
     (tmp_path / "half" / "vocab.txt").unlink()
     assert "every word as [UNK]" in warnings("half")
-    lower = [piece for piece in cased.pieces if piece == piece.lower() or piece.startswith("[")]
+    lower = [token for token in cased.vocabulary if token == token.lower() or token.startswith("[")]
     old_notes.write_old_folder(tmp_path / "uncased", lower)
     assert "lower-case" not in warnings("uncased") and "vocabulary" not in warnings("uncased")
     tiny = " ".join(old_notes.warnings_of(data_path("checkpoints", "spanbert-tiny")))
@@ -368,7 +368,7 @@ def test_each_warning_has_its_reason(tmp_path, cased):
         ("ما هو التعلم؟", "تعلم الآلة فرع من الذكاء الاصطناعي"),
         ("מהי למידת מכונה?", CONTEXT),
         (QUESTION, "Yes."),
-        ("word " * 200, "Yes."),  # a question of more than 64 pieces, a context of two
+        ("word " * 200, "Yes."),  # a question of more than 64 tokens, a context of two
         ("?", "."),
         (QUESTION, "a\u200b\u0301 \ufeff b\x00c"),
     ],

@@ -14,8 +14,8 @@ from spanbert_tutorial.exercises.old_notes import (
 )
 
 
-def ordinary(pieces):
-    return [piece for piece in pieces if not is_special(piece)]
+def ordinary(tokens):
+    return [token for token in tokens if not is_special(token)]
 
 
 def test_a_right_attempt(capsys):
@@ -24,96 +24,96 @@ def test_a_right_attempt(capsys):
 
 
 def test_a_right_attempt_written_differently():
-    def other_way(pieces, told):
+    def other_way(tokens, told):
         if told in (True, False):
             return told
-        letters = "".join(piece for piece in pieces if not re.fullmatch(r"\[.*\]", piece))
+        letters = "".join(token for token in tokens if not re.fullmatch(r"\[.*\]", token))
         return not any(letter.isupper() for letter in letters)
 
     assert diagnose_lower_case(other_way).startswith("Correct")
 
 
-def asks_if_told(pieces, told):
+def asks_if_told(tokens, told):
     if told:
         return True
-    return not any(piece != piece.lower() for piece in ordinary(pieces))
+    return not any(token != token.lower() for token in ordinary(tokens))
 
 
-def forgets_a_return(pieces, told):
+def forgets_a_return(tokens, told):
     if told is not None:
         return told
 
 
 def with_capital(capital):
-    """An attempt that takes `capital(piece)` for the sign of a cased vocabulary."""
-    return lambda pieces, told: not any(map(capital, ordinary(pieces))) if told is None else told
+    """An attempt that takes `capital(token)` for the sign of a cased vocabulary."""
+    return lambda tokens, told: not any(map(capital, ordinary(tokens))) if told is None else told
 
 
 @pytest.mark.parametrize(
     ("attempt", "named"),
     [
         (
-            lambda pieces, told: not any(p != p.lower() for p in pieces) if told is None else told,
+            lambda tokens, told: not any(p != p.lower() for p in tokens) if told is None else told,
             "special tokens",
         ),
         (
-            lambda pieces, told: told or not any(p != p.lower() for p in pieces),
+            lambda tokens, told: told or not any(p != p.lower() for p in tokens),
             "And `told = False`",
         ),
         (asks_if_told, "`told = False` is an answer"),
-        (lambda pieces, told: lower_case(pieces, None), "do not use what is told"),
+        (lambda tokens, told: lower_case(tokens, None), "do not use what is told"),
         (
-            lambda pieces, told: (
-                any(p != p.lower() for p in ordinary(pieces)) if told is None else not told
+            lambda tokens, told: (
+                any(p != p.lower() for p in ordinary(tokens)) if told is None else not told
             ),
             "the other way round: you say",
         ),
         (
-            lambda pieces, told: (
-                any(p != p.lower() for p in ordinary(pieces)) if told is None else told
+            lambda tokens, told: (
+                any(p != p.lower() for p in ordinary(tokens)) if told is None else told
             ),
             "without a word from the config",
         ),
-        (lambda pieces, told: told is None or told, "So does `transformers`"),
-        (lambda pieces, told: bool(told), "you never lower-case. A vocabulary in small letters"),
-        (lambda pieces, told: True, "you always lower-case"),
-        (lambda pieces, told: False, "you never lower-case. Look"),
-        (with_capital(lambda piece: piece[0].isupper()), "first character only"),
-        (with_capital(lambda piece: piece.lstrip("#")[:1].isupper()), "first letter only"),
-        (with_capital(lambda piece: piece.isupper()), "whole piece is in capitals"),
-        (with_capital(lambda piece: bool(re.findall(r"[A-Z]", piece))), "É is one"),
-        (with_capital(lambda piece: not piece.islower()), "digits and signs"),
+        (lambda tokens, told: told is None or told, "So does `transformers`"),
+        (lambda tokens, told: bool(told), "you never lower-case. A vocabulary in small letters"),
+        (lambda tokens, told: True, "you always lower-case"),
+        (lambda tokens, told: False, "you never lower-case. Look"),
+        (with_capital(lambda token: token[0].isupper()), "first character only"),
+        (with_capital(lambda token: token.lstrip("#")[:1].isupper()), "first letter only"),
+        (with_capital(lambda token: token.isupper()), "whole piece is in capitals"),
+        (with_capital(lambda token: bool(re.findall(r"[A-Z]", token))), "É is one"),
+        (with_capital(lambda token: not token.islower()), "digits and signs"),
         (
-            lambda pieces, told: (
+            lambda tokens, told: (
                 told
                 if told is not None
-                else not any(p != p.lower() for p in ordinary(pieces) if p[:2] != "##")
+                else not any(p != p.lower() for p in ordinary(tokens) if p[:2] != "##")
             ),
             "pass over pieces with ##",
         ),
         (
-            lambda pieces, told: (
-                told if told is not None else not all(p != p.lower() for p in ordinary(pieces))
+            lambda tokens, told: (
+                told if told is not None else not all(p != p.lower() for p in ordinary(tokens))
             ),
             "One such piece is enough",
         ),
         (
-            lambda pieces, told: (
-                told if told is not None else not any(p != p.lower() for p in pieces[5:])
+            lambda tokens, told: (
+                told if told is not None else not any(p != p.lower() for p in tokens[5:])
             ),
             "first five",
         ),
         (
-            lambda pieces, told: (
-                told if told is not None else not any(p != p.lower() for p in pieces if p[0] != "[")
+            lambda tokens, told: (
+                told if told is not None else not any(p != p.lower() for p in tokens if p[0] != "[")
             ),
             "begins with a bracket",
         ),
         (forgets_a_return, "returns nothing"),
-        (lambda pieces, told: pieces["a"], "TypeError"),
+        (lambda tokens, told: tokens["a"], "TypeError"),
         (
-            lambda pieces, told: (
-                told if told is not None else "Alice" not in pieces and "NATO" not in pieces
+            lambda tokens, told: (
+                told if told is not None else "Alice" not in tokens and "NATO" not in tokens
             ),
             'the vocabulary "a capital inside" and told = None, wanted is False, and yours is True',
         ),

@@ -18,12 +18,12 @@ from spanbert_tutorial.pretraining.encoded_text import EncodedText
 from spanbert_tutorial.pretraining.presets import Run
 from spanbert_tutorial.text.encoding import EncodedCorpus
 
-RUN = Run(objective="mlm", steps=2, length=24, batch_size=4)
+RUN = Run(objective="mlm", steps=2, max_length=24, batch_size=4)
 
 
 @pytest.fixture(scope="module")
 def text():
-    """30 documents of 6 sentences of 7 pieces, and 10 held out, with a vocabulary learned from a
+    """30 documents of 6 sentences of 7 tokens, and 10 held out, with a vocabulary learned from a
     few words."""
     wordpiece = WordPiece.train(["the river runs past the old town and the mill"] * 3, 60)
     rng = np.random.default_rng(0)

@@ -41,7 +41,7 @@ from spanbert_tutorial.spanbert.boundary import (
     boundary_loss,
     boundary_targets,
 )
-from spanbert_tutorial.spanbert.labeled_masking import ENTITY, LabelledMasking
+from spanbert_tutorial.spanbert.labeled_masking import ENTITY, LabeledMasking
 from spanbert_tutorial.spanbert.single_sequence import single_sequence_blocks
 from spanbert_tutorial.spanbert.span_masking import SpanMasking, clipped_geometric, spans_of
 from spanbert_tutorial.tasks import windows
@@ -63,7 +63,7 @@ def generator(seed: int = 0) -> np.random.Generator:
 
 
 def block_of(sizes) -> np.ndarray:
-    """Word starts of words with these numbers of pieces."""
+    """Word starts of words with these numbers of tokens."""
     starts = np.zeros(sum(sizes), dtype=bool)
     starts[np.cumsum(sizes) - sizes] = True
     return starts
@@ -92,7 +92,7 @@ def decide_probability(share: float, **readings: float) -> str:
 
 
 def share_first_hidden(scheme, sizes) -> float:
-    """How often the first piece of the block is hidden."""
+    """How often the first token of the block is hidden."""
     rng = generator(3)
     starts = block_of(sizes)
     return float(np.mean([scheme.select(starts, rng)[0] for _ in range(DRAWS)]))
@@ -110,7 +110,7 @@ def model() -> PretrainingModel:
 
 @pytest.fixture(scope="module")
 def measured() -> dict[str, np.ndarray]:
-    """2,000 blocks of 128 pieces with 1.37 pieces to a word, masked in both modes."""
+    """2,000 blocks of 128 tokens with 1.37 tokens to a word, masked in both modes."""
     sizes = generator(7).choice(4, p=[0.72, 0.205, 0.06, 0.015], size=(2000, 128)) + 1
     blocks = np.stack([block_of(row)[:128] for row in sizes])
     full = np.full(2000, 128)
@@ -143,12 +143,12 @@ def test_02_the_mean_of_3_8_is_that_of_drawn_lengths(measured):
 
 
 @pytest.mark.parametrize("complete", [True, False])
-def test_03_lengths_count_words_and_the_budget_counts_pieces(complete):
+def test_03_lengths_count_words_and_the_budget_counts_tokens(complete):
     scheme = SpanMasking(0.125, p=1.0, complete_words=complete)  # lengths of 1, a budget of 3 of 24
     for seed in range(20):
         spans = spans_of(scheme.select(block_of([3] * 8), generator(seed)))
         runs = tuple((spans[:, 1] - spans[:, 0] + 1).tolist())
-        assert decide(runs, words=(3,), pieces=(1, 1, 1), budget_in_words=(9,)) == "words"
+        assert decide(runs, words=(3,), tokens=(1, 1, 1), budget_in_words=(9,)) == "words"
 
 
 def test_04_the_budget_is_rounded_up_without_specials():
@@ -185,8 +185,8 @@ def test_06_here_starts_are_uniform_over_words():
         c: share_first_hidden(SpanMasking(0.5, max_words=1, complete_words=c), [2, 1, 1])
         for c in (True, False)
     }
-    assert decide_probability(shares[True], words=1 / 3, pieces=5 / 6) == "words"
-    assert decide_probability(shares[False], words=1 / 3, pieces=5 / 6) == "pieces"
+    assert decide_probability(shares[True], words=1 / 3, tokens=5 / 6) == "words"
+    assert decide_probability(shares[False], words=1 / 3, tokens=5 / 6) == "pieces"
 
 
 @pytest.mark.parametrize("mode", ["paper", "released"])
@@ -282,7 +282,7 @@ def test_12_whole_words_are_drawn_as_words_and_pass_over_what_does_not_fit():
 
 
 def test_13_the_other_half_of_named_entity_masking_needs_a_longest_length_of_one():
-    """Runs by the released rules in blocks of words of one piece, with a small budget, so that few
+    """Runs by the released rules in blocks of words of one token, with a small budget, so that few
     of them touch."""
     blocks = np.ones((4000, 512), dtype=bool)
     found = {}
@@ -300,7 +300,7 @@ def test_13_the_other_half_of_named_entity_masking_needs_a_longest_length_of_one
     entities = np.array(
         [(row, 50, 53, ENTITY) for row in range(4000)]
     )  # ours: an entity, or one word
-    masks = LabelledMasking(0.01).select_blocks(
+    masks = LabeledMasking(0.01).select_blocks(
         Blocks(blocks, np.full(4000, 512), blocks * 1, entities), generator(6)
     )
     runs = Counter(int(end - start) + 1 for mask in masks for start, end in spans_of(mask))
@@ -516,7 +516,7 @@ def test_24_a_batch_is_a_number_of_blocks_at_tiny_size_and_of_tokens_above(wordp
     text = EncodedText(corpus, corpus, wordpiece)
     here = {}
     for size in RUNS:
-        data = training_data(replace(preset(size, "span"), length=32, batch_size=2), text)
+        data = training_data(replace(preset(size, "span"), max_length=32, batch_size=2), text)
         batches = data.batches(generator())
         tokens = [batch["attention_mask"].sum(1) for batch in islice(batches, len(batches.order))]
         assert sum(map(len, tokens)) == 16 and max(int(each.sum()) for each in tokens) < 2 * 32 + 32

@@ -1,4 +1,4 @@
-"""Looking inside a run, counting neighbours, and what shortens the wait."""
+"""Looking inside a run, counting neighbors, and what shortens the wait."""
 
 import json
 from dataclasses import asdict
@@ -51,8 +51,8 @@ def test_every_nth_leaves_room_between():
     assert len({np.flatnonzero(row)[0] for row in selected}) == 8
 
 
-def test_hidden_neighbours_by_hand(batch):
-    """Special pieces stay, and so does the input of the function."""
+def test_hidden_neighbors_by_hand(batch):
+    """Special tokens stay, and so does the input of the function."""
     near = plateau.hide_at(batch, 1, Pieces)["ids"].tolist()
     assert near[0] == [1, 10, 11, 12, 3, 3, 3, 16, 2]
     assert near[1] == [1, 3, 3, 22, 23, 24, 2, 0, 0]
@@ -84,10 +84,10 @@ def test_attention_by_distance_is_the_mean_over_chosen_places(batch):
         assert np.allclose(found[layer, :, 0], only_first.numpy())
 
 
-def test_piece_losses_have_the_models_loss_as_their_mean(batch):
+def test_token_losses_have_the_models_loss_as_their_mean(batch):
     config = EncoderConfig.preset("tiny", vocab_size=30)
     model = PretrainingModel(config, Objective.named("mlm")).eval()
-    losses = plateau.piece_losses(model, [batch, batch])
+    losses = plateau.token_losses(model, [batch, batch])
     assert losses.shape == (4,) and np.allclose(losses[:2], losses[2:])
     assert losses[:2].mean() == pytest.approx(model(batch)["mlm"].item(), abs=1e-5)
 
@@ -97,9 +97,9 @@ def test_watching_changes_no_batch():
     assert list(plateau.watched("abcd", (0, 2), seen.append)) == list("abcd") and seen == [0, 2]
 
 
-def test_neighbours_are_counted():
+def test_neighbors_are_counted():
     """In 4 5 6 4 5 6 …, 5 always stands between 4 and 6."""
-    counts = plateau.NeighbourCounts(np.tile([4, 5, 6], 200), vocabulary=8)
+    counts = plateau.NeighborCounts(np.tile([4, 5, 6], 200), vocabulary=8)
     both = counts.probabilities(4, 6)
     left = counts.probabilities(4, None)
     right = counts.probabilities(None, 6)

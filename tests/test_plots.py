@@ -1,4 +1,4 @@
-"""Plots as SVG: text stays text, the page's colours, the same in every run, and no name that
+"""Plots as SVG: text stays text, the page's colors, the same in every run, and no name that
 another could have."""
 
 import re
@@ -41,14 +41,14 @@ def test_text_stays_text_with_its_numbers(figure):
     assert root.get("role") == "img" and root.get("class") == "plot"
 
 
-def test_a_plot_takes_the_colours_of_the_page(figure):
+def test_a_plot_takes_the_colors_of_the_page(figure):
     figure.axes[0].axhline(0.2, color="dimgrey")
     drawing = plots.svg_of(figure)
     assert not re.search("#000000|#ffffff|#696969", drawing)
     assert "currentColor" in drawing and "var(--pst-color-background,Canvas)" in drawing
     assert (
         "@media(prefers-color-scheme:dark){svg:root{color:" in drawing
-    )  # a file has no page to take its colour from
+    )  # a file has no page to take its color from
 
 
 def test_numbers_on_a_heat_map_stay_black():
@@ -75,9 +75,9 @@ def test_letters_keep_their_size_where_a_wide_plot_is_drawn_narrower(figure):
     assert min(sizes) >= 9
 
 
-def luminance(colour: str) -> float:
-    """Of a colour written #rrggbb (WCAG 2.1)."""
-    shares = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+def luminance(color: str) -> float:
+    """Of a color written #rrggbb (WCAG 2.1)."""
+    shares = [int(color[place : place + 2], 16) / 255 for place in (1, 3, 5)]
     linear = [
         share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares
     ]
@@ -85,9 +85,9 @@ def luminance(colour: str) -> float:
 
 
 @pytest.mark.parametrize("colour", plots.SERIES)
-def test_curves_are_seen_on_a_light_and_on_a_dark_page(colour):
+def test_curves_are_seen_on_a_light_and_on_a_dark_page(color):
     """3 to 1, WCAG 2.1, 1.4.11; the dark ground is that of the pages."""
-    own = luminance(colour)
+    own = luminance(color)
     dark = luminance("#14181e")
     assert 1.05 / (own + 0.05) >= 3 and (own + 0.05) / (dark + 0.05) >= 3
 

@@ -195,9 +195,9 @@ def check_cross_entropy(page: str) -> None:
         page, r"\$\\ln\((\d)\).{0,30} nats is as bad as throwing a fair die, perplexity (\d)"
     )
     assert sides == perplexity == "6"
-    (pieces,) = said(page, r"evenly among \$V = ([\d{},]+)\$ pieces")
+    (tokens,) = said(page, r"evenly among \$V = ([\d{},]+)\$ pieces")
     assert (
-        pieces.replace("{,}", "") == str(results["vocabulary"])
+        tokens.replace("{,}", "") == str(results["vocabulary"])
         and f"$\\ln({results['vocabulary']})" in page
     )
 

@@ -23,7 +23,7 @@ from spanbert_tutorial.pretraining import runs
 from spanbert_tutorial.pretraining.evaluation import held_out_metrics
 
 TINY = data_path("checkpoints", "spanbert-tiny")
-START = ["--init-from", TINY, "--steps", 6, "--batch-size", 8, "--length", 24]
+START = ["--init-from", TINY, "--steps", 6, "--batch-size", 8, "--max-length", 24]
 
 
 @pytest.fixture(autouse=True)
@@ -89,16 +89,16 @@ def test_the_checkpoint_decides_size_vocabulary_and_dropout(capsys, monkeypatch,
             for word in text.split()
         }
     )
-    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", *words]
+    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", *words]
     sizes = {
         "hidden_size": 256,
         "num_hidden_layers": 4,
         "num_attention_heads": 4,
         "intermediate_size": 1024,
     }
-    model = BertForMaskedLM(BertConfig(vocab_size=len(pieces), **sizes))
+    model = BertForMaskedLM(BertConfig(vocab_size=len(tokens), **sizes))
     model.save_pretrained(source)
-    (source / "vocab.txt").write_text("\n".join(pieces) + "\n", encoding="utf-8")
+    (source / "vocab.txt").write_text("\n".join(tokens) + "\n", encoding="utf-8")
     (source / "tokenizer_config.json").write_text('{"do_lower_case": true}')
     given = [
         "--init-from",
@@ -107,7 +107,7 @@ def test_the_checkpoint_decides_size_vocabulary_and_dropout(capsys, monkeypatch,
         2,
         "--batch-size",
         4,
-        "--length",
+        "--max-length",
         24,
         "--objective",
         "mlm",
@@ -146,13 +146,13 @@ def test_words_that_the_vocabulary_lacks_are_told(capsys, tmp_path):
     assert re.search(r"\d+% of the pieces are \[UNK\]", out)
     assert "A document has" not in out
     given = [*START[:-1], 128, "--dry-run", "--corpus", file, "--output", tmp_path / "long"]
-    assert "A document has" in run(capsys, "pretrain", *given)[1]  # 40 pieces beside 128 places
+    assert "A document has" in run(capsys, "pretrain", *given)[1]  # 40 tokens beside 128 places
 
 
 def test_bad_starts_and_places_are_refused(capsys, tmp_path, titled):
     before = sorted(tmp_path.rglob("*"))
     cases = [
-        ([*START, "--length", 600, "--corpus", titled], tmp_path / "new", "a shorter --length"),
+        ([*START, "--max-length", 600, "--corpus", titled], tmp_path / "new", "a shorter --length"),
         ([*SMALL, "--corpus", titled], titled / "made", "lies inside the corpus"),
         ([*SMALL, "--corpus", titled], titled / "x" / ".." / "made", "lies inside the corpus"),
         (

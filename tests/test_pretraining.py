@@ -11,7 +11,7 @@ from spanbert_tutorial.bert.encoder import EncoderConfig
 from spanbert_tutorial.bert.inputs import NO_TARGET
 from spanbert_tutorial.bert.wordpiece import SPECIALS, WordPiece
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.pretraining.baselines import context_free
+from spanbert_tutorial.pretraining.baselines import unigram_baselines
 from spanbert_tutorial.pretraining.batches import PretrainingData, unigram_entropy
 from spanbert_tutorial.pretraining.evaluation import evaluate
 from spanbert_tutorial.pretraining.model import (
@@ -24,14 +24,14 @@ from spanbert_tutorial.spanbert.boundary import BoundaryTargets
 from spanbert_tutorial.text.encoding import EncodedCorpus
 
 WORDS = [f"word{i}" for i in range(30)] + [f"##piece{i}" for i in range(10)]
-WORDPIECE = WordPiece({piece: i for i, piece in enumerate(SPECIALS + WORDS)})
+WORDPIECE = WordPiece({token: i for i, token in enumerate(SPECIALS + WORDS)})
 V = len(WORDPIECE)
 SIZES = {"vocab_size": V, "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
 
 
 @pytest.fixture(scope="module")
 def corpus() -> EncodedCorpus:
-    """40 documents of 8 sentences of 10 pieces."""
+    """40 documents of 8 sentences of 10 tokens."""
     ids = np.random.default_rng(0).integers(5, V, 40 * 8 * 10).astype(np.uint16)
     ids[::10] = 5  # a sentence begins with a word start
     sentence_ends = np.arange(10, len(ids) + 1, 10)
@@ -94,7 +94,7 @@ def test_pairs_carry_segments_and_labels(corpus):
     assert set(batch["next_sentence"].tolist()) <= {0, 1}
 
 
-def test_boundary_rows_point_at_unmasked_neighbours(corpus):
+def test_boundary_rows_point_at_unmasked_neighbors(corpus):
     made = data(corpus, "span+sbo")
     batch = made.batch(np.arange(8), np.random.default_rng(0))
     chosen = torch.zeros_like(batch["ids"], dtype=torch.bool)
@@ -197,9 +197,9 @@ def test_unigram_entropy_by_hand():
 def test_fill_reports_each_span_once_and_no_boundary_at_the_edge():
     net = model("span+sbo")
     at_edge, inside = fill_masks(net, WORDPIECE, "[MASK] word1 [MASK] [MASK] word2")
-    assert (at_edge.first, at_edge.last, at_edge.guesses["sbo"]) == (0, 0, [])
-    mlm = inside.guesses["mlm"]
-    sbo = inside.guesses["sbo"]
+    assert (at_edge.first, at_edge.last, at_edge.predictions["sbo"]) == (0, 0, [])
+    mlm = inside.predictions["mlm"]
+    sbo = inside.predictions["sbo"]
     assert (inside.first, inside.last) == (2, 3) and len(mlm) == len(sbo) == 2
     assert all(0 <= p <= 1 for row in mlm + sbo for _, p in row)
     with pytest.raises(InputError, match="no \\[MASK\\]"):
@@ -220,7 +220,7 @@ def test_means_are_taken_over_what_they_are_means_of(corpus):
     them."""
     net = model("span+sbo")
     held_out = measured(corpus, "span+sbo", batch_size=7)
-    tables = context_free(held_out)
+    tables = unigram_baselines(held_out)
     found = evaluate(net, held_out, np.random.default_rng(3), tables=tables)
     mlm = []
     sbo = []
@@ -246,7 +246,7 @@ def test_means_are_taken_over_what_they_are_means_of(corpus):
         assert found[name] == pytest.approx(np.mean(values), abs=1e-5), name
 
 
-def test_sinusoidal_start_has_the_given_deviation_and_smooth_neighbours():
+def test_sinusoidal_start_has_the_given_deviation_and_smooth_neighbors():
     net = model("mlm")
     start_positions_from_sinusoids(net.encoder, scale=0.05)
     table = net.encoder.embeddings.positions.weight

@@ -41,7 +41,9 @@ def wordpiece() -> WordPiece:
 def answerer(wordpiece) -> qa.QuestionAnswerer:
     torch.manual_seed(0)
     encoder = BertEncoder(EncoderConfig.tiny(vocab_size=len(wordpiece), initializer_range=0.3))
-    return qa.QuestionAnswerer(qa.QuestionAnsweringModel(encoder), wordpiece, length=48, stride=16)
+    return qa.QuestionAnswerer(
+        qa.QuestionAnsweringModel(encoder), wordpiece, max_length=48, doc_stride=16
+    )
 
 
 # --- windows ------------------------------------------------------------------------
@@ -49,21 +51,21 @@ def answerer(wordpiece) -> qa.QuestionAnswerer:
 
 @pytest.mark.parametrize("pieces", [1, 7, 20, 21, 39, 40, 41, 200])
 @pytest.mark.parametrize("room, stride", [(20, 5), (20, 20), (20, 30), (7, 3), (1, 1)])
-def test_windows_cover_everything_and_stop_when_they_do(pieces, room, stride):
-    ranges = window_ranges(pieces, room, stride)
+def test_windows_cover_everything_and_stop_when_they_do(tokens, room, stride):
+    ranges = window_ranges(tokens, room, stride)
     assert sorted({place for start, end in ranges for place in range(start, end)}) == list(
-        range(pieces)
+        range(tokens)
     )
     assert all(0 < end - start <= room for start, end in ranges)
     assert [start for start, _ in ranges] == [
         number * min(stride, room) for number in range(len(ranges))
     ]
-    assert all(end < pieces for _, end in ranges[:-1]) and ranges[-1][1] == pieces
+    assert all(end < tokens for _, end in ranges[:-1]) and ranges[-1][1] == tokens
 
 
 def test_windows_worked_by_hand():
     assert window_ranges(50, 20, 10) == [(0, 20), (10, 30), (20, 40), (30, 50)]
-    # piece 14 has 5 pieces of context in the first window (to its right), 4 in the second (to its
+    # token 14 has 5 tokens of context in the first window (to its right), 4 in the second (to its
     # left)
     winner = central_windows([(0, 20), (10, 30)], 30)
     assert winner.tolist() == [0] * 15 + [1] * 15
@@ -140,7 +142,7 @@ def test_targets_point_to_the_answer_or_to_cls(wordpiece):
     context = CONTEXT * 3
     start = len(CONTEXT) + CONTEXT.index("Alice Mercer")
     question = Question("1", QUESTION, context, answers=(GoldAnswer("Alice Mercer", start),))
-    settings = qa.FineTuning(length=40, stride=8)
+    settings = qa.FineTuning(max_length=40, doc_stride=8)
     data = qa.QuestionAnsweringData(
         [question, Question("2", QUESTION, context)], wordpiece, settings
     )
@@ -161,7 +163,7 @@ def test_windows_without_the_answer_can_be_left_out_but_not_those_of_questions_w
     start = len(CONTEXT) + CONTEXT.index("Alice Mercer")
     with_answer = Question("1", QUESTION, context, answers=(GoldAnswer("Alice Mercer", start),))
     without = Question("2", QUESTION, context)
-    settings = qa.FineTuning(length=40, stride=8)
+    settings = qa.FineTuning(max_length=40, doc_stride=8)
     every = qa.QuestionAnsweringData([with_answer, without], wordpiece, settings)
     some = qa.QuestionAnsweringData(
         [with_answer, without], wordpiece, replace(settings, answers_only=True)
@@ -177,9 +179,9 @@ def test_windows_without_the_answer_can_be_left_out_but_not_those_of_questions_w
     assert len(nothing) == 0  # no window holds so long an answer
 
 
-def test_offsets_inside_a_word_take_the_whole_piece(wordpiece):
+def test_offsets_inside_a_word_take_the_whole_token(wordpiece):
     encoded = encode(wordpiece, QUESTION, "Born in 1873.")
-    first, last = qa.answer_pieces(
+    first, last = qa.answer_tokens(
         encoded, Question("1", QUESTION, "Born in 1873.", answers=(GoldAnswer("87", 9),))
     )
     begin = encoded.offsets[first, 0]
@@ -194,7 +196,7 @@ def test_the_loss_is_the_mean_of_two_cross_entropies(answerer, wordpiece):
     question = Question(
         "1", QUESTION, CONTEXT, answers=(GoldAnswer("1873", CONTEXT.index("1873")),)
     )
-    data = qa.QuestionAnsweringData([question], wordpiece, qa.FineTuning(length=64))
+    data = qa.QuestionAnsweringData([question], wordpiece, qa.FineTuning(max_length=64))
     batch = data.batch(np.array([0]), np.random.default_rng(0))
     with torch.no_grad():
         losses, (starts, ends) = answerer.model(batch), answerer.model.scores(batch)
@@ -222,7 +224,7 @@ def test_fine_tuning_learns_the_questions_it_is_shown(wordpiece):
     ]
     encoder = BertEncoder(EncoderConfig.tiny(vocab_size=len(wordpiece), initializer_range=0.06))
     settings = qa.FineTuning(
-        epochs=60, batch_size=4, peak_learning_rate=1e-3, length=64, dropout=0.0
+        epochs=60, batch_size=4, peak_learning_rate=1e-3, max_length=64, dropout=0.0
     )
     answerer, history = qa.fine_tune(encoder, wordpiece, questions, settings)
     assert history.losses["loss"][-1] < 0.2 < history.losses["loss"][0]
@@ -272,7 +274,7 @@ def test_a_long_context_goes_through_the_model_a_batch_at_a_time(answerer, monke
     )
     answer = answerer.answer(QUESTION, context, threshold=1e9)
     assert len(context) > 95_000 and answer.text == context[answer.start : answer.end]
-    assert len(shapes) > 5 and all(rows <= 32 and n <= answerer.length for rows, n in shapes)
+    assert len(shapes) > 5 and all(rows <= 32 and n <= answerer.max_length for rows, n in shapes)
 
 
 def test_a_threshold_that_is_no_number_and_an_empty_batch_are_refused(answerer):
@@ -304,7 +306,7 @@ def test_a_foreign_vocabulary_is_named_before_the_training(wordpiece, monkeypatc
 def test_a_saved_answerer_is_the_same_and_opens_in_transformers(answerer, wordpiece, tmp_path):
     answerer.save(tmp_path / "qa", {"README.md": "# Card\n"})
     again = qa.QuestionAnswerer.from_pretrained(tmp_path / "qa")
-    assert (again.length, again.stride) == (answerer.length, answerer.stride)
+    assert (again.max_length, again.doc_stride) == (answerer.max_length, answerer.doc_stride)
     first, second = (one.answer(QUESTION, CONTEXT, threshold=1e9) for one in (answerer, again))
     assert second.score == pytest.approx(first.score, abs=0.05)  # stored in half precision
     theirs = BertForQuestionAnswering.from_pretrained(tmp_path / "qa").float().eval()
@@ -320,11 +322,11 @@ def test_a_saved_answerer_is_the_same_and_opens_in_transformers(answerer, wordpi
     )
 
 
-def old_folder(folder, pieces, config=None):
+def old_folder(folder, tokens, config=None):
     """As the released fine-tuned SpanBERT: a config without model_type, pytorch_model.bin, a
     vocabulary and no more."""
     sizes = {
-        "vocab_size": len(pieces),
+        "vocab_size": len(tokens),
         "hidden_size": 64,
         "num_hidden_layers": 2,
         "num_attention_heads": 2,
@@ -349,20 +351,20 @@ def old_folder(folder, pieces, config=None):
         **(config or {}),
     }
     (folder / "config.json").write_text(json.dumps(settings))
-    (folder / "vocab.txt").write_text("\n".join(pieces) + "\n", encoding="utf-8")
+    (folder / "vocab.txt").write_text("\n".join(tokens) + "\n", encoding="utf-8")
     return model
 
 
 def test_the_old_layout_opens_cased_and_gives_the_scores_of_transformers(tmp_path, wordpiece):
-    model = old_folder(tmp_path / "old", wordpiece.pieces)
+    model = old_folder(tmp_path / "old", wordpiece.vocabulary)
     (tmp_path / "tokenizer").mkdir()
     (tmp_path / "tokenizer" / "vocab.txt").write_text(
-        "\n".join(wordpiece.pieces) + "\n", encoding="utf-8"
+        "\n".join(wordpiece.vocabulary) + "\n", encoding="utf-8"
     )
     for tokenizer in (None, tmp_path / "tokenizer"):
         answerer = qa.QuestionAnswerer.from_pretrained(tmp_path / "old", tokenizer=tokenizer)
         assert (
-            not answerer.wordpiece.lowercase and answerer.length == 64
+            not answerer.wordpiece.lowercase and answerer.max_length == 64
         )  # no more positions than there are
     context = "Alice Mercer from Upton"
     tokenizer = BertTokenizerFast(str(tmp_path / "old" / "vocab.txt"), do_lower_case=False)
@@ -379,8 +381,8 @@ def test_the_old_layout_opens_cased_and_gives_the_scores_of_transformers(tmp_pat
 
 
 def test_an_uncased_vocabulary_lowercases(tmp_path):
-    pieces = [*SPECIALS, "who", "?", "alice", "in", "upton"]
-    old_folder(tmp_path / "old", pieces)
+    tokens = [*SPECIALS, "who", "?", "alice", "in", "upton"]
+    old_folder(tmp_path / "old", tokens)
     assert qa.QuestionAnswerer.from_pretrained(tmp_path / "old").wordpiece.lowercase
     (tmp_path / "old" / "tokenizer_config.json").write_text('{"do_lower_case": false}')
     assert not qa.QuestionAnswerer.from_pretrained(tmp_path / "old").wordpiece.lowercase
@@ -393,17 +395,21 @@ def test_wrong_checkpoints_are_named(tmp_path, wordpiece):
         qa.QuestionAnswerer.from_pretrained(data_path("checkpoints", "spanbert-tiny"))
     with pytest.raises(InputError, match="no folder"):
         qa.QuestionAnswerer.from_pretrained(tmp_path / "nowhere")
-    old_folder(tmp_path / "old", wordpiece.pieces[:500])
+    old_folder(tmp_path / "old", wordpiece.vocabulary[:500])
     with pytest.raises(InputError, match="2,000 pieces and the model 500"):
         qa.QuestionAnswerer.from_pretrained(
             tmp_path / "old", tokenizer=data_path("almanac", "vocab.txt")
         )
-    (tmp_path / "small.txt").write_text("\n".join(wordpiece.pieces[:300]) + "\n", encoding="utf-8")
+    (tmp_path / "small.txt").write_text(
+        "\n".join(wordpiece.vocabulary[:300]) + "\n", encoding="utf-8"
+    )
     with pytest.warns(
         UserWarning, match="only 300 pieces and the model 500: most likely it is not the one"
     ):
         qa.QuestionAnswerer.from_pretrained(tmp_path / "old", tokenizer=tmp_path / "small.txt")
-    old_folder(tmp_path / "words", wordpiece.pieces[:500], {"spanbert_tutorial": {"length": "abc"}})
+    old_folder(
+        tmp_path / "words", wordpiece.vocabulary[:500], {"spanbert_tutorial": {"length": "abc"}}
+    )
     with pytest.raises(InputError, match="has the length 'abc': write a whole number"):
         qa.QuestionAnswerer.from_pretrained(tmp_path / "words")
 
@@ -440,7 +446,7 @@ def fake_hub(monkeypatch, folders, cache):
 def test_the_call_of_the_notes_takes_a_model_and_a_vocabulary_of_two_names(
     monkeypatch, tmp_path, wordpiece
 ):
-    old_folder(tmp_path / "model", wordpiece.pieces)
+    old_folder(tmp_path / "model", wordpiece.vocabulary)
     (tmp_path / "model" / "vocab.txt").rename(tmp_path / "vocab.txt")
     (tmp_path / "vocabulary").mkdir()
     (tmp_path / "vocab.txt").rename(tmp_path / "vocabulary" / "vocab.txt")
@@ -473,7 +479,7 @@ def test_a_config_of_2020_says_how_to_generate_text_too(tmp_path, wordpiece):
         "task_specific_params": None,
         "spanbert_tutorial": None,
     }
-    model = old_folder(tmp_path / "old", wordpiece.pieces, keys)
+    model = old_folder(tmp_path / "old", wordpiece.vocabulary, keys)
     state = {
         f"module.{name}": weight for name, weight in model.state_dict().items()
     }  # from torch's DataParallel
@@ -483,8 +489,8 @@ def test_a_config_of_2020_says_how_to_generate_text_too(tmp_path, wordpiece):
 
 
 def test_accents_as_the_folder_says(tmp_path):
-    pieces = [*SPECIALS, "who", "?", "schon", "schön"]
-    old_folder(tmp_path / "old", pieces)
+    tokens = [*SPECIALS, "who", "?", "schon", "schön"]
+    old_folder(tmp_path / "old", tokens)
     config = tmp_path / "old" / "tokenizer_config.json"
     for told, wanted in [
         ("{}", "schon"),
@@ -533,7 +539,7 @@ def test_bad_pairs_are_named_after_what_came_before(answerer):
 def test_questions_that_cannot_be_trained_on_are_named(wordpiece):
     bad = Question("q7", "Who? " * 60, CONTEXT)
     with pytest.raises(InputError, match="^question q7: a question of 64 pieces leaves no room"):
-        qa.QuestionAnsweringData([bad], wordpiece, qa.FineTuning(length=60))
+        qa.QuestionAnsweringData([bad], wordpiece, qa.FineTuning(max_length=60))
     encoder = BertEncoder(EncoderConfig.tiny(vocab_size=500))
     with pytest.raises(InputError, match="the vocabulary has 2,000 pieces and the model 500"):
         qa.fine_tune(encoder, wordpiece, [Question("1", QUESTION, CONTEXT)], qa.FineTuning())

@@ -27,13 +27,20 @@ def test_each_stage_goes_on_where_the_one_before_ended():
     short = replace(qa.PRESETS["short-first"], epochs=0.5)
     stages = [
         short,
-        replace(qa.PRESETS["small"], epochs=0.5, length=128, stride=64, answers_only=True, seed=1),
+        replace(
+            qa.PRESETS["small"],
+            epochs=0.5,
+            max_length=128,
+            doc_stride=64,
+            answers_only=True,
+            seed=1,
+        ),
     ]
     encoders = [BertEncoder(config, torch.Generator().manual_seed(0)) for _ in range(3)]
     answerer, histories = real_questions.fine_tune_in_stages(
         encoders[0], wordpiece, questions, stages
     )
-    assert (answerer.length, answerer.stride, len(histories)) == (128, 64, 2)
+    assert (answerer.max_length, answerer.doc_stride, len(histories)) == (128, 64, 2)
     model = encoders[1]
     for stage, history in zip(stages, histories, strict=True):
         again = qa.fine_tune(model, wordpiece, questions, stage)
@@ -94,7 +101,7 @@ def test_stages_go_on_after_a_stop(tmp_path, monkeypatch):
 def test_the_recipe_ends_in_full_windows_and_keeps_all_where_answers_may_lack():
     for task in ("squad1", "squad2"):
         stages = real_questions.STAGES[task]
-        assert stages[-1].length == 256 and stages[-1].answers_only == (task == "squad1")
+        assert stages[-1].max_length == 256 and stages[-1].answers_only == (task == "squad1")
 
 
 def test_the_interval_over_articles_is_wider_where_articles_differ():

@@ -350,9 +350,9 @@ def test_a_name_inside_the_other_keeps_both_markers():
 
 def test_markers_get_ids_behind_the_others(wordpiece):
     more = rx.with_markers(wordpiece, ["[OBJ]", "[SUBJ]"])
-    assert more.pieces == [*wordpiece.pieces, "[OBJ]", "[SUBJ]"]
-    assert rx.with_markers(more, ["[SUBJ]", "[X]"]).pieces == [*more.pieces, "[X]"]
-    text = "Ella Hale met [SUBJ] in Upton."  # a text that looks like a marker has its own pieces
+    assert more.vocabulary == [*wordpiece.vocabulary, "[OBJ]", "[SUBJ]"]
+    assert rx.with_markers(more, ["[SUBJ]", "[X]"]).vocabulary == [*more.vocabulary, "[X]"]
+    text = "Ella Hale met [SUBJ] in Upton."  # a text that looks like a marker has its own tokens
     assert more.encode(text).tolist() == wordpiece.encode(text).tolist()
 
 
@@ -378,7 +378,7 @@ def test_a_long_sentence_keeps_both_markers(wordpiece):
     for example in (late, EXAMPLE._replace(words=WORDS + ("and",) * 50)):
         made = rx.Marked.of(example, more, "around", 24)
         assert len(made.ids) == 24
-        assert [more.pieces[made.ids[place]] for place in made.places] == ["[SUBJ]", "[OBJ]"]
+        assert [more.vocabulary[made.ids[place]] for place in made.places] == ["[SUBJ]", "[OBJ]"]
     with pytest.raises(InputError, match="example a stand more than 4 pieces apart"):
         rx.Marked.of(EXAMPLE, more, "around", 6)
     with pytest.raises(InputError, match=r"no \[SUBJ\]"):
@@ -425,7 +425,7 @@ def test_what_the_heads_read(wordpiece, head, width):
 
 def test_the_loss_is_the_mean_over_examples(wordpiece):
     more = rx.with_markers(wordpiece, rx.markers([EXAMPLE], "around"))
-    data = rx.RelationData([EXAMPLE, BACKWARDS], more, FineTuning(length=40), "around")
+    data = rx.RelationData([EXAMPLE, BACKWARDS], more, FineTuning(max_length=40), "around")
     assert data.relations == [NO, "person:home"] and len(data) == 2
     batch = data.batch(np.array([0, 1]), np.random.default_rng(0))
     assert batch["relation"].tolist() == [1, 0] and targets(batch) == 2
@@ -439,7 +439,9 @@ def test_the_loss_is_the_mean_over_examples(wordpiece):
 
 def test_predictions_of_many_are_the_single_ones(wordpiece, shipped):
     some = shipped["test"][:20]
-    extractor, _ = rx.fine_tune(tiny(wordpiece), wordpiece, some, FineTuning(epochs=0.1, length=40))
+    extractor, _ = rx.fine_tune(
+        tiny(wordpiece), wordpiece, some, FineTuning(epochs=0.1, max_length=40)
+    )
     many = extractor.predict(some, batch_size=7)
     assert many == [extractor.predict([example])[0] for example in some]
     assert set(many) <= {example.relation for example in some} and extractor.predict([]) == []
@@ -453,7 +455,7 @@ def test_a_run_comes_out_the_same_again(wordpiece, shipped):
             tiny(wordpiece),
             wordpiece,
             shipped["train"][:60],
-            FineTuning(epochs=1, length=40),
+            FineTuning(epochs=1, max_length=40),
             marking="replaced",
             head="cls",
         )
@@ -471,25 +473,25 @@ def test_unknown_ways_are_refused(wordpiece):
 @pytest.mark.parametrize("head", rx.HEADS)
 def test_a_saved_extractor_predicts_the_same(wordpiece, shipped, tmp_path, head):
     some = shipped["test"][:30]
-    settings = FineTuning(epochs=0.2, length=40)
+    settings = FineTuning(epochs=0.2, max_length=40)
     made, _ = rx.fine_tune(
         tiny(wordpiece), wordpiece, some, settings, marking="replaced", head=head
     )
     made.save(tmp_path / "model", {"README.md": "made"})
     again = rx.RelationExtractor.from_pretrained(tmp_path / "model")
-    assert (again.relations, again.marking, again.length) == (made.relations, "replaced", 40)
-    assert again.wordpiece.pieces == made.wordpiece.pieces and again.predict(some) == made.predict(
+    assert (again.relations, again.marking, again.max_length) == (made.relations, "replaced", 40)
+    assert again.wordpiece.vocabulary == made.wordpiece.vocabulary and again.predict(
         some
-    )
+    ) == made.predict(some)
     settings = json.loads((tmp_path / "model" / "config.json").read_text())
     assert settings["vocab_size"] == len(made.wordpiece) > len(wordpiece)
 
 
 def test_going_on_from_an_extractor_adds_only_new_markers(wordpiece, shipped):
-    settings = FineTuning(epochs=0.1, length=40)
+    settings = FineTuning(epochs=0.1, max_length=40)
     first, _ = rx.fine_tune(tiny(wordpiece), wordpiece, shipped["test"][:9], settings)
     second, _ = rx.fine_tune(first.model.encoder, first.wordpiece, shipped["test"][:9], settings)
-    assert second.wordpiece.pieces == first.wordpiece.pieces
+    assert second.wordpiece.vocabulary == first.wordpiece.vocabulary
 
 
 def test_the_command_trains_and_scores(tmp_path, capsys):
@@ -640,9 +642,9 @@ def test_distant_supervision_labels_what_no_sentence_tells():
     assert (
         noise.told == exact
     )  # nothing that is told is missed: the facts of the world are complete
-    assert noise.labelled.total() > noise.told.total()
-    assert noise.told["town:founder"] == noise.labelled["town:founder"] > 0
-    assert noise.told["river:mouth"] < 0.6 * noise.labelled["river:mouth"]
+    assert noise.labeled.total() > noise.told.total()
+    assert noise.told["town:founder"] == noise.labeled["town:founder"] > 0
+    assert noise.told["river:mouth"] < 0.6 * noise.labeled["river:mouth"]
 
 
 # --- controls -----------------------------------------------------------------------

@@ -90,7 +90,7 @@ def test_every_byte_has_a_printable_character_of_its_own():
 
 @pytest.mark.parametrize("text", WORDS)
 def test_chunks_are_those_of_the_library(text):
-    theirs = [piece for piece, _ in ByteLevel(add_prefix_space=False).pre_tokenize_str(text)]
+    theirs = [token for token, _ in ByteLevel(add_prefix_space=False).pre_tokenize_str(text)]
     assert [written(chunk) for chunk in chunks(text)] == theirs
     assert "".join(chunks(text)) == text
 
@@ -98,7 +98,7 @@ def test_chunks_are_those_of_the_library(text):
 @settings(max_examples=150)
 @given(ANY_TEXT)
 def test_chunks_of_any_text(text):
-    theirs = [piece for piece, _ in ByteLevel(add_prefix_space=False).pre_tokenize_str(text)]
+    theirs = [token for token, _ in ByteLevel(add_prefix_space=False).pre_tokenize_str(text)]
     assert [written(chunk) for chunk in chunks(text)] == theirs
 
 
@@ -133,13 +133,13 @@ def test_encoding_is_the_librarys_and_comes_back(small, text):
     ids = small.encode(text)
     assert ids.tolist() == library.encode(text).ids and ids.dtype == np.int64
     assert small.decode(ids) == text == library.decode(ids.tolist())
-    assert [small.pieces[i] for i in ids] == small.split(text)
+    assert [small.vocabulary[i] for i in ids] == small.split(text)
 
 
 @settings(max_examples=150)
 @given(st.binary(max_size=40))
 def test_any_bytes_come_back(small, data):
-    """Bytes that are no UTF-8 cannot be a text; as pieces they are all there."""
+    """Bytes that are no UTF-8 cannot be a text; as tokens they are all there."""
     ids = [small.vocabulary[byte_characters()[byte]] for byte in data]
     assert small.decode_bytes(ids) == data
     assert small.decode(ids) == data.decode("utf-8", "replace") == small.library().decode(ids)
@@ -158,13 +158,13 @@ def test_even_characters_that_are_not_assigned_come_back(small, text):
     assert small.decode(small.encode(text)) == text
 
 
-def test_the_leading_space_makes_another_piece(small):
+def test_the_leading_space_makes_another_token(small):
     assert small.split(" the")[0] == "Ġthe" and small.split("the")[0] != "Ġthe"
 
 
 def test_the_first_ids_are_the_bytes(small, texts):
-    assert set(small.pieces[:256]) == set(byte_characters().values()) and len(small) == 500
-    assert ["".join(pair) for pair in small.merges] == small.pieces[256:]
+    assert set(small.vocabulary[:256]) == set(byte_characters().values()) and len(small) == 500
+    assert ["".join(pair) for pair in small.merges] == small.vocabulary[256:]
     assert len(ByteBPE.train(texts[:2], 256)) == 256
 
 
@@ -195,7 +195,7 @@ def test_bad_input_is_named(small, tmp_path):
         ByteBPE({**small.vocabulary, "qz": 999}, small.merges)
     for wrong in ("300", None, [300], 300.0, -0.0, True):
         with pytest.raises(InputError, match="without a gap"):
-            ByteBPE({**small.vocabulary, small.pieces[300]: wrong}, small.merges)
+            ByteBPE({**small.vocabulary, small.vocabulary[300]: wrong}, small.merges)
     with pytest.raises(InputError, match="a piece of the vocabulary is 5: give text"):
         ByteBPE({**small.vocabulary, 5: 500}, small.merges)
     for vocabulary, merges in (
@@ -218,7 +218,7 @@ def test_bad_input_is_named(small, tmp_path):
 
 @pytest.mark.real_data
 @pytest.mark.parametrize("text", [*WORDS, "<|endoftext|>", "We're in Reykjavík; it's -5°C…"])
-def test_gpt2s_pieces(gpt2, gpt2_library, text):
+def test_gpt2s_tokens(gpt2, gpt2_library, text):
     ids = gpt2.encode(text)
     assert ids.tolist() == gpt2_library.encode(text).ids
     assert gpt2.decode(ids) == text == gpt2_library.decode(ids.tolist())
@@ -227,7 +227,7 @@ def test_gpt2s_pieces(gpt2, gpt2_library, text):
 @pytest.mark.real_data
 @settings(max_examples=500)
 @given(ANY_TEXT)
-def test_gpt2s_pieces_of_any_text(gpt2, gpt2_library, text):
+def test_gpt2s_tokens_of_any_text(gpt2, gpt2_library, text):
     ids = gpt2.encode(text)
     assert ids.tolist() == gpt2_library.encode(text).ids and gpt2.decode(ids) == text
 

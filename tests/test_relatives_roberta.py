@@ -315,7 +315,7 @@ def seen(corpus, wordpiece, copies, epochs=40) -> list[Counter]:
 
 def test_static_masks_return_40_times_and_ten_copies_4_times_each(corpus, wordpiece):
     data = data_of(corpus, wordpiece)
-    # a short last block of a document has few masks, so equal copies; blocks of 30 pieces and more
+    # a short last block of a document has few masks, so equal copies; blocks of 30 tokens and more
     # have millions
     long = np.flatnonzero(data.lengths() >= 32)
     static, copied, dynamic = (seen(corpus, wordpiece, copies) for copies in (1, 10, None))

@@ -99,7 +99,7 @@ def test_a_stopped_command_goes_on_where_it_was(text, tmp_path, monkeypatch):
         -kept["blocks"] // 16
     )
     with pytest.raises(InputError, match="run, length: 64 there, 32 now"):
-        other = roberta_masks.SETTINGS | {"run": replace(roberta_masks.RUN, length=32)}
+        other = roberta_masks.SETTINGS | {"run": replace(roberta_masks.RUN, max_length=32)}
         grid.run(roberta_masks, output, settings=other)
 
 
@@ -134,7 +134,7 @@ def test_all_formats_start_from_the_same_encoder(text):
     assert all(torch.equal(a, b) for a, b in zip(*starts, strict=True))
 
 
-def test_pieces_of_both_kinds(text):
+def test_tokens_of_both_kinds(text):
     byte_bpe = ByteBPE.train(["the river runs past the mill"] * 3, 280)
     found = roberta_real.cut({"a": "the mill 한", "b": " the"}, text.wordpiece, byte_bpe)
     assert (

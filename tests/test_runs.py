@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from spanbert_tutorial import almanac
-from spanbert_tutorial.almanac.vocabulary import ALMANAC_PIECES, write_almanac
+from spanbert_tutorial.almanac.vocabulary import ALMANAC_VOCAB_SIZE, write_almanac
 from spanbert_tutorial.bert.encoder import set_dropout
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
@@ -39,12 +39,14 @@ def sentences(split: str) -> list[str]:
 
 
 def test_the_shipped_vocabulary_is_learned_from_the_training_documents():
-    learned = WordPiece.train(sentences("train"), ALMANAC_PIECES)
-    assert learned.pieces == data_path("almanac", "vocab.txt").read_text(encoding="utf-8").split()
+    learned = WordPiece.train(sentences("train"), ALMANAC_VOCAB_SIZE)
+    assert (
+        learned.vocabulary == data_path("almanac", "vocab.txt").read_text(encoding="utf-8").split()
+    )
 
 
 def test_the_almanac_is_encoded_whole_and_validation_is_held_out(text):
-    """Joined to words again, the encoded pieces are the documents."""
+    """Joined to words again, the encoded tokens are the documents."""
     for corpus, split in [(text.train, "train"), (text.held_out, "validation")]:
         assert len(corpus.document_ends) == sum(1 for _ in almanac.read(split))
     first = next(almanac.read("validation"))
@@ -53,7 +55,7 @@ def test_the_almanac_is_encoded_whole_and_validation_is_held_out(text):
     assert (text.train.ids != text.wordpiece.unk_id).all()
 
 
-def test_unigram_entropy_is_that_of_the_training_pieces(text):
+def test_unigram_entropy_is_that_of_the_training_tokens(text):
     p = np.bincount(text.train.ids)
     p = p[p > 0] / p.sum()
     assert np.isclose(text.unigram_entropy, -(p * np.log(p)).sum())
@@ -88,7 +90,7 @@ def test_making_a_model_leaves_torchs_own_randomness_alone(text):
 
 def test_too_long_a_length_is_refused(text):
     with pytest.raises(InputError, match="a length of 513"):
-        runs.new_model(replace(Run(), length=513), text)
+        runs.new_model(replace(Run(), max_length=513), text)
 
 
 def test_a_short_run_falls_to_the_unigram_entropy(text, monkeypatch):
@@ -176,9 +178,9 @@ def test_the_card_of_the_shipped_checkpoint_is_true(text):
     """Its held-out figures, measured again; both heads are there."""
     folder = data_path("checkpoints", "spanbert-tiny")
     model, wordpiece = load_checkpoint(folder)
-    assert wordpiece.pieces == text.wordpiece.pieces and [task.name for task in model.tasks] == [
-        "boundary"
-    ]
+    assert wordpiece.vocabulary == text.wordpiece.vocabulary and [
+        task.name for task in model.tasks
+    ] == ["boundary"]
     figures = held_out_metrics(model, Run(), text, tables=True)
     card = (folder / "README.md").read_text(encoding="utf-8")
     for way, values in figures.items():
@@ -216,7 +218,11 @@ def test_the_papers_sizes_have_the_papers_recipe(size, objective, text):
     }
     run = preset(size, objective)
     recipe = run.recipe()
-    assert (run.size, run.objective, run.length) == (size, objective, PAPERS["bert_longest_input"])
+    assert (run.size, run.objective, run.max_length) == (
+        size,
+        objective,
+        PAPERS["bert_longest_input"],
+    )
     assert run.batch_size * run.accumulate == said["batch"] and recipe.accumulate == run.accumulate
     assert recipe.steps == said["steps"] and recipe.warmup_steps == said["warmup_steps"]
     rate = said["learning_rate"] if paper == "spanbert" else said["peak_learning_rate"]

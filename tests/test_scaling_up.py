@@ -43,7 +43,7 @@ def made_small(line: str) -> list[str]:
         SMALL.get(before, paths.get(word, word))
         for before, word in zip(["", *words], words, strict=False)
     ]
-    return [*words, "--length", "24", *([] if "--steps" in words else ["--steps", "2"])]
+    return [*words, "--max-length", "24", *([] if "--steps" in words else ["--steps", "2"])]
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,7 @@ def test_what_the_page_says_of_its_commands():
     steps = {line: settings(options_of(line)) for line in COMMANDS if "pretrain" in line}
     base = [run for run in steps.values() if run.size == "base"]
     assert len(base) == 3 and {run.batch_size * run.accumulate for run in base} == {256}
-    assert {run.length for run in base} == {512} and {run.size for run in steps.values()} == {
+    assert {run.max_length for run in base} == {512} and {run.size for run in steps.values()} == {
         "base",
         "mini",
     }

@@ -1,4 +1,4 @@
-"""Pairs for next sentence prediction: labels, neighbours, other documents, shares, lengths, nothing
+"""Pairs for next sentence prediction: labels, neighbors, other documents, shares, lengths, nothing
 lost uncounted."""
 
 import numpy as np
@@ -42,7 +42,7 @@ def document_of(corpus: EncodedCorpus, ranges: np.ndarray) -> np.ndarray:
 
 
 def many_documents(count: int, seed: int = 0) -> EncodedCorpus:
-    """Documents of 60 to 80 sentences of 3 to 12 pieces each."""
+    """Documents of 60 to 80 sentences of 3 to 12 tokens each."""
     rng = np.random.default_rng(seed)
     return corpus_of([rng.integers(3, 13, rng.integers(60, 81)).tolist() for _ in range(count)])
 
@@ -52,40 +52,40 @@ def test_the_label_convention_is_that_of_transformers():
 
 
 @given(documents_strategy, st.integers(2, 40), st.integers(0, 9))
-def test_the_promises(documents, max_pieces, seed):
+def test_the_promises(documents, max_tokens, seed):
     corpus = corpus_of(documents)
-    pairs = sentence_pairs(corpus, max_pieces, np.random.default_rng(seed))
+    pairs = sentence_pairs(corpus, max_tokens, np.random.default_rng(seed))
     lengths = np.diff(pairs.first)[:, 0], np.diff(pairs.second)[:, 0]
     assert (
         min(lengths[0].min(), lengths[1].min()) >= 1
-        and (lengths[0] + lengths[1]).max() <= max_pieces
+        and (lengths[0] + lengths[1]).max() <= max_tokens
     )
     assert set(pairs.labels.tolist()) <= {IS_NEXT, NOT_NEXT}
     # a true next segment comes from the same document, any other from another one
     same = document_of(corpus, pairs.first) == document_of(corpus, pairs.second)
     assert np.array_equal(same, pairs.labels == IS_NEXT)
-    # it follows the first directly, but for pieces cut away so that the pair fits
+    # it follows the first directly, but for tokens cut away so that the pair fits
     gaps = (pairs.second[:, 0] - pairs.first[:, 1])[same]
     assert (gaps >= 0).all() and gaps.sum() <= pairs.truncated
     assert 0 <= pairs.alone <= (pairs.labels == NOT_NEXT).sum()
 
 
 @given(documents_strategy, st.integers(2, 40), st.integers(0, 9))
-def test_nothing_is_lost_but_what_is_counted(documents, max_pieces, seed):
+def test_nothing_is_lost_but_what_is_counted(documents, max_tokens, seed):
     corpus = corpus_of(documents)
-    pairs = sentence_pairs(corpus, max_pieces, np.random.default_rng(seed))
+    pairs = sentence_pairs(corpus, max_tokens, np.random.default_rng(seed))
     kept = [*pairs.first.tolist(), *pairs.second[pairs.labels == IS_NEXT].tolist()]
     times = np.zeros(len(corpus.ids), dtype=int)
     for start, end in kept:
         times[start:end] += 1
-    assert times.max() == 1  # no piece is used twice in these places
+    assert times.max() == 1  # no token is used twice in these places
     assert (
         times == 0
     ).sum() == pairs.truncated  # borrowed text is counted apart: it stands elsewhere, too
 
 
-def test_without_truncation_neighbours_touch_and_nothing_is_lost():
-    # one piece a sentence: a chunk fits exactly, so nothing needs cutting
+def test_without_truncation_neighbors_touch_and_nothing_is_lost():
+    # one token a sentence: a chunk fits exactly, so nothing needs cutting
     corpus = corpus_of([[1] * 500 for _ in range(20)])
     pairs = sentence_pairs(corpus, 10, np.random.default_rng(0))
     next_ones = pairs.labels == IS_NEXT
@@ -143,7 +143,7 @@ def test_documents_of_one_sentence_are_always_not_next():
 def test_an_over_long_sentence_is_cut_and_counted():
     pairs = sentence_pairs(corpus_of([[100], [4]]), 10, np.random.default_rng(0))
     lengths = np.diff(pairs.first)[:, 0] + np.diff(pairs.second)[:, 0]
-    # 100 pieces beside 4, and 4 beside up to 100: both fill the pair, and all else is counted
+    # 100 tokens beside 4, and 4 beside up to 100: both fill the pair, and all else is counted
     assert (
         lengths.tolist() == [10, 10] and pairs.truncated + pairs.borrowed_truncated == 2 * 104 - 20
     )
@@ -185,12 +185,12 @@ def test_document_sentences():
 
 
 @given(st.integers(1, 50), st.integers(1, 50), st.integers(2, 30))
-def test_fit_cuts_the_longer_one_at_its_ends(m, n, max_pieces):
-    first, second = fit((100, 100 + m), (0, n), max_pieces, np.random.default_rng(0))
+def test_fit_cuts_the_longer_one_at_its_ends(m, n, max_tokens):
+    first, second = fit((100, 100 + m), (0, n), max_tokens, np.random.default_rng(0))
     assert 100 <= first[0] < first[1] <= 100 + m and 0 <= second[0] < second[1] <= n
     left = (first[1] - first[0]) + (second[1] - second[0])
-    assert left == min(m + n, max_pieces)
-    if left < m + n and min(m, n) > max_pieces // 2:
+    assert left == min(m + n, max_tokens)
+    if left < m + n and min(m, n) > max_tokens // 2:
         assert abs((first[1] - first[0]) - (second[1] - second[0])) <= 1
 
 
@@ -200,6 +200,6 @@ def test_one_document_is_not_enough():
 
 
 @pytest.mark.parametrize("max_pieces", [1, 0, -3])
-def test_pairs_without_room(max_pieces):
-    with pytest.raises(InputError, match=f"a pair of {max_pieces} pieces"):
-        sentence_pairs(corpus_of([[3], [4]]), max_pieces, np.random.default_rng(0))
+def test_pairs_without_room(max_tokens):
+    with pytest.raises(InputError, match=f"a pair of {max_tokens} pieces"):
+        sentence_pairs(corpus_of([[3], [4]]), max_tokens, np.random.default_rng(0))

@@ -323,7 +323,7 @@ def test_the_loss_of_a_score_is_the_mean_squared_error(wordpiece):
         BertEncoder(EncoderConfig(vocab_size=2_000, **sizes))
     ).eval()
     examples = [(("Upton lies there.", "Upton."), 0.0), (("Upton.", "It is Upton."), 3.0)]
-    data = sentence_tasks.RegressionData(examples, wordpiece, FineTuning(length=32))
+    data = sentence_tasks.RegressionData(examples, wordpiece, FineTuning(max_length=32))
     batch = data.batch(np.array([0, 1]), np.random.default_rng(0))
     assert (data.mean, data.spread) == (1.5, 1.5) and batch["label"].tolist() == [-1, 1]
     with torch.no_grad():
@@ -348,7 +348,9 @@ def learned(pairs: bool) -> list:
 def test_a_model_learns_is_kept_and_says_the_same(pairs, wordpiece, tmp_path):
     examples = learned(pairs)
     encoder = load_checkpoint(TINY)[0].encoder
-    settings = FineTuning(epochs=300, batch_size=8, peak_learning_rate=1e-3, length=24, dropout=0.0)
+    settings = FineTuning(
+        epochs=300, batch_size=8, peak_learning_rate=1e-3, max_length=24, dropout=0.0
+    )
     model, history = sentence_tasks.fine_tune(encoder, wordpiece, examples, settings)
     wanted = [label for _, label in examples]
     said = model.predict(examples)
@@ -397,7 +399,7 @@ def test_the_command(tmp_path, capsys, monkeypatch, file):
         tmp_path / "m",
         "--epochs",
         "30",
-        "--length",
+        "--max-length",
         "32",
         "--learning-rate",
         "1e-3",

@@ -72,7 +72,7 @@ def test_the_cards_repeat_what_the_run_and_the_shipped_model_score(start):
 
 
 @pytest.mark.parametrize("start", STARTS)
-def test_the_card_names_the_licence_and_no_machine(start):
+def test_the_card_names_the_license_and_no_machine(start):
     text = card(start)
     assert "CC BY-SA 4.0" in text and "/tmp" not in text
 
@@ -116,7 +116,7 @@ def test_it_is_small_and_transformers_opens_it(start):
     place = folder(start)
     assert (place / "model.safetensors").stat().st_size <= 12e6
     answerer = QuestionAnswerer.from_pretrained(place)
-    assert (answerer.length, answerer.stride) == (256, 128)
+    assert (answerer.max_length, answerer.doc_stride) == (256, 128)
     tokenizer = AutoTokenizer.from_pretrained(place)
     theirs = AutoModelForQuestionAnswering.from_pretrained(place)
     pair = tokenizer(

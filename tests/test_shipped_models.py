@@ -145,11 +145,11 @@ def test_the_examples_of_the_card_are_what_the_heads_say(shipped):
     assert len(examples) == 6
     for text, said in examples:
         (span,) = fill_masks(model, wordpiece, text, top=1)
-        heads = {head.upper(): guesses for head, guesses in span.guesses.items()}
+        heads = {head.upper(): predictions for head, predictions in span.predictions.items()}
         now = {
-            head: " ".join(guess[0][0] for guess in guesses)
-            for head, guesses in heads.items()
-            if guesses
+            head: " ".join(guess[0][0] for guess in predictions)
+            for head, predictions in heads.items()
+            if predictions
         }
         assert said in (now["MLM"], "; ".join(f"{head} {words}" for head, words in now.items()))
         assert ("SBO" in said) == (name == "spanbert-mini")
@@ -191,7 +191,7 @@ def test_the_card_repeats_the_kept_losses(name):
         for way, values in kept.items():
             assert stated[way] == {key: float(f"{value:.3f}") for key, value in values.items()}
     train = KEPT["train"]
-    assert f"{train['documents']:,} documents, {train['pieces']:,} pieces" in card(name)
+    assert f"{train['documents']:,} documents, {train['tokens']:,} pieces" in card(name)
 
 
 def test_the_command_measures_the_models_again(tmp_path, capsys):
@@ -232,7 +232,7 @@ def test_the_command_measures_the_models_again(tmp_path, capsys):
 
 
 def test_the_loss_of_the_boundary_head_is_that_of_a_target():
-    """What is trained counts less for each chosen piece, because not each is a target."""
+    """What is trained counts less for each chosen token, because not each is a target."""
     for file in TWIN.values():
         rows = [
             json.loads(line)

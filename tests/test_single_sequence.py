@@ -1,4 +1,4 @@
-"""Blocks of one document: every piece once, in order; whole sentences where they fit; greedy; cuts
+"""Blocks of one document: every token once, in order; whole sentences where they fit; greedy; cuts
 are counted."""
 
 import numpy as np
@@ -10,7 +10,7 @@ from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.spanbert.single_sequence import Blocks, cut_sentence, single_sequence_blocks
 from spanbert_tutorial.text.encoding import EncodedCorpus
 
-STARTS = np.array([True, False])  # a vocabulary of two pieces: 0 begins a word, 1 continues one
+STARTS = np.array([True, False])  # a vocabulary of two tokens: 0 begins a word, 1 continues one
 
 
 def corpus_of(documents: list[list[list[int]]]) -> EncodedCorpus:
@@ -24,12 +24,12 @@ def corpus_of(documents: list[list[list[int]]]) -> EncodedCorpus:
 
 
 def words(*lengths: int) -> list[int]:
-    """A sentence of words of these many pieces."""
-    return [piece for length in lengths for piece in [0] + [1] * (length - 1)]
+    """A sentence of words of these many tokens."""
+    return [token for length in lengths for token in [0] + [1] * (length - 1)]
 
 
-def ranges_of(documents, max_pieces: int) -> list[tuple[int, int]]:
-    blocks = single_sequence_blocks(corpus_of(documents), STARTS, max_pieces)
+def ranges_of(documents, max_tokens: int) -> list[tuple[int, int]]:
+    blocks = single_sequence_blocks(corpus_of(documents), STARTS, max_tokens)
     return [tuple(pair) for pair in blocks.ranges.tolist()]
 
 
@@ -43,19 +43,19 @@ documents_strategy = st.lists(
 
 
 @given(documents_strategy, st.integers(1, 20))
-def test_the_promises(documents, max_pieces):
+def test_the_promises(documents, max_tokens):
     corpus = corpus_of(documents)
-    blocks = single_sequence_blocks(corpus, STARTS, max_pieces)
+    blocks = single_sequence_blocks(corpus, STARTS, max_tokens)
     starts, ends = blocks.ranges.T
     lengths = ends - starts
-    # every piece exactly once, in order
+    # every token exactly once, in order
     assert starts[0] == 0 and ends[-1] == len(corpus.ids) and np.array_equal(starts[1:], ends[:-1])
-    assert lengths.min() >= 1 and lengths.max() <= max_pieces
+    assert lengths.min() >= 1 and lengths.max() <= max_tokens
     # never across documents
     assert set(corpus.document_ends.tolist()) <= set(ends.tolist())
     # a block ends inside a sentence only where the sentence is longer than a block
     sentence_starts = np.concatenate([[0], corpus.sentence_ends[:-1]])
-    long = corpus.sentence_ends - sentence_starts > max_pieces
+    long = corpus.sentence_ends - sentence_starts > max_tokens
     inside = set(ends.tolist()) - set(corpus.sentence_ends.tolist())
     sentence_of = np.searchsorted(corpus.sentence_ends, sorted(inside), side="right")
     assert long[sentence_of].all()
@@ -64,12 +64,12 @@ def test_the_promises(documents, max_pieces):
 
 
 @given(documents_strategy, st.integers(1, 20))
-def test_greedy(documents, max_pieces):
+def test_greedy(documents, max_tokens):
     """The next sentence of the same document (or, after a cut, the next word) would not have
     fitted."""
     corpus = corpus_of(documents)
     word_starts = np.flatnonzero(corpus.ids == 0)
-    for start, end in single_sequence_blocks(corpus, STARTS, max_pieces).ranges.tolist():
+    for start, end in single_sequence_blocks(corpus, STARTS, max_tokens).ranges.tolist():
         if end in corpus.document_ends:
             continue
         bounds = (
@@ -78,7 +78,7 @@ def test_greedy(documents, max_pieces):
             else np.append(word_starts, len(corpus.ids))
         )
         next_end = bounds[np.searchsorted(bounds, end, side="right")]
-        assert next_end - start > max_pieces
+        assert next_end - start > max_tokens
 
 
 def test_worked_by_hand():
@@ -91,13 +91,13 @@ def test_worked_by_hand():
 
 
 def test_a_long_sentence_is_cut_at_word_starts_and_its_rest_packed_on():
-    # words of 2, 3 and 2 pieces; then a sentence of 1 piece
+    # words of 2, 3 and 2 tokens; then a sentence of 1 token
     document = [words(2, 3, 2), words(1)]
     assert ranges_of([document], 4) == [
         (0, 2),
         (2, 5),
         (5, 8),
-    ]  # the rest of 2 pieces takes the next sentence in
+    ]  # the rest of 2 tokens takes the next sentence in
     assert ranges_of([document], 5) == [(0, 5), (5, 8)]
 
 
@@ -114,13 +114,13 @@ def test_a_word_longer_than_a_block_is_cut_inside():
 
 
 @given(st.lists(st.integers(1, 12), min_size=1, max_size=10), st.integers(1, 10))
-def test_cut_sentence(lengths, max_pieces):
+def test_cut_sentence(lengths, max_tokens):
     ids = np.array(words(*lengths))
-    cuts = cut_sentence(ids, STARTS, max_pieces)
+    cuts = cut_sentence(ids, STARTS, max_tokens)
     assert [begin for begin, _ in cuts] == [0] + [end for _, end in cuts[:-1]] and cuts[-1][
         1
     ] == len(ids)
-    assert all(0 < end - begin <= max_pieces for begin, end in cuts)
+    assert all(0 < end - begin <= max_tokens for begin, end in cuts)
     for begin, end in cuts[:-1]:
         # inside a word only where that word alone fills the block
         assert ids[end] == 0 or (ids[begin + 1 : end + 1] == 1).all()
@@ -141,8 +141,8 @@ def test_counts_and_report():
 
 
 @pytest.mark.parametrize("max_pieces", [0, -1])
-def test_blocks_that_hold_nothing(max_pieces):
+def test_blocks_that_hold_nothing(max_tokens):
     with pytest.raises(
-        InputError, match=f"blocks of {max_pieces} pieces hold nothing: give at least 1"
+        InputError, match=f"blocks of {max_tokens} pieces hold nothing: give at least 1"
     ):
-        single_sequence_blocks(corpus_of([[words(1)]]), STARTS, max_pieces)
+        single_sequence_blocks(corpus_of([[words(1)]]), STARTS, max_tokens)

@@ -13,7 +13,7 @@ from spanbert_tutorial.exercises.single_sequence import (
 
 
 def flat(documents):
-    return [piece for document in documents for sentence in document for piece in sentence]
+    return [token for document in documents for sentence in document for token in sentence]
 
 
 def test_a_right_attempt(capsys):

@@ -413,7 +413,7 @@ COMMAND = [
     "pretrain",
     "--batch-size",
     "2",
-    "--length",
+    "--max-length",
     "24",
 ]
 

@@ -174,7 +174,7 @@ def test_edge_blocks(scheme):
 
 
 def test_a_word_longer_than_the_budget():
-    block = np.array([True] + [False] * 9)  # one word of 10 pieces, budget 2
+    block = np.array([True] + [False] * 9)  # one word of 10 tokens, budget 2
     assert not PAPER.select(block, generator()).any()
     assert spans_of(RELEASED.select(block, generator())).tolist() == [
         [0, 1]
@@ -196,34 +196,34 @@ def test_without_long_spans_paper_mode_is_whole_word_masking():
     assert np.abs(counts / draws - 0.15).max() < 4.5 * math.sqrt(0.15 * 0.85 / draws)
 
 
-# --- released mode against the measured statistics (10,000 blocks of 128 and of 510 pieces) ---
+# --- released mode against the measured statistics (10,000 blocks of 128 and of 510 tokens) ---
 
 
 @cache
-def fixture(rows: int, pieces: int, seed: int = 0) -> tuple[np.ndarray, ...]:
-    """Blocks of words of 1 to 4 pieces, 1.37 a word; 1.69 when a word is drawn through its pieces.
+def fixture(rows: int, tokens: int, seed: int = 0) -> tuple[np.ndarray, ...]:
+    """Blocks of words of 1 to 4 tokens, 1.37 a word; 1.69 when a word is drawn through its tokens.
 
     Of the measured blocks only "about 1.35" is known. With 1.345 all counts in words agree as they
-    do here, and those in pieces come out 2 % lower.
+    do here, and those in tokens come out 2 % lower.
     """
     rng = generator(seed)
     made = []
     for _ in range(rows):
-        sizes = rng.choice([1, 2, 3, 4], p=[0.72, 0.205, 0.06, 0.015], size=pieces)
+        sizes = rng.choice([1, 2, 3, 4], p=[0.72, 0.205, 0.06, 0.015], size=tokens)
         block = np.zeros(sizes.sum(), dtype=bool)
         block[np.cumsum(sizes) - sizes] = True
-        made.append(block[:pieces])
+        made.append(block[:tokens])
     return tuple(made)
 
 
 @dataclass
 class Trace:
-    """Every draw of an independent, plain version of the released algorithm, one piece at a
+    """Every draw of an independent, plain version of the released algorithm, one token at a
     time."""
 
     ratio: float = 0.15
     drawn: list[int] = field(default_factory=list)
-    pieces: list[int] = field(default_factory=list)
+    tokens: list[int] = field(default_factory=list)
     rejected: int = 0
 
     def select(self, block: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -251,7 +251,7 @@ class Trace:
                 position = position + 1
                 walked = walked + 1
             self.drawn.append(length)
-            self.pieces.append(walked)
+            self.tokens.append(walked)
         selected = np.zeros(len(block), dtype=bool)
         selected[list(chosen)] = True
         return selected
@@ -263,10 +263,10 @@ def test_released_mode_equals_the_plain_algorithm(block, seed):
 
 
 @cache
-def measured(pieces: int, rows: int) -> dict[str, float | np.ndarray]:
+def measured(tokens: int, rows: int) -> dict[str, float | np.ndarray]:
     rng = generator(11)
     trace = Trace()
-    data = fixture(rows, pieces)
+    data = fixture(rows, tokens)
     chosen = [trace.select(block, rng) for block in data[: rows // 4]]
     chosen += [RELEASED.select(block, rng) for block in data[rows // 4 :]]
     fused = [spans_of(selected) for selected in chosen]
@@ -276,11 +276,11 @@ def measured(pieces: int, rows: int) -> dict[str, float | np.ndarray]:
         for block, runs in zip(data, fused, strict=True)
         for first, last in runs
     ]
-    at_the_edge = [(runs[:, 0] == 0) | (runs[:, 1] == pieces - 1) for runs in fused]
+    at_the_edge = [(runs[:, 0] == 0) | (runs[:, 1] == tokens - 1) for runs in fused]
     return {
         "masked share": np.mean(chosen),
         "drawn words": np.mean(trace.drawn),
-        "realised pieces": np.mean(trace.pieces),
+        "realized pieces": np.mean(trace.tokens),
         "rejected": trace.rejected / (rows // 4),
         "accepted": len(trace.drawn) / (rows // 4),
         "fused spans": len(spans) / rows,
@@ -296,11 +296,11 @@ def measured(pieces: int, rows: int) -> dict[str, float | np.ndarray]:
 
 @pytest.mark.parametrize(
     "name, expected, tolerance",
-    # About 4 standard errors of 4,000 blocks (of 1,000 for drawn, realised, accepted, rejected).
+    # About 4 standard errors of 4,000 blocks (of 1,000 for drawn, realized, accepted, rejected).
     [
         ("masked share", 0.15625, 1e-12),
         ("drawn words", 3.797, 0.16),
-        ("realised pieces", 4.612, 0.20),
+        ("realized pieces", 4.612, 0.20),
         ("accepted", 4.440, 0.20),
         ("rejected", 0.320, 0.09),
         ("fused spans", 4.110, 0.10),
@@ -310,7 +310,7 @@ def measured(pieces: int, rows: int) -> dict[str, float | np.ndarray]:
         ("at the edge", 0.048, 0.008),
     ],
 )
-def test_released_statistics_at_128_pieces(name, expected, tolerance):
+def test_released_statistics_at_128_tokens(name, expected, tolerance):
     assert measured(128, 4000)[name] == pytest.approx(expected, abs=tolerance)
 
 
@@ -318,14 +318,14 @@ def test_released_statistics_at_128_pieces(name, expected, tolerance):
     "name, expected, tolerance",
     [
         ("masked share", 0.150980, 1e-6),
-        ("realised pieces", 5.273, 0.25),
+        ("realized pieces", 5.273, 0.25),
         ("fused spans", 13.755, 0.35),
         ("fused pieces", 5.598, 0.15),
         ("fused words", 3.851, 0.10),
         ("broken blocks", 0.296, 0.065),
     ],
 )
-def test_released_statistics_at_510_pieces(name, expected, tolerance):
+def test_released_statistics_at_510_tokens(name, expected, tolerance):
     assert measured(510, 1000)[name] == pytest.approx(expected, abs=tolerance)
 
 
@@ -346,8 +346,8 @@ def test_paper_mode_breaks_no_word_where_the_released_one_breaks_thirty_percent(
     assert measured(128, 4000)["broken blocks"] > 0.27
 
 
-def test_starts_are_uniform_over_words_or_over_pieces():
-    """One span a block: a budget of one 1-word span. Long words are favoured only by the released
+def test_starts_are_uniform_over_words_or_over_tokens():
+    """One span a block: a budget of one 1-word span. Long words are favored only by the released
     mode."""
     sizes = np.array([1, 1, 1, 4, 1, 4, 1, 1, 1, 1])
     block = np.zeros(sizes.sum(), dtype=bool)

@@ -74,7 +74,7 @@ def plain(masking, word_starts, lengths, spans, more, rng):
 
 
 def plain_released(masking, word_starts, lengths, spans, rng):
-    """The same by the released rules, piece after piece."""
+    """The same by the released rules, token after token."""
     selected = np.zeros_like(word_starts)
     words_before = 0
     for row, length in enumerate(lengths.tolist()):
@@ -83,10 +83,10 @@ def plain_released(masking, word_starts, lengths, spans, rng):
         begins = [0, *np.cumsum(sizes).tolist()]
         for first, end in (spans[row] - words_before).tolist():
             if left and not selected[row, begins[first]]:
-                for piece in range(begins[first], begins[end]):
-                    if left and not selected[row, piece]:
-                        selected[row, piece], left = True, left - 1
-        span_masking.mask_pieces(selected[row, :length], sizes, left, masking._cumulated, rng)
+                for token in range(begins[first], begins[end]):
+                    if left and not selected[row, token]:
+                        selected[row, token], left = True, left - 1
+        span_masking.mask_tokens(selected[row, :length], sizes, left, masking._cumulated, rng)
         words_before += len(sizes) + (length < word_starts.shape[1])
     return selected
 
@@ -129,21 +129,21 @@ def test_the_same_draws_give_the_same_masks(settings, complete_words, seed, monk
 
 def exact_law(sizes, budget, law, complete_words):
     """Probability of each mask of a block, by the rules of a mode and without a draw. A mask: its
-    pieces, as a set."""
-    pieces = np.split(np.arange(sum(sizes)), np.cumsum(sizes)[:-1])  # of each word
-    word_of_piece = np.repeat(np.arange(len(sizes)), sizes).tolist()
+    tokens, as a set."""
+    tokens = np.split(np.arange(sum(sizes)), np.cumsum(sizes)[:-1])  # of each word
+    word_of_token = np.repeat(np.arange(len(sizes)), sizes).tolist()
 
     @cache
     def law_from(masked):
         left = budget - len(masked)
-        starts = [word for piece, word in enumerate(word_of_piece) if left and piece not in masked]
+        starts = [word for token, word in enumerate(word_of_token) if left and token not in masked]
         if complete_words:
             starts = [word for word in dict.fromkeys(starts) if sizes[word] <= left]
         found = Counter({} if starts else {masked: 1.0})
         for first, (length, share) in product(starts, enumerate(law, start=1)):
             grown = set(masked)
-            for word in pieces[first : first + length]:
-                fresh = [piece for piece in word.tolist() if piece not in grown]
+            for word in tokens[first : first + length]:
+                fresh = [token for token in word.tolist() if token not in grown]
                 if complete_words and len(fresh) > budget - len(grown):
                     break
                 grown.update(fresh[: budget - len(grown)])
@@ -178,7 +178,7 @@ SMALL_SETTINGS = {"mask_ratio": 0.5, "p": 0.3, "max_words": 4}
 
 
 def small_batch(rows):
-    """The small blocks in turn, of 9, 12, 8 and 8 pieces, padded."""
+    """The small blocks in turn, of 9, 12, 8 and 8 tokens, padded."""
     word_starts = np.ones((rows, 12), dtype=bool)
     lengths = np.zeros(rows, dtype=int)
     for block, sizes in enumerate(SMALL):
@@ -225,7 +225,7 @@ def test_small_blocks_have_the_exact_law(complete_words, draws, monkeypatch):
 
 def figures(blocks, masks):
     """What can be told of masks, each a count in a block: the places masked; runs by length in
-    pieces and in words, by the size of the word they start in; the words broken. blocks, masks:
+    tokens and in words, by the size of the word they start in; the words broken. blocks, masks:
     bool [rows,n]."""
     starts, selected = (
         np.pad(each, ((0, 0), (0, 1)), constant_values=end).ravel()
@@ -254,7 +254,7 @@ def assert_alike(found, right, rows):
 
 @cache
 def larger_blocks():
-    """4,000 blocks of 128 pieces, and their lengths."""
+    """4,000 blocks of 128 tokens, and their lengths."""
     return np.stack(fixture(4_000, 128)), np.full(4_000, 128)
 
 

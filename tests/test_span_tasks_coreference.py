@@ -55,7 +55,7 @@ def test_parts_of_made_books(folder, monkeypatch):
     leak = {"train": parts["train"], "test": [*parts["test"], parts["train"][0]]}
     assert shared_sentences(leak)  # the search finds a book that stands in two parts
     found = task.controls(parts)
-    assert found["each alone, mentions labelled"]["average"] == pytest.approx(
+    assert found["each alone, mentions labeled"]["average"] == pytest.approx(
         200 / 3
     )  # MUC is 0 where all are alone
     assert found["gap, both"]["gap_f1"] == pytest.approx(200 / 3) and len(found) == 11

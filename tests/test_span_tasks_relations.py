@@ -85,7 +85,7 @@ def test_a_run_gives_the_official_figures():
         EncoderConfig.tiny(vocab_size=len(wordpiece)), torch.Generator().manual_seed(0)
     )
     found = experiment.measured(
-        encoder, wordpiece, given, seed=0, settings=FineTuning(epochs=0.5, length=64)
+        encoder, wordpiece, given, seed=0, settings=FineTuning(epochs=0.5, max_length=64)
     )
     assert list(found) == ["precision", "recall", "f1"] and all(
         0 <= value <= 100 for value in found.values()

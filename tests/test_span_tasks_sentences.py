@@ -11,7 +11,7 @@ from spanbert_tutorial.lab.measurements.span_tasks_sentences import PLANS, Plan,
 from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
 from spanbert_tutorial.tasks.fine_tuning import FineTuning
 
-PLAN = Plan("", 4, 3, 100, 4, FineTuning(epochs=2, batch_size=4, length=32))
+PLAN = Plan("", 4, 3, 100, 4, FineTuning(epochs=2, batch_size=4, max_length=32))
 
 
 def shares(parts: dict, one: str, other: str) -> list[str]:

@@ -98,7 +98,7 @@ def test_a_name_that_training_text_lacks_is_not_asked():
 
 
 class Copies(torch.nn.Module):
-    """A model that gives each place the piece that stands right before the gap's end, so one answer
+    """A model that gives each place the token that stands right before the gap's end, so one answer
     is known."""
 
     def __init__(self, wanted):
@@ -117,8 +117,8 @@ class Copies(torch.nn.Module):
         return logits
 
 
-def test_all_pieces_of_a_name_are_hidden_and_scored_at_their_own_places(wordpiece):
-    model = Copies({place: piece for place, piece in enumerate([0, 5, 7, 0, 0, 0, 0, 0, 0, 0, 0])})
+def test_all_tokens_of_a_name_are_hidden_and_scored_at_their_own_places(wordpiece):
+    model = Copies({place: token for place, token in enumerate([0, 5, 7, 0, 0, 0, 0, 0, 0, 0, 0])})
     gap = Gap(BLOCK, BLOCK.names[0], ELSEWHERE)
     assert name_ranks.model_ranks(model, wordpiece, [gap], KNOWN).tolist() == [2]  # it says (5, 7)
     assert model.seen[0, 1:3].tolist() == [wordpiece.mask_id] * 2
@@ -137,8 +137,8 @@ def test_names_of_the_almanac_are_counted_as_written(wordpiece):
         }
     ] * 2
     known = name_ranks.known_names(documents, wordpiece)
-    pieces = {name: tuple(wordpiece.encode(name)) for name in ("Alice Mercer", "Bram", "Mercer")}
-    for name, ids in pieces.items():
+    tokens = {name: tuple(wordpiece.encode(name)) for name in ("Alice Mercer", "Bram", "Mercer")}
+    for name, ids in tokens.items():
         row = [tuple(one) for one in known.candidates["PERSON", len(ids)].tolist()].index(ids)
         assert known.counts["PERSON", len(ids)][row] == 2
         assert known.together["PERSON", ids] == Counter({"p1" if name == "Bram" else "p2": 2})
@@ -175,7 +175,7 @@ def test_words_of_the_almanac_never_share_a_cluster_with_names_of_another_kind(w
     assert len(some.same) > 40 and 0.4 < some.same.mean() < 0.9
 
 
-def test_the_placebo_reads_the_neighbours_of_another_span():
+def test_the_placebo_reads_the_neighbors_of_another_span():
     selected = np.zeros((2, 12), dtype=bool)
     selected[0, [2, 3, 8]], selected[1, 5] = True, True
     ids = np.arange(24).reshape(2, 12)
@@ -206,14 +206,14 @@ def test_uses_leave_the_encoder_as_it_is(monkeypatch):
     model, wordpiece = load_checkpoint(data_path("checkpoints", "spanbert-tiny"))[:2]
     before = {name: weight.clone() for name, weight in model.encoder.state_dict().items()}
     parts = span_uses.uses()
-    short = FineTuning(epochs=1, batch_size=4, length=128, stride=64, answers_only=True)
+    short = FineTuning(epochs=1, batch_size=4, max_length=128, doc_stride=64, answers_only=True)
     assert [len(part) for part in parts.questions] == [4_799, 1_520] and len(
         parts.relations[0]
     ) == 8_244
     few = span_uses.Uses(*((train[:60], test[:40]) for train, test in parts))
     monkeypatch.setattr(span_uses, "QUESTIONS", {20: short})
     for name in ("TAGS", "COREFERENCE", "RELATIONS"):
-        monkeypatch.setattr(span_uses, name, replace(short, length=100))
+        monkeypatch.setattr(span_uses, name, replace(short, max_length=100))
     found = span_uses.measured(model.encoder, wordpiece, few, seed=3)
     assert list(found) == ["questions, 20", "tags", "coreference", "relations"]
     assert set(found["questions, 20"]) == {"f1", "long"} and all(
@@ -344,13 +344,13 @@ def test_noun_phrases_are_names_descriptions_and_values_with_their_article():
     assert "the museum" in phrases and "she" not in phrases
 
 
-def test_labelled_spans_stand_where_their_words_stand(wordpiece, tmp_path):
+def test_labeled_spans_stand_where_their_words_stand(wordpiece, tmp_path):
     some = list(islice(almanac.read("train"), 20))
     texts = [split_sentences(one["text"]) for one in some]
     corpus = encode_corpus(texts, wordpiece.encode_many, len(wordpiece), tmp_path)
     found = ways_of_hiding.placed(some, corpus, wordpiece, ENTITY)
-    pieces = [wordpiece.decode(corpus.ids[first:end]) for first, end, _ in found]
-    assert pieces == [one["text"][start:end] for one in some for start, end, *_ in one["entities"]]
+    tokens = [wordpiece.decode(corpus.ids[first:end]) for first, end, _ in found]
+    assert tokens == [one["text"][start:end] for one in some for start, end, *_ in one["entities"]]
     with pytest.raises(AssertionError):
         ways_of_hiding.placed(some[1:], corpus, wordpiece, ENTITY)
 
@@ -369,7 +369,7 @@ def test_each_way_of_hiding_is_a_row_with_its_own_scheme():
 
 def test_going_on_hides_as_it_is_told(wordpiece, tmp_path):
     text = open_text("almanac", tmp_path)
-    run = replace(spans_and_boundaries.START, size="tiny", steps=1, batch_size=2, length=16)
+    run = replace(spans_and_boundaries.START, size="tiny", steps=1, batch_size=2, max_length=16)
     start = runs.new_model(run, text)
     seen = []
 
@@ -382,16 +382,16 @@ def test_going_on_hides_as_it_is_told(wordpiece, tmp_path):
     assert seen == [2]
 
 
-def test_pairs_take_fewer_steps_for_as_many_pieces(monkeypatch):
-    """Single blocks of 60 pieces beside pairs of 75: 400 steps become 320."""
+def test_pairs_take_fewer_steps_for_as_many_tokens(monkeypatch):
+    """Single blocks of 60 tokens beside pairs of 75: 400 steps become 320."""
 
     class Data:
-        def __init__(self, pieces):
-            self.pieces = pieces
+        def __init__(self, tokens):
+            self.tokens = tokens
 
         def batches(self, rng):
             while True:
-                yield {"attention_mask": torch.ones(self.pieces)}
+                yield {"attention_mask": torch.ones(self.tokens)}
 
     monkeypatch.setattr(
         runs, "training_data", lambda run, text: Data(75 if run.objective == "span+nsp" else 60)

@@ -28,7 +28,7 @@ from spanbert_tutorial.tasks.squad import (
     golds,
     human_score,
     majority_answer,
-    normalise,
+    normalize,
     read,
     read_predictions,
     read_several,
@@ -78,8 +78,8 @@ def asked(number: str, *texts: str) -> Question:
         ("Straße ΣΑΣ", "straße σας"),  # lower case, no case folding
     ],
 )
-def test_normalise(text, wanted):
-    assert normalise(text) == wanted
+def test_normalize(text, wanted):
+    assert normalize(text) == wanted
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_normalise(text, wanted):
         ("", "Denver", 0, 0),
         ("Denver", "", 0, 0),
         ("", "", 1, 1),
-        ("the", "", 1, 1),  # empty once normalised
+        ("the", "", 1, 1),  # empty once normalized
         ("a", "the", 1, 1),
         ("3.8", "38", 1, 1),
     ],

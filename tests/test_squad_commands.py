@@ -16,7 +16,7 @@ from spanbert_tutorial.tasks import squad, squad_files
 
 TINY = data_path("checkpoints", "spanbert-tiny")
 READER = data_path("reader", "reader.json")
-SMALL = ["--length", 128, "--stride", 64, "--epochs", 0.2, "--batch-size", 8]
+SMALL = ["--max-length", 128, "--doc-stride", 64, "--epochs", 0.2, "--batch-size", 8]
 
 
 @pytest.fixture(autouse=True)
@@ -203,7 +203,7 @@ def test_bad_input_is_one_sentence_and_writes_nothing(capsys, tmp_path):
         ([*finetune, "."], "exists already"),
         ([*finetune, tmp_path / "new", "--resume"], "no stopped run"),
         ([*finetune, tmp_path / "new", "--epochs", -1], "epochs is -1.0"),
-        ([*finetune, tmp_path / "new", "--length", 5000], "longer than the encoder's 512"),
+        ([*finetune, tmp_path / "new", "--max-length", 5000], "longer than the encoder's 512"),
         (
             [*finetune[:3], tmp_path / "no.json", *finetune[4:], tmp_path / "new"],
             "no.json does not exist",

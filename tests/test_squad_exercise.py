@@ -7,7 +7,7 @@ import pytest
 
 from spanbert_tutorial.exercises.diagnosis import same
 from spanbert_tutorial.exercises.squad import CASES, MISTAKES, check_f1, diagnose_f1
-from spanbert_tutorial.tasks.squad import f1, normalise
+from spanbert_tutorial.tasks.squad import f1, normalize
 
 
 def test_a_right_attempt(capsys):
@@ -17,8 +17,8 @@ def test_a_right_attempt(capsys):
 
 def test_a_right_attempt_written_differently():
     def other_way(prediction, gold):
-        words = normalise(prediction).split()
-        wanted = normalise(gold).split()
+        words = normalize(prediction).split()
+        wanted = normalize(gold).split()
         rest = list(wanted)
         shared = 0
         for word in words:
@@ -30,7 +30,7 @@ def test_a_right_attempt_written_differently():
     assert diagnose_f1(other_way).startswith("Correct")
 
 
-def counted(shared, join=lambda p, r: 2 * p * r / (p + r), prepare=normalise, both=1.0):
+def counted(shared, join=lambda p, r: 2 * p * r / (p + r), prepare=normalize, both=1.0):
     """An attempt as a reader may write it, with one thing wrong."""
 
     def attempt(prediction, gold):
@@ -49,16 +49,16 @@ def both(words, wanted):
 
 
 def as_sets(prediction, gold):
-    words = set(normalise(prediction).split())
-    wanted = set(normalise(gold).split())
+    words = set(normalize(prediction).split())
+    wanted = set(normalize(gold).split())
     if not words or not wanted:
         return float(words == wanted)
     return 2 * len(words & wanted) / (len(words) + len(wanted))
 
 
 def no_questions_asked(prediction, gold):
-    words = normalise(prediction).split()
-    wanted = normalise(gold).split()
+    words = normalize(prediction).split()
+    wanted = normalize(gold).split()
     precision = both(words, wanted) / len(words)
     recall = both(words, wanted) / len(wanted)
     return 2 * precision * recall / (precision + recall)
@@ -82,13 +82,13 @@ def no_punctuation(text):
             "a word of the gold answer",
         ),
         (counted(both, prepare=no_punctuation), "articles"),
-        (counted(both, prepare=str), "Normalise both sides"),
+        (counted(both, prepare=str), "Normalize both sides"),
         (counted(both, both=0.0), "two empty sides"),
         (counted(both, join=lambda p, r: (p + r) / 2), "harmonic"),
         (counted(both, join=lambda p, r: p), "precision alone"),
         (counted(both, join=lambda p, r: r), "recall alone"),
         (counted(both, join=lambda p, r: p * r / (p + r)), "factor 2"),
-        (lambda prediction, gold: normalise(prediction) == normalise(gold), "exact match"),
+        (lambda prediction, gold: normalize(prediction) == normalize(gold), "exact match"),
         (lambda prediction, gold: 100 * f1(prediction, gold), "percent"),
         (
             no_questions_asked,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import stranger_experiment
 import torch
-from stranger import LabelledMasking, LongBlock
+from stranger import LabeledMasking, LongBlock
 from test_main import run
 
 from spanbert_tutorial.bert.encoder import BertEncoder
@@ -24,14 +24,14 @@ from spanbert_tutorial.text.encoding import EncodedCorpus
 @pytest.fixture(autouse=True)
 def row(monkeypatch):
     monkeypatch.setitem(
-        OBJECTIVES, "labelled+long", Objective(LabelledMasking(), "span", (LongBlock(),))
+        OBJECTIVES, "labeled+long", Objective(LabeledMasking(), "span", (LongBlock(),))
     )
 
 
 def test_both_are_pretrained_by_the_command_kept_and_opened(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("SPANBERT_TUTORIAL_STATIC", "1")
     output = tmp_path / "model"
-    options = ["--objective", "labelled+long", "--steps", 20, "--batch-size", 8, "--output", output]
+    options = ["--objective", "labeled+long", "--steps", 20, "--batch-size", 8, "--output", output]
     code, said, wrong = run(capsys, "pretrain", *options)
     assert code == 0, wrong
     assert " LONG 0." in said and "a block" in said
@@ -43,7 +43,7 @@ def test_both_are_pretrained_by_the_command_kept_and_opened(tmp_path, capsys, mo
     model, _ = load_checkpoint(output)
     assert [task.name for task in model.tasks] == ["long_block"]
     assert json.loads((output / "config.json").read_text())["spanbert_tutorial"] == {
-        "objective": "labelled+long"
+        "objective": "labeled+long"
     }
     with pytest.warns(UserWarning, match="left out of .*: cls, heads"):
         encoder = BertEncoder.from_huggingface(output)
@@ -56,20 +56,20 @@ def test_both_are_pretrained_by_the_command_kept_and_opened(tmp_path, capsys, mo
     assert code == 0, wrong
 
 
-def test_a_scheme_sees_the_labelled_spans_of_each_block():
-    """Two documents; of the labelled spans (3 to 4), (7 to 9) and (12 to 13) the block of places 5
+def test_a_scheme_sees_the_labeled_spans_of_each_block():
+    """Two documents; of the labeled spans (3 to 4), (7 to 9) and (12 to 13) the block of places 5
     to 12 holds one."""
     corpus = EncodedCorpus(
         np.arange(10, 30),
         np.array([5, 13, 20]),
         np.array([5, 13, 20]),
-        labelled=np.array([[3, 5, 1], [7, 10, 2], [12, 14, 1]]),
+        labeled=np.array([[3, 5, 1], [7, 10, 2], [12, 14, 1]]),
     )
     seen = []
 
-    class Look(LabelledMasking):
+    class Look(LabeledMasking):
         def select_blocks(self, blocks, rng):
-            seen.append(blocks.labelled.tolist())
+            seen.append(blocks.labeled.tolist())
             return super().select_blocks(blocks, rng)
 
     wordpiece = WordPiece.from_file(data_path("almanac", "vocab.txt"))

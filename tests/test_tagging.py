@@ -19,7 +19,7 @@ from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.lab.experiments import tagging_names
 from spanbert_tutorial.pretraining.batches import Batches
 from spanbert_tutorial.tasks import tagging
-from spanbert_tutorial.tasks.fine_tuning import weighted_share
+from spanbert_tutorial.tasks.fine_tuning import weighted_shard
 from spanbert_tutorial.tasks.question_answering import FineTuning
 
 LABELS = {"PERSON", "TOWN", "RIVER", "REGION", "CLUB", "COMPANY", "GROUND", "SEASON", "WORK"}
@@ -34,12 +34,12 @@ def wordpiece() -> WordPiece:
 
 
 @pytest.fixture(scope="module")
-def sentences() -> list[tuple[tagging.LabelledText, set[str]]]:
-    """Labelled sentences of the test part, and the entities (by id) in each."""
+def sentences() -> list[tuple[tagging.LabeledText, set[str]]]:
+    """Labeled sentences of the test part, and the entities (by id) in each."""
     made = []
     for document in almanac.read("test"):
         named = [{key for _, key in found} for found in almanac.sentence_entities(document)]
-        made += zip(tagging.labelled_sentences(document), named, strict=True)
+        made += zip(tagging.labeled_sentences(document), named, strict=True)
     return made
 
 
@@ -254,7 +254,7 @@ def tiny(wordpiece) -> BertEncoder:
 
 
 def test_only_word_starts_have_a_target(wordpiece):
-    text = "Ella met Ellerton."  # the last name is cut into several pieces
+    text = "Ella met Ellerton."  # the last name is cut into several tokens
     data = tagging.TaggingData(
         [(text, [(9, 17, "PERSON")]), ("Hale", [(0, 4, "PERSON")])], wordpiece, FineTuning()
     )
@@ -288,8 +288,8 @@ def test_the_loss_is_the_mean_over_words(wordpiece):
 
 def test_batches_show_every_text_once_an_epoch(wordpiece, sentences):
     texts = [text for text, _ in sentences[:100]]
-    data = tagging.TaggingData(texts, wordpiece, FineTuning(batch_size=8, length=40))
-    batches = Batches(data, np.random.default_rng(0), weighted_share)
+    data = tagging.TaggingData(texts, wordpiece, FineTuning(batch_size=8, max_length=40))
+    batches = Batches(data, np.random.default_rng(0), weighted_shard)
     words = 0
     wanted = sum(len(row) for row in data.rows)
     for _ in range(len(batches.order)):
@@ -301,7 +301,7 @@ def test_wrong_texts_are_named(wordpiece):
     with pytest.raises(InputError, match="the text is empty"):
         tagging.Words.of(" \n", wordpiece)
     with pytest.raises(InputError, match="more than 8 positions"):
-        tagging.TaggingData([(TEXT, [])], wordpiece, FineTuning(length=8))
+        tagging.TaggingData([(TEXT, [])], wordpiece, FineTuning(max_length=8))
 
 
 def test_tags_of_many_texts_are_the_single_ones(wordpiece):
@@ -326,7 +326,7 @@ def test_a_pre_trained_encoder_labels_names_that_no_label_has_shown(sentences):
     """The experiment of the chapter, made small: one seed, 60 shorter steps, and room. The kept one
     has five seeds."""
     train = tagging_names.sentences(islice(almanac.read("train"), 600))
-    settings = FineTuning(batch_size=16, peak_learning_rate=2e-3, length=40)
+    settings = FineTuning(batch_size=16, peak_learning_rate=2e-3, max_length=40)
     found = tagging_names.run(train, sentences, 0, steps=60, settings=settings)
     f1 = {name: scores["f1"] for name, scores in found["scores"].items()}
     assert found["texts"][1] > 200 and f1["list of names"] < 30

@@ -122,10 +122,10 @@ def test_a_failing_cell_is_named_and_the_file_left_alone(tmp_path):
     assert [path.name for path in chapter.parent.iterdir()] == ["chapter.ipynb"]
 
 
-def normalised(cell, root):
+def normalized(cell, root):
     """The cell in the normal form of a converted chapter."""
     notebook = new_notebook(cells=[new_markdown_cell("# T"), cell])
-    return notebooks.normalise(notebook, root / "book" / "a" / "b.ipynb", root).cells[2]
+    return notebooks.normalize(notebook, root / "book" / "a" / "b.ipynb", root).cells[2]
 
 
 @pytest.mark.parametrize(
@@ -153,12 +153,12 @@ def normalised(cell, root):
 def test_what_the_page_folds_is_a_form_with_a_title(tag, source, output, title, tmp_path):
     make_book(tmp_path)
     cell = executed(source, 1, [new_output("display_data", data=output)] if output else [], [tag])
-    once = normalised(cell, tmp_path)
+    once = normalized(cell, tmp_path)
     assert once.source.startswith(f"# @title {title}\n") and once.source.count("@title") == 1
     assert once.metadata.cellView == "form"
-    assert normalised(once, tmp_path).source == once.source
+    assert normalized(once, tmp_path).source == once.source
     once.metadata.tags = ["teach"]
-    shown = normalised(once, tmp_path)
+    shown = normalized(once, tmp_path)
     assert "@title" not in shown.source and "cellView" not in shown.metadata
 
 
@@ -166,14 +166,14 @@ def test_code_is_formatted_on_88_columns(tmp_path):
     make_book(tmp_path)
     source = "values = call(\n    1, 'two',\n)\n%matplotlib inline"
     assert (
-        normalised(new_code_cell(source), tmp_path).source
+        normalized(new_code_cell(source), tmp_path).source
         == 'values = call(1, "two")\n%matplotlib inline'
     )
     assert (
-        normalised(new_code_cell("1 +"), tmp_path).source == "1 +"
+        normalized(new_code_cell("1 +"), tmp_path).source == "1 +"
     )  # no Python: execution will tell
     long = f"x = call('{'a' * 40}', '{'b' * 40}')"
-    assert max(map(len, normalised(new_code_cell(long), tmp_path).source.splitlines())) <= 88
+    assert max(map(len, normalized(new_code_cell(long), tmp_path).source.splitlines())) <= 88
 
 
 def test_the_kinds_are_proposed(tmp_path, capsys):
@@ -209,13 +209,13 @@ def test_ids_follow_the_source_and_are_unique():
     assert cells[2].id == first[2]
 
 
-def test_neighbouring_streams_are_joined():
+def test_neighboring_streams_are_joined():
     cell = executed("x", 1)
-    pieces = [
+    tokens = [
         {"output_type": "stream", "name": name, "text": text}
         for name, text in ("oa", "ob", "ec", "od")
     ]
-    cell.outputs = [notebooks.nbformat.from_dict(piece) for piece in pieces]
+    cell.outputs = [notebooks.nbformat.from_dict(token) for token in tokens]
     assert [output.text for output in notebooks.merge_streams(cell.outputs)] == ["ab", "c", "d"]
 
 

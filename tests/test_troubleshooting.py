@@ -19,7 +19,7 @@ from spanbert_tutorial.engine.files import data_path
 
 PAGE = (ROOT / "book" / "workshop" / "troubleshooting.md").read_text(encoding="utf-8")
 QUOTED = re.findall(r"^```text\n(.*?)\n```$", PAGE, flags=re.MULTILINE | re.DOTALL)
-SHORT = ["--steps", 4, "--batch-size", 4, "--length", 32]
+SHORT = ["--steps", 4, "--batch-size", 4, "--max-length", 32]
 seen_here = set()  # the quoted messages that a test has met
 
 

@@ -27,10 +27,10 @@ HOSTILE = [
 
 
 def first_guesses(example: try_it.Hidden) -> tuple[list[str], list[str], list[str]]:
-    """The hidden pieces, and each head's first guesses."""
+    """The hidden tokens, and each head's first guesses."""
     filled = try_it.filled_in(example)
     return filled.answers, *(
-        [guesses[0][0] for guesses in lines] for lines in (filled.mlm, filled.sbo)
+        [predictions[0][0] for predictions in lines] for lines in (filled.mlm, filled.sbo)
     )
 
 
@@ -61,7 +61,7 @@ def test_the_notes_on_hidden_spans_say_what_the_models_do():
             (one, one) for one in answers
         }
     assert first_guesses(dog)[1] == ["dog"] and first_guesses(hot)[1] == ["hot"]
-    assert len(first_guesses(paris)[0]) == 2  # no piece for France
+    assert len(first_guesses(paris)[0]) == 2  # no token for France
     for (place,) in (try_it.filled_in(album).mlm, try_it.filled_in(album).sbo):
         assert [guess for guess, _ in place[:2]] == ["States", "Kingdom"]
 
@@ -213,13 +213,13 @@ def slide(part, value: float) -> None:
     )
 
 
-def compare(cell: str, guesses: list[tuple[str, float]]) -> None:
+def compare(cell: str, predictions: list[tuple[str, float]]) -> None:
     """The guesses of a cell are Python's, but for the rounding to 8 bits."""
     shown = [line.replace(" ✓", "").rsplit(" ", 1) for line in cell.splitlines()]
-    assert shown[0][0].strip() == guesses[0][0]
-    known = dict(guesses)
+    assert shown[0][0].strip() == predictions[0][0]
+    known = dict(predictions)
     same = [
-        (float(share), known[piece.strip()]) for piece, share in shown if piece.strip() in known
+        (float(share), known[token.strip()]) for token, share in shown if token.strip() in known
     ]
     assert len(same) >= 4 and all(abs(here - there) < 0.03 for here, there in same)
 
@@ -283,7 +283,7 @@ def test_without_javascript_the_stored_examples_show(browser):
 def test_the_table_has_the_figures_of_python(hide, example):
     hide.get_by_label("Example").select_option(str(example))
     filled = try_it.filled_in(try_it.HIDDEN[example])
-    says(hide, f"MLM head: {' '.join(guesses[0][0] for guesses in filled.mlm)}.")
+    says(hide, f"MLM head: {' '.join(predictions[0][0] for predictions in filled.mlm)}.")
     rows = table_of(hide)
     assert [row[0].split()[0] for row in rows] == filled.answers
     for row, mlm, sbo in zip(rows, filled.mlm, filled.sbo, strict=True):

@@ -282,7 +282,7 @@ UNDER = {
     "spanbert/single_sequence": ["pairs_vs_single"] * 2,
     "spanbert/pretraining_spanbert": ["spans_and_boundaries", "token_vs_span", "token_vs_span"],
     "spanbert/name_ranks": ["spans_and_boundaries", "spans_on_wikipedia"],
-    "spanbert/labelled_masking": ["ways_of_hiding", "span_settings"],
+    "spanbert/labeled_masking": ["ways_of_hiding", "span_settings"],
     "tasks/classification": ["sentence_states"],
     "tasks/real_questions": ["answer_errors"],
 }
@@ -327,7 +327,7 @@ def made_span_tasks(seeds: int) -> dict:
                 ]
     rules = {
         "rule, mentions by rule": {"average": 44.0, "average_two_or_more": 44.0},
-        "rule, mentions labelled": {"average": 90.0},
+        "rule, mentions labeled": {"average": 90.0},
         "gap, both": {"gap_f1": 60.0},
     }
     controls = {

@@ -26,7 +26,7 @@ from spanbert_tutorial.bert.wordpiece import (
     learn_merges,
     merge_pair,
     pair_scores,
-    single_pieces,
+    single_tokens,
     split_word,
     split_words,
 )
@@ -66,13 +66,13 @@ def small() -> WordPiece:
 
 def bert_tokenizer_of(wordpiece: WordPiece) -> BertTokenizer:
     """transformers' tokenizer on the same vocabulary."""
-    vocabulary = {piece: i for i, piece in enumerate(wordpiece.pieces)}
+    vocabulary = {token: i for i, token in enumerate(wordpiece.vocabulary)}
     return BertTokenizer(vocab=vocabulary, do_lower_case=wordpiece.lowercase)
 
 
 def by_hand(text: str, wordpiece: WordPiece) -> list[str]:
-    vocabulary = set(wordpiece.pieces)
-    return [piece for word in split_words(text) for piece in split_word(word, vocabulary)]
+    vocabulary = set(wordpiece.vocabulary)
+    return [token for word in split_words(text) for token in split_word(word, vocabulary)]
 
 
 def disagreements(wordpiece: WordPiece, texts: list[str]) -> list[str]:
@@ -130,7 +130,7 @@ def test_split_words_agrees_with_the_library_on_every_character(small):
         assert split_words(text) == words, hex(ord(character))
 
 
-# --- pieces of a word ---------------------------------------------------------------
+# --- tokens of a word ---------------------------------------------------------------
 
 
 def test_longest_match_first_is_greedy_and_may_fail_where_a_division_exists():
@@ -158,17 +158,17 @@ words = st.text(alphabet="ab\u00e9", min_size=1, max_size=12)
         )
     ),
 )
-def test_pieces_join_to_the_word_or_it_is_unknown(word, vocabulary):
-    pieces = split_word(word, vocabulary)
-    if pieces != ["[UNK]"]:
-        assert set(pieces) <= vocabulary
-        assert pieces[0] + "".join(piece.removeprefix("##") for piece in pieces[1:]) == word
-        assert all(piece.startswith("##") for piece in pieces[1:])
+def test_tokens_join_to_the_word_or_it_is_unknown(word, vocabulary):
+    tokens = split_word(word, vocabulary)
+    if tokens != ["[UNK]"]:
+        assert set(tokens) <= vocabulary
+        assert tokens[0] + "".join(token.removeprefix("##") for token in tokens[1:]) == word
+        assert all(token.startswith("##") for token in tokens[1:])
 
 
 # --- learning, by hand --------------------------------------------------------------
 
-# Pieces: t 5, ##h 5, ##a 8, ##t 8, h 3, q 2, ##u 2.
+# Tokens: t 5, ##h 5, ##a 8, ##t 8, h 3, q 2, ##u 2.
 COUNTS = {"that": 5, "hat": 3, "qu": 2}
 
 
@@ -188,7 +188,7 @@ def test_scores_worked_by_hand():
         ("h", "##a"): 3 / 24,
         ("q", "##u"): 2 / 4,
     }
-    # a piece that stands twice in a word counts twice: a 3, ##a 6
+    # a token that stands twice in a word counts twice: a 3, ##a 6
     assert pair_scores({("a", "##a", "##a"): 3}) == {("a", "##a"): 3 / 18, ("##a", "##a"): 3 / 36}
 
 
@@ -204,7 +204,7 @@ def test_frequency_and_likelihood_choose_different_first_merges():
     assert learn_merges(COUNTS, 1) == learn_merges(COUNTS, 1, by="likelihood")
 
 
-def test_merges_end_when_every_word_is_one_piece():
+def test_merges_end_when_every_word_is_one_token():
     for by in ("frequency", "likelihood"):
         merges = learn_merges(COUNTS, 100, by=by)
         assert len(merges) == 5 and {a + b.removeprefix("##") for a, b in merges} >= {
@@ -237,7 +237,7 @@ def test_merge_pair(word, pair, merged):
 def test_each_learned_merge_has_the_best_score(word_counts):
     state = {(word[0], *("##" + c for c in word[1:])): count for word, count in word_counts.items()}
     for pair in learn_merges(word_counts, 4):
-        pieces = [(piece, count) for word, count in state.items() for piece in word]
+        tokens = [(token, count) for word, count in state.items() for token in word]
         pairs = [
             (two, count)
             for word, count in state.items()
@@ -247,8 +247,8 @@ def test_each_learned_merge_has_the_best_score(word_counts):
         def total(things, wanted):
             return sum(count for thing, count in things if thing == wanted)
 
-        def score(two, pieces=pieces, pairs=pairs):
-            return Fraction(total(pairs, two), total(pieces, two[0]) * total(pieces, two[1]))
+        def score(two, tokens=tokens, pairs=pairs):
+            return Fraction(total(pairs, two), total(tokens, two[0]) * total(tokens, two[1]))
 
         assert score(pair) == max(score(two) for two, _ in pairs)
         state = {merge_pair(word, pair): count for word, count in state.items()}
@@ -256,11 +256,11 @@ def test_each_learned_merge_has_the_best_score(word_counts):
 
 
 def log_likelihood(words: dict[tuple[str, ...], int]) -> float:
-    """Of all pieces of the words, each piece drawn by its share."""
-    pieces = Counter()
+    """Of all tokens of the words, each token drawn by its share."""
+    tokens = Counter()
     for word, count in words.items():
-        pieces.update({piece: count * word.count(piece) for piece in set(word)})
-    return sum(count * math.log(count / pieces.total()) for count in pieces.values())
+        tokens.update({token: count * word.count(token) for token in set(word)})
+    return sum(count * math.log(count / tokens.total()) for count in tokens.values())
 
 
 @given(
@@ -269,14 +269,14 @@ def log_likelihood(words: dict[tuple[str, ...], int]) -> float:
     )
 )
 def test_the_gain_is_the_rise_of_the_log_likelihood(word_counts):
-    before = {single_pieces(word): count for word, count in word_counts.items()}
+    before = {single_tokens(word): count for word, count in word_counts.items()}
     for pair, gain in pair_scores(before, "gain").items():
-        if pair[0] != pair[1]:  # pairs of one and the same piece may overlap
+        if pair[0] != pair[1]:  # pairs of one and the same token may overlap
             after = {merge_pair(word, pair): count for word, count in before.items()}
             assert math.isclose(gain, log_likelihood(after) - log_likelihood(before), abs_tol=1e-9)
 
 
-def test_the_gain_counts_a_piece_that_was_there_before():
+def test_the_gain_counts_a_token_that_was_there_before():
     words = {("a", "##bc"): 3, ("ab", "##c"): 4, ("##c",): 1}  # both merges make abc
     words |= {("abc",): 2}
     after = {
@@ -297,15 +297,15 @@ def test_three_criteria_choose_three_first_merges():
 
 def test_the_library_trains_by_frequency():
     words = "the hen she sees the queen then the queen sees the hen".split()
-    alphabet = {piece for word in words for piece in single_pieces(word)}
+    alphabet = {token for word in words for token in single_tokens(word)}
     size = (
         len(SPECIALS)
         + len(set("".join(words)))
         + len({"##" + c for word in words for c in word[1:]})
     )
     for merges in (1, 2):  # later ones are ties
-        made = set(WordPiece.train([" ".join(words)], size + merges).pieces) - set(
-            WordPiece.train(words, size).pieces
+        made = set(WordPiece.train([" ".join(words)], size + merges).tokens) - set(
+            WordPiece.train(words, size).tokens
         )
         by_hand = learn_merges(Counter(words), merges, "frequency")
         assert (
@@ -320,7 +320,7 @@ def test_merges_applied_to_a_word():
         "h",
         "##en",
     )
-    assert apply_merges("hen", []) == single_pieces("hen") == ("h", "##e", "##n")
+    assert apply_merges("hen", []) == single_tokens("hen") == ("h", "##e", "##n")
     assert apply_merges("a", merges) == ("a",)
 
 
@@ -346,12 +346,12 @@ def test_the_library_and_the_hand_agree_with_bert_tokenizer_on_small_text(small)
 def test_hand_and_library_agree_on_any_text(text):
     vocabulary = [*SPECIALS, *"abteThriv.-'\u00e9\u6771[]#", "the"]
     vocabulary += ["##a", "##b", "##e", "##h", "##er", "##iver", "##\u0301"]
-    wordpiece = WordPiece({piece: i for i, piece in enumerate(vocabulary)})
+    wordpiece = WordPiece({token: i for i, token in enumerate(vocabulary)})
     assert wordpiece.tokens(wordpiece.encode(text)) == by_hand(text, wordpiece)
 
 
 def test_lower_case_takes_accents_off_as_bert_does(small):
-    vocabulary = {piece: i for i, piece in enumerate(small.pieces)}
+    vocabulary = {token: i for i, token in enumerate(small.vocabulary)}
     lower = WordPiece(vocabulary, lowercase=True)
     assert disagreements(lower, SENTENCES + ODD) == []
     assert lower.encode("THE R\u00edver").tolist() == small.encode("the river").tolist()
@@ -391,11 +391,11 @@ def test_agreement_on_wikipedia_with_the_cased_vocabulary(tmp_path):
     )
     lines = wikipedia_lines()
     assert len(lines) > 5_000 and disagreements(wordpiece, lines + ODD) == []
-    vocabulary = set(wordpiece.pieces)
+    vocabulary = set(wordpiece.vocabulary)
     some = lines[::4]  # the hand version is readable, not fast
     for line, encoding in zip(some, wordpiece.encode_many(some), strict=True):
-        pieces = [piece for word in split_words(line) for piece in split_word(word, vocabulary)]
-        assert pieces == wordpiece.tokens(encoding)
+        tokens = [token for word in split_words(line) for token in split_word(word, vocabulary)]
+        assert tokens == wordpiece.tokens(encoding)
 
 
 @pytest.mark.real_data
@@ -409,7 +409,7 @@ def test_agreement_on_wikipedia_with_the_uncased_vocabulary(tmp_path):
 
 
 def test_specials_come_first_and_mask_in_text_is_the_mask(small):
-    assert small.pieces[:5] == SPECIALS
+    assert small.vocabulary[:5] == SPECIALS
     assert (small.pad_id, small.unk_id, small.cls_id, small.sep_id, small.mask_id) == (
         0,
         1,
@@ -439,7 +439,7 @@ def test_word_starts(small):
     assert small.word_starts(np.arange(5)).all()  # specials count as words
 
 
-def test_decode_joins_pieces(small):
+def test_decode_joins_tokens(small):
     assert small.decode(small.encode("The rowers lost, again.")) == "The rowers lost, again."
     assert small.decode(small.encode("The [MASK] lost.")) == "The [MASK] lost."
 
@@ -449,16 +449,18 @@ def test_decode_joins_pieces(small):
 
 def test_training_is_deterministic_cased_and_within_size():
     first = WordPiece.train(SENTENCES, 160)
-    assert WordPiece.train(iter(SENTENCES), 160).pieces == first.pieces  # an iterator is read once
-    assert len(first) == 160 and len(set(first.pieces)) == 160
-    assert "The" in first.pieces and "the" in first.pieces and not first.lowercase
+    assert (
+        WordPiece.train(iter(SENTENCES), 160).tokens == first.vocabulary
+    )  # an iterator is read once
+    assert len(first) == 160 and len(set(first.vocabulary)) == 160
+    assert "The" in first.vocabulary and "the" in first.vocabulary and not first.lowercase
     assert first.unk_id not in np.concatenate(first.encode_many(SENTENCES))
 
 
 def test_training_is_deterministic_with_more_characters_than_it_keeps():
     # 1,500 characters equally common, of which 1,000 are kept: always the same ones
     texts = [chr(0x4E00 + i) + " a" for i in reversed(range(1_500))] + ["the river"] * 5
-    vocabularies = {tuple(WordPiece.train(texts, 1_050).pieces) for _ in range(3)}
+    vocabularies = {tuple(WordPiece.train(texts, 1_050).tokens) for _ in range(3)}
     assert len(vocabularies) == 1
     assert chr(0x4E00) in next(iter(vocabularies)) and chr(0x4E00 + 1_499) not in next(
         iter(vocabularies)
@@ -473,10 +475,10 @@ def test_a_size_that_the_characters_alone_pass():
 # --- reading and writing ------------------------------------------------------------
 
 
-def vocab_file(folder: Path, pieces: list[str] | bytes, end: str = "\n") -> Path:
+def vocab_file(folder: Path, tokens: list[str] | bytes, end: str = "\n") -> Path:
     path = folder / "vocab.txt"
     path.write_bytes(
-        pieces if isinstance(pieces, bytes) else "".join(piece + end for piece in pieces).encode()
+        tokens if isinstance(tokens, bytes) else "".join(token + end for token in tokens).encode()
     )
     return path
 
@@ -502,7 +504,7 @@ def test_the_line_number_is_the_id(tmp_path, end, mark):
     for last in (True, False):
         data = (mark + end.join(PIECES) + (end if last else "")).encode()
         wordpiece = WordPiece.from_file(vocab_file(tmp_path, data))
-        assert wordpiece.pieces == PIECES and (wordpiece.unk_id, wordpiece.mask_id) == (2, 5)
+        assert wordpiece.vocabulary == PIECES and (wordpiece.unk_id, wordpiece.mask_id) == (2, 5)
         assert wordpiece.tokens(wordpiece.encode("The thes [MASK]")) == [
             "The",
             "the",
@@ -513,15 +515,15 @@ def test_the_line_number_is_the_id(tmp_path, end, mark):
 
 def test_save_vocabulary_comes_back(tmp_path, small):
     small.save_vocabulary(tmp_path / "vocab.txt")
-    assert WordPiece.from_file(str(tmp_path / "vocab.txt")).pieces == small.pieces
+    assert WordPiece.from_file(str(tmp_path / "vocab.txt")).tokens == small.vocabulary
 
 
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ([piece for piece in PIECES if piece != "[MASK]"], r"has no \[MASK\]: add"),
+        ([token for token in PIECES if token != "[MASK]"], r"has no \[MASK\]: add"),
         (
-            [piece for piece in PIECES if piece not in ("[PAD]", "[SEP]")],
+            [token for token in PIECES if token not in ("[PAD]", "[SEP]")],
             r"has no \[PAD\], \[SEP\]: add",
         ),
         ([*PIECES, "the", "The"], "has 2 repeated lines"),
@@ -530,7 +532,7 @@ def test_save_vocabulary_comes_back(tmp_path, small):
     ],
 )
 def test_a_bad_vocabulary_is_named(tmp_path, data, message):
-    data = b"".join(piece if isinstance(piece, bytes) else piece.encode() + b"\n" for piece in data)
+    data = b"".join(token if isinstance(token, bytes) else token.encode() + b"\n" for token in data)
     path = vocab_file(tmp_path, data)
     with pytest.raises(InputError, match=message) as caught:
         WordPiece.from_file(path)
@@ -570,7 +572,7 @@ def test_a_json_file_that_is_no_wordpiece_tokenizer(tmp_path, content):
 def test_ids_with_a_gap_are_refused(tmp_path, small):
     small.save(tmp_path)
     settings_ = json.loads((tmp_path / "tokenizer.json").read_text(encoding="utf-8"))
-    del settings_["model"]["vocab"][small.pieces[7]]
+    del settings_["model"]["vocab"][small.vocabulary[7]]
     (tmp_path / "tokenizer.json").write_text(json.dumps(settings_), encoding="utf-8")
     with pytest.raises(InputError, match="without a gap"):
         WordPiece.from_file(tmp_path / "tokenizer.json")
@@ -578,7 +580,7 @@ def test_ids_with_a_gap_are_refused(tmp_path, small):
 
 @pytest.mark.parametrize("lowercase", [False, True])
 def test_saved_tokenizers_open_in_transformers_and_here(tmp_path, small, lowercase):
-    wordpiece = WordPiece({piece: i for i, piece in enumerate(small.pieces)}, lowercase)
+    wordpiece = WordPiece({token: i for i, token in enumerate(small.vocabulary)}, lowercase)
     wordpiece.save(tmp_path)
     (tmp_path / "config.json").write_text('{"model_type": "bert"}', encoding="utf-8")
     for theirs in (
@@ -593,7 +595,7 @@ def test_saved_tokenizers_open_in_transformers_and_here(tmp_path, small, lowerca
         )
         assert (theirs.mask_token_id, theirs.pad_token_id, theirs.model_max_length) == (4, 0, 512)
     again = WordPiece.from_file(tmp_path / "tokenizer.json")
-    assert again.pieces == wordpiece.pieces and again.lowercase == lowercase
+    assert again.vocabulary == wordpiece.vocabulary and again.lowercase == lowercase
     library = Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
     assert (
         library.encode("The River", add_special_tokens=False).ids
@@ -608,7 +610,7 @@ def test_a_word_without_end_costs_no_endless_time_and_teaches_nothing():
     plain = WordPiece.train(texts, 60)
     began = time.monotonic()
     again = WordPiece.train([texts[0] + " " + "x" * 2_000_000 + ", the boat", *texts[1:]], 60)
-    assert time.monotonic() - began < 60 and "x" not in again.pieces
-    assert "的" in plain.pieces and "##yy" in plain.pieces
-    assert again.pieces == WordPiece.train([texts[0] + " , the boat", *texts[1:]], 60).pieces
+    assert time.monotonic() - began < 60 and "x" not in again.vocabulary
+    assert "的" in plain.vocabulary and "##yy" in plain.vocabulary
+    assert again.vocabulary == WordPiece.train([texts[0] + " , the boat", *texts[1:]], 60).tokens
     assert again.tokens(again.encode("x" * 2_000_000 + " boat"))[0] == "[UNK]"

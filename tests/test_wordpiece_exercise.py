@@ -14,22 +14,22 @@ from spanbert_tutorial.exercises.wordpiece import (
 
 
 def right(word, vocabulary):
-    pieces = []
+    tokens = []
     while word.removeprefix("##"):
         end = len(word)
         while end and word[:end] not in vocabulary:
             end -= 1
         if end < 3 and word.startswith("##") or not end:
             return ["[UNK]"]
-        pieces.append(word[:end])
+        tokens.append(word[:end])
         word = "##" + word[end:]
-    return pieces or ["[UNK]"]
+    return tokens or ["[UNK]"]
 
 
 def greedy(word, vocabulary, *, mark="##", shortest=False, missing=None, first_mark=""):
     """Longest match first with a choice of mistakes. missing: what to do at a place without a
     match."""
-    pieces = []
+    tokens = []
     start = 0
     while start < len(word):
         ends = range(len(word), start, -1)
@@ -40,20 +40,20 @@ def greedy(word, vocabulary, *, mark="##", shortest=False, missing=None, first_m
             if prefix + word[start:end] in vocabulary
         ]
         if not found:
-            return missing(pieces, word[start:]) if missing else ["[UNK]"]
-        pieces.append(prefix + word[start : found[0]])
+            return missing(tokens, word[start:]) if missing else ["[UNK]"]
+        tokens.append(prefix + word[start : found[0]])
         start = found[0]
-    return pieces or ["[UNK]"]
+    return tokens or ["[UNK]"]
 
 
 def without_marks(word, vocabulary):
-    return [piece.removeprefix("##") for piece in split_word(word, vocabulary)]
+    return [token.removeprefix("##") for token in split_word(word, vocabulary)]
 
 
-def inside_without_marks(word, vocabulary):  # looks for a piece with or without ##
-    everything = {piece.removeprefix("##") for piece in vocabulary}
-    pieces = greedy(word, everything, mark="")
-    return pieces[:1] + ["##" + piece for piece in pieces[1:]]
+def inside_without_marks(word, vocabulary):  # looks for a token with or without ##
+    everything = {token.removeprefix("##") for token in vocabulary}
+    tokens = greedy(word, everything, mark="")
+    return tokens[:1] + ["##" + token for token in tokens[1:]]
 
 
 def any_division(word, vocabulary):
@@ -64,9 +64,9 @@ def any_division(word, vocabulary):
         if start == len(word):
             return []
         for end in range(len(word), start, -1):
-            piece = ("##" if start else "") + word[start:end]
-            if piece in vocabulary and (after := rest(end)) is not None:
-                return [piece, *after]
+            token = ("##" if start else "") + word[start:end]
+            if token in vocabulary and (after := rest(end)) is not None:
+                return [token, *after]
         return None
 
     return rest(0) or ["[UNK]"]
@@ -79,16 +79,16 @@ def crashes_on_empty(word, vocabulary):
 
 def crashes_without_match(word, vocabulary):
     start = 0
-    pieces = []
+    tokens = []
     while start < len(word):
         end = [
             e
             for e in range(len(word), start, -1)
             if ("##" if start else "") + word[start:e] in vocabulary
         ][0]
-        pieces = [*pieces, ("##" if start else "") + word[start:end]]
+        tokens = [*tokens, ("##" if start else "") + word[start:end]]
         start = end
-    return pieces or ["[UNK]"]
+    return tokens or ["[UNK]"]
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_right_divisions(attempt, capsys):
         ),
         (lambda *given: greedy(*given, shortest=True), "a shorter match was taken"),
         (
-            lambda *given: greedy(*given, missing=lambda pieces, rest: pieces),
+            lambda *given: greedy(*given, missing=lambda tokens, rest: tokens),
             "a word is never divided in part",
         ),
         (
@@ -165,13 +165,13 @@ def count(words, thing):
     return sum(n * w.count(thing) for w, n in words.items())
 
 
-def in_words(words, piece):
-    return sum(n for w, n in words.items() if piece in w)
+def in_words(words, token):
+    return sum(n for w, n in words.items() if token in w)
 
 
-def in_pairs(words, piece, side):
+def in_pairs(words, token, side):
     return sum(
-        n * [pair[side] for pair in zip(w, w[1:], strict=False)].count(piece)
+        n * [pair[side] for pair in zip(w, w[1:], strict=False)].count(token)
         for w, n in words.items()
     )
 

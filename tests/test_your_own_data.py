@@ -1,4 +1,4 @@
-"""The page on one's own data: every command and every piece of Python on it is run, in order, and
+"""The page on one's own data: every command and every token of Python on it is run, in order, and
 what it prints is compared with what the page states."""
 
 import contextlib
@@ -99,11 +99,11 @@ def test_the_claims_of_the_text(here):
     from spanbert_tutorial.bert.wordpiece import WordPiece
     from spanbert_tutorial.pretraining.checkpoints import read_vocabulary
 
-    pieces = read_vocabulary(ROOT / "data" / "checkpoints" / "spanbert-mini").pieces
-    assert sum(any("가" <= letter <= "힣" for letter in piece) for piece in pieces) == 22
+    tokens = read_vocabulary(ROOT / "data" / "checkpoints" / "spanbert-mini").tokens
+    assert sum(any("가" <= letter <= "힣" for letter in token) for token in tokens) == 22
     assert ord("힣") - ord("가") + 1 == 11_172
     own = WordPiece.from_file(here / "own" / "ko" / "tokenizer.json")
-    assert {"떡", "##떡", "볶", "##이"} <= set(own.pieces) and "##볶" not in own.pieces
+    assert {"떡", "##떡", "볶", "##이"} <= set(own.vocabulary) and "##볶" not in own.vocabulary
     lines = (ROOT / "data" / "korean" / "documents.jsonl").read_text(encoding="utf-8").splitlines()
     ids = [own.encode(json.loads(line)["text"]) for line in lines]
     held_out = np.concatenate(ids[9::10])

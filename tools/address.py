@@ -112,13 +112,13 @@ def write_buttons(config_text: str, url: str) -> str:
 def apply(root: Path = ROOT) -> list[str]:
     """Bring `_config.yml` and all notebooks of the book in line with the setting; names of the
     files changed."""
-    from notebooks import book_notebooks, normalise, read, serialise
+    from notebooks import book_notebooks, normalize, read, serialize
 
     config = root / "_config.yml"
     url = read_address(config)
     new = {config: write_buttons(config.read_text(encoding="utf-8"), url)}
     for path in book_notebooks(root):
-        new[path] = serialise(normalise(read(path), path, root))
+        new[path] = serialize(normalize(read(path), path, root))
     changed = [path for path, text in new.items() if path.read_text(encoding="utf-8") != text]
     for path in changed:
         path.write_text(new[path], encoding="utf-8", newline="\n")

@@ -7,7 +7,7 @@ passed", "Solution", "Code of the figure". Outputs stay visible; plumbing has it
 output, where a caption stands. Lines that follow one another stand in one row.
 
 A diagram or a plot (an SVG of `figures.diagram` or `figures.plots`), stored in a notebook or shown
-by a Markdown page, becomes part of the page, so that it takes the page's colours. A still one that
+by a Markdown page, becomes part of the page, so that it takes the page's colors. A still one that
 has a live form is replaced by it. The map of the book gets its links, and each chapter a sign at
 its head that says where you are (`road.py`).
 

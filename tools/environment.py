@@ -28,7 +28,7 @@ def kernel_environment(import_from: Path = ROOT) -> dict[str, str]:
         # the stored outputs are those of a CPU; asserts may be tried on a graphics card, too
         **({} if os.environ.get("SPANBERT_TUTORIAL_CARD") else {"CUDA_VISIBLE_DEVICES": ""}),
         "SPANBERT_TUTORIAL_STATIC": "1",  # figures without a live kernel behind them
-        # plots as SVG, in the colours of the page
+        # plots as SVG, in the colors of the page
         "MPLBACKEND": "module://spanbert_tutorial.figures.plots",
         "TOKENIZERS_PARALLELISM": "false",
         "HF_HUB_OFFLINE": "1",

@@ -11,7 +11,7 @@ A code cell has one kind. Three are told by a tag of their name:
 
 The other two are the setup cell (`colab-setup`) and solutions (`hide-input`, titled "Solution").
 What is folded in the page is a form on Colab, so it begins with `# @title`; `notebooks.py
-normalise` writes that line where it is missing.
+normalize` writes that line where it is missing.
 """
 
 import ast

@@ -1,7 +1,7 @@
 """Execute the book's notebooks, store them in one normal form, and check that form.
 
 python tools/notebooks.py execute [PATHS] run in a fresh kernel and store outputs (all chapters
-without PATHS) python tools/notebooks.py normalise [PATHS] only bring metadata, ids, titles and code
+without PATHS) python tools/notebooks.py normalize [PATHS] only bring metadata, ids, titles and code
 into the normal form python tools/notebooks.py check [PATHS] say what is not in the normal form
 python tools/notebooks.py kinds [PATHS] show the kinds of the code cells, and propose those that are
 missing
@@ -26,7 +26,7 @@ from environment import ROOT, prepare, warm_up
 from kinds import code_of, report, write_form
 
 CELL_TIMEOUT = 300  # seconds, the same as in pyproject.toml
-COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+COLORS = re.compile(r"\x1b\[[0-9;]*m")
 CELL_METADATA = (
     "cellView",
     "mystnb",
@@ -57,7 +57,7 @@ def read(path: Path) -> nbformat.NotebookNode:
     return nbformat.read(path, as_version=4)
 
 
-def serialise(notebook: nbformat.NotebookNode) -> str:
+def serialize(notebook: nbformat.NotebookNode) -> str:
     """The text of a notebook's file."""
     return nbformat.writes(notebook, version=4) + "\n"
 
@@ -65,12 +65,12 @@ def serialise(notebook: nbformat.NotebookNode) -> str:
 def write(notebook: nbformat.NotebookNode, path: Path) -> None:
     """Write in one step, so that no reader ever finds half a notebook."""
     beside = path.with_name(f".{path.name}.new")
-    beside.write_text(serialise(notebook), encoding="utf-8", newline="\n")
+    beside.write_text(serialize(notebook), encoding="utf-8", newline="\n")
     os.replace(beside, path)
 
 
 def merge_streams(outputs: list) -> list:
-    """Join neighbouring pieces of one stream: how the kernel cuts them depends on timing."""
+    """Join neighboring tokens of one stream: how the kernel cuts them depends on timing."""
     merged: list = []
     for output in outputs:
         last = merged[-1] if merged else None
@@ -95,7 +95,7 @@ def format_code(notebook: nbformat.NotebookNode) -> None:
     is."""
     command = [sys.executable, *FORMATTER, "--stdin-filename", "chapter.ipynb", "-"]
     result = subprocess.run(
-        command, input=serialise(notebook), capture_output=True, text=True, encoding="utf-8"
+        command, input=serialize(notebook), capture_output=True, text=True, encoding="utf-8"
     )
     if result.returncode == 0:
         for cell, formatted in zip(
@@ -104,7 +104,7 @@ def format_code(notebook: nbformat.NotebookNode) -> None:
             cell.source = formatted.source
 
 
-def normalise(
+def normalize(
     notebook: nbformat.NotebookNode, path: Path, root: Path = ROOT
 ) -> nbformat.NotebookNode:
     """The notebook in the book's normal form: nothing of an editor, of a machine or of a moment in
@@ -158,7 +158,7 @@ def run_cells(notebook: nbformat.NotebookNode, folder: Path, name: str) -> None:
         client.execute(stderr=subprocess.DEVNULL)
     except CellExecutionError as error:
         where = describe(started[-1], notebook.cells)
-        trace = COLOURS.sub("", error.traceback)
+        trace = COLORS.sub("", error.traceback)
         raise NotebookError(f"{name}, {where}: {error.ename}: {error.evalue}\n{trace}") from None
     except (CellTimeoutError, DeadKernelError) as error:
         where = describe(started[-1], notebook.cells)
@@ -172,9 +172,9 @@ def execute(path: Path, root: Path = ROOT) -> float:
     it was.
     """
     start = time.perf_counter()
-    notebook = normalise(read(path), path, root)
+    notebook = normalize(read(path), path, root)
     run_cells(notebook, path.parent, path.name)
-    write(normalise(notebook, path, root), path)
+    write(normalize(notebook, path, root), path)
     return time.perf_counter() - start
 
 
@@ -197,8 +197,8 @@ def execute_all(paths: list[Path]) -> int:
 def normalise_all(paths: list[Path]) -> int:
     """Rewrite the notebooks that are not in the normal form; the exit code."""
     for path in paths:
-        notebook = normalise(read(path), path)
-        if serialise(notebook) != path.read_text(encoding="utf-8"):
+        notebook = normalize(read(path), path)
+        if serialize(notebook) != path.read_text(encoding="utf-8"):
             write(notebook, path)
             print(f"{path.name}: rewritten")
     return 0
@@ -208,9 +208,9 @@ def check(path: Path, root: Path = ROOT) -> list[str]:
     """What keeps the stored notebook from the normal form, one sentence each."""
     notebook = read(path)
     problems = []
-    if serialise(normalise(notebook, path, root)) != path.read_text(encoding="utf-8"):
+    if serialize(normalize(notebook, path, root)) != path.read_text(encoding="utf-8"):
         problems.append(
-            f"{path.name}: not in the normal form; run `tools/notebooks.py normalise` on it."
+            f"{path.name}: not in the normal form; run `tools/notebooks.py normalize` on it."
         )
     counts = [cell.execution_count for cell in notebook.cells if cell.cell_type == "code"]
     if counts != list(range(1, len(counts) + 1)):
@@ -240,12 +240,12 @@ def main() -> int:
     """The command line."""
     commands = {
         "execute": execute_all,
-        "normalise": normalise_all,
+        "normalize": normalise_all,
         "check": check_all,
         "kinds": show_kinds,
     }
     parser = argparse.ArgumentParser(
-        description="Execute, normalise or check the book's notebooks."
+        description="Execute, normalize or check the book's notebooks."
     )
     parser.add_argument("command", choices=list(commands))
     parser.add_argument(

@@ -13,7 +13,7 @@ from html import escape
 from pathlib import Path
 
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.figures.diagram import COLOURS, WIDTH, Diagram
+from spanbert_tutorial.figures.diagram import COLORS, WIDTH, Diagram
 
 # heights of a chapter and of a part's name
 ROW = 27
@@ -167,7 +167,7 @@ def _places(road: Road, columns: int) -> dict[str, tuple[float, float]]:
 
 
 def _stop(x: float, y: float, track: str) -> str:
-    """A stop: round, square or on its tip, so that routes are told without colour, too."""
+    """A stop: round, square or on its tip, so that routes are told without color, too."""
     return {
         "n": f"M{x - 5} {y}a5 5 0 1 0 10 0a5 5 0 1 0-10 0",
         "t": f"M{x - 5} {y - 5}h10v10h-10z",
@@ -176,7 +176,7 @@ def _stop(x: float, y: float, track: str) -> str:
 
 
 def _rounded(points: Sequence[tuple[float, float]], radius: float = 9) -> str:
-    """A way through the points with round corners; its pieces are level or upright."""
+    """A way through the points with round corners; its tokens are level or upright."""
     way = f"M{points[0][0]:g} {points[0][1]:g}"
     for (x0, y0), (x, y), (x2, y2) in zip(points, points[1:], points[2:], strict=False):
         enter = (x - radius * _sign(x - x0), y - radius * _sign(y - y0))
@@ -195,7 +195,7 @@ def _track(
 ) -> None:
     """One route from its first stop to its last; between columns it runs back to the top."""
     shift, kind, _ = TRACKS[track]
-    colour = COLOURS[kind]
+    color = COLORS[kind]
     (x, y), (last_x, last_y) = stops[0], stops[-1]
     points = [(x + shift, y)]
     while x < last_x:
@@ -207,8 +207,8 @@ def _track(
         x += COLUMN
         points.append((x + shift, TOP - shift / 3))
     way = _rounded([*points, (x + shift, last_y)])
-    picture.path(way, f'fill="none" stroke="{colour}" stroke-width="3" stroke-opacity=".75"')
-    picture.path("".join(_stop(x + shift, y, track) for x, y in stops), f'fill="{colour}"')
+    picture.path(way, f'fill="none" stroke="{color}" stroke-width="3" stroke-opacity=".75"')
+    picture.path("".join(_stop(x + shift, y, track) for x, y in stops), f'fill="{color}"')
 
 
 def _routes_legend(picture: Diagram) -> None:
@@ -216,8 +216,8 @@ def _routes_legend(picture: Diagram) -> None:
     picture.text(6, 18, "If you", anchor="start", bold=True)
     for track, (_, kind, says) in TRACKS.items():
         x = SIGNS[track] + 10
-        picture.path(f"M{x - 10} 13.5h20", f'stroke="{COLOURS[kind]}" stroke-width="3"')
-        picture.path(_stop(x, 13.5, track), f'fill="{COLOURS[kind]}"')
+        picture.path(f"M{x - 10} 13.5h20", f'stroke="{COLORS[kind]}" stroke-width="3"')
+        picture.path(_stop(x, 13.5, track), f'fill="{COLORS[kind]}"')
         picture.text(x + 14, 18, says, anchor="start", size=12)
 
 
@@ -272,7 +272,7 @@ def _beads(road: Road, here: Chapter, needs: Sequence[Chapter], leads: Sequence[
             near = chapter in needs or chapter in leads
             look = 'fill="currentColor" fill-opacity=".45"'
             if chapter == here:
-                look = f'fill="{COLOURS["masked"]}"'
+                look = f'fill="{COLORS["masked"]}"'
             elif near:
                 look = 'fill="none" stroke="currentColor" stroke-width="1.6"'
             shapes.append(

@@ -4,7 +4,7 @@
 The writer of a sentence knows whom each name, short name, "the club" and "he" stands for. Some
 patterns also hold pronouns of their own, such as "its" in "for its lamps", of which the writer
 knows nothing. Documents with such a word are left out, so in those that stay every mention is
-labelled.
+labeled.
 """
 
 import json
@@ -34,7 +34,7 @@ POINTING = re.compile(
 
 def clusters(document: Document) -> list[list[tuple[int, int]]] | None:
     """The mentions of each entity, (start, end) in characters of the text, in order; None where a
-    pronoun or a description is no labelled mention. Years and values are not entities. Things named
+    pronoun or a description is no labeled mention. Years and values are not entities. Things named
     once are clusters of one."""
     found = defaultdict(list)
     offset = 0
@@ -55,8 +55,8 @@ def write(folder: str | Path, seed: int = documents.SEED, count: int = documents
     """Writes `coreference.jsonl.xz` into the folder, whole or not at all; returns its path. Raises
     InputError when the folder cannot be written."""
     path = Path(folder) / FILE
-    labelled = ((document.id, clusters(document)) for document in documents.generate(seed, count))
-    records = ({"id": name, "clusters": found} for name, found in labelled if found is not None)
+    labeled = ((document.id, clusters(document)) for document in documents.generate(seed, count))
+    records = ({"id": name, "clusters": found} for name, found in labeled if found is not None)
     text = "".join(json.dumps(record, separators=(",", ":")) + "\n" for record in records)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -69,7 +69,7 @@ def write(folder: str | Path, seed: int = documents.SEED, count: int = documents
 
 
 def read(split: str | None = None) -> Iterator[dict]:
-    """The shipped documents that are labelled, all or those of one split, as `almanac.read` gives
+    """The shipped documents that are labeled, all or those of one split, as `almanac.read` gives
     them, with `clusters`: (start, end) of each mention in characters of the text."""
     with lzma.open(data_path("almanac", FILE), "rt", encoding="ascii") as lines:
         labels = {record["id"]: record["clusters"] for record in map(json.loads, lines)}

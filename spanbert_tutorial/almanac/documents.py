@@ -43,7 +43,7 @@ class Document:
         return " ".join(sentence.text for sentence in self.sentences)
 
     def record(self) -> dict:
-        """The line of `documents.jsonl`: entities are labelled names with character offsets into
+        """The line of `documents.jsonl`: entities are labeled names with character offsets into
         the text."""
         entities = []
         offset = 0
@@ -221,7 +221,7 @@ def write(folder: str | Path, seed: int = SEED, documents: int = DOCUMENTS) -> P
 
 
 def sentence_entities(document: dict) -> list[list[tuple[str, str]]]:
-    """For each sentence of a document its labelled (label, entity id), in order."""
+    """For each sentence of a document its labeled (label, entity id), in order."""
     ends = np.cumsum([len(sentence) + 1 for sentence in split_sentences(document["text"])])
     found = [[] for _ in ends]
     for start, _, label, entity in document["entities"]:

@@ -1,4 +1,4 @@
-"""Pairs of sentences on one thing of the almanac, labelled by the facts that both state. Chapter:
+"""Pairs of sentences on one thing of the almanac, labeled by the facts that both state. Chapter:
 `book/tasks/sentence_tasks`.
 
 Every thing is described in two versions of the world: the true one, and one in which it has other

@@ -152,7 +152,7 @@ class Noise(NamedTuple):
     """What distant supervision does, relation → how many pairs of names: it labels them; the
     sentence tells it."""
 
-    labelled: Counter
+    labeled: Counter
     told: Counter
 
 
@@ -166,7 +166,7 @@ def distant_supervision(some: Iterable[Document], world: World) -> Noise:
     for sentence in (sentence for document in some for sentence in document.sentences):
         for subject, thing in permutations(names(sentence), 2):
             for relation in facts.get((subject.entity, thing.entity), []):
-                noise.labelled[label(subject, relation)] += 1
+                noise.labeled[label(subject, relation)] += 1
                 noise.told[label(subject, relation)] += (
                     subject.entity,
                     relation,

@@ -9,7 +9,7 @@ from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.text.sentences import split_sentences
 
-ALMANAC_PIECES = 2_000  # vocabulary of the almanac
+ALMANAC_VOCAB_SIZE = 2_000  # vocabulary of the almanac
 
 
 def write_almanac(folder: str | Path) -> None:
@@ -19,4 +19,4 @@ def write_almanac(folder: str | Path) -> None:
     with lzma.open(path, "rt", encoding="utf-8") as lines:
         written = [json.loads(line) for line in lines]
     sentences = [s for d in written if d["split"] == "train" for s in split_sentences(d["text"])]
-    WordPiece.train(sentences, ALMANAC_PIECES).save_vocabulary(Path(folder) / "vocab.txt")
+    WordPiece.train(sentences, ALMANAC_VOCAB_SIZE).save_vocabulary(Path(folder) / "vocab.txt")

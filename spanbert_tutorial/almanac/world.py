@@ -46,7 +46,7 @@ class Entity:
 
     @property
     def label(self) -> str:
-        """Entity label, such as PERSON; empty for years, which are not labelled."""
+        """Entity label, such as PERSON; empty for years, which are not labeled."""
         return LABELS.get(self.kind, "")
 
     @property

@@ -1,1 +1,1 @@
-"""BERT, piece by piece: tokens, inputs, encoder, masking, sentence pairs. Chapters: `book/bert`."""
+"""BERT, token by token: tokens, inputs, encoder, masking, sentence pairs. Chapters: `book/bert`."""

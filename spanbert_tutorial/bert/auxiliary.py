@@ -15,7 +15,7 @@ from spanbert_tutorial.bert.masking import MaskedBlocks
 from spanbert_tutorial.text.encoding import EncodedCorpus
 
 
-class SecondTask:
+class AuxiliaryObjective:
     """Base of the second tasks.
 
     name: of the head in the model, and of its tensors in a batch: `NAME_batch`, `NAME_…` of a
@@ -23,7 +23,7 @@ class SecondTask:
     with a label for each row. loss_name: of its loss in figures. paired: whether it needs pairs of
     segments. counted: what the loss is a mean over, in one word; explained: what such a thing is,
     if that has to be said. chance: the loss of somebody who guesses, in nats and in words; None
-    where the tables of `context_free` tell more. per_masked_token: whether its trained sum is
+    where the tables of `unigram_baselines` tell more. per_masked_token: whether its trained sum is
     divided by the number of masked tokens, not by that of its targets. weight_names: pairs (name
     here, name in a checkpoint) of what its weights begin with.
     """
@@ -40,13 +40,13 @@ class SecondTask:
     def weight_names(self) -> tuple[tuple[str, str], ...]:
         return ((f"{self.name}.", f"heads.{self.name}."),)
 
-    def pairs(self, corpus: EncodedCorpus, max_pieces: int, rng: np.random.Generator):
+    def pairs(self, corpus: EncodedCorpus, max_tokens: int, rng: np.random.Generator):
         """The pairs of segments that it needs (`sentence_pairs.Pairs`), if it is `paired`."""
         raise NotImplementedError
 
     def head(self, hidden_size: int, embedding_weight: nn.Parameter) -> nn.Module:
         """A new head. embedding_weight: [V,H], the word embeddings, for a head that predicts
-        pieces."""
+        tokens."""
         raise NotImplementedError
 
     def targets(
@@ -68,12 +68,12 @@ class SecondTask:
         """The sum over the targets, in nats, a scalar. hidden: [B,n,H]."""
         raise NotImplementedError
 
-    def pieces(self, batch: dict[str, Tensor]) -> tuple[np.ndarray, np.ndarray] | None:
+    def predicted_tokens(self, batch: dict[str, Tensor]) -> tuple[np.ndarray, np.ndarray] | None:
         """(positions, ids) of its targets in the model's input, int [t] each, or None when it
-        predicts no pieces."""
+        predicts no tokens."""
         return None
 
-    def guesses(
+    def predictions(
         self, head: nn.Module, hidden: Tensor, selected: np.ndarray, ids: np.ndarray
     ) -> dict[int, Tensor]:
         """For each place of one block that it predicts the logits [V]. hidden: [1,n + 2,H];

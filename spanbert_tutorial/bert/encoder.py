@@ -34,7 +34,7 @@ __all__ = [
     "EncoderConfig",
     "MaskedLanguageModelHead",
     "NextSentenceHead",
-    "initialise",
+    "initialize",
     "set_dropout",
 ]
 
@@ -122,7 +122,7 @@ class BertEncoder(nn.Module):
         self.config = config
         self.embeddings = self.embeddings_class(config)
         self.layers = nn.ModuleList(Layer(config) for _ in range(config.num_hidden_layers))
-        initialise(self, config.initializer_range, generator)
+        initialize(self, config.initializer_range, generator)
 
     def forward(
         self, ids: Tensor, segments: Tensor | None = None, attention_mask: Tensor | None = None
@@ -252,7 +252,7 @@ def set_dropout(model: nn.Module, probability: float) -> None:
             part.dropout_prob = probability
 
 
-def initialise(
+def initialize(
     module: nn.Module, deviation: float = 0.02, generator: torch.Generator | None = None
 ) -> None:
     """BERT's start, in place: linear and embedding weights N(0, deviation²), biases 0, LayerNorm 1
@@ -312,7 +312,7 @@ class MaskedLanguageModelHead(nn.Module):
             embedding_weight  # [V,H], tied: training moves it here and in the embeddings
         )
         self.bias = nn.Parameter(torch.zeros(len(embedding_weight)))
-        initialise(self)
+        initialize(self)
 
     def forward(self, hidden: Tensor) -> Tensor:
         transformed = self.layer_norm(self.gelu(self.dense(hidden)))
@@ -327,7 +327,7 @@ class NextSentenceHead(nn.Module):
         super().__init__()
         self.pooler = nn.Linear(hidden_size, hidden_size)
         self.classifier = nn.Linear(hidden_size, 2)
-        initialise(self)
+        initialize(self)
 
     def forward(self, hidden: Tensor) -> Tensor:
         return self.classifier(torch.tanh(self.pooler(hidden[:, 0])))

@@ -1,4 +1,4 @@
-"""Masked language modelling: which pieces are chosen, what the model sees. Chapter:
+"""Masked language modeling: which tokens are chosen, what the model sees. Chapter:
 `book/bert/masking`.
 
 Source: BERT §3.1 and appendix A.1; whole words: SpanBERT §6.1. NumPy only.
@@ -21,13 +21,13 @@ SHARES = 0.8, 0.1  # of [MASK] and of random tokens; the rest, 0.1, keeps the or
 
 class Blocks(NamedTuple):
     """What a scheme may look at to choose: word_starts: bool [B,n]; lengths: int [B], real lengths;
-    ids: int [B,n]; labelled: int [k,4], spans that the text names by their kind, such as entities:
+    ids: int [B,n]; labeled: int [k,4], spans that the text names by their kind, such as entities:
     (row, first, last, kind)."""
 
     word_starts: np.ndarray
     lengths: np.ndarray
     ids: np.ndarray
-    labelled: np.ndarray
+    labeled: np.ndarray
 
 
 class MaskedBlocks(NamedTuple):
@@ -42,7 +42,7 @@ class MaskedBlocks(NamedTuple):
 
 @dataclass(frozen=True)
 class MaskingScheme:
-    """What all schemes share: the budget of ⌈mask_ratio · n⌉ pieces and the way through a batch.
+    """What all schemes share: the budget of ⌈mask_ratio · n⌉ tokens and the way through a batch.
 
     Raises InputError when `mask_ratio` is not between 0 and 1.
     """
@@ -56,18 +56,18 @@ class MaskingScheme:
                 f"0.15."
             )
 
-    def budget(self, pieces: int) -> int:
-        """⌈mask_ratio · pieces⌉, an int.
+    def budget(self, tokens: int) -> int:
+        """⌈mask_ratio · tokens⌉, an int.
 
-        The ratio is read as the decimal that one writes: 0.3 of 10 pieces is 3, whatever floats
+        The ratio is read as the decimal that one writes: 0.3 of 10 tokens is 3, whatever floats
         make of it.
         """
-        return math.ceil(Fraction(str(self.mask_ratio)) * pieces)
+        return math.ceil(Fraction(str(self.mask_ratio)) * tokens)
 
     def select(self, word_starts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Chooses the pieces of one block that the model has to predict.
+        """Chooses the tokens of one block that the model has to predict.
 
-        word_starts: bool [n], whether a piece begins a word; a block may begin inside one. Returns
+        word_starts: bool [n], whether a token begins a word; a block may begin inside one. Returns
         bool [n].
         """
         raise NotImplementedError
@@ -91,8 +91,8 @@ class MaskingScheme:
         check_lengths(lengths, word_starts.shape[1])
         return self.select_rows(word_starts, lengths, rng)
 
-    def check(self, labelled: np.ndarray) -> None:
-        """Raises InputError for a text that lacks what the scheme looks for. labelled: spans of the
+    def check(self, labeled: np.ndarray) -> None:
+        """Raises InputError for a text that lacks what the scheme looks for. labeled: spans of the
         corpus, [m,3]."""
 
     def select_blocks(self, blocks: Blocks, rng: np.random.Generator) -> np.ndarray:
@@ -112,19 +112,19 @@ class MaskingScheme:
 
 @dataclass(frozen=True)
 class TokenMasking(MaskingScheme):
-    """BERT's first masking: single pieces, each equally likely (BERT §3.1)."""
+    """BERT's first masking: single tokens, each equally likely (BERT §3.1)."""
 
     def select(self, word_starts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """⌈mask_ratio · n⌉ pieces without replacement; see `MaskingScheme.select`."""
-        pieces = len(checked_word_starts(word_starts))
-        selected = np.zeros(pieces, dtype=bool)
-        selected[rng.choice(pieces, self.budget(pieces), replace=False)] = True
+        """⌈mask_ratio · n⌉ tokens without replacement; see `MaskingScheme.select`."""
+        tokens = len(checked_word_starts(word_starts))
+        selected = np.zeros(tokens, dtype=bool)
+        selected[rng.choice(tokens, self.budget(tokens), replace=False)] = True
         return selected
 
 
 @dataclass(frozen=True)
 class WholeWordMasking(MaskingScheme):
-    """All pieces of a chosen word; words are tried in random order (SpanBERT §6.1, "whole
+    """All tokens of a chosen word; words are tried in random order (SpanBERT §6.1, "whole
     words")."""
 
     def select(self, word_starts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -132,11 +132,11 @@ class WholeWordMasking(MaskingScheme):
         sizes = word_sizes(word_starts)
         chosen = np.zeros(len(sizes), dtype=bool)
         left = self.budget(len(word_starts))
-        pieces_of = sizes.tolist()
+        tokens_of = sizes.tolist()
         for word in rng.permutation(len(sizes)).tolist():
-            if pieces_of[word] <= left:
+            if tokens_of[word] <= left:
                 chosen[word] = True
-                left -= pieces_of[word]
+                left -= tokens_of[word]
             if left == 0:
                 break
         return np.repeat(chosen, sizes)
@@ -191,7 +191,7 @@ def check_lengths(lengths: np.ndarray, n: int) -> None:
 
 
 def word_sizes(word_starts: np.ndarray) -> np.ndarray:
-    """Pieces of each word, int [words]. The pieces before the first start form a word, too."""
+    """Tokens of each word, int [words]. The tokens before the first start form a word, too."""
     starts = checked_word_starts(word_starts).copy()
     starts[:1] = True
     return np.diff(np.flatnonzero(starts), append=len(starts))

@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from spanbert_tutorial.bert.auxiliary import SecondTask
+from spanbert_tutorial.bert.auxiliary import AuxiliaryObjective
 from spanbert_tutorial.bert.encoder import NextSentenceHead
 from spanbert_tutorial.bert.masking import MaskedBlocks
 from spanbert_tutorial.errors import InputError
@@ -33,8 +33,8 @@ class Pairs:
     """Pairs as ranges of `EncodedCorpus.ids`. first, second: int64 [B, 2] (start, end); labels:
     int64 [B].
 
-    Each piece of the corpus stands in one first or true next segment, or is one of the `truncated`
-    pieces that were cut away there so that pairs fit. borrowed_truncated: pieces cut from text of
+    Each token of the corpus stands in one first or true next segment, or is one of the `truncated`
+    tokens that were cut away there so that pairs fit. borrowed_truncated: tokens cut from text of
     another document; it has its own place. alone: pairs whose chunk is one sentence. It has no
     second part, so they are NotNext without a draw.
     """
@@ -69,8 +69,8 @@ class OrderPairs(Pairs):
         return f"{len(self.labels):,} pairs, {swapped:.1%} swapped; left out: {self.alone:,} alone"
 
 
-def sentence_pairs(corpus: EncodedCorpus, max_pieces: int, rng: np.random.Generator) -> Pairs:
-    """Pairs of at most `max_pieces` pieces together (without [CLS] and the two [SEP]).
+def sentence_pairs(corpus: EncodedCorpus, max_tokens: int, rng: np.random.Generator) -> Pairs:
+    """Pairs of at most `max_tokens` tokens together (without [CLS] and the two [SEP]).
 
     A chunk of whole sentences is divided at a random sentence. With probability 1/2 the second part
     is replaced by text from another document (NotNext); the replaced part then begins the next
@@ -81,8 +81,8 @@ def sentence_pairs(corpus: EncodedCorpus, max_pieces: int, rng: np.random.Genera
         raise InputError(
             "next sentence prediction draws from other documents: give at least two documents."
         )
-    if max_pieces < 2:
-        raise InputError(f"a pair of {max_pieces} pieces has no two segments: give at least 2.")
+    if max_tokens < 2:
+        raise InputError(f"a pair of {max_tokens} pieces has no two segments: give at least 2.")
     documents = document_sentences(corpus)
     # eight bytes a number
     rows = array("q")
@@ -91,16 +91,16 @@ def sentence_pairs(corpus: EncodedCorpus, max_pieces: int, rng: np.random.Genera
     for number, bounds in enumerate(documents):
         at = 0
         while at < len(bounds) - 1:
-            stop = chunk_end(bounds, at, max_pieces)
+            stop = chunk_end(bounds, at, max_tokens)
             middle = at + int(rng.integers(1, stop - at)) if stop - at > 1 else stop
             first = (bounds[at], bounds[middle])
             alone += middle == stop
             not_next = middle == stop or rng.random() < 0.5
             if not_next:
-                second = other_text(documents, number, max_pieces - size(first), rng)
+                second = other_text(documents, number, max_tokens - size(first), rng)
             else:
                 second = (bounds[middle], bounds[stop])
-            fitted = fit(first, second, max_pieces, rng)
+            fitted = fit(first, second, max_tokens, rng)
             label = NOT_NEXT if not_next else IS_NEXT
             rows.extend((*fitted[0], *fitted[1], label))
             cut[IS_NEXT] += size(first) - size(
@@ -115,9 +115,9 @@ def sentence_pairs(corpus: EncodedCorpus, max_pieces: int, rng: np.random.Genera
 
 
 def sentence_order_pairs(
-    corpus: EncodedCorpus, max_pieces: int, rng: np.random.Generator
+    corpus: EncodedCorpus, max_tokens: int, rng: np.random.Generator
 ) -> OrderPairs:
-    """Two neighbouring segments of one document, with probability 1/2 swapped: for sentence order
+    """Two neighboring segments of one document, with probability 1/2 swapped: for sentence order
     prediction.
 
     Chunks, splits and cuts are those of `sentence_pairs`, so only the wrong pairs differ. A chunk
@@ -131,12 +131,12 @@ def sentence_order_pairs(
         at = 0
         while at < len(bounds) - 1:
             start = at
-            at = chunk_end(bounds, at, max_pieces)
+            at = chunk_end(bounds, at, max_tokens)
             if at - start < 2:
                 alone += 1
                 continue
             middle = bounds[start + int(rng.integers(1, at - start))]
-            parts = fit((bounds[start], middle), (middle, bounds[at]), max_pieces, rng)
+            parts = fit((bounds[start], middle), (middle, bounds[at]), max_tokens, rng)
             label = SWAPPED if rng.random() < 0.5 else IN_ORDER
             rows.extend((*parts[label], *parts[1 - label], label))
             cut += bounds[at] - bounds[start] - sum(map(size, parts))
@@ -157,27 +157,27 @@ def document_sentences(corpus: EncodedCorpus) -> list[np.ndarray]:
     return [bounds[a : b + 1] for a, b in zip([0, *last[:-1]], last, strict=True)]
 
 
-def chunk_end(bounds: np.ndarray, at: int, max_pieces: int) -> int:
+def chunk_end(bounds: np.ndarray, at: int, max_tokens: int) -> int:
     """Index of the bound that ends the chunk: sentences are added until the chunk reaches
-    `max_pieces`."""
-    reached = int(np.searchsorted(bounds, bounds[at] + max_pieces))
+    `max_tokens`."""
+    reached = int(np.searchsorted(bounds, bounds[at] + max_tokens))
     return min(max(reached, at + 1), len(bounds) - 1)
 
 
 def other_text(
     documents: list[np.ndarray], not_this: int, wanted: int, rng: np.random.Generator
 ) -> tuple[int, int]:
-    """Whole sentences, about `wanted` pieces, from a random place of another document."""
+    """Whole sentences, about `wanted` tokens, from a random place of another document."""
     other = int(rng.integers(len(documents) - 1))
     bounds = documents[other + (other >= not_this)]
     at = int(rng.integers(len(bounds) - 1))
     return bounds[at], bounds[chunk_end(bounds, at, max(wanted, 1))]
 
 
-def fit(first: tuple[int, int], second: tuple[int, int], max_pieces: int, rng: np.random.Generator):
-    """Cuts single pieces from a random end of the longer segment until both fit; returns both."""
+def fit(first: tuple[int, int], second: tuple[int, int], max_tokens: int, rng: np.random.Generator):
+    """Cuts single tokens from a random end of the longer segment until both fit; returns both."""
     segments = [list(first), list(second)]
-    while sum(map(size, segments)) > max_pieces:
+    while sum(map(size, segments)) > max_tokens:
         longer = max(segments, key=size)
         end = int(rng.integers(2))
         longer[end] += 1 if end == 0 else -1
@@ -185,14 +185,14 @@ def fit(first: tuple[int, int], second: tuple[int, int], max_pieces: int, rng: n
 
 
 def size(segment: tuple[int, int]) -> int:
-    """Pieces of a range (start, end)."""
+    """Tokens of a range (start, end)."""
     return segment[1] - segment[0]
 
 
 # --- the second tasks ---------------------------------------------------------------
 
 
-class NextSentence(SecondTask):
+class NextSentence(AuxiliaryObjective):
     """Next sentence prediction from the state of [CLS]. BERT §3.1."""
 
     name = "next_sentence"
@@ -205,8 +205,8 @@ class NextSentence(SecondTask):
         ("next_sentence.classifier.", "cls.seq_relationship."),
     )
 
-    def pairs(self, corpus: EncodedCorpus, max_pieces: int, rng: np.random.Generator) -> Pairs:
-        return sentence_pairs(corpus, max_pieces, rng)
+    def pairs(self, corpus: EncodedCorpus, max_tokens: int, rng: np.random.Generator) -> Pairs:
+        return sentence_pairs(corpus, max_tokens, rng)
 
     def head(self, hidden_size: int, embedding_weight: nn.Parameter) -> NextSentenceHead:
         return NextSentenceHead(hidden_size)
@@ -234,5 +234,5 @@ class SentenceOrder(NextSentence):
         ("sentence_order.classifier.", "sop_classifier.classifier."),
     )
 
-    def pairs(self, corpus: EncodedCorpus, max_pieces: int, rng: np.random.Generator) -> Pairs:
-        return sentence_order_pairs(corpus, max_pieces, rng)
+    def pairs(self, corpus: EncodedCorpus, max_tokens: int, rng: np.random.Generator) -> Pairs:
+        return sentence_order_pairs(corpus, max_tokens, rng)

@@ -318,7 +318,7 @@ def read_weights(folder: Path) -> dict[str, Tensor]:
 def plain(name: str, tensor: Tensor, file: Path) -> Tensor:
     """A weight as everything here computes with it: dense, of finite numbers, float64 as float32.
     Buffers of ids may hold whole numbers. Raises InputError for other kinds, such as complex,
-    quantised, 8-bit or sparse ones."""
+    quantized, 8-bit or sparse ones."""
     dense = tensor.layout is torch.strided and tensor.device.type == "cpu" and not tensor.is_nested
     if not dense or tensor.is_quantized or repeats(tensor):
         raise InputError(

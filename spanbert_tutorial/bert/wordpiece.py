@@ -1,7 +1,7 @@
-"""WordPiece: words become pieces. Chapter: `book/bert/wordpiece`.
+"""WordPiece: words become tokens. Chapter: `book/bert/wordpiece`.
 
-The module reads in the order of the chapter: split text into words, split a word into pieces, learn
-which pieces to keep, and then the same on the `tokenizers` library, which is what real corpora
+The module reads in the order of the chapter: split text into words, split a word into tokens, learn
+which tokens to keep, and then the same on the `tokenizers` library, which is what real corpora
 need. Source: BERT §3, and the WordPiece papers named in the chapter. Text is cased everywhere
 unless you ask for lower case.
 """
@@ -21,7 +21,7 @@ from spanbert_tutorial.engine.files import write_text
 from spanbert_tutorial.errors import InputError, check_text, parse_json, regular_file, shown
 
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-LEARNED = 1_000  # characters of the longest word that pieces are learned from
+LEARNED = 1_000  # characters of the longest word that tokens are learned from
 CHINESE_BLOCKS = [
     (0x3400, 0x4DBF),
     (0x4E00, 0x9FFF),
@@ -31,7 +31,7 @@ CHINESE_BLOCKS = [
 ]
 
 
-# --- by hand: words, pieces, merges -------------------------------------------------
+# --- by hand: words, tokens, merges -------------------------------------------------
 
 
 def is_punctuation(character: str) -> bool:
@@ -66,13 +66,13 @@ def split_words(text: str) -> list[str]:
 
 
 def split_word(word: str, vocabulary: set[str], longest: int = 100) -> list[str]:
-    """Pieces of one word, longest match first from the left; pieces that do not begin the word
+    """Tokens of one word, longest match first from the left; tokens that do not begin the word
     carry `##`.
 
-    A word with any stretch that no piece covers, or with more than `longest` characters, becomes
+    A word with any stretch that no token covers, or with more than `longest` characters, becomes
     `["[UNK]"]`.
     """
-    pieces = []
+    tokens = []
     start = 0
     while start < len(word) <= longest:
         prefix = "##" if start else ""
@@ -80,50 +80,50 @@ def split_word(word: str, vocabulary: set[str], longest: int = 100) -> list[str]
         end = next((end for end in ends if prefix + word[start:end] in vocabulary), None)
         if end is None:
             return ["[UNK]"]
-        pieces.append(prefix + word[start:end])
+        tokens.append(prefix + word[start:end])
         start = end
-    return pieces or ["[UNK]"]
+    return tokens or ["[UNK]"]
 
 
-def single_pieces(word: str) -> tuple[str, ...]:
-    """The word as single characters, each a piece: what learning starts from."""
+def single_tokens(word: str) -> tuple[str, ...]:
+    """The word as single characters, each a token: what learning starts from."""
     return (word[:1], *("##" + character for character in word[1:]))
 
 
 def joined(pair: tuple[str, str]) -> str:
-    """The piece that merging a pair makes; its right part has lost its `##`."""
+    """The token that merging a pair makes; its right part has lost its `##`."""
     return pair[0] + pair[1].removeprefix("##")
 
 
-def count_pieces(words: dict[tuple[str, ...], int]) -> tuple[Counter, Counter]:
-    """How often each piece and each pair of neighbouring pieces stands in words with their
+def count_tokens(words: dict[tuple[str, ...], int]) -> tuple[Counter, Counter]:
+    """How often each token and each pair of neighboring tokens stands in words with their
     counts."""
-    pieces = Counter()
+    tokens = Counter()
     pairs = Counter()
     for word, count in words.items():
-        for piece in word:
-            pieces[piece] += count
+        for token in word:
+            tokens[token] += count
         for pair in zip(word, word[1:], strict=False):
             pairs[pair] += count
-    return pieces, pairs
+    return tokens, pairs
 
 
-def likelihood_gain(pair: tuple[str, str], together: int, pieces: Counter, total: int) -> float:
-    """By how many nats the log-likelihood of the text rises when a pair is merged, each piece drawn
+def likelihood_gain(pair: tuple[str, str], together: int, tokens: Counter, total: int) -> float:
+    """By how many nats the log-likelihood of the text rises when a pair is merged, each token drawn
     by its share.
 
-    pieces: piece → count, `total` in all. Exact when the two pieces differ; in a run of one and the
-    same piece the pairs are counted as if they did not overlap.
+    tokens: token → count, `total` in all. Exact when the two tokens differ; in a run of one and the
+    same token the pairs are counted as if they did not overlap.
     """
     change = Counter({joined(pair): together})
-    for piece in pair:
-        change[piece] -= together
+    for token in pair:
+        change[token] -= together
 
     def weighted(count: int) -> float:
         return count * math.log(count) if count > 0 else 0.0
 
     rise = sum(
-        weighted(pieces[piece] + more) - weighted(pieces[piece]) for piece, more in change.items()
+        weighted(tokens[token] + more) - weighted(tokens[token]) for token, more in change.items()
     )
     return rise + weighted(total) - weighted(total - together)
 
@@ -131,36 +131,36 @@ def likelihood_gain(pair: tuple[str, str], together: int, pieces: Counter, total
 def pair_scores(
     words: dict[tuple[str, ...], int], by: str = "likelihood"
 ) -> dict[tuple[str, str], float]:
-    """Score of merging each neighbouring pair of pieces, over words (as tuples of pieces) with
+    """Score of merging each neighboring pair of tokens, over words (as tuples of tokens) with
     their counts.
 
     `by="frequency"` (BPE): how often the pair stands together. `by="likelihood"` (WordPiece, as it
     is usually told): that count divided by the product of the counts of its two parts, which
-    favours pairs whose parts rarely stand apart. `by="gain"`: `likelihood_gain`, for the whole text
+    favors pairs whose parts rarely stand apart. `by="gain"`: `likelihood_gain`, for the whole text
     at once. Raises InputError for any other `by`.
     """
-    pieces, pairs = count_pieces(words)
+    tokens, pairs = count_tokens(words)
     if by == "frequency":
         return dict(pairs)
     if by == "likelihood":
         return {
-            (left, right): count / (pieces[left] * pieces[right])
+            (left, right): count / (tokens[left] * tokens[right])
             for (left, right), count in pairs.items()
         }
     if by == "gain":
-        total = pieces.total()
-        return {pair: likelihood_gain(pair, count, pieces, total) for pair, count in pairs.items()}
+        total = tokens.total()
+        return {pair: likelihood_gain(pair, count, tokens, total) for pair, count in pairs.items()}
     raise InputError(f'no criterion "{by}": give "frequency", "likelihood" or "gain".')
 
 
 def merge_pair(word: tuple[str, ...], pair: tuple[str, str]) -> tuple[str, ...]:
-    """The word with every occurrence of the pair joined into one piece."""
+    """The word with every occurrence of the pair joined into one token."""
     merged = []
-    for piece in word:
-        if merged and (merged[-1], piece) == pair:
+    for token in word:
+        if merged and (merged[-1], token) == pair:
             merged[-1] = joined(pair)
         else:
-            merged.append(piece)
+            merged.append(token)
     return tuple(merged)
 
 
@@ -169,7 +169,7 @@ def learn_merges(
 ) -> list[tuple[str, str]]:
     """The first `merges` merges, best score first (ties: the pair that sorts first). For small
     examples."""
-    words = {single_pieces(word): count for word, count in word_counts.items()}
+    words = {single_tokens(word): count for word, count in word_counts.items()}
     learned = []
     while len(learned) < merges and (scores := pair_scores(words, by)):
         best = min(scores, key=lambda pair: (-scores[pair], pair))
@@ -179,12 +179,12 @@ def learn_merges(
 
 
 def apply_merges(word: str, merges: Iterable[tuple[str, str]]) -> tuple[str, ...]:
-    """The pieces of a word after the merges, one after the other: how BPE encodes. WordPiece uses
+    """The tokens of a word after the merges, one after the other: how BPE encodes. WordPiece uses
     `split_word`."""
-    pieces = single_pieces(word)
+    tokens = single_tokens(word)
     for pair in merges:
-        pieces = merge_pair(pieces, pair)
-    return pieces
+        tokens = merge_pair(tokens, pair)
+    return tokens
 
 
 # --- on the library: the tokenizer that the rest of the project uses ----------------
@@ -193,7 +193,7 @@ def apply_merges(word: str, merges: Iterable[tuple[str, str]]) -> tuple[str, ...
 def bert_tokenizer(
     vocabulary: dict[str, int], lowercase: bool = False, strip: bool | None = None
 ) -> Tokenizer:
-    """A `tokenizers.Tokenizer` with BERT's rules over a vocabulary piece → id. strip: accents;
+    """A `tokenizers.Tokenizer` with BERT's rules over a vocabulary token → id. strip: accents;
     None: if lowercase."""
     tokenizer = Tokenizer(
         models.WordPiece(vocabulary, unk_token="[UNK]", max_input_chars_per_word=100)
@@ -207,7 +207,7 @@ def bert_tokenizer(
 
 
 def without_endless_words(text: str) -> str:
-    """The text to learn pieces from: without words of more than `LEARNED` characters, on which the
+    """The text to learn tokens from: without words of more than `LEARNED` characters, on which the
     library's trainer takes their square of time. They become [UNK] in any case, as all words of
     more than 100 characters do."""
 
@@ -227,10 +227,10 @@ def common_characters(texts: Sequence[str]) -> list[str]:
     )[:1_000]
 
 
-def learn_pieces(
+def learn_tokens(
     texts: Sequence[str], first: list[str], characters: list[str], vocab_size: int
 ) -> dict[str, int]:
-    """Piece → id by the library's trainer: `first` in front, then the characters, then merges."""
+    """Token → id by the library's trainer: `first` in front, then the characters, then merges."""
     tokenizer = bert_tokenizer({special: i for i, special in enumerate(SPECIALS)})
     settings = {"vocab_size": vocab_size, "special_tokens": first, "show_progress": False}
     settings |= {"initial_alphabet": characters, "limit_alphabet": len(characters)}
@@ -239,11 +239,11 @@ def learn_pieces(
 
 
 class WordPiece:
-    """A vocabulary and its encoder. `pieces[i]` is the piece with id i; `starts[i]` says whether it
+    """A vocabulary and its encoder. `tokens[i]` is the token with id i; `starts[i]` says whether it
     begins a word.
 
     Special tokens and [UNK] count as word starts, as in the released SpanBERT code. Raises
-    InputError for a vocabulary without them, pieces that are no text, ids that are not 0, 1, 2, …,
+    InputError for a vocabulary without them, tokens that are no text, ids that are not 0, 1, 2, …,
     and settings that are not true or false.
     """
 
@@ -269,8 +269,10 @@ class WordPiece:
         self.lowercase = lowercase
         self.strip_accents = lowercase if strip_accents is None else strip_accents
         self.library = bert_tokenizer(vocabulary, lowercase, self.strip_accents)
-        self.pieces = [piece for piece, _ in sorted(vocabulary.items(), key=lambda item: item[1])]
-        self.starts = np.array([not piece.startswith("##") for piece in self.pieces])
+        self.vocabulary = [
+            token for token, _ in sorted(vocabulary.items(), key=lambda item: item[1])
+        ]
+        self.starts = np.array([not token.startswith("##") for token in self.vocabulary])
         self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id = (
             vocabulary[s] for s in SPECIALS
         )
@@ -279,7 +281,7 @@ class WordPiece:
     def from_file(
         cls, path: str | Path, lowercase: bool = False, strip_accents: bool | None = None
     ) -> "WordPiece":
-        """Reads BERT's `vocab.txt` (one piece a line, the line number is the id) or a checkpoint's
+        """Reads BERT's `vocab.txt` (one token a line, the line number is the id) or a checkpoint's
         `tokenizer.json`."""
         path = Path(path)
         try:
@@ -298,11 +300,11 @@ class WordPiece:
             ) from None
         if path.suffix == ".json":
             return cls.from_tokenizer_json(path, text)
-        pieces = text.split("\n")[: -1 if text.endswith("\n") else None]
-        vocabulary = {piece.rstrip("\r"): i for i, piece in enumerate(pieces)}
-        if len(vocabulary) < len(pieces):
+        tokens = text.split("\n")[: -1 if text.endswith("\n") else None]
+        vocabulary = {token.rstrip("\r"): i for i, token in enumerate(tokens)}
+        if len(vocabulary) < len(tokens):
             raise InputError(
-                f"the vocabulary {path} has {len(pieces) - len(vocabulary)} repeated lines: "
+                f"the vocabulary {path} has {len(tokens) - len(vocabulary)} repeated lines: "
                 f"remove them."
             )
         return cls.named(path, vocabulary, lowercase, strip_accents)
@@ -333,31 +335,31 @@ class WordPiece:
 
     @classmethod
     def train(cls, texts: Iterable[str], vocab_size: int) -> "WordPiece":
-        """A cased vocabulary of at most `vocab_size` pieces; the same texts give the same
+        """A cased vocabulary of at most `vocab_size` tokens; the same texts give the same
         vocabulary.
 
         The library's trainer merges by *frequency*, as BPE does, not by likelihood; only the result
         is used as WordPiece. Raises InputError when not even the single characters fit.
         """
-        # Of characters equally common the trainer keeps any; it numbers pieces such as ##a in the
+        # Of characters equally common the trainer keeps any; it numbers tokens such as ##a in the
         # order in which it happens to meet them, and breaks ties by these numbers. So the
-        # characters are chosen here, a first pass collects their pieces, and the second is told the
+        # characters are chosen here, a first pass collects their tokens, and the second is told the
         # numbers.
         texts = [without_endless_words(text) for text in texts]
         characters = common_characters(texts)
-        singles = learn_pieces(texts, SPECIALS, characters, 0)
+        singles = learn_tokens(texts, SPECIALS, characters, 0)
         first = SPECIALS + sorted(
-            piece for piece in singles if piece.startswith("##") and len(piece) == 3
+            token for token in singles if token.startswith("##") and len(token) == 3
         )
         if vocab_size < len(singles):
             raise InputError(
                 f"{vocab_size} pieces cannot hold {len(singles)} characters: give a larger "
                 f"vocabulary."
             )
-        return cls(learn_pieces(texts, first, characters, vocab_size))
+        return cls(learn_tokens(texts, first, characters, vocab_size))
 
     def __len__(self) -> int:
-        return len(self.pieces)
+        return len(self.vocabulary)
 
     def encode(self, text: str) -> np.ndarray:
         """Ids of a text, int64 [n], without [CLS] and [SEP]. Raises InputError for half a
@@ -366,7 +368,7 @@ class WordPiece:
         return np.array(self.library.encode(text, add_special_tokens=False).ids, dtype=np.int64)
 
     def encode_with_offsets(self, text: str) -> tuple[np.ndarray, np.ndarray]:
-        """Ids, int64 [n], and where each piece stands in the text, in characters: (begin, end),
+        """Ids, int64 [n], and where each token stands in the text, in characters: (begin, end),
         int64 [n, 2]. Raises InputError for half a character."""
         check_text("the text", text)
         encoding = self.library.encode(text, add_special_tokens=False)
@@ -383,15 +385,15 @@ class WordPiece:
         ]
 
     def word_starts(self, ids: np.ndarray) -> np.ndarray:
-        """bool, same shape as `ids`: True where a piece begins a word."""
+        """bool, same shape as `ids`: True where a token begins a word."""
         return self.starts[ids]
 
     def tokens(self, ids: Iterable[int]) -> list[str]:
-        """The pieces with these ids."""
-        return [self.pieces[i] for i in ids]
+        """The tokens with these ids."""
+        return [self.vocabulary[i] for i in ids]
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Readable text: pieces joined to words, no space before closing punctuation."""
+        """Readable text: tokens joined to words, no space before closing punctuation."""
         return self.library.decode([int(i) for i in ids], skip_special_tokens=False)
 
     def save(self, folder: str | Path) -> None:
@@ -422,4 +424,4 @@ class WordPiece:
     def save_vocabulary(self, path: str | Path) -> None:
         """Writes BERT's `vocab.txt`, whole or not at all. Raises OSError when that cannot be
         done."""
-        write_text(path, "\n".join(self.pieces) + "\n")
+        write_text(path, "\n".join(self.vocabulary) + "\n")

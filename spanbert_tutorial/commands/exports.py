@@ -49,7 +49,7 @@ def open_model(
     folder = checkpoint_folder(source)
     if "qa_outputs.weight" in read_weights(folder):
         answerer = QuestionAnswerer.from_pretrained(folder)
-        return answerer.model.cpu(), answerer.wordpiece, answerer.length
+        return answerer.model.cpu(), answerer.wordpiece, answerer.max_length
     model, wordpiece = load_checkpoint(folder)
     return model, wordpiece, model.encoder.config.max_position_embeddings
 
@@ -107,7 +107,7 @@ def web_script(
         "kind": "question_answering" if answers else "pretraining",
         "config": config,
         **({} if threshold is None else {"threshold": threshold}),
-        "vocabulary": wordpiece.pieces,
+        "vocabulary": wordpiece.vocabulary,
         "tensors": {name: tensor_entry(weight, exact) for name, weight in weights.items()},
     }
     registry = "(self.SPANBERT_WEIGHTS = self.SPANBERT_WEIGHTS || {})"

@@ -28,17 +28,17 @@ def inspect_text(options: argparse.Namespace) -> None:
     options.init_from = None  # the vocabulary of a checkpoint is given by --vocabulary
     run = (
         Run(objective="span")
-        if options.length is None
-        else Run(objective="span", length=options.length)
+        if options.max_length is None
+        else Run(objective="span", max_length=options.max_length)
     )
     with tempfile.TemporaryDirectory() as scratch:
         text = encoded_text(options, Path(scratch, "text"))
-        describe(options.corpus, text, run.length)
+        describe(options.corpus, text, run.max_length)
         for way, reached in baseline_losses(run, text, MOST_HELD_OUT).items():
             print(
                 f"Without context, {way} masking, in nats: frequency {reached['frequency']:.2f} "
                 f"a masked piece, "
-                f"frequency by position {reached['by_position']:.2f} ({reached['pieces']:,} "
+                f"frequency by position {reached['by_position']:.2f} ({reached['tokens']:,} "
                 f"held-out pieces)."
             )
         for word in options.words or ():

@@ -31,10 +31,10 @@ def between(least: float, most: float) -> Limit:
 LIMITS = {
     "seed": whole(0, 2**63 - 1),  # what torch and NumPy both take
     "steps": whole(1, 999_999_999),  # the names of snapshots have nine digits
-    "length": whole(
+    "max_length": whole(
         4, 1_000_000
-    ),  # [CLS], two pieces and [SEP]; a model says itself how many positions it has
-    "stride": whole(1, 1_000_000),
+    ),  # [CLS], two tokens and [SEP]; a model says itself how many positions it has
+    "doc_stride": whole(1, 1_000_000),
     "batch_size": whole(1, 100_000),
     "accumulate": whole(1, 100_000),
     "vocab_size": whole(1, 1_000_000),  # the library makes room for all of them at once

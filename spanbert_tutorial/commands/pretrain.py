@@ -94,7 +94,7 @@ def add_text_options(parser: argparse.ArgumentParser) -> None:
         help="one document in N is kept for measuring (default: 50; the almanac has a part of "
         "its own)",
     )
-    parser.add_argument("--length", type=int, help="longest input, with [CLS] and [SEP]")
+    parser.add_argument("--max-length", type=int, help="longest input, with [CLS] and [SEP]")
 
 
 def settings(options: argparse.Namespace):
@@ -104,7 +104,7 @@ def settings(options: argparse.Namespace):
     config = options.config or (size_of(options.init_from) if options.init_from else "tiny")
     run = preset(config, options.objective)
     given = {
-        name: getattr(options, name) for name in ("steps", "length", "batch_size", "accumulate")
+        name: getattr(options, name) for name in ("steps", "max_length", "batch_size", "accumulate")
     }
     given |= {"peak_learning_rate": options.learning_rate}
     if options.batch_size and options.accumulate is None:
@@ -163,7 +163,7 @@ def pretrain(options: argparse.Namespace) -> None:
         keeper = snapshots(options, run, state, model)
         keeper.check()  # before anything reads the text
         if main:
-            describe(options.corpus, text, run.length)
+            describe(options.corpus, text, run.max_length)
         model, history = runs.pretrain(run, text, model, keeper)
         if not main:
             return
@@ -181,7 +181,7 @@ def pretrain(options: argparse.Namespace) -> None:
     remove_state(state)  # last: until here the run could go on from it
 
 
-def describe(corpus: str, text, length: int) -> None:
+def describe(corpus: str, text, max_length: int) -> None:
     """What is trained on, and the loss to beat. length: of the inputs."""
     print(
         f"Text: {corpus}, {len(text.train.document_ends):,} documents, {len(text.train.ids):,} "
@@ -199,9 +199,9 @@ def describe(corpus: str, text, length: int) -> None:
             f"characters."
         )
     mean = len(text.train.ids) / len(text.train.document_ends)
-    if mean < length / 2:
+    if mean < max_length / 2:
         print(
-            f"A document has {mean:,.0f} pieces on average, an input {length} places, and a "
+            f"A document has {mean:,.0f} pieces on average, an input {max_length} places, and a "
             f"document's end ends its "
             "input: if a blank line or a row is no end of a document in this text, join them."
         )
@@ -221,13 +221,13 @@ def start(options: argparse.Namespace, run, text):
 
     model, new = continue_from(options.init_from, run.objective, run.seed)
     config = model.encoder.config
-    if config.vocab_size < len(text.wordpiece) or config.max_position_embeddings < run.length:
+    if config.vocab_size < len(text.wordpiece) or config.max_position_embeddings < run.max_length:
         raise InputError(
             f"{options.init_from} has {config.vocab_size:,} pieces and "
             f"{config.max_position_embeddings} "
-            f"positions, the run {len(text.wordpiece):,} and {run.length}: give the checkpoint's "
+            f"positions, the run {len(text.wordpiece):,} and {run.max_length}: give the checkpoint's "
             f"own "
-            "--vocabulary and a shorter --length."
+            "--vocabulary and a smaller --max-length."
         )
     if processes().is_main_process:
         print(f"Weights: {options.init_from}; new heads: {', '.join(new) or 'none'}.")
@@ -247,10 +247,10 @@ def dry_run(run, options: argparse.Namespace) -> None:
         (scratch,) = broadcast_object_list([own])  # that of the first process; there it is removed
         text = encoded_text(options, Path(scratch, "text"))
         if main:
-            describe(options.corpus, text, run.length)
+            describe(options.corpus, text, run.max_length)
         model = start(options, run, text) or runs.new_model(run, text)
         parameters, seconds, tokens = runs.rehearse(run, text, model)
-        pieces = len(text.train.ids)
+        corpus_tokens = len(text.train.ids)
         del text  # closes its files, or Windows could not remove them
         processes().wait_for_everyone()
     if not main:
@@ -262,7 +262,7 @@ def dry_run(run, options: argparse.Namespace) -> None:
         f"{16 * parameters / 2**30:.2f} GiB in training{peak_memory()}.\n"
         f"Run: {run.steps:,} steps of {run.accumulate} × {run.batch_size} inputs, {tokens:,.0f} "
         f"tokens a step, "
-        f"{run.steps * tokens / 1e6:,.1f} M tokens, {run.steps * tokens / pieces:.2f} times the "
+        f"{run.steps * tokens / 1e6:,.1f} M tokens, {run.steps * tokens / corpus_tokens:.2f} times the "
         f"text.\n"
         f"Time: {seconds:.2f} s a step here, {tokens / seconds:,.0f} tokens/s, "
         f"about {run.steps * seconds / 3600:.2f} hours. Nothing was written."
@@ -335,9 +335,9 @@ def report(model, text, figures: dict) -> None:
     words = text.wordpiece.decode(ids)
     print(f"A held-out sentence: {words}\n  hidden: {' '.join(hidden)}")
     for span in fill_masks(model, text.wordpiece, words, top=1):
-        for head, guesses in span.guesses.items():
-            pieces = " ".join(f"{piece} ({share:.0%})" for ((piece, share),) in guesses)
-            print(f"  {head.upper()}:    {pieces or 'no prediction'}")
+        for head, predictions in span.predictions.items():
+            tokens = " ".join(f"{token} ({share:.0%})" for ((token, share),) in predictions)
+            print(f"  {head.upper()}:    {tokens or 'no prediction'}")
 
 
 def beside(task, values: dict[str, float]) -> str:
@@ -377,7 +377,7 @@ def card(run, options: argparse.Namespace, text, model, figures: dict, line: dic
         for way, values in figures.items()
     )
     corpus = Path(options.corpus).name
-    licence = (
+    license = (
         "CC BY 4.0, as the almanac's" if corpus == "almanac" else "the licence of the text applies"
     )
     measured = (
@@ -396,7 +396,7 @@ def card(run, options: argparse.Namespace, text, model, figures: dict, line: dic
         f"{len(text.wordpiece):,}; "
         f"unigram entropy {text.unigram_entropy:.3f} nats.\n\n"
         f"| setting | value |\n|---|---|\n{rows}\n\n{measured}:\n\n{scores}\n\n"
-        f"Licence of the weights: {licence}.\n"
+        f"Licence of the weights: {license}.\n"
     )
 
 

@@ -60,7 +60,7 @@ TASKS = {
         read="commands.squad:read_training",
         model="tasks.question_answering:QuestionAnswerer",
         settings={
-            "stride": "context pieces from one window to the next",
+            "doc_stride": "context pieces from one window to the next",
             "answers_only": "leave out windows that miss their question's answer",
         },
         evaluate="commands.squad:evaluate",
@@ -131,7 +131,7 @@ def add_finetune_options(parser: argparse.ArgumentParser) -> None:
             "--batch-size", type=int, help="full inputs in a batch; shorter ones go together"
         )
         one.add_argument("--learning-rate", type=float, help="peak learning rate")
-        one.add_argument("--length", type=int, help="positions of an input")
+        one.add_argument("--max-length", type=int, help="positions of an input")
         for field, meaning in task.settings.items():
             switch = (
                 {"action": "store_true", "default": None}
@@ -258,7 +258,7 @@ def facts(
     found = {
         f"{task.unit}s": len(examples),
         "content": checksum(examples),
-        "pieces": checksum(wordpiece.pieces),
+        "pieces": checksum(wordpiece.vocabulary),
         "start": fingerprint(start),
     }
     return (

@@ -2,7 +2,7 @@
 `book/spanbert/pretraining_spanbert`.
 
 The loop knows nothing of the model but this: called with a batch (a dict of tensors) it returns a
-dict of losses whose `loss` is the one to minimise. Recipe: BERT §A.2 (AdamW, linear warm-up and
+dict of losses whose `loss` is the one to minimize. Recipe: BERT §A.2 (AdamW, linear warm-up and
 decay, weight decay not on biases and LayerNorm), with the second Adam beta of RoBERTa, which suits
 short runs.
 """

@@ -10,7 +10,7 @@ from spanbert_tutorial.spanbert.span_masking import spans_of
 Row = tuple[int, int, list[int]]
 
 # (spans, n): the football example, touching spans, overlapping ones out of order, a shared
-# neighbour, edges.
+# neighbor, edges.
 CASES = [
     ([(4, 7)], 12),
     ([(2, 3), (4, 5)], 9),

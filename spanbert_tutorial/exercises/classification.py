@@ -36,7 +36,7 @@ SPECIAL = "[CLS]", "[SEP]", "[PAD]"
 
 def check_mean(attempt: Mean) -> None:
     """Prints whether `attempt(states, tokens)` gives the mean of the states of the text's own
-    pieces."""
+    tokens."""
     say(diagnose_mean(attempt))
 
 
@@ -63,7 +63,7 @@ def mean_over(
 
 
 def mean_state(states: Sequence[Vector], tokens: Sequence[str]) -> Vector:
-    """The mean over the text's own pieces."""
+    """The mean over the text's own tokens."""
     return mean_over(states, [token not in SPECIAL for token in tokens])
 
 
@@ -73,7 +73,7 @@ def between(tokens: Sequence[str], end: int) -> list[bool]:
 
 
 def first_of_each(values: Iterable, tokens: Sequence[str]) -> list[bool]:
-    """True where a text's own piece has a value that none before it has."""
+    """True where a text's own token has a value that none before it has."""
     seen = set()
     chosen = []
     for value, token in zip(values, tokens, strict=True):

@@ -1,4 +1,4 @@
-"""Checks for the exercises of `book/spanbert/labelled_masking`."""
+"""Checks for the exercises of `book/spanbert/labeled_masking`."""
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import combinations

@@ -34,7 +34,7 @@ def check_rank(attempt: Rank) -> None:
     """Prints whether `attempt(logs, candidates, true)` gives the rank of the true name among the
     candidates.
 
-    logs: [k,V], the log-probability of each piece at each hidden place. candidates: a tuple of k
+    logs: [k,V], the log-probability of each token at each hidden place. candidates: a tuple of k
     ids each. true: which of them is right. Of equal scores each has the mean of their ranks.
     """
     say(diagnose_rank(attempt))
@@ -58,8 +58,8 @@ def diagnose_rank(attempt: Rank) -> str:
 
 
 def summed(logs: Logs, name: tuple[int, ...]) -> float:
-    """The score of a candidate: the sum of its log-probabilities, each piece at its own place."""
-    return sum(row[piece] for row, piece in zip(logs, name, strict=True))
+    """The score of a candidate: the sum of its log-probabilities, each token at its own place."""
+    return sum(row[token] for row, token in zip(logs, name, strict=True))
 
 
 def placed(
@@ -80,13 +80,13 @@ def rank(logs: Logs, candidates: Names, true: int) -> float:
 
 
 def of_all_in_the_first_row(logs: Logs, name: tuple[int, ...]) -> float:
-    """Every piece as if it stood at the first hidden place."""
-    return sum(logs[0][piece] for piece in name)
+    """Every token as if it stood at the first hidden place."""
+    return sum(logs[0][token] for token in name)
 
 
 def by_probabilities(logs: Logs, name: tuple[int, ...]) -> float:
     """The sum of the probabilities."""
-    return sum(exp(row[piece]) for row, piece in zip(logs, name, strict=True))
+    return sum(exp(row[token]) for row, token in zip(logs, name, strict=True))
 
 
 MISTAKES: list[tuple[Rank, str]] = [

@@ -21,24 +21,24 @@ VOCABULARIES = {
     "a capital in brackets on one side": [*SPECIALS, "the", "[A", "river"],
     "digits and signs": [*SPECIALS, "the", "1873", "?", "[", "]", "中", "river"],
 }
-CASES = [(pieces, told) for pieces in VOCABULARIES.values() for told in (None, True, False)]
+CASES = [(tokens, told) for tokens in VOCABULARIES.values() for told in (None, True, False)]
 
 
-def is_special(piece: str) -> bool:
-    """Whether a piece stands in brackets, such as [CLS] or [unused1]."""
-    return piece.startswith("[") and piece.endswith("]")
+def is_special(token: str) -> bool:
+    """Whether a token stands in brackets, such as [CLS] or [unused1]."""
+    return token.startswith("[") and token.endswith("]")
 
 
-def lower_case(pieces: Sequence[str], told: bool | None) -> bool:
+def lower_case(tokens: Sequence[str], told: bool | None) -> bool:
     """Whether texts for this vocabulary must be lower-cased. told: what its tokenizer_config.json
     says, None if nothing."""
     if told is not None:
         return told
-    return all(piece == piece.lower() for piece in pieces if not is_special(piece))
+    return all(token == token.lower() for token in tokens if not is_special(token))
 
 
 def check_lower_case(attempt: Rule) -> None:
-    """Prints whether `attempt(pieces, told)` says rightly whether texts must be lower-cased."""
+    """Prints whether `attempt(tokens, told)` says rightly whether texts must be lower-cased."""
     say(diagnose_lower_case(attempt))
 
 
@@ -56,8 +56,8 @@ def diagnose_lower_case(attempt: Rule) -> str:
     return "what is told counts first, and a capital in an ordinary piece means a cased vocabulary."
 
 
-def _case_in_words(pieces: Sequence[str], told: bool | None) -> str:
-    name = next(name for name, vocabulary in VOCABULARIES.items() if vocabulary is pieces)
+def _case_in_words(tokens: Sequence[str], told: bool | None) -> str:
+    name = next(name for name, vocabulary in VOCABULARIES.items() if vocabulary is tokens)
     return f'with the vocabulary "{name}" and told = {told}'
 
 
@@ -65,17 +65,17 @@ def _case_in_words(pieces: Sequence[str], told: bool | None) -> str:
 
 
 def rule(
-    capital: Callable[[str], bool] = lambda piece: piece != piece.lower(),
-    counts: Callable[[str], bool] = lambda piece: not is_special(piece),
+    capital: Callable[[str], bool] = lambda token: token != token.lower(),
+    counts: Callable[[str], bool] = lambda token: not is_special(token),
     enough: Callable = any,
     silent: Callable[[bool | None], bool] = lambda told: told is None,
 ) -> Rule:
     """The right rule with one step changed. silent: when the vocabulary is asked."""
 
-    def changed(pieces: Sequence[str], told: bool | None) -> bool:
+    def changed(tokens: Sequence[str], told: bool | None) -> bool:
         if not silent(told):
             return bool(told)
-        return not enough(capital(piece) for piece in pieces if counts(piece))
+        return not enough(capital(token) for token in tokens if counts(token))
 
     return changed
 
@@ -86,25 +86,25 @@ TOLD_FALSE = (
 )
 MISTAKES: list[tuple[Rule, str]] = [
     (
-        rule(counts=lambda piece: True),
+        rule(counts=lambda token: True),
         "[CLS] and the other special tokens have capitals in every vocabulary. Leave them out.",
     ),
     (
-        lambda pieces, told: (
-            told if told is not None else not any(piece != piece.lower() for piece in pieces[5:])
+        lambda tokens, told: (
+            told if told is not None else not any(token != token.lower() for token in tokens[5:])
         ),
         "you pass over the first five pieces. Special tokens may stand anywhere, and there may "
         "be more of them: look at "
         "each piece.",
     ),
     (
-        rule(counts=lambda piece: not piece.startswith("[")),
+        rule(counts=lambda token: not token.startswith("[")),
         "you pass over all that begins with a bracket. Only what also ends with one is a special "
         "token.",
     ),
     (rule(silent=lambda told: not told), TOLD_FALSE),
     (
-        rule(counts=lambda piece: True, silent=lambda told: not told),
+        rule(counts=lambda token: True, silent=lambda told: not told),
         "[CLS] and the other special tokens have capitals in every vocabulary. Leave them out. "
         "And `told = False` is an "
         "answer, too.",
@@ -114,33 +114,33 @@ MISTAKES: list[tuple[Rule, str]] = [
         "you do not use what is told. It counts before the vocabulary.",
     ),
     (
-        lambda pieces, told: not lower_case(pieces, told),
+        lambda tokens, told: not lower_case(tokens, told),
         "this is the other way round: you say whether the vocabulary is cased. A cased one must "
         "not be lower-cased.",
     ),
     (
-        lambda pieces, told: told if told is not None else not lower_case(pieces, None),
+        lambda tokens, told: told if told is not None else not lower_case(tokens, None),
         "without a word from the config it is the other way round: a capital means that texts "
         "must not be lower-cased.",
     ),
     (
-        lambda pieces, told: True if told is None else told,
+        lambda tokens, told: True if told is None else told,
         "if nothing is told you lower-case. So does `transformers`, and that is the mistake: "
         "look into the vocabulary.",
     ),
     (
-        lambda pieces, told: False if told is None else told,
+        lambda tokens, told: False if told is None else told,
         "if nothing is told you never lower-case. A vocabulary in small letters needs it: look "
         "into the pieces.",
     ),
-    (lambda pieces, told: True, "you always lower-case. Look at `told` and at the pieces."),
-    (lambda pieces, told: False, "you never lower-case. Look at `told` and at the pieces."),
+    (lambda tokens, told: True, "you always lower-case. Look at `told` and at the pieces."),
+    (lambda tokens, told: False, "you never lower-case. Look at `told` and at the pieces."),
     (
-        rule(capital=lambda piece: piece[:1].isupper()),
+        rule(capital=lambda token: token[:1].isupper()),
         "you look at the first character only. A capital may stand later: eBay, ##Kay.",
     ),
     (
-        rule(capital=lambda piece: piece.removeprefix("##")[:1].isupper()),
+        rule(capital=lambda token: token.removeprefix("##")[:1].isupper()),
         "you look at the first letter only. A capital may stand later: eBay.",
     ),
     (
@@ -148,16 +148,16 @@ MISTAKES: list[tuple[Rule, str]] = [
         "`isupper` is true only when the whole piece is in capitals. One capital is enough.",
     ),
     (
-        rule(capital=lambda piece: re.search("[A-Z]", piece) is not None),
+        rule(capital=lambda token: re.search("[A-Z]", token) is not None),
         "A to Z are not all capitals: É is one, too. Compare the piece with `piece.lower()`.",
     ),
     (
-        rule(capital=lambda piece: not piece.islower()),
+        rule(capital=lambda token: not token.islower()),
         "`islower` is false for digits and signs, which have no case at all. Compare the piece "
         "with `piece.lower()`.",
     ),
     (
-        rule(counts=lambda piece: not is_special(piece) and not piece.startswith("##")),
+        rule(counts=lambda token: not is_special(token) and not token.startswith("##")),
         "you pass over pieces with ##. They may have capitals, too: ##Kay.",
     ),
     (

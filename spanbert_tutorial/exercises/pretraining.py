@@ -36,7 +36,7 @@ Rate = Callable[[int, float, int, int], float]
 
 
 def check_plateau(attempt: Entropy) -> None:
-    """Prints whether `attempt(ids, pad_id)` is the unigram entropy in nats of the real pieces in
+    """Prints whether `attempt(ids, pad_id)` is the unigram entropy in nats of the real tokens in
     ids [B, n]."""
     say(diagnose_plateau(attempt))
 
@@ -63,17 +63,17 @@ def _entropy_in(answer: object, *case: object) -> float:
 
 
 def shares(ids: np.ndarray) -> np.ndarray:
-    """The frequency of each piece that occurs."""
+    """The frequency of each token that occurs."""
     return np.unique(ids, return_counts=True)[1] / ids.size
 
 
 def entropy(ids: np.ndarray, pad_id: int) -> float:
-    """−Σ p ln p over the pieces that are not padding."""
+    """−Σ p ln p over the tokens that are not padding."""
     return float(terms(shares(ids[ids != pad_id])).sum())
 
 
 def terms(p: np.ndarray) -> np.ndarray:
-    """−p ln p of each share, what its piece adds to the entropy."""
+    """−p ln p of each share, what its token adds to the entropy."""
     return p * np.log(1 / p)
 
 

@@ -15,7 +15,7 @@ Span = tuple[int, int] | None
 Decoder = Callable[[list[Window], Scores, float, int], Span]
 Case = tuple[list[Window], Scores, float, int]
 
-FIRST = 4  # position of the first context piece: [CLS], two pieces of the question, [SEP]
+FIRST = 4  # position of the first context token: [CLS], two tokens of the question, [SEP]
 NULLS = {"least": min, "greatest": max, "mean": np.mean, "first": lambda nulls: nulls[0]}
 NULL = "the null score is the least over the windows: one window that sees an answer is enough"
 
@@ -110,7 +110,7 @@ MISTAKES = {
 
 @cache
 def cases() -> tuple[Case, ...]:
-    """(windows, scores, threshold, longest): contexts of 9 to 12 pieces in windows of 5 to 9, with
+    """(windows, scores, threshold, longest): contexts of 9 to 12 tokens in windows of 5 to 9, with
     random scores.
 
     In every sixth the null score is exactly at the threshold. Scores are multiples of 1/64, so sums
@@ -119,10 +119,10 @@ def cases() -> tuple[Case, ...]:
     rng = np.random.default_rng(0)
     made = []
     for number in range(36):
-        pieces = int(rng.integers(9, 13))
+        tokens = int(rng.integers(9, 13))
         room = int(rng.integers(5, 10))
         longest = int(rng.integers(2, 5))
-        windows = some_windows(pieces, room, int(rng.integers(2, 5)))
+        windows = some_windows(tokens, room, int(rng.integers(2, 5)))
         scores = [
             tuple(np.round(64 * rng.normal(0, 2, (2, FIRST + w.end - w.start + 1))) / 64)
             for w in windows
@@ -139,10 +139,10 @@ def cases() -> tuple[Case, ...]:
     return tuple(made)
 
 
-def some_windows(pieces: int, room: int, stride: int) -> list[Window]:
-    """Windows on a context of so many pieces; all ids and segments are 0 here."""
-    ranges = window_ranges(pieces, room, stride)
-    winner = central_windows(ranges, pieces)
+def some_windows(tokens: int, room: int, stride: int) -> list[Window]:
+    """Windows on a context of so many tokens; all ids and segments are 0 here."""
+    ranges = window_ranges(tokens, room, stride)
+    winner = central_windows(ranges, tokens)
     zeros = [np.zeros(FIRST + end - start + 1, int) for start, end in ranges]
     return [
         Window(zeros[number], zeros[number], start, end, FIRST, winner[start:end] == number)
@@ -152,7 +152,7 @@ def some_windows(pieces: int, room: int, stride: int) -> list[Window]:
 
 def check_answer(attempt: Decoder) -> None:
     """Prints whether `attempt(windows, scores, threshold, longest)` gives (first, last) context
-    piece, or None."""
+    token, or None."""
     say(diagnose_answer(attempt))
 
 
@@ -257,13 +257,13 @@ def best_of(windows: list[Window], scores: Scores, longest: int) -> float:
 
 
 def merged(windows: list[Window], scores: Scores) -> tuple[list[Window], Scores]:
-    """One window for all: each piece with its highest S and its highest E of any window."""
-    pieces = windows[-1].end
-    both = np.full((2, FIRST + pieces + 1), -np.inf)
+    """One window for all: each token with its highest S and its highest E of any window."""
+    tokens = windows[-1].end
+    both = np.full((2, FIRST + tokens + 1), -np.inf)
     for window, pair in zip(windows, scores, strict=True):
         here = slice(FIRST + window.start, FIRST + window.end)
         both[:, here] = np.maximum(both[:, here], np.array(pair)[:, FIRST:-1])
-    return some_windows(pieces, pieces, 1), [(both[0], both[1])]
+    return some_windows(tokens, tokens, 1), [(both[0], both[1])]
 
 
 def log_share(scores: np.ndarray) -> np.ndarray:

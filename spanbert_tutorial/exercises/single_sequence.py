@@ -12,7 +12,7 @@ CASES = [
         9,
     ),  # other blocks for each of n, n − 1 and n − 2; both documents leave a rest
     ([[2, 2], [3, 1], [6]], 12),  # each document fits one block, and two documents would
-    ([[5, 5], [1]], 12),  # a block is filled to its last piece
+    ([[5, 5], [1]], 12),  # a block is filled to its last token
     ([[6, 5, 5], [3, 6, 1]], 12),
     ([[1] * 7], 5),
 ]
@@ -22,13 +22,13 @@ Attempt = Callable[[Documents, int], list[list[int]]]
 
 
 def made_documents(lengths: list[list[int]]) -> Documents:
-    """Documents of sentences of pieces; each piece has a number of its own, counted through."""
-    pieces = iter(range(sum(map(sum, lengths))))
-    return [[[next(pieces) for _ in range(length)] for length in document] for document in lengths]
+    """Documents of sentences of tokens; each token has a number of its own, counted through."""
+    tokens = iter(range(sum(map(sum, lengths))))
+    return [[[next(tokens) for _ in range(length)] for length in document] for document in lengths]
 
 
 def pack(documents: Documents, n: int) -> list[list[int]]:
-    """Whole sentences of one document, greedily, at most n − 2 pieces a block."""
+    """Whole sentences of one document, greedily, at most n − 2 tokens a block."""
     blocks = []
     for document in documents:
         block: list[int] = []
@@ -50,7 +50,7 @@ def check_packing(attempt: Attempt) -> None:
 @verdict
 def diagnose_packing(attempt: Attempt) -> str:
     """One sentence: correct, or the likely mistake. documents: lists of sentences, each a list of
-    pieces; a block is a flat list of pieces."""
+    tokens; a block is a flat list of tokens."""
     answers = ask(
         attempt,
         [(made_documents(lengths), n) for lengths, n in CASES],
@@ -69,16 +69,16 @@ def _case_in_words(documents: Documents, n: int) -> str:
 
 def mistake(blocks: list[list[int]], wanted: list[list[int]], documents: Documents, n: int) -> str:
     """What is wrong with blocks that are not the wanted ones."""
-    flat = [[piece for sentence in document for piece in sentence] for document in documents]
-    given = [piece for block in blocks for piece in block]
-    if any(isinstance(piece, str) for piece in given):
+    flat = [[token for sentence in document for token in sentence] for document in documents]
+    given = [token for block in blocks for token in block]
+    if any(isinstance(token, str) for token in given):
         return "a block holds [CLS] or [SEP]. Leave them out; only their two places are kept free."
-    if any(not isinstance(piece, int) for piece in given):
+    if any(not isinstance(token, int) for token in given):
         return "a block holds lists. Give each block as one flat list of pieces."
     if [] in blocks:
         return "a block is empty. Ask whether the block holds anything before you close it."
     goes_on = any(a == b[: len(a)] for a, b in zip(blocks, blocks[1:], strict=False))
-    if goes_on and set(given) == {piece for document in flat for piece in document}:
+    if goes_on and set(given) == {token for document in flat for token in document}:
         return "a block goes on in the next document. Begin each document with an empty block."
     if problem := lost(given, flat):
         return problem
@@ -100,8 +100,8 @@ def mistake(blocks: list[list[int]], wanted: list[list[int]], documents: Documen
 
 
 def lost(given: list[int], flat: list[list[int]]) -> str:
-    """What is missing, double or out of order; empty when every piece stands once and in order."""
-    every = [piece for document in flat for piece in document]
+    """What is missing, double or out of order; empty when every token stands once and in order."""
+    every = [token for document in flat for token in document]
     missing = set(every) - set(given)
     if missing:
         last_only = all(

@@ -114,13 +114,13 @@ def _fitting(sizes: list[int], left: int) -> int:
 
 
 def _cut_mistake(answer: float, wanted: int, sizes: list[int], left: int) -> str:
-    pieces = np.cumsum(sizes)
+    tokens = np.cumsum(sizes)
     broken = "Your last word is broken, or goes over the budget. Ask before you take a word."
     known = named(
         answer,
         [
-            ((pieces < left).sum(), "A span may spend the budget to the last piece: use ≤, not <."),
-            ((pieces - sizes < left).sum(), broken),
+            ((tokens < left).sum(), "A span may spend the budget to the last piece: use ≤, not <."),
+            ((tokens - sizes < left).sum(), broken),
             (
                 _fitting_with_gaps(sizes, left),
                 "A span has no gaps: stop at the first word that does not fit.",

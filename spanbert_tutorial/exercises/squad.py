@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from spanbert_tutorial.exercises.diagnosis import ask, compare, number, say, verdict
-from spanbert_tutorial.tasks.squad import f1, normalise
+from spanbert_tutorial.tasks.squad import f1, normalize
 
 Measure = Callable[[str, str], float]
 
@@ -64,7 +64,7 @@ def _how_to_go_on(error: Exception, *case: str) -> str:
 
 
 def measure(
-    split: Callable[[str], list[str]] = lambda text: normalise(text).split(),
+    split: Callable[[str], list[str]] = lambda text: normalize(text).split(),
     join: Callable[[float, float], float] = lambda precision, recall: (
         2 * precision * recall / (precision + recall)
     ),
@@ -88,7 +88,7 @@ def measure(
 
 
 def without(step: str) -> Callable[[str], list[str]]:
-    """Normalising without one of its steps."""
+    """Normalizing without one of its steps."""
 
     def split(text: str) -> list[str]:
         text = text if step == "case" else text.lower()
@@ -107,7 +107,7 @@ def without(step: str) -> Callable[[str], list[str]]:
 
 def with_sets(prediction: str, gold: str) -> float:
     """Everything with sets: also the lengths."""
-    return measure(split=lambda text: sorted(set(normalise(text).split())))(prediction, gold)
+    return measure(split=lambda text: sorted(set(normalize(text).split())))(prediction, gold)
 
 
 AS_SET = (
@@ -132,19 +132,19 @@ MISTAKES: list[tuple[Measure, str]] = [
     ),
     (
         measure(without("articles")),
-        "articles still count as words with you. Normalise both sides first.",
+        "articles still count as words with you. Normalize both sides first.",
     ),
     (
         measure(lambda text: text.split()),
-        "you compare the texts as they are. Normalise both sides first.",
+        "you compare the texts as they are. Normalize both sides first.",
     ),
     (
         measure(without("punctuation")),
-        "punctuation still counts with you. Normalise both sides first.",
+        "punctuation still counts with you. Normalize both sides first.",
     ),
     (
         measure(without("case")),
-        "upper and lower case still differ with you. Normalise both sides first.",
+        "upper and lower case still differ with you. Normalize both sides first.",
     ),
     (
         measure(without("whole words")),
@@ -173,7 +173,7 @@ MISTAKES: list[tuple[Measure, str]] = [
         "you compare word by word in order. F1 does not look at the order.",
     ),
     (
-        lambda prediction, gold: float(normalise(prediction) == normalise(gold)),
+        lambda prediction, gold: float(normalize(prediction) == normalize(gold)),
         "this is the exact match. F1 counts the words that both share.",
     ),
     (

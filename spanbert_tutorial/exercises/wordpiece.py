@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable
 
-from spanbert_tutorial.bert.wordpiece import count_pieces, split_word
+from spanbert_tutorial.bert.wordpiece import count_tokens, split_word
 from spanbert_tutorial.exercises.diagnosis import (
     ask,
     compare,
@@ -43,7 +43,7 @@ def diagnose_split(attempt: Callable[[str, set[str]], list[str]]) -> str:
         attempt,
         CASES,
         where=lambda word, _: f'for the word "{word}"' if word else "for the empty word",
-        read=_pieces,
+        read=_tokens,
         returns="a list of pieces, such as ['rower', '##s']",
         hint=_how_to_go_on,
     )
@@ -54,7 +54,7 @@ def diagnose_split(attempt: Callable[[str, set[str]], list[str]]) -> str:
     )
 
 
-def _pieces(answer: object, *case: object) -> list[str]:
+def _tokens(answer: object, *case: object) -> list[str]:
     if isinstance(answer, str):
         raise TypeError
     return list(answer)
@@ -77,7 +77,7 @@ def _why_wrong(answer: list[str], wanted: list[str], word: str, vocabulary: set[
         return "the empty word has no pieces, so it is unknown"
     if wanted == ["[UNK]"]:
         return _unknown_mistake(word, vocabulary, answer)
-    if answer == [piece.removeprefix("##") for piece in wanted]:
+    if answer == [token.removeprefix("##") for token in wanted]:
         return "the pieces are right, but those that do not begin the word carry ##"
     if answer == ["[UNK]"]:
         where = "Look inside the word for pieces with ##, and at its beginning for those without"
@@ -85,14 +85,14 @@ def _why_wrong(answer: list[str], wanted: list[str], word: str, vocabulary: set[
             f"this word has pieces. {where}. A match may reach to the end of the word, or be "
             f"a single character"
         )
-    if "".join(piece.removeprefix("##") for piece in answer) != word:
+    if "".join(token.removeprefix("##") for token in answer) != word:
         return "the pieces do not join to the word. Go on behind the last match"
-    strangers = [piece for piece in answer if piece not in vocabulary]
+    strangers = [token for token in answer if token not in vocabulary]
     if strangers:
         return (
             f"{strangers[0]} is not in the vocabulary. With ## and without are two different pieces"
         )
-    if answer[0].startswith("##") or not all(piece.startswith("##") for piece in answer[1:]):
+    if answer[0].startswith("##") or not all(token.startswith("##") for token in answer[1:]):
         return "the piece that begins the word stands without ##, all others with it"
     if len(answer) > len(wanted):
         return (
@@ -103,17 +103,17 @@ def _why_wrong(answer: list[str], wanted: list[str], word: str, vocabulary: set[
 
 
 def _unknown_mistake(word: str, vocabulary: set[str], answer: list[str]) -> str:
-    """What is wrong when a word that is unknown got pieces."""
+    """What is wrong when a word that is unknown got tokens."""
     if "[UNK]" in answer:
         return "one place without a match makes the whole word unknown, pieces before it included"
-    joined = "".join(piece.removeprefix("##") for piece in answer)
+    joined = "".join(token.removeprefix("##") for token in answer)
     if joined != word:
         return (
             "a word is never divided in part. One place without a match makes the whole word [UNK]"
         )
     if answer[:1] and answer[0] not in vocabulary or answer[0].startswith("##"):
         return "its first piece is only there with ##, so it cannot begin a word"
-    if any(piece not in vocabulary or not piece.startswith("##") for piece in answer[1:]):
+    if any(token not in vocabulary or not token.startswith("##") for token in answer[1:]):
         return "inside a word only pieces with ## match"
     return "such pieces exist, but the longest match comes first and is not taken back"
 
@@ -157,34 +157,34 @@ def diagnose_score(attempt: Score) -> str:
 
 
 def in_words(words: Words) -> tuple[Counter, Counter]:
-    """In how many words of the text each piece and each pair stands, however often in one."""
-    pieces = Counter()
+    """In how many words of the text each token and each pair stands, however often in one."""
+    tokens = Counter()
     pairs = Counter()
     for word, count in words.items():
-        pieces.update(dict.fromkeys(word, count))
+        tokens.update(dict.fromkeys(word, count))
         pairs.update(dict.fromkeys(zip(word, word[1:], strict=False), count))
-    return pieces, pairs
+    return tokens, pairs
 
 
 def score(
     join: Callable[[int, int, int], float] = lambda both, left, right: both / (left * right),
-    pieces: Callable[[Words], tuple[Counter, Counter]] = count_pieces,
-    pairs: Callable[[Words], tuple[Counter, Counter]] = count_pieces,
+    tokens: Callable[[Words], tuple[Counter, Counter]] = count_tokens,
+    pairs: Callable[[Words], tuple[Counter, Counter]] = count_tokens,
 ) -> Score:
-    """The likelihood score, or with one step changed. pieces, pairs: how each of them is
+    """The likelihood score, or with one step changed. tokens, pairs: how each of them is
     counted."""
 
     def scored(words: Words, pair: tuple[str, str]) -> float:
-        of_piece = pieces(words)[0]
+        of_token = tokens(words)[0]
         of_pair = pairs(words)[1]
-        return join(of_pair[pair], of_piece[pair[0]], of_piece[pair[1]])
+        return join(of_pair[pair], of_token[pair[0]], of_token[pair[1]])
 
     return scored
 
 
 def over_pairs(words: Words, pair: tuple[str, str]) -> float:
-    """A piece counts only where it is the left, or the right one of a pair."""
-    pairs = count_pieces(words)[1]
+    """A token counts only where it is the left, or the right one of a pair."""
+    pairs = count_tokens(words)[1]
     left = sum(count for (first, _), count in pairs.items() if first == pair[0])
     right = sum(count for (_, second), count in pairs.items() if second == pair[1])
     return pairs[pair] / (left * right)
@@ -217,6 +217,6 @@ SCORE_MISTAKES: list[tuple[Score, str]] = [
         lambda words, pair: score()(dict.fromkeys(words, 1), pair),
         "every word is counted once. Each stands in the text as often as its count says.",
     ),
-    (score(pieces=in_words, pairs=in_words), TWICE),
-    (score(pieces=in_words), TWICE),
+    (score(tokens=in_words, pairs=in_words), TWICE),
+    (score(tokens=in_words), TWICE),
 ]

@@ -8,7 +8,7 @@ import numpy as np
 from spanbert_tutorial.errors import InputError, check_text
 from spanbert_tutorial.figures.tokens import STRIP
 
-# Each cell says its weight; the colour follows from it. Short names and no quotes: an explorer
+# Each cell says its weight; the color follows from it. Short names and no quotes: an explorer
 # holds many cells.
 LOOK = (
     "<style>table.amap{border-collapse:collapse;display:table;width:auto;margin:.4em 0}"

@@ -68,8 +68,8 @@ class Bars:
         keys = " ".join(
             f'<span style="white-space:nowrap;margin-right:1em"><span '
             f'style="display:inline-block;width:.8em;'
-            f'height:.8em;background:{colour}"></span> {escape(name)}</span>'
-            for name, colour in zip(self.series, FILLS, strict=False)
+            f'height:.8em;background:{color}"></span> {escape(name)}</span>'
+            for name, color in zip(self.series, FILLS, strict=False)
         )
         under = f"<div>{escape(self.caption)}</div>" if self.caption else ""
         return f'<div style="{STRIP};line-height:1.5">{keys}{self._drawing()}{under}</div>'
@@ -79,12 +79,12 @@ class Bars:
         room = WIDTH / len(self.labels)
         wide = 0.8 * room / len(self.series)
         parts = []
-        for number, (values, colour) in enumerate(zip(self.series.values(), FILLS, strict=False)):
+        for number, (values, color) in enumerate(zip(self.series.values(), FILLS, strict=False)):
             for place, value in enumerate(values):
                 x = place * room + 0.1 * room + number * wide
                 high = value / self.top * HEIGHT
                 box = f"x={x:.1f} y={HEIGHT - high:.1f} width={wide:.1f} height={high:.1f}"
-                parts.append(f"<rect {box} fill={colour} />")
+                parts.append(f"<rect {box} fill={color} />")
         for value in (self.top / 2, self.top):  # the scale, in the middle
             y = HEIGHT * (1 - value / self.top) + 0.5
             parts.append(f'<path d="M0 {y:.1f}H{WIDTH}" stroke="currentColor" opacity="0.25" />')

@@ -1,4 +1,4 @@
-"""Mentions in a text, coloured and numbered by what they mean. Chapter:
+"""Mentions in a text, colored and numbered by what they mean. Chapter:
 `book/tasks/coreference`."""
 
 from collections.abc import Callable, Sequence
@@ -7,7 +7,7 @@ from html import escape
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.figures.tokens import STRIP
 
-COLOURS = (
+COLORS = (
     "31,119,180",
     "214,39,40",
     "44,140,60",
@@ -21,13 +21,13 @@ Span = tuple[int, int]  # first and last word
 
 
 class ClusterText:
-    """A text in which the mentions of one thing share a number and a colour; it wraps on a narrow
+    """A text in which the mentions of one thing share a number and a color; it wraps on a narrow
     page.
 
     words: of the text. clusters: mentions as (first word, last word); those of one mention are
-    drawn without colour and number, as they refer to nothing else. labels: what the numbers mean,
+    drawn without color and number, as they refer to nothing else. labels: what the numbers mean,
     in the order of the clusters of several mentions; none by default. caption: a line below. The
-    number tells clusters apart where colours do not. Raises InputError for mentions that cross or
+    number tells clusters apart where colors do not. Raises InputError for mentions that cross or
     lie outside of the text. `text`, also what `print` shows, is the same in plain characters:
     `[Ella Hale]1 lost [[her]1 key]2`.
     """
@@ -92,10 +92,9 @@ class ClusterText:
     def _begin(self, number: int) -> str:
         if not number:
             return '<span style="border-bottom:1px dotted currentColor">'
-        colour = COLOURS[(number - 1) % len(COLOURS)]
+        color = COLORS[(number - 1) % len(COLORS)]
         style = (
-            f"background:rgba({colour},.22);border-bottom:3px solid "
-            f"rgb({colour});padding:.1em .15em"
+            f"background:rgba({color},.22);border-bottom:3px solid rgb({color});padding:.1em .15em"
         )
         return f'<span title="cluster {number}" style="{style}">'
 

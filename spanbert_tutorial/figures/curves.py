@@ -9,11 +9,11 @@ from matplotlib.figure import Figure
 
 from spanbert_tutorial.errors import check_text
 
-STYLES = ("-", "--", ":", "-.")  # curves differ by line as well as by colour
+STYLES = ("-", "--", ":", "-.")  # curves differ by line as well as by color
 
 
 def smoothed(values: Sequence[float], window: int) -> np.ndarray:
-    """Means of each full window of `window` neighbouring values: single batches are noisy."""
+    """Means of each full window of `window` neighboring values: single batches are noisy."""
     return np.convolve(values, np.ones(window) / window, mode="valid")
 
 

@@ -1,13 +1,13 @@
-"""Diagrams in one language of shapes and colours, as SVG with text in it. The language:
+"""Diagrams in one language of shapes and colors, as SVG with text in it. The language:
 `book/notation`.
 
 A shape says what a thing is: a token is a small rounded box, a vector a row of cells, a matrix a
-grid, a part of the model a large soft box, a head a box with slanted sides, a loss a pill. A colour
+grid, a part of the model a large soft box, a head a box with slanted sides, a loss a pill. A color
 says whose it is: blue what is masked, orange the boundary, violet what only training fills, green
 what a head predicts, red a loss.
 
 All looks stand in attributes, without identifiers, markers or a style sheet: GitHub takes these out
-of a notebook. Text and lines have the colour of the text around (`currentColor`); the other colours
+of a notebook. Text and lines have the color of the text around (`currentColor`); the other colors
 suit a light and a dark page.
 """
 
@@ -16,7 +16,7 @@ from html import escape
 from typing import Self
 
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.figures.tokens import OTHER_COLOURS, STYLES
+from spanbert_tutorial.figures.tokens import OTHER_COLORS, STYLES
 
 MARK = "diagram"  # the class of the whole drawing, by which the book's pages know it
 WIDTH = 360  # units of a narrow diagram: on a telephone about one pixel each
@@ -27,11 +27,11 @@ SIZE = 13
 SMALL = 11
 HIGH = 22  # of a token
 CELL = 7  # of a vector, with the gap behind it
-COLOURS = {
+COLORS = {
     "": "currentColor",
     "masked": f"rgb({STYLES['masked'][1]})",
     "boundary": f"rgb({STYLES['boundary'][1]})",
-    "learned": f"rgb({OTHER_COLOURS[0]})",
+    "learned": f"rgb({OTHER_COLORS[0]})",
     "prediction": f"rgb({STYLES['kept'][1]})",
     "loss": f"rgb({STYLES['random'][1]})",
 }
@@ -87,7 +87,7 @@ class Diagram:
         anchor: str = "middle",
         bold: bool = False,
         soft: bool = False,
-        colour: str = "",
+        color: str = "",
         turned: bool = False,
         href: str = "",
         tip: str = "",
@@ -100,7 +100,7 @@ class Diagram:
         looks += (
             ['font-weight="600"'] * bold
             + ['fill-opacity=".75"'] * soft
-            + [f'fill="{colour}"'] * bool(colour)
+            + [f'fill="{color}"'] * bool(color)
         )
         turn = f' transform="rotate(-90 {x:g} {y:g})"' if turned else ""
         word = f'<text x="{x:g}" y="{y:g}"{turn}>{escape(text, quote=False)}</text>'
@@ -131,26 +131,26 @@ class Diagram:
         Returns its width.
 
         A masked token is filled; a boundary token and a prediction have a thick line below, so none
-        of them is told by colour alone.
+        of them is told by color alone.
         """
         width = round(text_width(text) + 12) if width is None else width
-        colour = COLOURS[kind]
+        color = COLORS[kind]
         line = y + HIGH
         if kind == "masked":
-            self.rectangle(x, y, width, HIGH, f'fill="{colour}"', 5)
+            self.rectangle(x, y, width, HIGH, f'fill="{color}"', 5)
         else:
             look = (
-                f'stroke="{colour}" stroke-width="1.6"'
+                f'stroke="{color}" stroke-width="1.6"'
                 if kind
                 else 'stroke="currentColor" stroke-opacity=".5"'
             )
             self.rectangle(x, y, width, HIGH, f'fill="none" {look}', 5)
         if kind in ("boundary", "prediction"):
             self.path(
-                f"M{x + 3:g} {line - 1.5:g}h{width - 6:g}", f'stroke="{colour}" stroke-width="4"'
+                f"M{x + 3:g} {line - 1.5:g}h{width - 6:g}", f'stroke="{color}" stroke-width="4"'
             )
         white = "#fff" if kind == "masked" else ""
-        self.text(x + width / 2, y + 15.5, text, colour=white)
+        self.text(x + width / 2, y + 15.5, text, color=white)
         return width
 
     def vector(
@@ -163,7 +163,7 @@ class Diagram:
         way = f"M{x + half:g} {y:g}v{long}" if down else f"M{x:g} {y + half:g}h{long}"
         strength = "" if kind else ' stroke-opacity=".55"'
         dashes = f'stroke-width="{CELL - 1}" stroke-dasharray="{CELL - 1} 1"'
-        return self.path(way, f'stroke="{COLOURS[kind]}"{strength} {dashes}')
+        return self.path(way, f'stroke="{COLORS[kind]}"{strength} {dashes}')
 
     def matrix(
         self, x: float, y: float, rows: int, columns: int, kind: str = "", cell: float = CELL
@@ -173,9 +173,9 @@ class Diagram:
         high = rows * cell
         lines = "".join(f"M{x:g} {y + cell * i:g}h{wide:g}" for i in range(rows + 1))
         lines += "".join(f"M{x + cell * i:g} {y:g}v{high:g}" for i in range(columns + 1))
-        self.rectangle(x, y, wide, high, f'fill="{COLOURS[kind]}" fill-opacity=".18"')
+        self.rectangle(x, y, wide, high, f'fill="{COLORS[kind]}" fill-opacity=".18"')
         return self.path(
-            lines, f'stroke="{COLOURS[kind]}" stroke-opacity=".8" stroke-width=".8" fill="none"'
+            lines, f'stroke="{COLORS[kind]}" stroke-opacity=".8" stroke-width=".8" fill="none"'
         )
 
     def box(
@@ -188,8 +188,8 @@ class Diagram:
         kind: str = "",
     ) -> Self:
         """A part of the model: a large soft box; the first line of its text is its name."""
-        colour = COLOURS[kind]
-        look = f'fill="{colour}" fill-opacity=".09" stroke="{colour}" stroke-opacity=".35"'
+        color = COLORS[kind]
+        look = f'fill="{color}" fill-opacity=".09" stroke="{color}" stroke-opacity=".35"'
         self.rectangle(x, y, width, height, look, 8)
         return self.lines(x + width / 2, y + height / 2, lines)
 
@@ -207,19 +207,19 @@ class Diagram:
         """A head: a box with slanted sides, narrow where its prediction leaves: at the top, or
         below with `down`."""
         slant = min(14, width / 8)
-        colour = COLOURS[kind]
+        color = COLORS[kind]
         wide, narrow = (y, y + height) if down else (y + height, y)
         way = (
             f"M{x:g} {wide:g}L{x + slant:g} {narrow:g}H{x + width - slant:g}L{x + width:g} "
             f"{wide:g}Z"
         )
-        look = f'fill="{colour}" fill-opacity=".12" stroke="{colour}" stroke-width="1.6"'
+        look = f'fill="{color}" fill-opacity=".12" stroke="{color}" stroke-width="1.6"'
         self.path(way, look)
         return self.lines(x + width / 2, y + height / 2, lines)
 
     def loss(self, x: float, y: float, width: float, text: str) -> Self:
         """A loss: a red pill with a double line."""
-        look = f'stroke="{COLOURS["loss"]}" fill="none"'
+        look = f'stroke="{COLORS["loss"]}" fill="none"'
         self.rectangle(x, y, width, HIGH + 4, f'{look} stroke-width="1.6"', 13)
         self.rectangle(x + 3, y + 3, width - 6, HIGH - 2, look, 10)
         size = round(min(SIZE, SIZE * (width - 16) / text_width(text)), 1)
@@ -251,7 +251,7 @@ class Diagram:
     ) -> Self:
         """An arrow from (x1, y1) to (x2, y2): something flows. bend: "v" leaves and arrives
         upright, "h" level."""
-        colour = COLOURS[kind]
+        color = COLORS[kind]
         strong = bool(kind)
         if bend == "v":
             middle = (y1 + y2) / 2
@@ -267,7 +267,7 @@ class Diagram:
             curve = "L"
         tip = 7 if strong else 6
         end = (round(x2 - tip * toward[0], 1), round(y2 - tip * toward[1], 1))
-        looks = f'fill="none" stroke="{colour}" stroke-width="2"' if strong else THIN
+        looks = f'fill="none" stroke="{color}" stroke-width="2"' if strong else THIN
         looks += ' stroke-dasharray="3 3"' if dashed else ""
         self.path(f"M{x1:g} {y1:g}{curve} {end[0]:g} {end[1]:g}", looks)
         side = (round(-toward[1] * tip * 0.55, 1), round(toward[0] * tip * 0.55, 1))
@@ -275,12 +275,12 @@ class Diagram:
             f"M{x2:g} {y2:g}L{end[0] + side[0]:g} {end[1] + side[1]:g}L{end[0] - side[0]:g} "
             f"{end[1] - side[1]:g}Z"
         )
-        return self.path(way, f'fill="{colour}"' + ("" if strong else ' fill-opacity=".75"'))
+        return self.path(way, f'fill="{color}"' + ("" if strong else ' fill-opacity=".75"'))
 
     # --- what others see -------------------------------------------------------------
 
     def svg(self, alone: bool = True) -> str:
-        """The SVG. alone: it may be shown as a picture file, so it brings the colours of a text."""
+        """The SVG. alone: it may be shown as a picture file, so it brings the colors of a text."""
         role = "group" if self.linked else "img"
         size = f'width="{round(self.width * SHOWN)}" height="{round(self.height * SHOWN)}"'
         looks = f'class="{MARK}" viewBox="0 0 {self.width:g} {self.height:g}" {size} role="{role}"'

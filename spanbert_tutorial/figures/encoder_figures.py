@@ -93,7 +93,7 @@ def encoder_flow(config: EncoderConfig, tokens: Sequence[str]) -> Stages:
             f"{shape(n)} → {shape(n, H)}",
             "For each token three vectors are looked up: for its piece, its segment and its "
             "position. They are added "
-            "and normalised. No token sees another.",
+            "and normalized. No token sees another.",
         ),
         Stage(
             218,
@@ -111,7 +111,7 @@ def encoder_flow(config: EncoderConfig, tokens: Sequence[str]) -> Stages:
             same,
             "What went into the attention is added to what came out (the dashed line). Then each "
             "vector is "
-            "normalised by itself.",
+            "normalized by itself.",
         ),
         Stage(
             116,
@@ -127,7 +127,7 @@ def encoder_flow(config: EncoderConfig, tokens: Sequence[str]) -> Stages:
             113,
             "add, LayerNorm",
             same,
-            "Once more what went in is added and each vector normalised. The last four stages "
+            "Once more what went in is added and each vector normalized. The last four stages "
             "are one layer; there "
             f"are {config.num_hidden_layers}, each with weights of its own.",
         ),

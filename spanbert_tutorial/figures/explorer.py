@@ -25,7 +25,7 @@ document.querySelectorAll('[data-explorer]:not([data-ready])').forEach(function 
   var selects = root.querySelectorAll('select'), view = root.querySelector('[data-view]');
   function show() {
     var index = 0;
-    selects.forEach(function (select) { index = index * select.options.length + select.selectedIndex; });
+    selects.forEach(function (select) { index = index * select.options.max_length + select.selectedIndex; });
     view.innerHTML = panels[index];
   }
   selects.forEach(function (select) { select.addEventListener('change', show); });
@@ -157,7 +157,7 @@ class Explorer:
 
 
 def _select(name: str, options: Sequence[Any]) -> str:
-    """A labelled choice; the label encloses it, so no id is needed."""
+    """A labeled choice; the label encloses it, so no id is needed."""
     choices = "".join(f"<option>{escape(str(option))}</option>" for option in options)
     return (
         f'<label style="display:inline-block;margin:0 1em .5em 0;max-width:100%">{escape(name)} '

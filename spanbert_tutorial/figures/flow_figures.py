@@ -47,7 +47,7 @@ def pretraining_flow(
     """SpanBERT's pre-training: the steps as boxes, the tensors of a real call with their shapes
     between them.
 
-    mask_ratio: the share of a block's pieces that is chosen.
+    mask_ratio: the share of a block's tokens that is chosen.
     """
     shapes = shapes_of(model, batch)
     t = len(batch["masked_ids"])
@@ -133,16 +133,16 @@ def _branch(
 
 
 def find_carry_decode(words: Sequence[str] = ("in", "Thornby"), hidden: str = "Castle") -> Diagram:
-    """What a model needs to profit from a neighbour, for one gap behind two visible words: three
+    """What a model needs to profit from a neighbor, for one gap behind two visible words: three
     parts, each worthless alone."""
-    other, neighbour = words
+    other, neighbor = words
     picture = Diagram(
         WIDTH,
         300,
         "To use a neighbour, a model must find, carry and decode",
-        f"A gap, [MASK], stands after “{other} {neighbour}”. 1, find: the query of the gap meets "
+        f"A gap, [MASK], stands after “{other} {neighbor}”. 1, find: the query of the gap meets "
         f"the key of "
-        f"“{neighbour}”, so the gap looks there. 2, carry: the value of “{neighbour}” flows into "
+        f"“{neighbor}”, so the gap looks there. 2, carry: the value of “{neighbor}” flows into "
         f"the state of the gap. "
         f"3, decode: the head turns this state into the prediction “{hidden}”. Each of the three "
         f"is worthless without "
@@ -151,7 +151,7 @@ def find_carry_decode(words: Sequence[str] = ("in", "Thornby"), hidden: str = "C
     left = 132
     middle = 204
     right = 300
-    for token, x in ((other, left), (neighbour, middle), ("[MASK]", right)):
+    for token, x in ((other, left), (neighbor, middle), ("[MASK]", right)):
         wide = round(len(token) * 7.4 + 16)
         kind = "masked" if token == "[MASK]" else ""
         picture.token(x - wide / 2, 276, token, kind, wide)

@@ -9,7 +9,7 @@ import numpy as np
 
 from spanbert_tutorial.bert.masking import TokenMasking, word_sizes
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.figures.diagram import COLOURS, HIGH, SMALL, WIDTH, text_width
+from spanbert_tutorial.figures.diagram import COLORS, HIGH, SMALL, WIDTH, text_width
 from spanbert_tutorial.figures.moving import Button, Moving, MovingDiagram
 from spanbert_tutorial.spanbert.span_masking import (
     DrawnSpan,
@@ -23,13 +23,13 @@ from spanbert_tutorial.spanbert.span_masking import (
 COLUMN = 34
 SQUARE = 8
 TOP, LINE = 42, 25  # room above the law; from line to line of the text
-MASKED = COLOURS["masked"]
+MASKED = COLORS["masked"]
 
 
 @dataclass(frozen=True)
 class Round:
-    """One masking of the text: spans in the order of the draws; span, token: bool [n], the pieces
-    that span masking and token masking choose at the same budget; order: the pieces of token
+    """One masking of the text: spans in the order of the draws; span, token: bool [n], the tokens
+    that span masking and token masking choose at the same budget; order: the tokens of token
     masking in a random order."""
 
     spans: list[DrawnSpan]
@@ -39,7 +39,7 @@ class Round:
 
 
 def draw_round(word_starts: np.ndarray, seed: int) -> Round:
-    """Both maskings of one block, with 15 % of its pieces; the same seed gives what
+    """Both maskings of one block, with 15 % of its tokens; the same seed gives what
     `SpanMasking().select` and `TokenMasking().select` give."""
     scheme = SpanMasking()
     sizes = word_sizes(word_starts)
@@ -66,19 +66,19 @@ class MaskingMachine:
     """Rounds of span masking on one text, beside token masking with the same budget, ready to be
     shown.
 
-    pieces: the text; one that begins with ## continues a word. seeds: one for each round. Raises
+    tokens: the text; one that begins with ## continues a word. seeds: one for each round. Raises
     InputError for less than two rounds, and for a text that begins inside a word.
     """
 
-    def __init__(self, pieces: Sequence[str], seeds: Sequence[int]) -> None:
-        self.pieces = list(pieces)
-        self.starts = ~np.char.startswith(np.array(self.pieces), "##")
+    def __init__(self, tokens: Sequence[str], seeds: Sequence[int]) -> None:
+        self.tokens = list(tokens)
+        self.starts = ~np.char.startswith(np.array(self.tokens), "##")
         if len(seeds) < 2 or not self.starts[0]:
             raise InputError("give a text that begins with a whole word, and at least two seeds.")
         self.sizes = word_sizes(self.starts)
         self.rounds = [draw_round(self.starts, seed) for seed in seeds]
         self.draws = [span for one in self.rounds for span in one.spans]
-        self.budget = SpanMasking().budget(len(self.pieces))
+        self.budget = SpanMasking().budget(len(self.tokens))
 
     @cached_property
     def frames(self) -> list[Frame]:
@@ -102,7 +102,7 @@ class MaskingMachine:
         return list(last.values())
 
     def hidden(self, frame: Frame) -> tuple[np.ndarray, np.ndarray]:
-        """bool [n] twice: the pieces that spans, and that single tokens hide in this frame."""
+        """bool [n] twice: the tokens that spans, and that single tokens hide in this frame."""
         one = self.rounds[frame.round]
         words = np.zeros(len(self.sizes), dtype=bool)
         for span in one.spans[: frame.placed]:
@@ -111,7 +111,7 @@ class MaskingMachine:
         by_tokens = np.zeros_like(one.token)
         done = frame.placed == len(
             one.spans
-        )  # a piece that no word fits stays unspent; single tokens spend it
+        )  # a token that no word fits stays unspent; single tokens spend it
         by_tokens[one.order[: None if done else by_spans.sum()]] = True
         return by_spans, by_tokens
 
@@ -124,9 +124,9 @@ class MaskingMachine:
                 f"{self.draws[frame.hanging].length}."
             )
         if not frame.placed:
-            return f"A new round: {len(self.pieces)} pieces, {self.budget} of them may be hidden."
+            return f"A new round: {len(self.tokens)} pieces, {self.budget} of them may be hidden."
         span = one.spans[frame.placed - 1]
-        first = self.pieces[int(self.sizes[: span.start].sum())]
+        first = self.tokens[int(self.sizes[: span.start].sum())]
         told = f"Draw {frame.counted} of {len(self.draws)}: ℓ = {span.length}, from “{first}” on. "
         if span.words < span.length:
             why = (
@@ -147,12 +147,12 @@ class MaskingMachine:
 
     @cached_property
     def places(self) -> list[tuple[float, float, float]]:
-        """(x, y, width) of each piece, from the upper edge of its text."""
+        """(x, y, width) of each token, from the upper edge of its text."""
         places = []
         x = 0.0
         y = 0.0
-        for piece in self.pieces:
-            wide = round(text_width(piece, 12) + 8)
+        for token in self.tokens:
+            wide = round(text_width(token, 12) + 8)
             if x + wide > WIDTH:
                 x = 0.0
                 y = y + LINE
@@ -195,7 +195,7 @@ class MaskingMachine:
     def _list(self, side: int) -> str:
         """What one side hides in the first frame, in words."""
         hidden = self.hidden(self.frames[self.ends()[0]])[side]
-        runs = (" ".join(self.pieces[a : b + 1]) for a, b in spans_of(hidden))
+        runs = (" ".join(self.tokens[a : b + 1]) for a, b in spans_of(hidden))
         return "; ".join(f"“{run}”" for run in runs) + ("," if not side else ".")
 
     def _law(self, picture: MovingDiagram, base: float) -> None:
@@ -238,7 +238,7 @@ class MaskingMachine:
             )
 
     def _text(self, picture: MovingDiagram, y: float, side: int, name: str) -> None:
-        """The text with its hidden pieces, and how much of the budget is spent."""
+        """The text with its hidden tokens, and how much of the budget is spent."""
         hidden = [self.hidden(frame)[side] for frame in self.frames]
         picture.text(0, y, name, anchor="start", bold=True)
         for place in range(self.budget):
@@ -261,8 +261,8 @@ class MaskingMachine:
             for mask, many in zip(hidden, runs, strict=True)
         ]
         picture.part("text", told, x=WIDTH, y=y, text_anchor="end", font_size=12)
-        for piece, (x, down, wide) in enumerate(self.places):
-            state = [mask[piece] for mask in hidden]
+        for token, (x, down, wide) in enumerate(self.places):
+            state = [mask[token] for mask in hidden]
             top = y + 9 + down
             picture.part(
                 "rect",
@@ -278,7 +278,7 @@ class MaskingMachine:
             )
             picture.part(
                 "text",
-                self.pieces[piece],
+                self.tokens[token],
                 x=x + wide / 2,
                 y=top + 14.5,
                 font_size=12,
@@ -310,6 +310,6 @@ class MaskingMachine:
             )
 
 
-def masking_machine(pieces: Sequence[str], seeds: Sequence[int]) -> Moving:
+def masking_machine(tokens: Sequence[str], seeds: Sequence[int]) -> Moving:
     """The machine as a figure."""
-    return MaskingMachine(pieces, seeds).moving()
+    return MaskingMachine(tokens, seeds).moving()

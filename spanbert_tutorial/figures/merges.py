@@ -6,11 +6,11 @@ from html import escape
 
 from spanbert_tutorial.bert.wordpiece import (
     apply_merges,
-    count_pieces,
+    count_tokens,
     joined,
     learn_merges,
     pair_scores,
-    single_pieces,
+    single_tokens,
     split_words,
 )
 from spanbert_tutorial.errors import InputError, check_text
@@ -18,7 +18,7 @@ from spanbert_tutorial.errors import InputError, check_text
 MOST_WORDS = 40
 LONGEST_WORD = 20
 SHOWN_PAIRS = 4
-COLOURS = (
+COLORS = (
     "31,119,180",
     "200,120,0",
     "44,140,60",
@@ -42,7 +42,7 @@ class Merges:
     """The words of a text after `merges` merges, what was merged, and the best pairs that come
     next.
 
-    criterion: as in `pair_scores`. A piece that a merge made carries the number of that merge.
+    criterion: as in `pair_scores`. A token that a merge made carries the number of that merge.
     Raises InputError when the text has no words, more than 40 different ones, one of more than 20
     characters, or half a character.
     """
@@ -59,7 +59,7 @@ class Merges:
             )
         self.learned = learn_merges(self.counts, merges, criterion)
         numbered = list(enumerate(map(joined, self.learned), start=1))
-        self.number = {piece: i for i, piece in reversed(numbered)}  # of its first merge
+        self.number = {token: i for i, token in reversed(numbered)}  # of its first merge
         self.words = {
             apply_merges(word, self.learned): count for word, count in self.counts.items()
         }
@@ -67,14 +67,14 @@ class Merges:
         self.next_pairs = sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:SHOWN_PAIRS]
 
     @property
-    def pieces(self) -> int:
-        """How many pieces the whole text has now."""
+    def tokens(self) -> int:
+        """How many tokens the whole text has now."""
         return sum(len(word) * count for word, count in self.words.items())
 
     @property
     def vocabulary(self) -> set[str]:
         """The single characters of the text and what the merges made."""
-        return {piece for word in self.counts for piece in single_pieces(word)} | set(self.number)
+        return {token for word in self.counts for token in single_tokens(word)} | set(self.number)
 
     def reason(self, pair: tuple[str, str], score: float) -> str:
         """The score of a pair, with the counts that it comes from."""
@@ -82,8 +82,8 @@ class Merges:
             return f"{score:.0f}"
         if self.criterion == "gain":
             return f"{score:+.2f} nats"
-        pieces, pairs = count_pieces(self.words)
-        return f"{pairs[pair]} / ({pieces[pair[0]]} · {pieces[pair[1]]}) = {score:.3f}"
+        tokens, pairs = count_tokens(self.words)
+        return f"{pairs[pair]} / ({tokens[pair[0]]} · {tokens[pair[1]]}) = {score:.3f}"
 
     @property
     def lines(self) -> list[str]:
@@ -92,7 +92,7 @@ class Merges:
         after = "; ".join(
             f"{' '.join(pair)}: {self.reason(pair, score)}" for pair, score in self.next_pairs
         )
-        sizes = f"Pieces: {self.pieces} in the text, {len(self.vocabulary)} in the vocabulary."
+        sizes = f"Pieces: {self.tokens} in the text, {len(self.vocabulary)} in the vocabulary."
         return [
             f"Merged: {steps or 'nothing yet'}.",
             f"Best next pairs, {self.criterion}: {after or 'none is left'}.",
@@ -101,10 +101,10 @@ class Merges:
 
     @property
     def text(self) -> str:
-        """The same in plain characters: `the/2` is the piece that merge 2 made."""
+        """The same in plain characters: `the/2` is the token that merge 2 made."""
 
-        def marked(piece: str) -> str:
-            return f"{piece}/{self.number[piece]}" if piece in self.number else piece
+        def marked(token: str) -> str:
+            return f"{token}/{self.number[token]}" if token in self.number else token
 
         words = "  ".join(
             " ".join(map(marked, word)) + f" ×{count}" for word, count in self.words.items()
@@ -114,13 +114,13 @@ class Merges:
     def __repr__(self) -> str:
         return self.text
 
-    def _piece(self, piece: str) -> str:
-        if piece not in self.number:
-            return escape(piece)
-        number = self.number[piece]
-        colour = COLOURS[(number - 1) % len(COLOURS)]
-        style = f"background:rgba({colour},.25);border-color:rgb({colour})"
-        return f'<span class="wp-p" style="{style}">{escape(piece)}<sup>{number}</sup></span>'
+    def _token(self, token: str) -> str:
+        if token not in self.number:
+            return escape(token)
+        number = self.number[token]
+        color = COLORS[(number - 1) % len(COLORS)]
+        style = f"background:rgba({color},.25);border-color:rgb({color})"
+        return f'<span class="wp-p" style="{style}">{escape(token)}<sup>{number}</sup></span>'
 
     def _repr_html_(self) -> str:
         words = "".join(

@@ -1,12 +1,12 @@
-"""A Matplotlib backend: a plot is an SVG with text in it, in the colours of the page around it. Its
-colours belong to the diagrams of `book/notation`.
+"""A Matplotlib backend: a plot is an SVG with text in it, in the colors of the page around it. Its
+colors belong to the diagrams of `book/notation`.
 
 `MPLBACKEND=module://spanbert_tutorial.figures.plots` turns it on; so the book's notebooks are
 executed (`tools/`). A reader's own notebook shows plots as it is set. A chapter's code knows
 nothing of it: it draws, and calls `plt.show()`.
 
 Black becomes `currentColor` and white the page's ground, dark greys a paler text; the curves have
-the colours of the diagrams. A wide plot is drawn narrower, with the same size of letters, so that
+the colors of the diagrams. A wide plot is drawn narrower, with the same size of letters, so that
 they can be read on a telephone.
 """
 
@@ -76,12 +76,12 @@ def svg_of(figure: Figure) -> str:
     nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
     with matplotlib.rc_context(RC):
         figure.savefig(file, format="svg", transparent=True, metadata=nothing)
-    return in_page_colours(file.getvalue())
+    return in_page_colors(file.getvalue())
 
 
-def in_page_colours(drawing: str) -> str:
+def in_page_colors(drawing: str) -> str:
     """Matplotlib's SVG as a part of a page: no identifier or style that could meet another, and the
-    page's colours."""
+    page's colors."""
     size = re.search(r'viewBox="0 0 (\S+ \S+)"', drawing)[1]
     body = drawing.split("</defs>", 1)[1]
     body = re.sub(r'<g id="[^"]*">', "<g>", body).replace("</svg>", "")

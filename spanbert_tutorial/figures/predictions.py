@@ -8,16 +8,16 @@ from spanbert_tutorial.errors import InputError, check_text
 from spanbert_tutorial.figures.tokens import STRIP, TokenStrip
 from spanbert_tutorial.pretraining.model import PretrainingModel, fill_masks
 
-Guesses = Sequence[tuple[str, float]]  # likeliest first: a piece and its probability
+Guesses = Sequence[tuple[str, float]]  # likeliest first: a token and its probability
 LEGEND = {"masked": "hidden", "boundary": "boundary token"}
 CELL = "padding:.15em .6em .15em 0;vertical-align:top;text-align:left;border:0"
-LONGEST = 60  # pieces that the tiny model has learned positions for
+LONGEST = 60  # tokens that the tiny model has learned positions for
 
 
 class Predictions:
-    """A strip of the text above a table with one line for each hidden piece.
+    """A strip of the text above a table with one line for each hidden token.
 
-    answers: the original pieces [t]; mlm, sbo: for each of them its guesses; sbo is empty where the
+    answers: the original tokens [t]; mlm, sbo: for each of them its guesses; sbo is empty where the
     span has no row. A right guess carries a check mark. Raises InputError when the numbers of lines
     differ, and for half a character.
     """
@@ -35,7 +35,7 @@ class Predictions:
                 f"SBO head: "
                 "give as many of each, or none of the SBO head."
             )
-        check_text("a piece", *answers, *(piece for line in (*mlm, *sbo) for piece, _ in line))
+        check_text("a piece", *answers, *(token for line in (*mlm, *sbo) for token, _ in line))
         self.strip = strip
         self.answers = list(answers)
         self.mlm = list(mlm)
@@ -43,11 +43,11 @@ class Predictions:
 
     def right(self, head: str) -> tuple[int, int]:
         """How many first guesses of the head, "mlm" or "sbo", are right, and how many it made."""
-        guesses = getattr(self, head)
+        predictions = getattr(self, head)
         hits = sum(
-            guess[0][0] == answer for guess, answer in zip(guesses, self.answers, strict=False)
+            guess[0][0] == answer for guess, answer in zip(predictions, self.answers, strict=False)
         )
-        return hits, len(guesses)
+        return hits, len(predictions)
 
     def _lines(self) -> list[tuple[str, list[str], list[str]]]:
         """(name of the line, guesses of the MLM head, guesses of the SBO head)."""
@@ -85,12 +85,12 @@ class Predictions:
         )
 
 
-def _written(guesses: Guesses, answer: str) -> list[str]:
-    return [f"{piece} {share:.2f}{' ✓' if piece == answer else ''}" for piece, share in guesses]
+def _written(predictions: Guesses, answer: str) -> list[str]:
+    return [f"{token} {share:.2f}{' ✓' if token == answer else ''}" for token, share in predictions]
 
 
-def _column(guesses: list[str]) -> str:
-    return f'<td style="{CELL}">' + "<br>".join(map(escape, guesses)) + "</td>"
+def _column(predictions: list[str]) -> str:
+    return f'<td style="{CELL}">' + "<br>".join(map(escape, predictions)) + "</td>"
 
 
 def hide_and_predict(
@@ -99,27 +99,27 @@ def hide_and_predict(
     """Hides the words `first` to `last` of a text, counted from 1 (a punctuation mark is a word),
     and asks both heads.
 
-    top: guesses of a head. Notes: p1, p2, … under the hidden pieces, x1, x2, … under the others.
-    Raises InputError when the text has fewer words than `last` or more than 60 pieces.
+    top: guesses of a head. Notes: p1, p2, … under the hidden tokens, x1, x2, … under the others.
+    Raises InputError when the text has fewer words than `last` or more than 60 tokens.
     """
     words = split_words(text)
     parts = [wordpiece.tokens(wordpiece.encode(word)) for word in words]
-    pieces = sum(parts, [])
-    if not 1 <= first <= last <= len(words) or len(pieces) > LONGEST:
+    tokens = sum(parts, [])
+    if not 1 <= first <= last <= len(words) or len(tokens) > LONGEST:
         raise InputError(
-            f"the text has {len(words)} words and {len(pieces)} pieces: "
+            f"the text has {len(words)} words and {len(tokens)} pieces: "
             f"give at least {last} words and at most {LONGEST} pieces."
         )
     start = len(sum(parts[: first - 1], []))
     count = len(sum(parts[first - 1 : last], []))
     hidden = [*words[: first - 1], *["[MASK]"] * count, *words[last:]]
     (filled,) = fill_masks(model, wordpiece, " ".join(hidden), top)
-    marks = [""] * len(pieces)
-    notes = [f"x{place}" for place in range(1, len(pieces) + 1)]
+    marks = [""] * len(tokens)
+    notes = [f"x{place}" for place in range(1, len(tokens) + 1)]
     marks[start : start + count] = ["masked"] * count
     notes[start : start + count] = [f"p{place}" for place in range(1, count + 1)]
-    sbo = filled.guesses.get("sbo", [])
+    sbo = filled.predictions.get("sbo", [])
     if sbo:
         marks[start - 1] = marks[start + count] = "boundary"
-    strip = TokenStrip(pieces, marks, LEGEND, notes=notes)
-    return Predictions(strip, pieces[start : start + count], filled.guesses["mlm"], sbo)
+    strip = TokenStrip(tokens, marks, LEGEND, notes=notes)
+    return Predictions(strip, tokens[start : start + count], filled.predictions["mlm"], sbo)

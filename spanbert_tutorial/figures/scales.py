@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.figures.diagram import COLOURS, WIDTH, Diagram
+from spanbert_tutorial.figures.diagram import COLORS, WIDTH, Diagram
 
 # of the scale
 LEFT = 12
@@ -52,9 +52,9 @@ def draw_row(picture: Diagram, y: float, share: float, steps: int) -> None:
         f"M{LEFT} {y:g}h{wide}{ticks}", 'stroke="currentColor" stroke-opacity=".35" fill="none"'
     )
     x = LEFT + wide * share
-    colour = COLOURS["masked"]
-    picture.path(f"M{LEFT} {y:g}H{x:.1f}", f'stroke="{colour}" stroke-width="3"')
-    picture.path(f"M{x - 5:.1f} {y:g}a5 5 0 1 0 10 0a5 5 0 1 0-10 0", f'fill="{colour}"')
+    color = COLORS["masked"]
+    picture.path(f"M{LEFT} {y:g}H{x:.1f}", f'stroke="{color}" stroke-width="3"')
+    picture.path(f"M{x - 5:.1f} {y:g}a5 5 0 1 0 10 0a5 5 0 1 0-10 0", f'fill="{color}"')
 
 
 def decades(rows: Mapping[str, tuple[float, str]]) -> tuple[int, int]:

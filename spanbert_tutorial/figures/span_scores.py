@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.figures.diagram import COLOURS, HIGH, SMALL, WIDTH, Diagram
+from spanbert_tutorial.figures.diagram import COLORS, HIGH, SMALL, WIDTH, Diagram
 
 CELL = 34  # of the matrix of pairs
 
 
 def legal_pairs(n: int, first: int, last: int, longest: int) -> np.ndarray:
     """bool [n,n]: whether the span from i to j may be an answer: both in the context, which stands
-    at positions first to last, i ≤ j, and at most `longest` pieces."""
+    at positions first to last, i ≤ j, and at most `longest` tokens."""
     i, j = np.indices((n, n))
     return (first <= i) & (i <= j) & (j <= last) & (j - i < longest)
 
@@ -27,19 +27,19 @@ def _best(starts: np.ndarray, ends: np.ndarray, legal: np.ndarray) -> tuple[int,
 
 
 def _checked(
-    pieces: Sequence[str], starts: np.ndarray, ends: np.ndarray
+    tokens: Sequence[str], starts: np.ndarray, ends: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The scores as arrays. Raises InputError when there is not one for each piece."""
+    """The scores as arrays. Raises InputError when there is not one for each token."""
     starts = np.asarray(starts, dtype=float)
     ends = np.asarray(ends, dtype=float)
-    if not starts.shape == ends.shape == (len(pieces),):
+    if not starts.shape == ends.shape == (len(tokens),):
         given = f"starts {list(starts.shape)}, ends {list(ends.shape)}"
-        raise InputError(f"{len(pieces)} pieces, {given}: give one score for each piece.")
+        raise InputError(f"{len(tokens)} pieces, {given}: give one score for each piece.")
     return starts, ends
 
 
 def start_and_end(
-    pieces: Sequence[str],
+    tokens: Sequence[str],
     starts: np.ndarray,
     ends: np.ndarray,
     *,
@@ -49,18 +49,18 @@ def start_and_end(
 ) -> Diagram:
     """Each position scored by S as a start and by E as an end; [CLS] is the place of no answer.
 
-    pieces: the input [n], from [CLS] to the last [SEP]; starts, ends: float [n]; the context stands
-    at first..last. Raises InputError when the scores do not fit the pieces.
+    tokens: the input [n], from [CLS] to the last [SEP]; starts, ends: float [n]; the context stands
+    at first..last. Raises InputError when the scores do not fit the tokens.
     """
-    starts, ends = _checked(pieces, starts, ends)
-    i, j = _best(starts, ends, legal_pairs(len(pieces), first, last, longest))
+    starts, ends = _checked(tokens, starts, ends)
+    i, j = _best(starts, ends, legal_pairs(len(tokens), first, last, longest))
     null = starts[0] + ends[0]
     best = starts[i] + ends[j]
-    n = len(pieces)
-    answer = " ".join(pieces[i : j + 1])
+    n = len(tokens)
+    answer = " ".join(tokens[i : j + 1])
     odds = null - best
     rows = "; ".join(
-        f"{piece} {s:g} and {e:g}" for piece, s, e in zip(pieces, starts, ends, strict=True)
+        f"{token} {s:g} and {e:g}" for token, s, e in zip(tokens, starts, ends, strict=True)
     )
     picture = Diagram(
         WIDTH,
@@ -74,8 +74,8 @@ def start_and_end(
     )
     for x, name in ((40, "input"), (157, "states"), (232, "start S·x"), (312, "end E·x")):
         picture.text(x, 14, name, size=12, soft=True)
-    for place, piece in enumerate(pieces):
-        _position(picture, place, piece, starts, ends, "prediction" if i <= place <= j else "")
+    for place, token in enumerate(tokens):
+        _position(picture, place, token, starts, ends, "prediction" if i <= place <= j else "")
     for begin, end, name in ((1, first - 2, "question"), (first, last, "context")):
         top = 26 + 27 * begin
         bottom = 26 + 27 * end + HIGH
@@ -85,17 +85,17 @@ def start_and_end(
 
 
 def _position(
-    picture: Diagram, place: int, piece: str, starts: np.ndarray, ends: np.ndarray, kind: str
+    picture: Diagram, place: int, token: str, starts: np.ndarray, ends: np.ndarray, kind: str
 ) -> None:
-    """One row: the piece, its state, and both scores as bars."""
+    """One row: the token, its state, and both scores as bars."""
     top = 24 + 27 * place
     middle = top + HIGH / 2
     longest = max(np.abs([starts, ends]).max(), 1e-9)
-    picture.token(4, top, piece, kind)
+    picture.token(4, top, token, kind)
     picture.vector(140, middle - 3, kind)
     for x, scores, name in ((206, starts, "start"), (286, ends, "end")):
         long = round(44 * max(scores[place], 0) / longest, 1)
-        look = f'fill="{COLOURS["learned"]}"' + (' fill-opacity=".55"' if name == "end" else "")
+        look = f'fill="{COLORS["learned"]}"' + (' fill-opacity=".55"' if name == "end" else "")
         picture.path(f"M{x} {middle - 5:g}h{long:g}v10h-{long:g}z", look)
         picture.text(x + long + 5, middle + 4, f"{scores[place]:g}", size=12, anchor="start")
 
@@ -118,7 +118,7 @@ def _sums(picture: Diagram, y: float, answer: str, null: float, best: float) -> 
 
 
 def pair_matrix(
-    pieces: Sequence[str],
+    tokens: Sequence[str],
     starts: np.ndarray,
     ends: np.ndarray,
     *,
@@ -127,12 +127,12 @@ def pair_matrix(
     longest: int,
 ) -> Diagram:
     """Start + end of every pair of positions: a row starts, a column ends; pairs that are no span
-    are grey.
+    are gray.
 
-    As `start_and_end`; at most eight pieces. Raises InputError for more.
+    As `start_and_end`; at most eight tokens. Raises InputError for more.
     """
-    starts, ends = _checked(pieces, starts, ends)
-    n = len(pieces)
+    starts, ends = _checked(tokens, starts, ends)
+    n = len(tokens)
     if n > 8:
         raise InputError(f"{n} pieces do not fit: give at most eight.")
     legal = legal_pairs(n, first, last, longest)
@@ -141,7 +141,7 @@ def pair_matrix(
     left = 70
     top = 74
     spans = ", ".join(
-        f"{' '.join(pieces[a : b + 1])} {starts[a] + ends[b]:g}" for a, b in np.argwhere(legal)
+        f"{' '.join(tokens[a : b + 1])} {starts[a] + ends[b]:g}" for a, b in np.argwhere(legal)
     )
     picture = Diagram(
         WIDTH,
@@ -149,16 +149,16 @@ def pair_matrix(
         "Every pair of a start and an end",
         f"A row is a start, a column an end. Of {n * n} pairs {int(legal.sum())} are legal: "
         f"{spans}. The best is "
-        f"{' '.join(pieces[i : j + 1])}. [CLS] with [CLS] is the null score, "
+        f"{' '.join(tokens[i : j + 1])}. [CLS] with [CLS] is the null score, "
         f"{starts[0] + ends[0]:g}. The other "
         f"{n * n - int(legal.sum()) - 1} are grey.",
     )
     for y, words in ((top - 24, "end →"), (top - 8, "start ↓")):
         picture.text(left - 8, y, words, size=SMALL, anchor="end", soft=True)
-    for place, piece in enumerate(pieces):
+    for place, token in enumerate(tokens):
         middle = CELL * place + CELL / 2
-        picture.text(left - 8, top + middle + 4, piece, anchor="end", size=12)
-        picture.text(left + middle + 4, top - 8, piece, anchor="start", size=12, turned=True)
+        picture.text(left - 8, top + middle + 4, token, anchor="end", size=12)
+        picture.text(left + middle + 4, top - 8, token, anchor="start", size=12, turned=True)
     for a, b in np.ndindex(n, n):
         kind = (
             "prediction"
@@ -179,16 +179,16 @@ def pair_matrix(
 
 
 def _look(kind: str) -> str:
-    """Looks of a cell. An illegal one is grey and empty."""
+    """Looks of a cell. An illegal one is gray and empty."""
     if kind == "illegal":
         return 'fill="currentColor" fill-opacity=".22"'
     if kind == "null":
         return 'fill="none" stroke="currentColor" stroke-width="2" stroke-dasharray="4 3"'
-    colour = COLOURS[kind]
+    color = COLORS[kind]
     strength = (
         'stroke-width="2.2" fill-opacity=".15"' if kind else 'stroke-opacity=".5" fill-opacity="0"'
     )
-    return f'fill="{colour}" stroke="{colour}" {strength}'
+    return f'fill="{color}" stroke="{color}" {strength}'
 
 
 def _cell(picture: Diagram, x: float, y: float, score: float, kind: str) -> None:

@@ -1,4 +1,4 @@
-"""Strips of tokens, marked by colour and by letter. Chapters: `book/bert/masking`,
+"""Strips of tokens, marked by color and by letter. Chapters: `book/bert/masking`,
 `book/spanbert/span_masking`."""
 
 from collections.abc import Mapping, Sequence
@@ -6,7 +6,7 @@ from html import escape
 
 from spanbert_tutorial.errors import InputError, check_text
 
-# A mark's letter and its colour; the background is the colour at a quarter strength, so it suits
+# A mark's letter and its color; the background is the color at a quarter strength, so it suits
 # light and dark.
 STYLES = {
     "masked": ("M", "31,119,180"),
@@ -14,7 +14,7 @@ STYLES = {
     "kept": ("K", "44,140,60"),
     "boundary": ("B", "200,120,0"),
 }
-OTHER_COLOURS = ("148,103,189", "0,140,150", "190,90,160", "120,120,120")
+OTHER_COLORS = ("148,103,189", "0,140,150", "190,90,160", "120,120,120")
 # A page's dark theme may put outputs on a light ground, so text and ground are set together.
 STRIP = (
     "color:var(--pst-color-text-base,currentColor);background:var(--pst-color-background,transparent);"
@@ -29,7 +29,7 @@ class TokenStrip:
     everywhere.
 
     tokens: the texts [n]. marks: a mark's name or "" for each [n]. legend: mark → what it says
-    below the strip; its order gives further marks their colours, and its first letter theirs.
+    below the strip; its order gives further marks their colors, and its first letter theirs.
     notes: a small text under each token [n], e.g. positions. caption: a line below. Raises
     InputError when the lengths differ, and for half a character. All text is escaped, so any text
     may be given. `text`, also what `print` shows, is the same in plain characters.
@@ -70,10 +70,10 @@ class TokenStrip:
 
     @staticmethod
     def _styles(names: Sequence[str]) -> dict[str, tuple[str, str]]:
-        """Letter and colour of each mark."""
+        """Letter and color of each mark."""
         others = [name for name in dict.fromkeys(names) if name not in STYLES]
         made = {
-            name: (name[:1].upper(), OTHER_COLOURS[i % len(OTHER_COLOURS)])
+            name: (name[:1].upper(), OTHER_COLORS[i % len(OTHER_COLORS)])
             for i, name in enumerate(others)
         }
         return {**STYLES, **made}
@@ -95,10 +95,8 @@ class TokenStrip:
         return self.text
 
     def _marked(self, content: str, mark: str, title: str) -> str:
-        letter, colour = self.styles[mark]
-        style = (
-            f"background:rgba({colour},.25);border-bottom:3px solid rgb({colour});padding:0 .2em"
-        )
+        letter, color = self.styles[mark]
+        style = f"background:rgba({color},.25);border-bottom:3px solid rgb({color});padding:0 .2em"
         return (
             f'<span title="{escape(title)}" '
             f'style="{style}">{escape(content)}<sup>{escape(letter)}</sup></span>'

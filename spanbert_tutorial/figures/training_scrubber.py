@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.figures.diagram import COLOURS, HIGH, SMALL, WIDTH, Diagram, text_width
+from spanbert_tutorial.figures.diagram import COLORS, HIGH, SMALL, WIDTH, Diagram, text_width
 from spanbert_tutorial.figures.moving import Button, Moving, MovingDiagram
 
 # of the plot of the loss
@@ -28,13 +28,13 @@ GUESS = 122
 
 @dataclass(frozen=True)
 class Gap:
-    """One hidden piece. before, after: pieces beside it; hidden: the right one; guesses: for each
-    snapshot the likeliest pieces with their probabilities, best first."""
+    """One hidden token. before, after: tokens beside it; hidden: the right one; guesses: for each
+    snapshot the likeliest tokens with their probabilities, best first."""
 
     before: Sequence[str]
     hidden: str
     after: Sequence[str]
-    guesses: Sequence[Sequence[tuple[str, float]]]
+    predictions: Sequence[Sequence[tuple[str, float]]]
 
 
 def training_scrubber(
@@ -61,7 +61,7 @@ def training_scrubber(
             f"attention has shape {attention.shape}: give [{len(steps)}, L, A, 2m+1], at most "
             f"four heads."
         )
-    if any(len(gap.guesses) != len(steps) for gap in gaps):
+    if any(len(gap.predictions) != len(steps) for gap in gaps):
         raise InputError(
             f"a gap has no guesses for some of the {len(steps)} steps: give a list for each."
         )
@@ -114,14 +114,14 @@ def _says(
 ) -> str:
     """One snapshot in words."""
     told = ", ".join(f"{name} {values[place]:.2f}" for name, values in losses.items())
-    best = ", ".join(f"“{gap.guesses[place][0][0]}”" for gap in gaps)
+    best = ", ".join(f"“{gap.predictions[place][0][0]}”" for gap in gaps)
     return (
         f"Step {step}. Loss {told}. Most attention of a head to the neighbours: "
-        f"{neighbours(attention)[place].max():.2f}. Likeliest in the gaps: {best}."
+        f"{neighbors(attention)[place].max():.2f}. Likeliest in the gaps: {best}."
     )
 
 
-def neighbours(attention: np.ndarray) -> np.ndarray:
+def neighbors(attention: np.ndarray) -> np.ndarray:
     """[S, L, A]: the weights at distance −1 and 1 together."""
     middle = attention.shape[-1] // 2
     return attention[..., [middle - 1, middle + 1]].sum(-1)
@@ -156,7 +156,7 @@ def _curves(
         picture.text(
             RIGHT, y(loss) + below, f"{name} {loss:.2f}", size=SMALL, anchor="end", soft=True
         )
-    looks = f'fill="none" stroke="{COLOURS["loss"]}" stroke-width="2"'
+    looks = f'fill="none" stroke="{COLORS["loss"]}" stroke-width="2"'
     here = [x(step) for step in steps]
     picture.part(
         "rect",
@@ -171,7 +171,7 @@ def _curves(
         curve = "L".join(f"{one:g} {y(loss):g}" for one, loss in zip(here, values, strict=True))
         dashed = f' stroke-dasharray="{dashes}"' if dashes else ""
         picture.path(f"M{curve}", looks + dashed).path(f"M{2 + 178 * place} 27h22", looks + dashed)
-        picture.part("circle", cx=here, cy=[y(loss) for loss in values], r=4, fill=COLOURS["loss"])
+        picture.part("circle", cx=here, cy=[y(loss) for loss in values], r=4, fill=COLORS["loss"])
         picture.part(
             "text",
             [f"{name} {loss:.2f}" for loss in values],
@@ -185,7 +185,7 @@ def _curves(
 def _bars(
     picture: MovingDiagram, left: float, name: str, weights: np.ndarray, middle: int, unit: float
 ) -> None:
-    """The weights of one head, `unit` high for 1, and what the two neighbours get together."""
+    """The weights of one head, `unit` high for 1, and what the two neighbors get together."""
     for place in range(weights.shape[1]):
         beside = abs(place - middle) == 1
         high = [round(unit * weight, 1) for weight in weights[:, place].tolist()]
@@ -195,7 +195,7 @@ def _bars(
             width=7,
             y=[round(CHART - one, 1) for one in high],
             height=high,
-            fill=COLOURS["boundary"] if beside else "currentColor",
+            fill=COLORS["boundary"] if beside else "currentColor",
             fill_opacity=1 if beside else 0.55,
         )
     end = left + 9 * weights.shape[1] - 2
@@ -203,32 +203,32 @@ def _bars(
     for place, text in ((0, f"−{middle}"), (middle, "0"), (2 * middle, f"{middle}")):
         picture.text(left + 9 * place + 3.5, CHART + 12, text, size=SMALL, soft=True)
     picture.text((left + end) / 2, CHART + 26, name, size=SMALL)
-    both = neighbours(weights[:, None, None])[:, 0, 0]
+    both = neighbors(weights[:, None, None])[:, 0, 0]
     picture.part(
         "text",
         [f"{one:.2f}" for one in both.tolist()],
         x=(left + end) / 2,
         y=CHART - BARS - 2,
-        fill=COLOURS["boundary"],
+        fill=COLORS["boundary"],
         font_weight=600,
     )
 
 
 def _gap(picture: Diagram, y: float, gap: Gap) -> None:
-    """The gap between its neighbours, and the guesses for it."""
+    """The gap between its neighbors, and the guesses for it."""
     x = 1.0
-    for token, kind in (
+    for word, kind in (
         [(one, "") for one in gap.before]
         + [("[MASK]", "masked")]
         + [(one, "") for one in gap.after]
     ):
-        wide = round(text_width(token) + 10)
-        x += picture.token(x, y, token, kind, wide) + 3
+        wide = round(text_width(word) + 10)
+        x += picture.token(x, y, word, kind, wide) + 3
     picture.text(WIDTH, y + 15.5, f"hidden: {gap.hidden}", anchor="end", size=12, soft=True)
-    for place in range(len(gap.guesses[0])):
+    for place in range(len(gap.predictions[0])):
         left = 1 + GUESS * place
-        now = [(piece, float(p)) for piece, p in (one[place] for one in gap.guesses)]
-        told = [f"{'✓ ' * (piece == gap.hidden)}{piece} {p:.2f}" for piece, p in now]
+        now = [(token, float(p)) for token, p in (one[place] for one in gap.predictions)]
+        told = [f"{'✓ ' * (token == gap.hidden)}{token} {p:.2f}" for token, p in now]
         picture.part("text", told, x=left, y=y + HIGH + 15, font_size=12, text_anchor="start")
         picture.rectangle(
             left, y + HIGH + 19, GUESS - 14, 5, 'fill="currentColor" fill-opacity=".14"'
@@ -238,6 +238,6 @@ def _gap(picture: Diagram, y: float, gap: Gap) -> None:
             x=left,
             y=y + HIGH + 19,
             height=5,
-            fill=COLOURS["prediction"],
+            fill=COLORS["prediction"],
             width=[round((GUESS - 14) * p, 1) for _, p in now],
         )

@@ -231,11 +231,11 @@ def filled_in(example: Hidden, best: int = BEST) -> Predictions:
 
 
 def _fill_result(filled: Predictions, example: Hidden) -> dict[str, Any]:
-    """The same as the script's engine gives it: pieces with their words, guesses for each hidden
+    """The same as the script's engine gives it: tokens with their words, guesses for each hidden
     place."""
     wordpiece = pretrained(example.model)[1]
     words = [wordpiece.tokens(wordpiece.encode(word)) for word in split_words(example.text)]
-    pieces = [{"piece": piece, "word": place} for place, word in enumerate(words) for piece in word]
+    tokens = [{"piece": token, "word": place} for place, word in enumerate(words) for token in word]
     hidden, boundary = (
         [place for place, mark in enumerate(filled.strip.marks) if mark == kind]
         for kind in ("masked", "boundary")
@@ -249,13 +249,13 @@ def _fill_result(filled: Predictions, example: Hidden) -> dict[str, Any]:
         }
         for row, place in enumerate(hidden)
     ]
-    return {"pieces": pieces, "places": places}
+    return {"pieces": tokens, "places": places}
 
 
 def _guesses(lines: Sequence[Sequence[tuple[str, float]]], row: int) -> list[dict[str, Any]] | None:
     """The guesses of one place; None where the span has no row."""
     return (
-        [{"piece": piece, "probability": round(share, 4)} for piece, share in lines[row]]
+        [{"piece": token, "probability": round(share, 4)} for token, share in lines[row]]
         if lines
         else None
     )
@@ -279,7 +279,7 @@ def ask_part(examples: Sequence[Asked] = ASKED) -> Part:
 
 
 def _answer_result(model: QuestionAnswerer, example: Asked) -> dict[str, Any]:
-    """The same as the script's engine gives it: scores of the context's pieces and of [CLS], best
+    """The same as the script's engine gives it: scores of the context's tokens and of [CLS], best
     spans."""
     ((question, _, encoded, (window,)),) = next(
         model.together([(example.question, example.context)], 1)
@@ -290,8 +290,8 @@ def _answer_result(model: QuestionAnswerer, example: Asked) -> dict[str, Any]:
     here = slice(window.first, window.first + len(places))
     return {
         "pieces": [
-            {"piece": piece, "start": start, "end": end}
-            for piece, (start, end) in zip(
+            {"piece": token, "start": start, "end": end}
+            for token, (start, end) in zip(
                 model.wordpiece.tokens(encoded.context), places, strict=True
             )
         ],
@@ -341,8 +341,8 @@ def _draw_filled(filled: Predictions) -> Diagram:
     bottom = _tokens(
         picture,
         [
-            (piece, kinds[mark])
-            for piece, mark in zip(filled.strip.tokens, filled.strip.marks, strict=True)
+            (token, kinds[mark])
+            for token, mark in zip(filled.strip.tokens, filled.strip.marks, strict=True)
         ],
     )
     columns = (70, 180, 290)
@@ -351,10 +351,10 @@ def _draw_filled(filled: Predictions) -> Diagram:
     for row, answer in enumerate(filled.answers):
         y = bottom + 26 + 28 * row
         picture.text(columns[0], y + 15, answer)
-        for x, guesses in zip(columns[1:], (filled.mlm, filled.sbo), strict=True):
-            piece, share = guesses[row][0]
+        for x, predictions in zip(columns[1:], (filled.mlm, filled.sbo), strict=True):
+            token, share = predictions[row][0]
             _token_in_the_middle(
-                picture, x, y, f"{piece} {share:.2f}{' ✓' * (piece == answer)}", "prediction"
+                picture, x, y, f"{token} {share:.2f}{' ✓' * (token == answer)}", "prediction"
             )
     picture.height = bottom + 30 + 28 * len(filled.answers)
     return picture

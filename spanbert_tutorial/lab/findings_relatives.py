@@ -121,7 +121,7 @@ def electra_mini(content: Mapping) -> Families:
             for task in ("tags, fine-tuned", "tags, frozen", "roles, frozen")
         ]
 
-    mlm = "masked language modelling"
+    mlm = "masked language modeling"
     more = pairs(
         ("electra", "scratch"), ("mlm", "scratch"), ("ELECTRA from scratch", f"{mlm} from scratch")
     )
@@ -236,7 +236,7 @@ REPORTS = (
     ),
     Report(
         "electra_mini",
-        "ELECTRA against masked language modelling at equal computation",
+        "ELECTRA against masked language modeling at equal computation",
         "relatives/electra",
         "first weights and order",
         "an untrained encoder, the start",

@@ -351,10 +351,10 @@ REPORTS = (
         "ways_of_hiding",
         "what does it matter whether spans, words, entities, noun phrases or collocations are "
         "hidden?",
-        "spanbert/labelled_masking",
+        "spanbert/labeled_masking",
         "first weights and order",
         "the same starts and tokens as spans and tokens",
-        "Tiny models, a vocabulary of 800 pieces, one invented text whose phrases are labelled "
+        "Tiny models, a vocabulary of 800 pieces, one invented text whose phrases are labeled "
         "by construction. The "
         "learning rate is that of spans and tokens; it was not chosen for these ways.",
         ways_of_hiding,
@@ -362,7 +362,7 @@ REPORTS = (
     Report(
         "span_settings",
         "what do lengths, shares and the weight of SBO change?",
-        "spanbert/labelled_masking",
+        "spanbert/labeled_masking",
         "first weights and order",
         "the paper's settings, from the same starts, for as many steps",
         "Miniatures: 1,000 steps after the start, and no task was trained.",

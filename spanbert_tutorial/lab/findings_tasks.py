@@ -307,7 +307,7 @@ def best_control(content: Mapping, task: str) -> tuple[str, float]:
     found = {
         name: row[MAIN[task]]
         for name, row in group.items()
-        if MAIN[task] in row and not name.endswith("labelled")
+        if MAIN[task] in row and not name.endswith("labeled")
     }
     name = max(found, key=found.__getitem__)
     return name.removesuffix(", mentions by rule").removeprefix("gap, "), found[name]

@@ -132,14 +132,14 @@ def almanac_text(folder: Path, settings: Mapping) -> tuple[dict, tuple]:
 
 
 def text_facts(text: EncodedText) -> dict:
-    """What tells one text, cut into pieces, from another."""
+    """What tells one text, cut into tokens, from another."""
     parts = [
         part
         for corpus in (text.train, text.held_out)
         for part in (corpus.ids, corpus.sentence_ends, corpus.document_ends)
     ]
     told = {"pieces": len(text.train.ids), "vocabulary": len(text.wordpiece)}
-    prints = fingerprint(text.wordpiece.pieces, *parts)
+    prints = fingerprint(text.wordpiece.vocabulary, *parts)
     return told | {"unigram_entropy": round(text.unigram_entropy, 4), "fingerprint": prints}
 
 

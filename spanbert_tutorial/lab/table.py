@@ -105,7 +105,7 @@ EXPERIMENTS = {
     ),
     "albert_sharing": Row("what does sharing the layers' weights cost?", 30),
     "albert_sop": Row("next sentence against sentence order, each asked the other's question", 10),
-    "electra_mini": Row("ELECTRA against masked language modelling at equal computation", 30),
+    "electra_mini": Row("ELECTRA against masked language modeling at equal computation", 30),
     "beyond_ways": Row("one small model trained in two ways", 45),
     "twins": Row(
         "do the twins draw apart on their way?",

@@ -303,11 +303,11 @@ HEADLINES = {
     ),
     "Relatives": (
         (
-            "At this size ELECTRA is behind masked language modelling when both start from "
+            "At this size ELECTRA is behind masked language modeling when both start from "
             "scratch; the settings were "
             "chosen for the masked model.",
             "electra_mini",
-            "masked language modelling from scratch better than ELECTRA from scratch: tags, "
+            "masked language modeling from scratch better than ELECTRA from scratch: tags, "
             "fine-tuned",
         ),
     ),

@@ -1,8 +1,8 @@
-"""What frequencies alone reach: two tables without any context, scored on the very pieces that a
+"""What frequencies alone reach: two tables without any context, scored on the very tokens that a
 model is scored on. Chapter: `book/spanbert/pretraining_spanbert`.
 
-"Learned from context" means a lower loss than both. The first table knows how frequent a piece is,
-the second one how frequent it is at each position of a block: the first pieces of a block are often
+"Learned from context" means a lower loss than both. The first table knows how frequent a token is,
+the second one how frequent it is at each position of a block: the first tokens of a block are often
 the first ones of a sentence.
 """
 
@@ -16,12 +16,12 @@ from spanbert_tutorial.pretraining.batches import PretrainingData, gather
 
 STRENGTHS = 4.0 ** np.arange(
     1, 8
-)  # how many pieces' worth of the first table each row of the second begins with
+)  # how many tokens' worth of the first table each row of the second begins with
 BLOCKS = 4_096  # at a time
 
 
 @dataclass(frozen=True)
-class ContextFree:
+class UnigramBaselines:
     """Log-probabilities in nats. frequency: float [V]; by_position: float [n,V], position 0 is
     [CLS]."""
 
@@ -29,7 +29,7 @@ class ContextFree:
     by_position: np.ndarray
 
     def losses(self, positions: np.ndarray, ids: np.ndarray) -> dict[str, float]:
-        """Mean loss of each table, in nats, on the pieces `ids` [t] at `positions` [t] of the
+        """Mean loss of each table, in nats, on the tokens `ids` [t] at `positions` [t] of the
         model's input."""
         if not len(ids):
             return {"frequency": float("nan"), "by_position": float("nan")}
@@ -37,25 +37,25 @@ class ContextFree:
         return {name: -float(values.mean()) for name, values in tables.items()}
 
 
-def context_free(data: PretrainingData) -> ContextFree:
-    """Both tables of the blocks of training text. The piece v at position i has (c_iv + s · p_v) /
+def unigram_baselines(data: PretrainingData) -> UnigramBaselines:
+    """Both tables of the blocks of training text. The token v at position i has (c_iv + s · p_v) /
     (c_i + s), where c are counts, p the first table, and s is the one of `STRENGTHS` that suits the
-    counts best when each piece is left out in turn; p itself is (c_v + 1) / (c + V). Raises
+    counts best when each token is left out in turn; p itself is (c_v + 1) / (c + V). Raises
     InputError when there is no text."""
     kinds = len(data.wordpiece)
-    counts = np.zeros(data.length * kinds, dtype=np.int64)
+    counts = np.zeros(data.max_length * kinds, dtype=np.int64)
     for positions, ids in places(data):
         counts += np.bincount(positions * kinds + ids, minlength=len(counts))
     if not (total := counts.sum()):
         raise InputError("the text has no block: give more text.")
-    counts = counts.reshape(data.length, kinds)
+    counts = counts.reshape(data.max_length, kinds)
     frequency = (counts.sum(0) + 1) / (total + kinds)
     seen = counts.sum(1, keepdims=True)
     row, kind = counts.nonzero()
     found = counts[row, kind]
 
     def left_out(strength: float) -> float:
-        """Sum of log-probabilities of all pieces, each from the counts without itself."""
+        """Sum of log-probabilities of all tokens, each from the counts without itself."""
         return float(
             (
                 found
@@ -64,11 +64,11 @@ def context_free(data: PretrainingData) -> ContextFree:
         )
 
     best = max(STRENGTHS, key=left_out)
-    return ContextFree(np.log(frequency), np.log((counts + best * frequency) / (seen + best)))
+    return UnigramBaselines(np.log(frequency), np.log((counts + best * frequency) / (seen + best)))
 
 
 def places(data: PretrainingData) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """(positions, ids) of all pieces, many blocks at a time, [CLS] and [SEP] left out."""
+    """(positions, ids) of all tokens, many blocks at a time, [CLS] and [SEP] left out."""
     for first in range(0, len(data), BLOCKS):
         start = 1  # behind [CLS]
         for ranges in data.segments:

@@ -21,7 +21,7 @@ from spanbert_tutorial.text.encoding import EncodedCorpus
 
 
 def unigram_entropy(ids: np.ndarray, vocabulary: int) -> float:
-    """Entropy in nats of the pieces' frequencies: the loss of a model that knows frequency and
+    """Entropy in nats of the tokens' frequencies: the loss of a model that knows frequency and
     nothing else."""
     counts = np.zeros(vocabulary, dtype=np.int64)
     for start in range(0, len(ids), 2**24):  # in parts: bincount makes eight bytes of each number
@@ -45,24 +45,24 @@ class PretrainingData:
 
     length: n of the model's input, with [CLS] and [SEP]. by_length: in training, batches of blocks
     that are about equally long, so that nearly nothing is padding; each then holds about
-    `batch_size` × `length` tokens.
+    `batch_size` × `max_length` tokens.
     """
 
     corpus: EncodedCorpus
     wordpiece: WordPiece
     objective: Objective
-    length: int
+    max_length: int
     batch_size: int
     by_length: bool = False
     report: str = field(init=False)
 
     def __post_init__(self):
-        self.objective.masking.check(self.corpus.labelled)
+        self.objective.masking.check(self.corpus.labeled)
         task = self.objective.paired
-        room = self.length - (2 if task is None else 3)  # beside [CLS] and [SEP]
+        room = self.max_length - (2 if task is None else 3)  # beside [CLS] and [SEP]
         if room <= 1:
             raise InputError(
-                f"a length of {self.length} leaves no room beside [CLS] and [SEP]: give at least 8."
+                f"a length of {self.max_length} leaves no room beside [CLS] and [SEP]: give at least 8."
             )
         if task is None:
             blocks = single_sequence_blocks(self.corpus, self.wordpiece.starts, room)
@@ -98,7 +98,7 @@ class PretrainingData:
         """One segment of each row, chosen and masked. ranges: int [B, 2]."""
         ids, lengths = gather(self.corpus, ranges, self.wordpiece.pad_id)
         blocks = Blocks(
-            self.wordpiece.word_starts(ids), lengths, ids, labelled_spans(self.corpus, ranges)
+            self.wordpiece.word_starts(ids), lengths, ids, labeled_spans(self.corpus, ranges)
         )
         selected = self.objective.masking.select_blocks(blocks, rng)
         mask_id = self.wordpiece.mask_id
@@ -134,12 +134,12 @@ class PretrainingData:
         return share(batch, process, processes, self.counts(batch))
 
 
-def labelled_spans(corpus: EncodedCorpus, ranges: np.ndarray) -> np.ndarray:
-    """The labelled spans that lie inside the ranges [B, 2], int [k, 4]: (row, first, last, kind),
+def labeled_spans(corpus: EncodedCorpus, ranges: np.ndarray) -> np.ndarray:
+    """The labeled spans that lie inside the ranges [B, 2], int [k, 4]: (row, first, last, kind),
     counted from the range's start."""
     found = [np.empty((0, 4), dtype=np.int64)]
-    for row, (start, stop) in enumerate(ranges if len(corpus.labelled) else ()):
-        spans = corpus.labelled[slice(*np.searchsorted(corpus.labelled[:, 0], (start, stop)))]
+    for row, (start, stop) in enumerate(ranges if len(corpus.labeled) else ()):
+        spans = corpus.labeled[slice(*np.searchsorted(corpus.labeled[:, 0], (start, stop)))]
         first, end, kind = spans[spans[:, 1] <= stop].T
         found.append(
             np.stack([np.full(len(kind), row), first - start, end - 1 - start, kind], axis=1)
@@ -179,7 +179,7 @@ class Batches:
         size = self.data.batch_size
         if self.data.by_length:
             self.order = grouped_by_length(
-                order, self.data.lengths(), size, self.data.length, self.rng
+                order, self.data.lengths(), size, self.data.max_length, self.rng
             )
         else:
             self.order = [order[start : start + size] for start in range(0, len(order), size)]
@@ -212,9 +212,9 @@ class Batches:
 
 
 def grouped_by_length(
-    order: np.ndarray, lengths: np.ndarray, size: int, length: int, rng: np.random.Generator
+    order: np.ndarray, lengths: np.ndarray, size: int, max_length: int, rng: np.random.Generator
 ) -> list[np.ndarray]:
-    """Batches of about `size` × `length` tokens, each of blocks that are about equally long, in
+    """Batches of about `size` × `max_length` tokens, each of blocks that are about equally long, in
     random order.
 
     order: the blocks as drawn, int [blocks], sorted only among the next 64 batches; lengths: of all
@@ -226,7 +226,7 @@ def grouped_by_length(
         drawn = order[start : start + window]
         drawn = drawn[np.argsort(lengths[drawn], kind="stable")]
         before = np.cumsum(lengths[drawn]) - lengths[drawn]  # tokens before each block
-        number = before // (size * length)  # of the block's batch
+        number = before // (size * max_length)  # of the block's batch
         parts = np.split(drawn, np.flatnonzero(np.diff(number)) + 1)
         batches += [parts[i] for i in rng.permutation(len(parts))]
     return batches

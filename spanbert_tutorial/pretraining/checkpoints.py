@@ -224,7 +224,7 @@ def vocabulary_file(source: str | Path) -> Path:
 
 def read_vocabulary(source: str | Path) -> WordPiece:
     """The vocabulary in a folder, of a hub name, or a file. Cased or not as its
-    `tokenizer_config.json` says; without one, cased if any piece has a capital letter (transformers
+    `tokenizer_config.json` says; without one, cased if any token has a capital letter (transformers
     would lower-case: SpanBERT's folders have none)."""
     path = Path(source)
     file = path if path.is_file() or path.suffix in (".txt", ".json") else vocabulary_file(source)
@@ -232,7 +232,9 @@ def read_vocabulary(source: str | Path) -> WordPiece:
     wordpiece = WordPiece.from_file(file)
     if file.suffix == ".json":
         return wordpiece
-    capital = any(piece != piece.lower() for piece in wordpiece.pieces if not piece.startswith("["))
+    capital = any(
+        token != token.lower() for token in wordpiece.vocabulary if not token.startswith("[")
+    )
     told = read_config(settings.parent, settings.name) if settings.is_file() else {}
     lowercase = not capital if told.get("do_lower_case") is None else told["do_lower_case"]
     return WordPiece.from_file(file, lowercase, told.get("strip_accents"))

@@ -17,7 +17,7 @@ from spanbert_tutorial.bert.encoder import (
     BertEncoder,
     EncoderConfig,
     MaskedLanguageModelHead,
-    initialise,
+    initialize,
 )
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.loop import Recipe, train
@@ -90,10 +90,10 @@ class LanguageModel(nn.Module):
         self.head = MaskedLanguageModelHead(
             config.hidden_size, self.encoder.embeddings.words.weight
         )
-        initialise(self.head, config.initializer_range)
+        initialize(self.head, config.initializer_range)
 
     def forward(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
-        """batch: ids [B,n], real bool [B,n]. Returns the mean loss over all pairs of neighbours."""
+        """batch: ids [B,n], real bool [B,n]. Returns the mean loss over all pairs of neighbors."""
         real = batch["real"]
         ids = batch["ids"]
         hidden = self.encoder(ids, None, attention_pattern(self.pattern, real))  # [B,n,H]
@@ -119,26 +119,26 @@ def text_batches(
     rng: np.random.Generator,
     *,
     held_out: bool = False,
-    length: int = 32,
+    max_length: int = 32,
     batch_size: int = 16,
 ) -> Iterator[dict[str, Tensor]]:
     """Without end: blocks with [CLS] and [SEP] as ids [B,n] and real bool [B,n], each block once a
     round."""
     corpus = text.held_out if held_out else text.train
-    pieces = text.wordpiece
-    blocks = single_sequence_blocks(corpus, pieces.starts, length - 2).ranges
+    tokens = text.wordpiece
+    blocks = single_sequence_blocks(corpus, tokens.starts, max_length - 2).ranges
     while True:
         order = rng.permutation(len(blocks))
         for start in range(0, len(order), batch_size):
-            ids, lengths = gather(corpus, blocks[order[start : start + batch_size]], pieces.pad_id)
-            yield padded_batch([row[:n] for row, n in zip(ids, lengths, strict=True)], pieces)
+            ids, lengths = gather(corpus, blocks[order[start : start + batch_size]], tokens.pad_id)
+            yield padded_batch([row[:n] for row, n in zip(ids, lengths, strict=True)], tokens)
 
 
-def padded_batch(rows: Iterable[np.ndarray], pieces: WordPiece) -> dict[str, Tensor]:
-    """Rows of pieces as one batch, [CLS] before and [SEP] behind each: ids [B,n], real bool
+def padded_batch(rows: Iterable[np.ndarray], tokens: WordPiece) -> dict[str, Tensor]:
+    """Rows of tokens as one batch, [CLS] before and [SEP] behind each: ids [B,n], real bool
     [B,n]."""
-    rows = [torch.tensor([pieces.cls_id, *row.tolist(), pieces.sep_id]) for row in rows]
-    ids = nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=pieces.pad_id)
+    rows = [torch.tensor([tokens.cls_id, *row.tolist(), tokens.sep_id]) for row in rows]
+    ids = nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=tokens.pad_id)
     return {
         "ids": ids,
         "real": torch.arange(ids.shape[1]) < torch.tensor([len(row) for row in rows])[:, None],
@@ -156,18 +156,18 @@ def train_language_model(
     return model.cpu(), history.losses["loss"]  # trained on a GPU if there is one, used on the CPU
 
 
-# --- the same pieces, asked in several ways -----------------------------------------
+# --- the same tokens, asked in several ways -----------------------------------------
 
 
-def scored_pieces(text: EncodedText, batches: int = 40) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+def scored_tokens(text: EncodedText, batches: int = 40) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
     """ids [B,n], real bool [B,n] and chosen bool [B,n] of held-out text: one token in seven is
     chosen, the same ones for every model and view; never [CLS] or [SEP]."""
     rng = np.random.default_rng(12345)
-    pieces = text.wordpiece
+    tokens = text.wordpiece
     for _, batch in zip(range(batches), text_batches(text, rng, held_out=True), strict=False):
         ids = batch["ids"]
         real = batch["real"]
-        chosen = torch.from_numpy(rng.random(ids.shape) < 1 / 7) & real & (ids != pieces.sep_id)
+        chosen = torch.from_numpy(rng.random(ids.shape) < 1 / 7) & real & (ids != tokens.sep_id)
         chosen[:, 0] = False  # nothing stands before [CLS]
         yield ids, real, chosen
 
@@ -189,7 +189,7 @@ def score(
     losses = []
     right = []
     pattern = "left-to-right" if view == "not looked at" else model.pattern
-    for ids, real, chosen in scored_pieces(text, batches):
+    for ids, real, chosen in scored_tokens(text, batches):
         seen = torch.where(chosen, text.wordpiece.mask_id, ids) if view == "behind [MASK]" else ids
         hidden = model.encoder(seen, None, attention_pattern(pattern, real))
         logits = model.head(hidden[:, :-1][chosen[:, 1:]])
@@ -205,7 +205,7 @@ SIDES = ("both sides", "left side", "left side, length known")
 
 
 def gap_inputs(
-    ids: Tensor, place: Tensor, end: Tensor, side: str, pieces: WordPiece
+    ids: Tensor, place: Tensor, end: Tensor, side: str, tokens: WordPiece
 ) -> tuple[Tensor, Tensor]:
     """Inputs [t,n] of a masked language model and which of their places are real, bool [t,n], for
     one gap a row.
@@ -220,18 +220,18 @@ def gap_inputs(
     place = place[:, None]
     end = end[:, None]
     hidden = (at >= place) & (at < end) if side == "left side, length known" else at == place
-    return torch.where(hidden, pieces.mask_id, ids), at <= (place if side == "left side" else end)
+    return torch.where(hidden, tokens.mask_id, ids), at <= (place if side == "left side" else end)
 
 
 @torch.no_grad()
 def score_gaps(
     model: PretrainingModel, text: EncodedText, side: str, batches: int = 40
 ) -> dict[str, float]:
-    """Loss in nats and accuracy of a masked language model on the pieces that `score` takes, one
+    """Loss in nats and accuracy of a masked language model on the tokens that `score` takes, one
     gap at a time."""
     losses = []
     right = []
-    for ids, real, chosen in scored_pieces(text, batches):
+    for ids, real, chosen in scored_tokens(text, batches):
         rows, place = chosen.nonzero(as_tuple=True)
         seen, kept = gap_inputs(ids[rows], place, real.sum(dim=1)[rows] - 1, side, text.wordpiece)
         states = model.encoder(seen, None, kept)[torch.arange(len(rows)), place]
@@ -245,14 +245,14 @@ def score_gaps(
 
 
 @torch.no_grad()
-def write_on(model: PretrainingModel, start: str, pieces: WordPiece, count: int) -> str:
-    """The text `start` and `count` more pieces: a masked language model fills a [MASK] at the end,
-    again and again, each time with its likeliest piece."""
-    ids = [pieces.cls_id, *pieces.encode(start).tolist()]
+def write_on(model: PretrainingModel, start: str, tokens: WordPiece, count: int) -> str:
+    """The text `start` and `count` more tokens: a masked language model fills a [MASK] at the end,
+    again and again, each time with its likeliest token."""
+    ids = [tokens.cls_id, *tokens.encode(start).tolist()]
     for _ in range(count):
-        states = model.encoder(torch.tensor([[*ids, pieces.mask_id]]))
+        states = model.encoder(torch.tensor([[*ids, tokens.mask_id]]))
         ids.append(model.masked_language_model(states[0, -1]).argmax().item())
-    return pieces.decode(np.array(ids[1:]))
+    return tokens.decode(np.array(ids[1:]))
 
 
 # --- digits at random: every loss under ln 10 is a leak -----------------------------
@@ -341,7 +341,7 @@ def play(name: str, seed: int, steps: int = 100) -> float:
     config = EncoderConfig(vocab_size=DIGITS + 1, num_hidden_layers=GAMES[name][0], **sizes, **off)
     encoder = BertEncoder(config, generator)
     head = MaskedLanguageModelHead(64, encoder.embeddings.words.weight)
-    initialise(head, 0.1, generator)
+    initialize(head, 0.1, generator)
     weights = list(
         {*encoder.parameters(), *head.parameters()}
     )  # a set: the word embeddings belong to both

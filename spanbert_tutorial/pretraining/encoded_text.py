@@ -36,7 +36,7 @@ class EncodedText:
 
     @cached_property
     def unigram_entropy(self) -> float:
-        """In nats, of the training text's pieces."""
+        """In nats, of the training text's tokens."""
         return unigram_entropy(self.train.ids, len(self.wordpiece))
 
 

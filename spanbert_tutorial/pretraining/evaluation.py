@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from spanbert_tutorial.bert.masking import TokenMasking
-from spanbert_tutorial.pretraining.baselines import ContextFree, context_free
+from spanbert_tutorial.pretraining.baselines import UnigramBaselines, unigram_baselines
 from spanbert_tutorial.pretraining.batches import PretrainingData
 from spanbert_tutorial.pretraining.encoded_text import EncodedText
 from spanbert_tutorial.pretraining.model import PretrainingModel
@@ -24,14 +24,14 @@ def evaluate(
     data: PretrainingData,
     rng: np.random.Generator,
     most: int | None = None,
-    tables: ContextFree | None = None,
+    tables: UnigramBaselines | None = None,
 ) -> dict[str, float]:
     """Means over one pass of held-out data, or over its first `most` batches: every loss in nats,
     and `accuracy`.
 
     accuracy: the share of chosen tokens whose likeliest prediction by the masked language model
-    head is the original. tables: what frequencies alone reach on the same pieces is then there,
-    too, under `frequency` and `by_position`, and for the targets of a task that predicts pieces
+    head is the original. tables: what frequencies alone reach on the same tokens is then there,
+    too, under `frequency` and `by_position`, and for the targets of a task that predicts tokens
     under `LOSS_frequency` and `LOSS_by_position`.
     """
     training = model.training
@@ -49,9 +49,9 @@ def evaluate(
 
 
 def batch_metrics(
-    model: PretrainingModel, batch: dict[str, Tensor], tables: ContextFree | None
+    model: PretrainingModel, batch: dict[str, Tensor], tables: UnigramBaselines | None
 ) -> dict[str, tuple[float, int]]:
-    """Of one batch the metrics of `evaluate`, each a mean and over how many pieces or targets."""
+    """Of one batch the metrics of `evaluate`, each a mean and over how many tokens or targets."""
     hidden = model.encode(batch)
     losses = {name: loss.item() for name, loss in model.losses(hidden, batch).items()}
     right = model.masked_logits(hidden, batch).argmax(-1) == batch["masked_ids"]
@@ -64,9 +64,9 @@ def batch_metrics(
     for task in model.tasks:
         if task.loss_name in losses:
             count = task.count(batch)
-            pieces = task.pieces(batch)
+            tokens = task.predicted_tokens(batch)
             counted[task.loss_name] = losses[task.loss_name], count
-            reached = tables.losses(*pieces) if tables is not None and pieces is not None else {}
+            reached = tables.losses(*tokens) if tables is not None and tokens is not None else {}
             counted |= {
                 f"{task.loss_name}_{name}": (value, count) for name, value in reached.items()
             }
@@ -104,11 +104,11 @@ def held_out_metrics(
 
     The same blocks and the same masks for every model, so that runs can be compared pair by pair.
     most: batches, if not all. tables: also what the two tables without context reach on the same
-    pieces (`context_free`).
+    tokens (`unigram_baselines`).
     """
     results = {}
     for name, data in held_out_data(run, text).items():
-        known = context_free(replace(data, corpus=text.train)) if tables else None
+        known = unigram_baselines(replace(data, corpus=text.train)) if tables else None
         results[name] = evaluate(model, data, np.random.default_rng(GAPS_SEED), most, known)
     return results
 
@@ -123,7 +123,9 @@ def held_out_data(run: Run, text: EncodedText) -> dict[str, PretrainingData]:
     }
     ways |= {"pairs": replace(own.mask_only, masking=TokenMasking())} if own.paired else {}
     return {
-        name: PretrainingData(text.held_out, text.wordpiece, objective, run.length, run.batch_size)
+        name: PretrainingData(
+            text.held_out, text.wordpiece, objective, run.max_length, run.batch_size
+        )
         for name, objective in ways.items()
     }
 
@@ -131,8 +133,8 @@ def held_out_data(run: Run, text: EncodedText) -> dict[str, PretrainingData]:
 def baseline_losses(
     run: Run, text: EncodedText, most: int | None = None
 ) -> dict[str, dict[str, float]]:
-    """What the two tables without context reach on the pieces that `held_out` scores, for both ways
-    of choosing, and how many pieces these are (`pieces`). No model is needed."""
+    """What the two tables without context reach on the tokens that `held_out` scores, for both ways
+    of choosing, and how many tokens these are (`tokens`). No model is needed."""
     results = {}
     for name, data in held_out_data(run, text).items():
         batches = list(islice(data.epoch(np.random.default_rng(GAPS_SEED)), most))
@@ -141,7 +143,7 @@ def baseline_losses(
             for key in ("masked_position", "masked_ids")
         )
         results[name] = {
-            **context_free(replace(data, corpus=text.train)).losses(positions, ids),
+            **unigram_baselines(replace(data, corpus=text.train)).losses(positions, ids),
             "pieces": len(ids),
         }
     return results

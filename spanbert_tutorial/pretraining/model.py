@@ -17,7 +17,7 @@ from spanbert_tutorial.bert.encoder import (
     BertEncoder,
     EncoderConfig,
     MaskedLanguageModelHead,
-    initialise,
+    initialize,
 )
 from spanbert_tutorial.bert.inputs import frame
 from spanbert_tutorial.bert.wordpiece import WordPiece
@@ -48,7 +48,7 @@ class PretrainingModel(nn.Module):
             self.add_module(task.name, task.head(width, embedding))
         for name in ("masked_language_model", *(task.name for task in self.tasks)):
             # the encoder, made first, keeps its start: the same for every objective
-            initialise(getattr(self, name), config.initializer_range)
+            initialize(getattr(self, name), config.initializer_range)
 
     def forward(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
         """{"loss": what is trained, "mlm": a masked token's, and of each task that the batch was
@@ -89,7 +89,7 @@ def start_positions_from_sinusoids(encoder: BertEncoder, scale: float = 0.05) ->
     """Fills the learned position table with the original Transformer's sinusoids, in place;
     `scale`: their deviation.
 
-    Not in BERT or SpanBERT. Neighbouring positions start out similar, as in the original
+    Not in BERT or SpanBERT. Neighboring positions start out similar, as in the original
     Transformer. Five seeds of a tiny model do not show that it leaves the plateau sooner (chapter
     `book/bert/pretraining`).
     """
@@ -107,12 +107,12 @@ def start_positions_from_sinusoids(encoder: BertEncoder, scale: float = 0.05) ->
 @dataclass(frozen=True)
 class FilledSpan:
     """One masked span of a text, its first and last place. guesses: by the loss name of a head
-    ("mlm", "sbo"), for each of its pieces the likeliest pieces with their probabilities; empty
+    ("mlm", "sbo"), for each of its tokens the likeliest tokens with their probabilities; empty
     where the head has no guess, as that of the boundary where the span touches the text's edge."""
 
     first: int
     last: int
-    guesses: dict[str, list[list[tuple[str, float]]]]
+    predictions: dict[str, list[list[tuple[str, float]]]]
 
 
 @torch.no_grad()
@@ -133,7 +133,7 @@ def fill_masks(
         "mlm": dict(enumerate(model.masked_language_model(hidden[0, 1:-1])))
     }  # head → place → logits [V]
     found |= {
-        task.loss_name: task.guesses(getattr(model, task.name), hidden, selected, ids)
+        task.loss_name: task.predictions(getattr(model, task.name), hidden, selected, ids)
         for task in model.tasks
     }
     return [
@@ -142,7 +142,7 @@ def fill_masks(
             last,
             {
                 head: [
-                    likeliest(logits[place], wordpiece, top)
+                    top_tokens(logits[place], wordpiece, top)
                     for place in range(first, last + 1)
                     if place in logits
                 ]
@@ -153,7 +153,7 @@ def fill_masks(
     ]
 
 
-def likeliest(logits: Tensor, wordpiece: WordPiece, top: int) -> list[tuple[str, float]]:
-    """The `top` pieces of logits [V], with their probabilities."""
+def top_tokens(logits: Tensor, wordpiece: WordPiece, top: int) -> list[tuple[str, float]]:
+    """The `top` tokens of logits [V], with their probabilities."""
     values, ids = logits.softmax(-1).topk(top)
     return list(zip(wordpiece.tokens(ids.tolist()), values.tolist(), strict=True))

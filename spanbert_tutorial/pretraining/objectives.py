@@ -9,7 +9,7 @@ SpanBERT §3; order: ALBERT §3.1.
 from dataclasses import dataclass, replace
 from typing import Self
 
-from spanbert_tutorial.bert.auxiliary import SecondTask
+from spanbert_tutorial.bert.auxiliary import AuxiliaryObjective
 from spanbert_tutorial.bert.masking import SHARES, MaskingScheme, TokenMasking, WholeWordMasking
 from spanbert_tutorial.bert.sentence_pairs import NextSentence, SentenceOrder
 from spanbert_tutorial.errors import InputError, shown
@@ -26,7 +26,7 @@ class Objective:
 
     masking: MaskingScheme
     unit: str
-    tasks: tuple[SecondTask, ...] = ()
+    tasks: tuple[AuxiliaryObjective, ...] = ()
     shares: tuple[float, float] | None = SHARES
 
     @classmethod
@@ -46,7 +46,7 @@ class Objective:
         return replace(self, shares=None)
 
     @property
-    def paired(self) -> SecondTask | None:
+    def paired(self) -> AuxiliaryObjective | None:
         """The task that reads pairs of segments, if there is one."""
         return next((task for task in self.tasks if task.paired), None)
 

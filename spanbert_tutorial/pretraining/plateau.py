@@ -19,7 +19,7 @@ from spanbert_tutorial.pretraining.model import PretrainingModel
 
 @dataclass(frozen=True)
 class EveryNth(MaskingScheme):
-    """Chooses one piece in `every`, from a random first one: no two chosen pieces are near, so what
+    """Chooses one token in `every`, from a random first one: no two chosen tokens are near, so what
     stands beside one of them can be changed without touching another."""
 
     every: int = 8
@@ -34,7 +34,7 @@ class EveryNth(MaskingScheme):
 
 
 def visible(batch: dict[str, Tensor], wordpiece: WordPiece) -> Tensor:
-    """bool [B, n]: real pieces, so neither [MASK] nor [CLS], [SEP] or padding."""
+    """bool [B, n]: real tokens, so neither [MASK] nor [CLS], [SEP] or padding."""
     special = torch.tensor(
         [getattr(wordpiece, name + "_id") for name in ("mask", "cls", "sep", "pad")]
     )
@@ -42,7 +42,7 @@ def visible(batch: dict[str, Tensor], wordpiece: WordPiece) -> Tensor:
 
 
 def hide_at(batch: dict[str, Tensor], distance: int, wordpiece: WordPiece) -> dict[str, Tensor]:
-    """The batch with the pieces `distance` places before and after each chosen one replaced by
+    """The batch with the tokens `distance` places before and after each chosen one replaced by
     [MASK] as well."""
     near = torch.zeros_like(batch["attention_mask"])
     last = batch["ids"].shape[1] - 1
@@ -60,7 +60,7 @@ def hide_at(batch: dict[str, Tensor], distance: int, wordpiece: WordPiece) -> di
 def shuffle_visible(
     batch: dict[str, Tensor], wordpiece: WordPiece, rng: np.random.Generator
 ) -> dict[str, Tensor]:
-    """The batch with the visible pieces of each block in random order."""
+    """The batch with the visible tokens of each block in random order."""
     ids = batch["ids"].clone()
     for row, places in zip(ids, visible(batch, wordpiece), strict=True):
         row[places] = row[places][torch.from_numpy(rng.permutation(int(places.sum())))]
@@ -68,8 +68,8 @@ def shuffle_visible(
 
 
 @torch.no_grad()
-def piece_losses(model: PretrainingModel, batches: Sequence[dict[str, Tensor]]) -> np.ndarray:
-    """float [t]: −ln P of each chosen piece of all batches by the masked language model head, in
+def token_losses(model: PretrainingModel, batches: Sequence[dict[str, Tensor]]) -> np.ndarray:
+    """float [t]: −ln P of each chosen token of all batches by the masked language model head, in
     nats."""
     device = next(model.parameters()).device
     losses = []
@@ -88,12 +88,12 @@ def piece_losses(model: PretrainingModel, batches: Sequence[dict[str, Tensor]]) 
 
 
 @torch.no_grad()
-def guesses(
+def predictions(
     model: PretrainingModel, batch: dict[str, Tensor], places: Sequence[int], most: int = 3
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """What the model would fill into some of the chosen places. places: which of the t chosen
-    pieces, k of them. Returns the `most` likeliest pieces, int [k, most], their probabilities,
-    float [k, most], and those of the right pieces, float [k]."""
+    tokens, k of them. Returns the `most` likeliest tokens, int [k, most], their probabilities,
+    float [k, most], and those of the right tokens, float [k]."""
     device = next(model.parameters()).device
     hidden = model.encoder(
         *(batch[name].to(device) for name in ("ids", "segments", "attention_mask"))
@@ -138,8 +138,8 @@ def watched(
         yield batch
 
 
-class NeighbourCounts:
-    """Guesses a hidden piece from the two pieces beside it, by counting in the training text; no
+class NeighborCounts:
+    """Guesses a hidden token from the two tokens beside it, by counting in the training text; no
     network.
 
     The counts of all three together lean, with the weight of `trust` counts, on P(x | left) · P(x |
@@ -163,7 +163,7 @@ class NeighbourCounts:
         return (counts + self.trust * on) / (counts.sum() + self.trust)
 
     def probabilities(self, left: int | None, right: int | None) -> np.ndarray:
-        """float [V]; None where a neighbour is not to be used."""
+        """float [V]; None where a neighbor is not to be used."""
         after = self.p if left is None else self.lean(self.pairs[left], self.p)
         before = self.p if right is None else self.lean(self.pairs[:, right], self.p)
         both = after * before / self.p

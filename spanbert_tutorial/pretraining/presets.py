@@ -25,7 +25,7 @@ class Run:
     objective: str = "span+sbo"
     size: str = "tiny"
     steps: int = 1_000
-    length: int = 64
+    max_length: int = 64
     batch_size: int = 32
     peak_learning_rate: float = 3e-3
     seed: int = 0
@@ -63,7 +63,12 @@ MINI = {
 
 # BERT §A.2 and SpanBERT §4.2: 256 inputs of at most 512 tokens a step, in parts that a graphics
 # card holds (here as many tokens, in inputs of about equal length), and a warm-up of 10,000 steps.
-AS_PAPERS = AS_BERT | {"peak_learning_rate": 1e-4, "length": 512, "dropout": 0.1, "beta2": 0.999}
+AS_PAPERS = AS_BERT | {
+    "peak_learning_rate": 1e-4,
+    "max_length": 512,
+    "dropout": 0.1,
+    "beta2": 0.999,
+}
 
 
 BERT = {"steps": 1_000_000, "warmup": 1 / 100, "epsilon": 1e-6, "weight_decay": 0.01}
@@ -79,10 +84,15 @@ PAPERS = {"token": BERT, "span": SPANBERT}  # by the unit of the objective, for 
 RUNS = {
     "tiny": Run(),
     "mini": Run(
-        size="mini", steps=5_000, length=128, batch_size=64, peak_learning_rate=1.5e-3, **MINI
+        size="mini", steps=5_000, max_length=128, batch_size=64, peak_learning_rate=1.5e-3, **MINI
     ),
     "small": Run(
-        size="small", steps=50_000, length=128, batch_size=64, peak_learning_rate=5e-4, **AS_BERT
+        size="small",
+        steps=50_000,
+        max_length=128,
+        batch_size=64,
+        peak_learning_rate=5e-4,
+        **AS_BERT,
     ),
     "base": Run(size="base", batch_size=32, accumulate=8, **AS_PAPERS),
     "large": Run(size="large", batch_size=16, accumulate=16, **AS_PAPERS),

@@ -28,9 +28,9 @@ def new_model(run: Run, text: EncodedText) -> PretrainingModel:
     changes = {"hidden_dropout_prob": run.dropout, "attention_probs_dropout_prob": run.dropout}
     changes["initializer_range"] = run.initializer_range
     config = EncoderConfig.preset(run.size, vocab_size=len(text.wordpiece), **changes)
-    if run.length > config.max_position_embeddings:
+    if run.max_length > config.max_position_embeddings:
         raise InputError(
-            f"a length of {run.length} is over {config.max_position_embeddings} positions: give "
+            f"a length of {run.max_length} is over {config.max_position_embeddings} positions: give "
             f"less."
         )
     with torch.random.fork_rng():
@@ -45,7 +45,12 @@ def training_data(run: Run, text: EncodedText) -> PretrainingData:
     """The blocks that the run trains on."""
     objective = Objective.named(run.objective)
     return PretrainingData(
-        text.train, text.wordpiece, objective, run.length, run.batch_size, by_length=run.by_length
+        text.train,
+        text.wordpiece,
+        objective,
+        run.max_length,
+        run.batch_size,
+        by_length=run.by_length,
     )
 
 

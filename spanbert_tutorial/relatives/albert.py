@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from spanbert_tutorial.bert.config import EncoderConfig
-from spanbert_tutorial.bert.encoder import BertEncoder, Layer, initialise
+from spanbert_tutorial.bert.encoder import BertEncoder, Layer, initialize
 from spanbert_tutorial.bert.inputs import Embeddings
 from spanbert_tutorial.bert.weights import HEADS, NAME_PAIRS, NO_EFFECT, ONLY_VALUE, Layout
 from spanbert_tutorial.errors import InputError
@@ -139,7 +139,7 @@ def shared_layers(config: AlbertConfig) -> nn.ModuleList:
 
 
 class AlbertEncoder(BertEncoder):
-    """`BertEncoder` with factorised embeddings and shared layers; it is called, loaded and saved in
+    """`BertEncoder` with factorized embeddings and shared layers; it is called, loaded and saved in
     the same way.
 
     `to_huggingface()` writes "attention" and "feed_forward", which transformers does not know, as
@@ -153,7 +153,7 @@ class AlbertEncoder(BertEncoder):
         self.config = config
         self.embeddings = FactorisedEmbeddings(config)
         self.layers = shared_layers(config)
-        initialise(self, config.initializer_range, generator)
+        initialize(self, config.initializer_range, generator)
 
     def _empty_huggingface(self) -> nn.Module:
         from transformers import (

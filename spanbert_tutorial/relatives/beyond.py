@@ -20,7 +20,7 @@ from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.spanbert.span_masking import spans_of
 
 CANDIDATES = (
-    250  # texts that are scored in one pass when every piece of the vocabulary is tried in a gap
+    250  # texts that are scored in one pass when every token of the vocabulary is tried in a gap
 )
 
 # --- any order, as attention patterns ------------------------------------------------
@@ -113,14 +113,14 @@ def pseudo_log_likelihood(model: PretrainingModel, ids: Tensor, mask_id: int) ->
 
 @torch.no_grad()
 def gap_by_chain_rule(model: LeftToRight, ids: Tensor, place: int) -> Tensor:
-    """P(piece at `place` | all other tokens), [V], of a model that only looks left: the whole text
-    is scored with each of the V pieces in the gap, and the scores are divided by their sum (Bayes'
+    """P(token at `place` | all other tokens), [V], of a model that only looks left: the whole text
+    is scored with each of the V tokens in the gap, and the scores are divided by their sum (Bayes'
     rule). ids: [n]; place: 1 to n - 1."""
     vocabulary = len(model.masked_language_model.bias)
     scores = []
-    for pieces in torch.arange(vocabulary).split(CANDIDATES):
-        rows = ids.repeat(len(pieces), 1)
-        rows[:, place] = pieces
+    for tokens in torch.arange(vocabulary).split(CANDIDATES):
+        rows = ids.repeat(len(tokens), 1)
+        rows[:, place] = tokens
         scores.append(
             model.chain_rule(rows, place).sum(dim=1)
         )  # what stands before the gap is the same for all

@@ -1,7 +1,7 @@
-"""Byte-level BPE: pieces of bytes, so that no text is unknown. Chapter: `book/relatives/roberta`.
+"""Byte-level BPE: tokens of bytes, so that no text is unknown. Chapter: `book/relatives/roberta`.
 
 Every text is a row of bytes, and there are only 256. Each byte is written as one printable
-character; frequent neighbours are merged; encoding repeats the merges in the order in which they
+character; frequent neighbors are merged; encoding repeats the merges in the order in which they
 were learned. Nothing is thrown away: what was encoded can be decoded, byte for byte. Source:
 RoBERTa §4.4, after GPT-2, whose two files this module reads.
 """
@@ -71,19 +71,19 @@ def chunks(text: str) -> list[str]:
     return CHUNKS.findall(text)
 
 
-def merge_pair(pieces: Sequence[str], pair: Pair) -> tuple[str, ...]:
-    """The pieces with every occurrence of the pair joined, from the left."""
+def merge_pair(tokens: Sequence[str], pair: Pair) -> tuple[str, ...]:
+    """The tokens with every occurrence of the pair joined, from the left."""
     merged: list[str] = []
-    for piece in pieces:
-        if merged and (merged[-1], piece) == pair:
-            merged[-1] += piece
+    for token in tokens:
+        if merged and (merged[-1], token) == pair:
+            merged[-1] += token
         else:
-            merged.append(piece)
+            merged.append(token)
     return tuple(merged)
 
 
 def learn_merges(texts: Iterable[str], merges: int) -> list[Pair]:
-    """The first `merges` merges: each time the neighbours that stand together most often, within
+    """The first `merges` merges: each time the neighbors that stand together most often, within
     chunks.
 
     Of equally frequent pairs the one whose parts are older comes first, as in the `tokenizers`
@@ -111,17 +111,17 @@ def learn_merges(texts: Iterable[str], merges: int) -> list[Pair]:
 
 
 class ByteBPE:
-    """A vocabulary of byte pieces and its encoder. `pieces[i]` is the piece with id i, written in
+    """A vocabulary of byte tokens and its encoder. `tokens[i]` is the token with id i, written in
     characters."""
 
     def __init__(self, vocabulary: dict[str, int], merges: Sequence[Pair]) -> None:
-        """vocabulary: piece → id. merges: in the order in which they were learned. Raises
-        InputError when a byte or a merged piece is missing from the vocabulary, or its ids have
+        """vocabulary: token → id. merges: in the order in which they were learned. Raises
+        InputError when a byte or a merged token is missing from the vocabulary, or its ids have
         gaps."""
         missing = [
-            piece
-            for piece in [*character_bytes(), *map("".join, merges)]
-            if piece not in vocabulary
+            token
+            for token in [*character_bytes(), *map("".join, merges)]
+            if token not in vocabulary
         ]
         if missing:
             raise InputError(
@@ -135,7 +135,7 @@ class ByteBPE:
             )
         self.vocabulary = dict(vocabulary)
         self.merges = [tuple(pair) for pair in merges]
-        self.pieces = sorted(vocabulary, key=vocabulary.get)
+        self.vocabulary = sorted(vocabulary, key=vocabulary.get)
         self.rank = {pair: rank for rank, pair in enumerate(self.merges)}
         self.cached = functools.lru_cache(maxsize=100_000)(self.split_chunk)
 
@@ -144,21 +144,21 @@ class ByteBPE:
         """Reads GPT-2's files, `encoder.json` (or `vocab.json`) and `vocab.bpe` (or `merges.txt`),
         also packed as `.xz`. Raises InputError for files that are missing or not of this form."""
         try:
-            pieces = parse_json(read(vocabulary))
+            tokens = parse_json(read(vocabulary))
             lines = read(merges).splitlines()
             pairs = [
                 tuple(line.split(" ")) for line in lines if line and not line.startswith("#version")
             ]
-            if not isinstance(pieces, dict) or any(len(pair) != 2 for pair in pairs):
+            if not isinstance(tokens, dict) or any(len(pair) != 2 for pair in pairs):
                 raise ValueError
         except (OSError, ValueError, EOFError, lzma.LZMAError):
             wrong = f"{vocabulary} and {merges} cannot be read as a byte-level vocabulary"
             raise InputError(f"{wrong}: give GPT-2's encoder.json and vocab.bpe.") from None
-        return cls(pieces, pairs)
+        return cls(tokens, pairs)
 
     @classmethod
     def train(cls, texts: Iterable[str], vocab_size: int) -> "ByteBPE":
-        """A vocabulary of at most `vocab_size` pieces by the library's trainer; its merges are
+        """A vocabulary of at most `vocab_size` tokens by the library's trainer; its merges are
         those of `learn_merges`.
 
         The bytes have the first 256 ids. Raises InputError when not even they fit.
@@ -179,42 +179,42 @@ class ByteBPE:
         return ByteLevelBPETokenizer(self.vocabulary, self.merges)
 
     def __len__(self) -> int:
-        return len(self.pieces)
+        return len(self.vocabulary)
 
     def split_chunk(self, chunk: str) -> tuple[str, ...]:
-        """The pieces of one chunk: its bytes, then of all merges that fit the oldest one, until
+        """The tokens of one chunk: its bytes, then of all merges that fit the oldest one, until
         none fits."""
-        pieces = tuple(written(chunk))
-        while len(pieces) > 1:
-            known = [pair for pair in zip(pieces, pieces[1:], strict=False) if pair in self.rank]
+        tokens = tuple(written(chunk))
+        while len(tokens) > 1:
+            known = [pair for pair in zip(tokens, tokens[1:], strict=False) if pair in self.rank]
             if not known:
                 break
-            pieces = merge_pair(pieces, min(known, key=self.rank.__getitem__))
-        return pieces
+            tokens = merge_pair(tokens, min(known, key=self.rank.__getitem__))
+        return tokens
 
     def split(self, text: str) -> list[str]:
-        """The pieces of a text. Raises InputError for half a character."""
-        return [piece for chunk in chunks(text) for piece in self.cached(chunk)]
+        """The tokens of a text. Raises InputError for half a character."""
+        return [token for chunk in chunks(text) for token in self.cached(chunk)]
 
     def encode(self, text: str) -> np.ndarray:
         """Ids of a text, int64 [n]. Raises InputError for half a character."""
-        return np.array([self.vocabulary[piece] for piece in self.split(text)], dtype=np.int64)
+        return np.array([self.vocabulary[token] for token in self.split(text)], dtype=np.int64)
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
-        """The bytes of the pieces. A special token gives the bytes of its name. Raises InputError
+        """The bytes of the tokens. A special token gives the bytes of its name. Raises InputError
         for an id that the vocabulary does not have."""
         ids = list(ids)
-        wrong = [i for i in ids if not 0 <= i < len(self.pieces)]
+        wrong = [i for i in ids if not 0 <= i < len(self.vocabulary)]
         if wrong:
             raise InputError(
-                f"the id {wrong[0]} is outside 0 to {len(self.pieces) - 1}: decode with the "
+                f"the id {wrong[0]} is outside 0 to {len(self.vocabulary) - 1}: decode with the "
                 f"vocabulary "
                 "that encoded."
             )
-        return bytes(character_bytes()[character] for i in ids for character in self.pieces[i])
+        return bytes(character_bytes()[character] for i in ids for character in self.vocabulary[i])
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text of the pieces; bytes that are no UTF-8, such as half of a character, become
+        """The text of the tokens; bytes that are no UTF-8, such as half of a character, become
         `�`."""
         return self.decode_bytes(ids).decode("utf-8", errors="replace")
 

@@ -23,7 +23,7 @@ from spanbert_tutorial.bert.encoder import (
     EncoderConfig,
     Layer,
     MaskedLanguageModelHead,
-    initialise,
+    initialize,
 )
 from spanbert_tutorial.bert.inputs import Embeddings
 from spanbert_tutorial.bert.weights import NAME_PAIRS, NO_EFFECT, Layout, to_huggingface_names
@@ -129,9 +129,9 @@ class ElectraEncoder(BertEncoder):
         self.config = config
         self.embeddings = ProjectedEmbeddings(config)
         self.layers = nn.ModuleList(Layer(config) for _ in range(config.num_hidden_layers))
-        initialise(self, config.initializer_range, generator)
+        initialize(self, config.initializer_range, generator)
         head = self.new_head(config, self.embeddings.words.weight)
-        initialise(head, config.initializer_range, generator)
+        initialize(head, config.initializer_range, generator)
         self.add_module(self.head, head)
 
     @staticmethod
@@ -178,7 +178,7 @@ class ReplacedTokenHead(nn.Module):
         super().__init__()
         self.dense = nn.Linear(hidden_size, hidden_size)
         self.classifier = nn.Linear(hidden_size, 1)
-        initialise(self)
+        initialize(self)
 
     def forward(self, hidden: Tensor) -> Tensor:
         return self.classifier(F.gelu(self.dense(hidden))).squeeze(-1)

@@ -1,5 +1,5 @@
 """RoBERTa: BERT's encoder with other positions, masks drawn anew, and blocks without pairs.
-Chapter: `book/relatives/roberta`. Byte-level pieces: `byte_bpe`.
+Chapter: `book/relatives/roberta`. Byte-level tokens: `byte_bpe`.
 
 Source: RoBERTa §4. The same weights give the same numbers as `transformers.RobertaModel` (tested).
 Shapes: B batch (in `views` all blocks), n sequence, H hidden.
@@ -154,13 +154,13 @@ FORMATS = ("SEGMENT-PAIR+NSP", "SENTENCE-PAIR+NSP", "FULL-SENTENCES", "DOC-SENTE
 
 
 def natural_sentence_pairs(
-    corpus: EncodedCorpus, max_pieces: int, rng: np.random.Generator
+    corpus: EncodedCorpus, max_tokens: int, rng: np.random.Generator
 ) -> Pairs:
     """Pairs of two grammatical sentences with NSP labels: SENTENCE-PAIR of RoBERTa §4.2. Arguments:
     `sentence_pairs`.
 
     Each sentence of the corpus stands in one first or true next segment. Most pairs are far shorter
-    than `max_pieces`.
+    than `max_tokens`.
     """
     documents = document_sentences(corpus)
     rows = []
@@ -177,7 +177,7 @@ def natural_sentence_pairs(
                 else (bounds[at + 1], bounds[at + 2])
             )
             own = [(bounds[at], bounds[at + 1]), second]
-            fitted = fit(*own, max_pieces, rng)
+            fitted = fit(*own, max_tokens, rng)
             rows.append((*fitted[0], *fitted[1], int(not_next)))
             cut[0] += size(own[0]) - size(fitted[0])
             cut[not_next] += size(own[1]) - size(fitted[1])
@@ -217,7 +217,9 @@ class FormatData(PretrainingData):
             )
         self.objective = Objective.named("mlm+nsp" if "NSP" in self.form else "mlm")
         if self.form == "SENTENCE-PAIR+NSP":
-            pairs = natural_sentence_pairs(self.corpus, self.length - 3, np.random.default_rng(0))
+            pairs = natural_sentence_pairs(
+                self.corpus, self.max_length - 3, np.random.default_rng(0)
+            )
             self.segments = [pairs.first, pairs.second]
             self.labels = pairs.labels
             self.report = pairs.report
@@ -254,12 +256,12 @@ class FormatData(PretrainingData):
 
     def statistics(self) -> dict[str, float]:
         """inputs; mean_length in tokens, with [CLS] and [SEP]; padding: its share if all inputs
-        were padded to `length`; crossing: share of the inputs with text of two documents or
+        were padded to `max_length`; crossing: share of the inputs with text of two documents or
         more."""
         lengths = self.lengths()
         return {
             "inputs": len(self),
             "mean_length": float(lengths.mean()),
-            "padding": float(1 - lengths.mean() / self.length),
+            "padding": float(1 - lengths.mean() / self.max_length),
             "crossing": float(self.crossing.mean()),
         }

@@ -1,4 +1,4 @@
-"""The span boundary objective: predict each token of a span from its two neighbours outside.
+"""The span boundary objective: predict each token of a span from its two neighbors outside.
 Chapter: `book/spanbert/boundary`.
 
 Source: SpanBERT §3.2 and the released code, whose edge rules are kept: a span at a block's edge has
@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from spanbert_tutorial.bert.auxiliary import SecondTask
+from spanbert_tutorial.bert.auxiliary import AuxiliaryObjective
 from spanbert_tutorial.bert.inputs import NO_TARGET
 from spanbert_tutorial.bert.masking import MaskedBlocks, booleans, check_lengths, whole_numbers
 from spanbert_tutorial.errors import InputError, is_whole, shown
@@ -70,9 +70,7 @@ def boundary_targets(
     places = first[:, None] + np.arange(max_targets)  # [k, max_targets]
     originals = ids[batch[:, None], np.minimum(places, last[:, None])].astype(np.int64)  # for −100
     targets = np.where(places <= last[:, None], originals, NO_TARGET)
-    pairs = (
-        np.stack([first - 1, last + 1], axis=1) + 1
-    )  # the neighbours outside, then + 1 for [CLS]
+    pairs = np.stack([first - 1, last + 1], axis=1) + 1  # the neighbors outside, then + 1 for [CLS]
     return BoundaryTargets(
         *(torch.from_numpy(part.astype(np.int64)) for part in (batch, pairs, targets))
     )
@@ -163,26 +161,26 @@ def boundary_loss(
     logits: Tensor,
     targets: BoundaryTargets,
     masked_tokens: int | Tensor,
-    normalisation: str = "paper",
+    normalization: str = "paper",
 ) -> Tensor:
     """Cross-entropy of the span boundary objective in nats, a scalar; 0 when there is no target.
 
     "paper": the sum over targets divided by the number of masked tokens, so that together with the
     mean masked language model loss each masked token counts once in each part (SpanBERT §3.2, its
     loss summed per token). "released": divided by the number of targets plus one, as the released
-    code does. Raises InputError for another normalisation.
+    code does. Raises InputError for another normalization.
     """
-    if normalisation not in ("paper", "released"):
-        raise InputError(f'normalisation "{normalisation}" is unknown: use "paper" or "released".')
+    if normalization not in ("paper", "released"):
+        raise InputError(f'normalization "{normalization}" is unknown: use "paper" or "released".')
     real = targets.targets[targets.targets != NO_TARGET]  # [t]
     total = F.cross_entropy(logits.float(), real, reduction="sum")
-    if normalisation == "released":
+    if normalization == "released":
         return total / (len(real) + 1)
     # a tensor is a share of the count of several processes, and may be below 1
     return total / (masked_tokens if isinstance(masked_tokens, Tensor) else max(masked_tokens, 1))
 
 
-class Boundary(SecondTask):
+class Boundary(AuxiliaryObjective):
     """The span boundary objective as a second task. A masked token is trained by both losses, so
     the sum is divided by the number of masked tokens; the mean that is shown is over the
     targets."""
@@ -220,17 +218,17 @@ class Boundary(SecondTask):
         rows = self.rows(batch)
         return boundary_loss(head(hidden, rows), rows, masked_tokens=1)
 
-    def pieces(self, batch: dict[str, Tensor]) -> tuple[np.ndarray, np.ndarray]:
+    def predicted_tokens(self, batch: dict[str, Tensor]) -> tuple[np.ndarray, np.ndarray]:
         targets = batch["boundary_targets"].cpu().numpy()
         left = batch["boundary_pairs"][:, 0].cpu().numpy()
         row, offset = (targets != NO_TARGET).nonzero()
         return left[row] + 1 + offset, targets[row, offset]
 
-    def guesses(
+    def predictions(
         self, head: nn.Module, hidden: Tensor, selected: np.ndarray, ids: np.ndarray
     ) -> dict[int, Tensor]:
         rows = boundary_targets(selected[None], ids[None], [len(ids)])
-        positions, _ = self.pieces(self.named(rows))
+        positions, _ = self.predicted_tokens(self.named(rows))
         logits = head(hidden, rows.to(hidden.device))
         return dict(
             zip((positions - 1).tolist(), logits, strict=True)
@@ -238,7 +236,7 @@ class Boundary(SecondTask):
 
 
 class Placebo(Boundary):
-    """A control for the objective: each row has the targets of its span, and reads the neighbours
+    """A control for the objective: each row has the targets of its span, and reads the neighbors
     of the next span of the batch, which often stands in the same block. As many targets and
     computations, but not its own boundary."""
 
@@ -249,10 +247,10 @@ class Placebo(Boundary):
         places = ("boundary_batch", "boundary_pairs")
         return batch | {name: batch[name].roll(-1, dims=0) for name in places}
 
-    def pieces(self, batch: dict[str, Tensor]) -> None:
+    def predicted_tokens(self, batch: dict[str, Tensor]) -> None:
         """Its rows do not say where the targets stand."""
 
-    def guesses(
+    def predictions(
         self, head: nn.Module, hidden: Tensor, selected: np.ndarray, ids: np.ndarray
     ) -> dict[int, Tensor]:
         return {}

@@ -1,5 +1,5 @@
 """Words that stand together more often than chance has them: collocations, found by counting.
-Chapter: `book/spanbert/labelled_masking`.
+Chapter: `book/spanbert/labeled_masking`.
 
 Source: PMI-masking (Levine and others, 2021, §4): an n-gram is as good as its worst cut. Its score
 is the smallest, over all ways to cut it, of log p(n-gram) − Σ log p(part), so a frequent pair with
@@ -17,14 +17,14 @@ from spanbert_tutorial.spanbert.labeled_masking import COLLOCATION, words_of
 from spanbert_tutorial.text.encoding import EncodedCorpus
 
 LONGEST, FEWEST = 5, 10  # words of a collocation; times that it has to occur
-Word = tuple[int, ...]  # its pieces
+Word = tuple[int, ...]  # its tokens
 
 
 def sentences(
     corpus: EncodedCorpus, wordpiece: WordPiece
 ) -> Iterator[tuple[int, np.ndarray, list[Word]]]:
     """Where each sentence begins in the corpus, its words as places [words,2], and as tuples of
-    pieces."""
+    tokens."""
     start = 0
     for end in corpus.sentence_ends.tolist():
         ids = np.asarray(corpus.ids[start:end])
@@ -75,7 +75,7 @@ def collocations(
     return found
 
 
-def labelled(
+def labeled(
     corpus: EncodedCorpus, wordpiece: WordPiece, known: set[tuple[Word, ...]]
 ) -> np.ndarray:
     """Where collocations stand, int [m,3]: (first, one past the last, `COLLOCATION`), from left to

@@ -1,5 +1,5 @@
-"""Masking of labelled spans: entities, noun phrases, collocations. Chapter:
-`book/spanbert/labelled_masking`.
+"""Masking of labeled spans: entities, noun phrases, collocations. Chapter:
+`book/spanbert/labeled_masking`.
 
 Source: SpanBERT §6.1, whose Table 6 compares them with random spans; collocations: PMI-masking
 (Levine and others, 2021). NumPy only.
@@ -20,11 +20,11 @@ KINDS = {ENTITY: "entities", NOUN_PHRASE: "noun phrases", COLLOCATION: "collocat
 
 
 @dataclass(frozen=True)
-class LabelledMasking(MaskingScheme):
-    """Whole labelled spans of one kind, and whole words.
+class LabeledMasking(MaskingScheme):
+    """Whole labeled spans of one kind, and whole words.
 
-    share: of the draws that take a labelled span while there are any, 0.5 in SpanBERT §6.1; the
-    others take a word. None draws among all units alike, the labelled spans and the words outside
+    share: of the draws that take a labeled span while there are any, 0.5 in SpanBERT §6.1; the
+    others take a word. None draws among all units alike, the labeled spans and the words outside
     of them (PMI-masking). Raises InputError for an unknown kind or a share that is none.
     """
 
@@ -38,12 +38,12 @@ class LabelledMasking(MaskingScheme):
         if self.share is not None and not 0 <= self.share <= 1:
             raise InputError(f"share is {self.share}: give a number from 0 to 1, or None.")
 
-    def check(self, labelled: np.ndarray) -> None:
-        """Raises InputError for a text without spans of the kind. labelled: those of the corpus,
+    def check(self, labeled: np.ndarray) -> None:
+        """Raises InputError for a text without spans of the kind. labeled: those of the corpus,
         int [m,3]."""
-        if not (labelled[:, 2] == self.kind).any():
+        if not (labeled[:, 2] == self.kind).any():
             raise InputError(
-                f"the text has no labelled {KINDS[self.kind]}: take another objective, or label "
+                f"the text has no labeled {KINDS[self.kind]}: take another objective, or label "
                 f"them."
             )
 
@@ -51,7 +51,7 @@ class LabelledMasking(MaskingScheme):
         """See `MaskingScheme.select_blocks`. A unit that would push past the budget is passed over,
         and so is one that touches a chosen one."""
         selected = np.zeros(blocks.word_starts.shape, dtype=bool)
-        spans = blocks.labelled[blocks.labelled[:, 3] == self.kind]
+        spans = blocks.labeled[blocks.labeled[:, 3] == self.kind]
         for row, length in enumerate(blocks.lengths.tolist()):
             own = spans[spans[:, 0] == row, 1:3]
             words = words_of(blocks.word_starts[row, :length])
@@ -61,7 +61,7 @@ class LabelledMasking(MaskingScheme):
     def choose(
         self, selected: np.ndarray, spans: np.ndarray, words: np.ndarray, rng: np.random.Generator
     ) -> None:
-        """Fills `selected`, bool [n], in place. spans, words: int [.,2], first and last piece of
+        """Fills `selected`, bool [n], in place. spans, words: int [.,2], first and last token of
         each."""
         left = self.budget(len(selected))
         for first, last in self.in_turn(spans, words, rng):
@@ -86,7 +86,7 @@ class LabelledMasking(MaskingScheme):
 
 
 def words_of(word_starts: np.ndarray) -> np.ndarray:
-    """First and last piece of each word, int [words,2]."""
+    """First and last token of each word, int [words,2]."""
     sizes = word_sizes(word_starts)
     ends = np.cumsum(sizes)
     return np.stack([ends - sizes, ends - 1], axis=1)

@@ -37,18 +37,18 @@ class Blocks:
 
 
 def single_sequence_blocks(
-    corpus: EncodedCorpus, word_starts: np.ndarray, max_pieces: int
+    corpus: EncodedCorpus, word_starts: np.ndarray, max_tokens: int
 ) -> Blocks:
-    """Packs whole sentences of one document greedily into blocks of at most `max_pieces` (without
+    """Packs whole sentences of one document greedily into blocks of at most `max_tokens` (without
     [CLS], [SEP]).
 
-    word_starts: bool [V], whether a piece begins a word (`WordPiece.starts`): a sentence longer
+    word_starts: bool [V], whether a token begins a word (`WordPiece.starts`): a sentence longer
     than a block is divided at the last word start that fits. Blocks never cross documents; the last
     one of a document may be short.
     """
-    if max_pieces < 1:
+    if max_tokens < 1:
         raise InputError(
-            f"blocks of {max_pieces} pieces hold nothing: give at least 1 (3 with [CLS] and [SEP])."
+            f"blocks of {max_tokens} pieces hold nothing: give at least 1 (3 with [CLS] and [SEP])."
         )
     ranges = array("q")  # start, end, start, end, …: eight bytes a number, however long the corpus
     split = 0
@@ -56,11 +56,11 @@ def single_sequence_blocks(
     start = 0
     end = 0
     for sentence_end in ends(corpus.sentence_ends):
-        if sentence_end - start > max_pieces and end > start:
+        if sentence_end - start > max_tokens and end > start:
             ranges.extend((start, end))
             start = end
-        if sentence_end - start > max_pieces:
-            cuts = cut_sentence(corpus.ids[start:sentence_end], word_starts, max_pieces)
+        if sentence_end - start > max_tokens:
+            cuts = cut_sentence(corpus.ids[start:sentence_end], word_starts, max_tokens)
             ranges.extend(start + place for cut in cuts[:-1] for place in cut)
             start = start + cuts[-1][0]
             split = split + 1
@@ -80,16 +80,16 @@ def ends(sentence_ends: np.ndarray) -> Iterator[int]:
 
 
 def cut_sentence(
-    ids: np.ndarray, word_starts: np.ndarray, max_pieces: int
+    ids: np.ndarray, word_starts: np.ndarray, max_tokens: int
 ) -> list[tuple[int, int]]:
-    """Ranges of at most `max_pieces` that cover the sentence and begin at word starts wherever a
+    """Ranges of at most `max_tokens` that cover the sentence and begin at word starts wherever a
     word fits."""
     starts = np.flatnonzero(word_starts[ids])
     cuts = []
     begin = 0
-    while len(ids) - begin > max_pieces:
-        fitting = starts[(starts > begin) & (starts <= begin + max_pieces)]
-        end = int(fitting[-1]) if len(fitting) else begin + max_pieces
+    while len(ids) - begin > max_tokens:
+        fitting = starts[(starts > begin) & (starts <= begin + max_tokens)]
+        end = int(fitting[-1]) if len(fitting) else begin + max_tokens
         cuts.append((begin, end))
         begin = end
     return [*cuts, (begin, len(ids))]

@@ -42,7 +42,7 @@ def clipped_geometric(p: float = 0.2, max_words: int = 10) -> np.ndarray:
 
 
 def spans_of(selected: np.ndarray) -> np.ndarray:
-    """(first, last) of each maximal run, int [k,2]. Touching spans are one: both neighbours are
+    """(first, last) of each maximal run, int [k,2]. Touching spans are one: both neighbors are
     unmasked. Raises InputError for anything but one block of booleans."""
     found = booleans("selected", selected, "a token is chosen")
     if found.ndim != 1:
@@ -53,12 +53,12 @@ def spans_of(selected: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class SpanMasking(MaskingScheme):
-    """Spans of `clipped_geometric(p, max_words)` words, ⌈mask_ratio · n⌉ pieces in all (SpanBERT
+    """Spans of `clipped_geometric(p, max_words)` words, ⌈mask_ratio · n⌉ tokens in all (SpanBERT
     §3.1).
 
     complete_words=True, the paper: the start is uniform over the words that are unmasked and fit
     the budget that is left; a span is cut after the last whole word that fits; the end comes when
-    no word fits, so a piece or two of the budget may stay unspent. complete_words=False, the
+    no word fits, so a token or two of the budget may stay unspent. complete_words=False, the
     released code: the start is uniform over PIECES, moved left to the start of its word; the budget
     is always met exactly, so the last word may be broken. In both, spans grow to the right, may run
     over masked words (which cost nothing), stop at the block's end. Raises InputError for a
@@ -82,7 +82,7 @@ class SpanMasking(MaskingScheme):
             mask_words(masked, sizes, budget, self._cumulated, rng)
             return np.repeat(masked, sizes)
         selected = np.zeros(len(word_starts), dtype=bool)
-        mask_pieces(selected, sizes, budget, self._cumulated, rng)
+        mask_tokens(selected, sizes, budget, self._cumulated, rng)
         return selected
 
     def select_rows(
@@ -102,11 +102,11 @@ class SpanMasking(MaskingScheme):
             for row in np.flatnonzero(left).tolist():
                 of_row = words.of_row(row)
                 mask_words(masked[of_row], words.sizes[of_row], left[row], cumulated, rng)
-            return words.pieces_of(masked).reshape(word_starts.shape)
+            return words.tokens_of(masked).reshape(word_starts.shape)
 
-        selected, left = span_masking_batch.mask_pieces(words, lengths, budgets, cumulated, rng)
+        selected, left = span_masking_batch.mask_tokens(words, lengths, budgets, cumulated, rng)
         for row in np.flatnonzero(left).tolist():
-            mask_pieces(
+            mask_tokens(
                 selected[row, : lengths[row]],
                 words.sizes[words.of_row(row)],
                 left[row],
@@ -124,7 +124,7 @@ class SpanMasking(MaskingScheme):
 
 class DrawnSpan(NamedTuple):
     """One span of the paper's mode: its first word, the length drawn, how many words it has after
-    the cuts, and how many pieces of the budget are left then."""
+    the cuts, and how many tokens of the budget are left then."""
 
     start: int
     length: int
@@ -142,7 +142,7 @@ def mask_words(
     """The paper's mode: span after span of whole words, until no word fits what is left of the
     budget.
 
-    masked: bool [words], written to; sizes: int [words], in pieces; left: pieces that may still be
+    masked: bool [words], written to; sizes: int [words], in tokens; left: tokens that may still be
     masked; cumulated: see `draw_length`. Returns the spans in the order of the draws.
     """
     spans = []
@@ -160,29 +160,29 @@ def mask_words(
     return spans
 
 
-def mask_pieces(
+def mask_tokens(
     selected: np.ndarray,
     sizes: np.ndarray,
     left: int,
     cumulated: np.ndarray,
     rng: np.random.Generator,
 ) -> None:
-    """The released code's mode: span after span, until the budget is spent to the piece.
+    """The released code's mode: span after span, until the budget is spent to the token.
 
     selected: bool [n], written to; the others as in `mask_words`.
     """
-    ends = np.cumsum(sizes)  # of the words, in pieces
-    word_of_piece = np.repeat(np.arange(len(sizes)), sizes)
+    ends = np.cumsum(sizes)  # of the words, in tokens
+    word_of_token = np.repeat(np.arange(len(sizes)), sizes)
     while left:
         length = draw_length(cumulated, rng)
         anchor = rng.integers(len(selected))
         if selected[anchor]:
             continue  # the length is thrown away too
-        word = word_of_piece[anchor]
+        word = word_of_token[anchor]
         last = min(word + length, len(sizes)) - 1
-        for piece in range(ends[word] - sizes[word], ends[last]):
-            if left and not selected[piece]:
-                selected[piece] = True
+        for token in range(ends[word] - sizes[word], ends[last]):
+            if left and not selected[token]:
+                selected[token] = True
                 left -= 1
 
 

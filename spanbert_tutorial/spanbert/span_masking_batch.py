@@ -19,8 +19,8 @@ class Words(NamedTuple):
     """The words of all rows in one list. The padding of a row, if there is any, counts as one more
     word."""
 
-    places: np.ndarray  # int [words], of their first pieces in the flattened batch
-    sizes: np.ndarray  # int [words], in pieces
+    places: np.ndarray  # int [words], of their first tokens in the flattened batch
+    sizes: np.ndarray  # int [words], in tokens
     begins: np.ndarray  # int [B], the first word of each row
     ends: np.ndarray  # int [B], one past its last word, without the padding
 
@@ -28,15 +28,15 @@ class Words(NamedTuple):
         """Where the words of one row stand, without its padding."""
         return slice(self.begins[row], self.ends[row])
 
-    def pieces_of(self, masked: np.ndarray) -> np.ndarray:
-        """Of words, bool [words], all pieces, bool [B·n]."""
+    def tokens_of(self, masked: np.ndarray) -> np.ndarray:
+        """Of words, bool [words], all tokens, bool [B·n]."""
         selected = np.zeros(self.places[-1] + self.sizes[-1], dtype=bool)
         words = np.flatnonzero(masked)
-        for piece in range(
+        for token in range(
             np.max(self.sizes[words], initial=0)
-        ):  # the first pieces, then the second ones, …
-            selected[self.places[words] + piece] = True
-            words = words[self.sizes[words] > piece + 1]
+        ):  # the first tokens, then the second ones, …
+            selected[self.places[words] + token] = True
+            words = words[self.sizes[words] > token + 1]
         return selected
 
 
@@ -60,7 +60,7 @@ def mask_words(
     """The paper's mode: which words are masked, bool [words], and what is left of each budget, int
     [B].
 
-    budgets: int [B], in pieces; cumulated: probabilities of at most 1, 2, … words, float
+    budgets: int [B], in tokens; cumulated: probabilities of at most 1, 2, … words, float
     [max_words].
     """
     firsts = draw_words(words.begins, words.ends, enough_draws(words, budgets, cumulated), rng)
@@ -74,30 +74,30 @@ def mask_words(
     return masked, left
 
 
-def mask_pieces(
+def mask_tokens(
     words: Words,
     lengths: np.ndarray,
     budgets: np.ndarray,
     cumulated: np.ndarray,
     rng: np.random.Generator,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The released code's mode: which pieces are masked, bool [B,n], and what is left of each
+    """The released code's mode: which tokens are masked, bool [B,n], and what is left of each
     budget, int [B].
 
     lengths: int [B], the real ones; the others as in `mask_words`.
     """
-    word_of_piece = np.repeat(np.arange(len(words.sizes)), words.sizes)  # [B·n]
+    word_of_token = np.repeat(np.arange(len(words.sizes)), words.sizes)  # [B·n]
     draws = enough_draws(words, budgets, cumulated)
     anchors = (rng.random((len(lengths), draws)) * lengths[:, None]).astype(
         int
-    )  # pieces, each equally likely
+    )  # tokens, each equally likely
     anchors += words.places[words.begins, None]
-    spans = draw_spans(word_of_piece[anchors], words.ends, cumulated, rng)  # [B,draws,2]
+    spans = draw_spans(word_of_token[anchors], words.ends, cumulated, rng)  # [B,draws,2]
     masked, left, cut, spans_to_cut = mask_affordable(words, spans, budgets)
-    selected = words.pieces_of(masked)
+    selected = words.tokens_of(masked)
     ends = np.append(
         words.places, len(selected)
-    )  # of words, in pieces: a span of words is now one of pieces
+    )  # of words, in tokens: a span of words is now one of tokens
     left[cut] -= mask_beginnings(
         selected, np.ones(len(selected), dtype=int), ends[spans_to_cut], left[cut]
     )
@@ -205,7 +205,7 @@ def mask_beginnings(
     """Masks one span in each of some rows, int [rows,2], up to the last whole word that fits; the
     rest as above.
 
-    It takes pieces, too: as words of size 1.
+    It takes tokens, too: as words of size 1.
     """
     words = spans[:, :1] + np.arange(np.max(spans[:, 1] - spans[:, 0], initial=0))  # [rows,longest]
     inside = words < spans[:, 1:]

@@ -31,7 +31,7 @@ class Scored:
         return np.array([starts[0] + ends[0] for starts, ends in self.scores])
 
     def text(self, first: int, last: int) -> str:
-        """The context from piece `first` to piece `last`, as written."""
+        """The context from token `first` to token `last`, as written."""
         return self.question.context[self.encoded.offsets[first, 0] : self.encoded.offsets[last, 1]]
 
 

@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from spanbert_tutorial.bert.encoder import BertEncoder, initialise
+from spanbert_tutorial.bert.encoder import BertEncoder, initialize
 from spanbert_tutorial.bert.inputs import frame
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.loop import History
@@ -30,10 +30,10 @@ class Framed(NamedTuple):
     segments: np.ndarray  # [n]
 
     @classmethod
-    def of(cls, sentences: Sentences, wordpiece: WordPiece, length: int) -> "Framed":
-        """At most `length` positions: the longer sentence loses pieces at its end, one by one, as
-        in BERT's released code. Raises InputError for a sentence without a piece, and where no
-        piece of each would be left."""
+    def of(cls, sentences: Sentences, wordpiece: WordPiece, max_length: int) -> "Framed":
+        """At most `max_length` positions: the longer sentence loses tokens at its end, one by one, as
+        in BERT's released code. Raises InputError for a sentence without a token, and where no
+        token of each would be left."""
         texts = [text for text in sentences if text is not None]
         try:
             "".join(texts).encode()
@@ -46,11 +46,11 @@ class Framed(NamedTuple):
             raise InputError(
                 f"{ascii(sentences)} holds an empty sentence: write at least one word."
             )
-        if length < 1 + 2 * len(parts):
+        if max_length < 1 + 2 * len(parts):
             raise InputError(
-                f"a length of {length} has no room for {len(parts)} sentences: give more."
+                f"a length of {max_length} has no room for {len(parts)} sentences: give more."
             )
-        while sum(map(len, parts)) > length - 1 - len(parts):
+        while sum(map(len, parts)) > max_length - 1 - len(parts):
             longest = max(
                 range(len(parts)), key=lambda part: (len(parts[part]), part)
             )  # of a tie the second
@@ -70,7 +70,7 @@ class ClassificationModel(nn.Module):
         self.classifier = nn.Linear(width, labels)
         self.dropout = nn.Dropout(encoder.config.hidden_dropout_prob)
         for layer in (self.pooler, self.classifier):
-            initialise(layer, encoder.config.initializer_range)
+            initialize(layer, encoder.config.initializer_range)
 
     def scores(self, batch: dict[str, Tensor]) -> Tensor:
         """[B,K]."""
@@ -97,8 +97,8 @@ class SentenceData:
     ):
         self.wordpiece = wordpiece
         self.batch_size = settings.batch_size
-        self.length = settings.length
-        self.inputs = [Framed.of(one, wordpiece, settings.length) for one in sentences]
+        self.max_length = settings.max_length
+        self.inputs = [Framed.of(one, wordpiece, settings.max_length) for one in sentences]
         self.wanted = wanted
 
     def __len__(self) -> int:
@@ -131,10 +131,10 @@ def fine_tune(
     settings: FineTuning,
 ) -> tuple["Classifier", History]:
     """Trains encoder (in place) and a new head. settings: batches hold about `batch_size` ×
-    `length` tokens; `stride` has no meaning here."""
+    `max_length` tokens; `doc_stride` has no meaning here."""
     data = ClassificationData(examples, wordpiece, settings)
     model, history = fit(lambda: ClassificationModel(encoder, len(data.labels)), data, settings)
-    return Classifier(model, wordpiece, data.labels, settings.length), history
+    return Classifier(model, wordpiece, data.labels, settings.max_length), history
 
 
 class Classifier:
@@ -146,16 +146,16 @@ class Classifier:
         model: ClassificationModel,
         wordpiece: WordPiece,
         labels: Sequence[str],
-        length: int = 128,
+        max_length: int = 128,
     ):
         self.model = model.eval()
         self.wordpiece = wordpiece
         self.all_labels = list(labels)
-        self.length = length
+        self.max_length = max_length
 
     def labels(self, sentences: Sequence[Sentences], batch_size: int = 64) -> list[str]:
         """One label each. An empty sentence raises InputError."""
-        scores = all_scores(self.model, self.wordpiece, sentences, self.length, batch_size)
+        scores = all_scores(self.model, self.wordpiece, sentences, self.max_length, batch_size)
         return [self.all_labels[best] for best in scores.argmax(-1).tolist()]
 
 
@@ -164,12 +164,12 @@ def all_scores(
     model: ClassificationModel,
     wordpiece: WordPiece,
     sentences: Sequence[Sentences],
-    length: int,
+    max_length: int,
     batch_size: int = 64,
 ) -> Tensor:
-    """The model's scores of sentences or pairs, cut to `length`, in their order: [N,K]. An empty
+    """The model's scores of sentences or pairs, cut to `max_length`, in their order: [N,K]. An empty
     sentence raises InputError."""
-    inputs = [Framed.of(one, wordpiece, length) for one in sentences]
+    inputs = [Framed.of(one, wordpiece, max_length) for one in sentences]
     device = model.classifier.weight.device
     found = []
     for start in range(0, len(inputs), batch_size):

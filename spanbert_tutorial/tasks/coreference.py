@@ -4,7 +4,7 @@ belongs to. Chapter: `book/tasks/coreference`.
 Sources: end-to-end coreference (Lee and others, 2017), BERT in it with independent segments (Joshi
 and others, 2019), which SpanBERT §4.1 uses. Left out: higher-order refinement and the
 coarse-to-fine step (Lee and others, 2018); here each mention looks at the nearest mentions before
-it. Shapes: B documents, S segments, n sequence, H hidden, W words, M labelled mentions, k candidate
+it. Shapes: B documents, S segments, n sequence, H hidden, W words, M labeled mentions, k candidate
 spans, m mentions kept, a antecedents of each, G width of a span's vector.
 """
 
@@ -31,8 +31,8 @@ from spanbert_tutorial.text.sentences import split_sentences
 # small: of 5e-4 and 1e-3 the better one on validation books of LitBank; spanbert: the settings of
 # the released command, with one learning rate for both parts
 PRESETS = {
-    "small": FineTuning(epochs=3, batch_size=4, peak_learning_rate=1e-3, length=128),
-    "spanbert": FineTuning(epochs=20, batch_size=4, peak_learning_rate=2e-5, length=384),
+    "small": FineTuning(epochs=3, batch_size=4, peak_learning_rate=1e-3, max_length=128),
+    "spanbert": FineTuning(epochs=20, batch_size=4, peak_learning_rate=2e-5, max_length=384),
 }
 TASK = "coreference"
 FACTS = {
@@ -109,7 +109,7 @@ def plain_with_offsets(text: str, name: str = "text") -> tuple[Document, list[tu
     return Document(name, sentences), offsets
 
 
-# --- a document as segments of pieces -----------------------------------------------
+# --- a document as segments of tokens -----------------------------------------------
 
 
 class Segmented(NamedTuple):
@@ -127,36 +127,36 @@ class Segmented(NamedTuple):
 
 
 def segmented(
-    document: Document, wordpiece: WordPiece, length: int, segments: int | None = None
+    document: Document, wordpiece: WordPiece, max_length: int, segments: int | None = None
 ) -> list[Segmented]:
     """The document in parts of at most `segments` segments (None: in one part). Segments are
     independent of one another, as in Joshi and others (2019): they do not overlap, and each ends
     with a sentence; a sentence that is longer than a segment is cut between words. A mention across
     two parts is left out."""
-    if length < 3:
-        raise InputError(f"a length of {length} has no room beside [CLS] and [SEP]: give more.")
-    pieces = wordpiece.encode_many(document.words)
+    if max_length < 3:
+        raise InputError(f"a length of {max_length} has no room beside [CLS] and [SEP]: give more.")
+    tokens = wordpiece.encode_many(document.words)
     unknown = wordpiece.unk_id
-    pieces = [
-        (some or [unknown])[: length - 2] for some in pieces
-    ]  # a word of control characters has no piece
+    tokens = [
+        (some or [unknown])[: max_length - 2] for some in tokens
+    ]  # a word of control characters has no token
     cuts = segment_ends(
-        [len(sentence) for sentence in document.sentences], list(map(len, pieces)), length - 2
+        [len(sentence) for sentence in document.sentences], list(map(len, tokens)), max_length - 2
     )
     step = segments or len(cuts)
     return [
         part(
             document,
             wordpiece,
-            pieces,
+            tokens,
             cuts[max(at - 1, 0) : at + step] if at else [0, *cuts[:step]],
         )
         for at in range(0, len(cuts), step)
     ]
 
 
-def segment_ends(sentences: Sequence[int], pieces: Sequence[int], room: int) -> list[int]:
-    """Where segments of at most `room` pieces end, in words. sentences: their words; pieces: of
+def segment_ends(sentences: Sequence[int], tokens: Sequence[int], room: int) -> list[int]:
+    """Where segments of at most `room` tokens end, in words. sentences: their words; tokens: of
     each word."""
     ends = []
     end = 0
@@ -164,7 +164,7 @@ def segment_ends(sentences: Sequence[int], pieces: Sequence[int], room: int) -> 
     for words in sentences:
         begin = end
         end = end + words
-        total = sum(pieces[begin:end])
+        total = sum(tokens[begin:end])
         if used and used + total > room:
             ends.append(begin)
             used = 0
@@ -172,15 +172,15 @@ def segment_ends(sentences: Sequence[int], pieces: Sequence[int], room: int) -> 
             used += total
             continue
         for word in range(begin, end):  # a sentence that is too long for one segment
-            if used + pieces[word] > room:
+            if used + tokens[word] > room:
                 ends.append(word)
                 used = 0
-            used += pieces[word]
+            used += tokens[word]
     return [*ends, end]
 
 
 def part(
-    document: Document, wordpiece: WordPiece, pieces: list[list[int]], cuts: list[int]
+    document: Document, wordpiece: WordPiece, tokens: list[list[int]], cuts: list[int]
 ) -> Segmented:
     """The words from cuts[0] to cuts[-1], a segment between each two cuts."""
     ids = []
@@ -189,11 +189,11 @@ def part(
     end = cuts[-1]
     for segment, (first, stop) in enumerate(zip(cuts, cuts[1:], strict=False)):
         ends = np.cumsum(
-            [len(pieces[word]) for word in range(first, stop)]
+            [len(tokens[word]) for word in range(first, stop)]
         )  # [CLS] stands in front
         starts = np.concatenate([[0], ends[:-1]]) + 1
         words.append(np.stack([np.full(len(ends), segment), starts, ends], axis=1))
-        inside = [piece for word in range(first, stop) for piece in pieces[word]]
+        inside = [token for word in range(first, stop) for token in tokens[word]]
         ids.append(frame(inside, cls_id=wordpiece.cls_id, sep_id=wordpiece.sep_id)[0])
     sentences = np.repeat(
         np.arange(len(document.sentences)), [len(sentence) for sentence in document.sentences]
@@ -307,8 +307,8 @@ def scorer(inputs: int) -> nn.Sequential:
 
 
 class SpanVectors(nn.Module):
-    """g = [x_first; x_last; x̂; width]: the states of a span's first and last piece, a weighted
-    mean of all its pieces (the weights by attention), and a learned vector for its width in words.
+    """g = [x_first; x_last; x̂; width]: the states of a span's first and last token, a weighted
+    mean of all its tokens (the weights by attention), and a learned vector for its width in words.
     Lee and others (2017), §4.2."""
 
     def __init__(self, hidden_size: int, max_words: int, features: int = FEATURES):
@@ -376,7 +376,7 @@ class CoreferenceModel(nn.Module):
     """An encoder with a score for each span, and one for each mention and antecedent.
 
     max_words: of the longest span that is looked at. singletons: whether the labels name mentions
-    that nothing else refers to. If so, the mention scores learn from all labelled mentions
+    that nothing else refers to. If so, the mention scores learn from all labeled mentions
     directly, too; if not (OntoNotes), a span without a partner may well be a mention, and they
     learn from the links alone, as in the papers.
     """
@@ -485,11 +485,11 @@ class CoreferenceData:
     def __init__(self, documents: Sequence[Document], wordpiece: WordPiece, settings: FineTuning):
         self.wordpiece = wordpiece
         self.batch_size = settings.batch_size
-        self.length = settings.length
+        self.max_length = settings.max_length
         self.parts = [
             one
             for document in documents
-            for one in segmented(document, wordpiece, self.length, SEGMENTS)
+            for one in segmented(document, wordpiece, self.max_length, SEGMENTS)
         ]
 
     def __len__(self) -> int:
@@ -510,8 +510,8 @@ def fine_tune(
     settings: FineTuning,
     snapshots: Snapshots | None = None,
 ) -> tuple["CoreferenceResolver", History]:
-    """Trains encoder (in place) and a new head. settings: `length` of a segment, `batch_size`
-    segments in a batch; `stride` has no meaning here. Raises InputError when no document has a
+    """Trains encoder (in place) and a new head. settings: `max_length` of a segment, `batch_size`
+    segments in a batch; `doc_stride` has no meaning here. Raises InputError when no document has a
     cluster."""
     check_start(encoder, wordpiece, settings)
     if not any(document.clusters for document in documents):
@@ -525,16 +525,16 @@ def fine_tune(
     model, history = fit(
         lambda: CoreferenceModel(encoder, max_words, singletons), data, settings, snapshots
     )
-    return CoreferenceResolver(model, wordpiece, settings.length), history
+    return CoreferenceResolver(model, wordpiece, settings.max_length), history
 
 
 class CoreferenceResolver:
     """Finds the clusters of documents. length: of its segments."""
 
-    def __init__(self, model: CoreferenceModel, wordpiece: WordPiece, length: int = 128):
+    def __init__(self, model: CoreferenceModel, wordpiece: WordPiece, max_length: int = 128):
         self.model = model.eval()
         self.wordpiece = wordpiece
-        self.length = length
+        self.max_length = max_length
 
     @classmethod
     def from_pretrained(
@@ -558,7 +558,7 @@ class CoreferenceResolver:
         facts = {
             "max_words": self.model.max_words,
             "singletons": self.model.singletons,
-            "length": self.length,
+            "length": self.max_length,
         }
         task_checkpoints.save(folder, TASK, self.model, facts, self.wordpiece, texts)
 
@@ -571,7 +571,7 @@ class CoreferenceResolver:
     def clusters(self, document: Document) -> list[list[Span]]:
         """Each mention goes to the antecedent of the best score, and begins a cluster where ε has
         it."""
-        batch = stacked(segmented(document, self.wordpiece, self.length), self.wordpiece.pad_id)
+        batch = stacked(segmented(document, self.wordpiece, self.max_length), self.wordpiece.pad_id)
         device = self.model.antecedent_scorer.score.weight.device
         found = next(
             iter(self.model.documents({name: value.to(device) for name, value in batch.items()}))

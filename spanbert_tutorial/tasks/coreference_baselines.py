@@ -63,7 +63,7 @@ Joining = Callable[[Document, Sequence[Span]], list[list[Span]]]
 
 
 def gold_mentions(document: Document) -> list[Span]:
-    """The labelled mentions, in order."""
+    """The labeled mentions, in order."""
     return sorted(mention for cluster in document.clusters for mention in cluster)
 
 

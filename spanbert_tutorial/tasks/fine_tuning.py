@@ -35,15 +35,15 @@ class Input(Protocol):
 @dataclass(frozen=True)
 class FineTuning:
     """Settings of a run. batch_size: full windows; shorter ones go together, to as many tokens.
-    length, stride: of the windows, in positions and in context pieces. answers_only: whether
+    length, stride: of the windows, in positions and in context tokens. answers_only: whether
     windows that miss a question's answer are left out; a model that is to see when there is none
     needs them."""
 
     epochs: float = 2.0
     batch_size: int = 32
     peak_learning_rate: float = 5e-4
-    length: int = 256
-    stride: int = 128
+    max_length: int = 256
+    doc_stride: int = 128
     seed: int = 0
     dropout: float = 0.1
     answers_only: bool = False
@@ -53,7 +53,7 @@ class FineTuning:
         there. tokens: of all windows. Raises InputError when there are none."""
         if not tokens:
             raise InputError("there is nothing to train on: give at least one question or example.")
-        steps = max(1, round(self.epochs * tokens / (self.batch_size * self.length)))
+        steps = max(1, round(self.epochs * tokens / (self.batch_size * self.max_length)))
         return Recipe(
             steps, self.peak_learning_rate, max(1, steps // 10), betas=(0.9, 0.999), epsilon=1e-8
         )
@@ -78,28 +78,28 @@ def stacked(some: Sequence[Input], pad_id: int) -> dict[str, Tensor]:
 def check_start(encoder: BertEncoder, wordpiece: WordPiece, settings: FineTuning) -> None:
     """Raises InputError for inputs longer than the encoder's, and for a vocabulary that does not
     fit it."""
-    if settings.length > (most := encoder.config.max_position_embeddings):
+    if settings.max_length > (most := encoder.config.max_position_embeddings):
         raise InputError(
-            f"windows of {settings.length} positions are longer than the encoder's {most}: give "
+            f"windows of {settings.max_length} positions are longer than the encoder's {most}: give "
             f"less."
         )
     check_vocabulary(wordpiece, encoder)
 
 
 def check_vocabulary(wordpiece: WordPiece, encoder: BertEncoder) -> None:
-    """Raises InputError for a vocabulary with more pieces than the encoder has, and warns of one
+    """Raises InputError for a vocabulary with more tokens than the encoder has, and warns of one
     with far fewer."""
-    pieces = len(wordpiece)
+    tokens = len(wordpiece)
     room = encoder.config.vocab_size
-    if pieces > room:
+    if tokens > room:
         raise InputError(
-            f"the vocabulary has {pieces:,} pieces and the model {room:,}: give the vocabulary "
+            f"the vocabulary has {tokens:,} pieces and the model {room:,}: give the vocabulary "
             f"that it "
             "was trained with."
         )
-    if pieces + 128 <= room:  # some models pad to a round number
+    if tokens + 128 <= room:  # some models pad to a round number
         warnings.warn(
-            f"the vocabulary has only {pieces:,} pieces and the model {room:,}: most likely it "
+            f"the vocabulary has only {tokens:,} pieces and the model {room:,}: most likely it "
             f"is not the "
             "one of the training, and then the answers are of no use; give that one.",
             UserWarning,
@@ -126,14 +126,14 @@ def fit(
         set_dropout(model, settings.dropout)
         recipe = settings.recipe(int(sum(data.lengths())))
         learner = model if process.num_processes == 1 else Weighted(model)
-        history = train(learner, Batches(data, rng, weighted_share), recipe, snapshots=snapshots)
+        history = train(learner, Batches(data, rng, weighted_shard), recipe, snapshots=snapshots)
     return model, history
 
 
 # --- several processes --------------------------------------------------------------
 
 
-def weighted_share(batch: dict[str, Tensor], process: int, processes: int) -> dict[str, Tensor]:
+def weighted_shard(batch: dict[str, Tensor], process: int, processes: int) -> dict[str, Tensor]:
     """The rows process, process + processes, … of a batch, and `weight`: how many of its targets
     are among them, divided by how many a process has on average. A loss is a mean over targets; so
     weighted, the mean of the processes' losses is that of the whole batch. A process for which no

@@ -30,19 +30,19 @@ ANSWER = "a subset of artificial intelligence"  # as the notes print it
 
 
 def write_old_folder(
-    folder: str | Path, pieces: list[str], dtype: torch.dtype = torch.float32, seed: int = 0
+    folder: str | Path, tokens: list[str], dtype: torch.dtype = torch.float32, seed: int = 0
 ) -> BertForQuestionAnswering:
     """A small question answering model with random weights, in the files of an old checkpoint: a
     `config.json` without `model_type`, `pytorch_model.bin`, `vocab.txt`, and nothing else. Returns
     the model, in float32.
 
-    pieces: the vocabulary. dtype: of the stored weights. Raises InputError if the folder exists.
+    tokens: the vocabulary. dtype: of the stored weights. Raises InputError if the folder exists.
     """
     folder = Path(folder)
     if folder.exists():
         raise InputError(f"{folder} exists already: give a new folder.")
     sizes = {
-        "vocab_size": len(pieces),
+        "vocab_size": len(tokens),
         "hidden_size": 64,
         "num_hidden_layers": 2,
         "num_attention_heads": 2,
@@ -65,7 +65,7 @@ def write_old_folder(
     (folder / "config.json").write_text(
         json.dumps(sizes | old_keys, indent=2) + "\n", encoding="utf-8"
     )
-    (folder / "vocab.txt").write_text("\n".join(pieces) + "\n", encoding="utf-8")
+    (folder / "vocab.txt").write_text("\n".join(tokens) + "\n", encoding="utf-8")
     torch.save(
         {name: weight.to(dtype) for name, weight in model.state_dict().items()},
         folder / "pytorch_model.bin",
@@ -83,7 +83,7 @@ def best_by_shares(
     best first.
 
     starts, ends: scores [n]. allowed: bool [n], the context. The softmax also sees [CLS], position
-    0, which cannot be the answer. longest: pieces of a span.
+    0, which cannot be the answer. longest: tokens of a span.
     """
     seen = allowed.clone()
     seen[0] = True
@@ -108,22 +108,22 @@ def answer_as_before(
     *,
     spans: int = 12,
     longest: int = 15,
-    length: int = 384,
+    max_length: int = 384,
 ) -> dict[str, Any]:
     """What the removed pipeline answered by default: {"score", "start", "end", "answer"}.
 
     It never says "no answer"; it widens spans to whole words and adds up the shares of those that
     then are the same text, also from different windows, although each window has a softmax of its
     own. spans: how many of a window take part; 12 in its last version, 1 in the first ones.
-    longest: pieces of a span. length: positions of a window. Neighbouring windows overlap by 128
-    pieces (half of `length` if that is less).
+    longest: tokens of a span. length: positions of a window. Neighboring windows overlap by 128
+    tokens (half of `max_length` if that is less).
     """
     inputs = tokenizer(
         question,
         context,
         truncation="only_second",
-        max_length=length,
-        stride=min(length // 2, 128),
+        max_length=max_length,
+        stride=min(max_length // 2, 128),
         return_overflowing_tokens=True,
         padding=True,
         return_tensors="pt",
@@ -209,11 +209,11 @@ def vocabulary_warnings(folder: Path, vocab_size: int) -> list[str]:
     return found
 
 
-def lowered_pieces(wordpiece: WordPiece, text: str) -> list[tuple[str, list[str], list[str]]]:
-    """(word, its pieces, its pieces when the text is lower-cased by accident) for each word of a
+def lowered_tokens(wordpiece: WordPiece, text: str) -> list[tuple[str, list[str], list[str]]]:
+    """(word, its tokens, its tokens when the text is lower-cased by accident) for each word of a
     text."""
     lowered = WordPiece(
-        {piece: number for number, piece in enumerate(wordpiece.pieces)}, lowercase=True
+        {token: number for number, token in enumerate(wordpiece.vocabulary)}, lowercase=True
     )
     return [
         (word, *(one.tokens(one.encode(word)) for one in (wordpiece, lowered)))

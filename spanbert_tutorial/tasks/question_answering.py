@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from spanbert_tutorial.bert.encoder import BertEncoder, initialise
+from spanbert_tutorial.bert.encoder import BertEncoder, initialize
 from spanbert_tutorial.bert.weights import checkpoint_folder, read_config, read_weights
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.keeping import with_bar
@@ -46,7 +46,7 @@ class QuestionAnsweringModel(nn.Module):
         super().__init__()
         self.encoder = encoder
         self.boundaries = nn.Linear(encoder.config.hidden_size, 2)
-        initialise(self.boundaries, encoder.config.initializer_range)
+        initialize(self.boundaries, encoder.config.initializer_range)
 
     def scores(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
         """S · x and E · x at each position, [B,n] each; minus infinity at padding."""
@@ -80,15 +80,15 @@ PRESETS = {
         epochs=1.5,
         batch_size=16,
         peak_learning_rate=3e-4,
-        length=96,
-        stride=64,
+        max_length=96,
+        doc_stride=64,
         dropout=0.0,
         answers_only=True,
     ),
     "small": FineTuning(epochs=1.5, batch_size=8, peak_learning_rate=3e-4, dropout=0.0),
-    "bert-squad1": FineTuning(epochs=3, peak_learning_rate=5e-5, length=384),
-    "bert-squad2": FineTuning(epochs=2, batch_size=48, peak_learning_rate=5e-5, length=384),
-    "spanbert": FineTuning(epochs=4, peak_learning_rate=2e-5, length=512),
+    "bert-squad1": FineTuning(epochs=3, peak_learning_rate=5e-5, max_length=384),
+    "bert-squad2": FineTuning(epochs=2, batch_size=48, peak_learning_rate=5e-5, max_length=384),
+    "spanbert": FineTuning(epochs=4, peak_learning_rate=2e-5, max_length=512),
 }
 NO_ANSWER = (0, 0)  # [CLS] begins and ends it
 
@@ -106,17 +106,17 @@ class QuestionAnsweringData:
     def __init__(self, questions: Iterable[Question], wordpiece: WordPiece, settings: FineTuning):
         self.wordpiece = wordpiece
         self.batch_size = settings.batch_size
-        self.length = settings.length
+        self.max_length = settings.max_length
         self.windows: list[Window] = []
         self.targets: list[tuple[int, int]] = []
         for question in questions:
             try:
                 encoded = encode(wordpiece, question.question, question.context)
-                made = windows(encoded, wordpiece, settings.length, settings.stride)
+                made = windows(encoded, wordpiece, settings.max_length, settings.doc_stride)
             except InputError as error:
                 raise InputError(f"question {question.id}: {error}") from None
             for window in made:
-                place = target(window, answer_pieces(encoded, question))
+                place = target(window, answer_tokens(encoded, question))
                 if place != NO_ANSWER or not (settings.answers_only and question.answers):
                     self.windows.append(window)
                     self.targets.append(place)
@@ -134,8 +134,8 @@ class QuestionAnsweringData:
         return tensors | {"start": torch.from_numpy(start), "end": torch.from_numpy(end)}
 
 
-def answer_pieces(encoded: Encoded, question: Question) -> tuple[int, int] | None:
-    """(first, last) context piece that the question's first answer touches, or None."""
+def answer_tokens(encoded: Encoded, question: Question) -> tuple[int, int] | None:
+    """(first, last) context token that the question's first answer touches, or None."""
     if not question.answers:
         return None
     begin = question.answers[0].start
@@ -144,12 +144,12 @@ def answer_pieces(encoded: Encoded, question: Question) -> tuple[int, int] | Non
     return (int(touched[0]), int(touched[-1])) if len(touched) else None
 
 
-def target(window: Window, pieces: tuple[int, int] | None) -> tuple[int, int]:
+def target(window: Window, tokens: tuple[int, int] | None) -> tuple[int, int]:
     """Positions of the answer in a window; [CLS] twice, unless it holds the whole answer."""
-    if pieces is None or pieces[0] < window.start or pieces[1] >= window.end:
+    if tokens is None or tokens[0] < window.start or tokens[1] >= window.end:
         return NO_ANSWER
     shift = window.first - window.start
-    return pieces[0] + shift, pieces[1] + shift
+    return tokens[0] + shift, tokens[1] + shift
 
 
 def fine_tune(
@@ -168,7 +168,7 @@ def fine_tune(
     model, history = fit(
         lambda: QuestionAnsweringModel(start) if new else start, data, settings, snapshots
     )
-    return QuestionAnswerer(model, wordpiece, settings.length, settings.stride), history
+    return QuestionAnswerer(model, wordpiece, settings.max_length, settings.doc_stride), history
 
 
 # --- answering ----------------------------------------------------------------------
@@ -215,13 +215,13 @@ class QuestionAnswerer:
         self,
         model: QuestionAnsweringModel,
         wordpiece: WordPiece,
-        length: int = 384,
-        stride: int = 128,
+        max_length: int = 384,
+        doc_stride: int = 128,
     ):
         self.model = model.eval()
         self.wordpiece = wordpiece
-        self.length = min(length, model.encoder.config.max_position_embeddings)
-        self.stride = stride
+        self.max_length = min(max_length, model.encoder.config.max_position_embeddings)
+        self.doc_stride = doc_stride
 
     @classmethod
     def from_pretrained(
@@ -261,7 +261,7 @@ class QuestionAnswerer:
             f"qa_outputs.{name}": weight
             for name, weight in self.model.boundaries.state_dict().items()
         }
-        facts = {"length": self.length, "stride": self.stride}
+        facts = {"length": self.max_length, "stride": self.doc_stride}
         encoder = self.model.encoder
         write_half(folder, encoder, head, "BertForQuestionAnswering", facts, self.wordpiece, texts)
 
@@ -311,7 +311,7 @@ class QuestionAnswerer:
         for number, (question, context) in enumerate(pairs, start=1):
             try:
                 encoded = encode(self.wordpiece, question, context)
-                made = windows(encoded, self.wordpiece, self.length, self.stride)
+                made = windows(encoded, self.wordpiece, self.max_length, self.doc_stride)
             except InputError as error:
                 yield from [some] if some else []  # what came before it still gets its answers
                 raise InputError(f"pair {number}: {error}" if number > 1 else str(error)) from None

@@ -33,7 +33,7 @@ Guessed = tuple[
 # First questions made by rule, to learn to find what shares words with a question (`experiment
 # made_first` shows what they bring), and easy ones before the others (in single runs that helped).
 # Then real ones, and short windows around the answers before full ones: for the same number of
-# pieces a model meets more questions, each with fewer places to choose from. Questions without an
+# tokens a model meets more questions, each with fewer places to choose from. Questions without an
 # answer need full windows, and all of them.
 ONCE = replace(PRESETS["short-first"], epochs=1.0)
 STAGES = {

@@ -2,7 +2,7 @@
 `book/tasks/relation_extraction`.
 
 Two ways to mark the names and two heads to read them. Sources: SpanBERT §4.1 and its released code
-(names replaced by one piece that tells role and type, [CLS] is read), Baldini Soares and others
+(names replaced by one token that tells role and type, [CLS] is read), Baldini Soares and others
 2019 (markers around the names, the states of the first markers are read). Shapes: B batch, n
 sequence, H hidden, R relations.
 """
@@ -19,7 +19,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from spanbert_tutorial.bert.encoder import BertEncoder, initialise
+from spanbert_tutorial.bert.encoder import BertEncoder, initialize
 from spanbert_tutorial.bert.inputs import frame
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.loop import History
@@ -30,8 +30,8 @@ from spanbert_tutorial.tasks.fine_tuning import FineTuning, check_start, fit, st
 from spanbert_tutorial.tasks.relation_files import NO_RELATION, OTHER, Example, negative_of
 
 PRESETS = {
-    "small": FineTuning(epochs=8, batch_size=32, peak_learning_rate=3e-4, length=64),
-    "spanbert": FineTuning(epochs=10, batch_size=32, peak_learning_rate=2e-5, length=128),
+    "small": FineTuning(epochs=8, batch_size=32, peak_learning_rate=3e-4, max_length=64),
+    "spanbert": FineTuning(epochs=10, batch_size=32, peak_learning_rate=2e-5, max_length=128),
 }  # the second: the released code's command for TACRED
 TASK = "relations"  # on the command line
 MARKINGS = ("replaced", "around")
@@ -122,7 +122,7 @@ def figures(examples: Sequence[Example], predicted: Sequence[str]) -> dict[str, 
 
 
 class Marker(str):
-    """A piece that no text has, such as [SUBJ-PERSON]; a plain word may be spelt the same and stays
+    """A token that no text has, such as [SUBJ-PERSON]; a plain word may be spelt the same and stays
     a word."""
 
 
@@ -165,23 +165,23 @@ def markers(examples: Sequence[Example], marking: str) -> list[str]:
 
 
 def with_markers(wordpiece: WordPiece, names: Sequence[str]) -> WordPiece:
-    """The vocabulary with these pieces behind its own; those that it has stay where they are."""
-    pieces = dict.fromkeys([*wordpiece.pieces, *names])
-    numbered = {piece: number for number, piece in enumerate(pieces)}
+    """The vocabulary with these tokens behind its own; those that it has stay where they are."""
+    tokens = dict.fromkeys([*wordpiece.vocabulary, *names])
+    numbered = {token: number for number, token in enumerate(tokens)}
     return WordPiece(numbered, wordpiece.lowercase, wordpiece.strip_accents)
 
 
-def make_room(encoder: BertEncoder, pieces: int) -> None:
-    """Gives the encoder, in place, an embedding for each of so many pieces: the new ones are drawn
+def make_room(encoder: BertEncoder, tokens: int) -> None:
+    """Gives the encoder, in place, an embedding for each of so many tokens: the new ones are drawn
     as at the start of pre-training, the others stay. The released code needs none of this: BERT's
-    vocabulary has 99 unused pieces."""
+    vocabulary has 99 unused tokens."""
     table = encoder.embeddings.words
     config = encoder.config
-    if pieces <= len(table.weight):
+    if tokens <= len(table.weight):
         return
-    encoder.config = replace(config, vocab_size=pieces)
-    encoder.embeddings.words = nn.Embedding(pieces, table.embedding_dim, device=table.weight.device)
-    initialise(encoder.embeddings.words, config.initializer_range)
+    encoder.config = replace(config, vocab_size=tokens)
+    encoder.embeddings.words = nn.Embedding(tokens, table.embedding_dim, device=table.weight.device)
+    initialize(encoder.embeddings.words, config.initializer_range)
     with torch.no_grad():
         encoder.embeddings.words.weight[: len(table.weight)] = table.weight
 
@@ -194,8 +194,8 @@ class Marked(NamedTuple):
     places: np.ndarray  # [2], positions of the subject's and the object's first marker
 
     @classmethod
-    def of(cls, example: Example, wordpiece: WordPiece, marking: str, length: int) -> "Marked":
-        """At most `length` positions: of a longer sentence the end goes, or as much of the front as
+    def of(cls, example: Example, wordpiece: WordPiece, marking: str, max_length: int) -> "Marked":
+        """At most `max_length` positions: of a longer sentence the end goes, or as much of the front as
         is needed to keep both first markers. Raises InputError where these stand too far apart, and
         for a marker without an id."""
         ids: list[int] = []
@@ -210,15 +210,15 @@ class Marked(NamedTuple):
                 if not marker.startswith("[/"):
                     places[marker[1]] = len(ids)  # S or O
                 ids.append(marker_id(marker, wordpiece))
-        begin = max(0, max(places.values()) + 1 - (length - 2))
+        begin = max(0, max(places.values()) + 1 - (max_length - 2))
         if min(places.values()) < begin:
             raise InputError(
-                f"the two names of example {example.id} stand more than {length - 2} pieces "
+                f"the two names of example {example.id} stand more than {max_length - 2} pieces "
                 f"apart: give a "
                 "greater length."
             )
         framed = frame(
-            ids[begin : begin + length - 2], cls_id=wordpiece.cls_id, sep_id=wordpiece.sep_id
+            ids[begin : begin + max_length - 2], cls_id=wordpiece.cls_id, sep_id=wordpiece.sep_id
         )
         return cls(*framed, np.array([places["S"], places["O"]]) - begin + 1)
 
@@ -248,7 +248,7 @@ class RelationModel(nn.Module):
         self.head = head
         self.classifier = nn.Linear(width, relations)
         self.dropout = nn.Dropout(encoder.config.hidden_dropout_prob)
-        initialise(self.classifier, encoder.config.initializer_range)
+        initialize(self.classifier, encoder.config.initializer_range)
 
     def scores(self, batch: dict[str, Tensor]) -> Tensor:
         """[B,R]."""
@@ -282,9 +282,9 @@ class RelationData:
     ):
         self.wordpiece = wordpiece
         self.batch_size = settings.batch_size
-        self.length = settings.length
+        self.max_length = settings.max_length
         self.inputs = [
-            Marked.of(example, wordpiece, marking, settings.length) for example in examples
+            Marked.of(example, wordpiece, marking, settings.max_length) for example in examples
         ]
         self.relations = sorted({example.relation for example in examples})
         self.wanted = np.array([self.relations.index(example.relation) for example in examples])
@@ -314,7 +314,7 @@ def fine_tune(
     head: str = "entities",
 ) -> tuple["RelationExtractor", History]:
     """Trains encoder (in place; its table grows by the markers) and a new head. marking, head: of
-    MARKINGS and HEADS. settings: batches hold about `batch_size` × `length` tokens; `stride` has no
+    MARKINGS and HEADS. settings: batches hold about `batch_size` × `max_length` tokens; `doc_stride` has no
     meaning here."""
     if marking not in MARKINGS or head not in HEADS:
         raise InputError(
@@ -330,7 +330,9 @@ def fine_tune(
         return RelationModel(encoder, len(data.relations), head)
 
     trained, history = fit(model, data, settings, snapshots)
-    return RelationExtractor(trained, wordpiece, data.relations, marking, settings.length), history
+    return RelationExtractor(
+        trained, wordpiece, data.relations, marking, settings.max_length
+    ), history
 
 
 class RelationExtractor:
@@ -343,13 +345,13 @@ class RelationExtractor:
         wordpiece: WordPiece,
         relations: Sequence[str],
         marking: str,
-        length: int,
+        max_length: int,
     ):
         self.model = model.eval()
         self.wordpiece = wordpiece
         self.relations = list(relations)
         self.marking = marking
-        self.length = length
+        self.max_length = max_length
 
     @classmethod
     def from_pretrained(
@@ -368,7 +370,7 @@ class RelationExtractor:
             "relations": self.relations,
             "head": self.model.head,
             "marking": self.marking,
-            "length": self.length,
+            "length": self.max_length,
         }
         task_checkpoints.save(folder, TASK, self.model, facts, self.wordpiece, texts)
 
@@ -376,7 +378,8 @@ class RelationExtractor:
     def predict(self, examples: Sequence[Example], batch_size: int = 64) -> list[str]:
         """One relation each, in order; the examples' own are not looked at."""
         inputs = [
-            Marked.of(example, self.wordpiece, self.marking, self.length) for example in examples
+            Marked.of(example, self.wordpiece, self.marking, self.max_length)
+            for example in examples
         ]
         device = self.model.classifier.weight.device
         found = []

@@ -45,8 +45,8 @@ __all__ = [
     "score",
 ]
 PRESETS = {
-    "small": FineTuning(epochs=4, batch_size=4, peak_learning_rate=3e-4, length=128),
-    "spanbert": FineTuning(epochs=10, batch_size=32, peak_learning_rate=2e-5, length=128),
+    "small": FineTuning(epochs=4, batch_size=4, peak_learning_rate=3e-4, max_length=128),
+    "spanbert": FineTuning(epochs=10, batch_size=32, peak_learning_rate=2e-5, max_length=128),
 }
 
 
@@ -160,7 +160,7 @@ def fine_tune(
     snapshots: Snapshots | None = None,
 ) -> tuple["SentencePredictor", History]:
     """Trains encoder (in place) and a new head, for labels, or for scores where the examples have
-    numbers. settings: batches hold about `batch_size` × `length` tokens; `stride` has no meaning
+    numbers. settings: batches hold about `batch_size` × `max_length` tokens; `doc_stride` has no meaning
     here. Raises InputError unless there are at least two labels or scores."""
     check_start(encoder, wordpiece, settings)
     if len({label for _, label in examples}) < 2:
@@ -175,11 +175,11 @@ def fine_tune(
         data = RegressionData(examples, wordpiece, settings)
         model, history = fit(lambda: RegressionModel(encoder), data, settings, snapshots)
         facts = {"mean": data.mean, "spread": data.spread}
-    return SentencePredictor(model, wordpiece, facts | {"length": settings.length}), history
+    return SentencePredictor(model, wordpiece, facts | {"length": settings.max_length}), history
 
 
 class SentencePredictor:
-    """Names labels or scores. facts: `length` of the inputs, and `labels`, what the model's scores
+    """Names labels or scores. facts: `max_length` of the inputs, and `labels`, what the model's scores
     stand for, or `mean` and `spread`, which turn its one number into a score."""
 
     def __init__(self, model: ClassificationModel, wordpiece: WordPiece, facts: Mapping):

@@ -34,7 +34,7 @@ __all__ = [
     "f1",
     "human_score",
     "majority_answer",
-    "normalise",
+    "normalize",
     "read",
     "read_predictions",
     "read_several",
@@ -117,22 +117,22 @@ def write_predictions(path: str | Path, predictions: Mapping[str, str]) -> None:
 # --- scores -------------------------------------------------------------------------
 
 
-def normalise(text: str) -> str:
+def normalize(text: str) -> str:
     """What answers are compared by: lower case, no punctuation (ASCII), no "a", "an", "the", single
     spaces."""
     return " ".join(ARTICLES.sub(" ", text.lower().translate(PUNCTUATION)).split())
 
 
 def exact_match(prediction: str, gold: str) -> int:
-    """1 if both are the same once normalised, else 0."""
-    return int(normalise(prediction) == normalise(gold))
+    """1 if both are the same once normalized, else 0."""
+    return int(normalize(prediction) == normalize(gold))
 
 
 def f1(prediction: str, gold: str) -> float:
     """2PR / (P + R) over the words that both share, each as often as in both. An empty side needs
     an empty other."""
-    words = normalise(prediction).split()
-    wanted = normalise(gold).split()
+    words = normalize(prediction).split()
+    wanted = normalize(gold).split()
     if not words or not wanted:
         return float(words == wanted)
     shared = sum((Counter(words) & Counter(wanted)).values())
@@ -145,8 +145,8 @@ def f1(prediction: str, gold: str) -> float:
 
 
 def golds(question: Question) -> list[str]:
-    """Answers to compare with: those that are not empty once normalised; "" when there is none."""
-    return [answer.text for answer in question.answers if normalise(answer.text)] or [""]
+    """Answers to compare with: those that are not empty once normalized; "" when there is none."""
+    return [answer.text for answer in question.answers if normalize(answer.text)] or [""]
 
 
 def raw_scores(
@@ -176,7 +176,7 @@ def score(
 
     null_odds: how strongly each question seems to have no answer, of a model its null score minus
     the score of its best answer; above `threshold` a question counts as left without answer: right
-    if it has none, wrong if it has one (also one that is empty once normalised; as official).
+    if it has none, wrong if it has one (also one that is empty once normalized; as official).
     Raises InputError when there are no questions, ids do not fit, or of null odds and threshold one
     is missing.
     """
@@ -284,9 +284,9 @@ def human_score(questions: Sequence[Question], vote: bool = False) -> dict[str, 
 
 
 def majority_answer(texts: Sequence[str]) -> str:
-    """What most say, compared once normalised; "" is to abstain. Of a tie, rather an answer than
+    """What most say, compared once normalized; "" is to abstain. Of a tie, rather an answer than
     "", then the shortest (SQuAD 2.0). Raises InputError when nobody says anything."""
     if not texts:
         raise InputError("there are no answers to vote on: give at least one.")
-    votes = Counter(normalise(text) for text in texts)
-    return min(texts, key=lambda text: (-votes[normalise(text)], not text, len(text)))
+    votes = Counter(normalize(text) for text in texts)
+    return min(texts, key=lambda text: (-votes[normalize(text)], not text, len(text)))

@@ -1,6 +1,6 @@
 """Tagging: a label for each word, here the entities of the almanac. Chapter: `book/tasks/tagging`.
 
-The state of a word's first piece goes through one linear layer and a softmax; neighbouring tags do
+The state of a word's first token goes through one linear layer and a softmax; neighboring tags do
 not see one another (no CRF). Sources: BERT §4 and §5.3 (CoNLL-2003); entities out of tags and their
 F1: the convention of CoNLL's scorer. Shapes: B batch, n sequence, w words of a text, T tags.
 """
@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from spanbert_tutorial.bert.encoder import BertEncoder, initialise
+from spanbert_tutorial.bert.encoder import BertEncoder, initialize
 from spanbert_tutorial.bert.inputs import NO_TARGET, frame
 from spanbert_tutorial.bert.wordpiece import WordPiece, split_words
 from spanbert_tutorial.engine.loop import History
@@ -26,10 +26,10 @@ from spanbert_tutorial.text.sentences import split_sentences
 Entity = tuple[
     int, int, str
 ]  # (start, end, label): characters start to end of a text name something of this label
-LabelledText = tuple[str, list[Entity]]
+LabeledText = tuple[str, list[Entity]]
 
 
-def labelled_sentences(document: dict) -> list[LabelledText]:
+def labeled_sentences(document: dict) -> list[LabeledText]:
     """The sentences of a document of the almanac (`almanac.read`) with their entities."""
     found = []
     begin = 0
@@ -108,10 +108,10 @@ def entity_scores(
 
 
 class NameList:
-    """Control: the names of labelled texts, looked up; of several that fit the longest, from left
+    """Control: the names of labeled texts, looked up; of several that fit the longest, from left
     to right."""
 
-    def __init__(self, texts: Iterable[LabelledText]):
+    def __init__(self, texts: Iterable[LabeledText]):
         self.labels = {
             tuple(split_words(text[start:end])): label
             for text, entities in texts
@@ -130,14 +130,14 @@ class NameList:
 
 
 class WordList:
-    """Control: the words of the names of labelled texts. A run of such words is taken for one name,
+    """Control: the words of the names of labeled texts. A run of such words is taken for one name,
     of the kind that its last word ends most often (or is in most often, if it ends none).
 
     Only words that stand in names at least as often as outside are taken, so no "and" of a
     company's name.
     """
 
-    def __init__(self, texts: Iterable[LabelledText]):
+    def __init__(self, texts: Iterable[LabeledText]):
         everywhere = Counter()
         inside = defaultdict(Counter)
         ending = defaultdict(Counter)
@@ -174,12 +174,12 @@ class Words(NamedTuple):
 
     ids: np.ndarray  # [n]
     segments: np.ndarray  # [n], all 0
-    places: np.ndarray  # [w], position of each word's first piece
+    places: np.ndarray  # [w], position of each word's first token
     offsets: np.ndarray  # [w,2], where each word stands in the text, in characters
 
     @classmethod
     def of(cls, text: str, wordpiece: WordPiece) -> "Words":
-        """Raises InputError for a text without a piece."""
+        """Raises InputError for a text without a token."""
         ids, offsets = wordpiece.encode_with_offsets(text)
         if not len(ids):
             raise InputError("the text is empty: write at least one word.")
@@ -196,7 +196,7 @@ class TaggingModel(nn.Module):
         super().__init__()
         self.encoder = encoder
         self.classifier = nn.Linear(encoder.config.hidden_size, tags)
-        initialise(self.classifier, encoder.config.initializer_range)
+        initialize(self.classifier, encoder.config.initializer_range)
 
     def scores(self, batch: dict[str, Tensor]) -> Tensor:
         """[B,n,T]."""
@@ -213,19 +213,19 @@ class TaggingModel(nn.Module):
 
 
 class TaggingData:
-    """Labelled texts, each short enough, in the form that `batches.Batches` draws from. tags: those
+    """Labeled texts, each short enough, in the form that `batches.Batches` draws from. tags: those
     that occur."""
 
     by_length = True
 
-    def __init__(self, texts: Sequence[LabelledText], wordpiece: WordPiece, settings: FineTuning):
+    def __init__(self, texts: Sequence[LabeledText], wordpiece: WordPiece, settings: FineTuning):
         self.wordpiece = wordpiece
         self.batch_size = settings.batch_size
-        self.length = settings.length
+        self.max_length = settings.max_length
         self.inputs = [Words.of(text, wordpiece) for text, _ in texts]
-        if max(self.lengths(), default=0) > self.length:
+        if max(self.lengths(), default=0) > self.max_length:
             raise InputError(
-                f"a text has more than {self.length} positions: cut it up, or give a longer length."
+                f"a text has more than {self.max_length} positions: cut it up, or give a longer length."
             )
         labels = sorted({label for _, entities in texts for *_, label in entities})
         self.tags = ["O", *(f"{kind}-{label}" for label in labels for kind in "BI")]
@@ -250,10 +250,10 @@ class TaggingData:
 
 
 def fine_tune(
-    encoder: BertEncoder, wordpiece: WordPiece, texts: Sequence[LabelledText], settings: FineTuning
+    encoder: BertEncoder, wordpiece: WordPiece, texts: Sequence[LabeledText], settings: FineTuning
 ) -> tuple["Tagger", History]:
     """Trains encoder (in place) and a new head. settings: batches hold about `batch_size` ×
-    `length` tokens; `stride` has no meaning here."""
+    `max_length` tokens; `doc_stride` has no meaning here."""
     data = TaggingData(texts, wordpiece, settings)
     model, history = fit(lambda: TaggingModel(encoder, len(data.tags)), data, settings)
     return Tagger(model, wordpiece, data.tags), history

@@ -2,7 +2,7 @@
 `book/tasks/question_answering`.
 
 Sources: BERT §4.2 and §4.3 and its released code (windows, maximum context), SpanBERT's released
-code (the null score is the least over the windows). NumPy only; m context pieces, n positions of an
+code (the null score is the least over the windows). NumPy only; m context tokens, n positions of an
 input.
 """
 
@@ -22,7 +22,7 @@ MOST_QUESTION_PIECES = 64
 
 @dataclass(frozen=True)
 class Encoded:
-    """Pieces of a question [q] and of its context [m], and where each context piece stands: offsets
+    """Tokens of a question [q] and of its context [m], and where each context token stands: offsets
     int [m,2]."""
 
     question: np.ndarray
@@ -32,10 +32,10 @@ class Encoded:
 
 @dataclass(frozen=True)
 class Window:
-    """One input: [CLS] question [SEP] context pieces `start` to `end` [SEP]. first: position of the
+    """One input: [CLS] question [SEP] context tokens `start` to `end` [SEP]. first: position of the
     first of them.
 
-    central: bool [end - start], whether this window is the one that shows a piece with the most
+    central: bool [end - start], whether this window is the one that shows a token with the most
     context around it.
     """
 
@@ -48,44 +48,44 @@ class Window:
 
 
 def encode(wordpiece: WordPiece, question: str, context: str) -> Encoded:
-    """Raises InputError when question or context hold no piece or half a character; a long question
-    keeps its first 64 pieces."""
+    """Raises InputError when question or context hold no token or half a character; a long question
+    keeps its first 64 tokens."""
     check_text("the question", question)
     check_text("the context", context)
-    pieces, (ids, offsets) = (
+    tokens, (ids, offsets) = (
         wordpiece.encode(question)[:MOST_QUESTION_PIECES],
         wordpiece.encode_with_offsets(context),
     )
-    for name, found in (("question", pieces), ("context", ids)):
+    for name, found in (("question", tokens), ("context", ids)):
         if not len(found):
             raise InputError(f"the {name} is empty: write at least one word.")
-    for piece in offsets if wordpiece.strip_accents else ():
-        while unicodedata.category(context[piece[1] : piece[1] + 1] or " ") == "Mn":
-            piece[1] += 1  # an accent that was taken off still belongs to its letter
-    return Encoded(pieces, ids, offsets)
+    for token in offsets if wordpiece.strip_accents else ():
+        while unicodedata.category(context[token[1] : token[1] + 1] or " ") == "Mn":
+            token[1] += 1  # an accent that was taken off still belongs to its letter
+    return Encoded(tokens, ids, offsets)
 
 
-def window_ranges(pieces: int, room: int, stride: int) -> list[tuple[int, int]]:
-    """Ranges of at most `room` pieces, each `stride` after the one before, until all `pieces` are
+def window_ranges(tokens: int, room: int, doc_stride: int) -> list[tuple[int, int]]:
+    """Ranges of at most `room` tokens, each `doc_stride` after the one before, until all `tokens` are
     covered."""
-    if room < 1 or stride < 1:
+    if room < 1 or doc_stride < 1:
         raise InputError(
-            f"windows of {room} context pieces every {stride}: give at least one piece and a "
+            f"windows of {room} context pieces every {doc_stride}: give at least one piece and a "
             f"stride of 1."
         )
-    step = min(stride, room)  # or pieces between two windows would be lost
-    count = 1 + max(0, math.ceil((pieces - room) / step))
-    return [(number * step, min(number * step + room, pieces)) for number in range(count)]
+    step = min(doc_stride, room)  # or tokens between two windows would be lost
+    count = 1 + max(0, math.ceil((tokens - room) / step))
+    return [(number * step, min(number * step + room, tokens)) for number in range(count)]
 
 
-def central_windows(ranges: list[tuple[int, int]], pieces: int) -> np.ndarray:
-    """For each piece the number of the window that shows the most context on its poorer side, int
+def central_windows(ranges: list[tuple[int, int]], tokens: int) -> np.ndarray:
+    """For each token the number of the window that shows the most context on its poorer side, int
     [m].
 
     Of two that show as much, the longer one wins, then the first (BERT's released code).
     """
-    best = np.full(pieces, -1.0)
-    winner = np.zeros(pieces, dtype=int)
+    best = np.full(tokens, -1.0)
+    winner = np.zeros(tokens, dtype=int)
     for number, (start, end) in enumerate(ranges):
         place = np.arange(start, end)
         context = np.minimum(place - start, end - 1 - place) + 0.01 * (end - start)
@@ -94,16 +94,18 @@ def central_windows(ranges: list[tuple[int, int]], pieces: int) -> np.ndarray:
     return winner
 
 
-def windows(encoded: Encoded, wordpiece: WordPiece, length: int, stride: int) -> list[Window]:
-    """The inputs of a question, each of at most `length` positions."""
-    room = length - len(encoded.question) - 3
+def windows(
+    encoded: Encoded, wordpiece: WordPiece, max_length: int, doc_stride: int
+) -> list[Window]:
+    """The inputs of a question, each of at most `max_length` positions."""
+    room = max_length - len(encoded.question) - 3
     if room < 1:
         raise InputError(
             f"a question of {len(encoded.question)} pieces leaves no room for the context in "
-            f"{length} "
+            f"{max_length} "
             "positions: ask a shorter question, or give a longer length."
         )
-    ranges = window_ranges(len(encoded.context), room, stride)
+    ranges = window_ranges(len(encoded.context), room, doc_stride)
     winner = central_windows(ranges, len(encoded.context))
     made = []
     for number, (start, end) in enumerate(ranges):
@@ -123,7 +125,7 @@ def windows(encoded: Encoded, wordpiece: WordPiece, length: int, stride: int) ->
 
 @dataclass(frozen=True)
 class Candidate:
-    """Context pieces first … last, and the score S_first + E_last."""
+    """Context tokens first … last, and the score S_first + E_last."""
 
     first: int
     last: int
@@ -136,14 +138,14 @@ def best_spans(
     """The `most` best spans of one window, best first. starts, ends: scores of its positions, float
     [n].
 
-    A span lies in the context, starts at a piece that is central here, and has at most `longest`
-    pieces.
+    A span lies in the context, starts at a token that is central here, and has at most `longest`
+    tokens.
     """
     here = slice(window.first, window.first + window.end - window.start)
     scores = starts[here][:, None] + ends[here][None]  # [m, m]
     size = np.arange(len(scores))
-    length = size[None] - size[:, None]  # of span i … j, less 1
-    allowed = (length >= 0) & (length < longest) & window.central[:, None]
+    span_length = size[None] - size[:, None]  # of span i … j, less 1
+    allowed = (span_length >= 0) & (span_length < longest) & window.central[:, None]
     scores = np.where(allowed, scores, -np.inf).ravel()
     order = np.argsort(-scores, kind="stable")[:most]
     pairs = zip(*np.divmod(order, len(size)), scores[order], strict=True)

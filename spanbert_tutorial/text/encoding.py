@@ -17,19 +17,19 @@ from spanbert_tutorial.text.sentences import Document
 
 @dataclass(frozen=True)
 class EncodedCorpus:
-    """Pieces of all documents one after another. Arrays on disk are memory-mapped, so a large
+    """Tokens of all documents one after another. Arrays on disk are memory-mapped, so a large
     corpus costs no memory.
 
-    ids: [N] pieces, uint16 where the vocabulary allows. sentence_ends: [S] and document_ends: [D],
+    ids: [N] tokens, uint16 where the vocabulary allows. sentence_ends: [S] and document_ends: [D],
     positions in `ids` just after each sentence and document; every document end is also a sentence
-    end. labelled: [m, 3], spans of a known kind, such as entities: (first, one past the last,
+    end. labeled: [m, 3], spans of a known kind, such as entities: (first, one past the last,
     kind), in the order of the text; none unless they are given.
     """
 
     ids: np.ndarray
     sentence_ends: np.ndarray
     document_ends: np.ndarray
-    labelled: np.ndarray = field(default_factory=lambda: np.empty((0, 3), dtype=np.int64))
+    labeled: np.ndarray = field(default_factory=lambda: np.empty((0, 3), dtype=np.int64))
 
     @classmethod
     def load(cls, folder: str | Path) -> "EncodedCorpus":

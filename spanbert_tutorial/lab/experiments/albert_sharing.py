@@ -3,7 +3,7 @@
 
 After ALBERT's Table 4: an encoder of two layers of width 128, the size of the book's other small
 experiments, whose layers share all weights, only attention, only the feed-forward part, or nothing.
-Masked language modelling on the almanac. Paired seeds: the embeddings, the first layer and the
+Masked language modeling on the almanac. Paired seeds: the embeddings, the first layer and the
 batches are the same for all four.
 """
 

@@ -2,7 +2,7 @@
 `book/relatives/albert`.
 
 After ALBERT's Table 5, at tiny size on the almanac. For each seed one encoder learns masked
-language modelling on pairs. Copies of it then learn NSP, SOP or nothing, here from whole pairs
+language modeling on pairs. Copies of it then learn NSP, SOP or nothing, here from whole pairs
 without masks, so that few steps suffice. All are asked both questions about held-out pairs: with
 their own head, and by a probe on the frozen state of [CLS]. A bag of words gets the same pairs.
 Both labels are equally frequent, so guessing gives one half.
@@ -68,7 +68,7 @@ def whole(
     """The pairs of one of TASKS, of the training and of the held-out text."""
     objective = Objective.named(OBJECTIVES[task])
     return tuple(
-        WholePairs(corpus, text.wordpiece, objective, run.length, run.batch_size)
+        WholePairs(corpus, text.wordpiece, objective, run.max_length, run.batch_size)
         for corpus in (text.train, text.held_out)
     )
 
@@ -80,7 +80,7 @@ def masked_start(run: Run, text: EncodedText) -> PretrainingModel:
     """A model that has learned the masked words of pairs, and nothing about the pairs."""
     model = runs.new_model(replace(run, objective="mlm"), text)
     data = PretrainingData(
-        text.train, text.wordpiece, Objective.named("mlm+nsp"), run.length, run.batch_size
+        text.train, text.wordpiece, Objective.named("mlm+nsp"), run.max_length, run.batch_size
     )
     learn(model, data, run)
     return model
@@ -130,10 +130,10 @@ def accuracies(
         asked, wanted = states(model, held_out)
         probe = linear_probe(learned, labels, penalty=1e-2)
         with torch.no_grad():
-            guesses = {"head": head(asked[:, None]), "probe": probe(asked)}
+            predictions = {"head": head(asked[:, None]), "probe": probe(asked)}
         results[task] = {
             name: (scores.argmax(-1) == wanted).double().mean().item()
-            for name, scores in guesses.items()
+            for name, scores in predictions.items()
         }
     return results
 
@@ -142,8 +142,8 @@ def accuracies(
 
 
 def bags(data: PretrainingData, reader: str, most: int) -> tuple[Tensor, Tensor]:
-    """Which pieces the first `most` pairs hold, float [rows,·], and their labels. reader "shared":
-    1 where both segments have the piece, [rows,V]; "side by side": one bag for each segment,
+    """Which tokens the first `most` pairs hold, float [rows,·], and their labels. reader "shared":
+    1 where both segments have the token, [rows,V]; "side by side": one bag for each segment,
     [rows,2V]."""
     both = []
     for ranges in data.segments:

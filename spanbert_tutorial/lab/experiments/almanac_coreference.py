@@ -2,7 +2,7 @@
 by their words. Chapter: `book/tasks/coreference`.
 
 A seed is an order of the batches and a set of new weights; the pre-trained encoder is the same one.
-The first labelled documents train, the test documents score. tolerance: by how many points the
+The first labeled documents train, the test documents score. tolerance: by how many points the
 average of a run may differ elsewhere.
 """
 
@@ -25,7 +25,7 @@ from spanbert_tutorial.tasks.fine_tuning import FineTuning
 ARM = "start"
 ARMS = ("pre-trained", "new weights")
 SEEDS = 5
-FINE_TUNING = FineTuning(epochs=3, batch_size=2, peak_learning_rate=2e-3, length=128)
+FINE_TUNING = FineTuning(epochs=3, batch_size=2, peak_learning_rate=2e-3, max_length=128)
 SETTINGS = {
     "checkpoint": "spanbert-tiny",
     "settings": FINE_TUNING,
@@ -35,7 +35,7 @@ SETTINGS = {
 
 
 def documents(split: str, most: int | None = None) -> list[Document]:
-    """The labelled documents of a split, or the first of them."""
+    """The labeled documents of a split, or the first of them."""
     return [
         coreference.plain(one["text"], one["id"], one["clusters"])
         for one in islice(labels.read(split), most)
@@ -61,10 +61,10 @@ def one(
 
 
 def beside(settings: Mapping, train: list[Document], test: list[Document]) -> dict:
-    """The same figures of the rules, on mentions found by rule and on the labelled ones."""
+    """The same figures of the rules, on mentions found by rule and on the labeled ones."""
     finders = {
         "by rule": coreference_baselines.rule_mentions,
-        "labelled": coreference_baselines.gold_mentions,
+        "labeled": coreference_baselines.gold_mentions,
     }
     return {
         "rules": {

@@ -48,9 +48,9 @@ def systems(questions: Sequence[Question]) -> dict[str, Say]:
     weights = weights_of(questions)
 
     def guessed(guess: Callable, group: Sequence[Question]) -> Guessed:
-        guesses = {question.id: guess(question, weights) for question in group}
-        texts = {number: one.text for number, one in guesses.items()}
-        return texts, group, {number: one.null_odds for number, one in guesses.items()}
+        predictions = {question.id: guess(question, weights) for question in group}
+        texts = {number: one.text for number, one in predictions.items()}
+        return texts, group, {number: one.null_odds for number, one in predictions.items()}
 
     models = {
         name: QuestionAnswerer.from_pretrained(data_path("checkpoints", f"{name}-squad"))

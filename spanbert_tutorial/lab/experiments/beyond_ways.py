@@ -38,7 +38,7 @@ WAYS = (
 ARM = "way"
 ARMS = WAYS
 SEEDS = 5
-# tried: gaps in which every piece of the vocabulary is tried
+# tried: gaps in which every token of the vocabulary is tried
 SENTENCES = 300
 TRIED = 30
 START = Run(objective="mlm", steps=1_000)
@@ -66,14 +66,14 @@ def trained(way: str, run: Run, text: EncodedText) -> tuple[nn.Module, list[floa
 # --- the same questions to every model ----------------------------------------------
 
 
-def new_sentences(pieces: WordPiece, most: int = SENTENCES) -> list[np.ndarray]:
-    """Different held-out sentences of 8 to 24 pieces that stand nowhere in the training text, in
+def new_sentences(tokens: WordPiece, most: int = SENTENCES) -> list[np.ndarray]:
+    """Different held-out sentences of 8 to 24 tokens that stand nowhere in the training text, in
     random order."""
     texts = dict.fromkeys(s for d in almanac.read("validation") for s in split_sentences(d["text"]))
-    rows = [row for row in map(pieces.encode, texts) if 8 <= len(row) <= 24]
+    rows = [row for row in map(tokens.encode, texts) if 8 <= len(row) <= 24]
     order = np.random.default_rng(0).permutation(len(rows))[: 6 * most]
     rows = [rows[i] for i in order]
-    known = in_training_text([(row, None) for row in rows], pieces)
+    known = in_training_text([(row, None) for row in rows], tokens)
     return [row for row, old in zip(rows, known, strict=True) if not old][:most]
 
 
@@ -81,13 +81,13 @@ def log_p_at(
     model: nn.Module,
     rows: list[np.ndarray],
     places: np.ndarray,
-    pieces: WordPiece,
+    tokens: WordPiece,
     end: bool = True,
 ) -> Tensor:
     """Log-probabilities [B,V] for the places [B] of the rows (counted without [CLS]): of a
     `LeftToRight` model from the token before, of a masked one from the place itself. end: whether
     [SEP] stands behind each row."""
-    batch = padded_batch(rows, pieces)
+    batch = padded_batch(rows, tokens)
     row = torch.arange(len(rows))
     if isinstance(model, LeftToRight):
         states = model.states(batch["ids"])[
@@ -116,64 +116,64 @@ def figures(log_p: Tensor, wanted: Tensor) -> dict[str, float]:
 
 @torch.no_grad()
 def gaps(
-    model: nn.Module, rows: list[np.ndarray], pieces: WordPiece
+    model: nn.Module, rows: list[np.ndarray], tokens: WordPiece
 ) -> dict[str, dict[str, float]]:
     """One token of each row: named from the left side only, and from both sides. "tried": the first
-    TRIED rows, where a `LeftToRight` model tries every piece of the vocabulary."""
+    TRIED rows, where a `LeftToRight` model tries every token of the vocabulary."""
     rng = np.random.default_rng(1)
     places = np.array([rng.integers(len(row)) for row in rows])
     wanted = torch.tensor([row[place] for row, place in zip(rows, places, strict=True)])
     if isinstance(model, LeftToRight):
-        batch = padded_batch(rows[:TRIED], pieces)
+        batch = padded_batch(rows[:TRIED], tokens)
         before_end = (batch["real"].sum(1) - 1).tolist()  # [SEP] is no target of the third way
         parts = [
             gap_by_chain_rule(model, ids[:n], int(p) + 1)
             for ids, n, p in zip(batch["ids"], before_end, places, strict=False)
         ]
-        left = log_p_at(model, rows, places, pieces)
+        left = log_p_at(model, rows, places, tokens)
         return {
             "left": figures(left, wanted),
             "left, tried": figures(left[:TRIED], wanted[:TRIED]),
             "both, tried": figures(torch.stack(parts).log(), wanted[:TRIED]),
         }
     ends = with_gap(
-        [row[: place + 1] for row, place in zip(rows, places, strict=True)], places, pieces.mask_id
+        [row[: place + 1] for row, place in zip(rows, places, strict=True)], places, tokens.mask_id
     )
-    both = log_p_at(model, with_gap(rows, places, pieces.mask_id), places, pieces)
+    both = log_p_at(model, with_gap(rows, places, tokens.mask_id), places, tokens)
     return {
-        "left": figures(log_p_at(model, ends, places, pieces), wanted),
-        "left, no [SEP]": figures(log_p_at(model, ends, places, pieces, end=False), wanted),
+        "left": figures(log_p_at(model, ends, places, tokens), wanted),
+        "left, no [SEP]": figures(log_p_at(model, ends, places, tokens, end=False), wanted),
         "both": figures(both, wanted),
         "both, tried": figures(both[:TRIED], wanted[:TRIED]),
     }
 
 
-def swapped(row: np.ndarray, pieces: WordPiece, rng: np.random.Generator) -> np.ndarray:
-    """The row with two neighbouring words in each other's place; they differ, and the last word
+def swapped(row: np.ndarray, tokens: WordPiece, rng: np.random.Generator) -> np.ndarray:
+    """The row with two neighboring words in each other's place; they differ, and the last word
     stays."""
-    words = np.split(row, np.cumsum(word_sizes(pieces.word_starts(row)))[:-1])
+    words = np.split(row, np.cumsum(word_sizes(tokens.word_starts(row)))[:-1])
     different = [i for i in range(len(words) - 2) if not np.array_equal(words[i], words[i + 1])]
     i = different[rng.integers(len(different))]
     return np.concatenate([*words[:i], words[i + 1], words[i], *words[i + 2 :]])
 
 
-def score(model: nn.Module, row: np.ndarray, pieces: WordPiece) -> float:
+def score(model: nn.Module, row: np.ndarray, tokens: WordPiece) -> float:
     """The row's log-probability by the chain rule, or its pseudo-log-likelihood; neither counts
     [SEP]."""
-    ids = torch.tensor([pieces.cls_id, *row.tolist(), pieces.sep_id])
+    ids = torch.tensor([tokens.cls_id, *row.tolist(), tokens.sep_id])
     if isinstance(model, LeftToRight):
         return model.chain_rule(ids[None, :-1]).sum().item()
-    return pseudo_log_likelihood(model, ids, pieces.mask_id).sum().item()
+    return pseudo_log_likelihood(model, ids, tokens.mask_id).sum().item()
 
 
-def told_apart(model: nn.Module, rows: list[np.ndarray], pieces: WordPiece) -> float:
-    """Share of rows that score higher than the same row with two neighbouring words swapped. Both
-    have the same pieces, so frequencies alone are right in half of the cases."""
+def told_apart(model: nn.Module, rows: list[np.ndarray], tokens: WordPiece) -> float:
+    """Share of rows that score higher than the same row with two neighboring words swapped. Both
+    have the same tokens, so frequencies alone are right in half of the cases."""
     rng = np.random.default_rng(2)
     return float(
         np.mean(
             [
-                score(model, row, pieces) > score(model, swapped(row, pieces, rng), pieces)
+                score(model, row, tokens) > score(model, swapped(row, tokens, rng), tokens)
                 for row in rows
             ]
         )
@@ -184,19 +184,19 @@ def told_apart(model: nn.Module, rows: list[np.ndarray], pieces: WordPiece) -> f
 def copying(
     model: nn.Module, text: EncodedText, rows: int = 200, length: int = 16
 ) -> dict[str, float]:
-    """Loss at one token of a random sequence of pieces that stands in the context once before
+    """Loss at one token of a random sequence of tokens that stands in the context once before
     ("copy"), and at the same token where another random sequence stands there ("other"). What
     context alone can teach."""
     rng = np.random.default_rng(3)
-    pieces = text.wordpiece
+    tokens = text.wordpiece
     draws = text.train.ids[rng.integers(len(text.train.ids), size=(2, rows, length))]
     places = length + rng.integers(length // 2, length, size=rows)
     wanted = torch.from_numpy(draws[0][np.arange(rows), places - length].astype(np.int64))
     results = {}
     for name, before in {"copy": draws[0], "other": draws[1]}.items():
         shown = list(np.concatenate([before, draws[0]], axis=1))
-        shown = shown if isinstance(model, LeftToRight) else with_gap(shown, places, pieces.mask_id)
-        results[name] = figures(log_p_at(model, shown, places, pieces), wanted)["loss"]
+        shown = shown if isinstance(model, LeftToRight) else with_gap(shown, places, tokens.mask_id)
+        results[name] = figures(log_p_at(model, shown, places, tokens), wanted)["loss"]
     return results
 
 

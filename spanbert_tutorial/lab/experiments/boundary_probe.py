@@ -5,7 +5,7 @@ Each seed trains one tiny model with token masking until it has left the plateau
 models go on, with the same blocks and the same masked spans: one with the masked language model
 loss alone ("span"), one with both losses ("span+sbo"). So neither has an earlier exit from the
 plateau. Then all weights are frozen, one name is hidden in each block, and a linear probe reads two
-states: those of the boundary tokens, or those of the span's own first and last piece. Controls: the
+states: those of the boundary tokens, or those of the span's own first and last token. Controls: the
 start itself, untrained weights, and labels shuffled before the probe is fitted.
 """
 
@@ -65,11 +65,11 @@ class HiddenNames:
 def hidden_names(
     blocks: Iterable[Block], wordpiece: WordPiece, kinds: list[str], seed: int
 ) -> HiddenNames:
-    """One name of each block that touches neither of its edges, every piece of it replaced by
+    """One name of each block that touches neither of its edges, every token of it replaced by
     [MASK].
 
-    labels: "kind", the label's number in `kinds`; "length" in pieces, `LONGEST` and more are one;
-    "first piece", an id.
+    labels: "kind", the label's number in `kinds`; "length" in tokens, `LONGEST` and more are one;
+    "first token", an id.
     """
     rng = np.random.default_rng(seed)
     rows = []
@@ -111,7 +111,7 @@ def states(encoder: BertEncoder, names: HiddenNames) -> dict[str, Tensor]:
 
 
 def probe(fit: Tensor, fit_labels: Tensor, test: Tensor, test_labels: Tensor) -> float:
-    """Accuracy of a linear probe: least squares on one-hot labels with a ridge, on standardised
+    """Accuracy of a linear probe: least squares on one-hot labels with a ridge, on standardized
     states [B,F]."""
     mean = fit.mean(0)
     deviation = fit.std(0) + 1e-6

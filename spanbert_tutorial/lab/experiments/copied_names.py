@@ -2,12 +2,12 @@
 Chapter: `book/workshop/shipped_models`.
 
 `--valid` is a `.jsonl` file of Wikipedia that no model was trained on; this project does not ship
-it. A block has whole sentences, at least 150 words and at most 254 pieces. A name is a capitalised
-word of several pieces that begins no sentence; one that stands in the block again and one that does
-not are drawn from each block, where there are such. Each is hidden twice: all its pieces, or the
-last piece alone. The MLM head guesses each hidden piece alone, and is right when it gives all. Two
-rules that learn nothing do the same: the last piece is copied from where the pieces before it stand
-again; for a whole name the commonest other name of the block with as many pieces is said.
+it. A block has whole sentences, at least 150 words and at most 254 tokens. A name is a capitalized
+word of several tokens that begins no sentence; one that stands in the block again and one that does
+not are drawn from each block, where there are such. Each is hidden twice: all its tokens, or the
+last token alone. The MLM head guesses each hidden token alone, and is right when it gives all. Two
+rules that learn nothing do the same: the last token is copied from where the tokens before it stand
+again; for a whole name the commonest other name of the block with as many tokens is said.
 Intervals: 95 %, over documents.
 """
 
@@ -31,7 +31,7 @@ from spanbert_tutorial.tasks.real_questions import over_articles
 from spanbert_tutorial.text.corpora import documents
 from spanbert_tutorial.text.sentences import Document
 
-# words of a block, letters of a name, pieces of a block
+# words of a block, letters of a name, tokens of a block
 WORDS = 150
 SHORTEST = 4
 LONGEST = 254
@@ -40,7 +40,7 @@ STANDS = {"it stands in the block again": True, "it stands there only": False}
 
 
 class Name(NamedTuple):
-    """words: the pieces of each word of the block. place: that of the hidden word. again: whether
+    """words: the tokens of each word of the block. place: that of the hidden word. again: whether
     it stands in the block once more. names: the places of all words that could have been hidden."""
 
     words: Sequence[Sequence[int]]
@@ -70,8 +70,8 @@ def drawn(texts: Iterable[Document], wordpiece: WordPiece, seed: int = 0) -> lis
     found = []
     for number, document in enumerate(texts):
         for words, starts in blocks(document):
-            pieces = wordpiece.encode_many(words)
-            if sum(map(len, pieces)) > LONGEST:
+            tokens = wordpiece.encode_many(words)
+            if sum(map(len, tokens)) > LONGEST:
                 continue
             names = [
                 place
@@ -79,18 +79,18 @@ def drawn(texts: Iterable[Document], wordpiece: WordPiece, seed: int = 0) -> lis
                 if place not in starts
                 and word[0].isupper()
                 and len(word) >= SHORTEST
-                and len(pieces[place]) > 1
+                and len(tokens[place]) > 1
             ]
             counts = Counter(words)
             for again in (True, False):
                 places = [place for place in names if (counts[words[place]] > 1) == again]
                 if places:
-                    found.append(Name(pieces, int(rng.choice(places)), again, names, number))
+                    found.append(Name(tokens, int(rng.choice(places)), again, names, number))
     return found
 
 
 def hide(name: Name, how: str, wordpiece: WordPiece) -> tuple[list[int], list[int]]:
-    """The pieces of the block with [MASK] in the hidden places, [CLS] and [SEP] around them, and
+    """The tokens of the block with [MASK] in the hidden places, [CLS] and [SEP] around them, and
     those places."""
     first = 1 + sum(map(len, name.words[: name.place]))
     places = list(range(first, first + len(name.words[name.place])))[HIDDEN[how] :]
@@ -101,7 +101,7 @@ def hide(name: Name, how: str, wordpiece: WordPiece) -> tuple[list[int], list[in
 
 @torch.no_grad()
 def fill(model: PretrainingModel, ids: Sequence[int], places: Sequence[int]) -> list[int]:
-    """The likeliest piece of the MLM head for each hidden place."""
+    """The likeliest token of the MLM head for each hidden place."""
     hidden = model.encoder(torch.tensor([ids]))[0, list(places)]
     return model.masked_language_model(hidden).argmax(-1).tolist()
 
@@ -125,7 +125,7 @@ def copied(name: Name, how: str) -> list[int]:
 def right(
     names: Sequence[Name], how: str, model: PretrainingModel | None, wordpiece: WordPiece
 ) -> np.ndarray:
-    """100 for each name whose hidden pieces are all given, 0 for the others. model: None for the
+    """100 for each name whose hidden tokens are all given, 0 for the others. model: None for the
     rules."""
     wanted = [name.words[name.place][HIDDEN[how] :] for name in names]
     said = [

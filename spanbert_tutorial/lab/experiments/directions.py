@@ -23,7 +23,7 @@ from spanbert_tutorial.lab.measurements.frozen_states import (
     in_training_text,
     linear_probe,
     most_frequent_tag,
-    next_piece_list,
+    next_token_list,
     role_split,
     roles_of,
     samples,
@@ -59,7 +59,7 @@ ROLES = (
 
 
 def role_rows(
-    encoders: dict, mentions: list[Mention], pieces: WordPiece, seed: int
+    encoders: dict, mentions: list[Mention], tokens: WordPiece, seed: int
 ) -> dict[str, float]:
     """Accuracy of the probe for each encoder. encoders: name → (encoder, pattern), or several to be
     joined."""
@@ -69,7 +69,7 @@ def role_rows(
     found = {}
     for name, parts in encoders.items():
         both = [
-            torch.cat([states_at(e, m, pieces, p) for e, p in parts], dim=-1)
+            torch.cat([states_at(e, m, tokens, p) for e, p in parts], dim=-1)
             for m in (seen, unseen)
         ]
         found[name] = accuracy(linear_probe(both[0], labels), both[1], answers)
@@ -77,11 +77,11 @@ def role_rows(
     both = [words_at(shipped, m) for m in (seen, unseen)]
     found["word embedding"] = accuracy(linear_probe(both[0], labels), both[1], answers)
     shuffled = labels[torch.from_numpy(np.random.default_rng(seed).permutation(len(labels)))]
-    both = [states_at(shipped, m, pieces) for m in (seen, unseen)]
+    both = [states_at(shipped, m, tokens) for m in (seen, unseen)]
     found["spanbert-tiny, labels shuffled"] = accuracy(
         linear_probe(both[0], shuffled), both[1], answers
     )
-    found["a list of next pieces"] = next_piece_list(seen, unseen)
+    found["a list of next pieces"] = next_token_list(seen, unseen)
     return found
 
 
@@ -94,7 +94,7 @@ def prepare(folder: Path, settings: Mapping) -> tuple[dict, tuple]:
 
 def one(seed: int, settings: Mapping, text: EncodedText, shipped: BertEncoder) -> dict:
     """All figures of one seed."""
-    pieces = text.wordpiece
+    tokens = text.wordpiece
     trained = {}
     views = {}
     curves = {}
@@ -104,27 +104,27 @@ def one(seed: int, settings: Mapping, text: EncodedText, shipped: BertEncoder) -
         if pattern != "right-to-left":
             views[pattern] = {view: score(trained[pattern], text, view) for view in VIEWS}
     alone = {pattern: [(model.encoder, pattern)] for pattern, model in trained.items()}
-    untrained = new_language_model("both ways", len(pieces), seed).encoder
+    untrained = new_language_model("both ways", len(tokens), seed).encoder
     encoders = {"untrained": [(untrained, "both ways")], **alone}
     encoders[JOINED] = alone["left-to-right"] + alone["right-to-left"]
     encoders["spanbert-tiny"] = [(shipped, "both ways")]
-    mentions = town_mentions(almanac.read("validation"), pieces)
-    rows, tests = samples(pieces, seed)
-    known = in_training_text(tests, pieces)
+    mentions = town_mentions(almanac.read("validation"), tokens)
+    rows, tests = samples(tokens, seed)
+    known = in_training_text(tests, tokens)
     parts = {
         "tags": tests,
         "tags_new": [row for row, old in zip(tests, known, strict=True) if not old],
     }
-    figures = {name: tag_rows(shipped, rows, part, pieces, seed) for name, part in parts.items()}
-    figures["roles"] = role_rows(encoders, mentions, pieces, seed)
+    figures = {name: tag_rows(shipped, rows, part, tokens, seed) for name, part in parts.items()}
+    figures["roles"] = role_rows(encoders, mentions, tokens, seed)
     return {"curves": curves} | rounded(
         {"views": views, "in_training_text": known.mean().item(), **figures}
     )
 
 
 def tag_rows(
-    shipped: BertEncoder, rows: list, tests: list, pieces: WordPiece, seed: int
+    shipped: BertEncoder, rows: list, tests: list, tokens: WordPiece, seed: int
 ) -> dict[str, float]:
     """Accuracy of each way to use the encoder, and of the list of most frequent tags."""
-    ways = four_ways(shipped, rows, tests, pieces, seed)
+    ways = four_ways(shipped, rows, tests, tokens, seed)
     return ways | {"most frequent tag": most_frequent_tag(rows, tests)}

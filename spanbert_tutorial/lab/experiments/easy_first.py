@@ -2,7 +2,7 @@
 `book/bert/pretraining`.
 
 Token masking, equal budgets, paired seeds: a run on the corpus alone against one whose first half
-reads the almanac, cut into pieces of the corpus's vocabulary. The second warms up twice, so a run
+reads the almanac, cut into tokens of the corpus's vocabulary. The second warms up twice, so a run
 whose first half is a stage on the corpus stands beside them.
 """
 
@@ -18,12 +18,12 @@ from spanbert_tutorial.pretraining.encoded_text import EncodedText, open_text
 from spanbert_tutorial.pretraining.evaluation import held_out_metrics
 from spanbert_tutorial.pretraining.presets import RUNS, Run
 
-RUN = replace(RUNS["mini"], objective="mlm", steps=1_500, length=64, batch_size=32)
+RUN = replace(RUNS["mini"], objective="mlm", steps=1_500, max_length=64, batch_size=32)
 SETTINGS = {
     "run": RUN,
     "vocab_size": 8_000,
     "curve_every": CURVE_EVERY,
-}  # pieces of the corpus's vocabulary
+}  # tokens of the corpus's vocabulary
 # name → text of the first half of the steps, if that is a stage of its own
 ARM = "arm"
 SEEDS = 3
@@ -51,7 +51,7 @@ def in_stages(run: Run, first: EncodedText | None, text: EncodedText) -> dict:
 
 
 def prepare(folder: Path, settings: Mapping, corpus: Path) -> tuple[dict, tuple]:
-    """The corpus, and the almanac in its pieces."""
+    """The corpus, and the almanac in its tokens."""
     text = open_text(corpus.as_posix(), folder / "corpus", vocab_size=settings["vocab_size"])
     easy = open_text("almanac", folder / "almanac", folder / "corpus" / "tokenizer.json")
     facts = {"almanac": text_facts(easy), "corpus": text_facts(text)}

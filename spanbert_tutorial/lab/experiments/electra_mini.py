@@ -1,4 +1,4 @@
-"""ELECTRA against masked language modelling in miniature, at equal computation. Chapter:
+"""ELECTRA against masked language modeling in miniature, at equal computation. Chapter:
 `book/relatives/electra`.
 
 Tiny encoders on the almanac, seeds paired: the same first weights of the encoder, the same blocks,
@@ -72,9 +72,9 @@ def cost_ratio(run: Run, vocabulary: int) -> float:
     """Computation of a step of ELECTRA divided by that of a step of the masked language model of
     the same size."""
     config = ElectraConfig.preset(run.size, vocab_size=vocabulary)
-    chosen = Objective.named("mlm").masking.budget(run.length - 2)
-    return sum(electra_flops(config, run.length, chosen).values()) / mlm_flops(
-        config, run.length, chosen
+    chosen = Objective.named("mlm").masking.budget(run.max_length - 2)
+    return sum(electra_flops(config, run.max_length, chosen).values()) / mlm_flops(
+        config, run.max_length, chosen
     )
 
 
@@ -138,7 +138,7 @@ def train(
 
 @torch.no_grad()
 def detection(
-    model: ElectraPretraining, text: EncodedText, length: int = MLM.length
+    model: ElectraPretraining, text: EncodedText, length: int = MLM.max_length
 ) -> dict[str, dict[str, float]]:
     """On held-out text, replaced in each way of `PICKS`; the same chosen tokens for every model.
 
@@ -161,13 +161,13 @@ def detection(
             replaced.append(labels[real])
             said.append(model.detect(batch, ids)[real] > 0)
         labels = torch.cat(replaced)
-        guesses = torch.cat(said)
+        predictions = torch.cat(said)
         figures[name] = {
             "replaced": labels.sum().item() / chosen,
-            "accuracy": (labels == guesses).float().mean().item(),
+            "accuracy": (labels == predictions).float().mean().item(),
             "always_original": 1 - labels.float().mean().item(),
-            "found": guesses[labels].float().mean().item(),
-            "false_alarms": guesses[~labels].float().mean().item(),
+            "found": predictions[labels].float().mean().item(),
+            "false_alarms": predictions[~labels].float().mean().item(),
         }
     return figures
 
@@ -177,22 +177,22 @@ def measured(
 ) -> dict[str, float]:
     """Accuracy on unseen sentences: tags after fine-tuning, tags and roles read from the frozen
     last layer."""
-    pieces = text.wordpiece
-    rows, tests = tasks.samples(pieces, seed)
-    seen, unseen = (tasks.tag_states(encoder, part, pieces) for part in (rows, tests))
+    tokens = text.wordpiece
+    rows, tests = tasks.samples(tokens, seed)
+    seen, unseen = (tasks.tag_states(encoder, part, tokens) for part in (rows, tests))
     found = {
         "tags, frozen": tasks.accuracy(
             tasks.linear_probe(seen[0][-1], seen[1]), unseen[0][-1], unseen[1]
         )
     }
     known, asked = tasks.role_split(mentions, seed)
-    probe = tasks.linear_probe(tasks.states_at(encoder, known, pieces), tasks.roles_of(known))
+    probe = tasks.linear_probe(tasks.states_at(encoder, known, tokens), tasks.roles_of(known))
     found["roles, frozen"] = tasks.accuracy(
-        probe, tasks.states_at(encoder, asked, pieces), tasks.roles_of(asked)
+        probe, tasks.states_at(encoder, asked, tokens), tasks.roles_of(asked)
     )
     tuned = copy.deepcopy(encoder)
-    classifier = tasks.tune(tuned, rows, pieces, seed)
-    states, tags = tasks.tag_states(tuned, tests, pieces)
+    classifier = tasks.tune(tuned, rows, tokens, seed)
+    states, tags = tasks.tag_states(tuned, tests, tokens)
     return found | {"tags, fine-tuned": tasks.accuracy(classifier, states[-1], tags)}
 
 

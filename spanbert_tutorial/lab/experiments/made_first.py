@@ -1,11 +1,11 @@
-"""What made questions bring before real ones: two ways to spend the same number of pieces. Chapter:
+"""What made questions bring before real ones: two ways to spend the same number of tokens. Chapter:
 `book/tasks/real_questions`.
 
     python -m spanbert_tutorial make-questions --corpus WIKIPEDIA --leave-out data/squad_titles.txt
     --easy --output EASY python -m spanbert_tutorial make-questions --corpus WIKIPEDIA --leave-out
     data/squad_titles.txt --output MADE
 
-Each run starts from `spanbert-mini` and reads the same number of pieces: of real questions only,
+Each run starts from `spanbert-mini` and reads the same number of tokens: of real questions only,
 half of them in short windows around the answers and half in full ones; or half of made questions in
 short windows before, easy ones first, and half as much of the real ones. One head goes through all
 stages. Scored on articles of SQuAD's training set that no run has seen.
@@ -34,7 +34,7 @@ SETTINGS = {"start": "spanbert-mini", "questions": QUESTIONS, "made": MADE, "pie
 SHORT, FULL = STAGES["squad1"]
 ARM = "arm"
 SEEDS = 3
-ARMS = {  # of each stage the questions, the settings and the share of the pieces
+ARMS = {  # of each stage the questions, the settings and the share of the tokens
     "real questions only": (("real", SHORT, 0.5), ("real", FULL, 0.5)),
     "made questions first": (
         ("easy", SHORT, 0.15),
@@ -61,12 +61,12 @@ def drawn(questions: list[Question], most: int, seed: int) -> list[Question]:
     return [questions[i] for i in np.random.default_rng(seed).permutation(len(questions))[:most]]
 
 
-def for_pieces(
-    settings: FineTuning, questions: list[Question], wordpiece: WordPiece, pieces: float
+def for_tokens(
+    settings: FineTuning, questions: list[Question], wordpiece: WordPiece, tokens: float
 ) -> FineTuning:
-    """The settings with as many epochs as cost so many pieces."""
+    """The settings with as many epochs as cost so many tokens."""
     windows = QuestionAnsweringData(questions, wordpiece, settings)
-    return replace(settings, epochs=pieces / int(windows.lengths().sum()))
+    return replace(settings, epochs=tokens / int(windows.lengths().sum()))
 
 
 def trained(
@@ -75,14 +75,14 @@ def trained(
     encoder: BertEncoder,
     wordpiece: WordPiece,
     groups: dict[str, list[Question]],
-    pieces: float = PIECES,
+    tokens: float = PIECES,
 ) -> dict:
-    """Trains one model for so many pieces on the groups `real`, `easy` and `made`, and scores it on
+    """Trains one model for so many tokens on the groups `real`, `easy` and `made`, and scores it on
     `test`."""
     taken = []
     model = encoder
     for name, settings, share in ARMS[arm]:
-        stage = for_pieces(replace(settings, seed=seed), groups[name], wordpiece, share * pieces)
+        stage = for_tokens(replace(settings, seed=seed), groups[name], wordpiece, share * tokens)
         answerer, (history,) = fine_tune_in_stages(model, wordpiece, groups[name], [stage])
         model = answerer.model  # with its head
         loss = round(history.mean("loss", 50), 4)

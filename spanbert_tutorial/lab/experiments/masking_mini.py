@@ -4,7 +4,7 @@
 After BERT's appendix C.2 (Table 8), at tiny size: token masking, paired seeds; only the shares of
 [MASK], of the same token and of a random one differ. Measured on held-out text: the loss at chosen
 places that show [MASK], the same token, or a random one, the same places for all; and what becomes
-of names of two pieces that are both hidden.
+of names of two tokens that are both hidden.
 """
 
 from collections.abc import Iterator, Mapping
@@ -26,7 +26,7 @@ from spanbert_tutorial.lab.measurements import two_gaps
 from spanbert_tutorial.lab.measurements.names import named_blocks
 from spanbert_tutorial.lab.results import CURVES, curve, rounded
 from spanbert_tutorial.pretraining import runs
-from spanbert_tutorial.pretraining.baselines import context_free
+from spanbert_tutorial.pretraining.baselines import unigram_baselines
 from spanbert_tutorial.pretraining.batches import PretrainingData, gather
 from spanbert_tutorial.pretraining.encoded_text import EncodedText, open_text
 from spanbert_tutorial.pretraining.model import PretrainingModel
@@ -55,12 +55,12 @@ def with_shares(
     """As `runs.pretrain`, with other shares: a model trained from its first weights."""
     model = runs.new_model(run, text)
     objective = replace(Objective.named(run.objective), shares=shares)
-    data = PretrainingData(text.train, text.wordpiece, objective, run.length, run.batch_size)
+    data = PretrainingData(text.train, text.wordpiece, objective, run.max_length, run.batch_size)
     return model, train(model, data.batches(np.random.default_rng(run.seed)), run.recipe())
 
 
 def chosen_tokens(
-    text: EncodedText, length: int = START.length
+    text: EncodedText, length: int = START.max_length
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """ids [B,n], selected bool [B,n] and lengths [B] of all held-out blocks: the same tokens for
     every model."""
@@ -77,28 +77,28 @@ def chosen_tokens(
         )
 
 
-def without_context(text: EncodedText, length: int = START.length) -> dict[str, float]:
+def without_context(text: EncodedText, length: int = START.max_length) -> dict[str, float]:
     """What is reached at these tokens by somebody who sees nothing: the share of the commonest of
-    them, and the accuracy of a table that knows how frequent each piece is at each position (see
-    `context_free`)."""
+    them, and the accuracy of a table that knows how frequent each token is at each position (see
+    `unigram_baselines`)."""
     chosen = [
         (selected.nonzero()[1] + 1, ids[selected])
         for ids, selected, _ in chosen_tokens(text, length)
     ]
     positions, ids = (np.concatenate(part) for part in zip(*chosen, strict=True))
-    tables = context_free(
+    tables = unigram_baselines(
         PretrainingData(text.train, text.wordpiece, Objective.named("mlm"), length, ROWS)
     )
-    guesses = tables.by_position.argmax(axis=1)[positions]
+    predictions = tables.by_position.argmax(axis=1)[positions]
     return {
         "one piece": np.bincount(ids).max() / len(ids),
-        "by position": float((guesses == ids).mean()),
+        "by position": float((predictions == ids).mean()),
     }
 
 
 @torch.no_grad()
 def by_input(
-    model: PretrainingModel, text: EncodedText, length: int = START.length
+    model: PretrainingModel, text: EncodedText, length: int = START.max_length
 ) -> dict[str, dict[str, float]]:
     """Mean loss in nats and accuracy at the same chosen tokens of all held-out blocks, for each of
     `SHOWN`."""
@@ -131,7 +131,7 @@ def by_input(
 
 
 def hidden_names(wordpiece: WordPiece, most: int = GAPS) -> tuple[two_gaps.TwoGaps, torch.Tensor]:
-    """The first `most` held-out names of two pieces, and which pairs are names of the almanac at
+    """The first `most` held-out names of two tokens, and which pairs are names of the almanac at
     all, bool [V,V]."""
     gaps = two_gaps.two_gaps(named_blocks(almanac.read("validation"), wordpiece), wordpiece)
     every = chain(almanac.read("train"), almanac.read("validation"))

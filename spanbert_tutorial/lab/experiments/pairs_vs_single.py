@@ -40,7 +40,7 @@ def pretrain(name: str, run: Run, text: EncodedText) -> tuple[PretrainingModel, 
     reads, predicts = ARMS[name]
     model = runs.new_model(replace(run, objective=predicts), text)
     data = PretrainingData(
-        text.train, text.wordpiece, Objective.named(reads), run.length, run.batch_size
+        text.train, text.wordpiece, Objective.named(reads), run.max_length, run.batch_size
     )
     return model, train(
         model, data.batches(np.random.default_rng(run.seed)), run.recipe(), text.unigram_entropy
@@ -48,12 +48,14 @@ def pretrain(name: str, run: Run, text: EncodedText) -> tuple[PretrainingModel, 
 
 
 def held_out(model: PretrainingModel, run: Run, text: EncodedText) -> dict[str, dict[str, float]]:
-    """Held-out losses on both kinds of input, each chosen piece replaced by [MASK]; the same masks
+    """Held-out losses on both kinds of input, each chosen token replaced by [MASK]; the same masks
     for every model."""
     results = {}
     for way, reads in {"one segment": "mlm", "pairs": "mlm+nsp"}.items():
         objective = Objective.named(reads).mask_only
-        data = PretrainingData(text.held_out, text.wordpiece, objective, run.length, run.batch_size)
+        data = PretrainingData(
+            text.held_out, text.wordpiece, objective, run.max_length, run.batch_size
+        )
         results[way] = evaluate(model, data, np.random.default_rng(12345))
         if way == "pairs" and model.tasks:
             results[way]["nsp_accuracy"] = label_accuracy(model, data)
@@ -63,7 +65,7 @@ def held_out(model: PretrainingModel, run: Run, text: EncodedText) -> dict[str, 
 
 @torch.no_grad()
 def label_accuracy(model: PretrainingModel, data: PretrainingData) -> float:
-    """Share of the pairs whose label the head that reads [CLS] finds, with 15 % of the pieces
+    """Share of the pairs whose label the head that reads [CLS] finds, with 15 % of the tokens
     masked."""
     (task,), device, right = model.tasks, next(model.parameters()).device, 0
     for batch in data.epoch(np.random.default_rng(12345)):

@@ -32,7 +32,7 @@ ARMS = {
     "context alone": {"marking": "around", "head": "entities"},
     "new weights": {"marking": "around", "head": "entities"},
 }
-FINE_TUNING = FineTuning(epochs=2, batch_size=32, peak_learning_rate=1e-3, length=40)
+FINE_TUNING = FineTuning(epochs=2, batch_size=32, peak_learning_rate=1e-3, max_length=40)
 SETTINGS = {"start": "spanbert-tiny", "settings": FINE_TUNING}
 LESS = {"names alone": controls.names_alone, "context alone": controls.context_alone}
 
@@ -68,7 +68,7 @@ def one(
 
 def beside(settings: Mapping, train: Sequence[Example], test: Sequence[Example]) -> dict:
     """F1 of the guesses without an encoder."""
-    guesses = {
+    predictions = {
         "most frequent relation": controls.most_frequent(train, test, NO_RELATION),
         "types of the names": controls.by_types(train, test),
         "words of the names": controls.by_words(train, test, controls.name_words),
@@ -77,5 +77,5 @@ def beside(settings: Mapping, train: Sequence[Example], test: Sequence[Example])
     }
     gold = [example.relation for example in test]
     return {
-        "controls": rounded({name: score(gold, guess)["f1"] for name, guess in guesses.items()})
+        "controls": rounded({name: score(gold, guess)["f1"] for name, guess in predictions.items()})
     }

@@ -32,7 +32,12 @@ def pretrain(form: str, run: Run, text: EncodedText) -> tuple[PretrainingModel, 
     """A model trained on inputs of that format, its history, and the mean number of tokens in a
     step."""
     data = FormatData(
-        text.train, text.wordpiece, run.length, run.batch_size, by_length=run.by_length, form=form
+        text.train,
+        text.wordpiece,
+        run.max_length,
+        run.batch_size,
+        by_length=run.by_length,
+        form=form,
     )
     model = runs.new_model(
         replace(run, objective="mlm+nsp" if data.objective.paired else "mlm"), text
@@ -55,12 +60,12 @@ def pretrain(form: str, run: Run, text: EncodedText) -> tuple[PretrainingModel, 
 def held_out(
     model: PretrainingModel, run: Run, text: EncodedText, measured: int = MEASURED
 ) -> dict[str, dict[str, float]]:
-    """Held-out losses in each format, every chosen piece hidden; the same inputs and masks for
+    """Held-out losses in each format, every chosen token hidden; the same inputs and masks for
     every model. measured: held-out documents."""
     corpus = first_documents(text.held_out, measured)
     results = {}
     for form in FORMATS:
-        data = FormatData(corpus, text.wordpiece, run.length, 64, form=form)
+        data = FormatData(corpus, text.wordpiece, run.max_length, 64, form=form)
         data.objective = data.objective.mask_only
         results[form] = evaluate(model, data, np.random.default_rng(12345))
     return results

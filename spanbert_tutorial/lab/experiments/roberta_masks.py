@@ -60,7 +60,7 @@ def pretrain(way: str, run: Run, text: EncodedText) -> tuple[PretrainingModel, H
 
 
 def losses(model: PretrainingModel, run: Run, text: EncodedText) -> dict[str, dict[str, float]]:
-    """Loss in nats and accuracy with new masks, every chosen piece hidden: on held-out text, and on
+    """Loss in nats and accuracy with new masks, every chosen token hidden: on held-out text, and on
     the blocks of the training. The same masks for every model; no model was trained with them."""
     results = {}
     for name, corpus in {"held out": text.held_out, "trained on": text.train}.items():
@@ -68,7 +68,7 @@ def losses(model: PretrainingModel, run: Run, text: EncodedText) -> dict[str, di
             corpus,
             text.wordpiece,
             runs.training_data(run, text).objective.mask_only,
-            run.length,
+            run.max_length,
             64,
         )
         data = PretrainingData(*arguments)

@@ -1,8 +1,8 @@
-"""GPT-2's pieces beside BERT's, and the four input formats over Wikipedia. Chapter:
+"""GPT-2's tokens beside BERT's, and the four input formats over Wikipedia. Chapter:
 `book/relatives/roberta`.
 
 The folder `--data` holds `vocab/` with GPT-2's two files and BERT's cased vocabulary, and
-`wikipedia/valid.jsonl.xz`, which this project does not ship. Only figures and the pieces of our own
+`wikipedia/valid.jsonl.xz`, which this project does not ship. Only figures and the tokens of our own
 example texts are kept.
 """
 
@@ -49,7 +49,7 @@ def hangul(text: str) -> int:
 
 
 def cut(texts: dict[str, str], wordpiece: WordPiece, byte_bpe: ByteBPE) -> dict[str, dict]:
-    """The pieces of each text in both vocabularies, and whether the text comes back."""
+    """The tokens of each text in both vocabularies, and whether the text comes back."""
     results = {}
     for name, text in texts.items():
         ids = wordpiece.encode(text)

@@ -2,9 +2,9 @@
 Chapter: `book/tasks/classification`.
 
 Sentences of the almanac that stand in no training document. A linear probe answers three questions
-on each from one vector: `length` (few, some or many pieces), `kind` (of what kind is the name that
-comes first?), `order` (have two neighbouring words changed places?). The vectors are C, the state
-of [CLS] after the last layer; the mean of the pieces' states; and the mean of their word
+on each from one vector: `length` (few, some or many tokens), `kind` (of what kind is the name that
+comes first?), `order` (have two neighboring words changed places?). The vectors are C, the state
+of [CLS] after the last layer; the mean of the tokens' states; and the mean of their word
 embeddings, which knows no order. No name that comes first in a test sentence comes first in a
 sentence that the probe learns from. But nearly all share a word with such a name, so the chapter
 compares `kind` with a list of words. A seed draws these names, new weights and the order of
@@ -35,7 +35,7 @@ from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
 from spanbert_tutorial.pretraining.model import start_positions_from_sinusoids
 from spanbert_tutorial.tasks import classification
 from spanbert_tutorial.tasks.fine_tuning import FineTuning, stacked
-from spanbert_tutorial.tasks.tagging import labelled_sentences
+from spanbert_tutorial.tasks.tagging import labeled_sentences
 
 SEEDS = 5
 KINDS = 5
@@ -43,7 +43,7 @@ FEWEST_WORDS = 6
 PENALTY = 3e-3
 READ = ("C", "mean", "bag")
 QUESTIONS = ("length", "kind", "order")
-FINE_TUNING = FineTuning(epochs=3, batch_size=4, peak_learning_rate=5e-4, length=128)
+FINE_TUNING = FineTuning(epochs=3, batch_size=4, peak_learning_rate=5e-4, max_length=128)
 TINY = "new weights", "new weights, no positions", "spanbert-tiny"
 TUNED = (
     ("new weights", "kind", 3),
@@ -58,7 +58,7 @@ SETTINGS = {"settings": FINE_TUNING, "tuned": TUNED, "penalty": PENALTY}
 
 
 class Sentence(NamedTuple):
-    """A sentence, the same with two neighbouring words exchanged, the name that comes first, and of
+    """A sentence, the same with two neighboring words exchanged, the name that comes first, and of
     what kind it is."""
 
     text: str
@@ -76,7 +76,7 @@ class Vectors(NamedTuple):
 
 
 def exchange(text: str, rng: np.random.Generator) -> str:
-    """Two neighbouring words change places; the first and the last word stay."""
+    """Two neighboring words change places; the first and the last word stay."""
     words = text.split()
     places = [i for i in range(1, len(words) - 2) if words[i] != words[i + 1]]
     i = places[int(rng.integers(len(places)))]
@@ -90,11 +90,11 @@ def sentences() -> tuple[Sentence, ...]:
     `KINDS` most frequent kinds and at least `FEWEST_WORDS` words; each once."""
     rng = np.random.default_rng(0)
     found = {}
-    known = {text for document in almanac.read("train") for text, _ in labelled_sentences(document)}
+    known = {text for document in almanac.read("train") for text, _ in labeled_sentences(document)}
     for document in (
         document for part in ("validation", "test") for document in almanac.read(part)
     ):
-        for text, entities in labelled_sentences(document):
+        for text, entities in labeled_sentences(document):
             if entities and text not in known and len(text.split()) >= FEWEST_WORDS:
                 start, end, kind = entities[0]
                 found[text] = text[start:end], kind
@@ -116,7 +116,7 @@ def parts(rows: Sequence[Sentence], seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def labels(rows: Sequence[Sentence], wordpiece: WordPiece) -> dict[str, Tensor]:
-    """{"length": 0, 1, 2 for the shortest, middle and longest third by pieces, "kind": its number},
+    """{"length": 0, 1, 2 for the shortest, middle and longest third by tokens, "kind": its number},
     [N] each."""
     counts = np.array([len(wordpiece.encode(row.text)) for row in rows])
     kinds = sorted({row.kind for row in rows})
@@ -162,11 +162,11 @@ def read(
         batch = stacked([inputs[i] for i in order[start : start + batch_size]], wordpiece.pad_id)
         states = below(batch["ids"], batch["segments"], batch["attention_mask"]).float()
         special = (batch["ids"] == wordpiece.cls_id) | (batch["ids"] == wordpiece.sep_id)
-        pieces = (batch["attention_mask"] & ~special)[..., None].float()  # [B,n,1]
+        tokens = (batch["attention_mask"] & ~special)[..., None].float()  # [B,n,1]
         embeddings = below.embeddings.words.weight[batch["ids"]].float()
         found["C"].append(states[:, 0])
         for name, each in (("mean", states), ("bag", embeddings)):
-            found[name].append((each * pieces).sum(1) / pieces.sum(1))
+            found[name].append((each * tokens).sum(1) / tokens.sum(1))
     back = np.argsort(order)
     return {name: torch.cat(some)[back] for name, some in found.items()}
 

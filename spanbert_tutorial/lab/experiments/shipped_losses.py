@@ -1,8 +1,8 @@
 """Losses of the shipped models of Wikipedia on text that they have not read, beside what
-frequencies alone reach on the same pieces. Chapter: `book/workshop/shipped_models`.
+frequencies alone reach on the same tokens. Chapter: `book/workshop/shipped_models`.
 
 `--corpus` is the folder of `.jsonl` files that the models were trained on, `--valid` another such
-file; this project ships neither, only figures are kept. The tables without context (`context_free`)
+file; this project ships neither, only figures are kept. The tables without context (`unigram_baselines`)
 are fitted on the training text.
 """
 
@@ -27,7 +27,7 @@ MOST = {"held out": 100, "valid": 20, "reader": 2}  # batches of each text
 def run_of(name: str) -> Run:
     """The run of a shipped model, as far as measuring needs it: what it predicts, and batches of 16
     × 256."""
-    return Run(objective=OBJECTIVES[name], length=256, batch_size=16)
+    return Run(objective=OBJECTIVES[name], max_length=256, batch_size=16)
 
 
 def reader_articles() -> list[list[str]]:

@@ -1,5 +1,5 @@
 """Settings of span masking and of the span boundary objective (SBO), one changed at a time.
-Chapter: `book/spanbert/labelled_masking`.
+Chapter: `book/spanbert/labeled_masking`.
 
 Miniatures: all go on from the starts of `spans_and_boundaries` (give the same `--models`), but for
 1,000 steps only, and no task is trained. The rows "span" and "span+sbo" are the paper's settings,
@@ -26,7 +26,7 @@ from spanbert_tutorial.spanbert.span_masking import SpanMasking
 
 @dataclass(frozen=True)
 class ChangedBoundary(Boundary):
-    """SBO, its part of the loss multiplied by `weight`. positions=False: all pieces of a span are
+    """SBO, its part of the loss multiplied by `weight`. positions=False: all tokens of a span are
     predicted from the same vector."""
 
     weight: float = 1.0
@@ -86,9 +86,9 @@ def objective_of(arm: str) -> Objective:
 
 def prepare(folder: Path, settings: Mapping, models: Path) -> tuple[dict, tuple]:
     """The almanac in a small vocabulary, and what is asked of the models."""
-    text = core.small_pieces(folder, settings["vocabulary"])
+    text = core.small_tokens(folder, settings["vocabulary"])
     return text_facts(text), (
-        core.questions(text, settings["start"].length - 2, settings["fit_documents"]),
+        core.questions(text, settings["start"].max_length - 2, settings["fit_documents"]),
         models,
     )
 

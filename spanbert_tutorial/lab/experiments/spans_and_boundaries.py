@@ -3,9 +3,9 @@
 
 Each seed trains one tiny model with token masking, well past the plateau. From there four models go
 on, for the same number of tokens: hidden tokens, hidden spans, spans with the span boundary
-objective (SBO), and a placebo, SBO rows that read the neighbours of another span. The text is the
-almanac in a small vocabulary, so that a name has several pieces; that makes names longer in pieces,
-and single pieces less telling, than in a vocabulary of 30,000.
+objective (SBO), and a placebo, SBO rows that read the neighbors of another span. The text is the
+almanac in a small vocabulary, so that a name has several tokens; that makes names longer in tokens,
+and single tokens less telling, than in a vocabulary of 30,000.
 
 What is asked, the figure that decides each claim, and the sign that was expected stood here before
 the first run: `CLAIMS`. Trained models are kept in `--models`, so that another figure can be
@@ -33,7 +33,7 @@ from spanbert_tutorial.lab.measurements import name_ranks, pair_probe, span_uses
 from spanbert_tutorial.lab.measurements.names import named_blocks
 from spanbert_tutorial.lab.results import CURVES, curve, rounded
 from spanbert_tutorial.pretraining import runs
-from spanbert_tutorial.pretraining.baselines import context_free
+from spanbert_tutorial.pretraining.baselines import unigram_baselines
 from spanbert_tutorial.pretraining.checkpoints import load_checkpoint, save_checkpoint
 from spanbert_tutorial.pretraining.encoded_text import EncodedText, open_text
 from spanbert_tutorial.pretraining.evaluation import held_out_metrics
@@ -56,7 +56,7 @@ ARMS = {
     "span+sbo": "span+sbo",
     "placebo": "span+placebo",
 }
-START = Run(objective="mlm", steps=2_500, length=128)
+START = Run(objective="mlm", steps=2_500, max_length=128)
 GO_ON = replace(START, steps=4_500)  # the rate that `spans_pilot` chose for every arm
 CLAIMS = {
     "spans": "names that must be inferred, true name ranked first, %: span above token",
@@ -88,8 +88,8 @@ class Asked(NamedTuple):
 
 def prepare(folder: Path, settings: Mapping, models: Path) -> tuple[dict, tuple]:
     """The almanac in a small vocabulary, and what is asked of the models."""
-    text = small_pieces(folder, settings["vocabulary"])
-    asked = questions(text, settings["start"].length - 2, settings["fit_documents"])
+    text = small_tokens(folder, settings["vocabulary"])
+    asked = questions(text, settings["start"].max_length - 2, settings["fit_documents"])
     counts = {
         "gaps": len(asked.gaps),
         "pairs": [len(some.same) for some in asked.pairs],
@@ -98,15 +98,15 @@ def prepare(folder: Path, settings: Mapping, models: Path) -> tuple[dict, tuple]
     return text_facts(text) | {"asked": counts}, (asked, models)
 
 
-def small_pieces(folder: Path, pieces: int) -> EncodedText:
-    """The almanac, cut by a vocabulary of so many pieces that is learned from its training part."""
+def small_tokens(folder: Path, tokens: int) -> EncodedText:
+    """The almanac, cut by a vocabulary of so many tokens that is learned from its training part."""
     vocabulary = folder / "vocab.txt"
     sentences = [
         sentence
         for document in almanac.read("train")
         for sentence in split_sentences(document["text"])
     ]
-    WordPiece.train(sentences, pieces).save_vocabulary(vocabulary)
+    WordPiece.train(sentences, tokens).save_vocabulary(vocabulary)
     return open_text("almanac", folder, vocabulary)
 
 
@@ -138,7 +138,7 @@ def questions(text: EncodedText, room: int, fit: int) -> Asked:
 
 def beside(settings: Mapping, asked: Asked, models: Path) -> dict:
     """What reads no state."""
-    tables = context_free(runs.training_data(settings["start"], asked.text))
+    tables = unigram_baselines(runs.training_data(settings["start"], asked.text))
     ranks = name_ranks.control_ranks(asked.gaps, asked.known, tables)
     names = {name: name_ranks.figures(asked.gaps, one) for name, one in ranks.items()}
     controls = {
@@ -149,15 +149,15 @@ def beside(settings: Mapping, asked: Asked, models: Path) -> dict:
     own = WordPiece.from_file(data_path("almanac", "vocab.txt"))  # what the other chapters use
     gaps = {
         "here": asked.gaps,
-        "own vocabulary": names_to_rank(own, settings["start"].length - 2, "test")[1],
+        "own vocabulary": names_to_rank(own, settings["start"].max_length - 2, "test")[1],
     }
-    pieces = {
-        name: float(np.mean([len(gap.pieces) for gap in some])) for name, some in gaps.items()
+    tokens = {
+        name: float(np.mean([len(gap.tokens) for gap in some])) for name, some in gaps.items()
     }
     return rounded(
         {
             "controls": controls,
-            "pieces_of_a_name": pieces,
+            "pieces_of_a_name": tokens,
             "step_cost": step_costs(settings, asked.text),
         }
     )

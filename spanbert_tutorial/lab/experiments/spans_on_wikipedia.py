@@ -4,7 +4,7 @@
 All arms of all seeds go on from one model of Wikipedia, token-masked and well past the plateau
 (`--start`: `mini- start`, whose commands are in the cards of the twins). So a seed draws the order
 of the blocks and the masks, and not the first weights: an interval says less than one over five
-starts. Nobody has labelled the names of Wikipedia. A name is here a run of words with a capital
+starts. Nobody has labeled the names of Wikipedia. A name is here a run of words with a capital
 that does not begin a sentence, and two names with the same last word are taken for one thing. Whom
 a pronoun means is known in GAP.
 
@@ -27,7 +27,7 @@ from spanbert_tutorial.lab.grid import as_json, fingerprint, text_facts
 from spanbert_tutorial.lab.measurements import name_ranks, pair_probe, span_tasks_coreference
 from spanbert_tutorial.lab.results import CURVES, rounded
 from spanbert_tutorial.pretraining import runs
-from spanbert_tutorial.pretraining.baselines import context_free
+from spanbert_tutorial.pretraining.baselines import unigram_baselines
 from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
 from spanbert_tutorial.pretraining.encoded_text import EncodedText, open_text, parts
 from spanbert_tutorial.pretraining.evaluation import held_out_metrics
@@ -47,7 +47,7 @@ BATCHES = 100  # of unseen text, for the losses
 ARM = "arm"
 SEEDS = 3
 ARMS = {"token": "mlm", "span": "span", "span+sbo": "span+sbo", "placebo": "span+placebo"}
-RUN = replace(RUNS["mini"], steps=1_500, length=128, batch_size=32, peak_learning_rate=3e-4)
+RUN = replace(RUNS["mini"], steps=1_500, max_length=128, batch_size=32, peak_learning_rate=3e-4)
 CLAIMS = {
     "spans": "names that must be inferred, true name ranked first, %: span above token",
     "boundary": "pronoun and name in GAP, AUC of a probe on the tokens right outside: span+sbo "
@@ -113,9 +113,9 @@ def questions(
     data: Path,
     settings: Mapping,
 ) -> Asked:
-    """Names of several pieces in unseen documents to rank among those of training documents;
+    """Names of several tokens in unseen documents to rank among those of training documents;
     pronouns and names; books. parts: documents of both kinds."""
-    room, wordpiece, (train, valid) = settings["run"].length - 2, text.wordpiece, parts
+    room, wordpiece, (train, valid) = settings["run"].max_length - 2, text.wordpiece, parts
     known = name_ranks.known_names(
         often(list(map(with_names, train)), settings["times"]), wordpiece
     )
@@ -123,7 +123,7 @@ def questions(
     gaps = [
         one
         for one in name_ranks.test_gaps(unseen, wordpiece, known, room)
-        if len(one.pieces) > 1 and len(one.block.ids) <= room
+        if len(one.tokens) > 1 and len(one.block.ids) <= room
     ]  # a long sentence is a block of its own
     files = (data / "gap" / f"{part}.tsv.xz" for part in ("development", "validation"))
     pairs = tuple(
@@ -170,7 +170,7 @@ def as_clusters(row: gap.Row) -> dict:
 
 def beside(settings: Mapping, asked: Asked, models: Path) -> dict:
     """What reads no state, and the start."""
-    tables = context_free(runs.training_data(settings["run"], asked.text))
+    tables = unigram_baselines(runs.training_data(settings["run"], asked.text))
     ranks = name_ranks.control_ranks(asked.gaps, asked.known, tables)
     names = {name: name_ranks.figures(asked.gaps, one) for name, one in ranks.items()}
     controls = {"names": names, "pairs": pair_probe.area(asked.pairs[1], asked.pairs[1].near)}

@@ -43,8 +43,8 @@ Asked = tuple[name_ranks.Known, list[name_ranks.Gap]]
 
 def prepare(folder: Path, settings: Mapping, models: Path) -> tuple[dict, tuple]:
     """The text, and the names to rank: those of validation documents."""
-    text = core.small_pieces(folder, settings["vocabulary"])
-    known, gaps = core.names_to_rank(text.wordpiece, settings["start"].length - 2, "validation")
+    text = core.small_tokens(folder, settings["vocabulary"])
+    known, gaps = core.names_to_rank(text.wordpiece, settings["start"].max_length - 2, "validation")
     return text_facts(text) | {"gaps": len(gaps)}, (text, (known, gaps), models)
 
 

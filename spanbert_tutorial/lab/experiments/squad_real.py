@@ -116,9 +116,9 @@ def baselines(data: dict[str, list[Question]]) -> dict[str, dict]:
 def guessed(guess: Callable, questions: Sequence[Question]) -> Guessed:
     """What a guesser says that weighs words by the questions' own contexts."""
     weights = WordWeights(sorted({question.context for question in questions}))
-    guesses = {question.id: guess(question, weights) for question in questions}
-    texts = {number: one.text for number, one in guesses.items()}
-    return texts, questions, {number: one.null_odds for number, one in guesses.items()}
+    predictions = {question.id: guess(question, weights) for question in questions}
+    texts = {number: one.text for number, one in predictions.items()}
+    return texts, questions, {number: one.null_odds for number, one in predictions.items()}
 
 
 def all_questions(folder: Path) -> dict[str, list[Question]]:

@@ -30,7 +30,7 @@ SEEDS = 5
 DOCUMENTS = 1_000
 STEPS = 100
 HELD_OUT = 0.2  # of the entities
-FINE_TUNING = FineTuning(batch_size=32, peak_learning_rate=2e-3, length=40)
+FINE_TUNING = FineTuning(batch_size=32, peak_learning_rate=2e-3, max_length=40)
 SETTINGS = {
     "start": "spanbert-tiny",
     "settings": FINE_TUNING,
@@ -38,24 +38,22 @@ SETTINGS = {
     "documents": DOCUMENTS,
     "held_out": HELD_OUT,
 }
-Labelled = list[
-    tuple[tagging.LabelledText, set[str]]
-]  # sentences, and the entities (by id) in each
+Labeled = list[tuple[tagging.LabeledText, set[str]]]  # sentences, and the entities (by id) in each
 
 
-def sentences(documents: Iterable[dict]) -> Labelled:
-    """The labelled sentences of documents of the almanac, with their entities."""
+def sentences(documents: Iterable[dict]) -> Labeled:
+    """The labeled sentences of documents of the almanac, with their entities."""
     return [
         (text, {key for _, key in found})
         for document in documents
         for text, found in zip(
-            tagging.labelled_sentences(document), almanac.sentence_entities(document), strict=True
+            tagging.labeled_sentences(document), almanac.sentence_entities(document), strict=True
         )
     ]
 
 
-def parts(train: Labelled, test: Labelled, seed: int) -> tuple[list, list]:
-    """Labelled texts to learn from, without held-out entities, and others with no other entities
+def parts(train: Labeled, test: Labeled, seed: int) -> tuple[list, list]:
+    """Labeled texts to learn from, without held-out entities, and others with no other entities
     than these."""
     keys = sorted(set().union(*(named for _, named in train + test)))
     held_out = set(
@@ -77,8 +75,8 @@ def starts(seed: int) -> dict[str, BertEncoder]:
 
 
 def run(
-    train: Labelled,
-    test: Labelled,
+    train: Labeled,
+    test: Labeled,
     seed: int,
     steps: int = STEPS,
     settings: FineTuning = FINE_TUNING,
@@ -94,7 +92,7 @@ def run(
     found = {name: [one.tags(text) for text, _ in new] for name, one in lists.items()}
     tokens = sum(tagging.TaggingData(shown, wordpiece, settings).lengths())
     settings = replace(
-        settings, seed=seed, epochs=steps * settings.batch_size * settings.length / tokens
+        settings, seed=seed, epochs=steps * settings.batch_size * settings.max_length / tokens
     )
     for name, encoder in starts(seed).items():
         tagger, _ = tagging.fine_tune(encoder, wordpiece, shown, settings)
@@ -107,7 +105,7 @@ def run(
     }
 
 
-def known_words(shown: list[tagging.LabelledText], new: list[tagging.LabelledText]) -> float:
+def known_words(shown: list[tagging.LabeledText], new: list[tagging.LabeledText]) -> float:
     """How many words of the new names, each name taken once, stand in a shown name: in percent."""
     known = {word for name in tagging.NameList(shown).labels for word in name}
     return 100 * float(
@@ -116,12 +114,12 @@ def known_words(shown: list[tagging.LabelledText], new: list[tagging.LabelledTex
 
 
 def prepare(folder: Path, settings: Mapping) -> tuple[dict, tuple]:
-    """The labelled sentences."""
+    """The labeled sentences."""
     train = sentences(islice(almanac.read("train"), settings["documents"]))
     test = sentences(almanac.read("test"))
     return {"fingerprint": fingerprint(*(text for text, _ in train + test))}, (train, test)
 
 
-def one(seed: int, settings: Mapping, train: Labelled, test: Labelled) -> dict:
+def one(seed: int, settings: Mapping, train: Labeled, test: Labeled) -> dict:
     """All arms of a seed."""
     return rounded(run(train, test, seed, settings["steps"], settings["settings"]))

@@ -1,7 +1,7 @@
 """Token against span masking, with and without the span boundary objective. Chapter:
 `book/spanbert/pretraining_spanbert`.
 
-The budget is equal: the same steps, blocks and share of masked pieces. With the same seed all
+The budget is equal: the same steps, blocks and share of masked tokens. With the same seed all
 objectives start from the same encoder weights and see the same blocks first.
 """
 

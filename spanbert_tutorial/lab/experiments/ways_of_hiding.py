@@ -1,5 +1,5 @@
 """The other rows of SpanBERT's Tables 6 and 7, beside the arms of `spans_and_boundaries`. Chapter:
-`book/spanbert/labelled_masking`.
+`book/spanbert/labeled_masking`.
 
 Four ways of hiding besides tokens and spans: whole words; the almanac's entities; its noun phrases,
 which its writer knows; collocations found by counting, which came after the paper (PMI-masking).
@@ -38,12 +38,12 @@ from spanbert_tutorial.spanbert.labeled_masking import (
     COLLOCATION,
     ENTITY,
     NOUN_PHRASE,
-    LabelledMasking,
+    LabeledMasking,
 )
 from spanbert_tutorial.text.encoding import EncodedCorpus
 
 COLLOCATIONS = 2_000  # how many are hidden as one
-DRAWN = 200  # batches, to see how many pieces a step reads
+DRAWN = 200  # batches, to see how many tokens a step reads
 DETERMINER = re.compile(
     r"\b(?:the|an?|his|her|its|their) $", re.IGNORECASE
 )  # right before a mention
@@ -67,9 +67,9 @@ class Way:
 
 ARMS = {
     "words": Way("mlm-wholeword"),
-    "entities": Way("span", LabelledMasking(kind=ENTITY)),
-    "noun phrases": Way("span", LabelledMasking(kind=NOUN_PHRASE)),
-    "collocations": Way("span", LabelledMasking(kind=COLLOCATION, share=None)),
+    "entities": Way("span", LabeledMasking(kind=ENTITY)),
+    "noun phrases": Way("span", LabeledMasking(kind=NOUN_PHRASE)),
+    "collocations": Way("span", LabeledMasking(kind=COLLOCATION, share=None)),
     "pairs": Way("span+nsp"),
 }
 CLAIMS = {
@@ -91,25 +91,25 @@ SETTINGS = {
 
 
 def prepare(folder: Path, settings: Mapping, models: Path) -> tuple[dict, tuple]:
-    """The almanac in a small vocabulary with its labelled spans, and what is asked of the
+    """The almanac in a small vocabulary with its labeled spans, and what is asked of the
     models."""
-    text = core.small_pieces(folder, settings["vocabulary"])
-    asked = core.questions(text, settings["start"].length - 2, settings["fit_documents"])
-    spans = labelled_spans(text, settings["collocations"])
-    labelled = np.concatenate(list(spans.values()))
-    labelled = labelled[np.lexsort((labelled[:, 1], labelled[:, 0]))]
+    text = core.small_tokens(folder, settings["vocabulary"])
+    asked = core.questions(text, settings["start"].max_length - 2, settings["fit_documents"])
+    spans = labeled_spans(text, settings["collocations"])
+    labeled = np.concatenate(list(spans.values()))
+    labeled = labeled[np.lexsort((labeled[:, 1], labeled[:, 0]))]
     shares = {
         kind: round(float(np.diff(some[:, :2]).sum() / len(text.train.ids)), 4)
         for kind, some in spans.items()
     }
-    with_spans = replace(text, train=replace(text.train, labelled=labelled))
+    with_spans = replace(text, train=replace(text.train, labeled=labeled))
     return text_facts(text) | {"share_of_pieces": shares}, (asked, with_spans, models)
 
 
-# --- labelled spans -----------------------------------------------------------------
+# --- labeled spans -----------------------------------------------------------------
 
 
-def labelled_spans(text: EncodedText, number: int) -> dict[str, np.ndarray]:
+def labeled_spans(text: EncodedText, number: int) -> dict[str, np.ndarray]:
     """Where entities, noun phrases and the `number` best collocations stand in the training text,
     int [m,3] each."""
     corpus = text.train
@@ -121,7 +121,7 @@ def labelled_spans(text: EncodedText, number: int) -> dict[str, np.ndarray]:
     return {
         "entities": placed(almanac.read("train"), corpus, wordpiece, ENTITY),
         "noun phrases": placed(written, corpus, wordpiece, NOUN_PHRASE),
-        "collocations": collocations.labelled(
+        "collocations": collocations.labeled(
             corpus, wordpiece, collocations.collocations(counts, number)
         ),
     }
@@ -165,9 +165,9 @@ def noun_phrases(document: Document) -> Iterator[tuple[int, int, str, str]]:
 
 
 def equal_steps(run: Run, text: EncodedText) -> int:
-    """In how many steps a run reads as many pieces as one on single blocks does in `run.steps`."""
+    """In how many steps a run reads as many tokens as one on single blocks does in `run.steps`."""
 
-    def pieces(objective: str) -> float:
+    def tokens(objective: str) -> float:
         batches = runs.training_data(replace(run, objective=objective), text).batches(
             np.random.default_rng(0)
         )
@@ -175,11 +175,11 @@ def equal_steps(run: Run, text: EncodedText) -> int:
 
     if "nsp" not in run.objective:
         return run.steps
-    return round(run.steps * pieces("span") / pieces(run.objective))
+    return round(run.steps * tokens("span") / tokens(run.objective))
 
 
 def one(
-    arm: str, seed: int, settings: Mapping, asked: core.Asked, labelled: EncodedText, models: Path
+    arm: str, seed: int, settings: Mapping, asked: core.Asked, labeled: EncodedText, models: Path
 ) -> dict:
     """A model, trained or kept, and all figures of it."""
     way = ARMS[arm]
@@ -190,8 +190,8 @@ def one(
     model, losses = core.kept_or_trained(
         models / f"{arm}-{seed}",
         facts,
-        lambda: go_on(begun, run, labelled, way.row()),
-        labelled.wordpiece,
+        lambda: go_on(begun, run, labeled, way.row()),
+        labeled.wordpiece,
         way.objective,
     )
     found = core.measured(model, settings["start"], asked)

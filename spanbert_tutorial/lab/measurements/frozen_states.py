@@ -2,7 +2,7 @@
 
 Two tasks on almanac documents that no model here was pre-trained on (most of their sentences stand
 word for word in some training document, too: see `in_training_text`). `roles`: is a town's name the
-town itself, or only the beginning of a longer name? `tags`: which kind of name is each piece part
+town itself, or only the beginning of a longer name? `tags`: which kind of name is each token part
 of? Sources: BERT §5.3; the almanac. Shapes: B batch, n sequence, H hidden, L layers.
 """
 
@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from spanbert_tutorial import almanac
 from spanbert_tutorial.almanac.world import LABELS
-from spanbert_tutorial.bert.encoder import BertEncoder, initialise
+from spanbert_tutorial.bert.encoder import BertEncoder, initialize
 from spanbert_tutorial.bert.inputs import NO_TARGET
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.loop import Recipe, train
@@ -27,13 +27,13 @@ from spanbert_tutorial.pretraining.directions import (
     new_language_model,
     padded_batch,
 )
-from spanbert_tutorial.tasks.tagging import labelled_sentences
+from spanbert_tutorial.tasks.tagging import labeled_sentences
 from spanbert_tutorial.text.sentences import split_sentences
 
 
 @dataclass(frozen=True)
 class Mention:
-    """A town's name in a sentence of the almanac. ids: the sentence; position: the last piece of
+    """A town's name in a sentence of the almanac. ids: the sentence; position: the last token of
     the town's name, counted in the model's input with [CLS]; longer: whether it is only the
     beginning of the name of something else."""
 
@@ -44,7 +44,7 @@ class Mention:
     longer: bool
 
 
-def town_mentions(documents: Iterable[dict], pieces: WordPiece) -> list[Mention]:
+def town_mentions(documents: Iterable[dict], tokens: WordPiece) -> list[Mention]:
     """Every town's name in the documents that stands for itself or begins the name of a club,
     company or work.
 
@@ -57,7 +57,7 @@ def town_mentions(documents: Iterable[dict], pieces: WordPiece) -> list[Mention]
         d["text"][a:b] for d in documents for a, b, label, _ in d["entities"] if label == "TOWN"
     }
     for document in documents:
-        for sentence, entities in labelled_sentences(document):
+        for sentence, entities in labeled_sentences(document):
             if sentence in known:
                 continue
             known.add(sentence)
@@ -68,8 +68,8 @@ def town_mentions(documents: Iterable[dict], pieces: WordPiece) -> list[Mention]
                     " ".join(words[:k]) for k in range(own, 0, -1) if " ".join(words[:k]) in towns
                 ]
                 if label in ("TOWN", "CLUB", "COMPANY", "WORK") and heads:
-                    position = len(pieces.encode(sentence[: start + len(heads[0])]))
-                    ids = pieces.encode(sentence)
+                    position = len(tokens.encode(sentence[: start + len(heads[0])]))
+                    ids = tokens.encode(sentence)
                     found.append(Mention(document["id"], ids, position, heads[0], label != "TOWN"))
     return found
 
@@ -98,7 +98,7 @@ def layer_states(encoder: BertEncoder, ids: Tensor, allowed: Tensor) -> list[Ten
 
 
 def linear_probe(train_x: Tensor, train_y: Tensor, penalty: float = 1e-3) -> nn.Linear:
-    """Multinomial logistic regression on standardised columns, fitted to the end; returned for raw
+    """Multinomial logistic regression on standardized columns, fitted to the end; returned for raw
     columns [.,H].
 
     penalty: half the factor of the squared weights beside the mean loss."""
@@ -123,30 +123,30 @@ def linear_probe(train_x: Tensor, train_y: Tensor, penalty: float = 1e-3) -> nn.
     return layer
 
 
-TAGS = ("O", *sorted(set(LABELS.values())))  # what a piece can be part of; O: of no name
+TAGS = ("O", *sorted(set(LABELS.values())))  # what a token can be part of; O: of no name
 
 
 def tagged_sentences(
-    documents: Iterable[dict], pieces: WordPiece
+    documents: Iterable[dict], tokens: WordPiece
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Each sentence as its pieces and, for each piece, the number of its tag in TAGS."""
+    """Each sentence as its tokens and, for each token, the number of its tag in TAGS."""
     rows = []
     for document in documents:
-        for sentence, entities in labelled_sentences(document):
-            ids = pieces.encode(sentence)
+        for sentence, entities in labeled_sentences(document):
+            ids = tokens.encode(sentence)
             tags = np.zeros(len(ids), dtype=np.int64)
             for start, end, label in entities:
-                tags[len(pieces.encode(sentence[:start])) : len(pieces.encode(sentence[:end]))] = (
+                tags[len(tokens.encode(sentence[:start])) : len(tokens.encode(sentence[:end]))] = (
                     TAGS.index(label)
                 )
             rows.append((ids, tags))
     return rows
 
 
-def tag_batch(rows: list[tuple[np.ndarray, np.ndarray]], pieces: WordPiece) -> dict[str, Tensor]:
+def tag_batch(rows: list[tuple[np.ndarray, np.ndarray]], tokens: WordPiece) -> dict[str, Tensor]:
     """ids [B,n], real [B,n] and tags [B,n] of some sentences; NO_TARGET at [CLS], [SEP] and
     padding."""
-    batch = padded_batch([ids for ids, _ in rows], pieces)
+    batch = padded_batch([ids for ids, _ in rows], tokens)
     batch["tags"] = torch.full_like(batch["ids"], NO_TARGET)
     for row, (_, tags) in enumerate(rows):
         batch["tags"][row, 1 : len(tags) + 1] = torch.from_numpy(tags)
@@ -154,16 +154,16 @@ def tag_batch(rows: list[tuple[np.ndarray, np.ndarray]], pieces: WordPiece) -> d
 
 
 class LinearTagger(nn.Module):
-    """An encoder and one linear layer on its last states: a tag for each piece."""
+    """An encoder and one linear layer on its last states: a tag for each token."""
 
     def __init__(self, encoder: BertEncoder) -> None:
         super().__init__()
         self.encoder = encoder
         self.classifier = nn.Linear(encoder.config.hidden_size, len(TAGS))
-        initialise(self.classifier)
+        initialize(self.classifier)
 
     def forward(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
-        """batch: that of `tag_batch`. Returns the mean loss over its pieces."""
+        """batch: that of `tag_batch`. Returns the mean loss over its tokens."""
         logits = self.classifier(self.encoder(batch["ids"], None, batch["real"]))
         return {
             "loss": F.cross_entropy(
@@ -185,13 +185,13 @@ def role_split(mentions: list[Mention], seed: int) -> tuple[list[Mention], list[
 
 
 def states_at(
-    encoder: BertEncoder, mentions: list[Mention], pieces: WordPiece, pattern: str = "both ways"
+    encoder: BertEncoder, mentions: list[Mention], tokens: WordPiece, pattern: str = "both ways"
 ) -> Tensor:
-    """The last layer's states [t,H] of the towns' last pieces."""
+    """The last layer's states [t,H] of the towns' last tokens."""
     found = []
     for start in range(0, len(mentions), 64):
         part = mentions[start : start + 64]
-        batch = padded_batch([mention.ids for mention in part], pieces)
+        batch = padded_batch([mention.ids for mention in part], tokens)
         states = layer_states(encoder, batch["ids"], attention_pattern(pattern, batch["real"]))[-1]
         found.append(
             states[torch.arange(len(part)), torch.tensor([mention.position for mention in part])]
@@ -200,7 +200,7 @@ def states_at(
 
 
 def words_at(encoder: BertEncoder, mentions: list[Mention]) -> Tensor:
-    """The word embeddings [t,H] of the same pieces: the same vector in every sentence."""
+    """The word embeddings [t,H] of the same tokens: the same vector in every sentence."""
     return encoder.embeddings.words.weight[[int(m.ids[m.position - 1]) for m in mentions]].detach()
 
 
@@ -214,33 +214,33 @@ def accuracy(probe: nn.Linear, states: Tensor, labels: Tensor) -> float:
     return (probe(states).argmax(dim=-1) == labels).double().mean().item()
 
 
-def next_piece_list(seen: list[Mention], unseen: list[Mention]) -> float:
-    """The control without a model: accuracy of a list that knows, for each piece behind a town, its
+def next_token_list(seen: list[Mention], unseen: list[Mention]) -> float:
+    """The control without a model: accuracy of a list that knows, for each token behind a town, its
     more frequent role.
 
-    A piece that the list does not know counts as "the town itself"."""
+    A token that the list does not know counts as "the town itself"."""
     counts = defaultdict(Counter)
     for mention in seen:
         counts[_behind(mention)][mention.longer] += 1
-    best = {piece: counter.most_common(1)[0][0] for piece, counter in counts.items()}
+    best = {token: counter.most_common(1)[0][0] for token, counter in counts.items()}
     return float(
         np.mean([best.get(_behind(mention), False) == mention.longer for mention in unseen])
     )
 
 
 def _behind(mention: Mention) -> tuple[int, ...]:
-    """The piece behind the town; nothing where the sentence ends. `position` counts [CLS], `ids`
+    """The token behind the town; nothing where the sentence ends. `position` counts [CLS], `ids`
     has none."""
     return tuple(mention.ids[mention.position : mention.position + 1].tolist())
 
 
-def tag_states(encoder: BertEncoder, rows: list, pieces: WordPiece) -> tuple[Tensor, Tensor]:
-    """States below the first layer and after each layer [L + 1,t,H], and tags [t], of all pieces of
+def tag_states(encoder: BertEncoder, rows: list, tokens: WordPiece) -> tuple[Tensor, Tensor]:
+    """States below the first layer and after each layer [L + 1,t,H], and tags [t], of all tokens of
     some sentences."""
     states = []
     tags = []
     for start in range(0, len(rows), 64):
-        batch = tag_batch(rows[start : start + 64], pieces)
+        batch = tag_batch(rows[start : start + 64], tokens)
         inside = batch["tags"] != NO_TARGET
         layers = layer_states(encoder, batch["ids"], attention_pattern("both ways", batch["real"]))
         states.append(torch.stack([layer[inside] for layer in layers]))
@@ -249,15 +249,15 @@ def tag_states(encoder: BertEncoder, rows: list, pieces: WordPiece) -> tuple[Ten
 
 
 def tag_batches(
-    rows: list, pieces: WordPiece, rng: np.random.Generator
+    rows: list, tokens: WordPiece, rng: np.random.Generator
 ) -> Iterator[dict[str, Tensor]]:
     """Batches of 16 sentences, drawn at random, without end."""
     while True:
-        yield tag_batch([rows[i] for i in rng.permutation(len(rows))[:16]], pieces)
+        yield tag_batch([rows[i] for i in rng.permutation(len(rows))[:16]], tokens)
 
 
 def tune(
-    encoder: BertEncoder, rows: list, pieces: WordPiece, seed: int, steps: int = 100
+    encoder: BertEncoder, rows: list, tokens: WordPiece, seed: int, steps: int = 100
 ) -> nn.Linear:
     """Trains the encoder, in place, together with a new linear layer, and returns that layer."""
     with torch.random.fork_rng():
@@ -265,19 +265,19 @@ def tune(
         tagger = LinearTagger(encoder)
     train(
         tagger,
-        tag_batches(rows, pieces, np.random.default_rng(seed)),
+        tag_batches(rows, tokens, np.random.default_rng(seed)),
         Recipe(steps, 2e-3, warmup_steps=10),
     )
     return tagger.cpu().classifier
 
 
 def four_ways(
-    shipped: BertEncoder, rows: list, tests: list, pieces: WordPiece, seed: int
+    shipped: BertEncoder, rows: list, tests: list, tokens: WordPiece, seed: int
 ) -> dict[str, float]:
-    """Share of the pieces of `tests` that get the right tag: frozen in three ways, fine-tuned, from
+    """Share of the tokens of `tests` that get the right tag: frozen in three ways, fine-tuned, from
     scratch."""
-    states, tags = tag_states(shipped, rows, pieces)
-    test_states, test_tags = tag_states(shipped, tests, pieces)
+    states, tags = tag_states(shipped, rows, tokens)
+    test_states, test_tags = tag_states(shipped, tests, tokens)
     uses = {
         "below the first layer": [0],
         "last layer": [-1],
@@ -287,21 +287,21 @@ def four_ways(
     for name, layers in uses.items():
         seen, unseen = (torch.cat(list(x[layers]), dim=-1) for x in (states, test_states))
         found[f"frozen, {name}"] = accuracy(linear_probe(seen, tags), unseen, test_tags)
-    fresh = new_language_model("both ways", len(pieces), seed).encoder
+    fresh = new_language_model("both ways", len(tokens), seed).encoder
     for name, encoder in {"fine-tuned": copy.deepcopy(shipped), "from scratch": fresh}.items():
-        classifier = tune(encoder, rows, pieces, seed)
-        found[name] = accuracy(classifier, tag_states(encoder, tests, pieces)[0][-1], test_tags)
+        classifier = tune(encoder, rows, tokens, seed)
+        found[name] = accuracy(classifier, tag_states(encoder, tests, tokens)[0][-1], test_tags)
     return found
 
 
 def most_frequent_tag(rows: list, tests: list) -> float:
-    """The control without a model: each piece gets the tag that it had most often, a new piece gets
+    """The control without a model: each token gets the tag that it had most often, a new token gets
     O."""
     counts = defaultdict(Counter)
     for ids, tags in rows:
-        for piece, tag in zip(ids.tolist(), tags.tolist(), strict=True):
-            counts[piece][tag] += 1
-    best = {piece: counter.most_common(1)[0][0] for piece, counter in counts.items()}
+        for token, tag in zip(ids.tolist(), tags.tolist(), strict=True):
+            counts[token][tag] += 1
+    best = {token: counter.most_common(1)[0][0] for token, counter in counts.items()}
     return float(
         np.mean(
             np.concatenate([[best.get(p, 0) for p in ids.tolist()] == tags for ids, tags in tests])
@@ -310,19 +310,19 @@ def most_frequent_tag(rows: list, tests: list) -> float:
 
 
 def samples(
-    pieces: WordPiece, seed: int, to_learn: int = 100, to_test: int = 400
+    tokens: WordPiece, seed: int, to_learn: int = 100, to_test: int = 400
 ) -> tuple[list, list]:
     """Sentences to learn tags from and others to test on, from the validation and from the test
     documents."""
     rng = np.random.default_rng(seed)
-    pools = [tagged_sentences(almanac.read(split), pieces) for split in ("validation", "test")]
+    pools = [tagged_sentences(almanac.read(split), tokens) for split in ("validation", "test")]
     orders = [rng.permutation(len(pool)) for pool in pools]
     rows = [pools[0][i] for i in orders[0][:to_learn]]
     known = {ids.tobytes() for ids, _ in rows}
     return rows, [pools[1][i] for i in orders[1] if pools[1][i][0].tobytes() not in known][:to_test]
 
 
-def in_training_text(rows: list, pieces: WordPiece) -> np.ndarray:
+def in_training_text(rows: list, tokens: WordPiece) -> np.ndarray:
     """Whether each sentence of `rows` stands word for word in some training document of the
     almanac: bool [rows]."""
     sentences = {
@@ -330,5 +330,5 @@ def in_training_text(rows: list, pieces: WordPiece) -> np.ndarray:
         for document in almanac.read("train")
         for sentence in split_sentences(document["text"])
     }
-    known = {tuple(ids) for ids in pieces.encode_many(sorted(sentences))}
+    known = {tuple(ids) for ids in tokens.encode_many(sorted(sentences))}
     return np.array([tuple(ids.tolist()) in known for ids, _ in rows])

@@ -1,11 +1,11 @@
 """Hidden names ranked among all names of their kind and length. Chapter:
 `book/spanbert/name_ranks`.
 
-All pieces of a name are hidden at once. Each name of the training text of the same kind and with as
-many pieces is a candidate; its score is the sum of the log-probabilities of its pieces, each from
-its own gap. Controls that read no state: how frequent each candidate is; two tables of pieces
+All tokens of a name are hidden at once. Each name of the training text of the same kind and with as
+many tokens is a candidate; its score is the sum of the log-probabilities of its tokens, each from
+its own gap. Controls that read no state: how frequent each candidate is; two tables of tokens
 without context; and which names share documents with the other names of the block. Shapes: B
-blocks, n pieces, c candidates, k pieces of a name.
+blocks, n tokens, c candidates, k tokens of a name.
 """
 
 from collections import Counter, defaultdict
@@ -17,7 +17,7 @@ import torch
 
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.lab.measurements.names import Block, Name, named_blocks, with_specials
-from spanbert_tutorial.pretraining.baselines import ContextFree
+from spanbert_tutorial.pretraining.baselines import UnigramBaselines
 from spanbert_tutorial.pretraining.model import PretrainingModel
 
 ROWS = 64
@@ -35,14 +35,14 @@ class Gap(NamedTuple):
     where: str
 
     @property
-    def pieces(self) -> tuple[int, ...]:
+    def tokens(self) -> tuple[int, ...]:
         """What is hidden."""
-        return pieces_of(self.block, self.name)
+        return tokens_of(self.block, self.name)
 
 
 class Known(NamedTuple):
-    """Names of the training text. candidates: (label, pieces) → int [c,k], the most frequent first;
-    counts: how often each of them, int [c]; together: (label, pieces) → Counter of entities that
+    """Names of the training text. candidates: (label, tokens) → int [c,k], the most frequent first;
+    counts: how often each of them, int [c]; together: (label, tokens) → Counter of entities that
     share a document with it; documents: in how many each entity stands."""
 
     candidates: dict[tuple[str, int], np.ndarray]
@@ -51,7 +51,7 @@ class Known(NamedTuple):
     documents: Counter
 
 
-def pieces_of(block: Block, name: Name) -> tuple[int, ...]:
+def tokens_of(block: Block, name: Name) -> tuple[int, ...]:
     """The ids of a name in its block."""
     return tuple(block.ids[name.first : name.last + 1].tolist())
 
@@ -64,7 +64,7 @@ def gaps(blocks: Iterable[Block]) -> list[Gap]:
 def where(block: Block, name: Name) -> str:
     """Whether the block names the same thing once more, and how."""
     same = [one for one in block.names if one.entity == name.entity and one != name]
-    if any(pieces_of(block, one) == pieces_of(block, name) for one in same):
+    if any(tokens_of(block, one) == tokens_of(block, name) for one in same):
         return ELSEWHERE
     return OTHERWISE if same else INFERRED
 
@@ -106,10 +106,10 @@ def asked(blocks: Iterable[Block], known: Known) -> list[Gap]:
 
 def place(gap: Gap, known: Known) -> int | None:
     """Where the true name stands among its candidates, or None."""
-    candidates = known.candidates.get((gap.name.label, len(gap.pieces)))
+    candidates = known.candidates.get((gap.name.label, len(gap.tokens)))
     if candidates is None or len(candidates) < 2:
         return None
-    found = np.flatnonzero((candidates == gap.pieces).all(axis=1))
+    found = np.flatnonzero((candidates == gap.tokens).all(axis=1))
     return int(found[0]) if len(found) else None
 
 
@@ -152,15 +152,17 @@ def hidden(gap: Gap, mask_id: int) -> np.ndarray:
 
 def ranked(gap: Gap, known: Known, logs: np.ndarray) -> float:
     """The rank of the true name. logs: float [k,V], log-probabilities at each place of the gap."""
-    candidates = known.candidates[gap.name.label, len(gap.pieces)]
-    scores = sum(logs[at, candidates[:, at]].astype(np.float64) for at in range(len(gap.pieces)))
+    candidates = known.candidates[gap.name.label, len(gap.tokens)]
+    scores = sum(logs[at, candidates[:, at]].astype(np.float64) for at in range(len(gap.tokens)))
     return rank(scores, place(gap, known))
 
 
 # --- controls -----------------------------------------------------------------------
 
 
-def control_ranks(some: Sequence[Gap], known: Known, tables: ContextFree) -> dict[str, np.ndarray]:
+def control_ranks(
+    some: Sequence[Gap], known: Known, tables: UnigramBaselines
+) -> dict[str, np.ndarray]:
     """The rank of each true name by what reads no state, float [gaps] each."""
     return {
         name: np.array([score(gap, known, tables) for gap in some])
@@ -172,21 +174,21 @@ def control_ranks(some: Sequence[Gap], known: Known, tables: ContextFree) -> dic
     }
 
 
-def by_frequency(gap: Gap, known: Known, tables: ContextFree) -> float:
+def by_frequency(gap: Gap, known: Known, tables: UnigramBaselines) -> float:
     """The more often a candidate stands in the training text, the better."""
-    return rank(known.counts[gap.name.label, len(gap.pieces)], place(gap, known))
+    return rank(known.counts[gap.name.label, len(gap.tokens)], place(gap, known))
 
 
-def by_table(gap: Gap, known: Known, tables: ContextFree) -> float:
-    """The log-probabilities of the pieces at these positions of a block, without context."""
+def by_table(gap: Gap, known: Known, tables: UnigramBaselines) -> float:
+    """The log-probabilities of the tokens at these positions of a block, without context."""
     return ranked(gap, known, tables.by_position[gap.name.first + 1 : gap.name.last + 2])
 
 
-def by_companions(gap: Gap, known: Known, tables: ContextFree) -> float:
+def by_companions(gap: Gap, known: Known, tables: UnigramBaselines) -> float:
     """How often a candidate's documents hold the other things that the block names, each count
     divided by the documents that hold that thing; then frequency. Names of the hidden thing itself
     add nothing to the true name and something to others: a rule for gaps that are `INFERRED`."""
-    key = gap.name.label, len(gap.pieces)
+    key = gap.name.label, len(gap.tokens)
     others = sorted({name.entity for name in gap.block.names if name != gap.name})
     scores = known.counts[key] / known.counts[key].sum() * 1e-6  # between equal ones
     for at, candidate in enumerate(known.candidates[key]):
@@ -212,5 +214,5 @@ def figures(some: Sequence[Gap], ranks: np.ndarray) -> dict[str, dict[str, float
 
 
 def test_gaps(split: Iterable[dict], wordpiece: WordPiece, known: Known, room: int) -> list[Gap]:
-    """All gaps of a part of the almanac that can be asked, in blocks of at most `room` pieces."""
+    """All gaps of a part of the almanac that can be asked, in blocks of at most `room` tokens."""
     return asked(named_blocks(split, wordpiece, room), known)

@@ -1,4 +1,4 @@
-"""Names in blocks of the almanac, as places of pieces. Chapters: `book/bert/masking`,
+"""Names in blocks of the almanac, as places of tokens. Chapters: `book/bert/masking`,
 `book/spanbert/boundary`."""
 
 from collections.abc import Iterable, Iterator
@@ -11,7 +11,7 @@ from spanbert_tutorial.text.sentences import split_sentences
 
 
 class Name(NamedTuple):
-    """A name in a block: its first and last piece (places in the block), its label, such as PERSON,
+    """A name in a block: its first and last token (places in the block), its label, such as PERSON,
     and the id of what it names."""
 
     first: int
@@ -30,7 +30,7 @@ class Block(NamedTuple):
 def named_blocks(
     documents: Iterable[dict], wordpiece: WordPiece, room: int = 62
 ) -> Iterator[Block]:
-    """Blocks of at most `room` pieces with their names. documents: as `almanac.read` gives them."""
+    """Blocks of at most `room` tokens with their names. documents: as `almanac.read` gives them."""
     for document in documents:
         ids = np.zeros(0, dtype=np.int64)
         names = []
@@ -49,8 +49,8 @@ def named_blocks(
 def named_sentences(
     document: dict, wordpiece: WordPiece
 ) -> Iterator[tuple[np.ndarray, list[Name]]]:
-    """Pieces of each sentence and the names in it. A name begins and ends with a word, so the
-    pieces before it can be counted by themselves."""
+    """Tokens of each sentence and the names in it. A name begins and ends with a word, so the
+    tokens before it can be counted by themselves."""
     text = document["text"]
     at = 0
     for sentence in split_sentences(text):

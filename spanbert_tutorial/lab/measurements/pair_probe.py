@@ -3,7 +3,7 @@
 
 A pair is a word that stands for something ("she", "the club") and a name of the same kind in the
 same block of the almanac; does the word mean what the name names? The two share no letters that
-could tell. The probe reads the states of their own first and last pieces, or those of the tokens
+could tell. The probe reads the states of their own first and last tokens, or those of the tokens
 right outside: the difference of u and v without its sign and their product, element by element,
 where u and v are the two states of each, one after the other. Scored by the AUC on held-out
 documents. Control: how near the name stands, names before the word first. Shapes: t pairs, H
@@ -28,13 +28,13 @@ PENALTY = 1e-2
 PLACES = {
     "inside": (0, 0),
     "outside": (-1, 1),
-}  # what is added to the place of the first and of the last piece
+}  # what is added to the place of the first and of the last token
 WORD = "word for "  # before the kind, for a mention that is no name
 
 
 class Pairs(NamedTuple):
     """Pairs of a word and a name. blocks: those that hold them; places: int64 [t,2,3], the block,
-    the first and the last piece of the word, and of the name; same: bool [t], whether both mean the
+    the first and the last token of the word, and of the name; same: bool [t], whether both mean the
     same; near: float [t], the control."""
 
     blocks: list[Block]
@@ -57,8 +57,8 @@ def with_words(documents: Iterable[dict]) -> Iterator[dict]:
 
 
 def pairs(documents: Iterable[dict], wordpiece: WordPiece, room: int) -> Pairs:
-    """All pairs in blocks of at most `room` pieces, without mentions at a block's edge, which have
-    no neighbour on one side."""
+    """All pairs in blocks of at most `room` tokens, without mentions at a block's edge, which have
+    no neighbor on one side."""
     blocks = list(named_blocks(with_words(documents), wordpiece, room))
     places = []
     same = []

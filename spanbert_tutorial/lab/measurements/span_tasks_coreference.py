@@ -64,7 +64,7 @@ def controls(data: dict[str, list]) -> dict[str, dict[str, float]]:
     GAP guesses."""
     finders = {
         "by rule": coreference_baselines.rule_mentions,
-        "labelled": coreference_baselines.gold_mentions,
+        "labeled": coreference_baselines.gold_mentions,
     }
     found = {
         f"{rule}, mentions {how}": figures(
@@ -73,10 +73,10 @@ def controls(data: dict[str, list]) -> dict[str, dict[str, float]]:
         for how, find in finders.items()
         for rule, join in coreference_baselines.RULES.items()
     }
-    guesses = {"both": gap.both, "nearest": gap.nearest, "most often": gap.most_often}
+    predictions = {"both": gap.both, "nearest": gap.nearest, "most often": gap.most_often}
     return found | {
         f"gap, {name}": gap_figures(data["gap"], gap.answers(data["gap"], guess))
-        for name, guess in guesses.items()
+        for name, guess in predictions.items()
     }
 
 

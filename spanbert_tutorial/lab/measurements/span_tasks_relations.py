@@ -85,13 +85,13 @@ def controls(given: Parts, on: str = "test") -> dict[str, dict[str, float]]:
     """The same figures for guesses without an encoder."""
     train = given["train"]
     test = given[on]
-    guesses = {
+    predictions = {
         "most frequent relation": controls_.most_frequent(train, test, OTHER),
         "words of the names": controls_.by_words(train, test, controls_.name_words),
         "words around the names": controls_.by_words(train, test, controls_.context_words),
         "all words": controls_.by_words(train, test, controls_.all_words),
     }
-    return {name: directed_score(labels(test), guess) for name, guess in guesses.items()}
+    return {name: directed_score(labels(test), guess) for name, guess in predictions.items()}
 
 
 def labels(examples: Sequence[Example]) -> list[str]:

@@ -45,7 +45,7 @@ class Plan(NamedTuple):
 def settings(epochs: float, peak_learning_rate: float = 3e-4) -> FineTuning:
     """Of a run: batches of about 8 × 128 positions."""
     return FineTuning(
-        epochs=epochs, batch_size=8, peak_learning_rate=peak_learning_rate, length=128
+        epochs=epochs, batch_size=8, peak_learning_rate=peak_learning_rate, max_length=128
     )
 
 

@@ -36,17 +36,17 @@ ONE = FineTuning(
     epochs=3,
     batch_size=16,
     peak_learning_rate=2e-3,
-    length=128,
-    stride=64,
+    max_length=128,
+    doc_stride=64,
     dropout=0.0,
     answers_only=True,
 )
 QUESTIONS = {300: replace(ONE, epochs=8), 2_000: ONE}  # how many to train on → how
 TAGS = FineTuning(
-    epochs=1, batch_size=32, peak_learning_rate=2e-3, length=52
-)  # sentences have up to 48 pieces
+    epochs=1, batch_size=32, peak_learning_rate=2e-3, max_length=52
+)  # sentences have up to 48 tokens
 COREFERENCE = almanac_coreference.FINE_TUNING
-RELATIONS = FineTuning(epochs=2, batch_size=32, peak_learning_rate=1e-3, length=64)
+RELATIONS = FineTuning(epochs=2, batch_size=32, peak_learning_rate=1e-3, max_length=64)
 SETTINGS = {
     "questions": {str(most): one for most, one in QUESTIONS.items()},
     "tags": TAGS,
@@ -60,7 +60,7 @@ class Uses(NamedTuple):
     """Parts to train on and to test on, of each task."""
 
     questions: tuple[list[Question], list[Question]]
-    sentences: tuple[tagging_names.Labelled, tagging_names.Labelled]
+    sentences: tuple[tagging_names.Labeled, tagging_names.Labeled]
     documents: tuple[list[Document], list[Document]]
     relations: tuple[list[Example], list[Example]]
 

@@ -1,4 +1,4 @@
-"""Names of two pieces, both hidden: filled apart from one another, or one at a time. Chapter:
+"""Names of two tokens, both hidden: filled apart from one another, or one at a time. Chapter:
 `book/bert/masking`."""
 
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ ROWS = 64  # blocks in one pass of the encoder
 
 @dataclass(frozen=True)
 class TwoGaps:
-    """Blocks with one name of two pieces hidden. ids: int64 [B,n] with [CLS] and [SEP], both pieces
+    """Blocks with one name of two tokens hidden. ids: int64 [B,n] with [CLS] and [SEP], both tokens
     are [MASK]; real: bool [B,n]; first: int64 [B], place of the first gap; names: int64 [B,2], what
     stood there."""
 
@@ -32,7 +32,7 @@ class TwoGaps:
 
 
 def two_gaps(blocks: Iterable[Block], wordpiece: WordPiece) -> TwoGaps:
-    """Each name of two pieces that stand nowhere else in its block, hidden in a copy of the block
+    """Each name of two tokens that stand nowhere else in its block, hidden in a copy of the block
     of its own."""
     rows = []
     firsts = []
@@ -52,7 +52,7 @@ def two_gaps(blocks: Iterable[Block], wordpiece: WordPiece) -> TwoGaps:
 
 
 def known_pairs(documents: Iterable[dict], wordpiece: WordPiece) -> Tensor:
-    """Whether two pieces, one after the other, are a name of the almanac, bool [V,V]."""
+    """Whether two tokens, one after the other, are a name of the almanac, bool [V,V]."""
     names = {d["text"][start:end] for d in documents for start, end, _, _ in d["entities"]}
     pairs = [ids for ids in map(wordpiece.encode, sorted(names)) if len(ids) == 2]
     exists = torch.zeros(len(wordpiece), len(wordpiece), dtype=torch.bool)
@@ -75,27 +75,27 @@ def gap_probabilities(model: PretrainingModel, gaps: TwoGaps, ids: Tensor | None
     return torch.cat(parts)
 
 
-def filled(gaps: TwoGaps, which: Tensor, pieces: Tensor) -> Tensor:
-    """The input with one gap filled. which: int64 [B], 0 or 1; pieces: int64 [B]."""
+def filled(gaps: TwoGaps, which: Tensor, tokens: Tensor) -> Tensor:
+    """The input with one gap filled. which: int64 [B], 0 or 1; tokens: int64 [B]."""
     ids = gaps.ids.clone()
-    ids[torch.arange(len(ids)), gaps.first + which] = pieces
+    ids[torch.arange(len(ids)), gaps.first + which] = tokens
     return ids
 
 
 def apart(model: PretrainingModel, gaps: TwoGaps) -> Tensor:
-    """The likeliest piece of each gap, both asked at once, int64 [B,2]."""
+    """The likeliest token of each gap, both asked at once, int64 [B,2]."""
     return gap_probabilities(model, gaps).argmax(-1)
 
 
 def one_at_a_time(model: PretrainingModel, gaps: TwoGaps) -> Tensor:
     """First the gap whose best guess is the surest, then the other one with that guess in place,
     int64 [B,2]."""
-    best, pieces = gap_probabilities(model, gaps).max(-1)  # [B,2] each
+    best, tokens = gap_probabilities(model, gaps).max(-1)  # [B,2] each
     row = torch.arange(len(best))
     surest = best.argmax(1)
-    with_first = filled(gaps, surest, pieces[row, surest])
-    pieces[row, 1 - surest] = gap_probabilities(model, gaps, with_first)[row, 1 - surest].argmax(-1)
-    return pieces
+    with_first = filled(gaps, surest, tokens[row, surest])
+    tokens[row, 1 - surest] = gap_probabilities(model, gaps, with_first)[row, 1 - surest].argmax(-1)
+    return tokens
 
 
 def drawn(
@@ -103,7 +103,7 @@ def drawn(
 ) -> tuple[Tensor, Tensor]:
     """Pairs drawn by chance instead of taken greedily, int64 [B,2] each: both gaps at once; and the
     left one, then the right one given it. The left draw is the same in both."""
-    pieces = torch.stack(
+    tokens = torch.stack(
         [
             torch.multinomial(p, 1, generator=generator)[:, 0]
             for p in gap_probabilities(model, gaps).unbind(1)
@@ -111,10 +111,10 @@ def drawn(
         1,
     )
     given_left = gap_probabilities(
-        model, gaps, filled(gaps, torch.zeros_like(gaps.first), pieces[:, 0])
+        model, gaps, filled(gaps, torch.zeros_like(gaps.first), tokens[:, 0])
     )[:, 1]
     right = torch.multinomial(given_left, 1, generator=generator)[:, 0]
-    return pieces, torch.stack([pieces[:, 0], right], 1)
+    return tokens, torch.stack([tokens[:, 0], right], 1)
 
 
 def mass_on_names(model: PretrainingModel, gaps: TwoGaps, exists: Tensor) -> float:

@@ -12,7 +12,7 @@ from spanbert_tutorial.spanbert import collocations
 from spanbert_tutorial.spanbert.labeled_masking import (
     COLLOCATION,
     ENTITY,
-    LabelledMasking,
+    LabeledMasking,
     words_of,
 )
 from spanbert_tutorial.spanbert.span_masking import spans_of
@@ -20,18 +20,16 @@ from spanbert_tutorial.text.encoding import EncodedCorpus
 
 
 def blocks(spans, words=20, rows=1, kind=ENTITY):
-    """Rows of words of two pieces, with these spans in each."""
+    """Rows of words of two tokens, with these spans in each."""
     starts = np.tile(np.arange(2 * words) % 2 == 0, (rows, 1))
-    labelled = np.array([(row, *span, kind) for row in range(rows) for span in spans]).reshape(
-        -1, 4
-    )
-    return Blocks(starts, np.full(rows, 2 * words), np.zeros(starts.shape, dtype=int), labelled)
+    labeled = np.array([(row, *span, kind) for row in range(rows) for span in spans]).reshape(-1, 4)
+    return Blocks(starts, np.full(rows, 2 * words), np.zeros(starts.shape, dtype=int), labeled)
 
 
 def test_spans_and_words_are_chosen_whole_and_within_the_budget():
     some = blocks([(4, 7), (20, 21), (30, 35)], rows=300)
     rng = np.random.default_rng(0)
-    selected = LabelledMasking(0.2).select_blocks(some, rng)  # 8 of 40 pieces
+    selected = LabeledMasking(0.2).select_blocks(some, rng)  # 8 of 40 tokens
     assert selected.sum(1).max() == 8 and selected.sum(1).min() >= 6
     for row in selected:
         assert all(first % 2 == 0 and last % 2 == 1 for first, last in spans_of(row))
@@ -48,22 +46,22 @@ def test_the_share_of_spans_among_the_draws():
     some = blocks([(0, 1), (2, 3)], rows=4_000)
     rng = np.random.default_rng(0)
     for share, wanted in ((0.0, 2 / 20), (0.5, 0.5 + 0.5 * 2 / 20), (1.0, 1.0), (None, 2 / 20)):
-        selected = LabelledMasking(0.05, share=share).select_blocks(some, rng)
+        selected = LabeledMasking(0.05, share=share).select_blocks(some, rng)
         assert (selected.sum(1) == 2).all()
         assert selected[:, :4].any(1).mean() == pytest.approx(wanted, abs=0.03)
 
 
 def test_a_text_without_labels_and_wrong_numbers_are_refused():
-    with pytest.raises(InputError, match="no labelled entities"):
-        LabelledMasking().check(np.array([[0, 2, COLLOCATION]]))
-    LabelledMasking().check(np.array([[0, 2, ENTITY]]))
+    with pytest.raises(InputError, match="no labeled entities"):
+        LabeledMasking().check(np.array([[0, 2, COLLOCATION]]))
+    LabeledMasking().check(np.array([[0, 2, ENTITY]]))
     for wrong in ({"kind": 7}, {"share": 1.5}, {"share": float("nan")}):
         with pytest.raises(InputError):
-            LabelledMasking(**wrong)
+            LabeledMasking(**wrong)
 
 
 class OneLetter:
-    """A piece a letter; capitals begin words."""
+    """A token a letter; capitals begin words."""
 
     @staticmethod
     def word_starts(ids):
@@ -90,14 +88,14 @@ def test_the_score_of_an_ngram_is_that_of_its_worst_cut():
     )
 
 
-def test_what_belongs_together_is_found_and_labelled():
-    """Words 1 and 2 (with a second piece, 102) always stand together, the others at random."""
+def test_what_belongs_together_is_found_and_labeled():
+    """Words 1 and 2 (with a second token, 102) always stand together, the others at random."""
     rng = np.random.default_rng(0)
     texts = []
     for _ in range(300):
         words = [[int(word)] for word in rng.integers(3, 12, size=6)]
         words[int(rng.integers(5))] = [1, 2, 102]
-        texts.append([piece for word in words for piece in word])
+        texts.append([token for word in words for token in word])
     ends = np.cumsum([len(text) for text in texts])
     corpus = EncodedCorpus(np.concatenate(texts), ends, ends)
     counts = collocations.counted(
@@ -105,10 +103,10 @@ def test_what_belongs_together_is_found_and_labelled():
     )
     known = collocations.collocations(counts, 1)
     assert known == {((1,), (2, 102))}
-    found = collocations.labelled(corpus, OneLetter, known)
+    found = collocations.labeled(corpus, OneLetter, known)
     assert len(found) == 300 and (found[:, 2] == COLLOCATION).all()
     assert all(corpus.ids[first:end].tolist() == [1, 2, 102] for first, end, _ in found)
 
 
-def test_words_have_first_and_last_pieces():
+def test_words_have_first_and_last_tokens():
     assert words_of(np.array([True, False, True, True])).tolist() == [[0, 1], [2, 2], [3, 3]]
