@@ -1,4 +1,4 @@
-# make book · make test · make fuzz · make older · make status · make serve · make notebooks · make student · make address · make colab-check · make clean
+# make book · make test · make style · make fuzz · make older · make status · make serve · make notebooks · make student · make address · make colab-check · make clean
 # The first of them makes .venv and installs everything into it; after that only older needs the network, once.
 
 PYTHON ?= python3
@@ -18,7 +18,7 @@ PAGES := _build/html
 
 OLDER := _build/transformers-5.15.0
 
-.PHONY: help book html style test fuzz older status serve notebooks student address colab-check clean
+.PHONY: help book html style types test fuzz older status serve notebooks student address colab-check clean
 .NOTPARALLEL:
 
 help:
@@ -47,9 +47,15 @@ html: $(STAMP)
 	@$(BOOK) build . -W --keep-going --quiet >/dev/null
 	@test -f $(PAGES)/index.html || { echo "The build wrote no pages."; exit 1; }
 
-style: $(STAMP)
+# The notebooks have their own width (book/ruff.toml); the tests compare their form with what tools/notebooks.py writes.
+style: types
 	@echo "Checking the style of the code ..."
+	@$(PY) -m ruff format --check --quiet --exclude '*.ipynb' .
 	@$(PY) -m ruff check --quiet --output-format concise .
+
+types: $(STAMP)
+	@echo "Checking the types of the package ..."
+	@$(PY) -m mypy --no-error-summary
 
 test: style html
 	@echo "Running the tests and every cell of the book, $(WORKERS) at a time ..."

@@ -1,6 +1,7 @@
-"""The command line: `python -m spanbert_tutorial COMMAND`; `COMMANDS` says which there are.
+"""The command line, as `python -m spanbert_tutorial COMMAND` or `spanbert-tutorial COMMAND`;
+`COMMANDS` lists the commands. Bad input gives one sentence and exit code 2.
 
-Bad input gives one sentence and exit code 2. Chapter: `book/spanbert/pretraining_spanbert`.
+Chapter: `book/spanbert/pretraining_spanbert`.
 """
 
 import argparse
@@ -9,7 +10,8 @@ import os
 import sys
 import warnings
 from collections.abc import Callable
-from typing import NamedTuple, NoReturn
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn
 
 from spanbert_tutorial.commands import (
     almanac,
@@ -25,7 +27,7 @@ from spanbert_tutorial.errors import InputError, one_line
 
 
 class Command(NamedTuple):
-    """A verb of the command line."""
+    """A command: its help text, its options, and the function that runs it."""
 
     help: str
     add_options: Callable[[argparse.ArgumentParser], None]
@@ -34,12 +36,13 @@ class Command(NamedTuple):
 
 COMMANDS = {
     "inspect": Command(
-        "look at a text before any training: its pieces, what is unknown, the loss without context",
+        "look at a text before training: its tokens, how many are unknown, the loss of baselines "
+        "without context",
         inspect_text.add_options,
         inspect_text.inspect_text,
     ),
     "pretrain": Command(
-        "pre-train a model; without options a tiny SpanBERT on the almanac",
+        "pre-train a model; without options, a tiny SpanBERT on the almanac",
         pretrain.add_options,
         pretrain.pretrain,
     ),
@@ -51,14 +54,16 @@ COMMANDS = {
     "evaluate": Command(
         "score a fine-tuned model on a task", tasks.add_evaluate_options, tasks.evaluate
     ),
-    "answer": Command("answer a question on a text file", squad.add_answer_options, squad.answer),
+    "answer": Command(
+        "answer a question about a text file", squad.add_answer_options, squad.answer
+    ),
     "make-questions": Command(
-        "make questions from text by rule, to fine-tune on first",
+        "generate questions from text with hand-written rules, to fine-tune on first",
         squad.add_make_options,
         squad.make_questions,
     ),
     "experiment": Command(
-        "run an experiment of the book again; without a name, list them all",
+        "rerun an experiment of the book; without a name, list them all",
         experiment.add_options,
         experiment.experiment,
     ),
@@ -68,35 +73,38 @@ COMMANDS = {
         export.export,
     ),
     "almanac": Command(
-        "write the almanac again from its seed", almanac.add_options, almanac.almanac
+        "generate the almanac again from its seed", almanac.add_options, almanac.almanac
     ),
 }
 
 
 class Parser(argparse.ArgumentParser):
-    """Says what is wrong with the options as everything here does, in one sentence."""
+    """Reports wrong options like all bad input: in one sentence."""
 
     def error(self, message: str) -> NoReturn:
-        raise InputError(f"{message}: see {self.prog.removeprefix('python -m ')} --help.")
+        raise InputError(f"{message}: see {self.prog} --help.")
 
-    def parse_args(self, *given) -> argparse.Namespace:
-        options = super().parse_args(*given)
-        if empty := [
-            name for name, value in vars(options).items() if value == []
-        ]:  # what argparse makes of `--x=--`
-            self.error(f"argument --{empty[0].replace('_', '-')}: expected one argument")
+    def parse_args(self, *given: Any, **more: Any) -> Any:
+        options = super().parse_args(*given, **more)
+        for name, value in vars(options).items():
+            if value == []:  # what argparse makes of `--x=--`
+                self.error(f"argument --{name.replace('_', '-')}: expected one argument")
         return options
 
 
+def program() -> str:
+    """How this program was called, for its help."""
+    script = "spanbert-tutorial"  # the entry point in pyproject.toml
+    called = Path(sys.argv[0]).name if sys.argv else ""
+    return script if called.startswith(script) else "python -m spanbert_tutorial"
+
+
 def parser() -> argparse.ArgumentParser:
-    """Options of all commands."""
-    purpose = (
-        "Pre-train BERT and SpanBERT, fine-tune them, answer questions; make the data and "
-        "results of the book."
-    )
+    """The options of all commands."""
     top = Parser(
-        prog="python -m spanbert_tutorial",
-        description=purpose,
+        prog=program(),
+        description="Pre-train BERT and SpanBERT, fine-tune them and answer questions; reproduce "
+        "the data and results of the book.",
         epilog="COMMAND --help lists the options of a command.",
     )
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -107,45 +115,56 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs a command; returns the exit code."""
-    if isinstance(
-        sys.stdout, io.TextIOWrapper
-    ):  # an answer may hold letters that an old terminal lacks
+    """Runs a command and returns the exit code: 0, 1 for a training that diverged, 2 for bad input,
+    130 when stopped."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # an answer may contain letters that an old terminal cannot show
         sys.stdout.reconfigure(errors="backslashreplace")
-    warnings.showwarning = lambda message, *_, **__: print(f"warning: {message}", file=sys.stderr)
+    warnings.showwarning = print_warning
     try:
         options = parser().parse_args(arguments)
         limits.check(vars(options))
         COMMANDS[options.command].run(options)
-        # here, where it can still be said that nobody reads it, or that there is no room
-        sys.stdout.flush()
+        sys.stdout.flush()  # here, where a closed pipe or a full disk can still be reported
     except InputError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except OSError as error:  # of a place that nothing above thought of
-        place = (
-            f" at {os.fsdecode(error.filename)}" if isinstance(error.filename, str | bytes) else ""
-        )
-        told = f"{error.strerror or error}{place}: see to that file or folder, or give another."
-        print(f"error: {one_line(told)}", file=sys.stderr)
-        return 2
-    except (MemoryError, RuntimeError) as error:  # torch tells it by its own kinds of the second
-        if "memory" not in f"{type(error).__name__} {error}".lower():
+        return fail(str(error), 2)
+    except OSError as error:
+        return fail(one_line(described(error)), 2)
+    except (MemoryError, RuntimeError) as error:
+        if not out_of_memory(error):
             raise
-        print(
-            "error: the memory does not suffice: give a smaller --batch-size or --max-length, or a "
-            "smaller model.",
-            file=sys.stderr,
+        return fail(
+            "out of memory: give a smaller --batch-size or --max-length, or a smaller model.", 2
         )
-        return 2
     except FloatingPointError as error:
-        print(f"error: {error} Start anew, with another --output.", file=sys.stderr)
-        return 1
+        return fail(f"{error} Start over with another --output.", 1)
     except KeyboardInterrupt as stop:
-        kept = f"{stop}: go on with the same command and --resume." if str(stop) else "Stopped."
-        print(kept, file=sys.stderr)
+        how = "continue with the same command and --resume"
+        print(f"{stop}: {how}." if str(stop) else "Stopped.", file=sys.stderr)
         return 130
     return 0
+
+
+def print_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    """A warning as one line, without its place in the code."""
+    print(f"warning: {message}", file=sys.stderr)
+
+
+def fail(message: str, code: int) -> int:
+    """Prints an error; returns the exit code."""
+    print(f"error: {message}", file=sys.stderr)
+    return code
+
+
+def described(error: OSError) -> str:
+    """An error of the file system that no command handles itself."""
+    where = f" at {os.fsdecode(error.filename)}" if isinstance(error.filename, str | bytes) else ""
+    return f"{error.strerror or error}{where}: check that file or folder, or give another."
+
+
+def out_of_memory(error: Exception) -> bool:
+    """Whether an error means that memory ran out: torch raises several kinds of RuntimeError."""
+    return "memory" in f"{type(error).__name__} {error}".lower()
 
 
 if __name__ == "__main__":

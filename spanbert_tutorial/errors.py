@@ -8,6 +8,7 @@ import re
 import stat
 from numbers import Real
 from pathlib import Path
+from typing import Any
 
 # characters of a message, unless it lists what we wrote ourselves, such as names of weights
 LONGEST = 300
@@ -79,7 +80,7 @@ def check_text(what: str, *texts: str) -> None:
             ) from None
 
 
-def parse_json(text: str, **how: object) -> object:
+def parse_json(text: str, **how: Any) -> Any:
     """The content of JSON. how: for `json.loads`. Raises ValueError for what is none, or is nested
     too deeply."""
     try:

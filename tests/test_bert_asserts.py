@@ -115,7 +115,7 @@ def test_both_products_are_the_share_of_the_sentence():
 
 
 def test_roles_need_the_corrected_interval():
-    source = cells("bert/directions", "family({pair: ")
+    source = cells("bert/directions", "gaps = family(")
     results = kept("directions.json")
     given = {
         "kept": results,

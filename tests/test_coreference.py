@@ -24,7 +24,7 @@ from spanbert_tutorial.tasks import conll
 from spanbert_tutorial.tasks import coreference as coref
 from spanbert_tutorial.tasks import coreference_baselines as controls
 from spanbert_tutorial.tasks.conll import Document
-from spanbert_tutorial.tasks.fine_tuning import FineTuning, targets, weighted_shard
+from spanbert_tutorial.tasks.fine_tuning import FineTuning, count_targets, weighted_shard
 
 TINY = data_path("checkpoints", "spanbert-tiny")
 NORA = Document(
@@ -312,8 +312,8 @@ def test_shares_of_a_batch_add_up_to_its_loss(wordpiece, documents):
     model = small_model(wordpiece)
     data = coref.CoreferenceData(documents, wordpiece, FineTuning(batch_size=4, max_length=64))
     batch = data.batch(np.arange(4), np.random.default_rng(0))
-    assert targets(batch) == 3 * int((batch["sentences"] != NO_TARGET).sum())
-    shares = [weighted_shard(batch, number, 2) for number in range(2)]
+    assert count_targets(batch[data.target_field]) == sum(len(one.words) for one in data.parts[:4])
+    shares = [weighted_shard(batch, number, 2, data.target_field) for number in range(2)]
     whole = model(batch)["loss"]
     mean = sum(model(part)["loss"] * part["weight"] for part in shares) / 2
     assert float(mean) == pytest.approx(float(whole), rel=1e-4)

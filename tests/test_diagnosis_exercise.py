@@ -225,7 +225,7 @@ def test_mistakes_are_combined_from_the_fewest():
         return slope * x + start
 
     meanings = {("slope", 3): "too steep", ("slope", 1): "too flat", ("start", 0): "no start"}
-    made = [(attempt(1), sentence) for attempt, sentence in combined(line, meanings, most=2)]
+    made = [(attempt(1), sentence) for attempt, sentence in combined(line, meanings, max_count=2)]
     assert made == [
         (4, "too steep."),
         (2, "too flat."),
@@ -233,7 +233,7 @@ def test_mistakes_are_combined_from_the_fewest():
         (3, "too steep; and no start."),
         (1, "too flat; and no start."),
     ]
-    assert len(list(combined(line, meanings, most=1))) == 3
+    assert len(list(combined(line, meanings, max_count=1))) == 3
 
 
 def test_values_are_shown_briefly(capsys):

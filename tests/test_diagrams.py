@@ -16,18 +16,18 @@ from spanbert_tutorial.bert.encoder import BertEncoder
 from spanbert_tutorial.bert.wordpiece import SPECIALS, WordPiece
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.figures import (
-    boundary_figure,
-    encoder_figures,
-    flow_figures,
+    boundary,
+    encoder,
+    flow,
     legend,
-    own_data_figure,
+    own_data,
     scales,
     span_scores,
-    task_figures,
+    tasks,
 )
-from spanbert_tutorial.figures.boundary_figure import WORDS, Reads, draw, figure_one, reads
+from spanbert_tutorial.figures.boundary import WORDS, Reads, draw, figure_one, reads
 from spanbert_tutorial.figures.diagram import COLORS, SIZE, Diagram, subscript, text_width
-from spanbert_tutorial.figures.encoder_figures import shape
+from spanbert_tutorial.figures.encoder import shape
 from spanbert_tutorial.pretraining.batches import PretrainingData
 from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.pretraining.objectives import Objective
@@ -80,20 +80,20 @@ SCALES = {
     "hours": {"one": (1, "1")},
 }
 DRAWINGS = {
-    "layers": lambda: encoder_figures.layer_stack(BASE, ["[CLS]", "the", "dog", "barks"]),
-    "heads, base": lambda: encoder_figures.heads(BASE, 4),
-    "heads, tiny": lambda: encoder_figures.heads(TINY, 4),
-    "embeddings": lambda: encoder_figures.embeddings(BASE, PAIR, SEGMENTS),
-    "from document to loss": lambda: flow_figures.pretraining_flow(*real_call(), 0.15),
-    "find, carry, decode": flow_figures.find_carry_decode,
+    "layers": lambda: encoder.layer_stack(BASE, ["[CLS]", "the", "dog", "barks"]),
+    "heads, base": lambda: encoder.heads(BASE, 4),
+    "heads, tiny": lambda: encoder.heads(TINY, 4),
+    "embeddings": lambda: encoder.embeddings(BASE, PAIR, SEGMENTS),
+    "from document to loss": lambda: flow.pretraining_flow(*real_call(), 0.15),
+    "find, carry, decode": flow.find_carry_decode,
     "start and end": lambda: span_scores.start_and_end(PIECES, STARTS, ENDS, **CONTEXT),
     "pairs": lambda: span_scores.pair_matrix(PIECES, STARTS, ENDS, **CONTEXT),
     "small": small_diagram,
-    "span ranking": lambda: task_figures.span_ranking(128, 20),
-    "marked names": lambda: task_figures.marked_names(128, 48),
-    "sentence heads": lambda: task_figures.sentence_heads(128),
+    "span ranking": lambda: tasks.span_ranking(128, 20),
+    "marked names": lambda: tasks.marked_names(128, 48),
+    "sentence heads": lambda: tasks.sentence_heads(128),
     "legend": legend.language,
-    "own data": own_data_figure.two_ways,
+    "own data": own_data.two_ways,
     "scales": lambda: scales.draw_scales(SCALES, "Two scales"),
     "figure 1": draw,
     "figure 1, short span": lambda: draw((7, 7), 7),
@@ -223,7 +223,7 @@ def test_the_live_figure_has_a_panel_for_every_choice():
     explorer = figure_one()
     spans, words = explorer.controls.values()
     assert spans[0] == "an American football game" and words[0] == "football" and len(spans) == 6
-    assert sorted(words) == sorted(boundary_figure.WORDS[4:8])
+    assert sorted(words) == sorted(boundary.WORDS[4:8])
     shown = iter(explorer.panels)
     for span in spans:
         for word in words:
@@ -245,7 +245,7 @@ def test_shapes_of_the_heads_are_those_of_a_call():
     hidden = torch.randn(1, n, TINY.hidden_size)
     queries = layer.attention.split(layer.attention.query(hidden))  # [1, A, n, H/A]
     weights = layer.attention.maps(hidden, None)  # [1, A, n, n]
-    told = shown_in(encoder_figures.heads(TINY, n))
+    told = shown_in(encoder.heads(TINY, n))
     assert queries.shape[1] == weights.shape[1] == TINY.num_attention_heads
     for tensor in (hidden[0], queries[0, 0], queries[0, 0].T, weights[0, 0]):
         assert shape(*tensor.shape) in told
@@ -254,20 +254,20 @@ def test_shapes_of_the_heads_are_those_of_a_call():
 
 def test_sizes_of_layers_and_tables_are_those_of_the_model():
     model = BertEncoder(TINY)
-    told = shown_in(encoder_figures.layer_stack(TINY, ["a", "b", "c"]))
+    told = shown_in(encoder.layer_stack(TINY, ["a", "b", "c"]))
     wide, H = model.layers[0].expand.weight.shape
     assert f"{H:,} → {wide:,}" in told and f"{len(model.layers)} layers" in told
-    tables = shown_in(encoder_figures.embeddings(TINY, PAIR, SEGMENTS))
+    tables = shown_in(encoder.embeddings(TINY, PAIR, SEGMENTS))
     for name in ("words", "segments", "positions"):
         assert shape(*getattr(model.embeddings, name).weight.shape) in tables
-    assert encoder_figures.embeddings(BASE, PAIR, SEGMENTS).description.count("segment B") == 5
+    assert encoder.embeddings(BASE, PAIR, SEGMENTS).description.count("segment B") == 5
 
 
 def test_too_many_tokens_and_missing_segments_are_refused():
     with pytest.raises(InputError, match="two to five"):
-        encoder_figures.layer_stack(TINY, ["a"] * 6)
+        encoder.layer_stack(TINY, ["a"] * 6)
     with pytest.raises(InputError, match="give as many"):
-        encoder_figures.embeddings(TINY, PAIR, SEGMENTS[:-1])
+        encoder.embeddings(TINY, PAIR, SEGMENTS[:-1])
 
 
 # --- from a document to a loss ------------------------------------------------------
@@ -275,7 +275,7 @@ def test_too_many_tokens_and_missing_segments_are_refused():
 
 def test_the_flow_has_the_shapes_of_a_real_call_and_the_loss_of_the_package():
     model, batch = real_call()
-    shapes = flow_figures.shapes_of(model, batch)
+    shapes = flow.shapes_of(model, batch)
     t = len(batch["masked_ids"])
     targets = int((batch["boundary_targets"] >= 0).sum())
     assert 0 < targets < t  # some spans touch an edge
@@ -284,7 +284,7 @@ def test_the_flow_has_the_shapes_of_a_real_call_and_the_loss_of_the_package():
     assert shapes["hidden"] == shape(*batch["ids"].shape, H) and shapes["mlm_states"] == shape(t, H)
     assert (shapes["mlm_logits"], shapes["sbo_logits"]) == (shape(t, V), shape(targets, V))
     assert shapes["sbo_states"] == shape(targets, 2 * H + 200)  # left, right, place
-    told = shown_in(flow_figures.pretraining_flow(model, batch, 0.15))
+    told = shown_in(flow.pretraining_flow(model, batch, 0.15))
     assert (
         all(shapes[name] in told for name in shapes if name != "hidden")
         and "15 % of pieces" in told

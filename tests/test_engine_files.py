@@ -7,8 +7,8 @@ import pytest
 
 from spanbert_tutorial.engine import files
 from spanbert_tutorial.engine.files import (
-    place_beside,
-    try_place,
+    check_writable,
+    part_beside,
     whole_file,
     whole_folder,
     write_json,
@@ -69,13 +69,13 @@ def test_all_of_it_is_on_the_disk_before_the_name_and_the_name_after(tmp_path, m
 
 def test_what_killed_writers_left_goes_and_nothing_of_anybody_else(tmp_path):
     """Names that look like parts, but that somebody else gave, stay."""
-    place_beside(tmp_path / "a.json").write_text("half", encoding="utf-8")
-    place_beside(tmp_path / "made").mkdir()
+    part_beside(tmp_path / "a.json").write_text("half", encoding="utf-8")
+    part_beside(tmp_path / "made").mkdir()
     others = [
         "a.json.part",
         ".a.json.1.part",
         ".made.1.part",
-        place_beside(tmp_path / "other").name,
+        part_beside(tmp_path / "other").name,
     ]
     for name in others:
         (tmp_path / name).write_text("mine", encoding="utf-8")
@@ -106,7 +106,7 @@ def test_folders_that_were_made_for_nothing_go_again(tmp_path):
 
 @pytest.mark.parametrize("name", ["a", "none/deep/a", "a" * 255])
 def test_a_place_that_can_be_made_is_tried_and_left_as_it_was(tmp_path, name):
-    try_place(tmp_path / name)
+    check_writable(tmp_path / name)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -114,7 +114,7 @@ def test_a_place_that_can_be_made_is_tried_and_left_as_it_was(tmp_path, name):
 def test_a_place_that_cannot_be_made_is_an_os_error_before_any_work(tmp_path, name):
     (tmp_path / "file").touch()
     with pytest.raises(OSError):
-        try_place(tmp_path / name)
+        check_writable(tmp_path / name)
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 

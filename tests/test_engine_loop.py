@@ -469,7 +469,7 @@ def test_a_checkpoint_without_numbers_is_told_from_a_step_that_was_too_long():
         model.norm.weight[0] = float("nan")
     with pytest.raises(
         FloatingPointError,
-        match=r"at step 1 \(inputs \(16, 4\)\): .*first norm.weight.*they came so",
+        match=r"at step 1 \(inputs \(16, 4\)\): .*first norm.weight.*the checkpoint is broken",
     ):
         train(model, toy_batches(3), Recipe(3, 0.01, 1))
 
@@ -527,12 +527,23 @@ def test_weights_that_a_step_has_spoilt_are_told_before_they_are_kept(tmp_path, 
     kept = Snapshots(tmp_path / "snapshots", {}, every)
     recipe = Recipe(steps, math.inf, warmup_steps=0)
     with pytest.raises(
-        FloatingPointError, match="after step 1 the weights hold no numbers .*: lower the peak"
+        FloatingPointError, match="after step 1 the weights are not finite .*: lower the peak"
     ):
         train(Toy(), Kept(toy_batches(3)), recipe, snapshots=kept)
     assert kept.newest() is None
 
 
 def test_weights_that_the_last_step_has_spoilt_are_told_without_snapshots():
-    with pytest.raises(FloatingPointError, match="after step 1 the weights hold no numbers"):
+    with pytest.raises(FloatingPointError, match="after step 1 the weights are not finite"):
         train(Toy(), toy_batches(1), Recipe(1, math.inf, warmup_steps=0))
+
+
+@pytest.mark.parametrize("every, checked", [(0.0, [1, 2, 3]), (1e9, [3]), (None, [3])])
+def test_weights_are_checked_once_before_each_snapshot_and_at_the_end(
+    tmp_path, monkeypatch, every, checked
+):
+    steps = []
+    monkeypatch.setattr(loop.Trainer, "check_weights", lambda self, step: steps.append(step))
+    kept = None if every is None else Snapshots(tmp_path / "snapshots", {}, every)
+    train(Toy(), Kept(toy_batches(3)), Recipe(3, 0.01, 1), snapshots=kept)
+    assert steps == checked

@@ -158,7 +158,7 @@ def test_a_stop_says_that_the_same_command_goes_on(toy, monkeypatch, capsys):
     assert main(["experiment", "toy_letters", "--corpus", "text"]) == 130
     said = capsys.readouterr().err
     assert (
-        "toy_letters.json keeps what was done: the same command goes on" in said
+        "toy_letters.json keeps the finished runs: the same command continues" in said
         and "--resume" not in said
     )
     assert main(["experiment", "toy_letters", "--corpus", "text", "--output", "new.json"]) == 130

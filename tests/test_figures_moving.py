@@ -18,7 +18,7 @@ from spanbert_tutorial.bert.config import EncoderConfig
 from spanbert_tutorial.bert.encoder import BertEncoder
 from spanbert_tutorial.bert.masking import TokenMasking
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.figures.encoder_figures import encoder_flow, layer_stack, shape
+from spanbert_tutorial.figures.encoder import encoder_flow, layer_stack, shape
 from spanbert_tutorial.figures.masking_machine import MaskingMachine
 from spanbert_tutorial.figures.moving import Button, Moving, MovingDiagram, changes_of
 from spanbert_tutorial.figures.stages import Stage, Stages

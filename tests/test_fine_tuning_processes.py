@@ -17,8 +17,12 @@ from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.tasks.classification import ClassificationData, ClassificationModel
-from spanbert_tutorial.tasks.fine_tuning import FineTuning, Weighted, targets, weighted_shard
-from spanbert_tutorial.tasks.question_answering import QuestionAnsweringData, QuestionAnsweringModel
+from spanbert_tutorial.tasks.fine_tuning import Weighted, count_targets, weighted_shard
+from spanbert_tutorial.tasks.question_answering import (
+    QuestionAnsweringData,
+    QuestionAnsweringModel,
+    QuestionAnsweringSettings,
+)
 from spanbert_tutorial.tasks.squad import read
 from spanbert_tutorial.tasks.tagging import TaggingData, TaggingModel
 
@@ -54,7 +58,7 @@ TWO = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_p
 
 def example(task: str) -> tuple:
     """A model of a task, and its data: nine inputs."""
-    settings = FineTuning(max_length=64, dropout=0.0)
+    settings = QuestionAnsweringSettings(max_length=64, dropout=0.0)
     wordpiece = WordPiece.from_file(data_path("almanac", "vocab.txt"))
     encoder = BertEncoder(
         EncoderConfig.tiny(vocab_size=2_000, num_hidden_layers=1), torch.Generator().manual_seed(0)
@@ -78,7 +82,9 @@ def test_the_mean_of_the_shares_is_the_batch_in_losses_and_gradients(task, rows,
     model, data = example(task)
     model.eval()
     batch = data.batch(np.arange(rows), np.random.default_rng(0))
-    parts = [weighted_shard(batch, process, processes) for process in range(processes)]
+    parts = [
+        weighted_shard(batch, process, processes, data.target_field) for process in range(processes)
+    ]
     assert sum(part["weight"] for part in parts).item() == pytest.approx(processes)
     weights = list(model.parameters())
     whole = model(batch)
@@ -98,9 +104,10 @@ def test_the_mean_of_the_shares_is_the_batch_in_losses_and_gradients(task, rows,
 def test_a_process_without_a_row_computes_one_that_counts_nothing():
     _, data = example("classification")
     batch = data.batch(np.arange(2), np.random.default_rng(0))
-    without = weighted_shard(batch, 2, 3)
+    without = weighted_shard(batch, 2, 3, data.target_field)
     assert without["weight"] == 0 and torch.equal(without["ids"], batch["ids"][:1])
-    assert targets(batch) == 2 and weighted_shard(batch, 0, 3)["weight"] == 1.5
+    assert count_targets(batch["label"]) == 2
+    assert weighted_shard(batch, 0, 3, data.target_field)["weight"] == 1.5
 
 
 # --- the command --------------------------------------------------------------------
@@ -205,10 +212,10 @@ def test_a_fine_tuning_stopped_by_control_c_says_how_to_go_on_and_ends_with_the_
 ):
     run = ["--epochs", "0.5"]
     code, said = command.stopped(ONE, "stopped", *run)
-    assert code == 130 and "go on with the same command and --resume" in said, said
+    assert code == 130 and "continue with the same command and --resume" in said, said
     assert not (command.folder / "stopped").exists()
     again = command(ONE, "stopped", *run)
-    assert again.returncode == 2 and "holds a stopped run: go on with --resume" in again.stderr
+    assert again.returncode == 2 and "holds a stopped run: continue it with --resume" in again.stderr
     for other, told in (
         (["--seed", "1"], "seed was 0 and is 1"),
         (["--learning-rate", "1e-4"], "peak_learning_rate"),

@@ -12,7 +12,7 @@ from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.lab import grid, table
-from spanbert_tutorial.lab.results import said
+from spanbert_tutorial.lab.results import row_value
 from spanbert_tutorial.pretraining.encoded_text import EncodedText
 from spanbert_tutorial.pretraining.presets import Run
 from spanbert_tutorial.text.encoding import EncodedCorpus
@@ -98,7 +98,7 @@ def more_settings(toy):
 @pytest.mark.parametrize(
     "change, told",
     [
-        (other_run, "run, length: 64 there, 32 now"),
+        (other_run, "run, max_length: 64 there, 32 now"),
         (other_list, "pairs: [[1, 2]] there, [[1, 3]] now"),
         (other_arm, "arms, twice: 1 there, 2 now"),
         (other_data, "pieces: 7 there, 8 now"),
@@ -249,7 +249,7 @@ def test_each_row_of_the_table_is_an_experiment_with_kept_results(name):
     if grid.measures_once(experiment):
         assert "rows" not in kept and "--seeds" not in kept["command"]
         return
-    seeds = {said(row, "seed") for row in kept["rows"]}
+    seeds = {row_value(row, "seed") for row in kept["rows"]}
     assert kept["command"].endswith(f"--seeds {len(seeds)}") and seeds == set(range(len(seeds)))
     assert not grid.missing(experiment, kept["rows"], len(seeds))
     json.dumps(grid.as_json(grid.definitions(experiment) | experiment.SETTINGS))

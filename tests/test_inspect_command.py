@@ -32,7 +32,7 @@ def test_words_unknown_tokens_and_tables(capsys, korean):
     code, out, err = run(
         capsys, "inspect", "--corpus", korean, "--vocabulary", TINY, "--words", "강", "Alice"
     )
-    assert (code, err) == (0, "") and "% of the pieces are [UNK]" in out
+    assert (code, err) == (0, "") and "% of the tokens are [UNK]" in out
     assert "강: [UNK]" in out.splitlines() and "Alice: Alice" in out.splitlines()
     code, out, err = run(
         capsys, "inspect", "--corpus", korean, "--vocab-size", 80, "--words", "마을"

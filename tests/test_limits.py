@@ -65,8 +65,8 @@ def test_what_is_far_outside_fits_nowhere(name, number):
     [
         ("seed", 0, 2**63 - 1),
         ("steps", 1, 999_999_999),
-        ("length", 4, 1_000_000),
-        ("stride", 1, 1_000_000),
+        ("max_length", 4, 1_000_000),
+        ("doc_stride", 1, 1_000_000),
         ("batch_size", 1, 100_000),
         ("accumulate", 1, 100_000),
         ("vocab_size", 1, 1_000_000),
@@ -137,11 +137,11 @@ def test_a_seed_is_checked_alike_in_every_command(
     [
         (
             ["pretrain", "--stepps", "3"],
-            "unrecognized arguments: --stepps 3: see spanbert_tutorial --help.",
+            "unrecognized arguments: --stepps 3: see python -m spanbert_tutorial --help.",
         ),
-        ([], "required: COMMAND: see spanbert_tutorial --help."),
+        ([], "required: COMMAND: see python -m spanbert_tutorial --help."),
         (["pretrian"], "'pretrian' (choose from"),
-        (["evaluate"], "required: TASK: see spanbert_tutorial evaluate --help"),
+        (["evaluate"], "required: TASK: see python -m spanbert_tutorial evaluate --help"),
         (["evaluate", "squad"], "required: --model, --data, --output: see"),
         (["pretrain", "--s", "1"], "ambiguous option: --s"),
         (["almanac", "--output=--"], "--output: expected one argument"),

@@ -43,7 +43,7 @@ def test_both_arms_read_the_same_number_of_tokens(arm):
         name for name, _, _ in made_first.ARMS[arm]
     ]
     read_tokens = sum(
-        stage["steps"] * stage["settings"]["batch_size"] * stage["settings"]["length"]
+        stage["steps"] * stage["settings"]["batch_size"] * stage["settings"]["max_length"]
         for stage in row["stages"]
     )
     assert read_tokens == pytest.approx(16_384, rel=0.1)  # whole steps

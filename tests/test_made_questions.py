@@ -39,14 +39,14 @@ def test_every_answer_is_a_slice_of_its_context_that_the_question_leaves_out(cor
         assert any(
             question.question.startswith(word) for words in made.ASKING.values() for word in words
         )
-        assert len(others) <= 40 and len(question.context.split()) <= made.MOST_WORDS
+        assert len(others) <= 40 and len(question.context.split()) <= made.MAX_WORDS
     assert len({question.id for question in questions}) == len(questions)
 
 
-def test_a_hidden_stretch_is_a_run_of_names_and_numbers_or_a_few_words():
+def test_an_answer_is_a_run_of_names_and_numbers_or_a_few_words():
     kinds = {}
     for seed in range(200):
-        text, place, kind = made.hidden_stretch(LONG, np.random.default_rng(seed))
+        text, place, kind = made.answer_in(LONG, np.random.default_rng(seed))
         assert LONG[place : place + len(text)] == text
         kinds.setdefault(kind, set()).add(text)
     assert kinds["year"] == {"1873"} and kinds["number"] == {"two"}

@@ -73,7 +73,7 @@ def test_pretrain_writes_a_checkpoint_that_transformers_opens(
     for name, value in zip(("frequency", "by_position"), said.groups(), strict=True):
         assert abs(figures[name] - float(value)) < 0.006
     assert ("sbo_by_position" in figures) == ("sbo" in figures) == ("sbo" in objective)
-    assert ("  SBO " in out and "a target" in out) == ("sbo" in objective)
+    assert ("  SBO " in out and "per target" in out) == ("sbo" in objective)
     names = {path.name for path in output.iterdir()}
     assert names == {
         "config.json",

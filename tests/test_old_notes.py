@@ -138,7 +138,7 @@ def test_best_spans_agree_with_a_loop():
                 ),
                 reverse=True,
             )[:5]
-            found = old_notes.best_by_shares(starts, ends, allowed, longest, 5)
+            found = old_notes.best_by_probability(starts, ends, allowed, longest, 5)
             assert [(i, j) for i, j, _ in found] == [(i, j) for _, i, j in wanted]
             assert [share for *_, share in found] == pytest.approx(
                 [share for share, _, _ in wanted], rel=1e-5
@@ -149,8 +149,8 @@ def test_spans_of_the_same_text_are_added_up(model, tokenizer):
     context = (
         "Danube Danube danube"  # the middle of a word is widened, and letter case does not count
     )
-    some = old_notes.answer_as_before(model, tokenizer, QUESTION, context, spans=12)
-    alone = old_notes.answer_as_before(model, tokenizer, QUESTION, context, spans=1)
+    some = old_notes.answer_as_before(model, tokenizer, QUESTION, context, n_best_size=12)
+    alone = old_notes.answer_as_before(model, tokenizer, QUESTION, context, n_best_size=1)
     assert some["score"] > alone["score"] > 0
     for answer in (some, alone):
         assert answer["answer"] == context[answer["start"] : answer["end"]]
@@ -169,7 +169,7 @@ def test_the_answerer_has_the_numbers_of_transformers_and_the_same_best_words(
             (scores.start_logits[0, 0] + scores.end_logits[0, 0]).item(), abs=1e-3
         )
         theirs = old_notes.answer_as_before(
-            model, tokenizer, question, context, spans=1, longest=30
+            model, tokenizer, question, context, n_best_size=1, max_answer_length=30
         )
         known = tokenizer(context)
         words = [

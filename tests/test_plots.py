@@ -84,7 +84,7 @@ def luminance(color: str) -> float:
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
-@pytest.mark.parametrize("colour", plots.SERIES)
+@pytest.mark.parametrize("color", plots.SERIES)
 def test_curves_are_seen_on_a_light_and_on_a_dark_page(color):
     """3 to 1, WCAG 2.1, 1.4.11; the dark ground is that of the pages."""
     own = luminance(color)

@@ -16,11 +16,13 @@ from test_main import OBJECTS, SMALL, SUBJECTS, VERBS, run
 
 from spanbert_tutorial.__main__ import parser
 from spanbert_tutorial.bert.encoder import EncoderConfig
-from spanbert_tutorial.commands.pretrain import MOST_HELD_OUT, settings
+from spanbert_tutorial.commands.pretrain import HELD_OUT_BATCHES, settings
+from spanbert_tutorial.commands.run_state import read_titles
 from spanbert_tutorial.engine import loop
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.pretraining import runs
 from spanbert_tutorial.pretraining.evaluation import held_out_metrics
+from spanbert_tutorial.text.corpora import documents
 
 TINY = data_path("checkpoints", "spanbert-tiny")
 START = ["--init-from", TINY, "--steps", 6, "--batch-size", 8, "--max-length", 24]
@@ -72,6 +74,17 @@ def test_a_run_goes_on_from_a_checkpoint_without_some_titles_in_half_precision(
     assert "| started from | spanbert-tiny |" in (made / "README.md").read_text(encoding="utf-8")
     line = json.loads((made / "metrics.jsonl").read_text(encoding="utf-8").splitlines()[-1])
     assert line["held_out_sbo"] > 0 and line["held_out_span"] > 0
+
+
+def test_titles_note_what_was_skipped_and_only_that(titled, tmp_path):
+    file = tmp_path / "titles.txt"
+    file.write_text("Title 3\nTitle 5\nNobody's title\n", encoding="utf-8")
+    titles = read_titles(str(file))
+    assert "Title 3" in titles and "Title 4" not in titles
+    assert titles.skipped == set()  # asking changes nothing
+    assert len(list(documents(titled, titles))) == 118
+    assert titles.skipped == {"Title 3", "Title 5"}
+    assert read_titles(None) == set()
 
 
 def test_the_checkpoint_decides_size_vocabulary_and_dropout(capsys, monkeypatch, tmp_path, titled):
@@ -143,7 +156,7 @@ def test_words_that_the_vocabulary_lacks_are_told(capsys, tmp_path):
         "\n\n".join(["Ὁ μῦθος δηλοῖ ὅτι." + "\nThe old bridge." * 5] * 60), encoding="utf-8"
     )
     _, out, _ = run(capsys, "pretrain", *START, "--corpus", file, "--output", tmp_path / "made")
-    assert re.search(r"\d+% of the pieces are \[UNK\]", out)
+    assert re.search(r"\d+% of the tokens are \[UNK\]", out)
     assert "A document has" not in out
     given = [*START[:-1], 128, "--dry-run", "--corpus", file, "--output", tmp_path / "long"]
     assert "A document has" in run(capsys, "pretrain", *given)[1]  # 40 tokens beside 128 places
@@ -152,7 +165,11 @@ def test_words_that_the_vocabulary_lacks_are_told(capsys, tmp_path):
 def test_bad_starts_and_places_are_refused(capsys, tmp_path, titled):
     before = sorted(tmp_path.rglob("*"))
     cases = [
-        ([*START, "--max-length", 600, "--corpus", titled], tmp_path / "new", "a shorter --length"),
+        (
+            [*START, "--max-length", 600, "--corpus", titled],
+            tmp_path / "new",
+            "a smaller --max-length",
+        ),
         ([*SMALL, "--corpus", titled], titled / "made", "lies inside the corpus"),
         ([*SMALL, "--corpus", titled], titled / "x" / ".." / "made", "lies inside the corpus"),
         (
@@ -180,7 +197,7 @@ def test_a_stopped_run_keeps_to_its_text(capsys, monkeypatch, tmp_path, titled):
     measured = held_out_metrics
 
     def stop(model, run, text, most, **more):
-        if most == MOST_HELD_OUT:  # after the last step
+        if most == HELD_OUT_BATCHES:  # after the last step
             raise KeyboardInterrupt
         return measured(model, run, text, most, **more)
 
@@ -189,7 +206,7 @@ def test_a_stopped_run_keeps_to_its_text(capsys, monkeypatch, tmp_path, titled):
         code, _, err = run(capsys, *given)
     assert (
         code == 130
-        and err == "Stopped: go on with the same command and --resume.\n"
+        and err == "Stopped: continue with the same command and --resume.\n"
         and not made.exists()
     )
     (corpus / "texts.jsonl").write_text(
@@ -203,7 +220,10 @@ def test_a_stopped_run_keeps_to_its_text(capsys, monkeypatch, tmp_path, titled):
         patch.setattr("spanbert_tutorial.pretraining.checkpoints.save_file", full)
         code, _, err = run(capsys, *given, "--resume")
     assert (
-        code == 2 and "No space left" in err and "go on with --resume" in err and not made.exists()
+        code == 2
+        and "No space left" in err
+        and "continue with --resume" in err
+        and not made.exists()
     )
     assert run(capsys, *given, "--resume")[0] == 0 and made.is_dir()
     assert not (tmp_path / "made.training").exists()
@@ -227,7 +247,7 @@ def stopped(capsys, monkeypatch, tmp_path, titled):
     with monkeypatch.context() as patch:
         patch.setattr("spanbert_tutorial.pretraining.checkpoints.save_file", full)
         code, _, err = run(capsys, *given)
-    assert code == 2 and "go on with --resume" in err
+    assert code == 2 and "continue with --resume" in err
     return given
 
 
@@ -241,9 +261,12 @@ def test_what_changes_the_run_is_refused_when_it_goes_on(capsys, tmp_path, stopp
     }
     for wanted, change in changes.items():
         code, _, err = run(capsys, *stopped, *change, "--resume")
-        assert code == 2 and "began otherwise" in err and wanted in err and err.count("\n") == 1, (
-            err
-        )
+        assert (
+            code == 2
+            and "was started differently" in err
+            and wanted in err
+            and err.count("\n") == 1
+        ), err
     weights = load_file(tmp_path / "source" / "model.safetensors")
     weights["bert.embeddings.LayerNorm.bias"] += 0.01
     save_file(weights, tmp_path / "source" / "model.safetensors", metadata={"format": "pt"})
@@ -266,7 +289,7 @@ def test_a_run_killed_while_it_removes_its_state_is_whole(capsys, tmp_path, stop
             shutil.rmtree(state / part)
             state.mkdir(exist_ok=True)
         code, out, err = run(capsys, *stopped, "--resume")
-        assert (code, err) == (0, "") and f"{made} is whole" in out and not state.exists()
+        assert (code, err) == (0, "") and f"{made} is complete" in out and not state.exists()
         assert {path: path.read_bytes() for path in made.iterdir()} == before
     shutil.copytree(tmp_path / "copy", state)
     (made / "metrics.jsonl").write_text("of another run")
@@ -291,7 +314,7 @@ def test_encoded_text_that_was_changed_is_refused(capsys, tmp_path, stopped):
         file.write_bytes(before[:-1] + bytes([before[-1] ^ 0x80]))  # far beyond what it may be
         code, _, err = run(capsys, *stopped, "--resume")
         assert code == 2 and err.count("\n") == 1
-        assert f"(train/{name} holds something else)" in err.replace(os.sep, "/")
+        assert f"(train/{name} was changed)" in err.replace(os.sep, "/")
         file.write_bytes(before)
 
 
@@ -370,7 +393,7 @@ def test_a_loss_that_is_no_number_ends_the_command(capsys, tmp_path, titled):
     ]
     code, _, err = run(capsys, *given)
     assert code == 1 and re.search(r"at step \d", err) and "lower the peak learning rate" in err
-    assert err.endswith("Start anew, with another --output.\n") and err.count("\n") == 1
+    assert err.endswith("Start over with another --output.\n") and err.count("\n") == 1
     assert not (tmp_path / "made").exists()
 
 

@@ -122,7 +122,7 @@ def test_decoding_is_the_best_of_all_allowed_spans(wordpiece):
         ),
         reverse=True,
     )[:8]
-    found, null = decode(made, iter(scores), most=8, longest=5)
+    found, null = decode(made, iter(scores), n_best_size=8, max_answer_length=5)
     assert [(span.first, span.last) for span in found] == [(i, j) for _, i, j in wanted]
     assert [span.score for span in found] == pytest.approx([score for score, _, _ in wanted])
     assert null == pytest.approx(min(s[0] + e[0] for s, e in scores))  # the least, not the greatest
@@ -142,7 +142,7 @@ def test_targets_point_to_the_answer_or_to_cls(wordpiece):
     context = CONTEXT * 3
     start = len(CONTEXT) + CONTEXT.index("Alice Mercer")
     question = Question("1", QUESTION, context, answers=(GoldAnswer("Alice Mercer", start),))
-    settings = qa.FineTuning(max_length=40, doc_stride=8)
+    settings = qa.QuestionAnsweringSettings(max_length=40, doc_stride=8)
     data = qa.QuestionAnsweringData(
         [question, Question("2", QUESTION, context)], wordpiece, settings
     )
@@ -163,7 +163,7 @@ def test_windows_without_the_answer_can_be_left_out_but_not_those_of_questions_w
     start = len(CONTEXT) + CONTEXT.index("Alice Mercer")
     with_answer = Question("1", QUESTION, context, answers=(GoldAnswer("Alice Mercer", start),))
     without = Question("2", QUESTION, context)
-    settings = qa.FineTuning(max_length=40, doc_stride=8)
+    settings = qa.QuestionAnsweringSettings(max_length=40, doc_stride=8)
     every = qa.QuestionAnsweringData([with_answer, without], wordpiece, settings)
     some = qa.QuestionAnsweringData(
         [with_answer, without], wordpiece, replace(settings, answers_only=True)
@@ -196,7 +196,7 @@ def test_the_loss_is_the_mean_of_two_cross_entropies(answerer, wordpiece):
     question = Question(
         "1", QUESTION, CONTEXT, answers=(GoldAnswer("1873", CONTEXT.index("1873")),)
     )
-    data = qa.QuestionAnsweringData([question], wordpiece, qa.FineTuning(max_length=64))
+    data = qa.QuestionAnsweringData([question], wordpiece, qa.QuestionAnsweringSettings(max_length=64))
     batch = data.batch(np.array([0]), np.random.default_rng(0))
     with torch.no_grad():
         losses, (starts, ends) = answerer.model(batch), answerer.model.scores(batch)
@@ -223,7 +223,7 @@ def test_fine_tuning_learns_the_questions_it_is_shown(wordpiece):
         for i, (name, context) in enumerate(zip(names, contexts, strict=True))
     ]
     encoder = BertEncoder(EncoderConfig.tiny(vocab_size=len(wordpiece), initializer_range=0.06))
-    settings = qa.FineTuning(
+    settings = qa.QuestionAnsweringSettings(
         epochs=60, batch_size=4, peak_learning_rate=1e-3, max_length=64, dropout=0.0
     )
     answerer, history = qa.fine_tune(encoder, wordpiece, questions, settings)
@@ -297,7 +297,7 @@ def test_a_foreign_vocabulary_is_named_before_the_training(wordpiece, monkeypatc
     monkeypatch.setattr(qa, "fit", lambda head, *_: (head(), None))
     encoder = BertEncoder(EncoderConfig.tiny(vocab_size=8_000, num_hidden_layers=1))
     with pytest.warns(UserWarning, match="only 2,000 pieces and the model 8,000"):
-        qa.fine_tune(encoder, wordpiece, [Question("q", QUESTION, CONTEXT)], qa.FineTuning())
+        qa.fine_tune(encoder, wordpiece, [Question("q", QUESTION, CONTEXT)], qa.QuestionAnsweringSettings())
 
 
 # --- checkpoints --------------------------------------------------------------------
@@ -416,7 +416,7 @@ def test_wrong_checkpoints_are_named(tmp_path, wordpiece):
 
 def test_the_readers_questions_fit_into_windows(wordpiece):
     data = qa.QuestionAnsweringData(
-        read(data_path("reader", "reader.json")), wordpiece, qa.FineTuning()
+        read(data_path("reader", "reader.json")), wordpiece, qa.QuestionAnsweringSettings()
     )
     assert len(data) >= 294 and max(data.lengths()) <= 256
     assert 100 < sum(found != (0, 0) for found in data.targets)
@@ -539,7 +539,7 @@ def test_bad_pairs_are_named_after_what_came_before(answerer):
 def test_questions_that_cannot_be_trained_on_are_named(wordpiece):
     bad = Question("q7", "Who? " * 60, CONTEXT)
     with pytest.raises(InputError, match="^question q7: a question of 64 pieces leaves no room"):
-        qa.QuestionAnsweringData([bad], wordpiece, qa.FineTuning(max_length=60))
+        qa.QuestionAnsweringData([bad], wordpiece, qa.QuestionAnsweringSettings(max_length=60))
     encoder = BertEncoder(EncoderConfig.tiny(vocab_size=500))
     with pytest.raises(InputError, match="the vocabulary has 2,000 pieces and the model 500"):
-        qa.fine_tune(encoder, wordpiece, [Question("1", QUESTION, CONTEXT)], qa.FineTuning())
+        qa.fine_tune(encoder, wordpiece, [Question("1", QUESTION, CONTEXT)], qa.QuestionAnsweringSettings())

@@ -17,7 +17,7 @@ from spanbert_tutorial.tasks.windows import decode
 
 def with_decode(windows, scores, threshold, longest):
     """By the package."""
-    (best, *_), null = decode(windows, iter(scores), longest=longest)
+    (best, *_), null = decode(windows, iter(scores), max_answer_length=longest)
     return None if null - best.score > threshold else (best.first, best.last)
 
 
@@ -52,7 +52,7 @@ def test_the_cases_are_fair():
     assert sum(len(windows) > 1 for windows, *_ in cases()) > 30
     ties = 0
     for windows, scores, threshold, longest in cases():
-        (best, second, *_), null = decode(windows, iter(scores), longest=longest)
+        (best, second, *_), null = decode(windows, iter(scores), max_answer_length=longest)
         ties += null - best.score == threshold
         assert best.score > second.score
     assert ties >= 6

@@ -121,7 +121,7 @@ def test_without_dropping_out_of_it_a_run_with_snapshots_is_the_run_without(data
 def test_another_setting_is_refused(data, tmp_path):
     with pytest.raises(ConnectionError):
         part(data, tmp_path, stop_after=2)
-    with pytest.raises(InputError, match=r"began otherwise \(seed was 1 and is 2\)"):
+    with pytest.raises(InputError, match=r"was started differently \(seed was 1 and is 2\)"):
         part(data, tmp_path, facts={"seed": 2})
 
 
@@ -191,11 +191,11 @@ def test_figures_that_cannot_be_written_end_the_run_in_one_sentence(data, tmp_pa
         part(data, tmp_path / "snapshots", stop_after=3)
     figures = tmp_path / "metrics.jsonl"
     figures.write_text("no figures\n")
-    with pytest.raises(InputError, match="the figures of before .* restore the file"):
+    with pytest.raises(InputError, match="the earlier metrics .* restore the file"):
         part(data, tmp_path / "snapshots")
     figures.unlink()
     monkeypatch.setattr("spanbert_tutorial.engine.files.put_in_place", full)
-    with pytest.raises(NoRoom, match="the figures in .* cannot be written"):
+    with pytest.raises(NoRoom, match="the metrics in .* cannot be written"):
         part(data, tmp_path / "snapshots")
 
 
@@ -240,7 +240,7 @@ def test_another_torch_or_number_of_threads_is_told(data, tmp_path, monkeypatch,
     assert "not bit for bit" not in capsys.readouterr().out
     monkeypatch.setattr(snapshots, "machine", lambda: "torch 1.0, threads: 9")
     part(data, tmp_path)
-    assert f"the part before ran with torch {torch.__version__} on " in capsys.readouterr().out
+    assert f"the earlier part ran with torch {torch.__version__} on " in capsys.readouterr().out
 
 
 def test_a_snapshot_of_an_earlier_version_is_refused(data, tmp_path):
@@ -348,7 +348,7 @@ def test_a_list_of_other_things_is_refused(data, tmp_path, content):
 )
 def test_figures_of_other_things_are_refused(tmp_path, line):
     (tmp_path / "metrics.jsonl").write_text(line + "\n", encoding="utf-8")
-    with pytest.raises(InputError, match="the figures of before .* cannot be used"):
+    with pytest.raises(InputError, match="the earlier metrics .* cannot be used"):
         Metrics(tmp_path / "metrics.jsonl", first_step=3, steps=9)
 
 
@@ -367,10 +367,8 @@ def test_a_snapshot_does_not_grow_with_the_run(tmp_path):
         history = loop.History()
         for step in range(1, steps + 1):
             history.add(step, {"loss": 1.5})
-        kept = keeping.Progress(
-            SimpleNamespace(history=history, trainer=SimpleNamespace(taken=lambda: (1, 2.0))),
-            SimpleNamespace(state_dict=dict),
-        )
+        trainer = SimpleNamespace(taken=lambda: (1, 2.0))
+        kept = keeping.Progress(history, trainer, SimpleNamespace(state_dict=dict))
         states.write_states(tmp_path, {"progress": kept.state_dict()})
         sizes.append((tmp_path / "state.json").stat().st_size)
         assert history.done == steps

@@ -7,7 +7,7 @@ import pytest
 
 from environment import ROOT
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.lab import findings_tasks
+from spanbert_tutorial.lab import comparisons
 from spanbert_tutorial.lab.experiments import span_tasks, squad_real
 from spanbert_tutorial.lab.grid import as_json, definitions, missing
 
@@ -82,6 +82,6 @@ def test_the_readme_names_the_files_that_experiments_need():
 @pytest.mark.parametrize("task", span_tasks.MAIN)
 def test_every_task_has_its_figure(task):
     for seeds in span_tasks.by_start(
-        KEPT, findings_tasks.task_of(task), span_tasks.MAIN[task]
+        KEPT, comparisons.task_of(task), span_tasks.MAIN[task]
     ).values():
         assert len(seeds) == span_tasks.SEEDS and all(0 <= seed <= 100 for seed in seeds)

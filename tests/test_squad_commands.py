@@ -183,7 +183,7 @@ def test_a_second_stage_keeps_the_head_of_the_first(capsys, tmp_path):
             capsys, *given, "--init-from", start, *more, "--output", tmp_path / name
         )
         assert code == 0
-    assert ["head of the start is kept" in told for told in said.values()] == [False, True, False]
+    assert ["head of the checkpoint is kept" in told for told in said.values()] == [False, True, False]
     cards = [(tmp_path / name / "README.md").read_text(encoding="utf-8") for name in said]
     assert ["with its head" in one for one in cards] == [False, True, False]
     first, second, control = (
@@ -242,7 +242,7 @@ def test_a_stopped_fine_tuning_goes_on_and_ends_the_same(capsys, monkeypatch, tm
         assert run(capsys, *given, tmp_path / "stopped")[0] == 130
     assert not (tmp_path / "stopped").exists()
     code, _, err = run(capsys, *given, tmp_path / "stopped")
-    assert code == 2 and "go on with --resume" in err
+    assert code == 2 and "continue it with --resume" in err
     whole = file.read_text(encoding="utf-8")
     file.write_text(whole.replace("Who", "Why", 1), encoding="utf-8")  # as long as before
     code, _, err = run(capsys, *given, tmp_path / "stopped", "--resume")
@@ -304,6 +304,6 @@ def test_a_foreign_vocabulary_is_one_line_of_warning(capsys, tmp_path):
     )
     assert (
         code == 0
-        and err.startswith("warning: the vocabulary has only 2,000 pieces")
+        and err.startswith("warning: the vocabulary has only 2,000 tokens")
         and err.count("\n") == 1
     )

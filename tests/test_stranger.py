@@ -34,7 +34,7 @@ def test_both_are_pretrained_by_the_command_kept_and_opened(tmp_path, capsys, mo
     options = ["--objective", "labeled+long", "--steps", 20, "--batch-size", 8, "--output", output]
     code, said, wrong = run(capsys, "pretrain", *options)
     assert code == 0, wrong
-    assert " LONG 0." in said and "a block" in said
+    assert " LONG 0." in said and "per block" in said
     lines = [
         json.loads(line)
         for line in (output / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
@@ -86,8 +86,8 @@ def test_a_scheme_sees_the_labeled_spans_of_each_block():
 def test_an_experiment_is_listed_run_and_gone_on_with(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("SPANBERT_TUTORIAL_STATIC", "1")
     monkeypatch.setitem(EXPERIMENTS, "batches", Row("what does a batch size cost?", 7))
-    monkeypatch.setitem(sys.modules, "spanbert_tutorial.lab.batches", stranger_experiment)
-    monkeypatch.setattr(stranger_experiment, "__name__", "spanbert_tutorial.lab.batches")
+    monkeypatch.setitem(sys.modules, "spanbert_tutorial.lab.experiments.batches", stranger_experiment)
+    monkeypatch.setattr(stranger_experiment, "__name__", "spanbert_tutorial.lab.experiments.batches")
     assert "7  batches: what does a batch size cost?" in run(capsys, "experiment")[1]
     command = "experiment", "batches", "--output", tmp_path / "batches.json", "--steps", 2
     for seeds in (1, 2):  # the second time only the second seed is new

@@ -20,7 +20,7 @@ from spanbert_tutorial.lab.experiments import tagging_names
 from spanbert_tutorial.pretraining.batches import Batches
 from spanbert_tutorial.tasks import tagging
 from spanbert_tutorial.tasks.fine_tuning import weighted_shard
-from spanbert_tutorial.tasks.question_answering import FineTuning
+from spanbert_tutorial.tasks.fine_tuning import FineTuning
 
 LABELS = {"PERSON", "TOWN", "RIVER", "REGION", "CLUB", "COMPANY", "GROUND", "SEASON", "WORK"}
 TEXT = "Ella Hale's club met Hale in Upton."
@@ -281,7 +281,7 @@ def test_the_loss_is_the_mean_over_words(wordpiece):
     chosen = [
         shares[row, place, tag].item()
         for row, words in enumerate(data.inputs)
-        for place, tag in zip(words.places, data.rows[row], strict=True)
+        for place, tag in zip(words.positions, data.rows[row], strict=True)
     ]
     assert len(chosen) == 11 and loss == pytest.approx(-np.log(chosen).mean(), rel=1e-5)
 
@@ -313,7 +313,7 @@ def test_tags_of_many_texts_are_the_single_ones(wordpiece):
     many = tagger.tags(texts, batch_size=2)
     assert many == [tagger.tags([text])[0] for text in texts]
     assert [len(row) for row in many] == [
-        len(tagging.Words.of(text, wordpiece).places) for text in texts
+        len(tagging.Words.of(text, wordpiece).positions) for text in texts
     ]
     for start, end, label in tagger.entities(TEXT):
         assert 0 <= start < end <= len(TEXT) and label == "X"

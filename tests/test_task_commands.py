@@ -120,6 +120,6 @@ def test_all_rows_name_what_is_there():
     for name, task in TASKS.items():
         for method in ("from_pretrained", "save"):
             assert callable(getattr(task.load(task.model), method)), name
-        assert callable(task.load(task.read)) and callable(task.beside_model("fine_tune"))
-        assert {"small", "spanbert"} <= task.beside_model("PRESETS").keys()
+        assert callable(task.load(task.read)) and callable(task.from_model_module("fine_tune"))
+        assert {"small", "spanbert"} <= task.from_model_module("PRESETS").keys()
         assert callable(task.load(task.evaluate or task.score))

@@ -12,7 +12,7 @@ from spanbert_tutorial.lab.experiments import relation_markers, sentence_states
 from spanbert_tutorial.lab.results import column, family
 from spanbert_tutorial.tasks import question_answering as qa
 from spanbert_tutorial.tasks.squad_negatives import RULES
-from spanbert_tutorial.tasks.windows import MOST_QUESTION_PIECES
+from spanbert_tutorial.tasks.windows import MAX_QUESTION_TOKENS
 
 # --- the kinds of questions without an answer ----------------------------------------
 
@@ -164,14 +164,14 @@ def test_the_recipes_of_the_papers(key, value):
     papers = copy.deepcopy(PAPERS)
     if key:
         papers[key]["value"] = value
-    settings = qa.FineTuning(dropout=0.0)
+    settings = qa.QuestionAnsweringSettings(dropout=0.0)
     given = {
         "papers": papers,
         "qa": qa,
         "settings": settings,
         "decode": qa.decode,
         "inspect": inspect,
-        "MOST_QUESTION_PIECES": MOST_QUESTION_PIECES,
+        "MAX_QUESTION_TOKENS": MAX_QUESTION_TOKENS,
     }
     assert breaks(source, given) == bool(key)
 

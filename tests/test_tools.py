@@ -162,18 +162,17 @@ def test_what_the_page_folds_is_a_form_with_a_title(tag, source, output, title, 
     assert "@title" not in shown.source and "cellView" not in shown.metadata
 
 
-def test_code_is_formatted_on_88_columns(tmp_path):
+def test_code_is_formatted_on_72_columns(tmp_path):
     make_book(tmp_path)
     source = "values = call(\n    1, 'two',\n)\n%matplotlib inline"
     assert (
         normalized(new_code_cell(source), tmp_path).source
         == 'values = call(1, "two")\n%matplotlib inline'
     )
-    assert (
-        normalized(new_code_cell("1 +"), tmp_path).source == "1 +"
-    )  # no Python: execution will tell
-    long = f"x = call('{'a' * 40}', '{'b' * 40}')"
-    assert max(map(len, normalized(new_code_cell(long), tmp_path).source.splitlines())) <= 88
+    no_python = new_code_cell("1 +")
+    assert normalized(no_python, tmp_path).source == "1 +"  # execution will tell
+    long = new_code_cell(f"x = call('{'a' * 32}', '{'b' * 32}')")
+    assert max(map(len, normalized(long, tmp_path).source.splitlines())) <= 72
 
 
 def test_the_kinds_are_proposed(tmp_path, capsys):
@@ -300,6 +299,7 @@ COMMANDS = {
     "jupyterlab": ("README.md", "jupyter lab"),
     "jupyter-book": ("Makefile", "jupyter_book"),
     "ruff": ("Makefile", "-m ruff"),
+    "mypy": ("Makefile", "-m mypy"),
     "pytest-xdist": ("Makefile", "--dist loadfile"),
     "nbval": ("Makefile", "--nbval"),
     "hatchling": ("pyproject.toml", "hatchling.build"),

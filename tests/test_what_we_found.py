@@ -4,7 +4,6 @@ do."""
 import json
 import re
 import shutil
-from itertools import chain
 
 import nbformat
 import numpy as np
@@ -16,13 +15,14 @@ import findings as tool
 from environment import ROOT
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.lab import beside_the_paper as beside
-from spanbert_tutorial.lab import findings_spanbert, findings_tasks, what_we_found
+from spanbert_tutorial.lab import comparisons, findings
+from spanbert_tutorial.lab import paper_comparison as beside
+from spanbert_tutorial.lab.comparisons import families_of
 from spanbert_tutorial.lab.experiments import span_settings, spans_on_wikipedia, ways_of_hiding
-from spanbert_tutorial.lab.findings import NULL, SHOWN, SINGLE, Comparison, interval_line, lines_of
+from spanbert_tutorial.lab.lines import NULL, SHOWN, SINGLE, Comparison, interval_line, lines_of
 from spanbert_tutorial.lab.table import EXPERIMENTS
 
-SECTIONS = list(what_we_found.sections())
+SECTIONS = list(findings.sections())
 ONE = [1.0, 1.1, 0.9, 1.0, 1.05]
 
 
@@ -36,10 +36,10 @@ def test_the_page_is_the_one_that_the_tool_writes():
 
 def test_every_file_of_results_is_a_report_or_says_why_not():
     files = {path.stem for path in data_path("results").glob("*.json")}
-    reports = {report.name for part in what_we_found.FOUND.values() for report in part}
-    assert not reports & set(what_we_found.NO_FINDING)
-    assert files <= reports | set(what_we_found.NO_FINDING), (
-        "give the new file a report in experiments/findings_*.py"
+    reports = {report.name for report in findings.REPORTS}
+    assert not reports & set(findings.NO_FINDING)
+    assert files <= reports | set(findings.NO_FINDING), (
+        "give the new file a report in lab/findings.toml, and its comparisons in lab/comparisons.py"
     )
     assert {section.report.name for section in SECTIONS} == files & reports
 
@@ -48,7 +48,7 @@ def test_every_file_of_results_is_a_report_or_says_why_not():
 def test_a_report_tells_page_seeds_controls_and_limits(section):
     report = section.report
     assert section.lines and all(
-        map(str.strip, (report.asks, report.seeds, report.controls, report.limits))
+        map(str.strip, (report.question, report.seeds, report.controls, report.limits))
     )
     assert len(list((ROOT / "book").glob(f"{report.page}.*"))) == 1
     assert (section.seeds == 0) == report.seeds.startswith("No seeds")
@@ -59,7 +59,7 @@ def test_a_report_tells_page_seeds_controls_and_limits(section):
 
 
 def test_nulls_are_kept_and_counted():
-    number = what_we_found.counts(SECTIONS)
+    number = findings.counts(SECTIONS)
     page = tool.PAGE.read_text(encoding="utf-8")
     assert page.count(f"| {tool.MARKS[NULL]} |") == number[NULL] > 30
     assert page.count(f"| {tool.MARKS[SHOWN]} |") == number[SHOWN] and number[SINGLE] > 3
@@ -153,10 +153,7 @@ def test_the_headline_on_the_state_of_cls_counts_right():
     shown = [line.text for line in mean if line.verdict == SHOWN]
     assert (len(shown), len(mean)) == (7, 9)
     assert all(text.startswith("the mean of its states better than [CLS]") for text in shown)
-    assert any(
-        sentence.startswith("In seven of nine")
-        for sentence, *_ in chain(*what_we_found.HEADLINES.values())
-    )
+    assert any(headline.sentence.startswith("In seven of nine") for headline in findings.HEADLINES)
 
 
 def test_the_twins_differ_in_three_of_nine_measures_and_in_none_when_all_are_corrected_together():
@@ -178,8 +175,8 @@ def test_the_twins_differ_in_three_of_nine_measures_and_in_none_when_all_are_cor
     assert alone == {"five sentence tasks", "GAP", "SemEval-2010 task 8", "STS-B"}
     assert len(pairs) == 9 and not any(line.verdict == SHOWN for line in lines_of(pairs))
     assert any(
-        "corrected together with the eight other" in sentence
-        for sentence, *_ in chain(*what_we_found.HEADLINES.values())
+        "corrected together with the eight other" in headline.sentence
+        for headline in findings.HEADLINES
     )
 
 
@@ -226,15 +223,12 @@ def test_a_figure_of_the_page_by_hand():
 
 
 def test_a_sentence_that_does_not_hold_any_more_is_named(monkeypatch):
-    told = what_we_found.headlines(SECTIONS)
-    assert [*map(len, told.values())] == [*map(len, what_we_found.HEADLINES.values())]
-    monkeypatch.setattr(
-        what_we_found,
-        "HEADLINES",
-        {"all": [("All is well.", "token_vs_span", "span masking wins")]},
-    )
+    groups = findings.headlines(SECTIONS)
+    assert sum(map(len, groups.values())) == len(findings.HEADLINES)
+    wrong = findings.Headline("all", "All is well.", "token_vs_span", "span masking wins")
+    monkeypatch.setattr(findings, "HEADLINES", [wrong])
     with pytest.raises(InputError, match="All is well"):
-        what_we_found.headlines(SECTIONS)
+        findings.headlines(SECTIONS)
 
 
 NOTEBOOKS = sorted(
@@ -310,9 +304,9 @@ def made_span_tasks(seeds: int) -> dict:
     one only."""
     rows = []
     rng = np.random.default_rng(0)
-    for task, figure in findings_tasks.MAIN.items():
-        for start, level in zip(findings_tasks.STARTS, (30, 50, 55), strict=True):
-            if task not in findings_tasks.TRAINED_AS:
+    for task, figure in comparisons.MAIN.items():
+        for start, level in zip(comparisons.STARTS, (30, 50, 55), strict=True):
+            if task not in comparisons.TRAINED_AS:
                 found = {
                     name: level + rng.normal() for name in (figure, "gap_f1", "average_two_or_more")
                 }
@@ -333,9 +327,7 @@ def made_span_tasks(seeds: int) -> dict:
     controls = {
         "coreference": rules,
         "relations": {"words": {"f1": 60.0}},
-        "sentences": {
-            "bag": {findings_tasks.MAIN[task]: 40.0 for task in list(findings_tasks.MAIN)[4:]}
-        },
+        "sentences": {"bag": {comparisons.MAIN[task]: 40.0 for task in list(comparisons.MAIN)[4:]}},
     }
     return {
         "command": "python -m spanbert_tutorial experiment span_tasks --output FILE",
@@ -382,11 +374,12 @@ def made_spans_and_boundaries() -> dict:
 @pytest.fixture
 def later(tmp_path, monkeypatch):
     """A folder of results with both files, and no sentences in words about them."""
-    told = {
-        group: [line for line in lines if line[1] not in ("span_tasks", "spans_and_boundaries")]
-        for group, lines in what_we_found.HEADLINES.items()
-    }
-    monkeypatch.setattr(what_we_found, "HEADLINES", told)
+    others = [
+        headline
+        for headline in findings.HEADLINES
+        if headline.report not in ("span_tasks", "spans_and_boundaries")
+    ]
+    monkeypatch.setattr(findings, "HEADLINES", others)
     for path in data_path("results").glob("*.json"):
         shutil.copy(path, tmp_path)
     for name, made in (
@@ -398,15 +391,13 @@ def later(tmp_path, monkeypatch):
 
 
 def test_a_new_file_brings_its_section_and_its_panels(later):
-    found = {section.report.name: section for section in what_we_found.sections(later)}
-    *gains, beaten = findings_tasks.span_tasks(found["span_tasks"].content)
+    found = {section.report.name: section for section in findings.sections(later)}
+    *gains, beaten = families_of("span_tasks", found["span_tasks"].content)
     assert [len(one) for one in gains] == [3] * 8 and len(
         beaten
     ) == 16  # without RTE, which is not complete
     assert {"the control “rule”", "the control “both”"} <= {one.second for one in beaten}
-    claims, beside_them = findings_spanbert.spans_and_boundaries(
-        found["spans_and_boundaries"].content
-    )
+    claims, beside_them = families_of("spans_and_boundaries", found["spans_and_boundaries"].content)
     verdicts = [line.verdict for line in lines_of(claims)]
     assert (
         verdicts == [SHOWN, NULL, NULL]
@@ -489,7 +480,7 @@ def made_beside_core(arms, seeds: int) -> dict:
 )
 def test_further_arms_stand_beside_those_whose_starts_they_share(experiment, sizes):
     content = made_beside_core(experiment.ARMS, experiment.SEEDS)
-    families = getattr(findings_spanbert, experiment.__name__.split(".")[-1])(content)
+    families = families_of(experiment.__name__.split(".")[-1], content)
     assert [len(one) for one in families] == sizes
     assert all(
         len(column) == experiment.SEEDS

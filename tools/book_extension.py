@@ -53,7 +53,7 @@ MAP = "road.svg"
 DRAWING = re.compile(r'<svg class="(diagram|plot)"')  # how the file of a diagram or a plot begins
 # The name of a still picture → the function that gives its live form, an explorer.
 LIVE = {
-    "span_boundary.svg": "spanbert_tutorial.figures.boundary_figure:figure_one",
+    "span_boundary.svg": "spanbert_tutorial.figures.boundary:figure_one",
     "try_line.svg": "spanbert_tutorial.figures.try_it:line",
     "try_hide.svg": "spanbert_tutorial.figures.try_it:hide",
     "try_ask.svg": "spanbert_tutorial.figures.try_it:ask_part",

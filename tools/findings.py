@@ -1,14 +1,14 @@
-"""Write the page `book/workshop/what_we_found.md` anew from the files of results: python
+"""Write the page `book/workshop/what_we_found.md` from the results files: python
 tools/findings.py"""
 
 from collections.abc import Sequence
 
 from environment import ROOT
-from spanbert_tutorial.lab.findings import NULL, SHOWN, SINGLE
-from spanbert_tutorial.lab.what_we_found import NO_FINDING, Section, counts, headlines, sections
+from spanbert_tutorial.lab.findings import NO_FINDING, Section, counts, headlines, sections
+from spanbert_tutorial.lab.lines import NULL, SHOWN, SINGLE
 
 PAGE = ROOT / "book" / "workshop" / "what_we_found.md"
-BEGINS = "## In short"  # what the tool writes
+BEGINS = "## In short"  # the tool writes from here on
 MARKS = {SHOWN: "**shown**", NULL: "*not shown*", SINGLE: "one run"}
 
 
@@ -18,9 +18,14 @@ def address(page: str) -> str:
     return f"../{file.relative_to(ROOT / 'book').as_posix()}"
 
 
+def brackets(text: str) -> str:
+    """Text whose brackets make no link."""
+    return text.replace("[", "\\[").replace("]", "\\]")
+
+
 def cell(text: str) -> str:
     """Text for a cell of a table."""
-    return text.replace("|", "\\|").replace("[", "\\[").replace("]", "\\]")
+    return brackets(text.replace("|", "\\|"))
 
 
 def row_text(cells: Sequence[str]) -> str:
@@ -30,49 +35,44 @@ def row_text(cells: Sequence[str]) -> str:
 
 def p_text(p: float | None) -> str:
     """A p-value with three digits; nothing where there is none."""
-    return "" if p is None else "< 0.001" if p < 0.0005 else f"{p:.3f}"
+    if p is None:
+        return ""
+    return "< 0.001" if p < 0.0005 else f"{p:.3f}"
 
 
 def section_text(section: Section) -> str:
-    """What the page says of one file."""
+    """One results file: its question, its controls, and its findings in a table."""
     report = section.report
     seeds = f"{section.seeds} seeds draw {report.seeds}" if section.seeds else report.seeds
-    told = f"{seeds}. Controls: {report.controls}. {report.limits}".replace("[", "\\[").replace(
-        "]", "\\]"
-    )
-    where = (
-        f"[{report.page.split('/')[1]}]({address(report.page)}), "
-        f"`data/results/{report.name}.json`, "
-    )
+    chapter = f"[{report.page.split('/')[1]}]({address(report.page)})"
+    command = section.content["command"]
     lines = section.lines
-    titles = ["", "what", "figure", *["p"] * any(line.p is not None for line in lines)]
-    rows = [
-        [MARKS[line.verdict], line.text, line.figure, p_text(line.p)][: len(titles)]
-        for line in lines
-    ]
-    head = f"### {report.asks[0].upper()}{report.asks[1:]}"
+    titles = ["", "what", "figure"]
+    if any(line.p is not None for line in lines):
+        titles.append("p")
+    rows = [[MARKS[line.verdict], line.text, line.figure, p_text(line.p)] for line in lines]
     return "\n".join(
         [
-            head,
+            f"### {report.question[0].upper()}{report.question[1:]}",
             "",
-            told,
+            brackets(f"{seeds}. Controls: {report.controls}. {report.limits}"),
             "",
-            f"From {where}made by `{section.content['command']}`.",
+            f"From {chapter}, `data/results/{report.name}.json`, made by `{command}`.",
             "",
             row_text(titles),
             "|---" * len(titles) + "|",
-            *map(row_text, rows),
+            *(row_text(row[: len(titles)]) for row in rows),
         ]
     )
 
 
 def page(head: str, found: Sequence[Section]) -> str:
-    """The whole page below its introduction."""
+    """The whole page; head: its introduction."""
     number = counts(found)
     parts = [head.rstrip(), BEGINS]
-    for group, told in headlines(found).items():
-        said = (f"- {cell(sentence)} *{cell(line.figure)}*" for sentence, line in told)
-        parts += [f"**{group}**", "\n".join(said)]
+    for group, sentences in headlines(found).items():
+        points = [f"- {cell(sentence)} *{cell(line.figure)}*" for sentence, line in sentences]
+        parts += [f"**{group}**", "\n".join(points)]
     parts += [
         "## How many",
         f"{len(found)} files of results hold {sum(number.values())} findings: "
@@ -80,8 +80,9 @@ def page(head: str, found: Sequence[Section]) -> str:
         "These kept files hold no finding of this kind:",
         "\n".join(f"- `{name}.json`: {why}." for name, why in sorted(NO_FINDING.items())),
     ]
-    for part in dict.fromkeys(section.part for section in found):
-        parts += [f"## {part}", *(section_text(one) for one in found if one.part == part)]
+    for part in dict.fromkeys(section.report.part for section in found):
+        texts = [section_text(section) for section in found if section.report.part == part]
+        parts += [f"## {part}", *texts]
     return "\n\n".join(parts) + "\n"
 
 

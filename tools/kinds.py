@@ -21,9 +21,10 @@ import nbformat
 
 TAGGED = ("teach", "check", "plumbing")
 FOLDED = ("check", "plumbing", "solution")
-MOST_LINES = 20  # of a visible cell
+MOST_LINES = 25  # of a visible cell
 GOOD_LINES = 12
-MOST_COLUMNS = 88
+VISIBLE_COLUMNS = 72
+FOLDED_COLUMNS = 88
 MOST_ASSERTS = 0.03  # share of the visible code lines
 OWN_TITLES = ("Check", "Code of the figure", "Code of the output", "Imports", "Preparation")
 TITLE = re.compile(r"# @title (.+)")
@@ -127,7 +128,8 @@ def cell_problems(cell: nbformat.NotebookNode) -> list[str]:
         ]
     (kind,), asserts, lines = kinds, asserts_in(cell.source), cell.source.splitlines()
     tall = kind == "teach" and len(lines) > MOST_LINES
-    long = [number for number, line in enumerate(lines, start=1) if len(line) > MOST_COLUMNS]
+    columns = VISIBLE_COLUMNS if kind == "teach" else FOLDED_COLUMNS
+    long = [number for number, line in enumerate(lines, start=1) if len(line) > columns]
     printed = "".join(
         output.get("text", "") for output in cell.outputs if output.output_type == "stream"
     )
@@ -137,7 +139,7 @@ def cell_problems(cell: nbformat.NotebookNode) -> list[str]:
         "is a check without an assert.": kind == "check" and not asserts,
         "is a check with an output: print in a teach cell.": kind == "check" and has_output(cell),
         "is plumbing with an assert: give it a check cell.": kind == "plumbing" and asserts,
-        f"has lines of more than {MOST_COLUMNS} columns: {long}.": kind != "setup" and long,
+        f"has lines of more than {columns} columns: {long}.": kind != "setup" and long,
         "prints only True or False: say it in words, and assert it.": ONLY_TRUE.search(
             f"{printed}\n{returned}"
         ),

@@ -1,10 +1,11 @@
 """Execute the book's notebooks, store them in one normal form, and check that form.
 
-python tools/notebooks.py execute [PATHS] run in a fresh kernel and store outputs (all chapters
-without PATHS) python tools/notebooks.py normalize [PATHS] only bring metadata, ids, titles and code
-into the normal form python tools/notebooks.py check [PATHS] say what is not in the normal form
-python tools/notebooks.py kinds [PATHS] show the kinds of the code cells, and propose those that are
-missing
+python tools/notebooks.py COMMAND [PATHS], all chapters without PATHS; the commands:
+
+- execute: run in a fresh kernel and store the outputs;
+- normalize: only bring metadata, ids, titles and code into the normal form;
+- check: print what is not in the normal form;
+- kinds: show the kinds of the code cells, and propose those that are missing.
 """
 
 import argparse
@@ -27,11 +28,8 @@ from kinds import code_of, report, write_form
 
 CELL_TIMEOUT = 300  # seconds, the same as in pyproject.toml
 COLORS = re.compile(r"\x1b\[[0-9;]*m")
-CELL_METADATA = (
-    "cellView",
-    "mystnb",
-    "tags",
-)  # what the book uses; everything else is an editor's own
+# what the book uses; everything else is an editor's own
+CELL_METADATA = ("cellView", "mystnb", "tags")
 NOTEBOOK_METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python", "pygments_lexer": "ipython3"},
@@ -91,7 +89,7 @@ def name_cells(cells: list) -> None:
 
 
 def format_code(notebook: nbformat.NotebookNode) -> None:
-    """Write the code as `book/ruff.toml` says, on 88 columns. Code that is no Python stays as it
+    """Format the code with `book/ruff.toml`, on 72 columns. Code that is not Python stays as it
     is."""
     command = [sys.executable, *FORMATTER, "--stdin-filename", "chapter.ipynb", "-"]
     result = subprocess.run(
@@ -194,7 +192,7 @@ def execute_all(paths: list[Path]) -> int:
     return 1 if failed else 0
 
 
-def normalise_all(paths: list[Path]) -> int:
+def normalize_all(paths: list[Path]) -> int:
     """Rewrite the notebooks that are not in the normal form; the exit code."""
     for path in paths:
         notebook = normalize(read(path), path)
@@ -240,7 +238,7 @@ def main() -> int:
     """The command line."""
     commands = {
         "execute": execute_all,
-        "normalize": normalise_all,
+        "normalize": normalize_all,
         "check": check_all,
         "kinds": show_kinds,
     }

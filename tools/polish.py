@@ -17,7 +17,9 @@ MENDS = {
     r'(<i class="theme-switch[^>]*?) +title="[^"]*"': r"\1",
     r'(search-button-field[^>]*?) aria-label="Search"': r"\1",  # the button shows its name
     r'(class="bd-sidebar-primary bd-sidebar")>': r'\1 role="region" aria-label="Contents of the book">',
-    r"<details( open(?:=\"open\")?)?><summary>(<span class=\"toctree-toggle\")": r'<details\1><summary aria-label="Pages of this part">\2',
+    r'<details( open(?:="open")?)?><summary>(<span class="toctree-toggle")': (
+        r'<details\1><summary aria-label="Pages of this part">\2'
+    ),
     r"<th( [^>]*)?>(?:<p></p>)?</th>": r"<td\1></td>",  # a corner of a table heads nothing
     # a wide table of an output scrolls by keyboard
     r'(<div style="overflow-x:auto"><table)>': r'\1 tabindex="0">',

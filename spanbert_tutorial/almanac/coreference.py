@@ -18,6 +18,7 @@ from spanbert_tutorial.almanac import documents
 from spanbert_tutorial.almanac.documents import Document
 from spanbert_tutorial.engine.files import data_path, whole_file
 from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.text.corpora import read_almanac
 
 FILE = "coreference.jsonl.xz"
 # words that always mean something that stands elsewhere in the text
@@ -73,7 +74,7 @@ def read(split: str | None = None) -> Iterator[dict]:
     them, with `clusters`: (start, end) of each mention in characters of the text."""
     with lzma.open(data_path("almanac", FILE), "rt", encoding="ascii") as lines:
         labels = {record["id"]: record["clusters"] for record in map(json.loads, lines)}
-    for document in documents.read(split):
+    for document in read_almanac(split):
         if document["id"] in labels:
             yield document | {
                 "clusters": [

@@ -39,7 +39,11 @@ class Embeddings(nn.Module):
 
 
 def frame(
-    first: Sequence[int], second: Sequence[int] | None = None, *, cls_id: int, sep_id: int
+    first: Sequence[int] | np.ndarray,
+    second: Sequence[int] | np.ndarray | None = None,
+    *,
+    cls_id: int,
+    sep_id: int,
 ) -> tuple[np.ndarray, np.ndarray]:
     """[CLS] first sentence [SEP] (second sentence [SEP]): ids and segments, both int64 [n]. BERT
     §3, figure 2.

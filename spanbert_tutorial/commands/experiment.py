@@ -1,5 +1,5 @@
-"""`python -m spanbert_tutorial experiment`: runs an experiment of the book, or lists them.
-Chapters: those that the experiments name, such as `book/spanbert/pretraining_spanbert`.
+"""`experiment`: reruns an experiment of the book, or lists them all. Chapters: those that the
+experiments name, such as `book/spanbert/pretraining_spanbert`.
 """
 
 import argparse
@@ -11,23 +11,25 @@ from spanbert_tutorial.lab.table import EXPERIMENTS, row_of
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """The options; an experiment takes those of the input files that its row names."""
-    parser.add_argument("name", nargs="?", help="which one (without: lists all)", metavar="NAME")
+    """Adds the options; an experiment accepts those of the input files that its row names."""
+    parser.add_argument(
+        "name", nargs="?", help="the experiment (default: list them all)", metavar="NAME"
+    )
     parser.add_argument(
         "--output",
         type=Path,
         metavar="FILE",
-        help="JSON file of the results (default: runs/NAME.json); what a stopped command left "
-        "goes on",
+        help="JSON file for the results (default: runs/NAME.json); a stopped command continues "
+        "the file it left",
     )
     parser.add_argument(
-        "--seeds", type=int, metavar="N", help="how many seeds (default: as the book)"
+        "--seeds", type=int, metavar="N", help="number of seeds (default: as in the book)"
     )
     parser.add_argument(
         "--steps",
         type=int,
         metavar="N",
-        help="at most so many in each pre-training run, for a trial",
+        help="maximum number of steps in each pre-training run, for a trial",
     )
     for option in every_input():
         users: dict[str, list[str]] = {}
@@ -48,45 +50,45 @@ def experiment(options: argparse.Namespace) -> None:
 
     output = options.output or Path("runs", f"{options.name}.json")
     try:
-        grid.run(table.module_of(options.name), output, options.seeds, options.steps, **inputs)
-    except KeyboardInterrupt:  # in the middle of a row, which is then lost
+        grid.run(
+            table.module_of(options.name), output, options.seeds, options.steps, None, **inputs
+        )
+    except KeyboardInterrupt:  # in the middle of a run, which is then lost
         if output.exists():
-            print(f"{output} keeps what was done: the same command goes on.", file=sys.stderr)
+            print(f"{output} keeps the finished runs: the same command continues.", file=sys.stderr)
         raise KeyboardInterrupt from None
     print(f"The results are in {output}.")
 
 
 def inputs_of(options: argparse.Namespace) -> dict[str, Path]:
-    """The input files of the experiment by option. Raises InputError for missing ones and for
-    others."""
-    wanted = row_of(options.name).inputs
-    given = {
-        option: path for option in every_input() if (path := getattr(options, option)) is not None
-    }
-    for option, what in wanted.items():
+    """The input files of the experiment, by option. Raises InputError if one is missing or is not
+    needed."""
+    needed = row_of(options.name).inputs
+    paths = {option: getattr(options, option) for option in every_input()}
+    given = {option: path for option, path in paths.items() if path is not None}
+    for option, what in needed.items():
         if option not in given:
             raise InputError(f"the experiment {options.name} needs --{option}: give a {what}.")
     for option in given:
-        if option not in wanted:
+        if option not in needed:
             raise InputError(f"the experiment {options.name} takes no --{option}: leave it out.")
     return given
 
 
 def every_input() -> list[str]:
-    """The options for files of all experiments."""
+    """The options for input files of all experiments."""
     return sorted({option for row in EXPERIMENTS.values() for option in row.inputs})
 
 
 def listing() -> str:
-    """All experiments: name, minutes, what each asks, and the input files it needs."""
+    """The table of experiments: minutes, name, question, and the input files that each needs."""
     lines = ["  minutes  experiment"]
     for name, row in EXPERIMENTS.items():
         needs = (
             f" (needs {', '.join(f'--{option}' for option in row.inputs)})" if row.inputs else ""
         )
         lines.append(f"  {row.minutes:>7,}  {name}: {row.asks}{needs}")
-    end = (
-        "Minutes of all seeds, on two cores. To run one: experiment NAME [--seeds N] [--output "
-        "FILE]"
+    lines.append(
+        "Minutes for all seeds, on two cores. To run one: experiment NAME [--seeds N] [--output FILE]"
     )
-    return "\n".join([*lines, end])
+    return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""`export web`, `export onnx`: a trained model for a web page or for ONNX Runtime. Chapter:
+"""`export web` and `export onnx`: write a trained model for a web page or ONNX Runtime. Chapter:
 `book/workshop/try_it`.
 """
 
@@ -6,25 +6,25 @@ import argparse
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Options of `export`: the kinds, and what each takes."""
+    """Adds the options of `export`, for each kind."""
     kinds = parser.add_subparsers(dest="kind", required=True, metavar="KIND")
     web = kinds.add_parser(
         "web",
-        help="a script that gives the model to a web page",
-        description="Write a script with 8-bit weights. A page that loads it and "
-        "book_assets/model.js can compute with the model.",
+        help="a script with the model for a web page",
+        description="Write a script with 8-bit weights. A page that loads it together with "
+        "book_assets/model.js can run the model.",
     )
     web.add_argument(
         "--float",
         action="store_true",
         dest="exact",
-        help="32-bit weights: the numbers of PyTorch, in a file four times as large",
+        help="32-bit weights, the same numbers as in PyTorch, in a file four times as large",
     )
     web.add_argument(
         "--threshold",
         type=float,
         metavar="ODDS",
-        help="kept beside a model that answers: no answer above this null score − score",
+        help="for question answering: give no answer if null score − score is above this",
     )
     onnx = kinds.add_parser(
         "onnx",
@@ -36,13 +36,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         kind.add_argument(
             "checkpoint",
             metavar="CHECKPOINT",
-            help="a model of pretrain or finetune squad: a folder or a hub name",
+            help="a model from pretrain or finetune squad: a folder or a hub name",
         )
         kind.add_argument("--output", required=True, metavar="FILE", help="new file to write")
 
 
 def export(options: argparse.Namespace) -> None:
-    """Writes the file, whole or not at all, and says where it is."""
+    """Writes the file, completely or not at all, and prints where it is."""
     from spanbert_tutorial.commands import exports
 
     if options.kind == "web":

@@ -1,8 +1,8 @@
 """A trained model for other programs: a script with 8-bit weights for a web page, or an ONNX file.
 Chapter: `book/workshop/try_it`.
 
-`book_assets/model.js` computes with the script; ONNX Runtime, and what understands its format, with
-the file. Shapes: B batch, n sequence, H hidden, V vocabulary, t targets.
+`book_assets/model.js` runs the model of the script; ONNX Runtime, and others that read its format,
+the one of the file. Shapes: B batch, n sequence, H hidden, V vocabulary, t targets.
 """
 
 import base64
@@ -10,6 +10,7 @@ import json
 import logging
 import warnings
 from pathlib import Path
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -20,15 +21,11 @@ from spanbert_tutorial.engine.files import whole_file, write_text
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.pretraining.checkpoints import TIED, check_output, load_checkpoint
 from spanbert_tutorial.pretraining.model import PretrainingModel
-from spanbert_tutorial.spanbert.boundary import BoundaryTargets
+from spanbert_tutorial.spanbert.boundary import BoundaryTargets, SpanBoundaryObjective
 from spanbert_tutorial.tasks.question_answering import QuestionAnswerer, QuestionAnsweringModel
 
-HEADS = (
-    "encoder.",
-    "masked_language_model.",
-    "boundary.",
-    "boundaries.",
-)  # what the page computes with
+# the parts of a model that the page runs
+HEADS = ("encoder.", "masked_language_model.", "boundary.", "boundaries.")
 SIZES = (
     "vocab_size",
     "hidden_size",
@@ -44,8 +41,7 @@ def open_model(
     source: str | Path,
 ) -> tuple[PretrainingModel | QuestionAnsweringModel, WordPiece, int]:
     """A pre-trained model of this project or one that answers questions, in float32 on the CPU,
-    with its vocabulary and the positions that it reads at once. Raises InputError for any other
-    checkpoint."""
+    with its vocabulary and its maximum input length. Raises InputError for any other checkpoint."""
     folder = checkpoint_folder(source)
     if "qa_outputs.weight" in read_weights(folder):
         answerer = QuestionAnswerer.from_pretrained(folder)
@@ -58,8 +54,8 @@ def open_model(
 
 
 def to_bytes(weight: Tensor) -> tuple[Tensor, Tensor]:
-    """A matrix as whole numbers from −127 to 127, int8 [rows,columns], and a scale for each row,
-    float32 [rows]: a number is the whole one times its row's scale, off by half a scale at most."""
+    """A matrix quantized to whole numbers from −127 to 127, int8 [rows,columns], with a scale for
+    each row, float32 [rows]. Number times scale is off by half a scale at most."""
     scale = weight.abs().amax(dim=1).clamp(min=torch.finfo(torch.float32).tiny) / 127
     return (weight / scale[:, None]).round().to(torch.int8), scale
 
@@ -67,37 +63,38 @@ def to_bytes(weight: Tensor) -> tuple[Tensor, Tensor]:
 def text_of(tensor: Tensor) -> str:
     """The bytes of a tensor in base64, little-endian."""
     array = tensor.detach().contiguous().numpy()
-    return base64.b64encode(array.astype(array.dtype.newbyteorder("<"))).decode("ascii")
+    little_endian = array.astype(array.dtype.newbyteorder("<"))
+    return base64.b64encode(little_endian.tobytes()).decode("ascii")
 
 
 def tensor_entry(weight: Tensor, exact: bool) -> dict:
-    """{"shape", "data", "scale" of a matrix in 8 bits}; biases and the like stay float32."""
+    """A tensor as JSON: shape and data, for an 8-bit matrix also scales. Vectors stay float32."""
     shape = list(weight.shape)
     if exact or weight.dim() < 2:
         return {"shape": shape, "data": text_of(weight)}
-    whole, scale = to_bytes(weight)
-    return {"shape": shape, "scale": text_of(scale), "data": text_of(whole)}
+    quantized, scale = to_bytes(weight)
+    return {"shape": shape, "scale": text_of(scale), "data": text_of(quantized)}
 
 
 def web_script(
     source: str | Path, name: str, exact: bool = False, threshold: float | None = None
 ) -> str:
-    """The script that registers a model under `name` for `SpanBERT.open`. exact: float32 in place
-    of 8 bits. threshold: the null odds above which a model has no answer, where one was chosen.
+    """The script that registers a model under `name` for `SpanBERT.open`. exact: float32 instead of
+    8 bits. threshold: the null score − score above which the model gives no answer, if one was
+    chosen.
 
-    Raises InputError for a checkpoint that the page cannot compute with.
+    Raises InputError for a checkpoint that the page cannot run.
     """
-    model, wordpiece, length = open_model(source)
+    model, wordpiece, max_length = open_model(source)
     if wordpiece.lowercase or wordpiece.strip_accents:
         raise InputError(
-            f"{source} has a vocabulary in lower case or without accents, and the page's "
-            f"WordPiece keeps "
-            "both: give a cased model."
+            f"{source} has a vocabulary in lower case or without accents, but the page's WordPiece "
+            "keeps both: give a cased model."
         )
     answers = isinstance(model, QuestionAnsweringModel)
     if threshold is not None and not answers:
         raise InputError(f"{source} answers no questions: leave out --threshold.")
-    config = {size: getattr(model.encoder.config, size) for size in SIZES} | {"length": length}
+    config = {size: getattr(model.encoder.config, size) for size in SIZES} | {"length": max_length}
     weights = {
         name: weight.float()
         for name, weight in model.state_dict().items()
@@ -111,15 +108,15 @@ def web_script(
         "tensors": {name: tensor_entry(weight, exact) for name, weight in weights.items()},
     }
     registry = "(self.SPANBERT_WEIGHTS = self.SPANBERT_WEIGHTS || {})"
-    # ASCII throughout, so that no page has to say in which encoding the script is
+    # ASCII only, so that no page has to declare the encoding of the script
     return f"{registry}[{json.dumps(name)}] = {json.dumps(content, separators=(',', ':'))};\n"
 
 
 def write_web(
     source: str | Path, output: str | Path, exact: bool = False, threshold: float | None = None
 ) -> str:
-    """Writes `web_script`, whole or not at all. Returns the model's name in the page: that of the
-    folder or the hub."""
+    """Writes `web_script`, completely or not at all. Returns the model's name in the page: the last
+    part of the folder or hub name."""
     output = check_output(output)
     name = Path(source).absolute().name
     write_text(output, web_script(source, name, exact, threshold))
@@ -130,9 +127,9 @@ def write_web(
 
 
 class FillingGraph(nn.Module):
-    """A pre-trained model as one function of tensors: states [B,n,H], logits [B,n,V] of the masked
-    language model head and, where there is a boundary head, its logits [t,V]. The last three
-    tensors are a `BoundaryTargets`."""
+    """A pre-trained model as one function of tensors: hidden states [B,n,H], logits [B,n,V] of the
+    masked language model head and, if there is a boundary head, its logits [t,V]. The last three
+    inputs are a `BoundaryTargets`."""
 
     def __init__(self, model: PretrainingModel):
         super().__init__()
@@ -143,11 +140,10 @@ class FillingGraph(nn.Module):
     ) -> tuple[Tensor, ...]:
         hidden = self.model.encoder(ids, segments, attention_mask)
         logits = self.model.masked_language_model(hidden)
-        return (
-            hidden,
-            logits,
-            *([self.model.boundary(hidden, BoundaryTargets(*rows))] if rows else []),
-        )
+        if not rows:
+            return hidden, logits
+        boundary = cast(SpanBoundaryObjective, self.model.boundary)
+        return hidden, logits, boundary(hidden, BoundaryTargets(*rows))
 
 
 class AnsweringGraph(nn.Module):
@@ -167,34 +163,33 @@ class AnsweringGraph(nn.Module):
 
 
 def write_onnx(source: str | Path, output: str | Path) -> list[str]:
-    """Writes a model as an ONNX file, whole or not at all. Returns lines that name its inputs and
-    outputs.
+    """Writes a model as an ONNX file, completely or not at all. Returns lines that name its inputs
+    and outputs.
 
-    Raises InputError for a checkpoint of another kind, and where the packages that write the format
+    Raises InputError for a checkpoint of another kind, and if the packages that write the format
     are missing.
     """
     output = check_output(output)
     check_packages()
     model, *_ = open_model(source)
-    # Any values do. Each input is a tensor of its own: torch takes the same tensor twice for one
-    # input.
+    # Any values will do, but each input needs its own tensor: torch would merge equal ones.
     inputs = {
         name: (torch.ones(2, 7, dtype=torch.long), "B n")
         for name in ("ids", "segments", "attention_mask")
     }
     outputs = {"start_scores": "B n", "end_scores": "B n"}
-    graph: nn.Module = (
-        AnsweringGraph(model) if isinstance(model, QuestionAnsweringModel) else FillingGraph(model)
-    )
-    if isinstance(graph, FillingGraph):
+    graph: nn.Module
+    if isinstance(model, QuestionAnsweringModel):
+        graph = AnsweringGraph(model)
+    else:
+        graph = FillingGraph(model)
         outputs = {"hidden": "B n H", "logits": "B n V"}
         if hasattr(model, "boundary"):
-            rows = [torch.zeros(3, dtype=torch.long), torch.zeros(3, 2, dtype=torch.long)]
-            rows.append(torch.zeros(3, model.boundary.positions.num_embeddings, dtype=torch.long))
-            names = ("boundary_batch", "boundary_pairs", "boundary_targets")
+            max_targets = cast(SpanBoundaryObjective, model.boundary).positions.num_embeddings
             inputs |= {
-                name: (row, shape)
-                for name, row, shape in zip(names, rows, ("k", "k 2", "k 15"), strict=True)
+                "boundary_batch": (torch.zeros(3, dtype=torch.long), "k"),
+                "boundary_pairs": (torch.zeros(3, 2, dtype=torch.long), "k 2"),
+                "boundary_targets": (torch.zeros(3, max_targets, dtype=torch.long), "k 15"),
             }
             outputs["boundary_logits"] = "t V"
     program = exported(graph.eval(), inputs, outputs)
@@ -207,7 +202,7 @@ def write_onnx(source: str | Path, output: str | Path) -> list[str]:
 
 
 def check_packages() -> None:
-    """Raises InputError unless the packages that torch writes ONNX files with are there."""
+    """Raises InputError unless the packages that torch needs to write ONNX files are installed."""
     try:
         import onnx  # noqa: F401
         import onnxscript  # noqa: F401
@@ -222,18 +217,22 @@ def described(tensors: dict[str, str]) -> str:
     return ", ".join(f"{name} [{','.join(shape.split())}]" for name, shape in tensors.items())
 
 
-def exported(graph: nn.Module, inputs: dict[str, tuple[Tensor, str]], outputs: dict[str, str]):
-    """torch's `ONNXProgram` of a module. Sides named by a letter may have any length."""
-    sides = [
-        {i: side for i, side in enumerate(shape.split()) if side.isalpha()}
+def exported(
+    graph: nn.Module, inputs: dict[str, tuple[Tensor, str]], outputs: dict[str, str]
+) -> "torch.onnx.ONNXProgram":
+    """torch's `ONNXProgram` of a module. Dimensions named by a letter may have any size."""
+    dimensions = [
+        {i: letter for i, letter in enumerate(shape.split()) if letter.isalpha()}
         for _, shape in inputs.values()
     ]
-    shapes = (*sides[:3], tuple(sides[3:])) if len(sides) > 3 else tuple(sides)
-    logging.getLogger("torch.onnx").setLevel(
-        logging.ERROR
-    )  # else it names other packages that are not installed
+    # from the fourth on, the inputs are a tuple: `*rows` of FillingGraph
+    shapes: tuple = tuple(dimensions[:3])
+    if len(dimensions) > 3:
+        shapes = (*shapes, tuple(dimensions[3:]))
+    # otherwise it complains about other packages that are not installed
+    logging.getLogger("torch.onnx").setLevel(logging.ERROR)
     with warnings.catch_warnings(action="ignore"):
-        return torch.onnx.export(
+        program = torch.onnx.export(
             graph,
             tuple(tensor for tensor, _ in inputs.values()),
             dynamo=True,
@@ -242,3 +241,5 @@ def exported(graph: nn.Module, inputs: dict[str, tuple[Tensor, str]], outputs: d
             output_names=[*outputs],
             dynamic_shapes=shapes,
         )
+    assert program is not None  # None without dynamo
+    return program

@@ -20,7 +20,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def inspect_text(options: argparse.Namespace) -> None:
     """Encodes the text for a moment, keeps nothing."""
-    from spanbert_tutorial.commands.pretrain import MOST_HELD_OUT, describe
+    from spanbert_tutorial.commands.pretrain import HELD_OUT_BATCHES, describe
     from spanbert_tutorial.commands.run_state import encoded_text
     from spanbert_tutorial.pretraining.evaluation import baseline_losses
     from spanbert_tutorial.pretraining.presets import Run
@@ -34,7 +34,7 @@ def inspect_text(options: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         text = encoded_text(options, Path(scratch, "text"))
         describe(options.corpus, text, run.max_length)
-        for way, reached in baseline_losses(run, text, MOST_HELD_OUT).items():
+        for way, reached in baseline_losses(run, text, HELD_OUT_BATCHES).items():
             print(
                 f"Without context, {way} masking, in nats: frequency {reached['frequency']:.2f} "
                 f"a masked piece, "

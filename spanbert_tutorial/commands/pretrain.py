@@ -1,5 +1,5 @@
-"""`python -m spanbert_tutorial pretrain`: text, vocabulary, training, held-out figures, checkpoint.
-Chapter: `book/spanbert/pretraining_spanbert`.
+"""`pretrain`: text, vocabulary, training, held-out metrics, checkpoint. Chapter:
+`book/spanbert/pretraining_spanbert`.
 """
 
 import argparse
@@ -7,8 +7,10 @@ import json
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from spanbert_tutorial.commands.run_state import (
     check_apart,
@@ -19,106 +21,131 @@ from spanbert_tutorial.commands.run_state import (
 )
 from spanbert_tutorial.errors import InputError, shown
 
-MOST_HELD_OUT = (
-    100  # batches: of a large corpus all of the held-out text would take longer than it is worth
-)
+if TYPE_CHECKING:  # slow imports: a wrong option has to be refused at once
+    import numpy as np
+
+    from spanbert_tutorial.bert.auxiliary import AuxiliaryObjective
+    from spanbert_tutorial.engine.snapshots import Snapshots
+    from spanbert_tutorial.pretraining.encoded_text import EncodedText
+    from spanbert_tutorial.pretraining.model import PretrainingModel
+    from spanbert_tutorial.pretraining.presets import Run
+
+HELD_OUT_BATCHES = 100  # at most: measuring all held-out text of a large corpus takes too long
 
 
-def add_options(train: argparse.ArgumentParser) -> None:
-    """The options; defaults that depend on `--config` are filled in by `settings`."""
-    add_text_options(train)
-    train.add_argument(
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the options; `settings` fills in the defaults that depend on `--config`."""
+    add_text_options(parser)
+    parser.add_argument(
         "--output", help="folder of the checkpoint (default: runs/OBJECTIVE-CONFIG-seedN)"
     )
-    train.add_argument(
+    parser.add_argument(
         "--objective",
         default="span+sbo",
-        help="what is predicted: mlm, mlm+nsp, span, span+sbo "
-        "(default) or another row of the table in objectives.py",
+        help="training objective: mlm, mlm+nsp, span, span+sbo (default) or another row of the "
+        "table in objectives.py",
     )
-    train.add_argument(
-        "--config", help="tiny, mini, small, base or large (default: as --init-from, else tiny)"
+    parser.add_argument(
+        "--config",
+        help="size of the model: tiny, mini, small, base or large (default: that of --init-from, "
+        "else tiny)",
     )
-    train.add_argument("--steps", type=int, help="number of steps of the optimizer")
-    train.add_argument(
+    parser.add_argument("--steps", type=int, help="number of optimizer steps")
+    parser.add_argument(
         "--batch-size",
         type=int,
-        help="full blocks in a batch; from mini on shorter ones fill it up",
+        help="full-length inputs per batch; from mini on, a batch of shorter inputs holds more",
     )
-    train.add_argument(
-        "--accumulate", type=int, help="batches of a step, for steps larger than the memory"
+    parser.add_argument(
+        "--accumulate",
+        type=int,
+        help="batches per step, for steps that do not fit into memory",
     )
-    train.add_argument("--learning-rate", type=float, help="peak learning rate")
-    train.add_argument("--seed", type=int, default=0)
-    train.add_argument(
+    parser.add_argument("--learning-rate", type=float, help="peak learning rate")
+    parser.add_argument("--seed", type=int, default=0, help="random seed (default: 0)")
+    parser.add_argument(
         "--init-from",
         help="start from this checkpoint (folder or hub name) instead of random weights",
     )
-    train.add_argument(
-        "--half", action="store_true", help="store the checkpoint in half precision, half the size"
+    parser.add_argument(
+        "--half",
+        action="store_true",
+        help="store the checkpoint in half precision, at half the size",
     )
-    train.add_argument(
-        "--dry-run", action="store_true", help="say what the run would cost, and stop"
+    parser.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="try a few steps, print the memory and hours that the run would take, and stop",
     )
-    train.add_argument(
-        "--resume", action="store_true", help="go on with a stopped run of the same options"
+    parser.add_argument(
+        "--resume", action="store_true", help="continue a stopped run, given the same options"
     )
 
 
 def add_text_options(parser: argparse.ArgumentParser) -> None:
-    """The options that say which text is read, and how it is encoded."""
-    kinds = (
-        "almanac (default), a .txt or .jsonl file (also .xz, .gz), a folder of them, or "
-        "OWNER/NAME on the hub"
+    """Adds the options for the text and its encoding."""
+    parser.add_argument(
+        "--corpus",
+        default="almanac",
+        help="text to read: almanac (default), a .txt or .jsonl file (also .xz, .gz), a folder of "
+        "such files, or OWNER/NAME on the Hugging Face hub",
     )
-    parser.add_argument("--corpus", default="almanac", help=kinds)
     parser.add_argument(
         "--vocabulary",
-        help="a vocab.txt, tokenizer.json or checkpoint (default: learned from text)",
+        help="a vocab.txt, tokenizer.json or checkpoint (default: learn one from the text)",
     )
     parser.add_argument(
         "--vocab-size",
         type=int,
         default=8_000,
-        help="pieces of a learned vocabulary (default: 8000)",
+        help="number of tokens in a learned vocabulary (default: 8000)",
     )
     parser.add_argument(
         "--leave-out",
-        help="text file of titles, one a line: these documents of a .jsonl are not read",
+        help="text file of titles, one per line: documents of a .jsonl with these titles are "
+        "skipped",
     )
     parser.add_argument(
         "--held-out-every",
         type=int,
         default=50,
         metavar="N",
-        help="one document in N is kept for measuring (default: 50; the almanac has a part of "
-        "its own)",
+        help="hold out one document in N for evaluation (default: 50; the almanac has its own "
+        "held-out part)",
     )
-    parser.add_argument("--max-length", type=int, help="longest input, with [CLS] and [SEP]")
+    parser.add_argument(
+        "--max-length",
+        type=int,
+        help="maximum input length in tokens, with [CLS] and [SEP]",
+    )
 
 
-def settings(options: argparse.Namespace):
-    """The `Run` that the options ask for."""
+def settings(options: argparse.Namespace) -> "Run":
+    """The settings of the run that the options describe."""
     from spanbert_tutorial.pretraining.presets import preset
 
     config = options.config or (size_of(options.init_from) if options.init_from else "tiny")
     run = preset(config, options.objective)
-    given = {
-        name: getattr(options, name) for name in ("steps", "max_length", "batch_size", "accumulate")
+    accumulate = options.accumulate
+    if options.batch_size and accumulate is None:
+        accumulate = 1  # who sets the batch size means the size of a step
+    warmup = None
+    if options.steps:  # the warm-up steps of the preset, but at most a tenth of a shorter run
+        warmup = min(0.1, run.warmup * run.steps / options.steps)
+    values = {
+        "steps": options.steps,
+        "max_length": options.max_length,
+        "batch_size": options.batch_size,
+        "accumulate": accumulate,
+        "peak_learning_rate": options.learning_rate,
+        "warmup": warmup,
     }
-    given |= {"peak_learning_rate": options.learning_rate}
-    if options.batch_size and options.accumulate is None:
-        given["accumulate"] = 1  # whoever names the batch means the step
-    given = {name: value for name, value in given.items() if value is not None}
-    if (
-        options.steps
-    ):  # as many steps of warm-up as the preset has, but of a shorter run a tenth at most
-        given["warmup"] = min(0.1, run.warmup * run.steps / options.steps)
+    given = {name: value for name, value in values.items() if value is not None}
     return replace(run, seed=options.seed, **given)
 
 
 def size_of(source: str) -> str:
-    """The name of a checkpoint's size, which decides its defaults."""
+    """The name of a checkpoint's size, which decides the defaults of a run that starts from it."""
     from spanbert_tutorial.bert.config import PRESETS
     from spanbert_tutorial.bert.weights import checkpoint_folder, read_config
 
@@ -127,16 +154,15 @@ def size_of(source: str) -> str:
     for name, (layers, width, _) in PRESETS.items():
         if shape == (layers, width):
             return name
-    layers, width = map(shown, shape)
     raise InputError(
-        f"{source} has {layers} layers of width {width}, of which no config is known: name the one "
-        f"nearest to it by --config ({', '.join(PRESETS)})."
+        f"{source} has {shown(shape[0])} layers of width {shown(shape[1])}, which is no known size: "
+        f"name the nearest one with --config ({', '.join(PRESETS)})."
     )
 
 
 def pretrain(options: argparse.Namespace) -> None:
-    """Text → vocabulary → blocks → training → held-out figures → checkpoint."""
-    run = settings(options)  # before the slow imports: a wrong option answers at once
+    """Text → vocabulary → blocks → training → held-out metrics → checkpoint."""
+    run = settings(options)  # before the slow imports: a wrong option is refused at once
     from spanbert_tutorial.engine.processes import processes
     from spanbert_tutorial.pretraining import runs
     from spanbert_tutorial.pretraining.checkpoints import save_checkpoint
@@ -145,18 +171,14 @@ def pretrain(options: argparse.Namespace) -> None:
     if options.dry_run:
         return dry_run(run, options)
     main = processes().is_main_process  # one of several under `accelerate launch`
-    output = options.output
-    if output is None:
-        output = f"runs/{run.objective.replace('+', '-')}-{run.size}-seed{run.seed}"
+    output = output_folder(options, run)
     if main:
         check_apart(Path(output), options.corpus)
-    state = open_state(
-        output, options.resume
-    )  # encoded text and snapshots, until the checkpoint is whole
+    # encoded text and snapshots, until the checkpoint is complete
+    state = open_state(output, options.resume)
     if state is None:
         return
     began = time.monotonic()
-    output = Path(output)
     with kept_when_stopped(state):
         text = encoded_text(options, state / "text")
         model = start(options, run, text)
@@ -164,29 +186,37 @@ def pretrain(options: argparse.Namespace) -> None:
         keeper.check()  # before anything reads the text
         if main:
             describe(options.corpus, text, run.max_length)
-        model, history = runs.pretrain(run, text, model, keeper)
+        model, _ = runs.pretrain(run, text, model, keeper)
         if not main:
             return
-        figures = held_out_metrics(model, run, text, MOST_HELD_OUT, tables=True)
+        held_out = held_out_metrics(model, run, text, HELD_OUT_BATCHES, tables=True)
         metrics = (state / "metrics.jsonl").read_text(encoding="utf-8")
-        about = card(run, options, text, model, figures, json.loads(metrics.splitlines()[-1]))
+        about = card(run, options, text, model, held_out, json.loads(metrics.splitlines()[-1]))
         texts = {"README.md": about, "metrics.jsonl": metrics}
         save_checkpoint(output, model, text.wordpiece, run.objective, texts, half=options.half)
-    report(model, text, figures)
+    report(model, text, held_out)
     print(
         f"Checkpoint after {time.monotonic() - began:.0f} s: {output}\n"
         f'Open its encoder with transformers: BertModel.from_pretrained("{output}")'
     )
     del text  # closes its files, or Windows could not remove them
-    remove_state(state)  # last: until here the run could go on from it
+    remove_state(state)  # last: until here the run could be resumed from it
 
 
-def describe(corpus: str, text, max_length: int) -> None:
-    """What is trained on, and the loss to beat. length: of the inputs."""
+def output_folder(options: argparse.Namespace, run: "Run") -> str:
+    """The folder of the checkpoint, named after the run if no other is given."""
+    if options.output is not None:
+        return options.output
+    return f"runs/{run.objective.replace('+', '-')}-{run.size}-seed{run.seed}"
+
+
+def describe(corpus: str, text: "EncodedText", max_length: int) -> None:
+    """Prints what is trained on, the loss to beat, and warnings about the text. max_length: of the
+    inputs, in tokens."""
     print(
-        f"Text: {corpus}, {len(text.train.document_ends):,} documents, {len(text.train.ids):,} "
-        f"pieces of "
-        f"{len(text.wordpiece):,} kinds; {len(text.held_out.document_ends):,} documents held out.\n"
+        f"Text: {corpus}, {len(text.train.document_ends):,} documents, "
+        f"{len(text.train.ids):,} tokens, a vocabulary of {len(text.wordpiece):,}; "
+        f"{len(text.held_out.document_ends):,} documents held out.\n"
         f"Unigram entropy: {text.unigram_entropy:.2f} nats. A model that knows only frequencies "
         f"has about this loss."
     )
@@ -195,25 +225,26 @@ def describe(corpus: str, text, max_length: int) -> None:
     ) / len(text.train.ids)
     if unknown > 0.01:
         print(
-            f"{unknown:.0%} of the pieces are [UNK]: the vocabulary lacks these words or "
-            f"characters."
+            f"{unknown:.0%} of the tokens are [UNK]: the vocabulary lacks these words or characters."
         )
     mean = len(text.train.ids) / len(text.train.document_ends)
     if mean < max_length / 2:
         print(
-            f"A document has {mean:,.0f} pieces on average, an input {max_length} places, and a "
-            f"document's end ends its "
-            "input: if a blank line or a row is no end of a document in this text, join them."
+            f"A document has {mean:,.0f} tokens on average, but an input has {max_length} positions "
+            "and ends where its document ends: if blank lines or rows do not separate documents in "
+            "this text, join them."
         )
 
 
-def chunks(ids, size: int = 2**24):
-    """Parts of a long array, so that no copy of the whole is made."""
+def chunks(ids: "np.ndarray", size: int = 2**24) -> "Iterator[np.ndarray]":
+    """Parts of a long array, to avoid a copy of the whole."""
     return (ids[start : start + size] for start in range(0, len(ids), size))
 
 
-def start(options: argparse.Namespace, run, text):
-    """The model to begin with: None for a new one, or that of --init-from."""
+def start(
+    options: argparse.Namespace, run: "Run", text: "EncodedText"
+) -> "PretrainingModel | None":
+    """The model to start from: that of --init-from, or None for a new one."""
     if not options.init_from:
         return None
     from spanbert_tutorial.engine.processes import processes
@@ -223,20 +254,19 @@ def start(options: argparse.Namespace, run, text):
     config = model.encoder.config
     if config.vocab_size < len(text.wordpiece) or config.max_position_embeddings < run.max_length:
         raise InputError(
-            f"{options.init_from} has {config.vocab_size:,} pieces and "
-            f"{config.max_position_embeddings} "
-            f"positions, the run {len(text.wordpiece):,} and {run.max_length}: give the checkpoint's "
-            f"own "
-            "--vocabulary and a smaller --max-length."
+            f"{options.init_from} has {config.vocab_size:,} tokens and "
+            f"{config.max_position_embeddings} positions, but the run needs "
+            f"{len(text.wordpiece):,} and {run.max_length}: give the checkpoint's own --vocabulary "
+            "and a smaller --max-length."
         )
     if processes().is_main_process:
         print(f"Weights: {options.init_from}; new heads: {', '.join(new) or 'none'}.")
     return model
 
 
-def dry_run(run, options: argparse.Namespace) -> None:
-    """What a run would be: size, memory, steps and hours, from a few steps on this machine. Keeps
-    nothing."""
+def dry_run(run: "Run", options: argparse.Namespace) -> None:
+    """Prints the size, memory, steps and hours of a run, estimated from a few steps on this
+    machine. Writes nothing."""
     from accelerate.utils import broadcast_object_list
 
     from spanbert_tutorial.engine.processes import processes
@@ -244,7 +274,7 @@ def dry_run(run, options: argparse.Namespace) -> None:
 
     main = processes().is_main_process
     with tempfile.TemporaryDirectory() as own:
-        (scratch,) = broadcast_object_list([own])  # that of the first process; there it is removed
+        (scratch,) = broadcast_object_list([own])  # that of the first process, which removes it
         text = encoded_text(options, Path(scratch, "text"))
         if main:
             describe(options.corpus, text, run.max_length)
@@ -261,108 +291,116 @@ def dry_run(run, options: argparse.Namespace) -> None:
         f"Model: {parameters / 1e6:.1f} M parameters; weights, gradients and optimizer take "
         f"{16 * parameters / 2**30:.2f} GiB in training{peak_memory()}.\n"
         f"Run: {run.steps:,} steps of {run.accumulate} × {run.batch_size} inputs, {tokens:,.0f} "
-        f"tokens a step, "
-        f"{run.steps * tokens / 1e6:,.1f} M tokens, {run.steps * tokens / corpus_tokens:.2f} times the "
-        f"text.\n"
+        f"tokens a step, {run.steps * tokens / 1e6:,.1f} M tokens, "
+        f"{run.steps * tokens / corpus_tokens:.2f} times the text.\n"
         f"Time: {seconds:.2f} s a step here, {tokens / seconds:,.0f} tokens/s, "
         f"about {run.steps * seconds / 3600:.2f} hours. Nothing was written."
     )
 
 
 def peak_memory() -> str:
-    """The most that the steps of a rehearsal took, as a part of a sentence; "" where the system
-    does not say."""
+    """The peak memory of the trial steps, as part of a sentence; "" where the system does not
+    report it."""
     import torch
 
     if torch.cuda.is_available():
-        return (
-            f"; with activations these steps took "
-            f"{torch.cuda.max_memory_allocated() / 2**30:.2f} GiB on the device"
-        )
+        gib = torch.cuda.max_memory_allocated() / 2**30
+        return f"; with activations these steps took {gib:.2f} GiB on the device"
     try:
         import resource  # not on Windows
     except ImportError:
         return ""
     unit = 2**30 if sys.platform == "darwin" else 2**20
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
-    return f"; with activations, libraries and text this process took {most:.2f} GiB"
+    gib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
+    return f"; with activations, libraries and text this process took {gib:.2f} GiB"
 
 
-def snapshots(options: argparse.Namespace, run, state: Path, model):
-    """Where the run keeps its state, and what must not change when it goes on. model: to start
-    from, or None."""
+def snapshots(
+    options: argparse.Namespace, run: "Run", state: Path, model: "PretrainingModel | None"
+) -> "Snapshots":
+    """Where the run keeps its state, and the facts that must not change when it is resumed. model:
+    the one to start from, or None."""
     from spanbert_tutorial.engine.processes import precision, processes
     from spanbert_tutorial.engine.snapshots import Snapshots, checksum, fingerprint
 
     files = [
         "tokenizer.json",
-        *(file.relative_to(state / "text") for file in sorted(state.glob("text/*/*.npy"))),
+        *(str(file.relative_to(state / "text")) for file in sorted(state.glob("text/*/*.npy"))),
     ]
-    text = {str(name): checksum(state / "text" / name) for name in files}
-    facts = asdict(run) | {"init_from": options.init_from or "nothing", "arithmetic": precision()}
-    facts |= {
+    text = {name: checksum(state / "text" / name) for name in files}
+    facts = {
+        **asdict(run),
+        "init_from": options.init_from or "nothing",
+        "arithmetic": precision(),
         "start": fingerprint(model) if model else "new weights",
         "processes": processes().num_processes,
     }
     return Snapshots(state / "snapshots", facts | text)
 
 
-def report(model, text, figures: dict) -> None:
-    """Held-out losses, and a masked span of a held-out document filled by each head."""
+def report(
+    model: "PretrainingModel", text: "EncodedText", held_out: dict[str, dict[str, float]]
+) -> None:
+    """Prints the held-out losses, and what each head predicts for two masked tokens of a held-out
+    sentence."""
+    for masking, values in held_out.items():
+        name = "token masking of pairs" if masking == "pairs" else f"{masking} masking"
+        print(
+            f"Held out, {name}, in nats: MLM {values['mlm']:.2f} per masked token (frequency alone "
+            f"{values['frequency']:.2f}, frequency by position {values['by_position']:.2f}); "
+            f"{values['accuracy']:.0%} predicted correctly by the MLM head."
+        )
+        for task in model.tasks:
+            if task.loss_name in values:
+                loss = f"{task.loss_name.upper()} {values[task.loss_name]:.2f}"
+                print(f"  {loss} per {task.counted}{compared(task, values)}.")
+    print_predictions(model, text)
+
+
+def print_predictions(model: "PretrainingModel", text: "EncodedText") -> None:
+    """Masks two tokens in the middle of the first held-out sentence and prints the predictions."""
     from spanbert_tutorial.pretraining.model import fill_masks
 
-    for way, values in figures.items():
-        how = "token masking of pairs" if way == "pairs" else f"{way} masking"
-        print(
-            f"Held out, {how}, in nats: MLM {values['mlm']:.2f} a masked piece "
-            f"(frequency alone {values['frequency']:.2f}, frequency by position "
-            f"{values['by_position']:.2f}); "
-            f"{values['accuracy']:.0%} named by the MLM head."
-        )
-        for task in (task for task in model.tasks if task.loss_name in values):
-            print(
-                f"  {task.loss_name.upper()} {values[task.loss_name]:.2f} a "
-                f"{task.counted}{beside(task, values)}."
-            )
-    start = 0
     end = int(text.held_out.sentence_ends[0])
-    ids = text.held_out.ids[start:end][:60].copy()
-    first = len(ids) // 2
-    hidden, ids[first : first + 2] = (
-        text.wordpiece.tokens(ids[first : first + 2]),
-        text.wordpiece.mask_id,
-    )
-    words = text.wordpiece.decode(ids)
-    print(f"A held-out sentence: {words}\n  hidden: {' '.join(hidden)}")
-    for span in fill_masks(model, text.wordpiece, words, top=1):
+    ids = text.held_out.ids[:end][:60].copy()
+    middle = slice(len(ids) // 2, len(ids) // 2 + 2)
+    masked = text.wordpiece.tokens(ids[middle])
+    ids[middle] = text.wordpiece.mask_id
+    sentence = text.wordpiece.decode(ids)
+    print(f"A held-out sentence: {sentence}\n  masked: {' '.join(masked)}")
+    for span in fill_masks(model, text.wordpiece, sentence, top=1):
         for head, predictions in span.predictions.items():
-            tokens = " ".join(f"{token} ({share:.0%})" for ((token, share),) in predictions)
-            print(f"  {head.upper()}:    {tokens or 'no prediction'}")
+            best = [f"{token} ({probability:.0%})" for ((token, probability),) in predictions]
+            if best:  # some heads predict no tokens
+                print(f"  {head.upper()}:    {' '.join(best)}")
 
 
-def beside(task, values: dict[str, float]) -> str:
-    """What to compare the loss of a second task with, and what it counts: the rest of a
-    sentence."""
+def compared(task: "AuxiliaryObjective", values: dict[str, float]) -> str:
+    """The baselines of an auxiliary objective's loss, and what it counts: the rest of a sentence."""
+    explained = f"; {task.explained}" if task.explained else ""
     if task.chance:
-        loss, who = task.chance
-        return f" ({who} {loss:.2f})" + (f"; {task.explained}" if task.explained else "")
-    frequency, position = (
-        values.get(f"{task.loss_name}_{table}") for table in ("frequency", "by_position")
-    )
-    known = (
-        ""
-        if frequency is None
-        else f" (frequency alone {frequency:.2f}, by position {position:.2f})"
-    )
-    return known + (f"; {task.explained}" if task.explained else "")
+        loss, guesser = task.chance
+        return f" ({guesser} {loss:.2f}){explained}"
+    if f"{task.loss_name}_frequency" not in values:
+        return explained
+    frequency = values[f"{task.loss_name}_frequency"]
+    by_position = values[f"{task.loss_name}_by_position"]
+    return f" (frequency alone {frequency:.2f}, by position {by_position:.2f}){explained}"
 
 
-def card(run, options: argparse.Namespace, text, model, figures: dict, line: dict) -> str:
-    """README.md of a checkpoint. line: the last one of its metrics."""
+def card(
+    run: "Run",
+    options: argparse.Namespace,
+    text: "EncodedText",
+    model: "PretrainingModel",
+    held_out: dict[str, dict[str, float]],
+    line: dict[str, float],
+) -> str:
+    """README.md of a checkpoint. line: the last line of its metrics."""
     config = model.encoder.config
-    facts = {"layers × width": f"{config.num_hidden_layers} × {config.hidden_size}"}
+    facts: dict[str, Any] = {"layers × width": f"{config.num_hidden_layers} × {config.hidden_size}"}
     facts |= {name: value for name, value in asdict(run).items() if name != "size"}
-    if options.init_from:  # then the weights did not start as these two say
+    if options.init_from:  # then these two do not describe the first weights
         del facts["initializer_range"], facts["sinusoidal_positions"]
         facts["started from"] = Path(options.init_from).name
     facts["vocabulary"] = Path(options.vocabulary or options.init_from or "its own").name
@@ -372,36 +410,35 @@ def card(run, options: argparse.Namespace, text, model, figures: dict, line: dic
     rows = "\n".join(f"| {name} | {value} |" for name, value in facts.items())
     names = {"pairs": "token masking, pairs"}
     scores = "\n".join(
-        f"- {names.get(way, f'{way} masking')}: "
-        + ", ".join(f"{n} {v:.3f}" for n, v in values.items())
-        for way, values in figures.items()
+        f"- {names.get(masking, f'{masking} masking')}: "
+        + ", ".join(f"{name} {value:.3f}" for name, value in values.items())
+        for masking, values in held_out.items()
     )
     corpus = Path(options.corpus).name
     license = (
-        "CC BY 4.0, as the almanac's" if corpus == "almanac" else "the licence of the text applies"
+        "CC BY 4.0, as the almanac's" if corpus == "almanac" else "the license of the text applies"
+    )
+    losses = "".join(
+        f"`{task.loss_name}` per {task.counted} of the objective {task.name}, "
+        for task in model.tasks
     )
     measured = (
-        "Held-out losses in nats, every chosen piece replaced by [MASK]: `mlm` of a chosen piece, "
-        + "".join(
-            f"`{task.loss_name}` of a {task.counted} of the task {task.name}, "
-            for task in model.tasks
-        )
-        + "`loss` what is trained; `accuracy` is the share named by the MLM head; `frequency` "
-        "and `by_position` are "
-        "what two tables without context reach on the same pieces"
+        "Held-out losses in nats, with every selected token replaced by [MASK]: `mlm` per selected "
+        f"token, {losses}`loss` the sum that was trained; `accuracy` is the fraction that the MLM "
+        "head predicts correctly; `frequency` and `by_position` are the losses of two baselines "
+        "without context on the same tokens"
     )
     return (
         f"# {run.objective}, pre-trained by `python -m spanbert_tutorial pretrain`\n\n"
-        f"Text: {corpus}; {len(text.train.ids):,} pieces, cased vocabulary of "
-        f"{len(text.wordpiece):,}; "
-        f"unigram entropy {text.unigram_entropy:.3f} nats.\n\n"
+        f"Text: {corpus}; {len(text.train.ids):,} tokens, cased vocabulary of "
+        f"{len(text.wordpiece):,}; unigram entropy {text.unigram_entropy:.3f} nats.\n\n"
         f"| setting | value |\n|---|---|\n{rows}\n\n{measured}:\n\n{scores}\n\n"
-        f"Licence of the weights: {license}.\n"
+        f"License of the weights: {license}.\n"
     )
 
 
 def device() -> str:
-    """What the run computes on."""
+    """The hardware and precision of the run."""
     import torch
 
     from spanbert_tutorial.engine.processes import precision, processes

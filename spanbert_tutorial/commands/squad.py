@@ -5,14 +5,19 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from spanbert_tutorial.commands.run_state import read_titles
 from spanbert_tutorial.commands.tasks import write_results
 from spanbert_tutorial.errors import InputError, regular_file
 
+if TYPE_CHECKING:  # slow imports: a wrong option has to be refused at once
+    from spanbert_tutorial.tasks.question_answering import QuestionAnswerer
+    from spanbert_tutorial.tasks.squad import Question
+
 
 def add_evaluate_options(parser: argparse.ArgumentParser) -> None:
-    """What `evaluate squad` takes beside the options of all tasks."""
+    """Adds the options of `evaluate squad` that not all tasks have."""
     parser.add_argument(
         "--data",
         required=True,
@@ -20,51 +25,58 @@ def add_evaluate_options(parser: argparse.ArgumentParser) -> None:
         "OWNER/NAME:PART (without PART: validation)",
     )
     parser.add_argument(
-        "--tune-on", help="other questions: the threshold that is best there is used"
+        "--tune-on",
+        help="other questions, to choose the null-score threshold on (the one with the best F1)",
     )
     parser.add_argument(
-        "--output", required=True, help="new folder: predictions, texts, null_odds, score (.json)"
+        "--output",
+        required=True,
+        help="new folder for predictions, texts, null_odds and score (.json)",
     )
 
 
 def add_answer_options(parser: argparse.ArgumentParser) -> None:
-    """Options of `answer`."""
+    """Adds the options of `answer`."""
     parser.add_argument("--model", required=True, help="fine-tuned model: a folder or a hub name")
-    parser.add_argument("--vocabulary", help="its vocabulary, if it does not lie there")
-    parser.add_argument("--question", required=True)
+    parser.add_argument("--vocabulary", help="its vocabulary, if it is not in that folder")
+    parser.add_argument("--question", required=True, help="the question to answer")
     parser.add_argument("--context-file", required=True, help="text file (UTF-8)")
     parser.add_argument(
         "--threshold",
         type=float,
         default=0.0,
-        help="no answer above this null score − score (with an exponent: --threshold=-1e-5)",
+        help="give no answer if null score − score is above this (default: 0; negative "
+        "numbers need the equals sign, as in --threshold=-1e-5)",
     )
 
 
 def add_make_options(parser: argparse.ArgumentParser) -> None:
-    """Options of `make-questions`."""
+    """Adds the options of `make-questions`."""
     parser.add_argument(
-        "--corpus", required=True, help="text file, .jsonl file, a folder of them, or a hub name"
+        "--corpus", required=True, help="a .txt or .jsonl file, a folder of them, or a hub name"
     )
-    parser.add_argument("--leave-out", help="file of document titles to leave out, one a line")
+    parser.add_argument("--leave-out", help="text file of document titles to skip, one per line")
     parser.add_argument(
-        "--easy", action="store_true", help="keep nearly all words of a sentence: to begin with"
+        "--easy", action="store_true", help="keep nearly all words of the sentence in its question"
     )
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=0, help="random seed (default: 0)")
     parser.add_argument(
         "--output", required=True, help="SQuAD file to write (.json, also .xz, .gz)"
     )
 
 
 def read_training(*sources: str) -> list:
-    """The questions of several files or sets, of these the part to train on."""
+    """The training questions of several files or hub data sets."""
     from spanbert_tutorial.tasks.squad import read_several
 
     return read_several(sources, part="train")
 
 
-def predictions(answerer, questions) -> tuple[dict[str, str], dict[str, float]]:
-    """Best non-empty answer and null score − score of each question, by id, with a progress bar."""
+def predictions(
+    answerer: "QuestionAnswerer", questions: "Sequence[Question]"
+) -> tuple[dict[str, str], dict[str, float]]:
+    """The best non-empty answer and null score − score of each question, by id, with a progress
+    bar."""
     from spanbert_tutorial.engine.keeping import progress_bar
 
     texts = {}
@@ -75,19 +87,19 @@ def predictions(answerer, questions) -> tuple[dict[str, str], dict[str, float]]:
         )
         try:
             for question, answer in zip(questions, answers, strict=True):
-                texts[question.id], odds[question.id] = (
-                    answer.text,
-                    answer.null_score - answer.score,
-                )
+                texts[question.id] = answer.text
+                odds[question.id] = answer.null_score - answer.score
                 bar.update()
-        except InputError as error:  # all before it have their answers
+        except InputError as error:  # all questions before this one have answers
             wrong = questions[len(texts)]
             reason = str(error).removeprefix(f"pair {len(texts) + 1}: ")
             raise InputError(f'article "{wrong.title}", question {wrong.id}: {reason}') from None
     return texts, odds
 
 
-def tuning_questions(options: argparse.Namespace, questions: Sequence) -> list:
+def tuning_questions(
+    options: argparse.Namespace, questions: "Sequence[Question]"
+) -> "list[Question]":
     """The questions of `--tune-on`. Raises InputError unless a threshold can be chosen on them for
     `questions`."""
     from spanbert_tutorial.tasks import squad
@@ -99,25 +111,26 @@ def tuning_questions(options: argparse.Namespace, questions: Sequence) -> list:
     other = squad.read(options.tune_on)
     if len({bool(question.answers) for question in other}) < 2:
         raise InputError(
-            f"{options.tune_on} needs questions with an answer and questions without one: tune "
-            f"on such."
+            f"{options.tune_on} needs questions with an answer and questions without one: give "
+            "another --tune-on."
         )
-    ids, texts = (
-        {key(question) for question in questions} & {key(question) for question in other}
-        for key in (lambda one: one.id, lambda one: (one.question.strip(), one.context))
-    )
-    if ids or texts:
+    if identities(questions) & identities(other):
         raise InputError(
             f"{options.tune_on} holds questions of {options.data}: tune on others, or leave out "
-            f"--tune-on "
-            "(what tuning on the same questions gives stands in score.json anyway)."
+            "--tune-on (score.json has the result of tuning on the same questions anyway)."
         )
     return other
 
 
+def identities(questions: "Sequence[Question]") -> set[Any]:
+    """What shows that two questions are the same: their ids, or their texts with contexts."""
+    ids = {question.id for question in questions}
+    return ids | {(question.question.strip(), question.context) for question in questions}
+
+
 def evaluate(options: argparse.Namespace) -> None:
-    """Predictions in the official format, and the score as JSON; with unanswerable questions at a
-    threshold."""
+    """Writes predictions in the official format and scores as JSON, and prints the scores.
+    Unanswerable questions need a threshold."""
     from spanbert_tutorial.pretraining.checkpoints import check_output
     from spanbert_tutorial.tasks import squad
     from spanbert_tutorial.tasks.question_answering import QuestionAnswerer
@@ -130,7 +143,7 @@ def evaluate(options: argparse.Namespace) -> None:
     answerer = QuestionAnswerer.from_pretrained(options.model, options.vocabulary)
     texts, odds = predictions(answerer, questions)
     if answerable_only:
-        result: dict = squad.score(texts, questions)
+        result: dict[str, Any] = squad.score(texts, questions)
     else:
         threshold = 0.0
         if other:
@@ -151,18 +164,18 @@ def evaluate(options: argparse.Namespace) -> None:
         }
     final = texts if answerable_only else blanked
     result["intervals"] = intervals(final, questions)  # 95 %
-    # beside null_odds.json the official evaluation takes the texts with nothing left out
+    # the official evaluation takes null_odds.json together with the texts, none of them left out
     contents = {"texts": texts, "null_odds": odds, "score": result}
     write_results(output, {"predictions": final} | contents)
     print(json.dumps(result, indent=1))
 
 
 def answer(options: argparse.Namespace) -> None:
-    """Prints the answer to one question."""
+    """Prints the answer to a question."""
     from spanbert_tutorial.tasks.question_answering import QuestionAnswerer
 
     try:
-        # line ends as they are: offsets count them
+        # line ends unchanged, because the offsets count them
         context = regular_file(options.context_file).read_bytes().decode("utf-8")
     except FileNotFoundError:
         raise InputError(
@@ -173,16 +186,16 @@ def answer(options: argparse.Namespace) -> None:
             f"{options.context_file} cannot be read ({error}): give a text file in UTF-8."
         ) from None
     answerer = QuestionAnswerer.from_pretrained(options.model, options.vocabulary)
-    found = answerer.answer(options.question, context, options.threshold)
-    print(found.text or "(no answer)")
+    best = answerer.answer(options.question, context, options.threshold)
+    print(best.text or "(no answer)")
     print(
-        f"score {found.score:.2f}, null score {found.null_score:.2f}, characters {found.start} "
-        f"to {found.end}"
+        f"score {best.score:.2f}, null score {best.null_score:.2f}, "
+        f"characters {best.start} to {best.end}"
     )
 
 
 def make_questions(options: argparse.Namespace) -> None:
-    """Questions made by rule from the documents of a corpus, as a SQuAD file to fine-tune on."""
+    """Generates questions from the documents of a corpus and writes a SQuAD file."""
     from tqdm import tqdm
 
     from spanbert_tutorial.pretraining.checkpoints import check_output
@@ -196,9 +209,8 @@ def make_questions(options: argparse.Namespace) -> None:
     questions = [*tqdm(stream, unit=" questions", file=sys.stdout, mininterval=0.5)]
     if not questions:
         raise InputError(
-            f"no sentence of {options.corpus} has {made.FEWEST_WORDS} to {made.MOST_WORDS} "
-            f"words: give "
-            "running text."
+            f"no sentence of {options.corpus} has {made.MIN_WORDS} to {made.MAX_WORDS} words: "
+            "give running text."
         )
     write(output, questions, "made-1")
     print(f"{len(questions):,} questions: {output}")

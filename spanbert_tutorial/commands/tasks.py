@@ -1,5 +1,5 @@
-"""`finetune TASK` and `evaluate TASK`: what all tasks share on the command line; `TASKS` says which
-there are. Chapter: `book/tasks/squad`.
+"""`finetune TASK` and `evaluate TASK`: what all tasks share on the command line; `TASKS` lists the
+tasks. Chapter: `book/tasks/squad`.
 """
 
 import argparse
@@ -10,23 +10,30 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spanbert_tutorial.commands.run_state import kept_when_stopped, open_state, remove_state
 from spanbert_tutorial.errors import InputError, NoRoom
+
+if TYPE_CHECKING:  # slow imports: a wrong option has to be refused at once
+    from torch import nn
+
+    from spanbert_tutorial.bert.encoder import BertEncoder
+    from spanbert_tutorial.bert.wordpiece import WordPiece
+    from spanbert_tutorial.tasks.fine_tuning import FineTuning
 
 
 class Task(NamedTuple):
     """A task that an encoder is fine-tuned for.
 
-    What a task brings is named as MODULE:NAME, inside the package, and imported when it is used.
-    read: (path, …) → examples. model: a class with `fine_tune` beside it in its module, and there
-    `PRESETS`: settings by name, among them "small" and "spanbert". The class has
-    `from_pretrained(source, tokenizer)`, `predict(examples)` and `save(folder, texts)`. score:
-    (examples, predictions, …) → figures, ready for JSON. settings: further fields of its
-    `FineTuning` that can be given, and what they mean; reading: further options, handed to `read`
-    and to `score`. evaluate: in place of what all tasks share. start: source → a model to go on
-    with, head and all, or None where the source has no head of this task.
+    Its functions are given as MODULE:NAME inside the package and imported when they are used.
+    read: (path, …) → examples. model: a class with `from_pretrained(source, tokenizer)`,
+    `predict(examples)` and `save(folder, texts)`; its module also has `fine_tune` and `PRESETS`,
+    settings by name, among them "small" and "spanbert". score: (examples, predictions, …) →
+    metrics, ready for JSON. settings: further fields of its `FineTuning` that are options, with
+    their help texts; reading: further options, passed to `read` and `score`. evaluate,
+    add_evaluate_options: replace the evaluation that all tasks share, and its options. start:
+    source → a model with the head of this task, or None if the source has no such head.
     """
 
     help: str
@@ -42,43 +49,43 @@ class Task(NamedTuple):
     start: str = ""
 
     def load(self, name: str) -> Any:
-        """What stands under MODULE:NAME."""
+        """The object that MODULE:NAME names."""
         module, _, inside = name.partition(":")
         return getattr(import_module(f"spanbert_tutorial.{module}"), inside)
 
-    def beside_model(self, name: str) -> Any:
-        """A name of the module that the model stands in."""
+    def from_model_module(self, name: str) -> Any:
+        """An object of the module that defines the model."""
         return self.load(f"{self.model.partition(':')[0]}:{name}")
 
 
 TASKS = {
     "squad": Task(
-        "questions on texts, with and without an answer",
+        "questions about texts, with and without an answer",
         "question",
         "SQuAD files or .csv tables (also .xz, .gz) or OWNER/NAME:PART of the hub (without PART: "
         "train)",
         read="commands.squad:read_training",
         model="tasks.question_answering:QuestionAnswerer",
         settings={
-            "doc_stride": "context pieces from one window to the next",
-            "answers_only": "leave out windows that miss their question's answer",
+            "doc_stride": "context tokens from the start of one window to the next",
+            "answers_only": "skip windows that do not contain the answer of their question",
         },
         evaluate="commands.squad:evaluate",
         add_evaluate_options="commands.squad:add_evaluate_options",
         start="tasks.question_answering:model_with_head",
     ),
     "coreference": Task(
-        "which words mean the same thing",
+        "mentions of the same thing in a document",
         "document",
-        "files in CoNLL's format (also .xz, .gz), folders and archives of such",
+        "files in the CoNLL format (also .xz, .gz), folders and archives of such files",
         read="tasks.coreference:read",
         model="tasks.coreference:CoreferenceResolver",
         score="tasks.coreference:score",
     ),
     "relations": Task(
-        "relations of two marked names",
+        "the relation of two marked names",
         "example",
-        "files in TACRED's layout (.json) or SemEval-2010 Task 8's (.txt), also .xz, .gz",
+        "files in the format of TACRED (.json) or SemEval-2010 Task 8 (.txt), also .xz, .gz",
         read="tasks.relation_files:read",
         model="tasks.relation_extraction:RelationExtractor",
         score="tasks.relation_extraction:figures",
@@ -86,15 +93,14 @@ TASKS = {
     "sentences": Task(
         "one or two sentences, a label or a score, as in GLUE",
         "example",
-        "TSV files in GLUE's layout (also .xz, .gz) or OWNER/NAME:PART of the hub (without PART: "
+        "TSV files in the format of GLUE (also .xz, .gz) or OWNER/NAME:PART of the hub (without PART: "
         "train)",
         read="tasks.sentence_files:read",
         model="tasks.sentence_tasks:SentencePredictor",
         score="tasks.sentence_tasks:score_of",
         reading={
-            "subtask": "whose files these are: cola, sst2, mrpc, stsb, qqp, mnli, qnli, rte, "
-            "wnli, almanac-pairs "
-            "or almanac-shared"
+            "subtask": "the data set: cola, sst2, mrpc, stsb, qqp, mnli, qnli, rte, wnli, "
+            "almanac-pairs or almanac-shared"
         },
     ),
 }
@@ -104,75 +110,74 @@ TASKS = {
 
 
 def add_finetune_options(parser: argparse.ArgumentParser) -> None:
-    """Options of `finetune TASK`; settings that are left out come from one of the task's
-    `PRESETS`."""
+    """Adds the options of `finetune TASK`; the `PRESETS` of the task fill in what is not given."""
     tasks = parser.add_subparsers(dest="task", required=True, metavar="TASK")
     for name, task in TASKS.items():
-        one = tasks.add_parser(
-            name, help=task.help, description=f"Fine-tune a checkpoint: {task.help}."
-        )
-        one.add_argument("--data", nargs="+", required=True, help=task.data)
-        one.add_argument(
+        description = f"Fine-tune a checkpoint: {task.help}."
+        options = tasks.add_parser(name, help=task.help, description=description)
+        options.add_argument("--data", nargs="+", required=True, help=task.data)
+        options.add_argument(
             "--init-from", required=True, help="pre-trained checkpoint: a folder or a hub name"
         )
-        one.add_argument("--vocabulary", help="its vocabulary, if it does not lie there")
-        one.add_argument(
+        options.add_argument("--vocabulary", help="its vocabulary, if it is not in that folder")
+        options.add_argument(
             "--untrained",
             action="store_true",
-            help="a control: the checkpoint's sizes, new weights",
+            help="random weights of the checkpoint's size, as a baseline",
         )
-        one.add_argument("--output", required=True, help="folder of the fine-tuned model")
-        one.add_argument(
+        options.add_argument("--output", required=True, help="folder of the fine-tuned model")
+        options.add_argument(
             "--preset",
-            help="small, spanbert or another of the task (default: by the model's width)",
+            help="settings: small, spanbert or another preset of the task (default: by model size)",
         )
-        one.add_argument("--epochs", type=float)
-        one.add_argument(
-            "--batch-size", type=int, help="full inputs in a batch; shorter ones go together"
+        options.add_argument("--epochs", type=float, help="passes over the data")
+        options.add_argument(
+            "--batch-size",
+            type=int,
+            help="full-length inputs per batch; a batch of shorter ones holds more",
         )
-        one.add_argument("--learning-rate", type=float, help="peak learning rate")
-        one.add_argument("--max-length", type=int, help="positions of an input")
+        options.add_argument("--learning-rate", type=float, help="peak learning rate")
+        options.add_argument("--max-length", type=int, help="maximum input length in tokens")
         for field, meaning in task.settings.items():
-            switch = (
-                {"action": "store_true", "default": None}
-                if field == "answers_only"
-                else {"type": int}
-            )
-            one.add_argument(option(field), help=meaning, **switch)
-        one.add_argument("--seed", type=int)
-        one.add_argument(
-            "--resume", action="store_true", help="go on with a stopped run of the same options"
+            if field == "answers_only":
+                options.add_argument(option(field), help=meaning, action="store_true", default=None)
+            else:
+                options.add_argument(option(field), help=meaning, type=int)
+        options.add_argument("--seed", type=int, help="random seed")
+        options.add_argument(
+            "--resume", action="store_true", help="continue a stopped run, given the same options"
         )
-        add_reading_options(one, task)
+        add_reading_options(options, task)
 
 
 def add_evaluate_options(parser: argparse.ArgumentParser) -> None:
-    """Options of `evaluate TASK`."""
+    """Adds the options of `evaluate TASK`."""
     tasks = parser.add_subparsers(dest="task", required=True, metavar="TASK")
     for name, task in TASKS.items():
-        one = tasks.add_parser(
-            name, help=task.help, description=f"Score a fine-tuned model: {task.help}."
+        description = f"Score a fine-tuned model: {task.help}."
+        options = tasks.add_parser(name, help=task.help, description=description)
+        options.add_argument(
+            "--model", required=True, help="fine-tuned model: a folder or a hub name"
         )
-        one.add_argument("--model", required=True, help="fine-tuned model: a folder or a hub name")
-        one.add_argument("--vocabulary", help="its vocabulary, if it does not lie there")
+        options.add_argument("--vocabulary", help="its vocabulary, if it is not in that folder")
         if task.add_evaluate_options:
-            task.load(task.add_evaluate_options)(one)
+            task.load(task.add_evaluate_options)(options)
         else:
-            one.add_argument("--data", nargs="+", required=True, help=task.data)
-            one.add_argument(
+            options.add_argument("--data", nargs="+", required=True, help=task.data)
+            options.add_argument(
                 "--output", required=True, help="new folder: predictions.json, score.json"
             )
-        add_reading_options(one, task)
+        add_reading_options(options, task)
 
 
 def add_reading_options(parser: argparse.ArgumentParser, task: Task) -> None:
-    """What the task has to be told to read its files."""
+    """Adds the options that the task needs to read its files."""
     for name, meaning in task.reading.items():
         parser.add_argument(option(name), required=True, help=meaning)
 
 
 def option(field: str) -> str:
-    """The option of a field."""
+    """The option that sets a field."""
     return f"--{field.replace('_', '-')}"
 
 
@@ -186,16 +191,15 @@ def finetune(options: argparse.Namespace) -> None:
     from spanbert_tutorial.pretraining.checkpoints import read_vocabulary
 
     task = TASKS[options.task]
-    chosen_settings(options, task)  # a wrong option answers at once
+    chosen_settings(options, task)  # a wrong option is refused at once
     output = Path(options.output)
     first = processes().is_main_process
     state = open_state(options.output, options.resume)
     if state is None:
         return
     with kept_when_stopped(state):
-        with (
-            processes().main_process_first()
-        ):  # what is wrong is said once, and what the hub has comes once
+        # the first process reports errors and downloads from the hub before the others start
+        with processes().main_process_first():
             examples = read(options, task)
             wordpiece = read_vocabulary(options.vocabulary or options.init_from)
             start, head = starting_model(options, task)
@@ -206,11 +210,9 @@ def finetune(options: argparse.Namespace) -> None:
             )
             snapshots.check()
         if first:
-            print(
-                f"{said(len(examples), task)}.{' The head of the start is kept.' * head}",
-                flush=True,
-            )
-        model, history = task.beside_model("fine_tune")(
+            kept = " The head of the checkpoint is kept." if head else ""
+            print(f"{counted(len(examples), task)}.{kept}", flush=True)
+        model, history = task.from_model_module("fine_tune")(
             start, wordpiece, examples, settings, snapshots
         )
         if not first:
@@ -224,54 +226,55 @@ def finetune(options: argparse.Namespace) -> None:
 
 
 def read(options: argparse.Namespace, task: Task) -> list:
-    """The examples of all files."""
+    """The examples in all files."""
     data = options.data if isinstance(options.data, list) else [options.data]
     return task.load(task.read)(*data, **reading(options, task))
 
 
-def reading(options: argparse.Namespace, task: Task) -> dict:
-    """The values of its further options."""
+def reading(options: argparse.Namespace, task: Task) -> dict[str, Any]:
+    """The values of the options that the task needs to read its files."""
     return {name: getattr(options, name) for name in task.reading}
 
 
-def said(number: int, task: Task) -> str:
-    """How many examples."""
+def counted(number: int, task: Task) -> str:
+    """A number of examples, in words."""
     return f"{number:,} {task.unit}{'' if number == 1 else 's'}"
 
 
 def facts(
-    options: argparse.Namespace, task: Task, settings, examples: Sequence, wordpiece, start
-) -> dict:
-    """What must not change when a stopped run goes on."""
+    options: argparse.Namespace,
+    task: Task,
+    settings: "FineTuning",
+    examples: Sequence,
+    wordpiece: "WordPiece",
+    start: "nn.Module",
+) -> dict[str, Any]:
+    """What must not change when a stopped run is resumed."""
     from spanbert_tutorial.engine.processes import precision, processes
     from spanbert_tutorial.engine.snapshots import fingerprint
 
     def checksum(content: object) -> str:
         return hashlib.sha256(repr(content).encode()).hexdigest()
 
-    given = {
+    return {
+        **asdict(settings),
         "data": " ".join(options.data),
         "init_from": options.init_from,
         "untrained": options.untrained,
         "vocabulary": options.vocabulary or "its own",
-    } | reading(options, task)
-    found = {
+        **reading(options, task),
         f"{task.unit}s": len(examples),
         "content": checksum(examples),
-        "pieces": checksum(wordpiece.vocabulary),
+        "tokens": checksum(wordpiece.vocabulary),
         "start": fingerprint(start),
+        "arithmetic": precision(),
+        "processes": processes().num_processes,
     }
-    return (
-        asdict(settings)
-        | given
-        | found
-        | {"arithmetic": precision(), "processes": processes().num_processes}
-    )
 
 
-def chosen_settings(options: argparse.Namespace, task: Task, width: int = 0):
-    """The `FineTuning` that the options ask for, for an encoder of this width."""
-    presets = task.beside_model("PRESETS")
+def chosen_settings(options: argparse.Namespace, task: Task, width: int = 0) -> "FineTuning":
+    """The settings that the options describe, for an encoder of this width."""
+    presets = task.from_model_module("PRESETS")
     preset = options.preset or ("small" if width < 768 else "spanbert")
     if preset not in presets:
         raise InputError(f'the preset "{preset}" is unknown: use one of {", ".join(presets)}.')
@@ -283,28 +286,26 @@ def chosen_settings(options: argparse.Namespace, task: Task, width: int = 0):
     )
 
 
-def starting_model(options: argparse.Namespace, task: Task):
-    """What is trained on, and whether it has a head of this task already: a model of an earlier
-    stage, or an encoder, which gets a new head."""
-    model = (
-        task.load(task.start)(options.init_from) if task.start and not options.untrained else None
-    )
-    return model or starting_encoder(
-        options.init_from, options.untrained, options.seed or 0
-    ), model is not None
+def starting_model(options: argparse.Namespace, task: Task) -> tuple[Any, bool]:
+    """The model to start from, and whether it already has a head of this task: a fine-tuned model,
+    or an encoder, which gets a new head."""
+    if task.start and not options.untrained:
+        model = task.load(task.start)(options.init_from)
+        if model is not None:
+            return model, True
+    return starting_encoder(options.init_from, options.untrained, options.seed or 0), False
 
 
-def starting_encoder(source: str, untrained: bool, seed: int):
-    """The encoder of a checkpoint, or a new one of its sizes that starts as the small models of
-    this book do."""
+def starting_encoder(source: str, untrained: bool, seed: int) -> "BertEncoder":
+    """The encoder of a checkpoint, or one of its size with new weights, initialized like the small
+    models of this book."""
     import torch
 
     from spanbert_tutorial.bert.encoder import BertEncoder
     from spanbert_tutorial.pretraining.model import start_positions_from_sinusoids
 
-    with warnings.catch_warnings(
-        action="ignore", category=UserWarning
-    ):  # about heads, which are not needed
+    # the warnings are about heads, which are not needed
+    with warnings.catch_warnings(action="ignore", category=UserWarning):
         encoder = BertEncoder.from_huggingface(source)
     if untrained:
         encoder = BertEncoder(encoder.config, torch.Generator().manual_seed(seed))
@@ -313,25 +314,28 @@ def starting_encoder(source: str, untrained: bool, seed: int):
 
 
 def card(
-    options: argparse.Namespace, task: Task, settings, examples: int, metrics: str, head: bool
+    options: argparse.Namespace,
+    task: Task,
+    settings: "FineTuning",
+    examples: int,
+    metrics: str,
+    head: bool,
 ) -> str:
-    """README.md of a fine-tuned model. head: whether it was kept from the start."""
+    """README.md of a fine-tuned model. head: whether the head of the checkpoint was kept."""
     line = json.loads(metrics.splitlines()[-1])
     start = Path(options.init_from).name
-    start = (
-        f"new weights of the sizes of {start}"
-        if options.untrained
-        else f"{start}{', with its head' * head}"
-    )
+    if options.untrained:
+        start = f"new weights of the size of {start}"
+    elif head:
+        start = f"{start}, with its head"
     rows = "\n".join(f"| {name} | {value} |" for name, value in asdict(settings).items())
-    files = ", ".join(Path(one).name for one in options.data)
+    files = ", ".join(Path(path).name for path in options.data)
     return (
         f"# Fine-tuned by `python -m spanbert_tutorial finetune {options.task}`\n\n"
-        f"For {task.help}. Started from {start}; {said(examples, task)} of {files}; "
-        f"{line['step']:,} steps, "
-        f"{line['tokens']:,} tokens, {line['seconds'] / 60:.0f} minutes.\n\n"
+        f"For {task.help}. Started from {start}; {counted(examples, task)} of {files}; "
+        f"{line['step']:,} steps, {line['tokens']:,} tokens, {line['seconds'] / 60:.0f} minutes.\n\n"
         f"| setting | value |\n|---|---|\n{rows}\n\n"
-        "Licence of the weights: that of the data and texts applies.\n"
+        "License of the weights: that of the data and texts applies.\n"
     )
 
 
@@ -339,7 +343,7 @@ def card(
 
 
 def evaluate(options: argparse.Namespace) -> None:
-    """Predictions and the score, as JSON."""
+    """Writes predictions and scores as JSON, and prints the scores."""
     from spanbert_tutorial.pretraining.checkpoints import check_output
 
     task = TASKS[options.task]
@@ -347,24 +351,23 @@ def evaluate(options: argparse.Namespace) -> None:
         return task.load(task.evaluate)(options)
     output = check_output(options.output)
     examples = read(options, task)
-    predictions = (
-        task.load(task.model).from_pretrained(options.model, options.vocabulary).predict(examples)
-    )
+    model = task.load(task.model).from_pretrained(options.model, options.vocabulary)
+    predictions = model.predict(examples)
     result = task.load(task.score)(examples, predictions, **reading(options, task))
     write_results(output, {"predictions": predictions, "score": result})
     print(json.dumps(result, indent=1))
 
 
 def write_results(output: Path, contents: Mapping[str, object]) -> None:
-    """A new folder of JSON files by name, whole or not at all."""
+    """Writes a new folder of JSON files by name, completely or not at all."""
     from spanbert_tutorial.engine.files import whole_folder
 
     try:
-        with whole_folder(output) as made:
+        with whole_folder(output) as folder:
             for name, content in contents.items():
                 text = json.dumps(content, ensure_ascii=False, indent=1)
-                (made / f"{name}.json").write_text(f"{text}\n", encoding="utf-8")
+                (folder / f"{name}.json").write_text(f"{text}\n", encoding="utf-8")
     except OSError as error:
         raise NoRoom(
-            f"the results cannot be written to {output} ({error}): make room, or give another."
+            f"the results cannot be written to {output} ({error}): make room, or give another --output."
         ) from error

@@ -1,2 +1,1 @@
-"""The machine room: training, snapshots, figures of a run, files of checkpoints. It knows nothing
-of the chapters."""
+"""The engine: training loop, snapshots, metrics, files and processes. It knows nothing of BERT."""

@@ -1,28 +1,54 @@
-"""The figures of a run as it goes: one JSON object a line. Chapter:
-`book/spanbert/pretraining_spanbert`."""
+"""The record of a run: its losses step by step, and the file of its metrics. Chapter:
+`book/workshop/engine`."""
 
 import json
 import math
 import os
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from spanbert_tutorial.engine.files import write_text
 from spanbert_tutorial.errors import InputError, NoRoom, parse_json
 
-EVERY = 10  # steps whose means make a line
-# about so many lines of a long run also have figures of held-out text; a short run has fewer
+EVERY = 10  # steps averaged in one line
+# about how many lines of a long run also have held-out metrics; a short run has fewer
 HELD_OUT_LINES = 40
 
 
-class Metrics:
-    """Writes `path`: step, means of the losses over the last steps, learning rate, tokens so far,
-    seconds so far.
+@dataclass
+class History:
+    """The record of a run: the numbers of its steps, and for each step the losses by name (nats).
+    A long run that was stopped and resumed has only the last steps of its earlier parts."""
 
-    steps: of the whole run; the last one writes a line, too. first_step: a run that goes on keeps
-    the lines before it. held_out: gives figures of held-out text by name; asked now and then, and
-    at the last step. Raises NoRoom when the file cannot be written, InputError when its lines
-    cannot be used, FloatingPointError when a figure is no number.
+    steps: list[int] = field(default_factory=list)
+    losses: dict[str, list[float]] = field(default_factory=dict)
+
+    def add(self, step: int, losses: dict[str, float]) -> None:
+        """Records one step."""
+        self.steps.append(step)
+        for name, value in losses.items():
+            self.losses.setdefault(name, []).append(value)
+
+    @property
+    def done(self) -> int:
+        """Number of steps so far."""
+        return self.steps[-1] if self.steps else 0
+
+    def mean(self, name: str, last: int) -> float:
+        """Mean of the last `last` values of a loss, because single batches are noisy."""
+        values = self.losses[name][-last:]
+        return sum(values) / len(values)
+
+
+class Metrics:
+    """Writes `path`, one JSON object per line: step, mean losses of the last steps, learning rate,
+    and the tokens and seconds so far.
+
+    steps: of the whole run; the last one also writes a line. first_step: a resumed run keeps the
+    lines before it. held_out: computes held-out metrics by name, called now and then and at the
+    last step. Raises NoRoom when the file cannot be written, InputError when its lines cannot be
+    used, FloatingPointError when a metric is not a finite number.
     """
 
     def __init__(
@@ -45,7 +71,7 @@ class Metrics:
         self.last = json.loads(kept[-1])["step"] if kept else 0
 
     def lines_before(self, first_step: int) -> list[str]:
-        """The whole lines of steps before this one: a killed run may leave half a line."""
+        """The complete lines of steps before this one: a killed run may leave half a line."""
         try:
             lines = (
                 self.path.read_text(encoding="utf-8").splitlines(keepends=True)
@@ -58,26 +84,30 @@ class Metrics:
                 if line.endswith("\n") and parse_json(line)["step"] < first_step
             ]
         except (OSError, ValueError, KeyError, TypeError) as error:
-            wrong = f"the figures of before in {self.path} cannot be used ({error})"
-            raise InputError(f"{wrong}: restore the file from a copy, or remove it.") from error
+            raise InputError(
+                f"the earlier metrics in {self.path} cannot be used ({error}): restore the file "
+                "from a copy, or remove it."
+            ) from error
 
-    def add(self, history, learning_rate: float, tokens: int, seconds: float) -> None:
-        """After a step: every tenth writes a line, once, and it is on the disk before the snapshot
-        of that step. history: a `loop.History`; tokens, seconds: of the whole run."""
+    def add(self, history: History, learning_rate: float, tokens: int, seconds: float) -> None:
+        """Call after each step. Every tenth step writes a line, once, which is on the disk before
+        that step's snapshot. tokens, seconds: of the whole run."""
         step = history.steps[-1]
         if step == self.last or (step % EVERY and step != self.steps):
             return
         means = {
             name: round(history.mean(name, (step - 1) % EVERY + 1), 4) for name in history.losses
         }
-        line = {"step": step, **means, "learning_rate": float(f"{learning_rate:.4g}")}
+        line: dict[str, float] = {"step": step, **means}
+        line |= {"learning_rate": float(f"{learning_rate:.4g}")}
         line |= {"tokens": tokens, "seconds": round(seconds, 1)}
         if self.held_out is not None and (step % self.held_out_every == 0 or step == self.steps):
             line |= {name: round(value, 4) for name, value in self.held_out().items()}
-        if lost := [name for name, value in line.items() if not math.isfinite(value)]:
-            raise FloatingPointError(
-                f"{lost[0]} is {line[lost[0]]} after step {step}: lower the peak learning rate."
-            )
+        for name, value in line.items():
+            if not math.isfinite(value):
+                raise FloatingPointError(
+                    f"{name} is {value} after step {step}: lower the peak learning rate."
+                )
         try:
             with self.path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(line) + "\n")
@@ -88,7 +118,8 @@ class Metrics:
         self.last = step
 
     def no_room(self, error: OSError) -> NoRoom:
+        """The error to raise when the file cannot be written."""
         return NoRoom(
-            f"the figures in {self.path} cannot be written ({error}): make room, or allow "
-            f"writing there."
+            f"the metrics in {self.path} cannot be written ({error}): make room, or allow writing "
+            "there."
         )

@@ -1,5 +1,5 @@
-"""The processes of a run: which one this is, what it computes in, and how all of them decide and
-fail as one."""
+"""The processes of a run: which one this is, its precision, and how all of them decide and fail
+together. Chapter: `book/workshop/engine`."""
 
 import ctypes
 from collections.abc import Callable
@@ -12,13 +12,12 @@ from safetensors import SafetensorError
 
 from spanbert_tutorial.errors import InputError
 
-# how a full disk is told, among others
+# the exceptions that a full disk can raise, among others
 FAILURES = (OSError, RuntimeError, SafetensorError, InputError, FloatingPointError)
 
 
 def processes() -> PartialState:
-    """This process among those of the run; on a machine without accelerator they are processes of
-    the CPU."""
+    """This process among those of the run; without an accelerator they all run on the CPU."""
     if PartialState._shared_state:  # the first call decides
         return PartialState()
     accelerator = (
@@ -30,53 +29,54 @@ def processes() -> PartialState:
     return PartialState(cpu=not accelerator, timeout=timedelta(days=7))
 
 
-def any_process(yes: bool) -> bool:
-    """Whether one of the processes says yes. A snapshot needs all of them at the same step, but
-    their clocks differ and a signal reaches each at another moment. It is also a barrier."""
+def any_process(answer: bool) -> bool:
+    """Whether `answer` is true in at least one process; also a barrier. All processes write a
+    snapshot at the same step, although their clocks differ and a signal may reach only one."""
     state = processes()
     if state.num_processes == 1:
-        return yes
-    return reduce(torch.tensor(float(yes), device=state.device), "sum").item() > 0
+        return answer
+    return reduce(torch.tensor(float(answer), device=state.device), "sum").item() > 0
 
 
 def fail_together(work: Callable[[], None]) -> None:
-    """Does `work`, and waits until all processes have done theirs. When one of them fails all
-    raise, so that none waits for another that has stopped: its own error (one of `FAILURES`), or
-    InputError where only another one failed."""
+    """Does `work` and waits until all processes have done theirs. If any of them fails, all raise,
+    so that none waits for a process that has stopped: each its own error (one of `FAILURES`), or
+    InputError where only another process failed."""
     error: Exception | None = None
     try:
         work()
     except FAILURES as caught:
         error = caught
     if any_process(error is not None):
-        raise error or InputError("another process has failed; its message stands above.")
+        raise error or InputError("another process has failed; see its message above.")
 
 
 def precision() -> str:
-    """Accelerate's name of the arithmetic: "bf16" where the machine computes in it natively, "fp16"
-    (with a loss scaler) on older graphics cards that have it, such as a T4, else "no" (float32).
+    """Accelerate's name of the precision: "bf16" where the hardware computes in it natively, "fp16"
+    (with a loss scaler) on older GPUs such as a T4, else "no" (float32).
 
-    Asks for the capability itself: `torch.cuda.is_bf16_supported()` is also true where bfloat16 is
-    only emulated.
+    Checks the compute capability itself, because `torch.cuda.is_bf16_supported()` is also true
+    where bfloat16 is only emulated.
     """
     if torch.cuda.is_available():
         capability = torch.cuda.get_device_capability()
         return "bf16" if capability >= (8, 0) else "fp16" if capability >= (7, 0) else "no"
-    # not a public name: where a release of torch lacks it, float32 is always right
+    # not a public name: float32 is always right where a release of torch lacks it
     return "bf16" if getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)() else "no"
 
 
 def keep_freed_memory() -> bool:
     """Lets a CPU process keep the memory of one step for the next; true where this can be set
-    (glibc, so on Linux).
+    (glibc, that is, on Linux).
 
-    By default C's `free` hands large blocks back to the system, which fills every page anew with
-    zeros when the next step asks for it (`benchmarks/freed_memory.py`).
+    By default C's `free` returns large blocks to the system, which fills every page with zeros
+    again when the next step asks for it (`benchmarks/freed_memory.py`).
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt
-    except (AttributeError, TypeError):  # not glibc; Windows cannot even ask
+    except (AttributeError, TypeError):  # not glibc, or Windows
         return False
-    # M_MMAP_THRESHOLD, above which blocks are apart (older glibc: 32 MiB at most); M_TRIM_THRESHOLD
-    # of the heap's end
-    return any(mallopt(-3, most) for most in (2**31 - 1, 2**25)) and bool(mallopt(-1, 2**31 - 1))
+    mmap_threshold, trim_threshold = -3, -1  # the option numbers in malloc.h
+    # older glibc allows 32 MiB at most for the first
+    kept = any(mallopt(mmap_threshold, size) for size in (2**31 - 1, 2**25))
+    return kept and bool(mallopt(trim_threshold, 2**31 - 1))

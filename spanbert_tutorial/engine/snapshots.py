@@ -1,9 +1,9 @@
-"""Snapshots of a run, so that a stopped one goes on bit for bit. Chapter:
-`book/spanbert/pretraining_spanbert`.
+"""Snapshots of a run, from which a stopped run resumes bit for bit. Chapter:
+`book/workshop/engine`.
 
-A snapshot is written into a folder of its own, forced to the disk, and renamed as the last step: a
-reader, or a run that comes after a power cut, meets a whole snapshot or none. Only then is the one
-before it removed. It holds tensors and JSON only (`states`): going on runs no code of a file.
+A snapshot is written into its own folder, forced to the disk, and renamed as the last step, so that
+a reader, or a run after a power cut, finds a whole snapshot or none. Only then is the previous one
+removed. It holds tensors and JSON only (`states`), so resuming runs no code from a file.
 """
 
 import hashlib
@@ -22,6 +22,7 @@ from torch import nn
 from spanbert_tutorial.engine.files import put_in_place
 from spanbert_tutorial.engine.processes import FAILURES, fail_together, processes
 from spanbert_tutorial.engine.states import (
+    Stateful,
     random_states,
     read_states,
     set_random_states,
@@ -31,7 +32,7 @@ from spanbert_tutorial.errors import InputError, NoRoom, parse_json
 
 EVERY = 120.0  # seconds between two snapshots
 LIST = "snapshot.json"  # what the snapshot holds, with sizes and checksums
-# How a file tells that it holds something else.
+# what reading a file can raise when it holds something else
 UNREADABLE = (
     OSError,
     SafetensorError,
@@ -59,12 +60,11 @@ def fingerprint(model: nn.Module) -> str:
 
 
 def machine() -> str:
-    """On what the last bits of a run's sums may depend beside its facts."""
-    device = (
-        torch.cuda.get_device_name()
-        if torch.cuda.is_available()
-        else torch.backends.cpu.get_cpu_capability()
-    )
+    """What the last bits of a run's sums may depend on, besides its facts."""
+    if torch.cuda.is_available():
+        device = torch.cuda.get_device_name()
+    else:
+        device = torch.backends.cpu.get_cpu_capability()
     return f"torch {torch.__version__} on {device}, threads: {torch.get_num_threads()}"
 
 
@@ -73,17 +73,14 @@ def random_file() -> str:
     return f"random_{processes().process_index}.safetensors"
 
 
-def whole(path: Path, wanted: str) -> bool:
-    """Whether a file is there with the checksum of then."""
-    return path.is_file() and checksum(path) == wanted
+def unchanged(path: Path, sha256: str) -> bool:
+    """Whether a file exists and has this checksum."""
+    return path.is_file() and checksum(path) == sha256
 
 
 class Snapshots:
-    """The snapshots of one run in `folder`. facts: what must not change between parts of a run
-    (settings, text).
-
-    every: seconds between two snapshots; None means `EVERY`.
-    """
+    """The snapshots of one run in `folder`. facts: what must stay the same when it is resumed
+    (settings, text). every: seconds between two snapshots; None means `EVERY`."""
 
     def __init__(
         self,
@@ -97,78 +94,80 @@ class Snapshots:
         self.written = time.monotonic()
 
     def due(self) -> bool:
+        """Whether it is time for the next snapshot."""
         return time.monotonic() - self.written >= self.every
 
     def newest(self) -> Path | None:
-        """The last whole snapshot; what a stopped writer left is passed over."""
+        """The last whole snapshot, ignoring what a killed process left half written."""
         return max(self.folder.glob("step-*[0-9]"), default=None)
 
-    def save(self, parts: Mapping[str, object], step: int) -> None:
-        """Writes a snapshot of the parts, each with a `state_dict`, and of the random states of all
-        processes. Raises NoRoom when that cannot be done."""
+    def save(self, parts: Mapping[str, Stateful], step: int) -> None:
+        """Writes a snapshot of the parts and of the random states of all processes. Raises NoRoom
+        when that fails."""
         before = self.newest()
         target = self.folder / f"step-{step:09d}"
         if target != before:
-            part = target.with_suffix(
-                ".part"
-            )  # the same in all processes: each writes its random states
+            # the same folder for all processes: each writes its random states
+            part = target.with_suffix(".part")
             try:
                 for work in (self._empty, self._write, self._finish):
                     fail_together(partial(work, parts, part))
             except FAILURES as error:
-                shutil.rmtree(part, ignore_errors=True)  # it takes the room that is lacking
-                kept = (
-                    f"the last whole snapshot is {before.name}"
-                    if before
-                    else "there is no whole snapshot yet"
-                )
+                shutil.rmtree(part, ignore_errors=True)  # it takes up the missing room
+                if before:
+                    kept = f"the last whole snapshot is {before.name}"
+                else:
+                    kept = "there is no whole snapshot yet"
                 raise NoRoom(
                     f"no snapshot of step {step} can be written to {self.folder} ({error}): make "
-                    f"room, or "
-                    f"allow writing there; {kept}."
+                    f"room, or allow writing there; {kept}."
                 ) from error
         self.written = time.monotonic()
 
-    def _empty(self, parts: Mapping[str, object], part: Path) -> None:
+    def _empty(self, parts: Mapping[str, Stateful], folder: Path) -> None:
+        """Makes an empty folder to write to."""
         if processes().is_main_process:
-            shutil.rmtree(part, ignore_errors=True)
-            part.mkdir(parents=True)
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
 
-    def _write(self, parts: Mapping[str, object], part: Path) -> None:
+    def _write(self, parts: Mapping[str, Stateful], folder: Path) -> None:
+        """Writes the states; each process writes its own random states."""
         if processes().is_main_process:
-            write_states(part, {name: one.state_dict() for name, one in parts.items()})
-        save_file(random_states(), part / random_file())
+            write_states(folder, {name: part.state_dict() for name, part in parts.items()})
+        save_file(random_states(), folder / random_file())
 
-    def _finish(self, parts: Mapping[str, object], part: Path) -> None:
+    def _finish(self, parts: Mapping[str, Stateful], folder: Path) -> None:
+        """Lists the files with their checksums, and gives the folder its final name."""
         if not processes().is_main_process:
             return
-        files = sorted(path for path in part.iterdir())
+        files = sorted(folder.iterdir())
         listed = {
             path.name: {"bytes": path.stat().st_size, "sha256": checksum(path)} for path in files
         }
         content = {"facts": self.facts, "machine": machine(), "files": listed}
-        (part / LIST).write_text(json.dumps(content, indent=1), encoding="utf-8")
-        target = part.with_suffix("")
-        put_in_place(part, target)
+        (folder / LIST).write_text(json.dumps(content, indent=1), encoding="utf-8")
+        target = folder.with_suffix("")
+        put_in_place(folder, target)
         self._tidy(target)
 
     def _tidy(self, keep: Path) -> None:
-        """Removes earlier snapshots, and what killed writers left."""
+        """Removes earlier snapshots and what killed processes left."""
         for path in self.folder.glob("step-*"):
             if path != keep:
                 shutil.rmtree(path, ignore_errors=True)
 
     def check(self) -> None:
-        """Raises InputError as `load` does, before anything is made of text or weights."""
-        if newest := self.newest():
+        """Raises InputError as `load` does, before text or weights are read."""
+        newest = self.newest()
+        if newest:
             self._check(newest)
 
-    def load(self, parts: Mapping[str, object]) -> bool:
-        """Brings the parts, each with a `load_state_dict`, and the random states to the newest
-        snapshot; False when there is none.
+    def load(self, parts: Mapping[str, Stateful]) -> bool:
+        """Restores the parts and the random states from the newest snapshot; False if there is
+        none.
 
         Raises InputError for a snapshot of other settings or another text, and for one that was
-        changed or cut off.
+        changed or truncated.
         """
         newest = self.newest()
         if newest is None:
@@ -177,52 +176,58 @@ class Snapshots:
         if processes().is_main_process:
             self._tidy(newest)
             if before != machine():
-                told = f"the part before ran with {before}, this one with {machine()}"
-                print(f"Goes on, but not bit for bit: {told}.", flush=True)
+                print(
+                    "Resuming, but not bit for bit: the earlier part ran with "
+                    f"{before}, this one with {machine()}.",
+                    flush=True,
+                )
         try:
             states = read_states(newest)
-            for name, one in parts.items():
-                one.load_state_dict(states[name])
+            for name, part in parts.items():
+                part.load_state_dict(states[name])
             set_random_states(load_file(newest / random_file()))
         except UNREADABLE as error:
             raise InputError(
-                f"{newest} holds no state that loads here ({type(error).__name__}): go on with the "
-                "version of then, or remove the run's folder and start anew."
+                f"{newest} holds no state that loads here ({type(error).__name__}): resume with the "
+                "version that wrote it, or remove the run's folder and start over."
             ) from error
         return True
 
     def _check(self, snapshot: Path) -> str:
-        """Raises InputError when the snapshot is broken or of another run; returns its machine."""
+        """Raises InputError if the snapshot is broken or of another run; returns its machine."""
         try:
             listed = parse_json((snapshot / LIST).read_text(encoding="utf-8"))
-            was = dict(listed["facts"])
+            earlier = dict(listed["facts"])
             files = {name: file["sha256"] for name, file in listed["files"].items()}
         except (OSError, ValueError, KeyError, AttributeError, TypeError):
-            was = {}
+            earlier = {}
             files = {LIST: ""}
-        broken = [name for name, wanted in files.items() if not whole(snapshot / name, wanted)]
+        broken = [name for name, sha256 in files.items() if not unchanged(snapshot / name, sha256)]
         if broken:
             raise InputError(
                 f"{snapshot} is not as it was written ({', '.join(broken)}): restore it from a "
-                f"copy, or "
-                "remove the run's folder and start anew."
+                "copy, or remove the run's folder and start over."
             )
-        if unknown := [name for name in self.facts if name not in was]:
+        unknown = [name for name in self.facts if name not in earlier]
+        if unknown:
             raise InputError(
-                f"the run in {self.folder} was begun with another version of this package, which "
-                f"did not "
-                f"keep {', '.join(unknown)}: finish it with that one, or start anew."
+                f"the run in {self.folder} was started with another version of this package, which "
+                f"did not keep {', '.join(unknown)}: finish it with that version, or start over."
             )
-        changed = [name for name, value in self.facts.items() if was[name] != value]
-        if changed:
-            how = ", ".join(
-                f"{name} holds something else"
-                if "." in name
-                else f"{name} was {was[name]} and is {self.facts[name]}"
-                for name in changed
-            )
+        changes = [
+            change(name, earlier[name], value)
+            for name, value in self.facts.items()
+            if earlier[name] != value
+        ]
+        if changes:
             raise InputError(
-                f"the run in {self.folder} began otherwise ({how}): give the same, or another "
-                f"--output."
+                f"the run in {self.folder} was started differently ({', '.join(changes)}): give the "
+                "same options, or another --output."
             )
         return listed.get("machine", "an unknown machine")
+
+
+def change(name: str, earlier: object, now: object) -> str:
+    """How a fact has changed, for a message. A name with a dot is a file, whose checksum is the
+    fact."""
+    return f"{name} was changed" if "." in name else f"{name} was {earlier} and is {now}"

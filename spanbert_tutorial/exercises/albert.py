@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from operator import index
 
-from spanbert_tutorial.exercises.diagnosis import ask, compare, say, verdict
+from spanbert_tutorial.exercises.diagnosis import Diagnosis, say
 
 POSITIONS = 512
 SEGMENTS = 2
@@ -110,27 +110,6 @@ MISTAKES = (
 )
 
 
-def check_count(attempt: Attempt) -> None:
-    """Prints whether `attempt(V, E, H, L, sharing)` counts the numbers of an ALBERT without pooler
-    and heads."""
-    say(diagnose_count(attempt))
-
-
-@verdict
-def diagnose_count(attempt: Attempt) -> str:
-    """One sentence: correct, or the likely mistake."""
-    returns = "a whole number: multiply and add whole numbers; nothing is divided"
-    answers = ask(
-        attempt,
-        CASES,
-        where=_case_in_words,
-        read=lambda value, *case: index(value),
-        returns=returns,
-    )
-    compare(answers, counted(), MISTAKES, _off)
-    return "what is shared counts once, and the words cost E each, not H."
-
-
 def _case_in_words(*case: object) -> str:
     return f"for V, E, H, L, sharing = {case}"
 
@@ -138,3 +117,21 @@ def _case_in_words(*case: object) -> str:
 def _off(count: int, wanted: int, *case: object) -> str:
     side = "high" if count > wanted else "low"
     return f"the count is {abs(count - wanted):,} too {side}. Write the parts one under another."
+
+
+diagnose_count = Diagnosis(
+    cases=CASES,
+    where=_case_in_words,
+    read=lambda value, *case: index(value),
+    returns="a whole number: multiply and add whole numbers; nothing is divided",
+    right=counted(),
+    mistakes=MISTAKES,
+    otherwise=_off,
+    correct="what is shared counts once, and the words cost E each, not H.",
+)
+
+
+def check_count(attempt: Attempt) -> None:
+    """Prints whether `attempt(V, E, H, L, sharing)` counts the numbers of an ALBERT without pooler
+    and heads."""
+    say(diagnose_count(attempt))

@@ -7,8 +7,14 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from spanbert_tutorial.exercises.diagnosis import array, ask, compare, say, verdict
+from spanbert_tutorial.exercises.diagnosis import Diagnosis, array, say
 
+N = 5  # tokens, the last of them padding
+D = 4  # width of the head
+QUERY, KEY, VALUE = torch.randn(
+    3, N, D, dtype=torch.float64, generator=torch.Generator().manual_seed(0)
+)
+CASE = QUERY, KEY, VALUE, torch.arange(N) < N - 1
 Attention = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 
 
@@ -62,29 +68,22 @@ MISTAKES = (
 )
 
 
+def _steps(*_: object) -> str:
+    return "take the steps one by one: scores, divide by √d, hide padding, softmax, mix the values."
+
+
+diagnose_attention = Diagnosis(
+    cases=[CASE],
+    read=lambda value, *case: array(value, (N, D), Tensor),
+    returns=f"a tensor of the shape [n,d] = {N, D}",
+    right=_solution,
+    mistakes=MISTAKES,
+    otherwise=_steps,
+    correct="scaled, hidden before softmax, one distribution for each query.",
+)
+
+
 def check_attention(attempt: Attention) -> None:
     """Prints whether `attempt(query [n,d], key [n,d], value [n,d], real bool[n]) -> [n,d]` is
     attention."""
     say(diagnose_attention(attempt))
-
-
-@verdict
-def diagnose_attention(attempt: Attention) -> str:
-    """One sentence: correct, or the likely mistake."""
-    n = 5
-    d = 4
-    generator = torch.Generator().manual_seed(0)
-    query, key, value = torch.randn(3, n, d, dtype=torch.float64, generator=generator)
-    case = query, key, value, torch.tensor([True, True, True, True, False])
-    answers = ask(
-        attempt,
-        [case],
-        read=lambda value, *case: array(value, (n, d), Tensor),
-        returns=f"a tensor of the shape [n,d] = {n, d}",
-    )
-    compare(answers, _solution, MISTAKES, _steps)
-    return "scaled, hidden before softmax, one distribution for each query."
-
-
-def _steps(*_: object) -> str:
-    return "take the steps one by one: scores, divide by √d, hide padding, softmax, mix the values."

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from spanbert_tutorial.exercises.diagnosis import ask, named, one_by_one, say, verdict
+from spanbert_tutorial.exercises.diagnosis import Diagnosis, named, say
 from spanbert_tutorial.relatives.beyond import span_corruption
 from spanbert_tutorial.spanbert.span_masking import spans_of
 
@@ -13,31 +13,8 @@ TEXT = list(range(10, 20))
 SENTINELS = [90, 91, 92, 93, 94, 95, 96, 97, 98, 99]
 # Spans inside, at the start, at the end, of one token and of several; nothing hidden; everything
 # hidden.
-HIDDEN = ([2, 3, 8], [0, 1, 5], [4, 7, 8, 9], [], list(range(10)))
-
-
-def check_span_corruption(attempt: Corruption) -> None:
-    """Prints whether `attempt(ids, selected, sentinels)`, all lists, gives T5's (input, target) as
-    two lists."""
-    say(diagnose_span_corruption(attempt))
-
-
-@verdict
-def diagnose_span_corruption(attempt: Corruption) -> str:
-    """One sentence: correct, or the likely mistake."""
-    cases = [
-        (TEXT, [place in hidden for place in range(len(TEXT))], SENTINELS) for hidden in HIDDEN
-    ]
-    answers = ask(
-        attempt,
-        cases,
-        where=_case_in_words,
-        read=_two_lists,
-        returns="a pair, the input and the target. Put the parts of each together into one flat "
-        "list of ids",
-    )
-    one_by_one(answers, right, _mistake)
-    return "one sentinel for each span, and the target says what each stands for."
+HIDDEN: tuple[list[int], ...] = ([2, 3, 8], [0, 1, 5], [4, 7, 8, 9], [], list(range(10)))
+CASES = [(TEXT, [place in hidden for place in range(len(TEXT))], SENTINELS) for hidden in HIDDEN]
 
 
 def _case_in_words(ids: list[int], selected: list[bool], sentinels: list[int]) -> str:
@@ -129,3 +106,21 @@ def _of_target(
             "the target is the whole text. That is BART's target; T5's holds only what was hidden.",
         ),
     ]
+
+
+diagnose_span_corruption = Diagnosis(
+    cases=CASES,
+    where=_case_in_words,
+    read=_two_lists,
+    returns="a pair, the input and the target. Put the parts of each together into one flat list "
+    "of ids",
+    right=right,
+    otherwise=_mistake,
+    correct="one sentinel for each span, and the target says what each stands for.",
+)
+
+
+def check_span_corruption(attempt: Corruption) -> None:
+    """Prints whether `attempt(ids, selected, sentinels)`, all lists, gives T5's (input, target) as
+    two lists."""
+    say(diagnose_span_corruption(attempt))

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from spanbert_tutorial.exercises.diagnosis import ask, combined, compare, say, verdict
+from spanbert_tutorial.exercises.diagnosis import Diagnosis, combined, say
 from spanbert_tutorial.spanbert.span_masking import spans_of
 
 Row = tuple[int, int, list[int]]
@@ -59,26 +59,6 @@ RIGHT = {
 }
 
 
-def check_boundary_rows(attempt: Callable[[list, int], list[Row]]) -> None:
-    """Prints whether `attempt(spans, n)` gives (left, right, positions) of each span, from left to
-    right."""
-    say(diagnose_boundary_rows(attempt))
-
-
-@verdict
-def diagnose_boundary_rows(attempt: Callable[[list, int], list[Row]]) -> str:
-    """One sentence: correct, or the likely mistakes."""
-    answers = ask(
-        attempt,
-        CASES,
-        where=lambda spans, n: f"for the spans {spans} in a block of {n}",
-        read=_rows,
-        returns="a list of (left, right, positions) like [(4, 9, [1, 2, 3, 4])]",
-    )
-    compare(answers, boundary_rows_with, combined(boundary_rows_with, MISTAKES, most=len(RIGHT)))
-    return "the neighbours outside, counted with [CLS]; positions from 1; no row at an edge."
-
-
 def _rows(answer: object, *case: object) -> list[Row]:
     return sorted(
         (int(left), int(right), list(map(int, positions))) for left, right, positions in answer
@@ -100,3 +80,20 @@ def boundary_rows_with(spans: list[tuple[int, int]], n: int, **changed: int) -> 
             positions = list(range(position, position + last - first + 1))
             rows.append((first - outside + shift, last + outside + shift, positions))
     return sorted(rows)
+
+
+diagnose_boundary_rows = Diagnosis(
+    cases=CASES,
+    where=lambda spans, n: f"for the spans {spans} in a block of {n}",
+    read=_rows,
+    returns="a list of (left, right, positions) like [(4, 9, [1, 2, 3, 4])]",
+    right=boundary_rows_with,
+    mistakes=list(combined(boundary_rows_with, MISTAKES, max_count=len(RIGHT))),
+    correct="the neighbours outside, counted with [CLS]; positions from 1; no row at an edge.",
+)
+
+
+def check_boundary_rows(attempt: Callable[[list, int], list[Row]]) -> None:
+    """Prints whether `attempt(spans, n)` gives (left, right, positions) of each span, from left to
+    right."""
+    say(diagnose_boundary_rows(attempt))

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
-from spanbert_tutorial.exercises.diagnosis import ask, compare, say, verdict
+from spanbert_tutorial.exercises.diagnosis import Diagnosis, say
 
 Vector = Sequence[float]
 Mean = Callable[[Sequence[Vector], Sequence[str]], Vector]
@@ -32,26 +32,6 @@ INPUTS = [
     ),
 ]
 SPECIAL = "[CLS]", "[SEP]", "[PAD]"
-
-
-def check_mean(attempt: Mean) -> None:
-    """Prints whether `attempt(states, tokens)` gives the mean of the states of the text's own
-    tokens."""
-    say(diagnose_mean(attempt))
-
-
-@verdict
-def diagnose_mean(attempt: Mean) -> str:
-    """One sentence: correct, or the likely mistake."""
-    answers = ask(
-        attempt,
-        INPUTS,
-        where=lambda states, tokens: f"for the tokens {' '.join(tokens)}",
-        read=lambda value, *case: [float(each) for each in value],
-        returns="a list of numbers, as long as a state",
-    )
-    compare(answers, mean_state, MISTAKES)
-    return "only the pieces of the text count, each once."
 
 
 def mean_over(
@@ -181,3 +161,20 @@ MISTAKES: list[tuple[Mean, str]] = [
         "this is C, the state of [CLS]. Take the mean of the pieces' states.",
     ),
 ]
+
+
+diagnose_mean = Diagnosis(
+    cases=INPUTS,
+    where=lambda states, tokens: f"for the tokens {' '.join(tokens)}",
+    read=lambda value, *case: [float(each) for each in value],
+    returns="a list of numbers, as long as a state",
+    right=mean_state,
+    mistakes=MISTAKES,
+    correct="only the pieces of the text count, each once.",
+)
+
+
+def check_mean(attempt: Mean) -> None:
+    """Prints whether `attempt(states, tokens)` gives the mean of the states of the text's own
+    tokens."""
+    say(diagnose_mean(attempt))

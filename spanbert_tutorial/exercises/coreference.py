@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from spanbert_tutorial.exercises.diagnosis import array, ask, compare, say, verdict
+from spanbert_tutorial.exercises.diagnosis import Diagnosis, array, say
 from spanbert_tutorial.tasks import coreference_scores
 
 Clusters = list[list[str]]
@@ -24,26 +24,6 @@ CASES = [
         ([], []),
     ]
 ]
-
-
-def check_b_cubed(attempt: Measure) -> None:
-    """Prints whether `attempt(key, response)` gives precision and recall of B³, each from 0 to
-    1."""
-    say(diagnose_b_cubed(attempt))
-
-
-@verdict
-def diagnose_b_cubed(attempt: Measure) -> str:
-    """One sentence: correct, or the likely mistake."""
-    returns = "two numbers, precision and recall, each from 0 to 1"
-    answers = ask(
-        attempt, CASES, where=_case_in_words, read=_two_numbers, returns=returns, hint=_how_to_go_on
-    )
-    compare(answers, b_cubed, MISTAKES)
-    return (
-        "each mention of the key counts once in the recall, each of the response once in the "
-        "precision."
-    )
 
 
 def b_cubed(key: Clusters, response: Clusters) -> tuple[float, float]:
@@ -182,3 +162,22 @@ MISTAKES: list[tuple[Measure, str]] = [
         "this is in percent. Give numbers from 0 to 1.",
     ),
 ]
+
+
+diagnose_b_cubed = Diagnosis(
+    cases=CASES,
+    where=_case_in_words,
+    read=_two_numbers,
+    returns="two numbers, precision and recall, each from 0 to 1",
+    hint=_how_to_go_on,
+    right=b_cubed,
+    mistakes=MISTAKES,
+    correct="each mention of the key counts once in the recall, each of the response once in the "
+    "precision.",
+)
+
+
+def check_b_cubed(attempt: Measure) -> None:
+    """Prints whether `attempt(key, response)` gives precision and recall of B³, each from 0 to
+    1."""
+    say(diagnose_b_cubed(attempt))

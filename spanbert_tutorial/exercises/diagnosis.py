@@ -1,23 +1,27 @@
-"""What the checks of all exercises share, such as that of `book/bert/masking`: they ask a reader's
+"""What the checks of all exercises share, such as that of `book/bert/masking`: they call a reader's
 function, refuse what is no answer, compare, and name the mistake.
 
-A check reads as cases, the right answer and the known mistakes::
+An exercise is its cases, its right answer and its known mistakes::
 
-    @verdict
-    def diagnose_mean(attempt):
-        answers = ask(attempt, CASES, read=number, returns="one number")
-        compare(answers, mean, [(sum, "this is the sum. Divide it by the number of values.")])
-        return "each value counts once."
+    diagnose_mean = Diagnosis(
+        cases=CASES,
+        read=number,
+        returns="one number",
+        right=mean,
+        mistakes=[(sum, "this is the sum. Divide it by the number of values.")],
+        correct="each value counts once.",
+    )
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
+from dataclasses import dataclass
 from functools import partial, wraps
 from itertools import chain, combinations
 from pathlib import Path
 from textwrap import fill, shorten
 from traceback import extract_tb
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,9 +32,8 @@ NAN = (
     "mean of nothing."
 )
 
-Mistake = tuple[
-    Callable, str
-]  # what it computes from a case, and the sentence for the person who made it
+Value = Any  # whatever a reader's function returns
+Mistake = tuple[Callable, str]  # what it computes from a case, and the sentence for the reader
 
 
 class NotYet(Exception):
@@ -41,11 +44,11 @@ class NotYet(Exception):
 
 
 class Answer(NamedTuple):
-    """What a reader's function gives in a case."""
+    """What a reader's function returns for a case."""
 
     case: tuple
     place: str  # the case in words, such as `for the word "rower"`
-    value: object
+    value: Value
 
 
 def say(sentence: str) -> None:
@@ -54,8 +57,8 @@ def say(sentence: str) -> None:
 
 
 def verdict(judge: Callable[[Callable], str]) -> Callable[[Callable], str]:
-    """A judge's word in one sentence: `Correct: …` with what it returns, or `Not yet: …` when it
-    raises NotYet."""
+    """The judge as a function that returns one sentence: `Correct: …` with what the judge returns,
+    or `Not yet: …` with the NotYet that it raises."""
 
     @wraps(judge)
     def diagnose(attempt: Callable) -> str:
@@ -67,6 +70,16 @@ def verdict(judge: Callable[[Callable], str]) -> Callable[[Callable], str]:
     return diagnose
 
 
+def nothing(*_: object) -> str:
+    """No words."""
+    return ""
+
+
+def as_it_is(value: Value, *case: object) -> Value:
+    """The value itself."""
+    return value
+
+
 # --- asking -------------------------------------------------------------------------
 
 
@@ -74,19 +87,19 @@ def ask(
     attempt: Callable,
     cases: Iterable[tuple],
     *,
-    where: Callable[..., str] = lambda *case: "",
-    read: Callable = lambda value, *case: value,
+    where: Callable[..., str] = nothing,
+    read: Callable[..., Value] = as_it_is,
     returns: str = "the answer",
-    hint: Callable[..., str] = lambda error, *case: "",
+    hint: Callable[..., str] = nothing,
     none_is_an_answer: bool = False,
 ) -> Iterator[Answer]:
-    """Calls a reader's function on a copy of each case; one after the other, as the answers are
-    wanted.
+    """Calls a reader's function on a copy of each case, lazily: each case when its answer is
+    needed.
 
     where: `(*case)` → the case in words. read: `(value, *case)` → the answer as it is compared;
     whatever it raises means that the value has the wrong type or shape. returns: what the function
-    should return, in words. hint: `(error, *case)` → a sentence for who hears that the function
-    stopped. Raises NotYet if the function raises, returns nothing, or returns what cannot be read.
+    should return, in words. hint: `(error, *case)` → a sentence to add when the function raises.
+    Raises NotYet if the function raises, returns nothing, or returns what cannot be read.
     """
     for case in cases:
         place = where(*case)
@@ -103,26 +116,22 @@ def ask(
         yield answer
 
 
-def call(
-    attempt: Callable, *given: object, hint: Callable[..., str] = lambda error, *given: ""
-) -> object:
-    """What a reader's function returns. Raises NotYet with the kind of error, its text and its line
-    if it raises."""
+def call(attempt: Callable, *given: object, hint: Callable[..., str] = nothing) -> Value:
+    """What a reader's function returns. Raises NotYet with the type of the error, its text and its
+    line if it raises."""
     try:
         return attempt(*given)
     except NotYet:
         raise
     except Exception as error:  # whatever the reader's code raises is the reader's message
         text = " ".join(str(error).split()).rstrip(".")
-        said = (
-            f"the function stopped with "
-            f"{type(error).__name__}{': ' * bool(text)}{text}{_line_of(error)}."
-        )
-        raise NotYet(f"{said} {hint(error, *given)}".rstrip()) from None
+        text = f": {text}" if text else ""
+        stopped = f"the function stopped with {type(error).__name__}{text}{_line_of(error)}."
+        raise NotYet(f"{stopped} {hint(error, *given)}".rstrip()) from None
 
 
 def _line_of(error: Exception) -> str:
-    """The line of the reader's function in which it stopped; empty when it did not begin."""
+    """The line of the reader's function that raised the error; empty when it was not entered."""
     here = Path(__file__).parent
     lines = (
         frame.line
@@ -133,7 +142,7 @@ def _line_of(error: Exception) -> str:
     return f", in the line `{shorten(line, 80, placeholder=' …')}`" if line else ""
 
 
-def _readable(value: object, case: tuple, read: Callable, returns: str) -> object:
+def _readable(value: Value, case: tuple, read: Callable[..., Value], returns: str) -> Value:
     try:
         return read(value, *case)
     except NotYet:
@@ -143,10 +152,10 @@ def _readable(value: object, case: tuple, read: Callable, returns: str) -> objec
 
 
 def without_changing(attempt: Callable, sentence: str) -> Callable:
-    """The reader's function; calling it raises NotYet with this sentence when it changes an array
-    that it was given."""
+    """The reader's function; a call raises NotYet with this sentence when it changes an array that
+    it was given."""
 
-    def careful(*given: object) -> object:
+    def careful(*given: object) -> Value:
         before = deepcopy(given)
         value = attempt(*given)
         both = zip(given, before, strict=True)
@@ -160,24 +169,23 @@ def without_changing(attempt: Callable, sentence: str) -> Callable:
 # --- reading ------------------------------------------------------------------------
 
 
-def number(value: object, *case: object) -> float:
-    """One number, also of NumPy or torch. Raises TypeError or ValueError for anything else."""
+def number(value: Value, *case: object) -> float:
+    """One number, from NumPy or torch, too. Raises TypeError or ValueError for anything else."""
     if isinstance(value, str) or np.ndim(value):
         raise ValueError
     value = value.item() if hasattr(value, "item") else value
     return value if isinstance(value, int) else float(value)
 
 
-def array(value: object, shape: tuple[int, ...], kind: type = object) -> np.ndarray:
-    """An array of numbers. Raises ValueError unless the value is of that kind and has that
-    shape."""
-    found = np.asarray(value.detach() if hasattr(value, "detach") else value)
-    if not isinstance(value, kind) or found.shape != shape or found.dtype.kind not in "biuf":
+def array(value: Value, shape: tuple[int, ...], kind: type = object) -> np.ndarray:
+    """The value as an array of numbers. Raises ValueError unless it is a `kind` of this shape."""
+    numbers = np.asarray(value.detach() if hasattr(value, "detach") else value)
+    if not isinstance(value, kind) or numbers.shape != shape or numbers.dtype.kind not in "biuf":
         raise ValueError
-    return found
+    return numbers
 
 
-def in_short(value: object) -> str:
+def in_short(value: Value) -> str:
     """A value in a few words and its type: arrays and tensors with rows by their shape."""
     kind = type(value).__name__
     text = " ".join(repr(value).split())
@@ -186,9 +194,8 @@ def in_short(value: object) -> str:
     return f"{shorten(text, 60, placeholder=' …')} ({kind})"
 
 
-def plain(value: object) -> object:
-    """A value as lists and numbers, rounded to six digits, to be shown: a difference stays
-    visible."""
+def plain(value: Value) -> Value:
+    """A value as lists and numbers to print. Six digits, so that a difference stays visible."""
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, list | tuple):
@@ -199,9 +206,8 @@ def plain(value: object) -> object:
 # --- comparing ----------------------------------------------------------------------
 
 
-def same(one: object, other: object) -> bool:
-    """Whether two answers agree: numbers with a fraction nearly, all others exactly; nan agrees
-    with nan."""
+def same(one: Value, other: Value) -> bool:
+    """Whether two answers agree: floats nearly, everything else exactly; nan agrees with nan."""
     if isinstance(one, list | tuple):
         return (
             isinstance(other, list | tuple)
@@ -218,9 +224,9 @@ def same(one: object, other: object) -> bool:
     return bool(np.all(one == other))
 
 
-def differs(value: object, wanted: object, *case: object) -> str:
-    """What is said of a mistake without a name."""
-    return f"wanted is {plain(wanted)}, and yours is {plain(value)}."
+def differs(value: Value, gold: Value, *case: object) -> str:
+    """The sentence for a mistake without a name."""
+    return f"the right answer is {plain(gold)}, and yours is {plain(value)}."
 
 
 def compare(
@@ -232,7 +238,7 @@ def compare(
     """Does nothing if all answers are right, or else names the first mistake that explains them
     all.
 
-    right: `(*case)` → the right answer. otherwise: `(value, wanted, *case)` → a sentence on the
+    right: `(*case)` → the right answer. otherwise: `(value, gold, *case)` → a sentence on the
     first wrong answer, when no mistake explains the answers. Raises NotYet.
     """
     answers = list(answers)
@@ -245,43 +251,89 @@ def compare(
 
 
 def one_by_one(answers: Iterable[Answer], right: Callable, why: Callable[..., str]) -> None:
-    """Does nothing if all answers are right, or else raises NotYet for the first that is not; no
-    other is asked then.
+    """Does nothing if all answers are right, or else raises NotYet for the first that is not; the
+    cases after it are not tried.
 
-    why: `(value, wanted, *case)` → a sentence on what is wrong.
+    why: `(value, gold, *case)` → a sentence on what is wrong.
     """
     for case, place, value in answers:
-        wanted = right(*case)
-        if not same(value, wanted):
-            raise NotYet(
-                f"{why(value, wanted, *case)} {NAN if _has_nan(value) else ''}".rstrip(), place
-            )
+        gold = right(*case)
+        if not same(value, gold):
+            nan = NAN if _has_nan(value) else ""
+            raise NotYet(f"{why(value, gold, *case)} {nan}".rstrip(), place)
 
 
-def named(value: object, mistakes: Iterable[tuple[object, str]]) -> str:
+def named(value: Value, mistakes: Iterable[tuple[Value, str]]) -> str:
     """The sentence of the first mistake that gives this value; empty when none does. mistakes:
     (value, sentence)."""
     return next((sentence for known, sentence in mistakes if same(value, known)), "")
 
 
 def combined(
-    answer_with: Callable, mistakes: dict[tuple[str, object], str], most: int
+    answer_with: Callable[..., Value], mistakes: Mapping[tuple[str, Any], str], max_count: int
 ) -> Iterator[Mistake]:
-    """Each mistake alone, then two at once, and so on up to `most`: the fewest that explain the
-    answers come first.
+    """Each mistake alone, then two at once, and so on up to `max_count`: the fewest that explain
+    the answers come first.
 
-    mistakes: (setting, wrong value) → what to say, without a full stop. answer_with: `(*case,
-    **settings)` → what is answered with these settings wrong.
+    mistakes: (setting, wrong value) → the sentence, without a full stop. answer_with: `(*case,
+    **settings)` → the answer with these settings wrong.
     """
-    for count in range(1, most + 1):
+    for count in range(1, max_count + 1):
         for together in combinations(mistakes, count):
-            if len(dict(together)) == count:  # one value for each setting
-                meanings = dict.fromkeys(mistakes[mistake] for mistake in together)
-                yield partial(answer_with, **dict(together)), f"{'; and '.join(meanings)}."
+            settings = dict(together)
+            if len(settings) == count:  # one value for each setting
+                sentences = dict.fromkeys(mistakes[mistake] for mistake in together)
+                yield partial(answer_with, **settings), f"{'; and '.join(sentences)}."
 
 
-def _has_nan(value: object) -> bool:
+def _has_nan(value: Value) -> bool:
     if isinstance(value, list | tuple):
         return any(map(_has_nan, value))
     value = np.asarray(value)
     return value.dtype.kind == "f" and bool(np.isnan(value).any())
+
+
+# --- the pattern of an exercise -----------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diagnosis:
+    """An exercise; calling it with a reader's function returns one sentence, `Correct: …` or
+    `Not yet: …`.
+
+    cases, where, read, returns, hint, none_is_an_answer: as in `ask`. right, mistakes, otherwise:
+    as in `compare`; without mistakes `otherwise` names the mistake in the first wrong answer, and
+    no further case is tried. correct: why the answer is right. prepare: what is done to the
+    reader's function before it is called.
+    """
+
+    cases: Iterable[tuple]
+    right: Callable[..., Value]
+    mistakes: Sequence[Mistake] = ()
+    otherwise: Callable[..., str] = differs
+    correct: str
+    where: Callable[..., str] = nothing
+    read: Callable[..., Value] = as_it_is
+    returns: str = "the answer"
+    hint: Callable[..., str] = nothing
+    none_is_an_answer: bool = False
+    prepare: Callable[[Callable], Callable] = as_it_is
+
+    def __call__(self, attempt: Callable) -> str:
+        return verdict(self._judge)(attempt)
+
+    def _judge(self, attempt: Callable) -> str:
+        answers = ask(
+            self.prepare(attempt),
+            self.cases,
+            where=self.where,
+            read=self.read,
+            returns=self.returns,
+            hint=self.hint,
+            none_is_an_answer=self.none_is_an_answer,
+        )
+        if self.mistakes:
+            compare(answers, self.right, self.mistakes, self.otherwise)
+        else:
+            one_by_one(answers, self.right, self.otherwise)
+        return self.correct

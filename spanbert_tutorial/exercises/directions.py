@@ -6,15 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from spanbert_tutorial.exercises.diagnosis import (
-    NotYet,
-    array,
-    ask,
-    named,
-    one_by_one,
-    say,
-    verdict,
-)
+from spanbert_tutorial.exercises.diagnosis import Diagnosis, NotYet, array, named, say
 from spanbert_tutorial.pretraining.directions import attention_pattern
 
 Pattern = Callable[[str, Tensor], Tensor]
@@ -22,27 +14,7 @@ NAMES = ("left-to-right", "right-to-left", "all but yourself")
 REAL = torch.tensor([False] + [True] * 4 + [False] * 2)  # four tokens, padding on either side
 
 
-def check_pattern(attempt: Pattern) -> None:
-    """Prints whether `attempt(name, real: bool[n])` gives the attention pattern bool[n,n] for each
-    name of NAMES."""
-    say(diagnose_pattern(attempt))
-
-
-@verdict
-def diagnose_pattern(attempt: Pattern) -> str:
-    """One sentence: correct, or the likely mistake. Rows of padding may hold anything."""
-    answers = ask(
-        attempt,
-        [(name, REAL) for name in NAMES],
-        where=lambda name, real: f'for "{name}"',
-        read=_rows_of_tokens,
-        returns="a tensor of the shape [n,n]",
-    )
-    one_by_one(answers, wanted_rows, _mistake)
-    return "rows look, columns are looked at, and nobody looks at padding."
-
-
-def wanted_rows(name: str, real: Tensor) -> Tensor:
+def right_rows(name: str, real: Tensor) -> Tensor:
     """The package's rows [real,n] of the real tokens."""
     return attention_pattern(name, real[None])[0][real]
 
@@ -132,3 +104,20 @@ def mistakes(name: str, real: Tensor) -> list[tuple[Tensor, str]]:
         ),
         (everybody & real, "every token looks at every other one: close one side."),
     ]
+
+
+diagnose_pattern = Diagnosis(
+    cases=[(name, REAL) for name in NAMES],
+    where=lambda name, real: f'for "{name}"',
+    read=_rows_of_tokens,
+    returns="a tensor of the shape [n,n]",
+    right=right_rows,
+    otherwise=_mistake,
+    correct="rows look, columns are looked at, and nobody looks at padding.",
+)
+
+
+def check_pattern(attempt: Pattern) -> None:
+    """Prints whether `attempt(name, real: bool[n])` gives the attention pattern bool[n,n] for each
+    name of NAMES."""
+    say(diagnose_pattern(attempt))

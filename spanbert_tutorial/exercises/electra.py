@@ -4,16 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from spanbert_tutorial.exercises.diagnosis import (
-    array,
-    ask,
-    combined,
-    compare,
-    differs,
-    say,
-    verdict,
-    without_changing,
-)
+from spanbert_tutorial.exercises.diagnosis import Diagnosis, differs, array, combined, say, without_changing
 
 Replace = Callable[..., tuple[np.ndarray, np.ndarray, np.ndarray]]
 
@@ -49,34 +40,6 @@ MISTAKES = {
         "replaced",
     ): "only the replaced tokens are scored. The discriminator is asked about every real token",
 }
-
-
-def check_replace(attempt: Replace) -> None:
-    """Prints whether `attempt(original, selected, sampled, real)` gives the discriminator's ids,
-    labels and scored tokens."""
-    say(diagnose_replace(attempt))
-
-
-@verdict
-def diagnose_replace(attempt: Replace) -> str:
-    """One sentence: correct, or the likely mistakes."""
-    careful = without_changing(
-        attempt, "an input was changed in place, and the labels need the originals. Work on a copy."
-    )
-    answers = ask(
-        careful,
-        map(arrays, CASES),
-        where=lambda original, *rest: f"for original {original.tolist()}",
-        read=_three_lists,
-        returns="three arrays, `ids, replaced, scored`, with one entry for each token of the "
-        "input, chosen or not",
-    )
-    compare(
-        answers, replace_with, combined(replace_with, MISTAKES, most=len(RIGHT)), _with_the_rest
-    )
-    return (
-        "samples at chosen places, a lucky one counts as original, and every real token is scored."
-    )
 
 
 def _three_lists(answer: object, original: np.ndarray, *case: np.ndarray) -> list[list[int]]:
@@ -116,3 +79,26 @@ def replace_with(
     ]
     labels = replaced if sense == "replaced" else ~replaced
     return [ids.tolist(), labels.astype(int).tolist(), asked.astype(int).tolist()]
+
+
+diagnose_replace = Diagnosis(
+    prepare=lambda attempt: without_changing(
+        attempt, "an input was changed in place, and the labels need the originals. Work on a copy."
+    ),
+    cases=[arrays(*case) for case in CASES],
+    where=lambda original, *rest: f"for original {original.tolist()}",
+    read=_three_lists,
+    returns="three arrays, `ids, replaced, scored`, with one entry for each token of the input, "
+    "chosen or not",
+    right=replace_with,
+    mistakes=list(combined(replace_with, MISTAKES, max_count=len(RIGHT))),
+    otherwise=_with_the_rest,
+    correct="samples at chosen places, a lucky one counts as original, and every real token is "
+    "scored.",
+)
+
+
+def check_replace(attempt: Replace) -> None:
+    """Prints whether `attempt(original, selected, sampled, real)` gives the discriminator's ids,
+    labels and scored tokens."""
+    say(diagnose_replace(attempt))

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from spanbert_tutorial.exercises.diagnosis import NotYet, ask, combined, compare, say, verdict
+from spanbert_tutorial.exercises.diagnosis import Diagnosis, NotYet, combined, say
 
 # as in BERT's cased vocabulary
 PAD = 0
@@ -119,26 +119,6 @@ RIGHT = {
 }
 
 
-def check_batch(attempt: Callable[[list[Pair], int], Batch]) -> None:
-    """Prints whether `attempt(pairs, longest)` gives ids, segments and mask [B,n] of a batch of
-    pairs."""
-    say(diagnose_batch(attempt))
-
-
-@verdict
-def diagnose_batch(attempt: Callable[[list[Pair], int], Batch]) -> str:
-    """One sentence: correct, or the likely mistakes."""
-    answers = ask(
-        attempt,
-        CASES,
-        where=lambda pairs, longest: f"for {len(pairs)} pairs and at most {longest} tokens",
-        read=_three_arrays,
-        returns="three arrays: ids, segments, mask",
-    )
-    compare(answers, batch_with, combined(batch_with, MISTAKES, most=3), _first_difference)
-    return "one [CLS], two [SEP], each in its own segment; the mask is 1 at real tokens."
-
-
 def _three_arrays(answer: object, pairs: list[Pair], longest: int) -> Batch:
     ids, segments, mask = answer
     arrays = []
@@ -219,3 +199,21 @@ def framed_with(first: list[int], second: list[int], settings: dict) -> list[tup
     row += [(token, two, of_word) for token in second]
     closing = two if settings["final_sep_segment"] else one
     return row + [(SEP, closing, of_special)] * settings["final_sep"]
+
+
+diagnose_batch = Diagnosis(
+    cases=CASES,
+    where=lambda pairs, longest: f"for {len(pairs)} pairs and at most {longest} tokens",
+    read=_three_arrays,
+    returns="three arrays: ids, segments, mask",
+    right=batch_with,
+    mistakes=list(combined(batch_with, MISTAKES, max_count=3)),
+    otherwise=_first_difference,
+    correct="one [CLS], two [SEP], each in its own segment; the mask is 1 at real tokens.",
+)
+
+
+def check_batch(attempt: Callable[[list[Pair], int], Batch]) -> None:
+    """Prints whether `attempt(pairs, longest)` gives ids, segments and mask [B,n] of a batch of
+    pairs."""
+    say(diagnose_batch(attempt))

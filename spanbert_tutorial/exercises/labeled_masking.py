@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import combinations
 from math import exp, log, prod
 
-from spanbert_tutorial.exercises.diagnosis import ask, compare, number, say, verdict
+from spanbert_tutorial.exercises.diagnosis import Diagnosis, number, say
 
 Words = tuple[str, ...]
 Shares = Mapping[Words, float]  # n-gram → its share among all n-grams of its length
@@ -47,32 +47,6 @@ CASES = [
         },
     ),
 ]
-
-
-def check_pmi(attempt: Score) -> None:
-    """Prints whether `attempt(words, shares)` gives the score of a pair or a triple of words by its
-    best cut, in nats.
-
-    shares: each n-gram, a tuple of words, → its share among all n-grams of its length.
-    """
-    say(diagnose_pmi(attempt))
-
-
-@verdict
-def diagnose_pmi(attempt: Score) -> str:
-    """One sentence: correct, or the likely mistake."""
-    answers = ask(
-        attempt,
-        CASES,
-        where=lambda words, shares: f'for "{" ".join(words)}"',
-        read=number,
-        returns="one number, in nats",
-        hint=_how_to_go_on,
-    )
-    compare(answers, best_cut, MISTAKES)
-    return (
-        "the cut that explains the n-gram best decides, so a frequent part does not lift the whole."
-    )
 
 
 def _how_to_go_on(error: Exception, *case: object) -> str:
@@ -144,3 +118,25 @@ MISTAKES: list[tuple[Score, str]] = [
         "side by side.",
     ),
 ]
+
+
+diagnose_pmi = Diagnosis(
+    cases=CASES,
+    where=lambda words, shares: f'for "{" ".join(words)}"',
+    read=number,
+    returns="one number, in nats",
+    hint=_how_to_go_on,
+    right=best_cut,
+    mistakes=MISTAKES,
+    correct="the cut that explains the n-gram best decides, so a frequent part does not lift the "
+    "whole.",
+)
+
+
+def check_pmi(attempt: Score) -> None:
+    """Prints whether `attempt(words, shares)` gives the score of a pair or a triple of words by its
+    best cut, in nats.
+
+    shares: each n-gram, a tuple of words, → its share among all n-grams of its length.
+    """
+    say(diagnose_pmi(attempt))

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from math import exp
 
-from spanbert_tutorial.exercises.diagnosis import ask, compare, number, say, verdict
+from spanbert_tutorial.exercises.diagnosis import Diagnosis, number, say
 
 Logs = Sequence[Sequence[float]]  # [k,V], a row for each hidden place
 Names = Sequence[tuple[int, ...]]  # the ids of each candidate, k each
@@ -28,33 +28,6 @@ CASES = [
         0,
     ),
 ]  # the last two: equal scores
-
-
-def check_rank(attempt: Rank) -> None:
-    """Prints whether `attempt(logs, candidates, true)` gives the rank of the true name among the
-    candidates.
-
-    logs: [k,V], the log-probability of each token at each hidden place. candidates: a tuple of k
-    ids each. true: which of them is right. Of equal scores each has the mean of their ranks.
-    """
-    say(diagnose_rank(attempt))
-
-
-@verdict
-def diagnose_rank(attempt: Rank) -> str:
-    """One sentence: correct, or the likely mistake."""
-    answers = ask(
-        attempt,
-        CASES,
-        where=lambda logs, candidates, true: f"for the candidates {candidates}",
-        read=number,
-        returns="one number, the rank",
-    )
-    compare(answers, rank, MISTAKES)
-    return (
-        "each piece counts at its own place, and equal scores share their ranks, so knowing "
-        "nothing gives no gain."
-    )
 
 
 def summed(logs: Logs, name: tuple[int, ...]) -> float:
@@ -131,3 +104,25 @@ MISTAKES: list[tuple[Rank, str]] = [
         "logarithms added.",
     ),
 ]
+
+
+diagnose_rank = Diagnosis(
+    cases=CASES,
+    where=lambda logs, candidates, true: f"for the candidates {candidates}",
+    read=number,
+    returns="one number, the rank",
+    right=rank,
+    mistakes=MISTAKES,
+    correct="each piece counts at its own place, and equal scores share their ranks, so knowing "
+    "nothing gives no gain.",
+)
+
+
+def check_rank(attempt: Rank) -> None:
+    """Prints whether `attempt(logs, candidates, true)` gives the rank of the true name among the
+    candidates.
+
+    logs: [k,V], the log-probability of each token at each hidden place. candidates: a tuple of k
+    ids each. true: which of them is right. Of equal scores each has the mean of their ranks.
+    """
+    say(diagnose_rank(attempt))

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from spanbert_tutorial.bert.wordpiece import SPECIALS
-from spanbert_tutorial.exercises.diagnosis import ask, compare, say, verdict
+from spanbert_tutorial.exercises.diagnosis import Diagnosis, say
 
 Rule = Callable[[Sequence[str], bool | None], bool]
 
@@ -35,25 +35,6 @@ def lower_case(tokens: Sequence[str], told: bool | None) -> bool:
     if told is not None:
         return told
     return all(token == token.lower() for token in tokens if not is_special(token))
-
-
-def check_lower_case(attempt: Rule) -> None:
-    """Prints whether `attempt(tokens, told)` says rightly whether texts must be lower-cased."""
-    say(diagnose_lower_case(attempt))
-
-
-@verdict
-def diagnose_lower_case(attempt: Rule) -> str:
-    """One sentence: correct, or the likely mistake."""
-    answers = ask(
-        attempt,
-        CASES,
-        where=_case_in_words,
-        read=lambda value, *case: bool(value),
-        returns="True or False",
-    )
-    compare(answers, lower_case, MISTAKES)
-    return "what is told counts first, and a capital in an ordinary piece means a cased vocabulary."
 
 
 def _case_in_words(tokens: Sequence[str], told: bool | None) -> str:
@@ -165,3 +146,20 @@ MISTAKES: list[tuple[Rule, str]] = [
         "you ask whether all pieces have a capital. One such piece is enough: `any`.",
     ),
 ]
+
+
+diagnose_lower_case = Diagnosis(
+    cases=CASES,
+    where=_case_in_words,
+    read=lambda value, *case: bool(value),
+    returns="True or False",
+    right=lower_case,
+    mistakes=MISTAKES,
+    correct="what is told counts first, and a capital in an ordinary piece means a cased "
+    "vocabulary.",
+)
+
+
+def check_lower_case(attempt: Rule) -> None:
+    """Prints whether `attempt(tokens, told)` says rightly whether texts must be lower-cased."""
+    say(diagnose_lower_case(attempt))

@@ -5,18 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from spanbert_tutorial.exercises.diagnosis import (
-    NotYet,
-    ask,
-    compare,
-    differs,
-    named,
-    number,
-    one_by_one,
-    same,
-    say,
-    verdict,
-)
+from spanbert_tutorial.exercises.diagnosis import Diagnosis, differs, NotYet, ask, named, number, same, say
 
 PAD_ID = 0
 # Blocks of ids, padded on the right with PAD_ID.
@@ -33,26 +22,6 @@ Rate = Callable[[int, float, int, int], float]
 
 
 # --- where the plateau lies ---------------------------------------------------------
-
-
-def check_plateau(attempt: Entropy) -> None:
-    """Prints whether `attempt(ids, pad_id)` is the unigram entropy in nats of the real tokens in
-    ids [B, n]."""
-    say(diagnose_plateau(attempt))
-
-
-@verdict
-def diagnose_plateau(attempt: Entropy) -> str:
-    """One sentence: correct, or the likely mistake."""
-    answers = ask(
-        attempt,
-        [(np.array(ids), PAD_ID) for ids in BLOCKS],
-        where=lambda ids, pad_id: f"for the ids {ids.tolist()}",
-        read=_entropy_in,
-        returns="one number: sum over the pieces",
-    )
-    compare(answers, entropy, PLATEAU_MISTAKES)
-    return "this is where a model that only counts ends."
 
 
 def _entropy_in(answer: object, *case: object) -> float:
@@ -125,27 +94,24 @@ PLATEAU_MISTAKES = [
 ]
 
 
+diagnose_plateau = Diagnosis(
+    cases=[(np.array(ids), PAD_ID) for ids in BLOCKS],
+    where=lambda ids, pad_id: f"for the ids {ids.tolist()}",
+    read=_entropy_in,
+    returns="one number: sum over the pieces",
+    right=entropy,
+    mistakes=PLATEAU_MISTAKES,
+    correct="this is where a model that only counts ends.",
+)
+
+
+def check_plateau(attempt: Entropy) -> None:
+    """Prints whether `attempt(ids, pad_id)` is the unigram entropy in nats of the real tokens in
+    ids [B, n]."""
+    say(diagnose_plateau(attempt))
+
+
 # --- the learning rate --------------------------------------------------------------
-
-
-def check_schedule(attempt: Rate) -> None:
-    """Prints whether `attempt(step, peak, warmup, steps)` is the rate that training step 1, 2, …
-    uses."""
-    say(diagnose_schedule(attempt))
-
-
-@verdict
-def diagnose_schedule(attempt: Rate) -> str:
-    """One sentence: correct, or the likely mistake."""
-    answers = ask(
-        partial(rates, attempt),
-        RECIPES,
-        where=lambda peak, warmup, steps: (
-            f"for a peak of {peak}, {warmup} steps of warm-up and {steps} steps"
-        ),
-    )
-    one_by_one(answers, partial(rates, rate), _schedule_mistake)
-    return "up from 0 to the peak, then down in a straight line."
 
 
 def rate(step: int, peak: float, warmup: int, steps: int) -> float:
@@ -197,3 +163,21 @@ SCHEDULE_MISTAKES = [
         "the peak is missing. Multiply the shape by it.",
     ),
 ]
+
+
+diagnose_schedule = Diagnosis(
+    prepare=lambda attempt: partial(rates, attempt),
+    cases=RECIPES,
+    where=lambda peak, warmup, steps: (
+        f"for a peak of {peak}, {warmup} steps of warm-up and {steps} steps"
+    ),
+    right=partial(rates, rate),
+    otherwise=_schedule_mistake,
+    correct="up from 0 to the peak, then down in a straight line.",
+)
+
+
+def check_schedule(attempt: Rate) -> None:
+    """Prints whether `attempt(step, peak, warmup, steps)` is the rate that training step 1, 2, …
+    uses."""
+    say(diagnose_schedule(attempt))

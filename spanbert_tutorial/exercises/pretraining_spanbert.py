@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from spanbert_tutorial.exercises.diagnosis import ask, compare, number, say, verdict
+from spanbert_tutorial.exercises.diagnosis import Diagnosis, number, say
 
 Loss = Callable[[list[float], list[float | None]], float]
 
@@ -19,25 +19,6 @@ def paper_loss(mlm: list[float], sbo: list[float | None]) -> float:
     """The mean over chosen tokens of both parts; a token without a boundary row has only the first
     (SpanBERT §3.2)."""
     return (sum(mlm) + sum(part for part in sbo if part is not None)) / len(mlm)
-
-
-def check_loss(attempt: Loss) -> None:
-    """Prints whether `attempt(mlm, sbo)` is SpanBERT's loss of a block."""
-    say(diagnose_loss(attempt))
-
-
-@verdict
-def diagnose_loss(attempt: Loss) -> str:
-    """One sentence: correct, or the likely mistake."""
-    answers = ask(
-        attempt,
-        CASES,
-        where=lambda mlm, sbo: f"for mlm = {mlm} and sbo = {sbo}",
-        read=number,
-        returns="one number",
-    )
-    compare(answers, paper_loss, MISTAKES)
-    return "each chosen token adds both of its parts."
 
 
 def parts(sbo: list[float | None]) -> list[float]:
@@ -75,3 +56,19 @@ MISTAKES = [
         "the two parts of a token count as two tokens. Divide by the number of chosen tokens.",
     ),
 ]
+
+
+diagnose_loss = Diagnosis(
+    cases=CASES,
+    where=lambda mlm, sbo: f"for mlm = {mlm} and sbo = {sbo}",
+    read=number,
+    returns="one number",
+    right=paper_loss,
+    mistakes=MISTAKES,
+    correct="each chosen token adds both of its parts.",
+)
+
+
+def check_loss(attempt: Loss) -> None:
+    """Prints whether `attempt(mlm, sbo)` is SpanBERT's loss of a block."""
+    say(diagnose_loss(attempt))

@@ -1,13 +1,11 @@
 """Checks for the exercise of `book/tasks/question_answering`."""
 
 from collections.abc import Callable, Sequence
-from functools import cache
-from itertools import chain
 from operator import index
 
 import numpy as np
 
-from spanbert_tutorial.exercises.diagnosis import ask, combined, compare, say, verdict
+from spanbert_tutorial.exercises.diagnosis import Diagnosis, combined, say
 from spanbert_tutorial.tasks.windows import Window, central_windows, window_ranges
 
 Scores = Sequence[tuple[np.ndarray, np.ndarray]]
@@ -150,31 +148,6 @@ def some_windows(tokens: int, room: int, stride: int) -> list[Window]:
     ]
 
 
-def check_answer(attempt: Decoder) -> None:
-    """Prints whether `attempt(windows, scores, threshold, longest)` gives (first, last) context
-    token, or None."""
-    say(diagnose_answer(attempt))
-
-
-@verdict
-def diagnose_answer(attempt: Decoder) -> str:
-    """The word Correct and why, or the likely mistake; at most two mistakes are named."""
-    answers = ask(
-        attempt,
-        cases(),
-        where=_case_in_words,
-        read=_span,
-        returns="two whole numbers, (first, last), or None",
-        none_is_an_answer=True,
-    )
-    silent = (
-        (lambda *case: None),
-        "you never give an answer. End the function with a `return` of the span.",
-    )
-    compare(answers, answer_with, chain([silent], combined(answer_with, MISTAKES, most=2)))
-    return "one window holds the whole answer, and the least null score decides."
-
-
 def _case_in_words(windows: list[Window], *_: object) -> str:
     return f"in case {next(number for number, case in enumerate(cases()) if case[0] is windows)}"
 
@@ -269,3 +242,21 @@ def merged(windows: list[Window], scores: Scores) -> tuple[list[Window], Scores]
 def log_share(scores: np.ndarray) -> np.ndarray:
     """The logarithm of the softmax over a window."""
     return scores - np.log(np.exp(scores).sum())
+
+
+diagnose_answer = Diagnosis(
+    cases=CASES,
+    where=_case_in_words,
+    read=_span,
+    returns="two whole numbers, (first, last), or None",
+    none_is_an_answer=True,
+    right=answer_with,
+    mistakes=[SILENT, *combined(answer_with, MISTAKES, max_count=2)],
+    correct="one window holds the whole answer, and the least null score decides.",
+)
+
+
+def check_answer(attempt: Decoder) -> None:
+    """Prints whether `attempt(windows, scores, threshold, longest)` gives (first, last) context
+    token, or None."""
+    say(diagnose_answer(attempt))

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from statistics import fmean
 
-from spanbert_tutorial.exercises.diagnosis import ask, compare, number, say, verdict
+from spanbert_tutorial.exercises.diagnosis import Diagnosis, number, say
 
 Draw = Callable[[Sequence[float], Sequence[str], Sequence[str]], float]
 
@@ -18,26 +18,6 @@ DRAWS = [
     ["Tea", "Tea", "Tea", "Oslo"],
 ]
 CASES = [(VALUES, TITLES, drawn) for drawn in DRAWS]
-
-
-def check_draw(attempt: Draw) -> None:
-    """Prints whether `attempt(values, titles, drawn)` gives the mean over the questions of the
-    drawn articles."""
-    say(diagnose_draw(attempt))
-
-
-@verdict
-def diagnose_draw(attempt: Draw) -> str:
-    """One sentence: correct, or the likely mistake."""
-    answers = ask(
-        attempt,
-        CASES,
-        where=lambda values, titles, drawn: f"for the drawn articles {', '.join(drawn)}",
-        read=number,
-        returns="one number",
-    )
-    compare(answers, drawn_mean, MISTAKES)
-    return "a drawn article brings all its questions, as often as it was drawn."
 
 
 def values_of(title: str, values: Sequence[float], titles: Sequence[str]) -> list[float]:
@@ -102,3 +82,20 @@ MISTAKES: list[tuple[Draw, str]] = [
         "this is the sum. Divide it by the number of questions that were drawn.",
     ),
 ]
+
+
+diagnose_draw = Diagnosis(
+    cases=CASES,
+    where=lambda values, titles, drawn: f"for the drawn articles {', '.join(drawn)}",
+    read=number,
+    returns="one number",
+    right=drawn_mean,
+    mistakes=MISTAKES,
+    correct="a drawn article brings all its questions, as often as it was drawn.",
+)
+
+
+def check_draw(attempt: Draw) -> None:
+    """Prints whether `attempt(values, titles, drawn)` gives the mean over the questions of the
+    drawn articles."""
+    say(diagnose_draw(attempt))

@@ -3,7 +3,7 @@ count."""
 
 from collections.abc import Callable, Sequence
 
-from spanbert_tutorial.exercises.diagnosis import ask, compare, number, say, verdict
+from spanbert_tutorial.exercises.diagnosis import Diagnosis, number, say
 
 Labels = Sequence[str]
 Directed = Callable[[Labels, Labels, str], float]
@@ -29,29 +29,6 @@ CASES = [
         ("oomM", "mMoM", "Message-Topic"),
     )
 ]
-
-
-def check_directed(attempt: Directed) -> None:
-    """Prints whether `attempt(gold, predicted, relation)` gives the F1 of the relation in percent,
-    directions counted."""
-    say(diagnose_directed(attempt))
-
-
-@verdict
-def diagnose_directed(attempt: Directed) -> str:
-    """One sentence: correct, or the likely mistake."""
-    answers = ask(
-        attempt,
-        CASES,
-        where=lambda gold, said, relation: f"for the gold labels {' '.join(gold)} and {relation}",
-        read=lambda value, *case: number(value),
-        returns="one number, the F1 in percent",
-        hint=lambda error, *case: (
-            "Where nothing is right the F1 is 0." if isinstance(error, ZeroDivisionError) else ""
-        ),
-    )
-    compare(answers, directed_f1, MISTAKES)
-    return "a wrong direction is said and wanted, and not right."
 
 
 def counts(gold: Labels, said: Labels, relation: str) -> tuple[int, int, int, int]:
@@ -153,3 +130,23 @@ MISTAKES: list[tuple[Directed, str]] = [
         "this is a share between 0 and 1. Give it in percent.",
     ),
 ]
+
+
+diagnose_directed = Diagnosis(
+    cases=CASES,
+    where=lambda gold, predicted, relation: f"for the gold labels {' '.join(gold)} and {relation}",
+    read=number,
+    returns="one number, the F1 in percent",
+    hint=lambda error, *case: (
+        "Where nothing is right the F1 is 0." if isinstance(error, ZeroDivisionError) else ""
+    ),
+    right=directed_f1,
+    mistakes=MISTAKES,
+    correct="a wrong direction is said and wanted, and not right.",
+)
+
+
+def check_directed(attempt: Directed) -> None:
+    """Prints whether `attempt(gold, predicted, relation)` gives the F1 of the relation in percent,
+    directions counted."""
+    say(diagnose_directed(attempt))

@@ -6,10 +6,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from spanbert_tutorial.exercises.diagnosis import array, ask, named, one_by_one, say, verdict
+from spanbert_tutorial.exercises.diagnosis import Diagnosis, array, named, say
 from spanbert_tutorial.relatives.roberta import position_numbers
 
 Positions = Callable[[Tensor, int], Tensor]
+
+# Rows without padding, with padding on the right, in the middle, on the left.
+REAL = torch.tensor(
+    [[1, 1, 1, 1, 1, 1], [1, 1, 1, 1, 0, 0], [1, 1, 0, 0, 1, 1], [0, 1, 1, 1, 1, 1]]
+).bool()
+CASES = [
+    (torch.where(REAL, torch.arange(REAL.numel()).reshape(REAL.shape) + 5, pad), pad)
+    for pad in (1, 3)
+]
 
 
 def _places(ids: Tensor) -> Tensor:
@@ -72,33 +81,25 @@ MISTAKES = (
 )
 
 
-def check_positions(attempt: Positions) -> None:
-    """Prints whether `attempt(ids int64 [B,n], pad_id) -> int64 [B,n]` gives RoBERTa's
-    positions."""
-    say(diagnose_positions(attempt))
-
-
-@verdict
-def diagnose_positions(attempt: Positions) -> str:
-    """One sentence: correct, or the likely mistake."""
-    # no padding, on the right, in the middle, on the left
-    pattern = torch.tensor(
-        [[1, 1, 1, 1, 1, 1], [1, 1, 1, 1, 0, 0], [1, 1, 0, 0, 1, 1], [0, 1, 1, 1, 1, 1]]
-    ).bool()
-    B, n = pattern.shape
-    answers = ask(
-        attempt,
-        [(torch.where(pattern, torch.arange(B * n).reshape(B, n) + 5, pad), pad) for pad in (1, 3)],
-        where=lambda ids, pad: f"with pad_id = {pad}",
-        read=lambda value, *case: array(value, (B, n), Tensor),
-        returns=f"a tensor of the shape [B,n] = {B, n}",
-    )
-    one_by_one(answers, position_numbers, _mistake)
-    return "the real tokens count on from pad_id + 1, and padding has pad_id wherever it stands."
-
-
 def _mistake(got: np.ndarray, wanted: Tensor, ids: Tensor, pad: int) -> str:
     known = named(got, ((mistake(ids, pad), sentence) for mistake, sentence in MISTAKES))
     return (
         known or f"ids {ids[2].tolist()} get {got[2].tolist()} from you. Take the steps one by one."
     )
+
+
+diagnose_positions = Diagnosis(
+    cases=CASES,
+    where=lambda ids, pad: f"with pad_id = {pad}",
+    read=lambda value, ids, pad: array(value, tuple(ids.shape), Tensor),
+    returns=f"a tensor of the shape [B,n] = {tuple(REAL.shape)}",
+    right=position_numbers,
+    otherwise=_mistake,
+    correct="the real tokens count on from pad_id + 1, and padding has pad_id wherever it stands.",
+)
+
+
+def check_positions(attempt: Positions) -> None:
+    """Prints whether `attempt(ids int64 [B,n], pad_id) -> int64 [B,n]` gives RoBERTa's
+    positions."""
+    say(diagnose_positions(attempt))

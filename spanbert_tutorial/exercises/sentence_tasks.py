@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from math import sqrt
 
-from spanbert_tutorial.exercises.diagnosis import ask, compare, number, say, verdict
+from spanbert_tutorial.exercises.diagnosis import Diagnosis, number, say
 
 Measure = Callable[[Sequence[str], Sequence[str]], float]
 
@@ -20,27 +20,6 @@ CASES = [
         ("1000", "1100"),
     )
 ]
-
-
-def check_matthews(attempt: Measure) -> None:
-    """Prints whether `attempt(gold, said)` gives Matthews' correlation of two rows of labels "0"
-    and "1"."""
-    say(diagnose_matthews(attempt))
-
-
-@verdict
-def diagnose_matthews(attempt: Measure) -> str:
-    """One sentence: correct, or the likely mistake."""
-    answers = ask(
-        attempt,
-        CASES,
-        where=_case_in_words,
-        read=number,
-        returns="one number, from -1 to 1",
-        hint=_how_to_go_on,
-    )
-    compare(answers, matthews, MISTAKES)
-    return "both kinds of mistake count, and who always says the same gets 0."
 
 
 def _case_in_words(gold: Sequence[str], said: Sequence[str]) -> str:
@@ -141,3 +120,21 @@ MISTAKES: list[tuple[Measure, str]] = [
         "not how many of the predictions are right.",
     ),
 ]
+
+
+diagnose_matthews = Diagnosis(
+    cases=CASES,
+    where=_case_in_words,
+    read=number,
+    returns="one number, from -1 to 1",
+    hint=_how_to_go_on,
+    right=matthews,
+    mistakes=MISTAKES,
+    correct="both kinds of mistake count, and who always says the same gets 0.",
+)
+
+
+def check_matthews(attempt: Measure) -> None:
+    """Prints whether `attempt(gold, said)` gives Matthews' correlation of two rows of labels "0"
+    and "1"."""
+    say(diagnose_matthews(attempt))

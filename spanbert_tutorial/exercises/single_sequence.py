@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from spanbert_tutorial.exercises.diagnosis import ask, one_by_one, say, verdict
+from spanbert_tutorial.exercises.diagnosis import Diagnosis, say
 
 # Lengths of the sentences of each document, and the length n of the model's input. No sentence is
 # longer than n − 2.
@@ -39,27 +39,6 @@ def pack(documents: Documents, n: int) -> list[list[int]]:
             block = block + sentence
         blocks.append(block)
     return blocks
-
-
-def check_packing(attempt: Attempt) -> None:
-    """Prints whether `attempt(documents, n)` packs blocks for an input of n with [CLS] and
-    [SEP]."""
-    say(diagnose_packing(attempt))
-
-
-@verdict
-def diagnose_packing(attempt: Attempt) -> str:
-    """One sentence: correct, or the likely mistake. documents: lists of sentences, each a list of
-    tokens; a block is a flat list of tokens."""
-    answers = ask(
-        attempt,
-        [(made_documents(lengths), n) for lengths, n in CASES],
-        where=_case_in_words,
-        read=lambda blocks, *case: [list(block) for block in blocks],
-        returns="a list of blocks, each a list of pieces",
-    )
-    one_by_one(answers, pack, mistake)
-    return "whole sentences of one document, as many as fit beside [CLS] and [SEP]."
 
 
 def _case_in_words(documents: Documents, n: int) -> str:
@@ -138,3 +117,20 @@ def not_greedy(blocks: list[list[int]], documents: Documents, n: int) -> str:
             "two of them empty."
         )
     return "a block is closed although the next sentence would fit."
+
+
+diagnose_packing = Diagnosis(
+    cases=[(made_documents(lengths), n) for lengths, n in CASES],
+    where=_case_in_words,
+    read=lambda blocks, *case: [list(block) for block in blocks],
+    returns="a list of blocks, each a list of pieces",
+    right=pack,
+    otherwise=mistake,
+    correct="whole sentences of one document, as many as fit beside [CLS] and [SEP].",
+)
+
+
+def check_packing(attempt: Attempt) -> None:
+    """Prints whether `attempt(documents, n)` packs blocks for an input of n with [CLS] and
+    [SEP]."""
+    say(diagnose_packing(attempt))

@@ -4,17 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from spanbert_tutorial.exercises.diagnosis import (
-    NotYet,
-    array,
-    ask,
-    differs,
-    named,
-    number,
-    one_by_one,
-    say,
-    verdict,
-)
+from spanbert_tutorial.exercises.diagnosis import Diagnosis, differs, NotYet, array, named, number, say
 from spanbert_tutorial.spanbert.span_masking import clipped_geometric
 
 LAWS = [(0.2, 10), (0.4, 10), (0.1, 5), (1.0, 3)]
@@ -27,25 +17,6 @@ BUDGETS = [
     ([3], 3),
     ([], 5),
 ]
-
-
-def check_length_law(attempt: Callable[[float, int], np.ndarray]) -> None:
-    """Prints whether `attempt(p, max_words)` gives the probabilities of lengths 1 … max_words."""
-    say(diagnose_length_law(attempt))
-
-
-@verdict
-def diagnose_length_law(attempt: Callable[[float, int], np.ndarray]) -> str:
-    """One sentence: correct, or the likely mistake."""
-    answers = ask(
-        attempt,
-        LAWS,
-        where=lambda p, max_words: f"for p = {p} and at most {max_words} words",
-        read=_probabilities,
-        returns="one probability for each length",
-    )
-    one_by_one(answers, clipped_geometric, _law_mistake)
-    return "cut off at the longest span, then divided by what is left."
 
 
 def _probabilities(answer: object, p: float, max_words: int) -> np.ndarray:
@@ -89,24 +60,20 @@ def _law_mistake(answer: np.ndarray, exact: np.ndarray, p: float, max_words: int
     return known or f"the mean length is {answer @ lengths:.3f}, wanted is {exact @ lengths:.3f}."
 
 
-def check_cut(attempt: Callable[[list[int], int], int]) -> None:
-    """Prints whether `attempt(sizes, left)` says how many words of a span fit the budget that is
-    left."""
-    say(diagnose_cut(attempt))
+diagnose_length_law = Diagnosis(
+    cases=LAWS,
+    where=lambda p, max_words: f"for p = {p} and at most {max_words} words",
+    read=_probabilities,
+    returns="one probability for each length",
+    right=clipped_geometric,
+    otherwise=_law_mistake,
+    correct="cut off at the longest span, then divided by what is left.",
+)
 
 
-@verdict
-def diagnose_cut(attempt: Callable[[list[int], int], int]) -> str:
-    """One sentence: correct, or the likely mistake."""
-    answers = ask(
-        attempt,
-        BUDGETS,
-        where=lambda sizes, left: f"for words with {sizes} pieces and a budget of {left}",
-        read=number,
-        returns="one number: how many words fit",
-    )
-    one_by_one(answers, _fitting, _cut_mistake)
-    return "the span ends after the last whole word that fits."
+def check_length_law(attempt: Callable[[float, int], np.ndarray]) -> None:
+    """Prints whether `attempt(p, max_words)` gives the probabilities of lengths 1 … max_words."""
+    say(diagnose_length_law(attempt))
 
 
 def _fitting(sizes: list[int], left: int) -> int:
@@ -139,3 +106,20 @@ def _fitting_with_gaps(sizes: list[int], left: int) -> int:
             taken = taken + 1
             left = left - size
     return taken
+
+
+diagnose_cut = Diagnosis(
+    cases=BUDGETS,
+    where=lambda sizes, left: f"for words with {sizes} pieces and a budget of {left}",
+    read=number,
+    returns="one number: how many words fit",
+    right=_fitting,
+    otherwise=_cut_mistake,
+    correct="the span ends after the last whole word that fits.",
+)
+
+
+def check_cut(attempt: Callable[[list[int], int], int]) -> None:
+    """Prints whether `attempt(sizes, left)` says how many words of a span fit the budget that is
+    left."""
+    say(diagnose_cut(attempt))

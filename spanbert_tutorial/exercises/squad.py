@@ -5,7 +5,7 @@ import string
 from collections import Counter
 from collections.abc import Callable
 
-from spanbert_tutorial.exercises.diagnosis import ask, compare, number, say, verdict
+from spanbert_tutorial.exercises.diagnosis import Diagnosis, number, say
 from spanbert_tutorial.tasks.squad import f1, normalize
 
 Measure = Callable[[str, str], float]
@@ -28,26 +28,6 @@ CASES = [
     ("", ""),
     ("the", ""),
 ]
-
-
-def check_f1(attempt: Measure) -> None:
-    """Prints whether `attempt(prediction, gold)` gives the F1 of two texts."""
-    say(diagnose_f1(attempt))
-
-
-@verdict
-def diagnose_f1(attempt: Measure) -> str:
-    """One sentence: correct, or the likely mistake."""
-    answers = ask(
-        attempt,
-        CASES,
-        where=_case_in_words,
-        read=number,
-        returns="one number, from 0 to 1",
-        hint=_how_to_go_on,
-    )
-    compare(answers, f1, MISTAKES)
-    return "each word counts as often as it stands in both, and empty sides are taken care of."
 
 
 def _case_in_words(prediction: str, gold: str) -> str:
@@ -181,3 +161,20 @@ MISTAKES: list[tuple[Measure, str]] = [
         "this is in percent. Give a number from 0 to 1.",
     ),
 ]
+
+
+diagnose_f1 = Diagnosis(
+    cases=CASES,
+    where=_case_in_words,
+    read=number,
+    returns="one number, from 0 to 1",
+    hint=_how_to_go_on,
+    right=f1,
+    mistakes=MISTAKES,
+    correct="each word counts as often as it stands in both, and empty sides are taken care of.",
+)
+
+
+def check_f1(attempt: Measure) -> None:
+    """Prints whether `attempt(prediction, gold)` gives the F1 of two texts."""
+    say(diagnose_f1(attempt))

@@ -4,15 +4,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from spanbert_tutorial.bert.wordpiece import count_tokens, split_word
-from spanbert_tutorial.exercises.diagnosis import (
-    ask,
-    compare,
-    differs,
-    number,
-    one_by_one,
-    say,
-    verdict,
-)
+from spanbert_tutorial.exercises.diagnosis import Diagnosis, differs, number, say
 
 # Small vocabularies in which common mistakes give answers of their own.
 ROWS = {"row", "rower", "r", "s", "##o", "##w", "##e", "##r", "##s", "##er", "##ers", "##rs"}
@@ -29,29 +21,6 @@ CASES = [
     ("sand", {"s", "and", "##n"}),  # "and" only begins words
     ("", ROWS),
 ]
-
-
-def check_split(attempt: Callable[[str, set[str]], list[str]]) -> None:
-    """Prints whether `attempt(word, vocabulary)` divides a word, longest match first."""
-    say(diagnose_split(attempt))
-
-
-@verdict
-def diagnose_split(attempt: Callable[[str, set[str]], list[str]]) -> str:
-    """One sentence: correct, or the likely mistake."""
-    answers = ask(
-        attempt,
-        CASES,
-        where=lambda word, _: f'for the word "{word}"' if word else "for the empty word",
-        read=_tokens,
-        returns="a list of pieces, such as ['rower', '##s']",
-        hint=_how_to_go_on,
-    )
-    one_by_one(answers, split_word, _split_mistake)
-    return (
-        "the longest match first, ## inside the word, and [UNK] for the whole word when a "
-        "match is missing."
-    )
 
 
 def _tokens(answer: object, *case: object) -> list[str]:
@@ -118,6 +87,24 @@ def _unknown_mistake(word: str, vocabulary: set[str], answer: list[str]) -> str:
     return "such pieces exist, but the longest match comes first and is not taken back"
 
 
+diagnose_split = Diagnosis(
+    cases=CASES,
+    where=lambda word, _: f'for the word "{word}"' if word else "for the empty word",
+    read=_tokens,
+    returns="a list of pieces, such as ['rower', '##s']",
+    hint=_how_to_go_on,
+    right=split_word,
+    otherwise=_split_mistake,
+    correct="the longest match first, ## inside the word, and [UNK] for the whole word when a "
+    "match is missing.",
+)
+
+
+def check_split(attempt: Callable[[str, set[str]], list[str]]) -> None:
+    """Prints whether `attempt(word, vocabulary)` divides a word, longest match first."""
+    say(diagnose_split(attempt))
+
+
 # --- the score ----------------------------------------------------------------------
 
 Words = dict[tuple[str, ...], int]
@@ -130,27 +117,6 @@ WORDS = {
     ("##n",): 1,
 }
 PAIRS = [("b", "##e"), ("##a", "##n"), ("b", "##a"), ("##n", "##a")]
-
-
-def check_score(attempt: Score) -> None:
-    """Prints whether `attempt(words, pair)` is the likelihood score of a pair."""
-    say(diagnose_score(attempt))
-
-
-@verdict
-def diagnose_score(attempt: Score) -> str:
-    """One sentence: correct, or the likely mistake."""
-    answers = ask(
-        attempt,
-        [(WORDS, pair) for pair in PAIRS],
-        where=lambda words, pair: f"for the pair {pair}",
-        read=number,
-        returns="one number",
-    )
-    compare(answers, score(), SCORE_MISTAKES)
-    return (
-        "how often the two stand together, divided by the product of how often each stands at all."
-    )
 
 
 # --- the score, right and with the likely mistakes ----------------------------------
@@ -220,3 +186,20 @@ SCORE_MISTAKES: list[tuple[Score, str]] = [
     (score(tokens=in_words, pairs=in_words), TWICE),
     (score(tokens=in_words), TWICE),
 ]
+
+
+diagnose_score = Diagnosis(
+    cases=[(WORDS, pair) for pair in PAIRS],
+    where=lambda words, pair: f"for the pair {pair}",
+    read=number,
+    returns="one number",
+    right=score(),
+    mistakes=SCORE_MISTAKES,
+    correct="how often the two stand together, divided by the product of how often each stands at "
+    "all.",
+)
+
+
+def check_score(attempt: Score) -> None:
+    """Prints whether `attempt(words, pair)` is the likelihood score of a pair."""
+    say(diagnose_score(attempt))

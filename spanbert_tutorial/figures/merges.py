@@ -124,7 +124,7 @@ class Merges:
 
     def _repr_html_(self) -> str:
         words = "".join(
-            f'<span class="wp-w">{" ".join(map(self._piece, word))} <small>×{count}</small></span>'
+            f'<span class="wp-w">{" ".join(map(self._token, word))} <small>×{count}</small></span>'
             for word, count in self.words.items()
         )
         below = "".join(

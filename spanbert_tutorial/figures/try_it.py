@@ -282,7 +282,7 @@ def _answer_result(model: QuestionAnswerer, example: Asked) -> dict[str, Any]:
     """The same as the script's engine gives it: scores of the context's tokens and of [CLS], best
     spans."""
     ((question, _, encoded, (window,)),) = next(
-        model.together([(example.question, example.context)], 1)
+        model.grouped([(example.question, example.context)], 1)
     )
     starts, ends = next(model.scores([window], 1))
     _, _, _, found, null = next(model.candidates([(question, example.context)]))

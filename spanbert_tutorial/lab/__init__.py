@@ -1,2 +1,2 @@
-"""What stands behind the evidence pages: the harness, the measurements that experiments share, and
-in `experiments` one file each."""
+"""The evidence behind the book: the harness, the measurements that experiments share, and one file
+for each experiment in `experiments`. Page: `book/workshop/what_we_found`."""

@@ -35,7 +35,7 @@ import numpy as np
 
 from spanbert_tutorial.engine.files import write_json
 from spanbert_tutorial.errors import InputError, NoRoom, regular_file
-from spanbert_tutorial.lab.results import said, surroundings
+from spanbert_tutorial.lab.results import row_value, surroundings
 from spanbert_tutorial.pretraining.checkpoints import check_output
 from spanbert_tutorial.pretraining.encoded_text import EncodedText, open_text
 from spanbert_tutorial.pretraining.presets import Run
@@ -92,7 +92,7 @@ def fill(
     kept = read_kept(output, name_of(experiment))
     prepare = getattr(experiment, "prepare", almanac_text)
     facts, given = prepare(folder, settings, **inputs)
-    compared = as_json(definitions(experiment) | settings | facts)
+    compared = as_json(definitions(experiment) | dict(settings) | facts)
     refuse_others(output, kept, compared)
     more = {name: kept[name] for name in kept if name not in compared and name not in NOT_COMPARED}
     if not kept and hasattr(experiment, "beside"):
@@ -108,10 +108,11 @@ def new_rows(experiment: ModuleType, place: Mapping, settings: Mapping, given: t
     """The rows of a place, mostly one."""
     began = time.monotonic()
     keys = keys_of(experiment, place)
-    found = experiment.one(*place.values(), settings, *given)
-    told = ", ".join(f"{name} {value}" for name, value in keys.items())
-    print(f"{told}: {time.monotonic() - began:.0f} s", flush=True)
-    return [as_json(keys | row) for row in (found if isinstance(found, list) else [found])]
+    result = experiment.one(*place.values(), settings, *given)
+    condition = ", ".join(f"{name} {value}" for name, value in keys.items())
+    print(f"{condition}: {time.monotonic() - began:.0f} s", flush=True)
+    rows = result if isinstance(result, list) else [result]
+    return [as_json(keys | row) for row in rows]
 
 
 def check_numbers(experiment: ModuleType, seeds: int | None, steps: int | None) -> None:
@@ -138,9 +139,12 @@ def text_facts(text: EncodedText) -> dict:
         for corpus in (text.train, text.held_out)
         for part in (corpus.ids, corpus.sentence_ends, corpus.document_ends)
     ]
-    told = {"pieces": len(text.train.ids), "vocabulary": len(text.wordpiece)}
-    prints = fingerprint(text.wordpiece.vocabulary, *parts)
-    return told | {"unigram_entropy": round(text.unigram_entropy, 4), "fingerprint": prints}
+    return {
+        "pieces": len(text.train.ids),
+        "vocabulary": len(text.wordpiece),
+        "unigram_entropy": round(text.unigram_entropy, 4),
+        "fingerprint": fingerprint(text.wordpiece.vocabulary, *parts),
+    }
 
 
 def fingerprint(*parts: object) -> str:
@@ -148,9 +152,10 @@ def fingerprint(*parts: object) -> str:
     prints itself fully, such as questions."""
     digest = hashlib.sha256()
     for part in parts:
-        digest.update(
-            np.ascontiguousarray(part) if isinstance(part, np.ndarray) else repr(part).encode()
-        )
+        if isinstance(part, np.ndarray):
+            digest.update(np.ascontiguousarray(part).data)
+        else:
+            digest.update(repr(part).encode())
     return digest.hexdigest()[:12]
 
 
@@ -222,7 +227,7 @@ def keys_of(experiment: ModuleType, place: Mapping) -> dict:
 def missing(experiment: ModuleType, rows: Iterable[dict], seeds: int) -> list[dict]:
     """The places that no row has."""
     done = [
-        {name: said(row, name) for name in keys_of(experiment, places(experiment, 1)[0])}
+        {name: row_value(row, name) for name in keys_of(experiment, places(experiment, 1)[0])}
         for row in rows
     ]
     return [place for place in places(experiment, seeds) if keys_of(experiment, place) not in done]
@@ -230,9 +235,9 @@ def missing(experiment: ModuleType, rows: Iterable[dict], seeds: int) -> list[di
 
 def order(experiment: ModuleType, row: Mapping) -> tuple[int, int]:
     """Rows stand in the order of the seeds, then of the arms, whenever they were run."""
-    seed = said(row, "seed")
+    seed = row_value(row, "seed")
     arms = [keys_of(experiment, place) for place in places(experiment, 1)]
-    own = {name: said(row, name) for name in arms[0]} | {"seed": 0}
+    own = {name: row_value(row, name) for name in arms[0]} | {"seed": 0}
     return seed, arms.index(own) if own in arms else len(arms)
 
 
@@ -275,13 +280,11 @@ def refuse_others(output: Path, kept: Mapping, compared: Mapping) -> None:
     of them."""
     for name, value in compared.items():
         if kept and kept.get(name) != value:
-            told = (
-                difference(name, kept[name], value)
-                if name in kept
-                else f"it does not say its {name}"
-            )
+            reason = f"it does not say its {name}"
+            if name in kept:
+                reason = difference(name, kept[name], value)
             raise InputError(
-                f"{output} holds rows of other settings ({told}): give another --output."
+                f"{output} holds rows of other settings ({reason}): give another --output."
             )
 
 
@@ -290,9 +293,9 @@ def keep(output: Path, content: dict) -> None:
     try:
         write_json(output, content)
     except OSError as error:
-        told = f"the results cannot be written to {output} ({error})"
+        problem = f"the results cannot be written to {output} ({error})"
         raise NoRoom(
-            f"{told}: make room and give the same command again, or another --output."
+            f"{problem}: make room and give the same command again, or another --output."
         ) from error
 
 
@@ -301,7 +304,6 @@ def difference(name: str, there: object, here: object) -> str:
     if isinstance(there, dict) and isinstance(here, dict):
         key = next(key for key in [*here, *there] if there.get(key) != here.get(key))
         return difference(f"{name}, {key}", there.get(key), here.get(key))
-    told = [
-        text if len(text := json.dumps(value)) <= 40 else "other values" for value in (there, here)
-    ]
-    return f"{name}: {told[0]} there, {told[1]} now"
+    texts = [json.dumps(value) for value in (there, here)]
+    old, new = (text if len(text) <= 40 else "other values" for text in texts)
+    return f"{name}: {old} there, {new} now"

@@ -6,7 +6,7 @@ of each.
 
 import json
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
@@ -44,19 +44,21 @@ class PaperTable(NamedTuple):
     def shown(self) -> Table:
         """As a table for a notebook; one of many columns lies on its side, so that it fits a
         page."""
-        lines = [
-            [name, *("–" if value is None else value for value in row)]
-            for name, row in self.rows.items()
-        ]
-        head = ["", *self.columns]
+        lines: list[list[str | float]] = [["", *self.columns]]
+        for name, row in self.rows.items():
+            lines.append([name, *("–" if value is None else value for value in row)])
         if len(self.columns) > WIDE:
-            head, *lines = zip(head, *lines, strict=True)
-        return Table(head, lines)
+            lines = [list(cells) for cells in zip(*lines, strict=True)]
+        return Table([str(title) for title in lines[0]], lines[1:])
 
     def gain(self, better: str, worse: str, column: str) -> float:
-        """How far one row is above another, rounded as the paper prints its numbers."""
-        place = self.columns.index(column)
-        return round(self.rows[better][place] - self.rows[worse][place], 1)
+        """How far one row is above another, rounded as the paper prints its numbers. Raises
+        InputError where the paper does not give both."""
+        index = self.columns.index(column)
+        first, second = self.rows[better][index], self.rows[worse][index]
+        if first is None or second is None:
+            raise InputError(f"the paper gives no {column} for both rows: use another column.")
+        return round(first - second, 1)
 
 
 def paper_table(number: int) -> PaperTable:
@@ -100,7 +102,7 @@ def ablation_rows(number: int) -> dict[str, list]:
     return {name: quoted(f"spanbert_table{number}_{key}") for name, key in names.items()}
 
 
-def quoted(key: str):
+def quoted(key: str) -> Any:
     """A number, or several, from `data/papers.json`."""
     return json.loads(data_path("papers.json").read_text(encoding="utf-8"))[key]["value"]
 

@@ -1,11 +1,12 @@
-"""What an experiment keeps in its file of results, and what chapters draw from it: columns, curves,
-intervals. Chapter: `book/spanbert/pretraining_spanbert`.
+"""What an experiment saves in its results file, and how a chapter reads it: columns, curves,
+intervals, corrected p-values. Chapter: `book/spanbert/pretraining_spanbert`.
 """
 
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,25 +16,26 @@ from spanbert_tutorial.engine.loop import History
 from spanbert_tutorial.engine.processes import precision
 from spanbert_tutorial.errors import InputError
 
-CURVE_EVERY = 25  # steps whose mean is one point of a kept loss curve
-CURVE_TOLERANCE = (
-    0.3  # nats by which a point may differ on another machine: in the steep fall roundings grow
-)
-CURVES = {
-    "curve_every": CURVE_EVERY,
-    "curve_tolerance": CURVE_TOLERANCE,
-}  # for the settings of who keeps curves
+CURVE_EVERY = 25  # steps averaged into one point of a stored loss curve
+# Nats by which a point may differ on another machine: rounding errors grow in the steep fall.
+CURVE_TOLERANCE = 0.3
+# For the settings of an experiment that stores curves.
+CURVES = {"curve_every": CURVE_EVERY, "curve_tolerance": CURVE_TOLERANCE}
 
 
-# --- what a file keeps --------------------------------------------------------------
+# --- writing a results file ----------------------------------------------------------
 
 
 def surroundings() -> dict[str, str | int]:
-    """Versions and device, to keep beside the figures."""
+    """Versions and device, stored next to the metrics."""
     packages = {name: version(name) for name in ("torch", "transformers", "numpy", "tokenizers")}
-    device = torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU"
-    machine = {"device": device, "threads": torch.get_num_threads(), "arithmetic": precision()}
-    return {"python": platform.python_version(), **packages, **machine}
+    return {
+        "python": platform.python_version(),
+        **packages,
+        "device": torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU",
+        "threads": torch.get_num_threads(),
+        "arithmetic": precision(),
+    }
 
 
 def curve(losses: Sequence[float]) -> list[float]:
@@ -47,9 +49,8 @@ def curves(history: History) -> dict[str, list[float]]:
     return {name: curve(losses) for name, losses in history.losses.items()}
 
 
-def rounded(values):
-    """The same numbers, lists and dicts with four digits: more would not come out alike on another
-    machine."""
+def rounded(values: Any) -> Any:
+    """The same numbers, lists and dicts with four decimals; more would differ between machines."""
     if isinstance(values, dict):
         return {name: rounded(value) for name, value in values.items()}
     if isinstance(values, list):
@@ -57,62 +58,37 @@ def rounded(values):
     return round(values, 4) if isinstance(values, float) else values
 
 
-# --- what a chapter draws from it ---------------------------------------------------
+# --- reading it ----------------------------------------------------------------------
 
 
-def said(row: Mapping, name: str) -> object:
-    """A value of a row, of older files of its `run`."""
+def row_value(row: Mapping, name: str) -> Any:
+    """A value of a row; older files store it in the row's `run`."""
     return row[name] if name in row else row["run"][name]
 
 
-def column(content: Mapping, *names: str, **chosen: object) -> list:
-    """One figure of every seed, in the order of the seeds: `row[name][name]…` of the rows with the
+def column(content: Mapping, *names: str, **chosen: object) -> list[Any]:
+    """One metric per seed, in the order of the seeds: `row[name][name]…` of the rows with the
     chosen values. content: of a results file."""
     rows = [
         row
         for row in content["rows"]
-        if all(said(row, key) == value for key, value in chosen.items())
+        if all(row_value(row, key) == value for key, value in chosen.items())
     ]
-    figures = sorted(rows, key=lambda row: said(row, "seed"))
+    values: list[Any] = sorted(rows, key=lambda row: row_value(row, "seed"))
     for name in names:
-        figures = [figure[name] for figure in figures]
-    return figures
+        values = [value[name] for value in values]
+    return values
 
 
-def standard_error(difference: Sequence[float], test_to_train: float = 0.0) -> float:
-    """Of the mean of paired differences over seeds. Where the seeds are random splits of *one*
-    collection, the splits overlap and the differences are alike: the corrected resampled t-test of
-    Nadeau and Bengio (Machine Learning 52,
-    2003) then takes the variance times 1/J + test_to_train in place of 1/J, for J splits with
-    `test_to_train` cases to test on for each case to learn from."""
-    if len(difference) < 2:
-        raise InputError("an interval needs at least two seeds: give more.")
-    return float(stats.sem(difference) * np.sqrt(1 + test_to_train * len(difference)))
+# --- statistics ----------------------------------------------------------------------
 
-
-def paired_interval(
-    first: Sequence[float], second: Sequence[float], test_to_train: float = 0.0
-) -> tuple[float, float]:
-    """Mean of first − second over paired seeds and half the width of its 95 % t-interval.
-    test_to_train: as `standard_error` has it."""
-    difference = np.subtract(first, second)
-    error = standard_error(difference, test_to_train)
-    return float(difference.mean()), float(error * stats.t.ppf(0.975, len(difference) - 1))
-
-
-def p_value(first: Sequence[float], second: Sequence[float], test_to_train: float = 0.0) -> float:
-    """Of the paired two-sided t-test that belongs to `paired_interval`; 1 where all differences are
-    0."""
-    difference = np.subtract(first, second)
-    mean = abs(difference.mean())
-    error = standard_error(difference, test_to_train)
-    return float(2 * stats.t.sf(mean / error, len(difference) - 1)) if error else float(mean == 0)
+Values = Sequence[float] | np.ndarray
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A mean difference over paired seeds, half the width of its own 95 % t-interval, and its
-    p-value corrected for the family that it belongs to; `shown`: whether that is below 0.05."""
+    """A mean difference over paired seeds, half the width of its own 95% t-interval, and its
+    p-value, corrected for the family of comparisons it belongs to."""
 
     mean: float
     half: float
@@ -120,21 +96,57 @@ class Difference:
 
     @property
     def shown(self) -> bool:
+        """Whether it is significant: p below 0.05."""
         return self.p < 0.05
 
 
+def paired_difference(first: Values, second: Values, test_to_train: float = 0.0) -> Difference:
+    """Mean of first − second over paired seeds with a 95% t-interval and the p-value of the paired
+    two-sided t-test, not corrected; p is 1 where all differences are 0.
+
+    test_to_train: where the seeds are random splits of *one* collection, the number of test cases
+    per training case. Such splits overlap, so the corrected resampled t-test of Nadeau and Bengio
+    (Machine Learning 52, 2003) multiplies the variance of the mean of J splits by
+    1 + J × test_to_train.
+
+    Raises InputError for fewer than two seeds.
+    """
+    differences = np.subtract(first, second)
+    if len(differences) < 2:
+        raise InputError("an interval needs at least two seeds: give more.")
+    mean = float(differences.mean())
+    error = float(stats.sem(differences)) * np.sqrt(1 + test_to_train * len(differences))
+    if error == 0:
+        return Difference(mean, 0.0, float(mean == 0))
+    t = stats.t(len(differences) - 1)
+    return Difference(mean, float(error * t.ppf(0.975)), float(2 * t.sf(abs(mean) / error)))
+
+
+def paired_interval(
+    first: Values, second: Values, test_to_train: float = 0.0
+) -> tuple[float, float]:
+    """Mean of first − second over paired seeds and half the width of its 95% t-interval.
+    test_to_train: as in `paired_difference`."""
+    difference = paired_difference(first, second, test_to_train)
+    return difference.mean, difference.half
+
+
+def p_value(first: Values, second: Values, test_to_train: float = 0.0) -> float:
+    """p-value of the paired two-sided t-test that goes with `paired_interval`."""
+    return paired_difference(first, second, test_to_train).p
+
+
 def family(
-    pairs: Mapping[str, tuple[Sequence[float], Sequence[float]]], test_to_train: float = 0.0
+    pairs: Mapping[str, tuple[Values, Values]], test_to_train: float = 0.0
 ) -> dict[str, Difference]:
     """First − second for each pair of columns (paired by seed) of a family: several differences
-    that answer one question, so that one of them may look like something by luck. Paired t-tests,
-    corrected after Holm (1979): the smallest of m p-values times m, the next times m − 1, and so
-    on, and none below one before it. test_to_train: as `standard_error` has it."""
-    found = {}
-    least = 0.0
-    intervals = {name: paired_interval(*columns, test_to_train) for name, columns in pairs.items()}
-    single = {name: p_value(*columns, test_to_train) for name, columns in pairs.items()}
-    for place, name in enumerate(sorted(single, key=single.__getitem__)):
-        least = max(least, min(1.0, (len(pairs) - place) * single[name]))
-        found[name] = Difference(*intervals[name], least)
-    return {name: found[name] for name in pairs}
+    that answer one question, so their p-values are corrected together (Holm, 1979). Intervals are
+    not corrected. test_to_train: as in `paired_difference`."""
+    from statsmodels.stats.multitest import multipletests  # here: importing it takes a second
+
+    differences = [paired_difference(*columns, test_to_train) for columns in pairs.values()]
+    corrected = multipletests([each.p for each in differences], method="holm")[1]
+    return {
+        name: Difference(each.mean, each.half, float(p))
+        for name, each, p in zip(pairs, differences, corrected, strict=True)
+    }

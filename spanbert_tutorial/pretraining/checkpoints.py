@@ -26,7 +26,7 @@ from spanbert_tutorial.bert.weights import (
     to_huggingface_names,
 )
 from spanbert_tutorial.bert.wordpiece import WordPiece
-from spanbert_tutorial.engine.files import try_place, whole_folder
+from spanbert_tutorial.engine.files import check_writable, whole_folder
 from spanbert_tutorial.errors import InputError, NoRoom
 from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.pretraining.objectives import Objective
@@ -85,7 +85,7 @@ def check_output(folder: str | Path) -> Path:
             f'the output {folder} ends with "..": give the name of a new folder by --output.'
         )
     try:
-        try_place(folder)
+        check_writable(folder)
     except OSError as error:
         raise InputError(
             f"the output {folder} cannot be written ({error.strerror}): give another --output."

@@ -144,6 +144,6 @@ def baseline_losses(
         )
         results[name] = {
             **unigram_baselines(replace(data, corpus=text.train)).losses(positions, ids),
-            "pieces": len(ids),
+            "tokens": len(ids),
         }
     return results

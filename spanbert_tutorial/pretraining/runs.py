@@ -23,8 +23,9 @@ from spanbert_tutorial.pretraining.objectives import Objective
 from spanbert_tutorial.pretraining.presets import Run
 
 
-def new_model(run: Run, text: EncodedText) -> PretrainingModel:
-    """An untrained model of the run's size, the same for the same seed."""
+def new_model(run: Run, text: EncodedText, objective: Objective | None = None) -> PretrainingModel:
+    """An untrained model of the run's size, the same for the same seed. objective: another one than
+    the run's, with the same heads."""
     changes = {"hidden_dropout_prob": run.dropout, "attention_probs_dropout_prob": run.dropout}
     changes["initializer_range"] = run.initializer_range
     config = EncoderConfig.preset(run.size, vocab_size=len(text.wordpiece), **changes)
@@ -35,7 +36,7 @@ def new_model(run: Run, text: EncodedText) -> PretrainingModel:
         )
     with torch.random.fork_rng():
         torch.manual_seed(run.seed)
-        model = PretrainingModel(config, Objective.named(run.objective))
+        model = PretrainingModel(config, objective or Objective.named(run.objective))
     if run.sinusoidal_positions:
         start_positions_from_sinusoids(model.encoder)
     return model

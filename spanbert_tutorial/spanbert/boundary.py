@@ -187,7 +187,7 @@ class Boundary(AuxiliaryObjective):
 
     name = "boundary"
     loss_name = "sbo"
-    explained = "a target is a piece of a span with a neighbour on each side"
+    explained = "a target is a token of a span with a neighbor on each side"
     per_masked_token = True
     weight_names = (("boundary.", "boundary."),)
 

@@ -1,11 +1,12 @@
-"""Looking into answers: scores kept window by window, so that one rule can be changed without
-asking the model again. Chapter: `book/tasks/question_answering`.
+"""Looking into answers: the scores of each window, so that one decoding rule can be changed without
+running the model again. Chapter: `book/tasks/question_answering`.
 """
 
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
@@ -19,7 +20,7 @@ WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True)
 class Scored:
-    """A question, its windows, and of each window S and E at its positions, float [n] each."""
+    """A question, its windows, and for each window S and E at its positions, float [n] each."""
 
     question: Question
     encoded: Encoded
@@ -27,12 +28,14 @@ class Scored:
     scores: list[tuple[np.ndarray, np.ndarray]]
 
     def nulls(self) -> np.ndarray:
-        """S + E of [CLS], one for each window."""
+        """S + E of [CLS] in each window, float [windows]."""
         return np.array([starts[0] + ends[0] for starts, ends in self.scores])
 
     def text(self, first: int, last: int) -> str:
         """The context from token `first` to token `last`, as written."""
-        return self.question.context[self.encoded.offsets[first, 0] : self.encoded.offsets[last, 1]]
+        begin = self.encoded.offsets[first, 0]
+        end = self.encoded.offsets[last, 1]
+        return self.question.context[begin:end]
 
 
 def score_windows(
@@ -40,22 +43,23 @@ def score_windows(
 ) -> list[Scored]:
     """The scores of all windows of each question, in order. Raises InputError for an empty question
     or context."""
-    found: list[Scored] = []
+    scored: list[Scored] = []
     pairs = ((question.question, question.context) for question in questions)
-    for some in answerer.together(pairs, 8 * batch_size):
-        scores = answerer.scores([window for *_, made in some for window in made], batch_size)
-        for _, _, encoded, made in some:
-            found.append(Scored(questions[len(found)], encoded, made, [next(scores) for _ in made]))
-    return found
+    for group in answerer.grouped(pairs, 8 * batch_size):
+        group_windows = [window for one in group for window in one.windows]
+        scores = answerer.scores(group_windows, batch_size)
+        for _, _, encoded, windows in group:
+            own_scores = list(islice(scores, len(windows)))
+            scored.append(Scored(questions[len(scored)], encoded, windows, own_scores))
+    return scored
 
 
 def predictions(
     scored: Sequence[Scored], null: Callable[[np.ndarray], float] = np.min
 ) -> tuple[dict[str, str], dict[str, float]]:
-    """By id the text of the best span, and the null odds: null score − its score.
+    """The text of the best span, and the null odds (null score − score of that span), by id.
 
-    null: makes one null score of those of the windows; `np.min` is right, `np.max` a common
-    mistake.
+    null: combines the null scores of the windows; `np.min` is right, `np.max` a common mistake.
     """
     texts = {}
     odds = {}
@@ -67,31 +71,26 @@ def predictions(
 
 
 def separate_arg_maxes(scored: Sequence[Scored]) -> Counter[str]:
-    """How often the best start and the best end of a first window, each by itself, make a pair of
-    each kind.
-
-    Kinds: "span" in the context, "[CLS]" twice (no answer), and what is neither: "[CLS] once",
-    "outside the context" (question or [SEP]), "end before start".
-    """
-    kinds: Counter[str] = Counter()
+    """What the best start and the best end of the first window, each by itself, make together: how
+    often each of the results of `pair_of`."""
+    counts: Counter[str] = Counter()
     for one in scored:
-        (starts, ends), window = one.scores[0], one.windows[0]
-        first = int(np.argmax(starts))
-        last = int(np.argmax(ends))
-        context = range(window.first, window.first + window.end - window.start)
-        outside = first not in context or last not in context
-        kinds[
-            "[CLS]"
-            if first == last == 0
-            else "[CLS] once"
-            if 0 in (first, last)
-            else "outside the context"
-            if outside
-            else "end before start"
-            if last < first
-            else "span"
-        ] += 1
-    return kinds
+        starts, ends = one.scores[0]
+        counts[pair_of(one.windows[0], int(np.argmax(starts)), int(np.argmax(ends)))] += 1
+    return counts
+
+
+def pair_of(window: Window, first: int, last: int) -> str:
+    """What a start and an end position make: a "span" in the context, "[CLS]" twice (no answer), or
+    neither: "[CLS] once", "outside the context" (question or [SEP]), "end before start"."""
+    context = range(window.first, window.first + window.end - window.start)
+    if first == last == 0:
+        return "[CLS]"
+    if 0 in (first, last):
+        return "[CLS] once"
+    if first not in context or last not in context:
+        return "outside the context"
+    return "end before start" if last < first else "span"
 
 
 def f1_by_category(
@@ -104,15 +103,14 @@ def f1_by_category(
     without an answer ("no category" where the file names none)."""
     groups: dict[str, list[Question]] = {}
     for question in questions:
-        groups.setdefault(
-            "answerable" if question.answers else question.category or "no category", []
-        ).append(question)
-    result = {}
+        name = "answerable" if question.answers else question.category or "no category"
+        groups.setdefault(name, []).append(question)
+    f1 = {}
     for name, group in groups.items():
-        ids = [question.id for question in group]
-        some, some_odds = ({number: values[number] for number in ids} for values in (texts, odds))
-        result[name] = squad.score(some, group, some_odds, threshold)["f1"]
-    return result
+        group_texts = {question.id: texts[question.id] for question in group}
+        group_odds = {question.id: odds[question.id] for question in group}
+        f1[name] = squad.score(group_texts, group, group_odds, threshold)["f1"]
+    return f1
 
 
 def words(question: Question) -> set[str]:
@@ -121,10 +119,13 @@ def words(question: Question) -> set[str]:
 
 
 def telling_words(questions: Sequence[Question], at_least: int = 5) -> set[str]:
-    """Words in at least so many questions without an answer, and in none with one: they give such a
-    question away."""
-    safe = set().union(*(words(question) for question in questions if question.answers))
+    """Words in at least `at_least` questions without an answer, and in no answerable one: they give
+    such a question away."""
+    in_answerable = set().union(*(words(question) for question in questions if question.answers))
     counts = Counter(
-        word for question in questions if not question.answers for word in words(question) - safe
+        word
+        for question in questions
+        if not question.answers
+        for word in words(question) - in_answerable
     )
     return {word for word, count in counts.items() if count >= at_least}

@@ -31,9 +31,9 @@ class Framed(NamedTuple):
 
     @classmethod
     def of(cls, sentences: Sentences, wordpiece: WordPiece, max_length: int) -> "Framed":
-        """At most `max_length` positions: the longer sentence loses tokens at its end, one by one, as
-        in BERT's released code. Raises InputError for a sentence without a token, and where no
-        token of each would be left."""
+        """Encodes a sentence or a pair to at most `max_length` positions: the longer sentence loses
+        tokens at its end, one by one, as in BERT's released code. Raises InputError for a sentence
+        without a token, and where `max_length` has no room for a token of each."""
         texts = [text for text in sentences if text is not None]
         try:
             "".join(texts).encode()
@@ -51,18 +51,17 @@ class Framed(NamedTuple):
                 f"a length of {max_length} has no room for {len(parts)} sentences: give more."
             )
         while sum(map(len, parts)) > max_length - 1 - len(parts):
-            longest = max(
-                range(len(parts)), key=lambda part: (len(parts[part]), part)
-            )  # of a tie the second
+            # of two that are equally long, the second
+            longest = max(range(len(parts)), key=lambda part: (len(parts[part]), part))
             parts[longest] = parts[longest][:-1]
         return cls(*frame(*parts, cls_id=wordpiece.cls_id, sep_id=wordpiece.sep_id))
 
 
 class ClassificationModel(nn.Module):
-    """A dense layer and tanh on the state of [CLS], as in next sentence prediction, then a score
-    for each label."""
+    """A dense layer and tanh on the hidden state of [CLS], as in next sentence prediction, then a
+    score for each label."""
 
-    def __init__(self, encoder: BertEncoder, labels: int):
+    def __init__(self, encoder: BertEncoder, labels: int) -> None:
         super().__init__()
         width = encoder.config.hidden_size
         self.encoder = encoder
@@ -73,7 +72,7 @@ class ClassificationModel(nn.Module):
             initialize(layer, encoder.config.initializer_range)
 
     def scores(self, batch: dict[str, Tensor]) -> Tensor:
-        """[B,K]."""
+        """The score of each label, [B,K]."""
         hidden = self.encoder(batch["ids"], batch["segments"], batch["attention_mask"])  # [B,n,H]
         return self.classifier(self.dropout(torch.tanh(self.pooler(hidden[:, 0])))).float()
 
@@ -83,23 +82,23 @@ class ClassificationModel(nn.Module):
 
 
 class SentenceData:
-    """Sentences or pairs in the form that `batches.Batches` draws from. wanted: [N], what is to be
-    said of each."""
+    """Sentences or pairs with a target each, as `fine_tuning.Data`. targets: [N]."""
 
     by_length = True
+    target_field = "label"
 
     def __init__(
         self,
         sentences: Sequence[Sentences],
-        wanted: np.ndarray,
+        targets: np.ndarray,
         wordpiece: WordPiece,
         settings: FineTuning,
-    ):
+    ) -> None:
         self.wordpiece = wordpiece
         self.batch_size = settings.batch_size
         self.max_length = settings.max_length
         self.inputs = [Framed.of(one, wordpiece, settings.max_length) for one in sentences]
-        self.wanted = wanted
+        self.targets = targets
 
     def __len__(self) -> int:
         return len(self.inputs)
@@ -110,18 +109,18 @@ class SentenceData:
     def batch(self, rows: np.ndarray, rng: np.random.Generator) -> dict[str, Tensor]:
         """Tensors of these examples; nothing is drawn at random."""
         tensors = stacked([self.inputs[row] for row in rows], self.wordpiece.pad_id)
-        return tensors | {"label": torch.from_numpy(self.wanted[rows])}
+        return tensors | {"label": torch.from_numpy(self.targets[rows])}
 
 
 class ClassificationData(SentenceData):
-    """Examples with labels. labels: those that occur."""
+    """Examples with labels. labels: those of the examples, sorted."""
 
     def __init__(
         self, examples: Sequence[tuple[Sentences, str]], wordpiece: WordPiece, settings: FineTuning
-    ):
+    ) -> None:
         self.labels = sorted({label for _, label in examples})
-        wanted = np.array([self.labels.index(label) for _, label in examples])
-        super().__init__([sentences for sentences, _ in examples], wanted, wordpiece, settings)
+        targets = np.array([self.labels.index(label) for _, label in examples])
+        super().__init__([sentences for sentences, _ in examples], targets, wordpiece, settings)
 
 
 def fine_tune(
@@ -130,16 +129,16 @@ def fine_tune(
     examples: Sequence[tuple[Sentences, str]],
     settings: FineTuning,
 ) -> tuple["Classifier", History]:
-    """Trains encoder (in place) and a new head. settings: batches hold about `batch_size` ×
-    `max_length` tokens; `doc_stride` has no meaning here."""
+    """Trains the encoder (in place) and a new head. Returns the classifier and the history of the
+    losses. settings: a batch has about `batch_size` × `max_length` tokens."""
     data = ClassificationData(examples, wordpiece, settings)
     model, history = fit(lambda: ClassificationModel(encoder, len(data.labels)), data, settings)
     return Classifier(model, wordpiece, data.labels, settings.max_length), history
 
 
 class Classifier:
-    """Names the likeliest label. labels: what the model's scores stand for; length: of its
-    inputs."""
+    """Predicts the label with the highest score. labels: those of the model's scores, in order;
+    max_length: of an input."""
 
     def __init__(
         self,
@@ -147,14 +146,14 @@ class Classifier:
         wordpiece: WordPiece,
         labels: Sequence[str],
         max_length: int = 128,
-    ):
+    ) -> None:
         self.model = model.eval()
         self.wordpiece = wordpiece
         self.all_labels = list(labels)
         self.max_length = max_length
 
     def labels(self, sentences: Sequence[Sentences], batch_size: int = 64) -> list[str]:
-        """One label each. An empty sentence raises InputError."""
+        """The predicted label of each. An empty sentence raises InputError."""
         scores = all_scores(self.model, self.wordpiece, sentences, self.max_length, batch_size)
         return [self.all_labels[best] for best in scores.argmax(-1).tolist()]
 
@@ -167,12 +166,13 @@ def all_scores(
     max_length: int,
     batch_size: int = 64,
 ) -> Tensor:
-    """The model's scores of sentences or pairs, cut to `max_length`, in their order: [N,K]. An empty
+    """The model's scores of sentences or pairs, cut to `max_length`, in order: [N,K]. An empty
     sentence raises InputError."""
     inputs = [Framed.of(one, wordpiece, max_length) for one in sentences]
     device = model.classifier.weight.device
-    found = []
+    scores = []
     for start in range(0, len(inputs), batch_size):
         batch = stacked(inputs[start : start + batch_size], wordpiece.pad_id)
-        found.append(model.scores({name: value.to(device) for name, value in batch.items()}).cpu())
-    return torch.cat(found) if found else torch.empty(0, model.classifier.out_features)
+        batch = {name: value.to(device) for name, value in batch.items()}
+        scores.append(model.scores(batch).cpu())
+    return torch.cat(scores) if scores else torch.empty(0, model.classifier.out_features)

@@ -1,16 +1,17 @@
-"""Coreference resolution by span ranking: which spans are mentions, and which earlier one each
-belongs to. Chapter: `book/tasks/coreference`.
+"""Coreference resolution by span ranking: which spans are mentions, and which earlier mention each
+one refers to. Chapter: `book/tasks/coreference`.
 
-Sources: end-to-end coreference (Lee and others, 2017), BERT in it with independent segments (Joshi
-and others, 2019), which SpanBERT §4.1 uses. Left out: higher-order refinement and the
-coarse-to-fine step (Lee and others, 2018); here each mention looks at the nearest mentions before
-it. Shapes: B documents, S segments, n sequence, H hidden, W words, M labeled mentions, k candidate
+Sources: end-to-end coreference (Lee and others, 2017), with BERT on independent segments (Joshi and
+others, 2019), which SpanBERT §4.1 uses. Left out: higher-order refinement and the coarse-to-fine
+step (Lee and others, 2018); here the antecedents of a mention are the nearest mentions before it.
+Shapes: B documents, S segments, n sequence, H hidden, W words, M labeled mentions, k candidate
 spans, m mentions kept, a antecedents of each, G width of a span's vector.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -23,87 +24,80 @@ from spanbert_tutorial.bert.wordpiece import WordPiece, split_words
 from spanbert_tutorial.engine.loop import History
 from spanbert_tutorial.engine.snapshots import Snapshots
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.tasks import conll, coreference_scores, task_checkpoints
+from spanbert_tutorial.tasks import conll, task_checkpoints
 from spanbert_tutorial.tasks.conll import Document, Span
-from spanbert_tutorial.tasks.fine_tuning import FineTuning, check_start, fit
+from spanbert_tutorial.tasks.coreference_scores import (
+    mention_score,
+    score_documents,
+    without_singletons,
+)
+from spanbert_tutorial.tasks.fine_tuning import FineTuning, check_start, fit, padded
 from spanbert_tutorial.text.sentences import split_sentences
 
-# small: of 5e-4 and 1e-3 the better one on validation books of LitBank; spanbert: the settings of
-# the released command, with one learning rate for both parts
+# small: its learning rate was better than 5e-4 on validation books of LitBank; spanbert: the
+# settings of the released command, with one learning rate for encoder and head
 PRESETS = {
     "small": FineTuning(epochs=3, batch_size=4, peak_learning_rate=1e-3, max_length=128),
     "spanbert": FineTuning(epochs=20, batch_size=4, peak_learning_rate=2e-5, max_length=384),
 }
 TASK = "coreference"
-FACTS = {
-    "max_words": int,
-    "singletons": bool,
-    "length": int,
-}  # what a checkpoint says beside its weights
-MAX_WORDS, RATIO, ANTECEDENTS = (
-    10,
-    0.25,
-    100,
-)  # longest span at most; λ, mentions kept per word; antecedents looked at
-RARE = (
-    -3.0
-)  # where the score of a mention starts: few spans are mentions, and this need not be learned first
-SEGMENTS = 4  # how many segments of a document are trained on at a time
-FEATURES, HIDDEN = (
-    20,
-    150,
-)  # width of a learned feature, and of the scorers' hidden layer; Lee and others (2017)
-BUCKETS = torch.tensor(
-    [2, 3, 4, 5, 8, 16, 32, 64]
-)  # distances, in mentions: 1, 2, 3, 4, 5-7, 8-15, 16-31, 32-63, more
+FACTS = {"max_words": int, "singletons": bool, "length": int}  # in a checkpoint, beside the weights
+MAX_WORDS = 10  # of a span, at most
+RATIO = 0.25  # λ, mentions kept per word
+ANTECEDENTS = 100  # of a mention, at most
+# The bias of the mention score at the start: few spans are mentions, and the model need not learn
+# this first.
+RARE = -3.0
+SEGMENTS = 4  # of a document, in one training example
+FEATURES = 20  # width of a learned feature; Lee and others (2017)
+HIDDEN = 150  # width of the scorers' hidden layer; Lee and others (2017)
+# distances in mentions: 1, 2, 3, 4, 5-7, 8-15, 16-31, 32-63, more
+BUCKETS = torch.tensor([2, 3, 4, 5, 8, 16, 32, 64])
 
 
 # --- documents ----------------------------------------------------------------------
 
 
 def read(*paths: str | Path) -> list[Document]:
-    """The documents of files in CoNLL's format, of folders and archives of such; `conll.read` says
-    more."""
+    """The documents of files in CoNLL's format, and of folders and archives of such files; see
+    `conll.read`."""
     return [document for path in paths for document in conll.read(path)]
 
 
 def plain(
     text: str, name: str = "text", mentions: Sequence[Sequence[tuple[int, int]]] = ()
 ) -> Document:
-    """A document from plain text. mentions: clusters of (start, end) in characters, as the almanac
-    gives them. Raises InputError for a text without a word and for a mention that does not begin
-    and end with a word."""
+    """A document from plain text. mentions: clusters of (start, end) in characters, as in the
+    almanac. Raises InputError for a text without a word and for a mention that does not begin and
+    end with a word."""
     document, offsets = plain_with_offsets(text, name)
-    first, last = ({place[side]: number for number, place in enumerate(offsets)} for side in (0, 1))
-    wrong = [
-        span
-        for cluster in mentions
-        for span in cluster
-        if span[0] not in first or span[1] not in last
-    ]
-    if wrong:
-        raise InputError(
-            f"the mention {wrong[0]} of {name} does not begin and end with a word: mend it."
-        )
-    return Document(
-        name,
-        document.sentences,
-        [[(first[start], last[end]) for start, end in one] for one in mentions],
-    )
+    first = {start: word for word, (start, _) in enumerate(offsets)}
+    last = {end: word for word, (_, end) in enumerate(offsets)}
+    clusters = []
+    for cluster in mentions:
+        clusters.append([])
+        for start, end in cluster:
+            if start not in first or end not in last:
+                raise InputError(
+                    f"the mention {start, end} of {name} does not begin and end with a word: mend "
+                    "it."
+                )
+            clusters[-1].append((first[start], last[end]))
+    return Document(name, document.sentences, clusters)
 
 
 def plain_with_offsets(text: str, name: str = "text") -> tuple[Document, list[tuple[int, int]]]:
-    """A document without labels, and where each of its words stands in the text: (start, end) in
+    """A document without labels, and (start, end) of each of its words in the text, in
     characters."""
     sentences = []
     offsets = []
-    at = 0
+    end = 0
     for sentence in split_sentences(text):
         sentences.append(split_words(sentence))
         for word in sentences[-1]:
-            begin = text.find(word, at)
-            at = begin + len(word)
-            offsets.append((begin, at))
+            start = text.find(word, end)
+            end = start + len(word)
+            offsets.append((start, end))
     if not offsets:
         raise InputError("the text is empty: write at least one word.")
     return Document(name, sentences), offsets
@@ -113,51 +107,52 @@ def plain_with_offsets(text: str, name: str = "text") -> tuple[Document, list[tu
 
 
 class Segmented(NamedTuple):
-    """Some segments of a document, each an input with [CLS] and [SEP]; words are counted from their
-    first."""
+    """One or more segments of a document, each an input with [CLS] and [SEP]. Words are counted
+    from the first word of the first segment."""
 
     ids: list[np.ndarray]  # S times [n]
     words: np.ndarray  # int [W,3]: segment, first and last position of each word in it
-    sentences: np.ndarray  # int [W], the number of each word's sentence
+    sentences: np.ndarray  # int [W], number of each word's sentence
     mentions: np.ndarray  # int [M,3]: first and last word, number of the cluster
 
     @property
     def tokens(self) -> int:
+        """Of all segments."""
         return sum(map(len, self.ids))
 
 
 def segmented(
     document: Document, wordpiece: WordPiece, max_length: int, segments: int | None = None
 ) -> list[Segmented]:
-    """The document in parts of at most `segments` segments (None: in one part). Segments are
-    independent of one another, as in Joshi and others (2019): they do not overlap, and each ends
-    with a sentence; a sentence that is longer than a segment is cut between words. A mention across
-    two parts is left out."""
+    """The document in parts of at most `segments` segments (None: in one part).
+
+    Segments of at most `max_length` positions are independent, as in Joshi and others (2019): they
+    do not overlap, and each ends with a sentence; a sentence that is longer than a segment is cut
+    between words. A mention across two parts is left out. Raises InputError where a segment has no
+    room for a token.
+    """
     if max_length < 3:
         raise InputError(f"a length of {max_length} has no room beside [CLS] and [SEP]: give more.")
-    tokens = wordpiece.encode_many(document.words)
-    unknown = wordpiece.unk_id
+    room = max_length - 2
+    # a word of control characters has no token
     tokens = [
-        (some or [unknown])[: max_length - 2] for some in tokens
-    ]  # a word of control characters has no token
-    cuts = segment_ends(
-        [len(sentence) for sentence in document.sentences], list(map(len, tokens)), max_length - 2
-    )
-    step = segments or len(cuts)
+        (word_tokens or [wordpiece.unk_id])[:room]
+        for word_tokens in wordpiece.encode_many(document.words)
+    ]
+    sizes = [len(word_tokens) for word_tokens in tokens]
+    sentence_sizes = [len(sentence) for sentence in document.sentences]
+    cuts = [0, *segment_ends(sentence_sizes, sizes, room)]
+    count = len(cuts) - 1
+    step = segments or count
     return [
-        part(
-            document,
-            wordpiece,
-            tokens,
-            cuts[max(at - 1, 0) : at + step] if at else [0, *cuts[:step]],
-        )
-        for at in range(0, len(cuts), step)
+        part(document, wordpiece, tokens, cuts[start : start + step + 1])
+        for start in range(0, count, step)
     ]
 
 
 def segment_ends(sentences: Sequence[int], tokens: Sequence[int], room: int) -> list[int]:
-    """Where segments of at most `room` tokens end, in words. sentences: their words; tokens: of
-    each word."""
+    """The ends of segments of at most `room` tokens, in words. sentences: the number of words of
+    each; tokens: of each word."""
     ends = []
     end = 0
     used = 0
@@ -171,7 +166,7 @@ def segment_ends(sentences: Sequence[int], tokens: Sequence[int], room: int) -> 
         if total <= room:
             used += total
             continue
-        for word in range(begin, end):  # a sentence that is too long for one segment
+        for word in range(begin, end):  # the sentence is too long for one segment
             if used + tokens[word] > room:
                 ends.append(word)
                 used = 0
@@ -182,15 +177,14 @@ def segment_ends(sentences: Sequence[int], tokens: Sequence[int], room: int) -> 
 def part(
     document: Document, wordpiece: WordPiece, tokens: list[list[int]], cuts: list[int]
 ) -> Segmented:
-    """The words from cuts[0] to cuts[-1], a segment between each two cuts."""
+    """The words from cuts[0] to cuts[-1], with one segment from each cut to the next."""
     ids = []
     words = []
     begin = cuts[0]
     end = cuts[-1]
-    for segment, (first, stop) in enumerate(zip(cuts, cuts[1:], strict=False)):
-        ends = np.cumsum(
-            [len(tokens[word]) for word in range(first, stop)]
-        )  # [CLS] stands in front
+    for segment, (first, stop) in enumerate(pairwise(cuts)):
+        # positions of the last tokens: [CLS] is at position 0
+        ends = np.cumsum([len(tokens[word]) for word in range(first, stop)])
         starts = np.concatenate([[0], ends[:-1]]) + 1
         words.append(np.stack([np.full(len(ends), segment), starts, ends], axis=1))
         inside = [token for word in range(first, stop) for token in tokens[word]]
@@ -211,41 +205,33 @@ def part(
 
 def stacked(parts: Sequence[Segmented], pad_id: int) -> dict[str, Tensor]:
     """Tensors of parts of documents, padded: ids int64 [B,S,n], attention_mask bool [B,S,n]; words
-    [B,W,3], sentences [B,W] and mentions [B,M,3] with NO_TARGET where there is none."""
-    rows = max(len(one.ids) for one in parts)
-    longest = max(len(row) for one in parts for row in one.ids)
-    ids = np.full((len(parts), rows, longest), pad_id)
-    mask = np.zeros((len(parts), rows, longest), dtype=bool)
-    for number, one in enumerate(parts):
-        for row, segment in enumerate(one.ids):
-            ids[number, row, : len(segment)], mask[number, row, : len(segment)] = segment, True
-        mask[number, len(one.ids) :, 0] = True  # a segment of padding looks at its first position
-    arrays = {"ids": ids, "attention_mask": mask}
-    arrays |= {
-        name: padded([getattr(one, name) for one in parts])
-        for name in ("words", "sentences", "mentions")
+    [B,W,3], sentences [B,W] and mentions [B,M,3] with NO_TARGET as padding."""
+    segments = [segment for one in parts for segment in one.ids]  # of all documents
+    lengths = np.array([len(segment) for segment in segments])
+    documents = np.cumsum([len(one.ids) for one in parts])[:-1]  # where to split them
+    ids = padded(segments, pad_id)
+    mask = np.arange(lengths.max()) < lengths[:, None]
+    mask = padded(np.split(mask, documents), False).astype(bool)
+    mask[:, :, 0] = True  # a padding segment attends to its first position
+    arrays = {
+        "ids": padded(np.split(ids, documents), pad_id),
+        "attention_mask": mask,
+        "words": padded([one.words for one in parts], NO_TARGET),
+        "sentences": padded([one.sentences for one in parts], NO_TARGET),
+        "mentions": padded([one.mentions for one in parts], NO_TARGET),
     }
     return {name: torch.from_numpy(array) for name, array in arrays.items()}
-
-
-def padded(arrays: Sequence[np.ndarray]) -> np.ndarray:
-    """int64 [B, longest, …], with NO_TARGET below the rows of each."""
-    full = np.full(
-        (len(arrays), max(map(len, arrays)), *arrays[0].shape[1:]), NO_TARGET, dtype=np.int64
-    )
-    for row, array in enumerate(arrays):
-        full[row, : len(array)] = array
-    return full
 
 
 # --- spans: candidates, and which are kept ------------------------------------------
 
 
-def candidates(sentences: Tensor, segments: Tensor, most: int) -> Tensor:
-    """All spans of at most `most` words inside one sentence and one segment, int64 [k,2] (first,
-    last word), in order. sentences, segments: the number of each word's, [W]."""
-    first = torch.arange(len(sentences), device=sentences.device).repeat_interleave(most)
-    last = first + torch.arange(most, device=sentences.device).repeat(len(sentences))
+def candidates(sentences: Tensor, segments: Tensor, max_words: int) -> Tensor:
+    """All spans of at most `max_words` words inside one sentence and one segment, int64 [k,2]
+    (first, last word), in the order of the text. sentences, segments: the number of each word's
+    sentence and segment, [W]."""
+    first = torch.arange(len(sentences), device=sentences.device).repeat_interleave(max_words)
+    last = first + torch.arange(max_words, device=sentences.device).repeat(len(sentences))
     inside = last < len(sentences)
     first = first[inside]
     last = last[inside]
@@ -253,22 +239,19 @@ def candidates(sentences: Tensor, segments: Tensor, most: int) -> Tensor:
     return torch.stack([first, last], dim=1)[together]
 
 
-def kept(spans: Sequence[Span], scores: Sequence[float], most: int) -> list[int]:
-    """Which spans stay as mentions: the best `most`, without one that crosses a better one. Lee and
-    others (2017), §5. Numbers of the spans, in the order of the text."""
-    furthest: dict[
-        int, int
-    ] = {}  # first word of a kept span → last word of the longest that begins there
-    earliest: dict[int, int] = {}  # last word → first word of the longest that ends there
+def kept(spans: Sequence[Span], scores: Sequence[float], max_spans: int) -> list[int]:
+    """The indices of the spans that are kept as mentions, in the order of the text: the
+    `max_spans` best, without those that cross a better one. Lee and others (2017), §5."""
+    furthest: dict[int, int] = {}  # first word of kept spans → last word of the longest
+    earliest: dict[int, int] = {}  # last word of kept spans → first word of the longest
     chosen: list[int] = []
     for number in np.argsort(-np.asarray(scores), kind="stable").tolist():
-        if len(chosen) == most:
+        if len(chosen) == max_spans:
             break
         first, last = spans[number]
-        crosses = any(furthest.get(word, -1) > last for word in range(first + 1, last + 1)) or any(
-            earliest.get(word, first) < first for word in range(first, last)
-        )
-        if not crosses:
+        crosses_end = any(furthest.get(word, -1) > last for word in range(first + 1, last + 1))
+        crosses_start = any(earliest.get(word, first) < first for word in range(first, last))
+        if not crosses_end and not crosses_start:
             chosen.append(number)
             furthest[first] = max(last, furthest.get(first, -1))
             earliest[last] = min(first, earliest.get(last, first))
@@ -276,15 +259,15 @@ def kept(spans: Sequence[Span], scores: Sequence[float], most: int) -> list[int]
 
 
 def linked(mentions: Sequence[Span], antecedents: Sequence[int | None]) -> list[list[Span]]:
-    """Clusters from each mention's antecedent (its number, always an earlier one; None: it begins a
-    cluster)."""
+    """Clusters from each mention's antecedent (the index of an earlier mention; None: it starts a
+    new cluster)."""
     clusters: list[list[Span]] = []
-    home: list[list[Span]] = []
+    cluster_of: list[list[Span]] = []  # of each mention
     for mention, antecedent in zip(mentions, antecedents, strict=True):
         if antecedent is None:
             clusters.append([])
-        home.append(clusters[-1] if antecedent is None else home[antecedent])
-        home[-1].append(mention)
+        cluster_of.append(clusters[-1] if antecedent is None else cluster_of[antecedent])
+        cluster_of[-1].append(mention)
     return clusters
 
 
@@ -292,26 +275,29 @@ def linked(mentions: Sequence[Span], antecedents: Sequence[int | None]) -> list[
 
 
 class Scored(NamedTuple):
-    """What the model says of one document."""
+    """The scores of one document."""
 
     spans: Tensor  # [k,2], all candidates
     mention_scores: Tensor  # [k]
     chosen: Tensor  # [m], the candidates that are kept, in the order of the text
-    antecedents: Tensor  # [m,a], which kept mention each column is; below 0: none
+    antecedents: Tensor  # [m,a], indices of kept mentions; below 0: none
     scores: Tensor  # [m,1+a]; column 0 is the dummy ε, whose score is 0
 
 
-def scorer(inputs: int) -> nn.Sequential:
+def new_mention_scorer(inputs: int) -> nn.Sequential:
     """A hidden layer, then one score."""
-    return nn.Sequential(nn.Linear(inputs, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, 1))
+    hidden = nn.Linear(inputs, HIDDEN)
+    output = nn.Linear(HIDDEN, 1)
+    nn.init.constant_(output.bias, RARE)
+    return nn.Sequential(hidden, nn.ReLU(), output)
 
 
 class SpanVectors(nn.Module):
-    """g = [x_first; x_last; x̂; width]: the states of a span's first and last token, a weighted
-    mean of all its tokens (the weights by attention), and a learned vector for its width in words.
-    Lee and others (2017), §4.2."""
+    """g = [x_first; x_last; x̂; width]: the hidden states of a span's first and last token, a mean
+    of all its tokens weighted by attention, and a learned vector for its width in words. Lee and
+    others (2017), §4.2."""
 
-    def __init__(self, hidden_size: int, max_words: int, features: int = FEATURES):
+    def __init__(self, hidden_size: int, max_words: int, features: int = FEATURES) -> None:
         super().__init__()
         self.attention = nn.Linear(hidden_size, 1)
         self.widths = nn.Embedding(max_words, features)
@@ -319,38 +305,34 @@ class SpanVectors(nn.Module):
 
     def forward(self, hidden: Tensor, words: Tensor, spans: Tensor) -> Tensor:
         """[k,G]. hidden [S,n,H]; words [W,3]: segment, first and last position of each; spans
-        [k,2]."""
+        [k,2], in the order of the text."""
         segment = words[spans[:, 0], 0]
         first = words[spans[:, 0], 1]
         last = words[spans[:, 1], 2]
-        weights = self.attention(hidden)[..., 0]
-        vectors = []
-        places = torch.arange(hidden.shape[1], device=hidden.device)
+        scores = self.attention(hidden)[..., 0]  # [S,n]
+        positions = torch.arange(hidden.shape[1], device=hidden.device)
+        means = []
         for number in range(
             len(hidden)
-        ):  # segment by segment, so that the table of weights stays small
+        ):  # segment by segment, so that the weights take less memory
             here = segment == number
-            inside = (first[here, None] <= places) & (
-                places <= last[here, None]
-            )  # [k of the segment, n]
-            head = (
-                weights[number].expand(len(inside), -1).masked_fill(~inside, -torch.inf).softmax(-1)
-            )
-            vectors.append(
-                head @ hidden[number]
-            )  # spans come in the order of the text, so segments do, too
+            # [k of the segment, n]
+            inside = (first[here, None] <= positions) & (positions <= last[here, None])
+            span_scores = scores[number].expand(len(inside), -1)
+            weights = span_scores.masked_fill(~inside, -torch.inf).softmax(-1)
+            means.append(weights @ hidden[number])
         width = self.widths(spans[:, 1] - spans[:, 0])
         return torch.cat(
-            [hidden[segment, first], hidden[segment, last], torch.cat(vectors), width], dim=-1
+            [hidden[segment, first], hidden[segment, last], torch.cat(means), width], dim=-1
         )
 
 
 class AntecedentScorer(nn.Module):
-    """s_a(i, j): a hidden layer on [g_i; g_j; g_i∘g_j; distance], then one score. The first layer
-    is written as a sum of one for each part, which is the same and needs no copy of g for each
+    """s_a(i, j): a hidden layer on [g_i; g_j; g_i∘g_j; distance], then one score. The hidden layer
+    is a sum of one linear layer per part, which is the same and needs no copy of g for each
     pair."""
 
-    def __init__(self, size: int, features: int = FEATURES):
+    def __init__(self, size: int, features: int = FEATURES) -> None:
         super().__init__()
         self.mention = nn.Linear(size, HIDDEN)
         self.antecedent = nn.Linear(size, HIDDEN, bias=False)
@@ -360,129 +342,114 @@ class AntecedentScorer(nn.Module):
         self.score = nn.Linear(HIDDEN, 1)
 
     def forward(self, vectors: Tensor, antecedents: Tensor) -> Tensor:
-        """[m,a]. vectors [m,G]; antecedents [m,a]: numbers of mentions."""
-        here = torch.arange(len(vectors), device=vectors.device)[:, None]
-        bucket = torch.bucketize(here - antecedents, BUCKETS.to(vectors.device), right=True)
+        """[m,a]. vectors [m,G]; antecedents [m,a]: indices of mentions."""
+        mention = torch.arange(len(vectors), device=vectors.device)[:, None]
+        bucket = torch.bucketize(mention - antecedents, BUCKETS.to(vectors.device), right=True)
         hidden = self.mention(vectors)[:, None] + self.antecedent(vectors)[antecedents]
-        hidden = (
-            hidden
-            + self.product(vectors[:, None] * vectors[antecedents])
-            + self.distance(self.distances(bucket))
-        )
+        hidden = hidden + self.product(vectors[:, None] * vectors[antecedents])
+        hidden = hidden + self.distance(self.distances(bucket))
         return self.score(F.relu(hidden))[..., 0].float()
 
 
 class CoreferenceModel(nn.Module):
     """An encoder with a score for each span, and one for each mention and antecedent.
 
-    max_words: of the longest span that is looked at. singletons: whether the labels name mentions
-    that nothing else refers to. If so, the mention scores learn from all labeled mentions
-    directly, too; if not (OntoNotes), a span without a partner may well be a mention, and they
-    learn from the links alone, as in the papers.
+    max_words: of a span. singletons: whether the labels include clusters of one mention. If so, the
+    mention scores also learn directly from all labeled mentions. If not (OntoNotes), an unlabeled
+    span may be a mention, and they learn from the links alone, as in the papers.
     """
 
-    def __init__(self, encoder: BertEncoder, max_words: int, singletons: bool):
+    def __init__(self, encoder: BertEncoder, max_words: int, singletons: bool) -> None:
         super().__init__()
         self.encoder = encoder
         self.max_words = max_words
         self.singletons = singletons
         self.span_vectors = SpanVectors(encoder.config.hidden_size, max_words)
-        self.mention_scorer = scorer(self.span_vectors.size)
+        self.mention_scorer = new_mention_scorer(self.span_vectors.size)
         self.antecedent_scorer = AntecedentScorer(self.span_vectors.size)
         self.dropout = nn.Dropout(encoder.config.hidden_dropout_prob)
-        nn.init.constant_(self.mention_scorer[-1].bias, RARE)
 
     def documents(self, batch: Mapping[str, Tensor]) -> Iterable[Scored]:
-        """What it says of each document of a batch."""
+        """The scores of each document of a batch."""
         ids = batch["ids"]
-        hidden = self.encoder(
-            ids.flatten(0, 1), None, batch["attention_mask"].flatten(0, 1)
-        ).float()
-        documents = zip(
-            hidden.view(*ids.shape, -1), batch["words"], batch["sentences"], strict=True
-        )
-        for states, words, sentences in documents:
+        mask = batch["attention_mask"]
+        hidden = self.encoder(ids.flatten(0, 1), None, mask.flatten(0, 1)).float()
+        hidden = hidden.view(*ids.shape, -1)  # [B,S,n,H]
+        for states, words, sentences in zip(
+            hidden, batch["words"], batch["sentences"], strict=True
+        ):
             real = sentences != NO_TARGET
             yield self.scored(self.dropout(states), words[real], sentences[real])
 
     def scored(self, hidden: Tensor, words: Tensor, sentences: Tensor) -> Scored:
-        """hidden [S,n,H], words [W,3], sentences [W] of one document."""
+        """The scores of one document. hidden [S,n,H], words [W,3], sentences [W]."""
+        device = hidden.device
         spans = candidates(sentences, words[:, 0], self.max_words)
         vectors = self.span_vectors(hidden, words, spans)
         mention_scores = self.mention_scorer(vectors)[:, 0].float()
-        most = max(1, int(RATIO * len(words)))
+        max_mentions = max(1, int(RATIO * len(words)))
         chosen = torch.tensor(
-            kept(spans.tolist(), mention_scores.tolist(), most), device=hidden.device
+            kept(spans.tolist(), mention_scores.tolist(), max_mentions), device=device
         )
-        here = torch.arange(len(chosen), device=hidden.device)[:, None]
-        antecedents = here - torch.arange(
-            1, min(ANTECEDENTS, len(chosen)) + 1, device=hidden.device
-        )  # nearest first
+        distances = torch.arange(1, min(ANTECEDENTS, len(chosen)) + 1, device=device)
+        antecedents = torch.arange(len(chosen), device=device)[:, None] - distances  # nearest first
         s_m = mention_scores[chosen]
-        pairs = (
-            s_m[:, None]
-            + s_m[antecedents]
-            + self.antecedent_scorer(vectors[chosen], antecedents.clamp(min=0))
-        )
+        s_a = self.antecedent_scorer(vectors[chosen], antecedents.clamp(min=0))
+        pairs = s_m[:, None] + s_m[antecedents] + s_a
         pairs = pairs.masked_fill(antecedents < 0, -torch.inf)
-        return Scored(
-            spans,
-            mention_scores,
-            chosen,
-            antecedents,
-            torch.cat([torch.zeros_like(pairs[:, :1]), pairs], 1),
-        )
+        scores = torch.cat([torch.zeros_like(pairs[:, :1]), pairs], 1)
+        return Scored(spans, mention_scores, chosen, antecedents, scores)
 
     def forward(self, batch: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """{"loss", "antecedent", and with singletons "mention"}: nats, summed over spans and
         divided by the words of the batch. `loss` is the sum of the others."""
-        losses: dict[str, list[Tensor]] = {"antecedent": [], "mention": []}
+        antecedent = torch.zeros((), device=batch["ids"].device)
+        mention = torch.zeros((), device=batch["ids"].device)
         for document, mentions in zip(self.documents(batch), batch["mentions"], strict=True):
             cluster = clusters_of(document.spans, mentions[mentions[:, 0] != NO_TARGET])
-            losses["antecedent"].append(antecedent_loss(document, cluster[document.chosen]))
-            wanted = (cluster >= 0).float()
-            mention = F.binary_cross_entropy_with_logits(
-                document.mention_scores, wanted, reduction="sum"
+            antecedent = antecedent + antecedent_loss(document, cluster[document.chosen])
+            is_mention = (cluster >= 0).float()
+            mention = mention + F.binary_cross_entropy_with_logits(
+                document.mention_scores, is_mention, reduction="sum"
             )
-            losses["mention"].append(mention)
-        if not self.singletons:
-            del losses["mention"]
         words = (batch["sentences"] != NO_TARGET).sum()
-        parts = {name: sum(values) / words for name, values in losses.items()}
-        return {"loss": sum(parts.values()), **parts}
+        antecedent = antecedent / words
+        if not self.singletons:
+            return {"loss": antecedent, "antecedent": antecedent}
+        mention = mention / words
+        return {"loss": antecedent + mention, "antecedent": antecedent, "mention": mention}
 
 
 def clusters_of(spans: Tensor, mentions: Tensor) -> Tensor:
-    """The cluster of each span [k], -1 where it is no mention. mentions [M,3]: first, last word,
+    """The cluster of each span [k]; -1 where it is not a mention. mentions [M,3]: first, last word,
     cluster."""
     same = (spans[:, None] == mentions[None, :, :2]).all(-1)  # [k,M]
     return torch.where(same.any(1), (same * mentions[:, 2]).sum(1), -1)
 
 
 def antecedent_loss(document: Scored, cluster: Tensor) -> Tensor:
-    """-log of the probability of all right antecedents together, summed over the mentions: right is
-    each one of the same cluster, and ε where there is none. Lee and others (2017), eq. 8. cluster
+    """−log of the probability of all gold antecedents together, summed over the mentions. Gold are
+    those of the same cluster, and ε where there are none. Lee and others (2017), eq. 8. cluster
     [m]: of the mentions, -1 for none."""
-    right = (
-        (cluster[:, None] == cluster[document.antecedents])
-        & (document.antecedents >= 0)
-        & (cluster[:, None] >= 0)
-    )
-    right = torch.cat([~right.any(1, keepdim=True), right], dim=1)
-    return (
-        document.scores.logsumexp(1) - document.scores.masked_fill(~right, -torch.inf).logsumexp(1)
-    ).sum()
+    same_cluster = cluster[:, None] == cluster[document.antecedents]
+    gold = same_cluster & (document.antecedents >= 0) & (cluster[:, None] >= 0)
+    gold = torch.cat([~gold.any(1, keepdim=True), gold], dim=1)
+    gold_scores = document.scores.masked_fill(~gold, -torch.inf)
+    return (document.scores.logsumexp(1) - gold_scores.logsumexp(1)).sum()
 
 
 # --- training and use ---------------------------------------------------------------
 
 
 class CoreferenceData:
-    """Documents in parts of `SEGMENTS` segments, in the form that `batches.Batches` draws from."""
+    """Documents in parts of `SEGMENTS` segments, as `fine_tuning.Data`."""
 
     by_length = True
+    target_field = "sentences"  # the losses are means over words
 
-    def __init__(self, documents: Sequence[Document], wordpiece: WordPiece, settings: FineTuning):
+    def __init__(
+        self, documents: Sequence[Document], wordpiece: WordPiece, settings: FineTuning
+    ) -> None:
         self.wordpiece = wordpiece
         self.batch_size = settings.batch_size
         self.max_length = settings.max_length
@@ -510,9 +477,9 @@ def fine_tune(
     settings: FineTuning,
     snapshots: Snapshots | None = None,
 ) -> tuple["CoreferenceResolver", History]:
-    """Trains encoder (in place) and a new head. settings: `max_length` of a segment, `batch_size`
-    segments in a batch; `doc_stride` has no meaning here. Raises InputError when no document has a
-    cluster."""
+    """Trains the encoder (in place) and a new head. Returns the resolver and the history of the
+    losses. settings: `max_length` of a segment, `batch_size` segments in a batch. Raises InputError
+    when no document has a cluster."""
     check_start(encoder, wordpiece, settings)
     if not any(document.clusters for document in documents):
         raise InputError("no document has a cluster: give documents with coreference labels.")
@@ -529,9 +496,11 @@ def fine_tune(
 
 
 class CoreferenceResolver:
-    """Finds the clusters of documents. length: of its segments."""
+    """Finds the clusters of documents. max_length: of a segment, in positions."""
 
-    def __init__(self, model: CoreferenceModel, wordpiece: WordPiece, max_length: int = 128):
+    def __init__(
+        self, model: CoreferenceModel, wordpiece: WordPiece, max_length: int = 128
+    ) -> None:
         self.model = model.eval()
         self.wordpiece = wordpiece
         self.max_length = max_length
@@ -540,13 +509,14 @@ class CoreferenceResolver:
     def from_pretrained(
         cls, source: str | Path, tokenizer: str | Path | None = None
     ) -> "CoreferenceResolver":
-        """Opens a folder that `save` wrote. Raises InputError for one of another task."""
+        """Opens a folder that `save` wrote. Raises InputError for a model of another task, and for
+        facts that are missing."""
         encoder, head, facts, wordpiece = task_checkpoints.load(source, TASK, tokenizer)
-        wrong = [name for name, kind in FACTS.items() if not isinstance(facts.get(name), kind)]
-        if wrong:
+        missing = [name for name, kind in FACTS.items() if not isinstance(facts.get(name), kind)]
+        if missing:
             raise InputError(
-                f"config.json of {source} does not say {', '.join(wrong)}: copy the checkpoint "
-                f"again."
+                f"config.json of {source} does not say {', '.join(missing)}: copy the checkpoint "
+                "again."
             )
         model = CoreferenceModel(encoder, facts["max_words"], facts["singletons"])
         task_checkpoints.fill(model, head, source)
@@ -563,38 +533,40 @@ class CoreferenceResolver:
         task_checkpoints.save(folder, TASK, self.model, facts, self.wordpiece, texts)
 
     def predict(self, documents: Sequence[Document]) -> list[list[list[Span]]]:
-        """The clusters of each document, in order; labels that a document may have are not looked
-        at. Clusters of one mention are among them where the model has learned from such."""
+        """The predicted clusters of each document, in order; gold clusters are ignored. They
+        include clusters of one mention where the model was trained with such clusters."""
         return [self.clusters(document) for document in documents]
 
     @torch.no_grad()
     def clusters(self, document: Document) -> list[list[Span]]:
-        """Each mention goes to the antecedent of the best score, and begins a cluster where ε has
-        it."""
+        """Links each mention to the antecedent with the highest score; where that is ε, the mention
+        starts a cluster."""
         batch = stacked(segmented(document, self.wordpiece, self.max_length), self.wordpiece.pad_id)
         device = self.model.antecedent_scorer.score.weight.device
-        found = next(
-            iter(self.model.documents({name: value.to(device) for name, value in batch.items()}))
-        )
-        best = found.scores.argmax(1)
+        batch = {name: value.to(device) for name, value in batch.items()}
+        (scored,) = self.model.documents(batch)
         antecedents = [
-            int(found.antecedents[row, column - 1]) if column else None
-            for row, column in enumerate(best)
+            int(scored.antecedents[row, column - 1]) if column else None
+            for row, column in enumerate(scored.scores.argmax(1).tolist())
         ]
-        mentions = [tuple(span) for span in found.spans[found.chosen].tolist()]
-        own = found.mention_scores[found.chosen].tolist()
-        sure = {mention for mention, value in zip(mentions, own, strict=True) if value > 0}
+        mentions = [(first, last) for first, last in scored.spans[scored.chosen].tolist()]
+        mention_scores = scored.mention_scores[scored.chosen].tolist()
+        certain = {
+            mention for mention, value in zip(mentions, mention_scores, strict=True) if value > 0
+        }
         return [
             cluster
             for cluster in linked(mentions, antecedents)
-            if len(cluster) > 1 or (self.model.singletons and cluster[0] in sure)
+            if len(cluster) > 1 or (self.model.singletons and cluster[0] in certain)
         ]
 
 
-def score(documents: Sequence[Document], predictions: Sequence[Sequence[Sequence[Span]]]) -> dict:
-    """The scores of `coreference_scores`, in percent, with all clusters, under `two_or_more`
-    without clusters of one mention on both sides (OntoNotes' rule), and under `mentions` those of
-    the mentions alone. Raises InputError unless there is one prediction for each document."""
+def score(
+    documents: Sequence[Document], predictions: Sequence[Sequence[Sequence[Span]]]
+) -> dict[str, Any]:
+    """The scores of `coreference_scores`, in percent: with all clusters; under `two_or_more`
+    without clusters of one mention on either side (OntoNotes' rule); under `mentions` for the
+    mentions alone. Raises InputError unless there is one prediction for each document."""
     if len(documents) != len(predictions):
         raise InputError(
             f"{len(documents)} documents and {len(predictions)} predictions: give one for each."
@@ -603,8 +575,8 @@ def score(documents: Sequence[Document], predictions: Sequence[Sequence[Sequence
         (document.clusters, [[tuple(mention) for mention in cluster] for cluster in clusters])
         for document, clusters in zip(documents, predictions, strict=True)
     ]
-    fewer = [tuple(map(coreference_scores.without_singletons, pair)) for pair in pairs]
-    return coreference_scores.score_documents(pairs) | {
-        "two_or_more": coreference_scores.score_documents(fewer),
-        "mentions": coreference_scores.mention_score(pairs),
+    two_or_more = [(without_singletons(key), without_singletons(answer)) for key, answer in pairs]
+    return score_documents(pairs) | {
+        "two_or_more": score_documents(two_or_more),
+        "mentions": mention_score(pairs),
     }

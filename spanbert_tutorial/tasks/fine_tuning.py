@@ -1,5 +1,5 @@
-"""What fine-tuning has in common, whatever the head: settings, batches of inputs, the one training
-loop. Chapter: `book/tasks/question_answering`.
+"""What all fine-tuning shares, whatever the head: settings, batches of inputs, the training loop.
+Chapter: `book/tasks/question_answering`.
 
 Source: BERT §A.3; SpanBERT's released code. Shapes: B batch, n sequence.
 """
@@ -7,6 +7,7 @@ Source: BERT §A.3; SpanBERT's released code. Shapes: B batch, n sequence.
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -28,29 +29,48 @@ Model = TypeVar("Model", bound=nn.Module)
 class Input(Protocol):
     """An input of the encoder: ids [n] and segments [n], with [CLS] and [SEP]."""
 
-    ids: np.ndarray
-    segments: np.ndarray
+    @property
+    def ids(self) -> np.ndarray: ...
+    @property
+    def segments(self) -> np.ndarray: ...
+
+
+class Data(Protocol):
+    """Training examples, in the form that `batches.Batches` draws from and `fit` trains on.
+
+    by_length: whether examples of about the same length share a batch. target_field: the tensor of
+    a batch that holds the targets; each loss is a mean over those that are not NO_TARGET.
+    """
+
+    by_length: bool
+    target_field: str
+    batch_size: int
+    max_length: int
+
+    def __len__(self) -> int: ...
+
+    def lengths(self) -> np.ndarray:
+        """Tokens of each example, int [examples]."""
+
+    def batch(self, rows: np.ndarray, rng: np.random.Generator) -> dict[str, Tensor]:
+        """Inputs and targets of these examples, padded."""
 
 
 @dataclass(frozen=True)
 class FineTuning:
-    """Settings of a run. batch_size: full windows; shorter ones go together, to as many tokens.
-    length, stride: of the windows, in positions and in context tokens. answers_only: whether
-    windows that miss a question's answer are left out; a model that is to see when there is none
-    needs them."""
+    """Settings of a run. max_length: of an input, in positions. batch_size: inputs of `max_length`
+    per batch; a batch of shorter ones has more of them, for about the same number of tokens."""
 
     epochs: float = 2.0
     batch_size: int = 32
     peak_learning_rate: float = 5e-4
     max_length: int = 256
-    doc_stride: int = 128
     seed: int = 0
     dropout: float = 0.1
-    answers_only: bool = False
 
     def recipe(self, tokens: int) -> Recipe:
-        """AdamW, one tenth of the steps to warm up, as in SpanBERT's released code; β₂ = 0.999 as
-        there. tokens: of all windows. Raises InputError when there are none."""
+        """AdamW with β₂ = 0.999, warming up for one tenth of the steps, as in SpanBERT's released
+        code. tokens: of all inputs. Raises InputError when there are none."""
         if not tokens:
             raise InputError("there is nothing to train on: give at least one question or example.")
         steps = max(1, round(self.epochs * tokens / (self.batch_size * self.max_length)))
@@ -59,29 +79,34 @@ class FineTuning:
         )
 
 
-def stacked(some: Sequence[Input], pad_id: int) -> dict[str, Tensor]:
+def stacked(inputs: Sequence[Input], pad_id: int) -> dict[str, Tensor]:
     """ids, segments int64 [B,n] and attention_mask bool [B,n] of inputs, padded on the right."""
-    lengths = np.array([len(one.ids) for one in some])
-    shape = len(some), lengths.max()
-    ids = np.full(shape, pad_id)
-    segments = np.zeros(shape, dtype=np.int64)
-    for row, one in enumerate(some):
-        ids[row, : lengths[row]], segments[row, : lengths[row]] = one.ids, one.segments
+    lengths = np.array([len(one.ids) for one in inputs])
     arrays = {
-        "ids": ids,
-        "segments": segments,
-        "attention_mask": np.arange(shape[1]) < lengths[:, None],
+        "ids": padded([one.ids for one in inputs], pad_id),
+        "segments": padded([one.segments for one in inputs], 0),
+        "attention_mask": np.arange(lengths.max()) < lengths[:, None],
     }
     return {name: torch.from_numpy(array) for name, array in arrays.items()}
+
+
+def padded(arrays: Sequence[np.ndarray], value: int) -> np.ndarray:
+    """int64 [B, longest, …]: the arrays with `value` after the rows of each."""
+    shape = len(arrays), max(map(len, arrays)), *arrays[0].shape[1:]
+    full = np.full(shape, value, dtype=np.int64)
+    for row, array in enumerate(arrays):
+        full[row, : len(array)] = array
+    return full
 
 
 def check_start(encoder: BertEncoder, wordpiece: WordPiece, settings: FineTuning) -> None:
     """Raises InputError for inputs longer than the encoder's, and for a vocabulary that does not
     fit it."""
-    if settings.max_length > (most := encoder.config.max_position_embeddings):
+    limit = encoder.config.max_position_embeddings
+    if settings.max_length > limit:
         raise InputError(
-            f"windows of {settings.max_length} positions are longer than the encoder's {most}: give "
-            f"less."
+            f"windows of {settings.max_length} positions are longer than the encoder's {limit}: "
+            "give less."
         )
     check_vocabulary(wordpiece, encoder)
 
@@ -90,76 +115,78 @@ def check_vocabulary(wordpiece: WordPiece, encoder: BertEncoder) -> None:
     """Raises InputError for a vocabulary with more tokens than the encoder has, and warns of one
     with far fewer."""
     tokens = len(wordpiece)
-    room = encoder.config.vocab_size
-    if tokens > room:
+    vocab_size = encoder.config.vocab_size
+    if tokens > vocab_size:
         raise InputError(
-            f"the vocabulary has {tokens:,} pieces and the model {room:,}: give the vocabulary "
-            f"that it "
-            "was trained with."
+            f"the vocabulary has {tokens:,} tokens and the model {vocab_size:,}: give the "
+            "vocabulary that it was trained with."
         )
-    if tokens + 128 <= room:  # some models pad to a round number
+    if tokens + 128 <= vocab_size:  # some models pad to a round number
         warnings.warn(
-            f"the vocabulary has only {tokens:,} pieces and the model {room:,}: most likely it "
-            f"is not the "
-            "one of the training, and then the answers are of no use; give that one.",
+            f"the vocabulary has only {tokens:,} tokens and the model {vocab_size:,}: most likely "
+            "it is not the one of the training, and then the answers are of no use; give that one.",
             UserWarning,
             stacklevel=4,
         )
 
 
 def fit(
-    head: Callable[[], Model],
-    data,
+    make_model: Callable[[], Model],
+    data: Data,
     settings: FineTuning,
     snapshots: Snapshots | None = None,
 ) -> tuple[Model, History]:
-    """Trains the model that `head` gives: an encoder under a new head, or one of before, to go on
-    with. data: in the form that `batches.Batches` draws from. Several processes share each batch;
-    without dropout they give what one gives, with it each drops other places."""
+    """Trains the model that `make_model` returns: an encoder with a new head, or a trained model.
+    Returns it with the history of its losses.
+
+    Several processes share each batch. Without dropout they compute what a single process computes;
+    with dropout each process drops other units.
+    """
     process = processes()
     rng = np.random.default_rng(settings.seed)
     with torch.random.fork_rng():
         torch.manual_seed(settings.seed)
-        model = head()  # the same in all processes
+        model = make_model()  # the same in all processes
         if process.process_index > 0:
             torch.manual_seed(settings.seed + process.process_index)
         set_dropout(model, settings.dropout)
         recipe = settings.recipe(int(sum(data.lengths())))
         learner = model if process.num_processes == 1 else Weighted(model)
-        history = train(learner, Batches(data, rng, weighted_shard), recipe, snapshots=snapshots)
+        shard = partial(weighted_shard, target_field=data.target_field)
+        history = train(learner, Batches(data, rng, shard), recipe, snapshots=snapshots)
     return model, history
 
 
 # --- several processes --------------------------------------------------------------
 
 
-def weighted_shard(batch: dict[str, Tensor], process: int, processes: int) -> dict[str, Tensor]:
-    """The rows process, process + processes, … of a batch, and `weight`: how many of its targets
-    are among them, divided by how many a process has on average. A loss is a mean over targets; so
-    weighted, the mean of the processes' losses is that of the whole batch. A process for which no
-    row is left computes the first one with weight 0, because all have to compute in step."""
+def weighted_shard(
+    batch: dict[str, Tensor], process: int, processes: int, target_field: str
+) -> dict[str, Tensor]:
+    """The rows process, process + processes, … of a batch, and `weight`: the number of their
+    targets, divided by the average number per process.
+
+    A loss is a mean over targets; with these weights, the mean of the processes' losses is the loss
+    of the whole batch. A process without a row computes the first one with weight 0, because all
+    processes have to compute in step.
+    """
     part = {name: rows[process::processes] for name, rows in batch.items()}
-    mine = targets(part)
-    all_targets = targets(batch)
-    if not mine:
+    own_targets = count_targets(part[target_field])
+    all_targets = count_targets(batch[target_field])
+    if not own_targets:
         part = {name: rows[:1] for name, rows in batch.items()}
-    return part | {"weight": torch.tensor(mine * processes / all_targets)}
+    return part | {"weight": torch.tensor(own_targets * processes / all_targets)}
 
 
-def targets(batch: dict[str, Tensor]) -> int:
-    """How many targets the losses of a batch are means over: those of the first field that no input
-    is."""
-    wanted = next(
-        rows for name, rows in batch.items() if name not in ("ids", "segments", "attention_mask")
-    )
-    return int((wanted != NO_TARGET).sum())
+def count_targets(targets: Tensor) -> int:
+    """How many of them are not NO_TARGET."""
+    return int((targets != NO_TARGET).sum())
 
 
 class Weighted(nn.Module):
-    """A model that learns from its share of a batch: its losses, times the `weight` of the
-    share."""
+    """A model that learns from a shard of a batch: its losses, times the `weight` of the shard."""
 
-    def __init__(self, model: nn.Module):
+    def __init__(self, model: nn.Module) -> None:
         super().__init__()
         self.model = model
 

@@ -1,9 +1,9 @@
-"""The question answering call of old notes on today's `transformers`: its steps, and what changed
-without a message.
+"""The question answering pipeline of old notes on today's `transformers`: its steps, and what
+changed without a message. Chapter: `book/tasks/old_notes`.
 
-Chapter: `book/tasks/old_notes`. Source of `answer_as_before`: documentation and code of
-transformers 4, whose pipeline "question-answering" did this; version 5.3 took it out. How this book
-answers: `tasks.question_answering`. n: positions of an input.
+Source of `answer_as_before`: documentation and code of transformers 4 with its pipeline
+"question-answering", which version 5.3 removed. How this book answers: `tasks.question_answering`.
+n: positions of an input.
 """
 
 import json
@@ -17,14 +17,13 @@ from transformers import BertConfig, BertForQuestionAnswering, BertTokenizer
 from spanbert_tutorial.bert.weights import checkpoint_folder, read_config, read_weights
 from spanbert_tutorial.bert.wordpiece import WordPiece, split_words
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.tasks.question_answering import read_vocabulary
+from spanbert_tutorial.pretraining.checkpoints import read_vocabulary
 
 QUESTION = "What is machine learning?"
-# word for word, also where one is missing
+# word for word, including the missing one
 CONTEXT = (
     "Machine learning is a subset of artificial intelligence. It is widely for creating a "
-    "variety of "
-    "applications such as email filtering and computer vision"
+    "variety of applications such as email filtering and computer vision"
 )
 ANSWER = "a subset of artificial intelligence"  # as the notes print it
 
@@ -32,16 +31,16 @@ ANSWER = "a subset of artificial intelligence"  # as the notes print it
 def write_old_folder(
     folder: str | Path, tokens: list[str], dtype: torch.dtype = torch.float32, seed: int = 0
 ) -> BertForQuestionAnswering:
-    """A small question answering model with random weights, in the files of an old checkpoint: a
-    `config.json` without `model_type`, `pytorch_model.bin`, `vocab.txt`, and nothing else. Returns
-    the model, in float32.
+    """Writes a small question answering model with random weights in the files of an old
+    checkpoint: a `config.json` without `model_type`, `pytorch_model.bin`, `vocab.txt`, nothing
+    else. Returns the model, in float32.
 
     tokens: the vocabulary. dtype: of the stored weights. Raises InputError if the folder exists.
     """
     folder = Path(folder)
     if folder.exists():
         raise InputError(f"{folder} exists already: give a new folder.")
-    sizes = {
+    sizes: dict[str, Any] = {
         "vocab_size": len(tokens),
         "hidden_size": 64,
         "num_hidden_layers": 2,
@@ -53,9 +52,8 @@ def write_old_folder(
     }
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        model = BertForQuestionAnswering(
-            BertConfig(**sizes, initializer_range=0.3)
-        ).eval()  # scores far from 0
+        config = BertConfig(**sizes, initializer_range=0.3)  # wide, for scores far from 0
+        model = BertForQuestionAnswering(config).eval()
     folder.mkdir(parents=True)
     old_keys = {
         "directionality": "bidi",
@@ -76,27 +74,30 @@ def write_old_folder(
 # --- the removed pipeline, step by step ---------------------------------------------
 
 
-def best_by_shares(
-    starts: Tensor, ends: Tensor, allowed: Tensor, longest: int, most: int
+def best_by_probability(
+    starts: Tensor, ends: Tensor, allowed: Tensor, max_answer_length: int, n_best_size: int
 ) -> list[tuple[int, int, float]]:
-    """The `most` best spans of one window: (first, last, share of the start × share of the end),
-    best first.
+    """The `n_best_size` best spans of one window, best first: (first, last, probability of the
+    start × probability of the end).
 
-    starts, ends: scores [n]. allowed: bool [n], the context. The softmax also sees [CLS], position
-    0, which cannot be the answer. longest: tokens of a span.
+    starts, ends: scores [n]. allowed: bool [n], the context. The softmax includes [CLS], position
+    0, which cannot be the answer. max_answer_length: in tokens.
     """
-    seen = allowed.clone()
-    seen[0] = True
+    in_softmax = allowed.clone()
+    in_softmax[0] = True
     start, end = (
-        scores.float().masked_fill(~seen, -torch.inf).softmax(-1) * allowed
+        scores.float().masked_fill(~in_softmax, -torch.inf).softmax(-1) * allowed
         for scores in (starts, ends)
     )
-    products = (
-        (start[:, None] * end[None]).triu().tril(longest - 1)
-    )  # [n,n]: not backwards, not too long
-    order = products.flatten().argsort(descending=True, stable=True)[:most].tolist()
-    found = [(*divmod(place, len(products)), float(products.flatten()[place])) for place in order]
-    return [span for span in found if span[2] > 0]
+    # [n,n]: no end before its start, no span that is too long
+    products = (start[:, None] * end[None]).triu().tril(max_answer_length - 1)
+    flat = products.flatten()
+    order = flat.argsort(descending=True, stable=True)[:n_best_size].tolist()
+    spans = []
+    for index in order:
+        first, last = divmod(index, len(products))
+        spans.append((first, last, float(flat[index])))
+    return [span for span in spans if span[2] > 0]
 
 
 @torch.no_grad()
@@ -106,17 +107,17 @@ def answer_as_before(
     question: str,
     context: str,
     *,
-    spans: int = 12,
-    longest: int = 15,
+    n_best_size: int = 12,
+    max_answer_length: int = 15,
     max_length: int = 384,
 ) -> dict[str, Any]:
     """What the removed pipeline answered by default: {"score", "start", "end", "answer"}.
 
-    It never says "no answer"; it widens spans to whole words and adds up the shares of those that
-    then are the same text, also from different windows, although each window has a softmax of its
-    own. spans: how many of a window take part; 12 in its last version, 1 in the first ones.
-    longest: tokens of a span. length: positions of a window. Neighboring windows overlap by 128
-    tokens (half of `max_length` if that is less).
+    It never returns "no answer". It widens spans to whole words and sums the probabilities of spans
+    with the same text, even from different windows, although each window has its own softmax.
+    n_best_size: spans per window; 12 in its last version, 1 in the first ones. max_answer_length:
+    in tokens. max_length: positions of a window. Neighboring windows overlap by 128 tokens (half of
+    `max_length` if that is less).
     """
     inputs = tokenizer(
         question,
@@ -130,92 +131,90 @@ def answer_as_before(
     )
     inputs.pop("overflow_to_sample_mapping")
     scores = model(**inputs)
-    found = {}
+    answers: dict[str, dict[str, Any]] = {}
     for row in range(len(inputs["input_ids"])):
         allowed = torch.tensor([part == 1 for part in inputs.sequence_ids(row)])
-        one_window = scores.start_logits[row], scores.end_logits[row], allowed
-        for first, last, share in best_by_shares(*one_window, longest, spans):
+        window = scores.start_logits[row], scores.end_logits[row], allowed
+        for first, last, p in best_by_probability(*window, max_answer_length, n_best_size):
             start, _ = inputs.word_to_chars(row, inputs.token_to_word(row, first), sequence_index=1)
             _, end = inputs.word_to_chars(row, inputs.token_to_word(row, last), sequence_index=1)
             answer = {"score": 0.0, "start": start, "end": end, "answer": context[start:end]}
-            found.setdefault(answer["answer"].lower(), answer)["score"] += share
-    return max(found.values(), key=lambda answer: answer["score"])
+            answers.setdefault(answer["answer"].lower(), answer)["score"] += p
+    return max(answers.values(), key=lambda answer: answer["score"])
 
 
 # --- what changes without a message -------------------------------------------------
 
 
 def warnings_of(folder: str | Path) -> list[str]:
-    """What today's `transformers` does with a question answering checkpoint that one may not
-    expect, a sentence each, with what helps. Empty for a folder that `QuestionAnswerer.save` wrote.
+    """What today's `transformers` does unexpectedly with a question answering checkpoint, one
+    sentence each, with a remedy. Empty for a folder that `QuestionAnswerer.save` wrote.
 
     Raises InputError without config.json or weights. No code of the checkpoint is run.
     """
     folder = checkpoint_folder(folder)
     config = read_config(folder)
     weights = read_weights(folder)
-    found = vocabulary_warnings(folder, config.get("vocab_size", BertConfig().vocab_size))
+    messages = vocabulary_warnings(folder, config.get("vocab_size", BertConfig().vocab_size))
     if "model_type" not in config:
-        found.append(
+        messages.append(
             "config.json has no model_type, so the Auto classes raise an error: name the class "
             '(BertForQuestionAnswering), or add "model_type": "bert".'
         )
     if not (folder / "model.safetensors").is_file():
-        found.append(
+        messages.append(
             "The weights are a pickle file, which may hold code: load it with weights_only=True, "
-            "and save it "
-            "as model.safetensors."
+            "and save it as model.safetensors."
         )
     stored = next(
         (str(w.dtype).removeprefix("torch.") for w in weights.values() if w.is_floating_point()), ""
     )
     if (config.get("dtype") or config.get("torch_dtype") or stored) in ("float16", "bfloat16"):
-        found.append(
+        messages.append(
             "The model will compute in half precision, as its files ask: pass dtype=torch.float32."
         )
     if "qa_outputs.weight" not in weights:
-        found.append(
+        messages.append(
             "There is no question answering head (qa_outputs), so it would start from random "
-            "numbers: "
-            "fine-tune the model first."
+            "numbers: fine-tune the model first."
         )
-    return found
+    return messages
 
 
 def vocabulary_warnings(folder: Path, vocab_size: int) -> list[str]:
-    """The part of `warnings_of` that looks at the vocabulary."""
+    """The messages of `warnings_of` about the vocabulary."""
     whole = folder / "tokenizer.json"
     if not whole.is_file() and not (folder / "vocab.txt").is_file():
         return [
             "There is no vocabulary, and BertTokenizer then reads every word as [UNK]: give the "
-            "vocabulary that "
-            "the model was trained with."
+            "vocabulary that the model was trained with."
         ]
     wordpiece = read_vocabulary(folder)
-    found = []
+    messages = []
     if len(wordpiece) != vocab_size:
-        found.append(
-            f"The vocabulary has {len(wordpiece):,} pieces and the model {vocab_size:,}: give "
-            f"the vocabulary "
-            "that the model was trained with."
+        messages.append(
+            f"The vocabulary has {len(wordpiece):,} tokens and the model {vocab_size:,}: give "
+            "the vocabulary that the model was trained with."
         )
     silent = not whole.is_file() and not (folder / "tokenizer_config.json").is_file()
     if silent and not wordpiece.lowercase:
-        found.append(
+        messages.append(
             "vocab.txt is cased and no tokenizer_config.json says so, so BertTokenizer "
-            "lower-cases every "
-            "text: pass do_lower_case=False."
+            "lower-cases every text: pass do_lower_case=False."
         )
-    return found
+    return messages
 
 
 def lowered_tokens(wordpiece: WordPiece, text: str) -> list[tuple[str, list[str], list[str]]]:
-    """(word, its tokens, its tokens when the text is lower-cased by accident) for each word of a
+    """(word, its tokens, its tokens when the text is lowercased by accident) for each word of a
     text."""
-    lowered = WordPiece(
-        {token: number for number, token in enumerate(wordpiece.vocabulary)}, lowercase=True
-    )
+    ids = {token: number for number, token in enumerate(wordpiece.vocabulary)}
+    lowering = WordPiece(ids, lowercase=True)
     return [
-        (word, *(one.tokens(one.encode(word)) for one in (wordpiece, lowered)))
+        (
+            word,
+            wordpiece.tokens(wordpiece.encode(word)),
+            lowering.tokens(lowering.encode(word)),
+        )
         for word in split_words(text)
     ]

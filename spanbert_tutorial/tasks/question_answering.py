@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -36,13 +37,13 @@ from spanbert_tutorial.tasks.windows import Candidate, Encoded, Window, decode, 
 
 
 class QuestionAnsweringModel(nn.Module):
-    """Two vectors beside the encoder: position i begins the answer with weight exp(S · x_i), ends
-    it with exp(E · x_i).
+    """An encoder, a start vector S and an end vector E: position i starts the answer with
+    probability proportional to exp(S · x_i), and ends it with exp(E · x_i).
 
-    `boundaries` holds S and E (and a number each, as in the released code) as one linear layer.
+    `boundaries` holds S and E as one linear layer, with a bias each, as in the released code.
     """
 
-    def __init__(self, encoder: BertEncoder):
+    def __init__(self, encoder: BertEncoder) -> None:
         super().__init__()
         self.encoder = encoder
         self.boundaries = nn.Linear(encoder.config.hidden_size, 2)
@@ -59,24 +60,32 @@ class QuestionAnsweringModel(nn.Module):
         return scores[..., 0], scores[..., 1]
 
     def forward(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
-        """{"loss": mean cross-entropy of the right start and the right end, in nats, "start": …,
-        "end": …}."""
+        """{"loss": mean of the two others, "start": mean cross-entropy of the gold start, in nats,
+        "end": that of the gold end}."""
         starts, ends = self.scores(batch)
-        losses = {
-            "start": F.cross_entropy(starts, batch["start"]),
-            "end": F.cross_entropy(ends, batch["end"]),
-        }
-        return {"loss": sum(losses.values()) / 2, **losses}
+        start_loss = F.cross_entropy(starts, batch["start"])
+        end_loss = F.cross_entropy(ends, batch["end"])
+        return {"loss": (start_loss + end_loss) / 2, "start": start_loss, "end": end_loss}
 
 
 # --- fine-tuning --------------------------------------------------------------------
 
 
-# BERT §4.2, §4.3 and SpanBERT appendix B, for base and large; the small sizes of this book need
-# larger steps, more of them, and begin with short windows around the answers ("short-first", then
+@dataclass(frozen=True)
+class QuestionAnsweringSettings(FineTuning):
+    """Settings of a run. doc_stride: context tokens from one window to the next. answers_only:
+    leave out windows that miss their question's answer; a model that should recognize questions
+    without an answer needs them."""
+
+    doc_stride: int = 128
+    answers_only: bool = False
+
+
+# BERT §4.2, §4.3 and SpanBERT appendix B, for base and large. The small models of this book need
+# larger and more steps, and begin with short windows around the answers ("short-first", then
 # "small" from there).
 PRESETS = {
-    "short-first": FineTuning(
+    "short-first": QuestionAnsweringSettings(
         epochs=1.5,
         batch_size=16,
         peak_learning_rate=3e-4,
@@ -85,25 +94,34 @@ PRESETS = {
         dropout=0.0,
         answers_only=True,
     ),
-    "small": FineTuning(epochs=1.5, batch_size=8, peak_learning_rate=3e-4, dropout=0.0),
-    "bert-squad1": FineTuning(epochs=3, peak_learning_rate=5e-5, max_length=384),
-    "bert-squad2": FineTuning(epochs=2, batch_size=48, peak_learning_rate=5e-5, max_length=384),
-    "spanbert": FineTuning(epochs=4, peak_learning_rate=2e-5, max_length=512),
+    "small": QuestionAnsweringSettings(
+        epochs=1.5, batch_size=8, peak_learning_rate=3e-4, dropout=0.0
+    ),
+    "bert-squad1": QuestionAnsweringSettings(epochs=3, peak_learning_rate=5e-5, max_length=384),
+    "bert-squad2": QuestionAnsweringSettings(
+        epochs=2, batch_size=48, peak_learning_rate=5e-5, max_length=384
+    ),
+    "spanbert": QuestionAnsweringSettings(epochs=4, peak_learning_rate=2e-5, max_length=512),
 }
-NO_ANSWER = (0, 0)  # [CLS] begins and ends it
+NO_ANSWER = (0, 0)  # start and end are both [CLS]
 
 
 class QuestionAnsweringData:
-    """Windows of questions with the positions of their first answer, in the form that
-    `batches.Batches` draws from.
+    """Windows of questions with the positions of their first answer, as `fine_tuning.Data`.
 
-    A window that does not hold the whole answer, and one of a question without an answer, point to
+    The targets of a window without the whole answer, and of a question without an answer, are
     [CLS], position 0.
     """
 
     by_length = True
+    target_field = "start"
 
-    def __init__(self, questions: Iterable[Question], wordpiece: WordPiece, settings: FineTuning):
+    def __init__(
+        self,
+        questions: Iterable[Question],
+        wordpiece: WordPiece,
+        settings: QuestionAnsweringSettings,
+    ) -> None:
         self.wordpiece = wordpiece
         self.batch_size = settings.batch_size
         self.max_length = settings.max_length
@@ -112,14 +130,15 @@ class QuestionAnsweringData:
         for question in questions:
             try:
                 encoded = encode(wordpiece, question.question, question.context)
-                made = windows(encoded, wordpiece, settings.max_length, settings.doc_stride)
+                all_windows = windows(encoded, wordpiece, settings.max_length, settings.doc_stride)
             except InputError as error:
                 raise InputError(f"question {question.id}: {error}") from None
-            for window in made:
-                place = target(window, answer_tokens(encoded, question))
-                if place != NO_ANSWER or not (settings.answers_only and question.answers):
+            answer = answer_tokens(encoded, question)
+            for window in all_windows:
+                positions = target(window, answer)
+                if positions != NO_ANSWER or not (settings.answers_only and question.answers):
                     self.windows.append(window)
-                    self.targets.append(place)
+                    self.targets.append(positions)
 
     def __len__(self) -> int:
         return len(self.windows)
@@ -128,24 +147,25 @@ class QuestionAnsweringData:
         return np.array([len(window.ids) for window in self.windows])
 
     def batch(self, rows: np.ndarray, rng: np.random.Generator) -> dict[str, Tensor]:
-        """Tensors of these windows; nothing is drawn at random."""
+        """Tensors of these windows; start and end are int64 [B]. Nothing is drawn at random."""
         start, end = np.array([self.targets[row] for row in rows]).T
         tensors = stacked([self.windows[row] for row in rows], self.wordpiece.pad_id)
         return tensors | {"start": torch.from_numpy(start), "end": torch.from_numpy(end)}
 
 
 def answer_tokens(encoded: Encoded, question: Question) -> tuple[int, int] | None:
-    """(first, last) context token that the question's first answer touches, or None."""
+    """(first, last) context token that overlaps the question's first answer, or None."""
     if not question.answers:
         return None
     begin = question.answers[0].start
     end = begin + len(question.answers[0].text)
-    touched = np.flatnonzero((encoded.offsets[:, 0] < end) & (encoded.offsets[:, 1] > begin))
-    return (int(touched[0]), int(touched[-1])) if len(touched) else None
+    inside = np.flatnonzero((encoded.offsets[:, 0] < end) & (encoded.offsets[:, 1] > begin))
+    return (int(inside[0]), int(inside[-1])) if len(inside) else None
 
 
 def target(window: Window, tokens: tuple[int, int] | None) -> tuple[int, int]:
-    """Positions of the answer in a window; [CLS] twice, unless it holds the whole answer."""
+    """Positions of the answer's first and last token in a window; NO_ANSWER unless the window
+    holds the whole answer."""
     if tokens is None or tokens[0] < window.start or tokens[1] >= window.end:
         return NO_ANSWER
     shift = window.first - window.start
@@ -156,50 +176,67 @@ def fine_tune(
     start: BertEncoder | QuestionAnsweringModel,
     wordpiece: WordPiece,
     questions: Sequence[Question],
-    settings: FineTuning,
+    settings: QuestionAnsweringSettings,
     snapshots: Snapshots | None = None,
 ) -> tuple["QuestionAnswerer", History]:
-    """Trains `start` (in place) on questions: an encoder under a new head, or a model of before
-    with the head that it has. Returns what answers, and the history of the losses."""
+    """Trains `start` (in place) on questions: an encoder with a new head, or a model with the head
+    that it has. Returns the answerer and the history of the losses."""
     encoder = start if isinstance(start, BertEncoder) else start.encoder
     check_start(encoder, wordpiece, settings)
     data = QuestionAnsweringData(with_bar(questions, "question"), wordpiece, settings)
-    new = isinstance(start, BertEncoder)
-    model, history = fit(
-        lambda: QuestionAnsweringModel(start) if new else start, data, settings, snapshots
-    )
+
+    def model_to_train() -> QuestionAnsweringModel:
+        return QuestionAnsweringModel(start) if isinstance(start, BertEncoder) else start
+
+    model, history = fit(model_to_train, data, settings, snapshots)
     return QuestionAnswerer(model, wordpiece, settings.max_length, settings.doc_stride), history
 
 
 # --- answering ----------------------------------------------------------------------
 
+CONFIG_KEYS = {"length": "max_length", "stride": "doc_stride"}  # config.json → QuestionAnswerer
+
 
 def model_with_head(source: str | Path) -> QuestionAnsweringModel | None:
-    """A checkpoint's encoder with the head of question answering that lies there; None where there
-    is none. Raises InputError for a head that does not fit."""
+    """A checkpoint's encoder with its question answering head; None where there is no such head.
+    Raises InputError for a head that does not fit."""
     folder = checkpoint_folder(source)
     weights = read_weights(folder)
-    head = {name: weights.get(f"qa_outputs.{name}") for name in ("weight", "bias")}
-    if any(tensor is None for tensor in head.values()):
+    if not {"qa_outputs.weight", "qa_outputs.bias"} <= weights.keys():
         return None
-    with warnings.catch_warnings(
-        action="ignore", category=UserWarning
-    ):  # about the head, which is taken here
+    head = {name: weights[f"qa_outputs.{name}"] for name in ("weight", "bias")}
+    # the encoder warns of the head, which is read here
+    with warnings.catch_warnings(action="ignore", category=UserWarning):
         model = QuestionAnsweringModel(BertEncoder.from_huggingface(folder))
-    for name, wanted in model.boundaries.named_parameters():
-        if head[name].shape != wanted.shape:
+    for name, parameter in model.boundaries.named_parameters():
+        if head[name].shape != parameter.shape:
             raise InputError(
                 f"the head of {source} has the shape {tuple(head[name].shape)} instead of "
-                f"{tuple(wanted.shape)}: take a checkpoint with a start and an end vector."
+                f"{tuple(parameter.shape)}: take a checkpoint with a start and an end vector."
             )
     model.boundaries.load_state_dict({name: tensor.float() for name, tensor in head.items()})
     return model
 
 
+def window_limits(facts: object, source: str | Path) -> dict[str, int]:
+    """`max_length` and `doc_stride` as far as config.json has them. facts: what this project wrote
+    there. Raises InputError for a value that is not a whole number."""
+    limits = {}
+    for key, name in CONFIG_KEYS.items():
+        if not isinstance(facts, dict) or key not in facts:
+            continue
+        if type(facts[key]) is not int:
+            raise InputError(
+                f"config.json of {source} has the {key} {shown(facts[key])}: write a whole number."
+            )
+        limits[name] = facts[key]
+    return limits
+
+
 @dataclass(frozen=True)
 class Answer:
     """text = context[start:end], "" when there is no answer. score: S + E of the best span;
-    null_score: of [CLS]."""
+    null_score: S + E of [CLS]."""
 
     text: str
     start: int
@@ -208,8 +245,28 @@ class Answer:
     null_score: float
 
 
+class ScoredQuestion(NamedTuple):
+    """A question on a context, its best spans, best first, and the null score."""
+
+    question: str
+    context: str
+    encoded: Encoded
+    spans: list[Candidate]
+    null_score: float
+
+
+class QuestionWindows(NamedTuple):
+    """A question on a context, encoded, and its windows."""
+
+    question: str
+    context: str
+    encoded: Encoded
+    windows: list[Window]
+
+
 class QuestionAnswerer:
-    """Answers questions on contexts of any length. length, stride: of the windows."""
+    """Answers questions on contexts of any length. max_length: of a window, in positions.
+    doc_stride: context tokens from one window to the next."""
 
     def __init__(
         self,
@@ -217,7 +274,7 @@ class QuestionAnswerer:
         wordpiece: WordPiece,
         max_length: int = 384,
         doc_stride: int = 128,
-    ):
+    ) -> None:
         self.model = model.eval()
         self.wordpiece = wordpiece
         self.max_length = min(max_length, model.encoder.config.max_position_embeddings)
@@ -227,12 +284,12 @@ class QuestionAnswerer:
     def from_pretrained(
         cls, source: str | Path, tokenizer: str | Path | None = None
     ) -> "QuestionAnswerer":
-        """A checkpoint of this project, a folder of `transformers` (also an old one:
+        """Opens a checkpoint of this project, a folder of `transformers` (also an old one:
         `pytorch_model.bin`, a config without `model_type`), or a hub name. tokenizer: where the
-        vocabulary lies, if not there.
+        vocabulary is, if not there.
 
-        No code of the checkpoint is run. Raises InputError for a checkpoint without the head of
-        question answering.
+        No code of the checkpoint is run. Raises InputError for a checkpoint without a question
+        answering head.
         """
         folder = checkpoint_folder(source)
         model = model_with_head(source)
@@ -243,25 +300,18 @@ class QuestionAnswerer:
             )
         wordpiece = read_vocabulary(source if tokenizer is None else tokenizer)
         check_vocabulary(wordpiece, model.encoder)
-        ours = read_config(folder).get("spanbert_tutorial")
-        ours = ours if isinstance(ours, dict) else {}
-        ours = {name: ours[name] for name in ("length", "stride") if name in ours}
-        for name, value in ours.items():
-            if type(value) is not int:
-                raise InputError(
-                    f"config.json of {source} has the {name} {shown(value)}: write a whole number."
-                )
-        return cls(model.to("cuda" if torch.cuda.is_available() else "cpu"), wordpiece, **ours)
+        limits = window_limits(read_config(folder).get("spanbert_tutorial"), source)
+        return cls(model.to("cuda" if torch.cuda.is_available() else "cpu"), wordpiece, **limits)
 
     def save(self, folder: str | Path, texts: dict[str, str]) -> None:
         """Writes a folder, whole or not at all, that `from_pretrained` and
-        `transformers.BertForQuestionAnswering` open. texts: further files by name, such as its
+        `transformers.BertForQuestionAnswering` open. texts: further files by name, such as
         README.md. Weights are stored in half precision."""
         head = {
             f"qa_outputs.{name}": weight
             for name, weight in self.model.boundaries.state_dict().items()
         }
-        facts = {"length": self.max_length, "stride": self.doc_stride}
+        facts = {key: getattr(self, name) for key, name in CONFIG_KEYS.items()}
         encoder = self.model.encoder
         write_half(folder, encoder, head, "BertForQuestionAnswering", facts, self.wordpiece, texts)
 
@@ -269,7 +319,8 @@ class QuestionAnswerer:
         """The best answer, an exact slice of `context`; no answer when null_score − score is above
         `threshold`.
 
-        Raises InputError for an empty question or context, and for a threshold that is no number.
+        Raises InputError for an empty question or context, and for a threshold that is not a
+        number.
         """
         return next(self.answer_many([(question, context)], threshold))
 
@@ -285,64 +336,69 @@ class QuestionAnswerer:
             raise InputError(f"the threshold is {shown(threshold)}: give a number.")
         if type(batch_size) is not int or batch_size < 1:
             raise InputError(f"the batch size is {shown(batch_size)}: give 1 or more.")
-        for _, context, encoded, found, null in self.candidates(pairs, batch_size):
-            best = found[0] if found else Candidate(0, 0, -np.inf)
-            if not found or null - best.score > threshold:
-                yield Answer("", 0, 0, best.score, null)
+        for _, context, encoded, spans, null_score in self.candidates(pairs, batch_size):
+            best = spans[0] if spans else Candidate(0, 0, -np.inf)
+            if not spans or null_score - best.score > threshold:
+                yield Answer("", 0, 0, best.score, null_score)
             else:
                 begin = int(encoded.offsets[best.first, 0])
                 end = int(encoded.offsets[best.last, 1])
-                yield Answer(context[begin:end], begin, end, best.score, null)
+                yield Answer(context[begin:end], begin, end, best.score, null_score)
 
-    def candidates(self, pairs: Iterable[tuple[str, str]], batch_size: int = 32) -> Iterator[tuple]:
-        """(question, context, `Encoded`, the best spans as `Candidate`, null score) for each pair,
-        in order."""
-        for some in self.together(pairs, 8 * batch_size):
-            scores = self.scores([window for *_, made in some for window in made], batch_size)
-            for question, context, encoded, made in some:
-                found, null = decode(made, islice(scores, len(made)))
-                yield question, context, encoded, found, null
+    def candidates(
+        self, pairs: Iterable[tuple[str, str]], batch_size: int = 32
+    ) -> Iterator[ScoredQuestion]:
+        """The best spans and the null score of each (question, context), in order."""
+        for group in self.grouped(pairs, 8 * batch_size):
+            group_windows = [window for one in group for window in one.windows]
+            scores = self.scores(group_windows, batch_size)
+            for question, context, encoded, own_windows in group:
+                spans, null_score = decode(own_windows, islice(scores, len(own_windows)))
+                yield ScoredQuestion(question, context, encoded, spans, null_score)
 
-    def together(self, pairs: Iterable[tuple[str, str]], most: int) -> Iterator[list[tuple]]:
-        """Lists of (question, context, Encoded, windows) that have at least `most` windows
-        together, but the last."""
-        some = []
+    def grouped(
+        self, pairs: Iterable[tuple[str, str]], min_windows: int
+    ) -> Iterator[list[QuestionWindows]]:
+        """Groups of questions with at least `min_windows` windows together; the last may have
+        fewer."""
+        group: list[QuestionWindows] = []
         count = 0
         for number, (question, context) in enumerate(pairs, start=1):
             try:
                 encoded = encode(self.wordpiece, question, context)
-                made = windows(encoded, self.wordpiece, self.max_length, self.doc_stride)
+                own_windows = windows(encoded, self.wordpiece, self.max_length, self.doc_stride)
             except InputError as error:
-                yield from [some] if some else []  # what came before it still gets its answers
+                if group:  # the questions before it still get their answers
+                    yield group
                 raise InputError(f"pair {number}: {error}" if number > 1 else str(error)) from None
-            some.append((question, context, encoded, made))
-            count += len(some[-1][-1])
-            if count >= most:
-                yield some
-                some = []
+            group.append(QuestionWindows(question, context, encoded, own_windows))
+            count += len(own_windows)
+            if count >= min_windows:
+                yield group
+                group = []
                 count = 0
-        if some:
-            yield some
+        if group:
+            yield group
 
     @torch.no_grad()
     def scores(
-        self, made: Sequence[Window], batch_size: int
+        self, inputs: Sequence[Window], batch_size: int
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """S and E at the positions of each window, float [n] each."""
+        """S and E at the positions of each window, float [n] each. Raises InputError for scores
+        that are not finite."""
         device = next(self.model.parameters()).device
-        for start in range(0, len(made), batch_size):
-            some = made[start : start + batch_size]
+        for first in range(0, len(inputs), batch_size):
+            rows = inputs[first : first + batch_size]
             batch = {
                 name: value.to(device)
-                for name, value in stacked(some, self.wordpiece.pad_id).items()
+                for name, value in stacked(rows, self.wordpiece.pad_id).items()
             }
             starts, ends = (scores.cpu().numpy() for scores in self.model.scores(batch))
-            for row, window in enumerate(some):
+            for row, window in enumerate(rows):
                 pair = starts[row, : len(window.ids)], ends[row, : len(window.ids)]
                 if not np.isfinite(pair).all():
                     raise InputError(
                         "the model's scores are not numbers: its weights are damaged or its "
-                        "training "
-                        "failed; take another checkpoint."
+                        "training failed; take another checkpoint."
                     )
                 yield pair

@@ -1,8 +1,8 @@
 """Tagging: a label for each word, here the entities of the almanac. Chapter: `book/tasks/tagging`.
 
-The state of a word's first token goes through one linear layer and a softmax; neighboring tags do
-not see one another (no CRF). Sources: BERT §4 and §5.3 (CoNLL-2003); entities out of tags and their
-F1: the convention of CoNLL's scorer. Shapes: B batch, n sequence, w words of a text, T tags.
+The hidden state of a word's first token goes through one linear layer and a softmax; each tag is
+predicted on its own (no CRF). Sources: BERT §4 and §5.3 (CoNLL-2003); entities from tags and their
+F1 follow CoNLL's scorer. Shapes: B batch, n sequence, w words of a text, T tags.
 """
 
 from collections import Counter, defaultdict
@@ -23,95 +23,91 @@ from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.tasks.fine_tuning import FineTuning, fit, stacked
 from spanbert_tutorial.text.sentences import split_sentences
 
-Entity = tuple[
-    int, int, str
-]  # (start, end, label): characters start to end of a text name something of this label
+# (start, end, label): the characters start to end of a text name something of this label
+Entity = tuple[int, int, str]
 LabeledText = tuple[str, list[Entity]]
 
 
 def labeled_sentences(document: dict) -> list[LabeledText]:
     """The sentences of a document of the almanac (`almanac.read`) with their entities."""
-    found = []
+    sentences = []
     begin = 0
     for text in split_sentences(document["text"]):
         end = begin + len(text)
-        found.append(
-            (
-                text,
-                [
-                    (e[0] - begin, e[1] - begin, e[2])
-                    for e in document["entities"]
-                    if begin <= e[0] < end
-                ],
-            )
-        )
+        entities = [
+            (start - begin, stop - begin, label)
+            for start, stop, label, *_ in document["entities"]
+            if begin <= start < end
+        ]
+        sentences.append((text, entities))
         begin = end + 1
-    return found
+    return sentences
 
 
 def bio(words: np.ndarray, entities: Iterable[Entity]) -> list[str]:
     """A tag for each word: B-label where an entity begins, I-label inside it, O elsewhere.
 
-    words: (begin, end) of each in characters, int [w,2]. An entity has every word that it touches;
-    one without a word, and two that share one, raise InputError.
+    words: (begin, end) of each in characters, int [w,2]. An entity has every word that it overlaps.
+    Raises InputError for an entity without a word, and for two that share one.
     """
     tags = ["O"] * len(words)
     for start, end, label in entities:
-        touched = np.flatnonzero((words[:, 0] < end) & (words[:, 1] > start))
-        if not len(touched) or any(tags[word] != "O" for word in touched):
+        inside = np.flatnonzero((words[:, 0] < end) & (words[:, 1] > start))
+        if not len(inside) or any(tags[word] != "O" for word in inside):
             raise InputError(
                 f"the {label} at {start} to {end} has no word of its own: give entities without "
-                f"overlap."
+                "overlap."
             )
-        for number, word in enumerate(touched):
+        for number, word in enumerate(inside):
             tags[word] = f"{'I' if number else 'B'}-{label}"
     return tags
 
 
 def spans(tags: Sequence[str]) -> set[tuple[int, int, str]]:
     """Entities (first word, last word, label) of any row of tags, as CoNLL's scorer reads it: an
-    I-label that has no entity of that label right before it begins one. Raises InputError for a tag
+    I-label without an entity of that label right before it begins one. Raises InputError for a tag
     that is not O, B-label or I-label."""
-    found: list[tuple[int, int, str]] = []
+    entities: list[tuple[int, int, str]] = []
     for word, tag in enumerate(tags):
-        kind, _, label = tag.partition("-")
-        if kind == "I" and found and found[-1][1:] == (word - 1, label):
-            found[-1] = (found[-1][0], word, label)
-        elif kind in ("B", "I") and label:
-            found.append((word, word, label))
+        prefix, _, label = tag.partition("-")
+        if prefix == "I" and entities and entities[-1][1:] == (word - 1, label):
+            entities[-1] = (entities[-1][0], word, label)
+        elif prefix in ("B", "I") and label:
+            entities.append((word, word, label))
         elif tag != "O":
             raise InputError(f'"{tag}" is no tag: use O, B-label or I-label.')
-    return set(found)
+    return set(entities)
 
 
 def entity_scores(
     gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]
 ) -> dict[str, float]:
     """precision, recall, f1 in percent: an entity counts when both boundaries and the label are
-    right, and a share of nothing is 0. gold, predicted: a row of tags for each text. Rows that do
-    not fit raise InputError."""
+    right; 0 where a denominator is 0. gold, predicted: a row of tags for each text. Raises
+    InputError for rows that differ in length."""
     if [len(row) for row in gold] != [len(row) for row in predicted]:
         raise InputError(
             "gold and predicted tags differ in length: give one tag for each word of each text."
         )
-    counts = [
-        (len(spans(a) & spans(b)), len(spans(a)), len(spans(b)))
-        for a, b in zip(gold, predicted, strict=True)
-    ]
-    right, wanted, said = np.sum([(0, 0, 0), *counts], axis=0)
-    shares = {
-        "precision": (right, said),
-        "recall": (right, wanted),
-        "f1": (2 * right, wanted + said),
+    correct = in_gold = in_predicted = 0
+    for gold_tags, predicted_tags in zip(gold, predicted, strict=True):
+        gold_spans = spans(gold_tags)
+        predicted_spans = spans(predicted_tags)
+        correct += len(gold_spans & predicted_spans)
+        in_gold += len(gold_spans)
+        in_predicted += len(predicted_spans)
+    return {
+        "precision": 100 * correct / max(in_predicted, 1),
+        "recall": 100 * correct / max(in_gold, 1),
+        "f1": 100 * (2 * correct) / max(in_gold + in_predicted, 1),
     }
-    return {name: float(100 * part / max(whole, 1)) for name, (part, whole) in shares.items()}
 
 
 class NameList:
-    """Control: the names of labeled texts, looked up; of several that fit the longest, from left
-    to right."""
+    """Baseline: looks up the names of labeled texts from left to right; of several that match, the
+    longest."""
 
-    def __init__(self, texts: Iterable[LabeledText]):
+    def __init__(self, texts: Iterable[LabeledText]) -> None:
         self.labels = {
             tuple(split_words(text[start:end])): label
             for text, entities in texts
@@ -121,7 +117,7 @@ class NameList:
     def tags(self, text: str) -> list[str]:
         """A tag for each word of a text."""
         words = split_words(text)
-        tags = []
+        tags: list[str] = []
         while len(tags) < len(words):
             names = (tuple(words[len(tags) : end]) for end in range(len(words), len(tags), -1))
             name = next((name for name in names if name in self.labels), None)
@@ -130,42 +126,44 @@ class NameList:
 
 
 class WordList:
-    """Control: the words of the names of labeled texts. A run of such words is taken for one name,
-    of the kind that its last word ends most often (or is in most often, if it ends none).
+    """Baseline: looks up the words of the names in labeled texts. It predicts one name for a run of
+    such words, with the label of the names that most often end with its last word (or contain it,
+    if no name ends with it).
 
-    Only words that stand in names at least as often as outside are taken, so no "and" of a
+    Only words that occur in names at least as often as outside are looked up, so not the "and" of a
     company's name.
     """
 
-    def __init__(self, texts: Iterable[LabeledText]):
-        everywhere = Counter()
-        inside = defaultdict(Counter)
-        ending = defaultdict(Counter)
+    def __init__(self, texts: Iterable[LabeledText]) -> None:
+        counts: Counter[str] = Counter()
+        inside: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        ending: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for text, entities in texts:
-            everywhere.update(split_words(text))
+            counts.update(split_words(text))
             for start, end, label in entities:
                 name = split_words(text[start:end])
                 ending[name[-1]][label] += 1
                 for word in name:
                     inside[word][label] += 1
         self.labels = {
-            word: ending.get(word, kinds).most_common(1)[0][0]
-            for word, kinds in inside.items()
-            if 2 * kinds.total() >= everywhere[word]
+            word: ending.get(word, labels).most_common(1)[0][0]
+            for word, labels in inside.items()
+            if 2 * labels.total() >= counts[word]
         }
 
     def tags(self, text: str) -> list[str]:
         """A tag for each word of a text."""
-        tags = []
+        tags: list[str] = []
         for known, run in groupby(split_words(text), self.labels.__contains__):
-            *before, last = run
-            count = len(before) + 1
-            tags += tags_of_name(self.labels[last], count) if known else ["O"] * count
+            words = list(run)
+            tags += (
+                tags_of_name(self.labels[words[-1]], len(words)) if known else ["O"] * len(words)
+            )
         return tags
 
 
 def tags_of_name(label: str, words: int) -> list[str]:
-    """The tags of one name of so many words."""
+    """The tags of one name of `words` words."""
     return [f"{'I' if number else 'B'}-{label}" for number in range(words)]
 
 
@@ -174,8 +172,8 @@ class Words(NamedTuple):
 
     ids: np.ndarray  # [n]
     segments: np.ndarray  # [n], all 0
-    places: np.ndarray  # [w], position of each word's first token
-    offsets: np.ndarray  # [w,2], where each word stands in the text, in characters
+    positions: np.ndarray  # [w], position of each word's first token
+    offsets: np.ndarray  # [w,2], start and end of each word in the text, in characters
 
     @classmethod
     def of(cls, text: str, wordpiece: WordPiece) -> "Words":
@@ -190,45 +188,48 @@ class Words(NamedTuple):
 
 
 class TaggingModel(nn.Module):
-    """One linear layer beside the encoder: a score for each tag at each position."""
+    """An encoder and one linear layer: a score for each tag at each position."""
 
-    def __init__(self, encoder: BertEncoder, tags: int):
+    def __init__(self, encoder: BertEncoder, tags: int) -> None:
         super().__init__()
         self.encoder = encoder
         self.classifier = nn.Linear(encoder.config.hidden_size, tags)
         initialize(self.classifier, encoder.config.initializer_range)
 
     def scores(self, batch: dict[str, Tensor]) -> Tensor:
-        """[B,n,T]."""
-        return self.classifier(
-            self.encoder(batch["ids"], batch["segments"], batch["attention_mask"])
-        ).float()
+        """The score of each tag at each position, [B,n,T]."""
+        hidden = self.encoder(batch["ids"], batch["segments"], batch["attention_mask"])  # [B,n,H]
+        return self.classifier(hidden).float()
 
     def forward(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
-        """{"loss": mean cross-entropy over the words, in nats}; elsewhere `tags` [B,n] says that
-        nothing is wanted."""
+        """{"loss": mean cross-entropy over the words, in nats}. batch["tags"], [B,n], is NO_TARGET
+        except at the first token of each word."""
         return {
             "loss": F.cross_entropy(self.scores(batch).mT, batch["tags"], ignore_index=NO_TARGET)
         }
 
 
 class TaggingData:
-    """Labeled texts, each short enough, in the form that `batches.Batches` draws from. tags: those
-    that occur."""
+    """Labeled texts as `fine_tuning.Data`. tags: "O", and B- and I- of each label. Raises
+    InputError for a text of more than `max_length` positions."""
 
     by_length = True
+    target_field = "tags"
 
-    def __init__(self, texts: Sequence[LabeledText], wordpiece: WordPiece, settings: FineTuning):
+    def __init__(
+        self, texts: Sequence[LabeledText], wordpiece: WordPiece, settings: FineTuning
+    ) -> None:
         self.wordpiece = wordpiece
         self.batch_size = settings.batch_size
         self.max_length = settings.max_length
         self.inputs = [Words.of(text, wordpiece) for text, _ in texts]
         if max(self.lengths(), default=0) > self.max_length:
             raise InputError(
-                f"a text has more than {self.max_length} positions: cut it up, or give a longer length."
+                f"a text has more than {self.max_length} positions: cut it up, or give a longer "
+                "length."
             )
         labels = sorted({label for _, entities in texts for *_, label in entities})
-        self.tags = ["O", *(f"{kind}-{label}" for label in labels for kind in "BI")]
+        self.tags = ["O", *(f"{prefix}-{label}" for label in labels for prefix in "BI")]
         self.rows = [
             np.array([self.tags.index(tag) for tag in bio(words.offsets, entities)])
             for words, (_, entities) in zip(self.inputs, texts, strict=True)
@@ -245,47 +246,47 @@ class TaggingData:
         tensors = stacked([self.inputs[row] for row in rows], self.wordpiece.pad_id)
         tags = torch.full_like(tensors["ids"], NO_TARGET)
         for number, row in enumerate(rows):
-            tags[number, self.inputs[row].places] = torch.from_numpy(self.rows[row])
+            tags[number, self.inputs[row].positions] = torch.from_numpy(self.rows[row])
         return tensors | {"tags": tags}
 
 
 def fine_tune(
     encoder: BertEncoder, wordpiece: WordPiece, texts: Sequence[LabeledText], settings: FineTuning
 ) -> tuple["Tagger", History]:
-    """Trains encoder (in place) and a new head. settings: batches hold about `batch_size` ×
-    `max_length` tokens; `doc_stride` has no meaning here."""
+    """Trains the encoder (in place) and a new head. Returns the tagger and the history of the
+    losses. settings: a batch has about `batch_size` × `max_length` tokens."""
     data = TaggingData(texts, wordpiece, settings)
     model, history = fit(lambda: TaggingModel(encoder, len(data.tags)), data, settings)
     return Tagger(model, wordpiece, data.tags), history
 
 
 class Tagger:
-    """Finds entities. tags: what the model's scores stand for."""
+    """Finds entities. tags: those of the model's scores, in order."""
 
-    def __init__(self, model: TaggingModel, wordpiece: WordPiece, tags: Sequence[str]):
+    def __init__(self, model: TaggingModel, wordpiece: WordPiece, tags: Sequence[str]) -> None:
         self.model = model.eval()
         self.wordpiece = wordpiece
         self.all_tags = list(tags)
 
     @torch.no_grad()
     def tags(self, texts: Sequence[str], batch_size: int = 64) -> list[list[str]]:
-        """The likeliest tag of each word of each text. A text that is empty or too long raises
-        InputError."""
-        inputs = [Words.of(t, self.wordpiece) for t in texts]
+        """The tag with the highest score for each word of each text. A text that is empty or too
+        long raises InputError."""
+        inputs = [Words.of(text, self.wordpiece) for text in texts]
         device = self.model.classifier.weight.device
-        found = []
+        predictions = []
         for start in range(0, len(inputs), batch_size):
-            some = inputs[start : start + batch_size]
+            rows = inputs[start : start + batch_size]
             batch = {
                 name: value.to(device)
-                for name, value in stacked(some, self.wordpiece.pad_id).items()
+                for name, value in stacked(rows, self.wordpiece.pad_id).items()
             }
-            best = self.model.scores(batch).argmax(-1).cpu().numpy()
-            found += [
-                [self.all_tags[tag] for tag in row[words.places]]
-                for row, words in zip(best, some, strict=True)
+            best = self.model.scores(batch).argmax(-1).cpu().numpy()  # [B,n]
+            predictions += [
+                [self.all_tags[tag] for tag in tags[words.positions]]
+                for tags, words in zip(best, rows, strict=True)
             ]
-        return found
+        return predictions
 
     def entities(self, text: str) -> list[Entity]:
         """The entities of a text, in order."""

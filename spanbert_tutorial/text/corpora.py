@@ -94,6 +94,17 @@ def jsonl_documents(
             yield text
 
 
+class Titles(frozenset[str]):
+    """Titles of documents to leave out; `skipped` are those that were found."""
+
+    skipped: set[str]
+
+    def __new__(cls, titles: Iterable[str] = ()) -> "Titles":
+        new = super().__new__(cls, titles)
+        new.skipped = set()
+        return new
+
+
 def left_out(title: object, leave_out: Collection[str], where: str) -> bool:
     """Whether a document is to be left out. Raises InputError for a title that is no text: it might
     be one of them."""
@@ -102,7 +113,11 @@ def left_out(title: object, leave_out: Collection[str], where: str) -> bool:
             f"{where}: the title is no string, so it cannot be compared with those to leave out; "
             f"mend it."
         )
-    return isinstance(title, str | None) and title in leave_out
+    if not isinstance(title, str | None) or title not in leave_out:
+        return False
+    if isinstance(leave_out, Titles) and title is not None:
+        leave_out.skipped.add(title)
+    return True
 
 
 def read_file(path: Path, leave_out: Collection[str] = ()) -> Iterator[str]:

@@ -31,9 +31,14 @@ SETTINGS = {"start": RUN, **CURVES}
 
 def new_model(run: Run, text: EncodedText, sharing: str) -> PretrainingModel:
     """An untrained model as `runs.new_model` makes it, but an ALBERT whose layers share; E = H."""
-    changes = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
-    changes |= {"initializer_range": run.initializer_range, "sharing": sharing}
-    config = AlbertConfig.preset(run.size, vocab_size=len(text.wordpiece), **changes)
+    config = AlbertConfig.preset(
+        run.size,
+        vocab_size=len(text.wordpiece),
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+        initializer_range=run.initializer_range,
+        sharing=sharing,  # type: ignore[arg-type]  # a key of AlbertConfig alone
+    )
     with torch.random.fork_rng():
         torch.manual_seed(run.seed)
         # a stream of its own, so that the first weights do not depend on how many layers there are

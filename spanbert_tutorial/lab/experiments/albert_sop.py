@@ -30,6 +30,7 @@ from spanbert_tutorial.pretraining.encoded_text import EncodedText, open_text
 from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.pretraining.objectives import Objective
 from spanbert_tutorial.pretraining.presets import Run
+from spanbert_tutorial.text.encoding import EncodedCorpus
 
 TASKS = ("NSP", "SOP")
 READERS = ("shared", "side by side")
@@ -50,6 +51,7 @@ class WholePairs(PretrainingData):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        assert self.labels is not None  # its objective reads pairs
         rows = [np.flatnonzero(self.labels == label) for label in (0, 1)]
         few = min(map(len, rows))
         rng = np.random.default_rng(0)
@@ -67,10 +69,11 @@ def whole(
 ) -> tuple[PretrainingData, PretrainingData]:
     """The pairs of one of TASKS, of the training and of the held-out text."""
     objective = Objective.named(OBJECTIVES[task])
-    return tuple(
-        WholePairs(corpus, text.wordpiece, objective, run.max_length, run.batch_size)
-        for corpus in (text.train, text.held_out)
-    )
+
+    def pairs(corpus: EncodedCorpus) -> WholePairs:
+        return WholePairs(corpus, text.wordpiece, objective, run.max_length, run.batch_size)
+
+    return pairs(text.train), pairs(text.held_out)
 
 
 # --- the encoder --------------------------------------------------------------------
@@ -108,6 +111,7 @@ def states(
         islice(data.epoch(np.random.default_rng(1)), most and -(-most // data.batch_size))
     )
     found = [model.encode(batch) for batch in batches]
+    assert data.objective.paired is not None
     task = data.objective.paired.name
     return torch.cat([hidden[:, 0] for hidden in found]), torch.cat(
         [batch[task] for batch in batches]
@@ -152,6 +156,7 @@ def bags(data: PretrainingData, reader: str, most: int) -> tuple[Tensor, Tensor]
             bag[row, data.corpus.ids[start:end]] = 1
         both.append(torch.from_numpy(bag))
     joined = both[0] * both[1] if reader == "shared" else torch.cat(both, dim=1)
+    assert data.labels is not None
     return joined, torch.from_numpy(data.labels[:most])
 
 

@@ -25,7 +25,11 @@ from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
 from spanbert_tutorial.pretraining.model import start_positions_from_sinusoids
 from spanbert_tutorial.tasks import answer_scores as figures
 from spanbert_tutorial.tasks import squad
-from spanbert_tutorial.tasks.question_answering import FineTuning, QuestionAnswerer, fine_tune
+from spanbert_tutorial.tasks.question_answering import (
+    QuestionAnswerer,
+    QuestionAnsweringSettings,
+    fine_tune,
+)
 from spanbert_tutorial.tasks.squad import Question
 from spanbert_tutorial.tasks.squad_negatives import auc
 
@@ -33,7 +37,9 @@ SEEDS = 5
 QUESTIONS = 800
 ASKED_AGAIN = 200
 WORDS = ("never", "closed", "home", "work")  # the first two stand in no answerable question
-FINE_TUNING = FineTuning(epochs=0.823, batch_size=16, peak_learning_rate=2e-3, dropout=0.0)
+FINE_TUNING = QuestionAnsweringSettings(
+    epochs=0.823, batch_size=16, peak_learning_rate=2e-3, dropout=0.0
+)
 HEAD_ALONE = "only S and E"
 HEAD_RATE = 2e-2  # with seed 0 the loss is lower than with 2e-3
 SETTINGS = {
@@ -58,7 +64,7 @@ def figures_of(answerer: QuestionAnswerer, questions: Sequence[Question]) -> dic
     with one word more and without."""
     texts, odds = figures.predictions(figures.score_windows(answerer, questions))
     scores = squad.score(texts, questions, odds, 0.0)
-    found = {name: scores[name] for name in ("f1", "HasAns_f1", "NoAns_f1")}
+    found: dict = {name: scores[name] for name in ("f1", "HasAns_f1", "NoAns_f1")}
     found["forced"] = squad.score(texts, questions)["HasAns_f1"]
     found["by_category"] = figures.f1_by_category(texts, odds, questions, 0.0)
     having = [question for question in questions if question.answers]
@@ -92,7 +98,9 @@ def answered(answerer: QuestionAnswerer, questions: Sequence[Question]) -> dict[
     return shares
 
 
-def arms(seed: int, settings: FineTuning) -> dict[str, tuple[BertEncoder, FineTuning]]:
+def arms(
+    seed: int, settings: QuestionAnsweringSettings
+) -> dict[str, tuple[BertEncoder, QuestionAnsweringSettings]]:
     """What is trained, and how: both starts, and the shipped encoder without a gradient, so that
     only the head learns."""
     found = {name: (encoder, settings) for name, encoder in starts(seed).items()}

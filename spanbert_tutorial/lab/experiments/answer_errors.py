@@ -11,7 +11,7 @@ answer gives the plausible answer to a question without one, beside the same pro
 spans. Intervals: 95 %, over articles.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -24,7 +24,7 @@ from spanbert_tutorial.lab.experiments.squad_negatives import bootstrap, by_arti
 from spanbert_tutorial.lab.results import rounded
 from spanbert_tutorial.tasks import real_questions, squad
 from spanbert_tutorial.tasks.question_answering import QuestionAnswerer
-from spanbert_tutorial.tasks.real_questions import Guessed, answered, over_articles, tuned
+from spanbert_tutorial.tasks.real_questions import Predictions, answered, over_articles, tuned
 from spanbert_tutorial.tasks.squad import Question
 from spanbert_tutorial.tasks.squad_negatives import auc, lexical_guess, type_guess
 
@@ -39,15 +39,15 @@ LENGTHS = {
 EVERY = 3  # of SQuAD 1.1's questions every so many-th one, to save time
 STEPS = 20  # points of the risk–coverage curve
 DRAWS = 20  # random spans for each question
-Say = Callable[[Sequence[Question]], Guessed]
+Say = Callable[[Sequence[Question]], Predictions]
 
 
-def systems(questions: Sequence[Question]) -> dict[str, Say]:
+def systems(questions: Sequence[Question]) -> Mapping[str, Say]:
     """The shipped models that answer, and the programs, which weigh words by the questions'
     contexts."""
     weights = weights_of(questions)
 
-    def guessed(guess: Callable, group: Sequence[Question]) -> Guessed:
+    def guessed(guess: Callable, group: Sequence[Question]) -> Predictions:
         predictions = {question.id: guess(question, weights) for question in group}
         texts = {number: one.text for number, one in predictions.items()}
         return texts, group, {number: one.null_odds for number, one in predictions.items()}
@@ -62,7 +62,7 @@ def systems(questions: Sequence[Question]) -> dict[str, Say]:
 
 
 def percent(
-    texts: dict[str, str], questions: Sequence[Question], measure: str = "f1"
+    texts: Mapping[str, str], questions: Sequence[Question], measure: str = "f1"
 ) -> np.ndarray:
     """The score of each question in percent, [questions]."""
     raw = squad.raw_scores({question.id: texts[question.id] for question in questions}, questions)[
@@ -100,7 +100,7 @@ def grouped(questions: Sequence[Question]) -> dict[str, dict[str, np.ndarray]]:
     }
 
 
-def finding(questions: Sequence[Question], says: dict[str, Say]) -> dict:
+def finding(questions: Sequence[Question], says: Mapping[str, Say]) -> dict:
     """SQuAD 1.1: scores with the whole context and with the sentence alone, over all questions and
     by group."""
     sentences = [real_questions.only_its_sentence(question) for question in questions]
@@ -175,7 +175,9 @@ def means(values: dict[str, np.ndarray]) -> dict[str, float]:
     return {measure: float(column.mean()) for measure, column in values.items()}
 
 
-def silence(questions: Sequence[Question], tune: Sequence[Question], says: dict[str, Say]) -> dict:
+def silence(
+    questions: Sequence[Question], tune: Sequence[Question], says: Mapping[str, Say]
+) -> dict:
     """SQuAD 2.0: at the tuned threshold, when every question has to be answered, and what is then
     said where there is no answer. `right`: the same for questions with an answer, of which only the
     first counts, as of plausible ones."""

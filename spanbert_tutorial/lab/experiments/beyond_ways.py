@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.masking import word_sizes
@@ -26,6 +26,7 @@ from spanbert_tutorial.pretraining import runs
 from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
 from spanbert_tutorial.pretraining.directions import padded_batch
 from spanbert_tutorial.pretraining.encoded_text import EncodedText, open_text
+from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.pretraining.presets import Run
 from spanbert_tutorial.relatives.beyond import LeftToRight, gap_by_chain_rule, pseudo_log_likelihood
 from spanbert_tutorial.text.sentences import split_sentences
@@ -52,14 +53,16 @@ SETTINGS = {
     "tolerance": TOLERANCE,
 }
 
+Model = PretrainingModel | LeftToRight
 
-def trained(way: str, run: Run, text: EncodedText) -> tuple[nn.Module, list[float]]:
+
+def trained(way: str, run: Run, text: EncodedText) -> tuple[Model, list[float]]:
     """A model trained from the first weights of the run in one of `WAYS`, and its losses step by
     step."""
-    model = runs.new_model(run, text)
-    if way != WAYS[0]:
-        model = LeftToRight(model, every=way == WAYS[1])
-    model, history = runs.pretrain(run, text, model)
+    start = runs.new_model(run, text)
+    model: Model = start if way == WAYS[0] else LeftToRight(start, every=way == WAYS[1])
+    # Like a PretrainingModel, a LeftToRight returns its losses for a batch.
+    _, history = runs.pretrain(run, text, model)  # type: ignore[arg-type]
     return model.cpu().eval(), history.losses["loss"]
 
 
@@ -78,7 +81,7 @@ def new_sentences(tokens: WordPiece, most: int = SENTENCES) -> list[np.ndarray]:
 
 
 def log_p_at(
-    model: nn.Module,
+    model: Model,
     rows: list[np.ndarray],
     places: np.ndarray,
     tokens: WordPiece,
@@ -115,9 +118,7 @@ def figures(log_p: Tensor, wanted: Tensor) -> dict[str, float]:
 
 
 @torch.no_grad()
-def gaps(
-    model: nn.Module, rows: list[np.ndarray], tokens: WordPiece
-) -> dict[str, dict[str, float]]:
+def gaps(model: Model, rows: list[np.ndarray], tokens: WordPiece) -> dict[str, dict[str, float]]:
     """One token of each row: named from the left side only, and from both sides. "tried": the first
     TRIED rows, where a `LeftToRight` model tries every token of the vocabulary."""
     rng = np.random.default_rng(1)
@@ -157,7 +158,7 @@ def swapped(row: np.ndarray, tokens: WordPiece, rng: np.random.Generator) -> np.
     return np.concatenate([*words[:i], words[i + 1], words[i], *words[i + 2 :]])
 
 
-def score(model: nn.Module, row: np.ndarray, tokens: WordPiece) -> float:
+def score(model: Model, row: np.ndarray, tokens: WordPiece) -> float:
     """The row's log-probability by the chain rule, or its pseudo-log-likelihood; neither counts
     [SEP]."""
     ids = torch.tensor([tokens.cls_id, *row.tolist(), tokens.sep_id])
@@ -166,7 +167,7 @@ def score(model: nn.Module, row: np.ndarray, tokens: WordPiece) -> float:
     return pseudo_log_likelihood(model, ids, tokens.mask_id).sum().item()
 
 
-def told_apart(model: nn.Module, rows: list[np.ndarray], tokens: WordPiece) -> float:
+def told_apart(model: Model, rows: list[np.ndarray], tokens: WordPiece) -> float:
     """Share of rows that score higher than the same row with two neighboring words swapped. Both
     have the same tokens, so frequencies alone are right in half of the cases."""
     rng = np.random.default_rng(2)
@@ -181,9 +182,7 @@ def told_apart(model: nn.Module, rows: list[np.ndarray], tokens: WordPiece) -> f
 
 
 @torch.no_grad()
-def copying(
-    model: nn.Module, text: EncodedText, rows: int = 200, length: int = 16
-) -> dict[str, float]:
+def copying(model: Model, text: EncodedText, rows: int = 200, length: int = 16) -> dict[str, float]:
     """Loss at one token of a random sequence of tokens that stands in the context once before
     ("copy"), and at the same token where another random sequence stands there ("other"). What
     context alone can teach."""
@@ -200,7 +199,7 @@ def copying(
     return results
 
 
-def uses(model: nn.Module, text: EncodedText, rows: list[np.ndarray]) -> dict[str, object]:
+def uses(model: Model, text: EncodedText, rows: list[np.ndarray]) -> dict[str, object]:
     """All questions to one model."""
     return {
         "gaps": gaps(model, rows, text.wordpiece),

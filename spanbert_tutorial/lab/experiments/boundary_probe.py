@@ -128,12 +128,12 @@ def probe(fit: Tensor, fit_labels: Tensor, test: Tensor, test_labels: Tensor) ->
 
 def probes(
     encoder: BertEncoder, fit: HiddenNames, test: HiddenNames, shuffle: int | None = None
-) -> dict:
-    """Accuracy for each place of the states and each question. shuffle: seed, to shuffle the labels
+) -> dict[str, dict[str, float]]:
+    """Accuracy for each position of the states and each question. shuffle: seed, to shuffle the labels
     for fitting."""
     known = states(encoder.eval(), fit)
     asked = states(encoder, test)
-    results = {}
+    results: dict[str, dict[str, float]] = {}
     for place in known:
         results[place] = {}
         for question, labels in fit.labels.items():
@@ -172,11 +172,10 @@ def go_on(
 
     Runs of one seed see the same blocks with the same masks, whether they have that head or not.
     """
-    model = runs.new_model(run, text)
+    objective = objective or Objective.named(run.objective)
+    model = runs.new_model(run, text, objective)
     model.encoder.load_state_dict(start.encoder.state_dict())
     model.masked_language_model.load_state_dict(start.masked_language_model.state_dict())
-    objective = objective or Objective.named(run.objective)
-    model.tasks = objective.tasks
     data = replace(runs.training_data(run, text), objective=objective)
     batches = data.batches(np.random.default_rng(1_000 + run.seed))  # not those of the start
     return model, train(model, batches, run.recipe())

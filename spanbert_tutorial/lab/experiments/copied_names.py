@@ -107,19 +107,20 @@ def fill(model: PretrainingModel, ids: Sequence[int], places: Sequence[int]) -> 
 
 
 def copied(name: Name, how: str) -> list[int]:
-    """What the two rules say; nothing where they find nothing."""
+    """What the two rules predict; empty where they find nothing."""
     own = name.words[name.place]
     others = [word for place, word in enumerate(name.words) if place != name.place]
     if HIDDEN[how] == -1:
         return next(
-            (word[-1:] for word in others if len(word) == len(own) and word[:-1] == own[:-1]), []
+            (list(word[-1:]) for word in others if len(word) == len(own) and word[:-1] == own[:-1]),
+            [],
         )
-    names = Counter(
+    names: Counter[tuple[int, ...]] = Counter(
         tuple(name.words[place])
         for place in name.names
         if place != name.place and len(name.words[place]) == len(own)
     )
-    return list(max(names, key=names.__getitem__, default=()))
+    return list(names.most_common(1)[0][0]) if names else []
 
 
 def right(

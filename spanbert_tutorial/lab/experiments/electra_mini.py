@@ -14,10 +14,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
 
 from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.encoder import BertEncoder
@@ -67,6 +67,8 @@ TOLERANCE = {
 }  # nats by which a point of a curve may differ on another machine
 SETTINGS = {"scratch": MLM, "go_on": GO_ON, "curve_every": CURVE_EVERY}
 
+Model = PretrainingModel | ElectraPretraining
+
 
 def cost_ratio(run: Run, vocabulary: int) -> float:
     """Computation of a step of ELECTRA divided by that of a step of the masked language model of
@@ -78,7 +80,7 @@ def cost_ratio(run: Run, vocabulary: int) -> float:
     )
 
 
-def new_model(run: Run, text: EncodedText, **changes) -> ElectraPretraining:
+def new_model(run: Run, text: EncodedText, **changes: Any) -> ElectraPretraining:
     """An untrained pair; its discriminator starts from the weights that `runs.new_model` gives an
     encoder."""
     off = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
@@ -105,7 +107,8 @@ def go_on(
     in steps of its own. arm: of `PICKS`."""
     pair = new_model(run, text, pick=PICKS[arm])
     pair.discriminator.load_state_dict(start.state_dict(), strict=False)  # all but the head
-    _, history = runs.pretrain(run, text, pair)
+    # Like a PretrainingModel, a pair returns its losses for a batch.
+    _, history = runs.pretrain(run, text, pair)  # type: ignore[arg-type]
     return pair.cpu(), history
 
 
@@ -117,7 +120,7 @@ def train(
     start: PretrainingModel | None,
     scratch: Run = MLM,
     further: Run = GO_ON,
-) -> tuple[nn.Module, History]:
+) -> tuple[Model, History]:
     """The trained model of one arm and its history. start: for arms that go on."""
     run = (
         replace(scratch, seed=seed) if begin == "scratch" else replace(further, seed=1_000 + seed)
@@ -130,10 +133,11 @@ def train(
         )
         return model.cpu(), history
     run = same_cost(run, text)
-    if begin == "start":
+    if start is not None:
         return go_on(arm, start.encoder, run, text)
-    model, history = runs.pretrain(run, text, new_model(run, text, pick=PICKS[arm]))
-    return model.cpu(), history
+    pair = new_model(run, text, pick=PICKS[arm])
+    _, history = runs.pretrain(run, text, pair)  # type: ignore[arg-type]  # as in `go_on`
+    return pair.cpu(), history
 
 
 @torch.no_grad()
@@ -197,15 +201,18 @@ def measured(
 
 
 def figures_of(
-    seed: int, model: nn.Module, history: History, text: EncodedText, mentions: list
+    seed: int, model: Model, history: History, text: EncodedText, mentions: list
 ) -> dict:
     """The figures of one run."""
-    pair = isinstance(model, ElectraPretraining)
-    figures = {"steps": len(history.steps), "curve": curves(history)}
-    figures["tasks"] = measured(
-        model.discriminator if pair else model.encoder, text, seed, mentions
-    )
-    return rounded(figures | {"detection": detection(model, text)} if pair else figures)
+    encoder = model.discriminator if isinstance(model, ElectraPretraining) else model.encoder
+    metrics: dict[str, Any] = {
+        "steps": len(history.steps),
+        "curve": curves(history),
+        "tasks": measured(encoder, text, seed, mentions),
+    }
+    if isinstance(model, ElectraPretraining):
+        metrics["detection"] = detection(model, text)
+    return rounded(metrics)
 
 
 def curves(history: History) -> dict[str, list[float]]:
@@ -228,7 +235,7 @@ def prepare(folder: Path, settings: Mapping) -> tuple[dict, tuple]:
     mentions = tasks.town_mentions(documents, text.wordpiece)
 
     @lru_cache(maxsize=1)
-    def start(seed: int) -> tuple[PretrainingModel, History]:
+    def start(seed: int) -> tuple[Model, History]:
         return train("mlm", "scratch", seed, text, None, settings["scratch"])
 
     ratio = {"cost_ratio": round(cost_ratio(settings["scratch"], len(text.wordpiece)), 4)}

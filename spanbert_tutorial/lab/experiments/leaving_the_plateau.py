@@ -7,6 +7,7 @@ same masks and, with the same batch size, the same batches.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +23,7 @@ GAP = 1.0  # nats below the unigram entropy that count as having left
 # start 0.06, sinusoidal positions, batch 32.
 ARM = "setting"
 SEEDS = 5
-ARMS = {
+ARMS: dict[str, dict[str, Any]] = {
     "as in the book": {},
     "no sinusoids": {"sinusoidal_positions": False},
     "start 0.02": {"initializer_range": 0.02},

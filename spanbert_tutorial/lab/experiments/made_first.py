@@ -22,7 +22,11 @@ from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.lab.experiments import squad_real
 from spanbert_tutorial.lab.grid import fingerprint
 from spanbert_tutorial.tasks import squad
-from spanbert_tutorial.tasks.question_answering import FineTuning, QuestionAnsweringData
+from spanbert_tutorial.tasks.question_answering import (
+    QuestionAnsweringData,
+    QuestionAnsweringModel,
+    QuestionAnsweringSettings,
+)
 from spanbert_tutorial.tasks.real_questions import STAGES, answered, fine_tune_in_stages
 from spanbert_tutorial.tasks.squad import Question
 
@@ -62,8 +66,11 @@ def drawn(questions: list[Question], most: int, seed: int) -> list[Question]:
 
 
 def for_tokens(
-    settings: FineTuning, questions: list[Question], wordpiece: WordPiece, tokens: float
-) -> FineTuning:
+    settings: QuestionAnsweringSettings,
+    questions: list[Question],
+    wordpiece: WordPiece,
+    tokens: float,
+) -> QuestionAnsweringSettings:
     """The settings with as many epochs as cost so many tokens."""
     windows = QuestionAnsweringData(questions, wordpiece, settings)
     return replace(settings, epochs=tokens / int(windows.lengths().sum()))
@@ -80,7 +87,7 @@ def trained(
     """Trains one model for so many tokens on the groups `real`, `easy` and `made`, and scores it on
     `test`."""
     taken = []
-    model = encoder
+    model: BertEncoder | QuestionAnsweringModel = encoder
     for name, settings, share in ARMS[arm]:
         stage = for_tokens(replace(settings, seed=seed), groups[name], wordpiece, share * tokens)
         answerer, (history,) = fine_tune_in_stages(model, wordpiece, groups[name], [stage])

@@ -18,7 +18,7 @@ import torch.nn.functional as F
 
 from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.inputs import assemble
-from spanbert_tutorial.bert.masking import SHARES, corrupt
+from spanbert_tutorial.bert.masking import SHARES, MaskedBlocks, corrupt
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.loop import History, train
 from spanbert_tutorial.lab.grid import text_facts
@@ -108,15 +108,16 @@ def by_input(
         losses = []
         right = []
         for ids, selected, lengths in chosen_tokens(text, length):
-            options = {
-                "mask_id": text.wordpiece.mask_id,
-                "random_ids": text.train.ids,
-                "unit": "token",
-            }
-            batch = assemble(
-                [(ids, corrupt(ids, selected, draw, **options, shares=shares), selected, lengths)],
-                text.wordpiece,
+            shown_ids = corrupt(
+                ids,
+                selected,
+                draw,
+                mask_id=text.wordpiece.mask_id,
+                random_ids=text.train.ids,
+                unit="token",
+                shares=shares,
             )
+            batch = assemble([MaskedBlocks(ids, shown_ids, selected, lengths)], text.wordpiece)
             hidden = model.encoder(batch["ids"], batch["segments"], batch["attention_mask"])
             logits = model.masked_language_model(
                 hidden[batch["masked_batch"], batch["masked_position"]]

@@ -23,7 +23,7 @@ from spanbert_tutorial.tasks.relation_files import NO_RELATION, Example
 
 SEEDS = 5
 ARM = "way"
-ARMS = {
+ARMS: dict[str, dict[str, str]] = {
     "replaced, [CLS]": {"marking": "replaced", "head": "cls"},  # SpanBERT's
     "replaced, markers": {"marking": "replaced", "head": "entities"},
     "around, [CLS]": {"marking": "around", "head": "cls"},
@@ -54,7 +54,15 @@ def trained(
     wordpiece = WordPiece.from_file(data_path("almanac", "vocab.txt"))
     encoder = starts(seed)["new weights" if way == "new weights" else "pre-trained"]
     seen = [LESS[way](example) for example in train] if way in LESS else train
-    return fine_tune(encoder, wordpiece, seen, replace(settings, seed=seed), **ARMS[way])[0]
+    arm = ARMS[way]
+    return fine_tune(
+        encoder,
+        wordpiece,
+        seen,
+        replace(settings, seed=seed),
+        marking=arm["marking"],
+        head=arm["head"],
+    )[0]
 
 
 def one(

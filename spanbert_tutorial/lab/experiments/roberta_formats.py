@@ -6,7 +6,7 @@ tokens: about as many in each step, whatever the format. Seeds are paired: with 
 start from the same encoder weights. Every model is measured on held-out text in all four formats.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -45,7 +45,7 @@ def pretrain(form: str, run: Run, text: EncodedText) -> tuple[PretrainingModel, 
     batches = data.batches(np.random.default_rng(run.seed))
     tokens = []
 
-    def counted():
+    def counted() -> Iterator[dict]:
         for batch in batches:
             tokens.append(int(batch["attention_mask"].sum()))
             yield batch

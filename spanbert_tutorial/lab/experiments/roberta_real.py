@@ -9,6 +9,7 @@ example texts are kept.
 import lzma
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.errors import InputError
@@ -65,14 +66,17 @@ def cut(texts: dict[str, str], wordpiece: WordPiece, byte_bpe: ByteBPE) -> dict[
     return results
 
 
-def format_statistics(corpus_path: Path, wordpiece: WordPiece) -> dict[str, dict]:
+def format_statistics(corpus_path: Path, wordpiece: WordPiece) -> dict[str, Any]:
     """`FormatData.statistics` of the four formats at each of LENGTHS; and how much text there
     was."""
     with TemporaryDirectory() as scratch:
         corpus = encode_corpus(
             documents(corpus_path), wordpiece.encode_many, len(wordpiece), scratch
         )
-        results = {"documents": len(corpus.document_ends), "pieces": len(corpus.ids)}
+        results: dict[str, Any] = {
+            "documents": len(corpus.document_ends),
+            "pieces": len(corpus.ids),
+        }
         for n in LENGTHS:
             data = {form: FormatData(corpus, wordpiece, n, 1, form=form) for form in FORMATS}
             results[str(n)] = {form: one.statistics() for form, one in data.items()}

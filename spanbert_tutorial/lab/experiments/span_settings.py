@@ -36,14 +36,14 @@ class ChangedBoundary(Boundary):
         if self.positions:
             return self.weight * super().loss(head, hidden, batch)
         rows = self.rows(batch)
-        none = {"positions.weight": torch.zeros_like(head.positions.weight)}
+        none = {"positions.weight": torch.zeros_like(head.get_parameter("positions.weight"))}
         logits = torch.func.functional_call(head, none, (hidden, rows))
         return self.weight * boundary_loss(logits, rows, masked_tokens=1)
 
 
 ARM = "arm"
 SEEDS = 5
-ARMS = {
+ARMS: dict[str, SpanMasking | ChangedBoundary] = {
     "span": SpanMasking(),
     "p 0.1": SpanMasking(p=0.1),
     "p 0.4": SpanMasking(p=0.4),

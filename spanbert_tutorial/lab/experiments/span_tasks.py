@@ -77,8 +77,9 @@ def one(arm: tuple[str, str], seed: int, settings: Mapping, parts: Mapping) -> d
     encoder, wordpiece = start(name, seed)
     if task in sentences.PLANS:
         return {"scores": rounded(sentences.one_task(encoder, wordpiece, task, some, seed))}
-    measured = {"coreference": coreference.measured, "relations": relations.measured}[task]
-    return {"scores": rounded(measured(encoder, wordpiece, some, seed))}
+    if task == "coreference":
+        return {"scores": rounded(coreference.measured(encoder, wordpiece, some, seed))}
+    return {"scores": rounded(relations.measured(encoder, wordpiece, some, seed))}
 
 
 # --- what the chapters draw from it -------------------------------------------------

@@ -13,7 +13,7 @@ measured without training again.
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -123,15 +123,19 @@ def questions(text: EncodedText, room: int, fit: int) -> Asked:
     test)."""
     wordpiece, (known, gaps) = text.wordpiece, names_to_rank(text.wordpiece, room, "test")
     unseen = [document for part in ("validation", "test") for document in coreference.read(part)]
-    pairs = tuple(
-        pair_probe.pairs(some, wordpiece, room)
-        for some in (islice(coreference.read("train"), fit), unseen)
+    pairs = (
+        pair_probe.pairs(islice(coreference.read("train"), fit), wordpiece, room),
+        pair_probe.pairs(unseen, wordpiece, room),
     )
     labels = sorted({label for label, _ in known.candidates})
-    parts = islice(almanac.read("train"), fit), almanac.read("test")
-    kinds = tuple(
-        boundary_probe.hidden_names(named_blocks(some, wordpiece, room), wordpiece, labels, seed)
-        for seed, some in enumerate(parts, start=1)
+
+    def hidden(documents: Iterable[dict], seed: int) -> boundary_probe.HiddenNames:
+        blocks = named_blocks(documents, wordpiece, room)
+        return boundary_probe.hidden_names(blocks, wordpiece, labels, seed)
+
+    kinds = (
+        hidden(islice(almanac.read("train"), fit), seed=1),
+        hidden(almanac.read("test"), seed=2),
     )
     return Asked(text, known, gaps, pairs, kinds, span_uses.uses())
 
@@ -167,7 +171,7 @@ def untrained(settings: Mapping, asked: Asked) -> dict[str, list[float]]:
     """What the probes read outside, in percent, from encoders that have learned nothing; and how
     often the most frequent kind is right."""
     labels = [part.labels["kind"] for part in asked.kinds]
-    found = {"pairs": [], "kinds": []}
+    found: dict[str, list[float]] = {"pairs": [], "kinds": []}
     for seed in range(SEEDS):
         encoder = runs.new_model(replace(settings["start"], seed=seed), asked.text).eval().encoder
         found["pairs"].append(
@@ -183,7 +187,7 @@ def untrained(settings: Mapping, asked: Asked) -> dict[str, list[float]]:
 def step_costs(settings: Mapping, text: EncodedText) -> dict[str, float]:
     """How long a step of each arm takes, where one of "token" takes 1: medians of rounds that
     measure all arms."""
-    seconds = {arm: [] for arm in ARMS if arm != "start"}
+    seconds: dict[str, list[float]] = {arm: [] for arm in ARMS if arm != "start"}
     for _ in range(ROUNDS):
         for arm, found in seconds.items():
             run = run_of(arm, 0, settings)

@@ -125,11 +125,13 @@ def questions(
         for one in name_ranks.test_gaps(unseen, wordpiece, known, room)
         if len(one.tokens) > 1 and len(one.block.ids) <= room
     ]  # a long sentence is a block of its own
-    files = (data / "gap" / f"{part}.tsv.xz" for part in ("development", "validation"))
-    pairs = tuple(
-        pair_probe.pairs(map(as_clusters, gap.read(file)), wordpiece, room) for file in files
-    )
-    return Asked(text, start, known, gaps, pairs, span_tasks_coreference.parts(data))
+
+    def pairs(part: str) -> pair_probe.Pairs:
+        rows = gap.read(data / "gap" / f"{part}.tsv.xz")
+        return pair_probe.pairs(map(as_clusters, rows), wordpiece, room)
+
+    pronouns = (pairs("development"), pairs("validation"))
+    return Asked(text, start, known, gaps, pronouns, span_tasks_coreference.parts(data))
 
 
 def with_names(document: Document) -> dict:

@@ -118,10 +118,13 @@ def content(folder: Path, data: Path) -> dict:
         _, odds = predictions(score_windows(answerer, group))
         return [odds[question.id] for question in group]
 
-    guessers: dict[str, NullOdds] = {
-        name: lambda group, guess=guess: [guess(question, weights).null_odds for question in group]
-        for name, guess in (("lexical", lexical_guess), ("type", type_guess))
-    }
+    def lexical(group: Sequence[Question]) -> list[float]:
+        return [lexical_guess(question, weights).null_odds for question in group]
+
+    def by_type(group: Sequence[Question]) -> list[float]:
+        return [type_guess(question, weights).null_odds for question in group]
+
+    guessers: dict[str, NullOdds] = {"lexical": lexical, "type": by_type}
     results = {name: compare(questions, guesser) for name, guesser in guessers.items()}
     results |= {f"{name}, unseen": compare(unseen, guesser) for name, guesser in guessers.items()}
     results["trained, unseen"] = compare(unseen, trained)

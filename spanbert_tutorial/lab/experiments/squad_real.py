@@ -29,10 +29,10 @@ from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.pretraining.checkpoints import continue_from
 from spanbert_tutorial.pretraining.model import start_positions_from_sinusoids
 from spanbert_tutorial.tasks import squad
-from spanbert_tutorial.tasks.question_answering import QuestionAnswerer
+from spanbert_tutorial.tasks.question_answering import QuestionAnswerer, QuestionAnsweringModel
 from spanbert_tutorial.tasks.real_questions import (
     STAGES,
-    Guessed,
+    Predictions,
     answered,
     fine_tune_in_stages,
     tuned,
@@ -113,7 +113,7 @@ def baselines(data: dict[str, list[Question]]) -> dict[str, dict]:
     return found
 
 
-def guessed(guess: Callable, questions: Sequence[Question]) -> Guessed:
+def guessed(guess: Callable, questions: Sequence[Question]) -> Predictions:
     """What a guesser says that weighs words by the questions' own contexts."""
     weights = WordWeights(sorted({question.context for question in questions}))
     predictions = {question.id: guess(question, weights) for question in questions}
@@ -162,6 +162,7 @@ def one(
 ) -> list[dict]:
     """Fine-tunes one start on made questions, SQuAD 1.1, 2.0, a row for each; the last model is
     kept in `models`."""
+    model: BertEncoder | QuestionAnsweringModel
     model, wordpiece = start(name, seed)
     target = models / f"{name.replace(' ', '-')}-{seed}"
     # goes on after a stop

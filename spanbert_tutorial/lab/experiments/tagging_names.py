@@ -24,7 +24,7 @@ from spanbert_tutorial.lab.grid import fingerprint
 from spanbert_tutorial.lab.results import rounded
 from spanbert_tutorial.pretraining.model import start_positions_from_sinusoids
 from spanbert_tutorial.tasks import tagging
-from spanbert_tutorial.tasks.question_answering import FineTuning
+from spanbert_tutorial.tasks.fine_tuning import FineTuning
 
 SEEDS = 5
 DOCUMENTS = 1_000
@@ -88,7 +88,10 @@ def run(
     gold = [
         tagging.bio(tagging.Words.of(text, wordpiece).offsets, entities) for text, entities in new
     ]
-    lists = {"list of names": tagging.NameList(shown), "list of words": tagging.WordList(shown)}
+    lists: dict[str, tagging.NameList | tagging.WordList] = {
+        "list of names": tagging.NameList(shown),
+        "list of words": tagging.WordList(shown),
+    }
     found = {name: [one.tags(text) for text, _ in new] for name, one in lists.items()}
     tokens = sum(tagging.TaggingData(shown, wordpiece, settings).lengths())
     settings = replace(

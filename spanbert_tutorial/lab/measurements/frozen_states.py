@@ -77,7 +77,7 @@ def town_mentions(documents: Iterable[dict], tokens: WordPiece) -> list[Mention]
 def balanced(mentions: list[Mention], rng: np.random.Generator) -> list[Mention]:
     """For each town as many mentions of the one role as of the other, so that the name alone says
     nothing."""
-    groups = defaultdict(lambda: ([], []))
+    groups: defaultdict[str, tuple[list[Mention], list[Mention]]] = defaultdict(lambda: ([], []))
     kept = []
     for mention in mentions:
         groups[mention.town][mention.longer].append(mention)
@@ -107,7 +107,8 @@ def linear_probe(train_x: Tensor, train_y: Tensor, penalty: float = 1e-3) -> nn.
     x = (train_x - mean) / deviation
     classes = int(train_y.max()) + 1
     layer = nn.Linear(x.shape[1], classes)
-    nn.init.zeros_(layer.weight), nn.init.zeros_(layer.bias)
+    nn.init.zeros_(layer.weight)
+    nn.init.zeros_(layer.bias)
     optimizer = torch.optim.LBFGS(layer.parameters(), max_iter=200, line_search_fn="strong_wolfe")
 
     def closure() -> Tensor:
@@ -119,7 +120,7 @@ def linear_probe(train_x: Tensor, train_y: Tensor, penalty: float = 1e-3) -> nn.
     optimizer.step(closure)
     with torch.no_grad():
         layer.weight /= deviation
-        layer.bias -= layer.weight @ mean
+        layer.bias.sub_(layer.weight @ mean)
     return layer
 
 
@@ -219,7 +220,7 @@ def next_token_list(seen: list[Mention], unseen: list[Mention]) -> float:
     more frequent role.
 
     A token that the list does not know counts as "the town itself"."""
-    counts = defaultdict(Counter)
+    counts: defaultdict[tuple[int, ...], Counter[bool]] = defaultdict(Counter)
     for mention in seen:
         counts[_behind(mention)][mention.longer] += 1
     best = {token: counter.most_common(1)[0][0] for token, counter in counts.items()}
@@ -297,7 +298,7 @@ def four_ways(
 def most_frequent_tag(rows: list, tests: list) -> float:
     """The control without a model: each token gets the tag that it had most often, a new token gets
     O."""
-    counts = defaultdict(Counter)
+    counts: defaultdict[int, Counter[int]] = defaultdict(Counter)
     for ids, tags in rows:
         for token, tag in zip(ids.tolist(), tags.tolist(), strict=True):
             counts[token][tag] += 1

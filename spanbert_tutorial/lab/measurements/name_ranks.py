@@ -72,9 +72,9 @@ def where(block: Block, name: Name) -> str:
 def known_names(documents: Iterable[dict], wordpiece: WordPiece) -> Known:
     """The names of training documents, as they are written there. documents: as `almanac.read`
     gives them."""
-    counts = Counter()
-    together = defaultdict(Counter)
-    holding = Counter()
+    counts: Counter[tuple[str, str]] = Counter()
+    together: defaultdict[tuple[str, str], Counter] = defaultdict(Counter)
+    holding: Counter = Counter()
     for document in documents:
         written = {}
         for start, end, label, entity in document["entities"]:
@@ -88,7 +88,7 @@ def known_names(documents: Iterable[dict], wordpiece: WordPiece) -> Known:
     ids = dict(zip(counts, wordpiece.encode_many([text for _, text in counts]), strict=True))
     for name, count in counts.most_common():
         rows[name[0], len(ids[name])].append((tuple(ids[name]), count))
-    by_ids = defaultdict(Counter)
+    by_ids: defaultdict[tuple, Counter] = defaultdict(Counter)
     for name, companions in together.items():
         by_ids[name[0], tuple(ids[name])] += companions
     return Known(
@@ -111,6 +111,13 @@ def place(gap: Gap, known: Known) -> int | None:
         return None
     found = np.flatnonzero((candidates == gap.tokens).all(axis=1))
     return int(found[0]) if len(found) else None
+
+
+def true_place(gap: Gap, known: Known) -> int:
+    """`place` of a gap of `asked`, which has one."""
+    index = place(gap, known)
+    assert index is not None
+    return index
 
 
 def rank(scores: np.ndarray, true: int) -> float:
@@ -154,7 +161,7 @@ def ranked(gap: Gap, known: Known, logs: np.ndarray) -> float:
     """The rank of the true name. logs: float [k,V], log-probabilities at each place of the gap."""
     candidates = known.candidates[gap.name.label, len(gap.tokens)]
     scores = sum(logs[at, candidates[:, at]].astype(np.float64) for at in range(len(gap.tokens)))
-    return rank(scores, place(gap, known))
+    return rank(scores, true_place(gap, known))
 
 
 # --- controls -----------------------------------------------------------------------
@@ -176,7 +183,7 @@ def control_ranks(
 
 def by_frequency(gap: Gap, known: Known, tables: UnigramBaselines) -> float:
     """The more often a candidate stands in the training text, the better."""
-    return rank(known.counts[gap.name.label, len(gap.tokens)], place(gap, known))
+    return rank(known.counts[gap.name.label, len(gap.tokens)], true_place(gap, known))
 
 
 def by_table(gap: Gap, known: Known, tables: UnigramBaselines) -> float:
@@ -196,7 +203,7 @@ def by_companions(gap: Gap, known: Known, tables: UnigramBaselines) -> float:
         scores[at] += sum(
             companions[one] / known.documents[one] for one in others if known.documents[one]
         )
-    return rank(scores, place(gap, known))
+    return rank(scores, true_place(gap, known))
 
 
 def figures(some: Sequence[Gap], ranks: np.ndarray) -> dict[str, dict[str, float]]:

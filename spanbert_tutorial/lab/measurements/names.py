@@ -33,7 +33,7 @@ def named_blocks(
     """Blocks of at most `room` tokens with their names. documents: as `almanac.read` gives them."""
     for document in documents:
         ids = np.zeros(0, dtype=np.int64)
-        names = []
+        names: list[Name] = []
         for sentence, found in named_sentences(document, wordpiece):
             if len(ids) and len(ids) + len(sentence) > room:
                 yield Block(ids, names)

@@ -82,7 +82,7 @@ def nearness(word: Name, name: Name) -> float:
 def features(encoder: BertEncoder, some: Pairs, wordpiece: WordPiece) -> dict[str, Tensor]:
     """What the probe reads for each pair, float [t,4H], by `PLACES`."""
     device = next(encoder.parameters()).device
-    found = {place: [] for place in PLACES}
+    found: dict[str, list[Tensor]] = {place: [] for place in PLACES}
     number = some.places[:, 0, 0]
     for start in range(0, len(some.blocks), ROWS):
         ids, real = with_specials(
@@ -119,7 +119,7 @@ def scores(encoder: BertEncoder, fit: Pairs, test: Pairs, wordpiece: WordPiece) 
     return found
 
 
-def area(some: Pairs, values: Sequence[float]) -> float:
+def area(some: Pairs, values: Sequence[float] | np.ndarray) -> float:
     """The AUC in percent: how often a pair that means the same has the larger value."""
-    values = np.asarray(values)
-    return 100 * auc(values[~some.same], values[some.same])
+    scores = np.asarray(values)
+    return 100 * auc(scores[~some.same], scores[some.same])

@@ -81,8 +81,8 @@ def parted(examples: Sequence[Example], plan: Plan) -> Parts:
     whole = whole_ones(rest, plan.run)
     found: Parts = {}
     # of all that is held out
-    marks = set()
-    runs = set()
+    marks: set = set()
+    runs: set = set()
     for name, most in (
         ("test", plan.test),
         ("development", plan.development),
@@ -158,10 +158,10 @@ def measured(
 ) -> dict[str, float]:
     """ "task measure" → score on the test part, of an encoder (left as it is) fine-tuned on each
     set. seed: of the new head, of the order and of dropout."""
-    found = {}
+    scores: dict[str, float] = {}
     for task, some in parts.items():
-        found |= one_task(encoder, wordpiece, task, some, seed)
-    return found
+        scores |= one_task(encoder, wordpiece, task, some, seed)
+    return scores
 
 
 def one_task(

@@ -29,10 +29,11 @@ from spanbert_tutorial.tasks import (
 )
 from spanbert_tutorial.tasks.conll import Document
 from spanbert_tutorial.tasks.fine_tuning import FineTuning
+from spanbert_tutorial.tasks.question_answering import QuestionAnsweringSettings
 from spanbert_tutorial.tasks.relation_files import Example
 from spanbert_tutorial.tasks.squad import Question
 
-ONE = FineTuning(
+ONE = QuestionAnsweringSettings(
     epochs=3,
     batch_size=16,
     peak_learning_rate=2e-3,
@@ -73,7 +74,7 @@ def uses() -> Uses:
     documents = almanac_coreference.documents("train", 250), almanac_coreference.documents("test")
     return Uses(
         (spread(questions[0]), questions[1]),
-        tuple(map(tagging_names.sentences, texts)),
+        (tagging_names.sentences(texts[0]), tagging_names.sentences(texts[1])),
         documents,
         (relations.load("train"), relations.load("test")),
     )
@@ -130,7 +131,12 @@ def only(texts: Mapping[str, str], questions: Sequence[Question]) -> dict[str, s
     return {one.id: texts[one.id] for one in questions}
 
 
-def tags(encoder: BertEncoder, wordpiece: WordPiece, parts: tuple, seed: int) -> float:
+def tags(
+    encoder: BertEncoder,
+    wordpiece: WordPiece,
+    parts: tuple[tagging_names.Labeled, tagging_names.Labeled],
+    seed: int,
+) -> float:
     """F1 of entities in sentences whose names no label has shown."""
     shown, new = tagging_names.parts(*parts, seed)
     gold = [

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from spanbert_tutorial.figures.diagram import SMALL, WIDTH, Diagram
-from spanbert_tutorial.figures.encoder_figures import shape
+from spanbert_tutorial.figures.encoder import shape
 from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.spanbert.boundary import Boundary
 
