@@ -62,7 +62,7 @@ def is_number(value: object) -> bool:
 
 def is_whole(value: object) -> bool:
     """Whether a value is a whole number, such as 3 or 3.0."""
-    return is_number(value) and value % 1 == 0
+    return isinstance(value, Real) and is_number(value) and value % 1 == 0
 
 
 def check_text(what: str, *texts: str) -> None:

@@ -15,7 +15,6 @@ from test_main import run
 from spanbert_tutorial import almanac
 from spanbert_tutorial.almanac import coreference as labels
 from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
-from spanbert_tutorial.bert.inputs import NO_TARGET
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError

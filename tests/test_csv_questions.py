@@ -26,9 +26,13 @@ def test_rows_become_questions(tmp_path):
         f'when?,"{CONTEXT}",1904,Mill\r\n\r\nWho?,"{CONTEXT}",,Mill\r\n'
     )
     first, second = squad.read(table(tmp_path, text))
-    assert (first.id, first.title, first.context) == ("row-2", "Mill", CONTEXT)
+    assert (first.id, first.title, first.context) == (
+        f"{tmp_path / 'own.csv'}, line 2",
+        "Mill",
+        CONTEXT,
+    )
     assert [(answer.text, answer.start) for answer in first.answers] == [("1904", 31)]
-    assert second.id == "row-4" and second.answers == ()
+    assert second.id.endswith("own.csv, line 4") and second.answers == ()
 
 
 @pytest.mark.parametrize("separator", [";", "\t"])
@@ -57,7 +61,7 @@ def test_an_answer_in_two_places_is_told(tmp_path):
     path = table(tmp_path, f'{HEAD}What?,"{CONTEXT}",mill\n')
     with pytest.warns(
         UserWarning,
-        match="in 1 rows, such as row 2, the answer stands in its context more than once",
+        match="in 1 rows, such as that of line 2, the answer occurs in its context more than once",
     ):
         (question,) = squad.read(path)
     assert question.answers[0].start == CONTEXT.index("mill")
@@ -68,13 +72,13 @@ def test_an_answer_in_two_places_is_told(tmp_path):
     [
         ("", "is empty: give a table with the columns question, context, answer"),
         ("question,text\na,b\n", "no column context and no column answer"),
-        (f"{HEAD}Who?,The mill, burned,mill\n", "row 2: it has 4 cells instead of 3; put quotes"),
+        (f"{HEAD}Who?,The mill, burned,mill\n", "line 2: it has 4 cells instead of 3; put quotes"),
         (
             f"{HEAD}Who?,The mill,bridge\n",
-            "row 2: the answer 'bridge' does not stand in its context",
+            "line 2: the answer 'bridge' does not occur in its context",
         ),
         (f"{HEAD},The mill,mill\n", "its question is empty"),
-        (f'{HEAD}Who?,"The mill,mill\n', "cannot be read as a table"),
+        (f'{HEAD}Who?,"The mill,mill\n', "line 2, cannot be read as a row of a table"),
         (HEAD, "holds articles but no question"),
         (
             "question,context,answer,answer_start\nWho?,The mill,mill,four\n",
@@ -86,7 +90,7 @@ def test_an_answer_in_two_places_is_told(tmp_path):
         ),
         (
             "id,question,context,answer\na,Who?,mill,mill\na,Who?,mill,mill\n",
-            "the id stands 2 times",
+            "the id occurs 2 times",
         ),
     ],
 )
@@ -103,7 +107,7 @@ def test_files_that_cannot_be_read(tmp_path):
     (tmp_path / "cut.csv.gz").write_bytes(gzip.compress(b"question,context,answer\n" * 99)[:40])
     for name, wanted in (
         ("latin.csv", "in UTF-8"),
-        ("cut.csv.gz", "as a table"),
+        ("cut.csv.gz", "cannot be read"),
         ("no.csv", "does not exist"),
     ):
         with pytest.raises(InputError, match=wanted):

@@ -71,7 +71,7 @@ def test_other_bad_files(file):
         gap.read(write(file, [*LINE[:2], "met", "9", *LINE[4:]]))
     with pytest.raises(InputError, match="line 1: not GAP's header"):
         gap.read(write(file, header=LINE))
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="does not exist"):
         gap.read(file.parent / "absent.tsv")
     file.write_bytes(b"")
     with pytest.raises(InputError, match="line 1"):

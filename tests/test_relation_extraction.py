@@ -24,7 +24,7 @@ from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.lab.experiments import relation_markers
 from spanbert_tutorial.tasks import relation_baselines as controls
 from spanbert_tutorial.tasks import relation_extraction as rx
-from spanbert_tutorial.tasks.fine_tuning import FineTuning, targets
+from spanbert_tutorial.tasks.fine_tuning import FineTuning, count_targets
 from spanbert_tutorial.tasks.relation_files import (
     NO_RELATION,
     Argument,
@@ -242,14 +242,15 @@ def test_tacred_is_read(tmp_path, suffix):
         ([3], "example 1 is not an object"),
         (
             [ENTRY, {name: value for name, value in ENTRY.items() if name != "obj_type"}],
-            "example 2 has no 'obj_type'",
+            'example 2 has no "obj_type"',
         ),
-        ([ENTRY | {"token": ["a", 3]}], "a list of words"),
+        ([ENTRY | {"token": ["a", 3]}], "word 1 of the sentence is 3"),
+        ([ENTRY | {"token": "a b"}], "write a list of words"),
         ([ENTRY | {"obj_end": 7}], "the object has the words 5 to 7 of 7"),
         ([ENTRY | {"subj_start": 2}], "the subject has the words 2 to 1"),
         ([ENTRY | {"subj_start": -1}], "the subject has the words -1"),
-        ([ENTRY | {"subj_start": "0"}], "count from 0"),
-        ([ENTRY | {"relation": None}], "must be strings"),
+        ([ENTRY | {"subj_start": "0"}], "write a whole number"),
+        ([ENTRY | {"relation": None}], '"relation" is None; write text'),
     ],
 )
 def test_wrong_json_is_named(tmp_path, content, reason):
@@ -428,7 +429,7 @@ def test_the_loss_is_the_mean_over_examples(wordpiece):
     data = rx.RelationData([EXAMPLE, BACKWARDS], more, FineTuning(max_length=40), "around")
     assert data.relations == [NO, "person:home"] and len(data) == 2
     batch = data.batch(np.array([0, 1]), np.random.default_rng(0))
-    assert batch["relation"].tolist() == [1, 0] and targets(batch) == 2
+    assert batch["relation"].tolist() == [1, 0] and count_targets(batch[data.target_field]) == 2
     encoder = tiny(wordpiece)
     rx.make_room(encoder, len(more))
     model = rx.RelationModel(encoder, 2, "entities").eval()

@@ -461,7 +461,7 @@ def test_missing_and_unknown_ids_are_named():
     assert "null odds" in complaint(score, whole, QUESTIONS, {"a": 0.0}, 0.0)
     assert "null odds" in complaint(best_threshold, whole, QUESTIONS, dict.fromkeys("abcdef", 0.0))
     assert "no questions" in complaint(score, {}, [])
-    assert "the id stands 2 times" in complaint(score, whole, [*QUESTIONS, QUESTIONS[0]])
+    assert "the id occurs 2 times" in complaint(score, whole, [*QUESTIONS, QUESTIONS[0]])
     assert "give both, or neither" in complaint(
         score, whole, QUESTIONS, dict.fromkeys("abcde", 0.0)
     )
@@ -620,6 +620,8 @@ def start(offset: object, text: object = "Denver Broncos") -> dict:
         (start(4, "Denver broncos"), 'the answer is "Denver broncos"'),
         (start(0, ""), 'the answer is ""'),
         (start(1000, ""), 'the answer is ""'),
+        (start(4, "\u200b"), "in which nothing can be seen"),
+        (start(4, " \u00ad\ufeff"), "in which nothing can be seen"),
         (start("4"), "a value of the wrong kind"),
         (start(4.0), "a value of the wrong kind"),
         (start(4, None), "a value of the wrong kind"),
@@ -695,7 +697,7 @@ def test_an_id_that_stands_twice_is_named(tmp_path):
     content = made()
     content["data"] += made(question="Once more?")["data"]
     content["data"][1]["title"] = "Second"
-    assert 'article "Second", question q1: the id stands 2 times' in complaint(
+    assert 'article "Second", question q1: the id occurs 2 times' in complaint(
         read, written(tmp_path, content)
     )
 
@@ -782,7 +784,7 @@ def test_what_is_not_squad_at_all_is_said(tmp_path, content):
 def test_what_cannot_be_read_is_named(tmp_path, name, damage):
     path = written(tmp_path, made(), name)
     path.write_bytes(damage(path.read_bytes()))
-    assert str(path) in (said := complaint(read, path)) and "cannot be read as JSON" in said
+    assert str(path) in (said := complaint(read, path)) and "cannot be read" in said
 
 
 def test_damage_inside_a_packed_file_is_named(tmp_path):

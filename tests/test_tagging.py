@@ -19,8 +19,7 @@ from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.lab.experiments import tagging_names
 from spanbert_tutorial.pretraining.batches import Batches
 from spanbert_tutorial.tasks import tagging
-from spanbert_tutorial.tasks.fine_tuning import weighted_shard
-from spanbert_tutorial.tasks.fine_tuning import FineTuning
+from spanbert_tutorial.tasks.fine_tuning import FineTuning, weighted_shard
 
 LABELS = {"PERSON", "TOWN", "RIVER", "REGION", "CLUB", "COMPANY", "GROUND", "SEASON", "WORK"}
 TEXT = "Ella Hale's club met Hale in Upton."

@@ -4,7 +4,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from spanbert_tutorial.exercises.diagnosis import Diagnosis, differs, array, combined, say, without_changing
+from spanbert_tutorial.exercises.diagnosis import (
+    Diagnosis,
+    array,
+    combined,
+    differs,
+    say,
+    without_changing,
+)
 
 Replace = Callable[..., tuple[np.ndarray, np.ndarray, np.ndarray]]
 

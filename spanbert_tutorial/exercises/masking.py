@@ -4,7 +4,15 @@ from collections.abc import Callable
 
 import numpy as np
 
-from spanbert_tutorial.exercises.diagnosis import NotYet, array, ask, call, say, verdict, without_changing
+from spanbert_tutorial.exercises.diagnosis import (
+    NotYet,
+    array,
+    ask,
+    call,
+    say,
+    verdict,
+    without_changing,
+)
 
 MASK_ID = 4
 TOKENS = 60_000

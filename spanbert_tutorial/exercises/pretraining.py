@@ -5,7 +5,16 @@ from functools import partial
 
 import numpy as np
 
-from spanbert_tutorial.exercises.diagnosis import Diagnosis, differs, NotYet, ask, named, number, same, say
+from spanbert_tutorial.exercises.diagnosis import (
+    Diagnosis,
+    NotYet,
+    ask,
+    differs,
+    named,
+    number,
+    same,
+    say,
+)
 
 PAD_ID = 0
 # Blocks of ids, padded on the right with PAD_ID.

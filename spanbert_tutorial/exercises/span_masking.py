@@ -4,7 +4,15 @@ from collections.abc import Callable
 
 import numpy as np
 
-from spanbert_tutorial.exercises.diagnosis import Diagnosis, differs, NotYet, array, named, number, say
+from spanbert_tutorial.exercises.diagnosis import (
+    Diagnosis,
+    NotYet,
+    array,
+    differs,
+    named,
+    number,
+    say,
+)
 from spanbert_tutorial.spanbert.span_masking import clipped_geometric
 
 LAWS = [(0.2, 10), (0.4, 10), (0.1, 5), (1.0, 3)]

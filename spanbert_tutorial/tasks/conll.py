@@ -1,13 +1,13 @@
 """Documents with coreference in CoNLL-2012's format: read and written. Chapter:
 `book/tasks/coreference`. No torch.
 
-A file holds documents; a document is a row of words, a blank line ends a sentence. The fourth
-column is the word, the last says which mentions begin and end there: `(7` begins one of cluster 7,
-`7)` ends it, `(7)` is one word long, `|` stands between several, and `-` (also `_`, or nothing)
-says that there are none. Source: CoNLL-2012's shared task.
+A file holds documents; a document is a row of words, a blank line ends a sentence, and a line with
+`#` in front is a comment. Columns are parted by tabs, or else by spaces. The fourth column is the word,
+the last gives the mentions that begin and end there: `(7` begins one of cluster 7, `7)` ends it,
+`(7)` is one word long, `|` parts several, and `-` (also `_`, `*`, or nothing) means none. The rows of
+a sentence have equally many columns. Source: CoNLL-2012's shared task.
 """
 
-import lzma
 import re
 import tarfile
 from collections import defaultdict
@@ -16,13 +16,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from spanbert_tutorial.engine.files import write_text
-from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.text.corpora import OPENERS
+from spanbert_tutorial.errors import InputError, shown
+from spanbert_tutorial.text.lines import (
+    BROKEN_PACKING,
+    SPACE,
+    columns_of,
+    lines_of,
+    read_text,
+    visible,
+)
 
 Span = tuple[int, int]  # first and last word, counted from the document's first word
-BEGIN = re.compile(r"#begin document \(?(.+?)\)?(?:; part (\w+))?\s*")
+BEGIN = re.compile(r"# ?begin document[ \t]+\(?(.+?)\)?(?:; part (\w+))?[ \t]*")
+EDGE = re.compile(r"#(?: (?=\w+ document))?(begin|end)\b")
 BRACKET = re.compile(r"\((\w+)\)|\((\w+)|(\w+)\)")
-NOTHING, FEWEST = ("", "-", "_"), 5  # what the last column may say of no mention; columns of a row
+NOTHING = ("", "-", "_", "*")  # what the last column may hold where there is no mention
+FEWEST = 5  # columns of a row
 
 
 @dataclass(frozen=True)
@@ -49,13 +58,7 @@ def read(path: str | Path) -> list[Document]:
     archive (`.tar`, `.tar.xz`, `.tar.gz`), in the order of their names. Raises InputError naming
     file, line and reason."""
     path = Path(path)
-    try:
-        documents = [one for name, lines in files(path) for one in parse(lines, name)]
-    except (OSError, EOFError, lzma.LZMAError, tarfile.TarError, UnicodeDecodeError) as error:
-        wrong = f"{path} cannot be read ({error})"
-        raise InputError(
-            f"{wrong}: give a file in CoNLL's format, a folder or an archive of such."
-        ) from None
+    documents = [one for name, lines in files(path) for one in parse(lines, name)]
     if not documents:
         raise InputError(
             f"{path} holds no document: give a file with at least one `#begin document` line."
@@ -63,25 +66,32 @@ def read(path: str | Path) -> list[Document]:
     return documents
 
 
+WANTED = "a file in CoNLL's format (also .xz, .gz), a folder or an archive of such files"
+
+
 def files(path: Path) -> Iterator[tuple[str, Iterable[str]]]:
     """Name and lines of each file at a path."""
     if ".tar" in path.suffixes:
+        yield from archived(path)
+        return
+    inside = [path]
+    if path.is_dir():
+        inside = sorted(file for file in path.rglob("*") if "conll" in file.name)
+    for file in inside:
+        yield str(file), lines_of(read_text(file, WANTED))
+
+
+def archived(path: Path) -> Iterator[tuple[str, Iterable[str]]]:
+    """Name and lines of each file of an archive."""
+    try:
         with tarfile.open(path) as archive:
             for member in sorted(archive.getmembers(), key=lambda one: one.name):
-                if member.isfile() and "conll" in Path(member.name).name:
-                    content = archive.extractfile(member).read().decode("utf-8")
-                    yield f"{path}, {Path(member.name).name}", content.split("\n")
-    else:
-        inside = (
-            sorted(file for file in path.rglob("*") if "conll" in file.name)
-            if path.is_dir()
-            else [path]
-        )
-        for file in inside:
-            with OPENERS.get(file.suffix, open)(
-                file, "rt", encoding="utf-8-sig", newline="\n"
-            ) as lines:
-                yield str(file), lines
+                content = archive.extractfile(member)  # None for a folder
+                if content is not None and "conll" in Path(member.name).name:
+                    text = content.read().decode("utf-8-sig")
+                    yield f"{path}, {Path(member.name).name}", lines_of(text)
+    except (OSError, tarfile.TarError, UnicodeDecodeError, *BROKEN_PACKING) as error:
+        raise InputError(f"{path} cannot be read ({error}): give {WANTED}.") from None
 
 
 def parse(lines: Iterable[str], name: str) -> Iterator[Document]:
@@ -89,32 +99,42 @@ def parse(lines: Iterable[str], name: str) -> Iterator[Document]:
     reader: Reader | None = None
     for number, line in enumerate(lines, start=1):
         where = f"{name}, line {number}"
-        line = line.rstrip("\r\n")
-        if line.startswith("#begin"):
+        edge = EDGE.match(line)
+        if edge and edge[1] == "begin":
             if reader is not None:
                 raise InputError(
                     f"{where}: a document begins before {reader.name} has ended; write #end "
-                    f"document."
+                    "document."
                 )
             reader = Reader(where, line)
-        elif line.startswith("#end"):
+        elif edge:
             if reader is None:
                 raise InputError(
                     f"{where}: a document ends that has not begun; write #begin document before it."
                 )
             yield reader.document(where)
             reader = None
+        elif line.lstrip(SPACE).startswith("#"):
+            continue  # a comment
         elif reader is not None:
             reader.add(where, line)
-        elif line.strip() and not line.startswith("#"):
+        elif visible(line):
             raise InputError(
                 f"{where}: a row outside of a document; write #begin document (NAME); part 0 "
-                f"before it."
+                "before it."
             )
     if reader is not None:
         raise InputError(
             f"{name}: the file ends inside the document {reader.name}; write #end document."
         )
+
+
+def cells_of(line: str) -> list[str]:
+    """The columns of a row: between tabs, which may leave one empty, or else between spaces."""
+    if "\t" not in line:
+        return columns_of(line)
+    cells = [cell.strip(SPACE) for cell in line.split("\t")]
+    return cells if len(cells) >= FEWEST else columns_of(line)
 
 
 class Reader:
@@ -129,30 +149,42 @@ class Reader:
         self.name = found[1]
         self.part = found[2] or "0"
         self.sentences: list[list[str]] = [[]]
+        self.columns = 0  # of the last row
         self.count = 0
-        self.clusters = defaultdict(list)
-        self.seen = set()
-        self.open: dict[str, list[tuple[int, str]]] = defaultdict(
-            list
-        )  # cluster → first words, and where they stand
+        self.clusters: dict[str, list[Span]] = defaultdict(list)
+        self.seen: set[Span] = set()
+        # cluster → first words of the mentions that have not ended, and their lines
+        self.open: dict[str, list[tuple[int, str]]] = defaultdict(list)
 
     def add(self, where: str, line: str) -> None:
         """A row, or the blank line that ends a sentence."""
-        if not line.strip():
+        if not visible(line):
             if self.sentences[-1]:
                 self.sentences.append([])
             return
-        columns = line.split("\t") if "\t" in line else line.split()
-        if len(columns) < FEWEST or not columns[3].strip():
+        cells = cells_of(line)
+        if len(cells) < FEWEST:
             raise InputError(
-                f"{where}: a row needs at least {FEWEST} columns (the fourth is the word, the "
-                f"last the "
-                f"coreference), and this one has {len(columns)}; mend it."
+                f"{where}: a row needs at least {FEWEST} columns (the fourth is the word, the last "
+                f"the coreference), and this one has {len(cells)}; mend it."
             )
-        self.sentences[-1].append(columns[3].strip())
-        if columns[-1].strip() not in NOTHING:
-            for bracket in columns[-1].strip().split("|"):
-                self.bracket(where, bracket)
+        if self.sentences[-1] and len(cells) != self.columns:
+            raise InputError(
+                f"{where}: {len(cells)} columns, and the row before has {self.columns}; give the "
+                "rows of a sentence equally many."
+            )
+        if not visible(cells[3]):
+            raise InputError(f"{where}: the fourth column holds no word that can be seen; mend it.")
+        if not cells[-1] and BRACKET.search(cells[-2]):
+            raise InputError(
+                f"{where}: the last column is empty, and the one before has {shown(cells[-2])}; "
+                "take the tab at the end out."
+            )
+        self.columns = len(cells)
+        self.sentences[-1].append(cells[3])
+        if cells[-1] not in NOTHING:
+            for text in cells[-1].split("|"):
+                self.bracket(where, text.strip(SPACE))
         self.count += 1
 
     def bracket(self, where: str, text: str) -> None:
@@ -179,7 +211,7 @@ class Reader:
         if span in self.seen:
             words = [word for sentence in self.sentences for word in sentence][first:]
             raise InputError(
-                f'{where}: the mention "{" ".join(words)}" stands twice; give each mention one '
+                f'{where}: the mention "{" ".join(words)}" is given twice; give each mention one '
                 f"cluster."
             )
         self.seen.add(span)

@@ -73,7 +73,7 @@ def plain(
     document, offsets = plain_with_offsets(text, name)
     first = {start: word for word, (start, _) in enumerate(offsets)}
     last = {end: word for word, (_, end) in enumerate(offsets)}
-    clusters = []
+    clusters: list[list[tuple[int, int]]] = []
     for cluster in mentions:
         clusters.append([])
         for start, end in cluster:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.tasks.coreference_scores import precision_recall_f1
-from spanbert_tutorial.text.corpora import OPENERS
+from spanbert_tutorial.text.lines import lines_of, read_text, visible
 
 HEADER = "ID Text Pronoun Pronoun-offset A A-offset A-coref B B-offset B-coref URL".split()
 FEMININE = {"she", "her", "hers"}
@@ -39,18 +39,15 @@ class Row:
 
 def read(path: str | Path) -> list[Row]:
     """The rows of a `.tsv` file (also `.xz` or `.gz`). Raises InputError naming line and reason."""
-    path = Path(path)
-    try:
-        with OPENERS.get(path.suffix, open)(path, "rt", encoding="utf-8", newline="\n") as file:
-            lines = [line.rstrip("\r\n").split("\t") for line in file]
-    except (OSError, EOFError, ValueError) as error:
-        raise InputError(f"{path} cannot be read ({error}): give a .tsv file of GAP.") from None
-    if not lines or lines[0] != HEADER:
+    first, *others = lines_of(read_text(path, "a .tsv file of GAP (also .xz, .gz)"))
+    if first.split("\t") != HEADER:
         raise InputError(
             f"{path}, line 1: not GAP's header; write {' '.join(HEADER)}, with tabs between."
         )
     return [
-        row(columns, f"{path}, line {number}") for number, columns in enumerate(lines[1:], start=2)
+        row(line.split("\t"), f"{path}, line {number}")
+        for number, line in enumerate(others, start=2)
+        if visible(line)
     ]
 
 
@@ -75,12 +72,16 @@ def row(columns: Sequence[str], where: str) -> Row:
             f'{where}: "{given["Pronoun"]}" is no pronoun of GAP; give a form of he or she.'
         )
     truth = {"TRUE": True, "FALSE": False}
-    answers = [truth.get(given[f"{name}-coref"].upper()) for name in "AB"]
-    if None in answers:
+    coreferent = [given[f"{name}-coref"].upper() for name in "AB"]
+    if not set(coreferent) <= set(truth):
         raise InputError(f"{where}: A-coref and B-coref must be TRUE or FALSE; mend them.")
     places = [(given[what], int(given[f"{what}-offset"])) for what in ("Pronoun", "A", "B")]
     return Row(
-        given["ID"], given["Text"], places[0], (places[1], places[2]), (answers[0], answers[1])
+        given["ID"],
+        given["Text"],
+        places[0],
+        (places[1], places[2]),
+        (truth[coreferent[0]], truth[coreferent[1]]),
     )
 
 

@@ -7,6 +7,7 @@ what stands around them. The others are tables and word counts, without an encod
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
@@ -26,8 +27,8 @@ def names_alone(example: Example) -> Example:
     names = sorted(
         [("subject", example.subject), ("object", example.object)], key=lambda pair: pair[1].first
     )
-    words = []
-    places = {}
+    words: list[str] = []
+    places: dict[str, Any] = {}
     for role, (first, last, kind) in names:
         places[role] = Argument(len(words), len(words) + last - first, kind)
         words += example.words[first : last + 1]
@@ -36,8 +37,8 @@ def names_alone(example: Example) -> Example:
 
 def context_alone(example: Example) -> Example:
     """The sentence with one [MASK] in place of each name, without their types."""
-    words = []
-    places = {}
+    words: list[str] = []
+    places: dict[str, Any] = {}
     arguments = {"subject": example.subject, "object": example.object}
     for place, word in enumerate(example.words):
         for role, (first, _, _) in arguments.items():
@@ -59,8 +60,8 @@ def most_frequent(train: Sequence[Example], test: Sequence[Example], negative: s
 def by_types(train: Sequence[Example], test: Sequence[Example]) -> list[str]:
     """What examples with these two types most often have in training; over all where the two types
     are new."""
-    counts = defaultdict(Counter)
-    everywhere = Counter()
+    counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    everywhere: Counter[str] = Counter()
     for example in train:
         counts[example.subject.type, example.object.type][example.relation] += 1
         everywhere[example.relation] += 1

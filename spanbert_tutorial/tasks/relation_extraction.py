@@ -276,6 +276,7 @@ class RelationData:
     """Examples in the form that `batches.Batches` draws from. relations: those that occur."""
 
     by_length = True
+    target_field = "relation"
 
     def __init__(
         self, examples: Sequence[Example], wordpiece: WordPiece, settings: FineTuning, marking: str
@@ -287,7 +288,7 @@ class RelationData:
             Marked.of(example, wordpiece, marking, settings.max_length) for example in examples
         ]
         self.relations = sorted({example.relation for example in examples})
-        self.wanted = np.array([self.relations.index(example.relation) for example in examples])
+        self.gold = np.array([self.relations.index(example.relation) for example in examples])
 
     def __len__(self) -> int:
         return len(self.inputs)
@@ -297,10 +298,8 @@ class RelationData:
 
     def batch(self, rows: np.ndarray, rng: np.random.Generator) -> dict[str, Tensor]:
         """Tensors of these examples; nothing is drawn at random."""
-        made = {
-            "relation": torch.from_numpy(self.wanted[rows])
-        }  # first, as `fine_tuning.targets` wants it
-        return made | tensors([self.inputs[row] for row in rows], self.wordpiece.pad_id)
+        inputs = tensors([self.inputs[row] for row in rows], self.wordpiece.pad_id)
+        return inputs | {"relation": torch.from_numpy(self.gold[rows])}
 
 
 def fine_tune(
@@ -314,8 +313,7 @@ def fine_tune(
     head: str = "entities",
 ) -> tuple["RelationExtractor", History]:
     """Trains encoder (in place; its table grows by the markers) and a new head. marking, head: of
-    MARKINGS and HEADS. settings: batches hold about `batch_size` × `max_length` tokens; `doc_stride` has no
-    meaning here."""
+    MARKINGS and HEADS. settings: batches hold about `batch_size` × `max_length` tokens."""
     if marking not in MARKINGS or head not in HEADS:
         raise InputError(
             f'marking "{marking}" with head "{head}" is unknown: use one of {MARKINGS} and of '

@@ -6,9 +6,7 @@ Sources of the formats: TACRED (Zhang and others, 2017), SemEval-2010 Task 8 (He
 """
 
 import json
-import lzma
 import re
-import zlib
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -16,14 +14,18 @@ from typing import NamedTuple
 
 from spanbert_tutorial.bert.wordpiece import split_words
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.text.corpora import OPENERS
+from spanbert_tutorial.errors import InputError, shown
+from spanbert_tutorial.text.lines import OPENERS, SPACE, lines_of, parse_data, read_text, visible
 
 # what TACRED and SemEval call a pair without a relation of the list
 NO_RELATION = "no_relation"
 OTHER = "Other"
 FORMS = "give TACRED's JSON (.json) or SemEval's text (.txt), also packed as .xz or .gz"
 MARKED = re.compile(r"(.*)<e1>(.+)</e1>(.*)<e2>(.+)</e2>(.*)")
+MARKERS = ("<e1>", "</e1>", "<e2>", "</e2>")
+NUMBERED = re.compile(r'[ \t]*([^ \t"<]+) *\t[ \t]*"?(.*?)"?[ \t]*')  # a number, a tab, a sentence
+COMMENT = re.compile(r"comments?[ \t]*:", re.IGNORECASE)
+DIRECTION = re.compile(r"(.*?)[ \t]*\([ \t]*(e[12])[ \t]*,[ \t]*(e[12])[ \t]*\)")
 
 
 class Argument(NamedTuple):
@@ -72,13 +74,7 @@ def read_one(path: Path) -> list[Example]:
     form = Path(path.stem).suffix if packing else path.suffix
     if form not in (".json", ".txt"):
         raise InputError(f"{path} has neither .json nor .txt in its name: {FORMS}.")
-    try:
-        with OPENERS[packing](path, "rt", encoding="utf-8-sig") as file:
-            text = file.read()
-    except FileNotFoundError:
-        raise InputError(f"{path} does not exist: {FORMS}.") from None
-    except (OSError, UnicodeDecodeError, EOFError, lzma.LZMAError, zlib.error) as error:
-        raise InputError(f"{path} cannot be read ({error}): {FORMS}.") from None
+    text = read_text(path, FORMS.removeprefix("give "))
     examples = list(
         tacred_examples(text, path) if form == ".json" else semeval_examples(text, path)
     )
@@ -94,44 +90,62 @@ def tacred_examples(text: str, path: Path) -> Iterator[Example]:
     """The examples of a JSON list; of their many keys the eight that a model needs. Last words are
     inclusive."""
     try:
-        entries = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        entries = parse_data(text)
+    except ValueError as error:
         raise InputError(f"{path} cannot be read as JSON ({error}): give a whole file.") from None
     if not isinstance(entries, list):
         raise InputError(f"{path} is not in TACRED's layout: it needs a list of examples.")
     for number, entry in enumerate(entries, start=1):
         where = f"{path}, example {number}"
-        try:
-            example = Example(
-                str(entry.get("id", number)),
-                tuple(entry["token"]),
-                Argument(entry["subj_start"], entry["subj_end"], entry["subj_type"]),
-                Argument(entry["obj_start"], entry["obj_end"], entry["obj_type"]),
-                entry["relation"],
-            )
-        except KeyError as error:
-            raise InputError(f"{where} has no {error}: add it.") from None
-        except (TypeError, AttributeError):
-            raise InputError(f"{where} is not an object as in TACRED: mend it.") from None
+        if not isinstance(entry, dict):
+            raise InputError(f"{where} is not an object as in TACRED: mend it.")
+        for field, kind in FIELDS.items():
+            check_field(entry, field, kind, where)
+        example = Example(
+            entry["id"],
+            tuple(entry["token"]),
+            Argument(entry["subj_start"], entry["subj_end"], entry["subj_type"]),
+            Argument(entry["obj_start"], entry["obj_end"], entry["obj_type"]),
+            entry["relation"],
+        )
         check(example, where)
         yield example
 
 
+# what the eight keys have to hold
+FIELDS = {
+    "id": str,
+    "token": list,
+    "relation": str,
+    "subj_start": int,
+    "subj_end": int,
+    "subj_type": str,
+    "obj_start": int,
+    "obj_end": int,
+    "obj_type": str,
+}
+KINDS = {str: "text", list: "a list of words", int: "a whole number"}
+
+
+def check_field(entry: dict, field: str, kind: type, where: str) -> None:
+    """Raises InputError when a field is missing or holds something of another kind."""
+    if field not in entry:
+        raise InputError(f'{where} has no "{field}": add it.')
+    value = entry[field]
+    if type(value) is not kind or (kind is str and not visible(value)):
+        raise InputError(f'{where}: "{field}" is {shown(value)}; write {KINDS[kind]}.')
+
+
 def check(example: Example, where: str) -> None:
-    """Raises InputError unless words, places, types and relation are what they have to be."""
-    if not all(isinstance(word, str) and word for word in example.words):
-        raise InputError(f'{where}: "token" needs a list of words.')
-    if not all(
-        isinstance(text, str)
-        for text in (example.relation, example.subject.type, example.object.type)
-    ):
-        raise InputError(f"{where}: the relation and the two types must be strings.")
+    """Raises InputError unless the words are words and both names lie inside of them."""
+    words: tuple[object, ...] = example.words  # JSON may hold anything
+    for number, word in enumerate(words):
+        if not isinstance(word, str) or not visible(word):
+            raise InputError(
+                f"{where}: word {number} of the sentence is {shown(word)}; write a word."
+            )
     for name, (first, last, _) in (("subject", example.subject), ("object", example.object)):
-        if (
-            type(first) is not int
-            or type(last) is not int
-            or not 0 <= first <= last < len(example.words)
-        ):
+        if not 0 <= first <= last < len(example.words):
             wrong = f"the {name} has the words {first} to {last} of {len(example.words)}"
             raise InputError(f"{where}: {wrong}; count from 0, the last word is inclusive.")
 
@@ -141,37 +155,68 @@ def check(example: Example, where: str) -> None:
 
 def semeval_examples(text: str, path: Path) -> Iterator[Example]:
     """The examples of SemEval's text: a line with number, tab and the marked sentence in quotes, a
-    line with the relation, perhaps a comment, and a blank line. e1 is the subject and e2 the
-    object; types are not told."""
-    rows: list[tuple[int, str]] = []  # of one example
-    for number, line in enumerate([*text.splitlines(), ""], start=1):
-        if line.strip():
-            rows.append((number, line.strip()))
-        elif rows:
-            yield semeval_example(rows, path)
-            rows = []
-
-
-def semeval_example(rows: list[tuple[int, str]], path: Path) -> Example:
-    """One example from its lines, each with its number."""
-    number, line = rows[0]
-    key, tab, quoted = line.partition("\t")
-    found = MARKED.fullmatch(quoted.removeprefix('"').removesuffix('"'))
-    if not tab or not found:
+    line with the relation, and perhaps a comment. A block ends where the next begins; blank lines
+    count for nothing. e1 is the subject and e2 the object; types are not given."""
+    blocks: list[list[tuple[int, str]]] = []  # of each example its lines, with their numbers
+    for number, line in enumerate(lines_of(text), start=1):
+        if not visible(line):
+            continue
+        if begins_example(line):
+            blocks.append([])
+        if not blocks:
+            raise InputError(f"{path}, line {number}: {SENTENCE}")
+        blocks[-1].append((number, line.strip(SPACE)))
+    if blocks and not any(has_relation(block) for block in blocks):
         raise InputError(
-            f"{path}, line {number}: write a number, a tab and a sentence with <e1>…</e1> before "
-            "<e2>…</e2>."
+            f"{path}, line {blocks[0][0][0]}: no sentence of this file has a relation in the line "
+            "after it (a test file without labels?); give a labeled file."
         )
-    if len(rows) < 2:
+    for block in blocks:
+        yield semeval_example(block, path)
+
+
+SENTENCE = "write a number, a tab and a sentence with <e1>…</e1> before <e2>…</e2>."
+
+
+def begins_example(line: str) -> bool:
+    """Whether a line is meant as the first of an example."""
+    return any(marker in line for marker in MARKERS) or bool(NUMBERED.fullmatch(line))
+
+
+def has_relation(block: Sequence[tuple[int, str]]) -> bool:
+    """Whether the line after the sentence names a relation."""
+    return len(block) > 1 and not COMMENT.match(block[1][1])
+
+
+def semeval_example(block: Sequence[tuple[int, str]], path: Path) -> Example:
+    """One example from its lines, each with its number: sentence, relation, comment."""
+    number, line = block[0]
+    where = f"{path}, line {number}"
+    numbered = NUMBERED.fullmatch(line)
+    found = numbered and MARKED.fullmatch(numbered[2])
+    if not numbered or not found or any(line.count(marker) != 1 for marker in MARKERS):
+        raise InputError(f"{where}: {SENTENCE}")
+    if not has_relation(block):
+        raise InputError(f"{where}: the line after the sentence must name its relation.")
+    if len(block) > 2 and not COMMENT.match(block[2][1]):
         raise InputError(
-            f"{path}, line {number}: the line after the sentence must name its relation."
+            f"{path}, line {block[2][0]}: {shown(block[2][1])} is neither a comment nor a new "
+            'example; write "Comment:" before it, or take it out.'
         )
     before, first, between, second, after = (split_words(part) for part in found.groups())
     start = len(before) + len(first) + len(between)
-    arguments = (
+    example = Example(
+        numbered[1],
+        (*before, *first, *between, *second, *after),
         Argument(len(before), len(before) + len(first) - 1),
         Argument(start, start + len(second) - 1),
+        relation_of(block[1][1]),
     )
-    example = Example(key, (*before, *first, *between, *second, *after), *arguments, rows[1][1])
-    check(example, f"{path}, line {number}")
+    check(example, where)
     return example
+
+
+def relation_of(line: str) -> str:
+    """A relation without the spaces that people put into its direction, as in `( e1 , e2 )`."""
+    found = DIRECTION.fullmatch(line)
+    return f"{found[1]}({found[2]},{found[3]})" if found else line

@@ -78,7 +78,8 @@ def words_of_each(
 def overlap(train: Sequence[Example], test: Sequence[Example]) -> tuple[np.ndarray, np.ndarray]:
     """`shared` of each pair: [examples, 3] twice."""
     seen, asked = (
-        np.array([shared(*sentences) for sentences, _ in part]) for part in (train, test)
+        np.array([shared(first, second or "") for (first, second), _ in part])
+        for part in (train, test)
     )
     return seen, asked
 

@@ -5,16 +5,21 @@ An example is a sentence or a pair with a label, or with a score. Sources: GLUE 
 2018); the sizes are those of the hub's set `nyu-mll/glue`. No torch.
 """
 
-import gzip
-import lzma
-import math
-import zlib
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.text.corpora import HUB_SET, OPENERS, hub_rows
+from spanbert_tutorial.text.corpora import HUB_SET, hub_rows
+from spanbert_tutorial.text.lines import (
+    OPENERS,
+    Examples,
+    check_columns,
+    lines_of,
+    read_text,
+    visible,
+)
 
 Sentences = tuple[str, str | None]  # a sentence alone, or a pair
 Example = tuple[Sentences, str | float]  # a label, or a score
@@ -27,7 +32,7 @@ class Task:
     metrics: what `sentence_tasks.score` gives. labels: in the order of the hub's numbers; none
     where a score is wanted. columns: of GLUE's TSV files: the sentence or both, then the label.
     hub: the same columns of the hub's set. sizes: examples to train on, to develop with and to test
-    on. header: of files that have no line of headers.
+    on. header: of files that have no line of headers. scores: the least and the greatest score.
     """
 
     name: str
@@ -38,6 +43,7 @@ class Task:
     hub: tuple[str, ...]
     sizes: tuple[int, ...]
     header: tuple[str, ...] = ()
+    scores: tuple[float, float] = (0, 5)
 
 
 YES_NO = ("0", "1")
@@ -145,8 +151,10 @@ TASKS = GLUE | {
         PAIR,
         PAIR,
         (1_974, 414, 408),
+        scores=(0, 1),
     ),
 }
+NUMBER = re.compile(r"[+-]?\d+(\.\d*)?", re.ASCII)
 
 
 def task_named(name: str) -> Task:
@@ -156,92 +164,79 @@ def task_named(name: str) -> Task:
     return TASKS[name]
 
 
-def read(*sources: str | Path, subtask: str) -> list[Example]:
+def read(*sources: str | Path, subtask: str) -> Examples:
     """The examples of TSV files in GLUE's layout (also packed as `.xz` or `.gz`), or of a set on
     the Hugging Face hub that has the configurations of `nyu-mll/glue` (OWNER/NAME:PART, such as
-    `nyu-mll/glue:validation`; without PART: train). subtask: a name of the table.
+    `nyu-mll/glue:validation`; without PART: train). subtask: a name of the table. The result's
+    `skipped` counts rows of QQP's official file that were cut off.
 
     Raises InputError naming line and reason.
     """
     task = task_named(subtask)
-    found = []
+    found = Examples()
     for source in sources:
+        before = len(found)
         name = HUB_SET.fullmatch(str(source))
         if (
             name
             and not Path(source).exists()
             and Path(source).suffix not in (".tsv", ".txt", *filter(None, OPENERS))
         ):
-            some = list(hub_examples(name[1], subtask, name[2] or "train"))
+            found += hub_examples(name[1], subtask, name[2] or "train")
         else:
-            some = list(tsv_examples(Path(source), task))
-        if not some:
+            add_file(found, Path(source), task)
+        if len(found) == before:
             raise InputError(f"{source} holds no example: give a file with at least one.")
-        found += some
     return found
 
 
 # --- GLUE's files -------------------------------------------------------------------
 
 
-def tsv_examples(path: Path, task: Task) -> Iterator[Example]:
-    """The examples of a TSV file, each checked. A quotation mark is a letter like any other: many
-    stand alone."""
-    rows = tsv_rows(path)
-    header = task.header or next(rows, (0, []))[1]
-    missing = [name for name in task.columns if name not in header]
-    if missing:
-        raise InputError(
-            f'{path}, line 1: {task.name} needs a column "{missing[0]}", and this file has '
-            f"{', '.join(header)[:80] or 'no line'}; give a training or development file (test "
-            f"files "
-            "have no labels)."
-        )
-    places = [header.index(name) for name in task.columns]
-    for number, cells in rows:
+WANTED = "a whole TSV file of GLUE (also .xz or .gz), or a set of the hub as OWNER/NAME:PART"
+
+
+def add_file(found: Examples, path: Path, task: Task) -> None:
+    """Adds the examples of a TSV file, each checked. A quotation mark is a letter like any other: many
+    stand alone. Lines without anything to see are passed over."""
+    text = read_text(path, WANTED)
+    lines = [
+        (number, line.split("\t"))
+        for number, line in enumerate(lines_of(text), start=1)
+        if visible(line)
+    ]
+    header = list(task.header) or (lines.pop(0)[1] if lines else [])
+    places = columns_in(header, task, f"{path}, line 1")
+    for number, cells in lines:
+        if task.name == "QQP" and len(cells) < len(header):
+            found.skipped += 1  # the official file has three rows that were cut off
+            continue
         if len(cells) != len(header):
-            if task.name == "QQP" and len(cells) < len(header):
-                continue  # the official file has three rows that were cut off
             raise InputError(
                 f"{path}, line {number}: {len(cells)} cells where {task.name} has {len(header)}; "
-                f"mend "
-                "that line."
+                "mend that line."
             )
-        yield checked([cells[place] for place in places], task, f"{path}, line {number}")
+        found.append(checked([cells[place] for place in places], task, f"{path}, line {number}"))
 
 
-def tsv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """(number of the line, its cells) of a file."""
-    try:
-        with OPENERS.get(path.suffix, open)(
-            path, "rt", encoding="utf-8-sig"
-        ) as lines:  # MRPC has a mark in front
-            for number, line in enumerate(lines, start=1):
-                yield number, line.rstrip("\n").split("\t")
-    except FileNotFoundError:
-        raise InputError(
-            f"{path} does not exist: give a TSV file of GLUE (also .xz or .gz), or a set of the "
-            f"hub as "
-            "OWNER/NAME:PART."
-        ) from None
-    except (
-        OSError,
-        UnicodeDecodeError,
-        EOFError,
-        lzma.LZMAError,
-        gzip.BadGzipFile,
-        zlib.error,
-    ) as error:
-        raise InputError(
-            f"{path} cannot be read as text in UTF-8 ({error}): give a whole TSV file."
-        ) from None
+def columns_in(header: Sequence[str], task: Task, where: str) -> list[int]:
+    """Where the columns that a task needs are. Raises InputError when one is missing, or there twice."""
+    check_columns(header, where)
+    for name in task.columns:
+        if name not in header:
+            raise InputError(
+                f'{where}: {task.name} needs a column "{name}", and this file has '
+                f"{', '.join(header)[:80] or 'no line'}; give a training or development file (test "
+                "files have no labels)."
+            )
+    return [header.index(name) for name in task.columns]
 
 
 def checked(cells: Sequence[str], task: Task, where: str) -> Example:
     """One or two sentences and a label, as text. where: for InputError, which names what is
     wrong."""
     *texts, label = cells
-    if not all(text.strip() for text in texts):
+    if not all(visible(text) for text in texts):
         raise InputError(f"{where}: a sentence is empty; write it, or take the line out.")
     sentences = texts[0], texts[1] if len(texts) > 1 else None
     if task.labels:
@@ -250,13 +245,12 @@ def checked(cells: Sequence[str], task: Task, where: str) -> Example:
                 f'{where}: "{label}" is no label of {task.name}; use {" or ".join(task.labels)}.'
             )
         return sentences, label
-    try:
-        value = float(label)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise InputError(f'{where}: "{label}" is no score; write a number.')
-    return sentences, value
+    low, high = task.scores
+    if not NUMBER.fullmatch(label) or not low <= float(label) <= high:
+        raise InputError(
+            f'{where}: "{label}" is no score of {task.name}; write a number from {low} to {high}.'
+        )
+    return sentences, float(label)
 
 
 # --- the hub ------------------------------------------------------------------------

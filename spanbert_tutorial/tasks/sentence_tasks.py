@@ -7,7 +7,7 @@ without an encoder in `sentence_controls`. Sources: GLUE (Wang and others, 2018)
 SpanBERT §5.3.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -102,7 +102,7 @@ def check_values(name: str, values: Sequence[str | float], task: Task) -> None:
             raise InputError(f'{name} {number} is "{value}": {task.name} has numbers.')
 
 
-def correlation(measure):
+def correlation(measure: Callable) -> Callable[[Sequence[float], Sequence[float]], float]:
     """A correlation of SciPy; 0, where it knows none, if all predictions are the same."""
     return lambda gold, predicted: measure(gold, predicted).statistic if np.ptp(predicted) else 0.0
 
@@ -160,21 +160,23 @@ def fine_tune(
     snapshots: Snapshots | None = None,
 ) -> tuple["SentencePredictor", History]:
     """Trains encoder (in place) and a new head, for labels, or for scores where the examples have
-    numbers. settings: batches hold about `batch_size` × `max_length` tokens; `doc_stride` has no meaning
-    here. Raises InputError unless there are at least two labels or scores."""
+    numbers. settings: batches hold about `batch_size` × `max_length` tokens. Raises InputError unless there are at least two labels or scores."""
     check_start(encoder, wordpiece, settings)
     if len({label for _, label in examples}) < 2:
         raise InputError("all examples have the same label: give examples of at least two.")
-    if isinstance(examples[0][1], str):
-        data = ClassificationData(examples, wordpiece, settings)
+    labeled = [(texts, label) for texts, label in examples if isinstance(label, str)]
+    scored = [(texts, value) for texts, value in examples if not isinstance(value, str)]
+    facts: dict[str, object]
+    if labeled:
+        labels = ClassificationData(labeled, wordpiece, settings)
         model, history = fit(
-            lambda: ClassificationModel(encoder, len(data.labels)), data, settings, snapshots
+            lambda: ClassificationModel(encoder, len(labels.labels)), labels, settings, snapshots
         )
-        facts = {"labels": data.labels}
+        facts = {"labels": labels.labels}
     else:
-        data = RegressionData(examples, wordpiece, settings)
-        model, history = fit(lambda: RegressionModel(encoder), data, settings, snapshots)
-        facts = {"mean": data.mean, "spread": data.spread}
+        scores = RegressionData(scored, wordpiece, settings)
+        model, history = fit(lambda: RegressionModel(encoder), scores, settings, snapshots)
+        facts = {"mean": scores.mean, "spread": scores.spread}
     return SentencePredictor(model, wordpiece, facts | {"length": settings.max_length}), history
 
 

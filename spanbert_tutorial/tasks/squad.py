@@ -183,7 +183,7 @@ def score(
     raw = raw_scores(predictions, questions)
     if (null_odds is None) != (threshold is None):
         raise InputError("null odds and a threshold work together only: give both, or neither.")
-    if null_odds is not None:
+    if null_odds is not None and threshold is not None:
         check_null_odds(null_odds, questions)
         if not is_number(threshold):
             raise InputError(f"the threshold is {shown(threshold)}: give a number.")
@@ -199,7 +199,7 @@ def score(
     }
     result: dict[str, float] = {}
     for prefix, group in groups.items():
-        means = {
+        means: dict[str, float] = {
             name: 100 * sum(values[q.id] for q in group) / len(group)
             for name, values in raw.items()
         }
@@ -237,7 +237,7 @@ def best_threshold(
     raw = raw_scores(predictions, questions)[measure]
     check_null_odds(null_odds, questions)
     has_answer = {q.id: bool(q.answers) for q in questions}
-    now = best = sum(not has for has in has_answer.values())
+    now = best = float(sum(not has for has in has_answer.values()))
     threshold = 0.0
     for number in sorted(
         null_odds, key=null_odds.__getitem__

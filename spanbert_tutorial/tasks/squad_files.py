@@ -7,10 +7,10 @@ No torch.
 
 import csv
 import json
-import lzma
+import re
+import sys
 import unicodedata
 import warnings
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,8 +19,22 @@ from itertools import groupby
 from pathlib import Path
 
 from spanbert_tutorial.engine.files import whole_file
-from spanbert_tutorial.errors import InputError, NoRoom, check_text, parse_json, regular_file, shown
-from spanbert_tutorial.text.corpora import HUB_SET, OPENERS, hub_rows
+from spanbert_tutorial.errors import InputError, NoRoom, check_text, shown
+from spanbert_tutorial.text.corpora import HUB_SET, hub_rows
+from spanbert_tutorial.text.lines import (
+    OPENERS,
+    SPACE,
+    Examples,
+    check_columns,
+    lines_of,
+    parse_data,
+    read_text,
+    visible,
+)
+
+WANTED = "a SQuAD file (.json), a table (.csv), either also packed (.xz, .gz), or a set of the hub as OWNER/NAME"
+WHOLE = re.compile(r"(\d{1,18})(?:\.0+)?", re.ASCII)  # spreadsheets write 46 as 46.0
+csv.field_size_limit(sys.maxsize)  # a context may be a whole document
 
 
 @dataclass(frozen=True)
@@ -74,33 +88,37 @@ def read(source: str | Path, part: str = "validation") -> list[Question]:
     return questions
 
 
-def read_several(sources: Iterable[str | Path], part: str = "validation") -> list[Question]:
+def read_several(sources: Iterable[str | Path], part: str = "validation") -> Examples:
     """The questions of several files or sets; one that stands in two of them, as in SQuAD 1.1 and
-    2.0, counts once, with the answers of the first.
+    2.0, counts once, with the answers of the first; the result's `skipped` counts the others.
 
     Raises InputError when two different questions share an id, or one has an answer in one file
     only.
     """
     found: dict[str, Question] = {}
+    skipped = 0
     for source in sources:
         for question in read(source, part):
             before = found.setdefault(question.id, question)
-            if (before.question.strip(), before.context) != (
-                question.question.strip(),
-                question.context,
-            ):
+            skipped += before is not question
+            if (asked(before), before.context) != (asked(question), question.context):
                 raise InputError(
                     f'{source}: article "{question.title}", question {question.id} has the id of '
-                    f"another "
-                    "one in a file before; give each its own."
+                    "another one in a file before; give each its own."
                 )
             if bool(before.answers) != bool(question.answers):
                 raise InputError(
                     f'{source}: article "{question.title}", question {question.id} has answers '
-                    f"here or in "
-                    "a file before, but not in both; leave one out."
+                    "here or in a file before, but not in both; leave one out."
                 )
-    return list(found.values())
+    questions = Examples(found.values())
+    questions.skipped = skipped
+    return questions
+
+
+def asked(question: Question) -> str:
+    """The words of a question, without the spaces around them that some files have."""
+    return question.question.strip()
 
 
 COLUMNS = ("question", "context", "answer")  # that a table needs
@@ -110,31 +128,31 @@ def csv_questions(path: str | Path) -> Iterator[Question]:
     """The rows of a table with the columns `question`, `context` and `answer` (empty: no answer),
     between commas, semicolons or tabs; with `title`, `id` and `answer_start` if these are there.
 
-    Without `answer_start` the first place of the answer in its context counts, and a warning says
-    where there are more. Raises InputError naming the row.
+    A row without an id gets one of file and line. Without `answer_start` the first place of the
+    answer in its context counts, and a warning says where there are more. Raises InputError naming
+    the line, counted as an editor does.
     """
-    header, *lines = csv_rows(Path(path))
-    names = [name.strip() for name in header]
+    (first, header), *rows = csv_rows(Path(path))
+    names = [name.strip(SPACE) for name in header]
+    check_columns(names, f"{path}, line {first}")
     if missing := [name for name in COLUMNS if name not in names]:
         raise InputError(
             f"{path} has no column {' and no column '.join(missing)}: name the columns "
             f"{', '.join(COLUMNS)} in its first row."
         )
     unclear = []
-    for number, cells in enumerate(lines, start=2):
-        if not cells:  # an empty line
-            continue
+    for line, cells in rows:
+        where = f"{path}, line {line}"
         if len(cells) != len(names):
             raise InputError(
-                f"{path}, row {number}: it has {len(cells)} cells instead of {len(names)}; put "
-                f"quotes "
-                "around a cell that holds a separator or a line end."
+                f"{where}: it has {len(cells)} cells instead of {len(names)}; put quotes around a "
+                "cell that holds a separator or a line end."
             )
         row = dict(zip(names, cells, strict=True))
-        answers, several = csv_answer(row, f"{path}, row {number}")
-        unclear += [number] if several else []
+        answers, several = csv_answer(row, where)
+        unclear += [line] if several else []
         question = Question(
-            row.get("id") or f"row-{number}",
+            row.get("id") or where,
             row["question"],
             row["context"],
             row.get("title", ""),
@@ -144,53 +162,59 @@ def csv_questions(path: str | Path) -> Iterator[Question]:
         yield question
     if unclear:
         warnings.warn(
-            f"{path}: in {len(unclear):,} rows, such as row {unclear[0]}, the answer stands in "
-            f"its context "
-            "more than once, and the first place is taken; a column answer_start can say which.",
+            f"{path}: in {len(unclear):,} rows, such as that of line {unclear[0]}, the answer occurs "
+            "in its context more than once, and the first place is taken; a column answer_start "
+            "can say which.",
             stacklevel=2,
         )
 
 
 def csv_answer(row: Mapping[str, str], where: str) -> tuple[tuple[GoldAnswer, ...], bool]:
-    """The answer of a row, if it has one, and whether it stands in several places. Raises
-    InputError when it does not stand in its context, or its offset is no number."""
+    """The answer of a row, if it has one, and whether it occurs in several places. Raises
+    InputError when it does not occur in its context, when nothing of it can be seen, and when its
+    offset is no number."""
     text = row["answer"]
     context = row["context"]
-    place = row.get("answer_start", "").strip()
-    if not text.strip():
+    place = row.get("answer_start", "").strip(SPACE)
+    if not text:
         return (), False
+    if not visible(text):
+        raise InputError(
+            f"{where}: the answer is {shown(text)}, in which nothing can be seen; write it, or leave "
+            "the cell empty where there is none."
+        )
     if place:
-        if not (place.isascii() and place.isdigit() and len(place) < 19):
+        whole = WHOLE.fullmatch(place)
+        if not whole:
             raise InputError(
                 f"{where}: answer_start is {shown(place)}; write a whole number, counted from 0."
             )
-        return (GoldAnswer(text, int(place)),), False
+        return (GoldAnswer(text, int(whole[1])),), False
     if text not in context:
         raise InputError(
-            f"{where}: the answer {shown(text)} does not stand in its context; write it as there."
+            f"{where}: the answer {shown(text)} does not occur in its context; write it as there."
         )
     return (GoldAnswer(text, context.index(text)),), context.count(text) > 1
 
 
-def csv_rows(path: Path) -> list[list[str]]:
-    """All rows, the header first. Raises InputError for what is no table."""
-    opener = OPENERS.get(path.suffix, open)
+def csv_rows(path: Path) -> list[tuple[int, list[str]]]:
+    """The line where each row begins, and its cells; the header first, rows without content left out.
+    Raises InputError for what is no table."""
+    text = read_text(path, WANTED, translate=False)
+    first = next(filter(visible, lines_of(text)), "")
+    separator = max(",;\t", key=first.count)
+    reader = csv.reader(StringIO(text, newline=""), delimiter=separator, strict=True)
+    rows = []
+    begins = 1
     try:
-        with opener(regular_file(path), "rt", encoding="utf-8-sig", newline="") as file:
-            text = file.read()
-        first = text.split("\n", 1)[0]
-        rows = list(
-            csv.reader(
-                StringIO(text, newline=""), delimiter=max(",;\t", key=first.count), strict=True
-            )
-        )
-    except FileNotFoundError:
+        for cells in reader:
+            if any(visible(cell) for cell in cells):
+                rows.append((begins, cells))
+            begins = reader.line_num + 1
+    except csv.Error as error:
         raise InputError(
-            f"{path} does not exist: give a table (.csv, also .xz or .gz) or a SQuAD file."
-        ) from None
-    except (OSError, ValueError, EOFError, csv.Error, lzma.LZMAError, zlib.error) as error:
-        raise InputError(
-            f"{path} cannot be read as a table ({error}): give a whole .csv file in UTF-8."
+            f"{path}, line {begins}, cannot be read as a row of a table ({error}): close its quotes, "
+            "or give a whole .csv file."
         ) from None
     if not rows:
         raise InputError(f"{path} is empty: give a table with the columns {', '.join(COLUMNS)}.")
@@ -199,18 +223,10 @@ def csv_rows(path: Path) -> list[list[str]]:
 
 def articles(path: str | Path) -> list[dict]:
     """The list under `data`. Raises InputError for what is not a SQuAD file."""
-    path = Path(path)
-    opener = OPENERS.get(path.suffix, open)
+    text = read_text(path, WANTED)
     try:
-        with opener(regular_file(path), "rt", encoding="utf-8-sig") as file:
-            content = parse_json(file.read())
-    except FileNotFoundError:
-        raise InputError(
-            f"{path} does not exist: give a SQuAD file (.json, also .xz or .gz), a .csv table, "
-            f"or a "
-            "set of the hub as OWNER/NAME."
-        ) from None
-    except (OSError, ValueError, EOFError, lzma.LZMAError, zlib.error) as error:
+        content = parse_data(text)
+    except ValueError as error:
         raise InputError(
             f"{path} cannot be read as JSON ({error}): give a whole SQuAD file."
         ) from None
@@ -291,10 +307,8 @@ def check(question: Question, impossible: bool | None) -> None:
         ("question", question.question),
         ("context", question.context),
     ):
-        kinds = {unicodedata.category(letter) for letter in set(text)}
-        if (
-            kinds <= {"Zs", "Zl", "Zp", "Cc", "Cf"} or "Cs" in kinds
-        ):  # nothing to see, or half of a pair
+        halves = any(unicodedata.category(letter) == "Cs" for letter in set(text))
+        if halves or not visible(text):
             raise InputError(
                 f"{ascii(where)[1:-1]}: its {name} is empty or holds half a character; mend it."
             )
@@ -304,7 +318,12 @@ def check(question: Question, impossible: bool | None) -> None:
             if answer.start >= 0
             else ""
         )
-        if found != answer.text or not answer.text:
+        if not visible(answer.text):
+            raise InputError(
+                f'{where}: the answer is "{answer.text}", in which nothing can be seen; write it, or '
+                "leave it out where there is none."
+            )
+        if found != answer.text:
             raise InputError(
                 f'{where}: at {answer.start} the context has "{found}", the answer is '
                 f'"{answer.text}"; '
@@ -325,7 +344,7 @@ def check_ids(questions: Sequence[Question]) -> None:
     if often > 1:
         titles = [question.title for question in questions if question.id == number]
         raise InputError(
-            f'article "{titles[-1]}", question {number}: the id stands {often} times; give each '
+            f'article "{titles[-1]}", question {number}: the id occurs {often} times; give each '
             f"its own."
         )
 

@@ -6,23 +6,20 @@ as `.xz` or `.gz`, or a folder of them. A name such as `Salesforce/wikitext:wiki
 that is no path is read from the Hugging Face hub.
 """
 
-import gzip
 import json
 import lzma
 import re
-import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import IO
 
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.errors import InputError, check_text, parse_json, regular_file
+from spanbert_tutorial.errors import InputError, check_text, regular_file
+from spanbert_tutorial.text.lines import BROKEN_PACKING, OPENERS, lines_of, parse_data, visible
 from spanbert_tutorial.text.sentences import Document, split_sentences
 
 # OWNER/NAME or OWNER/NAME:CONFIGURATION
 HUB_SET = re.compile(r"([\w.-]+/[\w.-]+)(?::([\w.-]+))?")
-OPENERS = {"": open, ".xz": lzma.open, ".gz": gzip.open}
-BROKEN_PACKING = (lzma.LZMAError, gzip.BadGzipFile, zlib.error, EOFError)
 FORMS = (".txt", ".jsonl")
 
 
@@ -62,7 +59,7 @@ def text_documents(lines: Iterable[str]) -> Iterator[str]:
     """Texts between blank lines."""
     kept: list[str] = []
     for line in lines:
-        if line.strip():
+        if visible(line):
             kept.append(line)
         elif kept:
             yield "".join(kept)
@@ -76,10 +73,10 @@ def jsonl_documents(
 ) -> Iterator[str]:
     """The value of `text` on each line, without the documents whose `title` is to be left out."""
     for number, line in enumerate(lines, start=1):
-        if not line.strip():
+        if not visible(line):
             continue
         try:
-            document = parse_json(line)
+            document = parse_data(line)
             text = document["text"]
             check_text(
                 "it", text
@@ -123,7 +120,7 @@ def left_out(title: object, leave_out: Collection[str], where: str) -> bool:
 def read_file(path: Path, leave_out: Collection[str] = ()) -> Iterator[str]:
     """Texts of the documents of one file."""
     form, packing = form_and_packing(path)
-    opener: Callable[..., IO[str]] = OPENERS[packing]
+    opener = OPENERS[packing]
     try:
         with opener(
             regular_file(path), "rt", encoding="utf-8-sig"
@@ -143,7 +140,7 @@ def read_file(path: Path, leave_out: Collection[str] = ()) -> Iterator[str]:
         ) from None
 
 
-def not_utf8(path: Path, opener: Callable[..., IO[bytes]]) -> str:
+def not_utf8(path: Path, opener: Callable[..., IO]) -> str:
     """What to say of a file in which there is a byte that is not UTF-8; a packed one may also break
     off after it."""
     try:
@@ -178,7 +175,7 @@ def documents(path: str | Path, leave_out: Collection[str] = ()) -> Iterator[Doc
     found = False
     name = HUB_SET.fullmatch(str(path))
     if name and not Path(path).exists() and not form_and_packing(Path(path))[0]:
-        texts = hub_texts(*name.groups(), leave_out)
+        texts = hub_texts(name[1], name[2], leave_out)
     else:
         texts = (text for file in corpus_files(path) for text in read_file(file, leave_out))
     for text in texts:
@@ -203,7 +200,7 @@ def hub_rows(name: str, *configuration: str | None, **which: object) -> Iterable
     try:
         return datasets.load_dataset(name, *configuration, **which)
     except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
-        first_line = (str(error).splitlines() or [type(error).__name__])[0]
+        first_line = lines_of(str(error))[0] or type(error).__name__
         wrong = f"the set {name} of the Hugging Face hub cannot be read ({first_line})"
         raise InputError(f"{wrong}: check name and network, or give the path of a file.") from None
 

@@ -45,7 +45,10 @@ class EncodedCorpus:
 
 
 def encode_corpus(
-    documents: Iterable[Document], encode_many, vocabulary: int, folder: str | Path
+    documents: Iterable[Document],
+    encode_many: Callable[[list[str]], list[list[int]]],
+    vocabulary: int,
+    folder: str | Path,
 ) -> EncodedCorpus:
     """Encodes documents once into `folder` (created) and opens the result.
 

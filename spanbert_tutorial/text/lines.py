@@ -1,0 +1,91 @@
+"""Lines and columns of data files, cut where an editor cuts them. Chapter:
+`book/workshop/your_own_data`.
+
+A line ends at `\\n`, `\\r\\n` or `\\r`, and nowhere else: `str.splitlines` also cuts at U+2028, U+0085 and form
+feeds, which occur inside of sentences. Columns are parted by spaces and tabs only: `str.split` also cuts at no-break
+and ideographic spaces, which occur inside of words. The readers of data use these functions instead.
+"""
+
+import gzip
+import lzma
+import re
+import unicodedata
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import IO, Any
+
+from spanbert_tutorial.errors import InputError, parse_json, regular_file
+
+OPENERS: dict[str, Callable[..., IO]] = {"": open, ".xz": lzma.open, ".gz": gzip.open}
+BROKEN_PACKING = (lzma.LZMAError, gzip.BadGzipFile, zlib.error, EOFError)
+LINE_END = re.compile(r"\r\n|\r|\n")
+GAP = re.compile(r"[ \t]+")
+SPACE = " \t"
+NOT_VISIBLE = {"Zs", "Zl", "Zp", "Cc", "Cf"}  # separators, control and format characters
+
+
+class Examples(list):
+    """What was read of files. skipped: how many examples were left out, because the official file is
+    known to hold broken ones, or because another file held them already."""
+
+    skipped = 0
+
+
+def read_text(path: str | Path, wanted: str, translate: bool = True) -> str:
+    """The text of a file in UTF-8, also packed as `.xz` or `.gz`, without a byte-order mark.
+
+    wanted: what to give instead, for messages. translate: whether each line end becomes `\\n`.
+    Raises InputError naming the file and the reason.
+    """
+    path = Path(path)
+    opener = OPENERS.get(path.suffix, open)
+    newline = None if translate else ""
+    try:
+        with opener(regular_file(path), "rt", encoding="utf-8-sig", newline=newline) as file:
+            return file.read()
+    except FileNotFoundError:
+        raise InputError(f"{path} does not exist: give {wanted}.") from None
+    except (OSError, ValueError, *BROKEN_PACKING) as error:
+        raise InputError(f"{path} cannot be read ({error}): give {wanted}, in UTF-8.") from None
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a text, without their ends."""
+    return LINE_END.split(text)
+
+
+def columns_of(line: str) -> list[str]:
+    """The columns of a line, parted by spaces and tabs."""
+    return GAP.split(line.strip(SPACE))
+
+
+def visible(text: str) -> bool:
+    """Whether a text holds a character that can be seen: no space, line end, byte-order mark, soft
+    hyphen or other sign without a shape."""
+    return any(unicodedata.category(letter) not in NOT_VISIBLE for letter in set(text))
+
+
+def check_columns(names: Iterable[str], where: str) -> None:
+    """Raises InputError when two columns have one name: it would be a guess which of them is meant."""
+    for name, often in Counter(names).items():
+        if often > 1 and name:
+            raise InputError(
+                f'{where}: {often} columns have the name "{name}"; rename or remove all but one.'
+            )
+
+
+def parse_data(text: str) -> Any:
+    """The content of JSON. Raises ValueError for what is none, and for an object that has a key twice:
+    it would be a guess which of the values is meant."""
+    return parse_json(text, object_pairs_hook=object_of)
+
+
+def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object from its keys and values."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
+        raise ValueError(f'an object has the key "{twice}" twice')
+    return found
