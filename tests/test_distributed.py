@@ -14,7 +14,7 @@ import torch
 from spanbert_tutorial.bert.encoder import EncoderConfig
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.pretraining.batches import PretrainingData, share
+from spanbert_tutorial.pretraining.batches import PretrainingData
 from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.pretraining.objectives import OBJECTIVES, Objective
 from spanbert_tutorial.text.encoding import EncodedCorpus
@@ -96,7 +96,7 @@ def data_of(objective: Objective, by_length: bool = False) -> PretrainingData:
 def test_the_shares_of_a_batch_are_the_batch(name):
     data = data_of(Objective.named(name))
     batch = next(data.batches(np.random.default_rng(1)))
-    parts = [share(batch, process, 2, data.counts(batch)) for process in (0, 1)]
+    parts = [data.share(batch, process, 2) for process in (0, 1)]
     assert torch.equal(
         torch.cat([part["ids"] for part in parts]),
         torch.cat([batch["ids"][0::2], batch["ids"][1::2]]),
@@ -125,7 +125,7 @@ def test_a_process_without_a_row_computes_and_adds_nothing(name):
         EncoderConfig.tiny(vocab_size=2_000, num_hidden_layers=1), objective
     ).eval()
     whole = model(batch)
-    parts = [model(share(batch, process, 2, data.counts(batch))) for process in (0, 1)]
+    parts = [model(data.share(batch, process, 2)) for process in (0, 1)]
     for loss, value in whole.items():
         assert parts[1][loss] == 0
         assert ((parts[0][loss] + parts[1][loss]) / 2).item() == pytest.approx(
@@ -148,7 +148,7 @@ def test_the_shares_of_a_batch_without_a_target_have_loss_0():
     model = PretrainingModel(
         EncoderConfig.tiny(vocab_size=2_000, num_hidden_layers=1), objective
     ).eval()
-    parts = [share(batch, process, 2, data.counts(batch)) for process in (0, 1)]
+    parts = [data.share(batch, process, 2) for process in (0, 1)]
     assert [model(part)["loss"].item() for part in parts] == [0, 0]
 
 

@@ -215,7 +215,9 @@ def test_a_fine_tuning_stopped_by_control_c_says_how_to_go_on_and_ends_with_the_
     assert code == 130 and "continue with the same command and --resume" in said, said
     assert not (command.folder / "stopped").exists()
     again = command(ONE, "stopped", *run)
-    assert again.returncode == 2 and "holds a stopped run: continue it with --resume" in again.stderr
+    assert (
+        again.returncode == 2 and "holds a stopped run: continue it with --resume" in again.stderr
+    )
     for other, told in (
         (["--seed", "1"], "seed was 0 and is 1"),
         (["--learning-rate", "1e-4"], "peak_learning_rate"),

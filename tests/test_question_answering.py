@@ -196,7 +196,9 @@ def test_the_loss_is_the_mean_of_two_cross_entropies(answerer, wordpiece):
     question = Question(
         "1", QUESTION, CONTEXT, answers=(GoldAnswer("1873", CONTEXT.index("1873")),)
     )
-    data = qa.QuestionAnsweringData([question], wordpiece, qa.QuestionAnsweringSettings(max_length=64))
+    data = qa.QuestionAnsweringData(
+        [question], wordpiece, qa.QuestionAnsweringSettings(max_length=64)
+    )
     batch = data.batch(np.array([0]), np.random.default_rng(0))
     with torch.no_grad():
         losses, (starts, ends) = answerer.model(batch), answerer.model.scores(batch)
@@ -297,7 +299,9 @@ def test_a_foreign_vocabulary_is_named_before_the_training(wordpiece, monkeypatc
     monkeypatch.setattr(qa, "fit", lambda head, *_: (head(), None))
     encoder = BertEncoder(EncoderConfig.tiny(vocab_size=8_000, num_hidden_layers=1))
     with pytest.warns(UserWarning, match="only 2,000 pieces and the model 8,000"):
-        qa.fine_tune(encoder, wordpiece, [Question("q", QUESTION, CONTEXT)], qa.QuestionAnsweringSettings())
+        qa.fine_tune(
+            encoder, wordpiece, [Question("q", QUESTION, CONTEXT)], qa.QuestionAnsweringSettings()
+        )
 
 
 # --- checkpoints --------------------------------------------------------------------
@@ -542,4 +546,6 @@ def test_questions_that_cannot_be_trained_on_are_named(wordpiece):
         qa.QuestionAnsweringData([bad], wordpiece, qa.QuestionAnsweringSettings(max_length=60))
     encoder = BertEncoder(EncoderConfig.tiny(vocab_size=500))
     with pytest.raises(InputError, match="the vocabulary has 2,000 pieces and the model 500"):
-        qa.fine_tune(encoder, wordpiece, [Question("1", QUESTION, CONTEXT)], qa.QuestionAnsweringSettings())
+        qa.fine_tune(
+            encoder, wordpiece, [Question("1", QUESTION, CONTEXT)], qa.QuestionAnsweringSettings()
+        )

@@ -206,7 +206,9 @@ def test_uses_leave_the_encoder_as_it_is(monkeypatch):
     model, wordpiece = load_checkpoint(data_path("checkpoints", "spanbert-tiny"))[:2]
     before = {name: weight.clone() for name, weight in model.encoder.state_dict().items()}
     parts = span_uses.uses()
-    short = QuestionAnsweringSettings(epochs=1, batch_size=4, max_length=128, doc_stride=64, answers_only=True)
+    short = QuestionAnsweringSettings(
+        epochs=1, batch_size=4, max_length=128, doc_stride=64, answers_only=True
+    )
     assert [len(part) for part in parts.questions] == [4_799, 1_520] and len(
         parts.relations[0]
     ) == 8_244

@@ -183,7 +183,11 @@ def test_a_second_stage_keeps_the_head_of_the_first(capsys, tmp_path):
             capsys, *given, "--init-from", start, *more, "--output", tmp_path / name
         )
         assert code == 0
-    assert ["head of the checkpoint is kept" in told for told in said.values()] == [False, True, False]
+    assert ["head of the checkpoint is kept" in told for told in said.values()] == [
+        False,
+        True,
+        False,
+    ]
     cards = [(tmp_path / name / "README.md").read_text(encoding="utf-8") for name in said]
     assert ["with its head" in one for one in cards] == [False, True, False]
     first, second, control = (

@@ -6,7 +6,7 @@ Everything else, from batches to checkpoints and the printed report, goes throug
 """
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from torch import Tensor, nn
@@ -40,11 +40,11 @@ class AuxiliaryObjective:
     def weight_names(self) -> tuple[tuple[str, str], ...]:
         return ((f"{self.name}.", f"heads.{self.name}."),)
 
-    def pairs(self, corpus: EncodedCorpus, max_tokens: int, rng: np.random.Generator):
+    def pairs(self, corpus: EncodedCorpus, max_tokens: int, rng: np.random.Generator) -> Any:
         """The pairs of segments that it needs (`sentence_pairs.Pairs`), if it is `paired`."""
         raise NotImplementedError
 
-    def head(self, hidden_size: int, embedding_weight: nn.Parameter) -> nn.Module:
+    def head(self, hidden_size: int, embedding_weight: Tensor) -> nn.Module:
         """A new head. embedding_weight: [V,H], the word embeddings, for a head that predicts
         tokens."""
         raise NotImplementedError

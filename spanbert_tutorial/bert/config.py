@@ -4,7 +4,7 @@ import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from spanbert_tutorial.bert.weights import BERT, Layout, encoder_settings
 from spanbert_tutorial.errors import InputError, is_number, shown
@@ -27,7 +27,6 @@ class EncoderConfig:
     not fit."""
 
     layout: ClassVar[Layout] = BERT  # how transformers stores it; relatives have their own
-    gelu: ClassVar[str] = "none"  # how GELU is approximated: not at all, or by "tanh"
 
     vocab_size: int = 28_996  # BERT's cased vocabulary, which SpanBERT uses too
     hidden_size: int = 768
@@ -41,6 +40,11 @@ class EncoderConfig:
     layer_norm_eps: float = 1e-12
     initializer_range: float = 0.02
     pad_token_id: int = 0
+
+    @property
+    def gelu(self) -> str:
+        """How GELU is approximated, in PyTorch's words: not at all."""
+        return "none"
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -96,9 +100,9 @@ class EncoderConfig:
         layers, width, heads = PRESETS[name]
         cls._refuse_unknown(changes)
         sizes = {"num_hidden_layers": layers, "hidden_size": width, "num_attention_heads": heads}
-        return cls(
-            **{"intermediate_size": 4 * changes.get("hidden_size", width), **sizes, **changes}
-        )
+        feed_forward = {"intermediate_size": 4 * changes.get("hidden_size", width)}
+        settings: dict[str, Any] = {**feed_forward, **sizes, **changes}
+        return cls(**settings)
 
     tiny = functools.partialmethod(preset, "tiny")
     mini = functools.partialmethod(preset, "mini")

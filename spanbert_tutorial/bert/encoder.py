@@ -9,7 +9,7 @@ import math
 import warnings
 from dataclasses import asdict
 from pathlib import Path
-from typing import Self
+from typing import Any, ClassVar, Self, cast
 
 import torch
 from torch import Tensor, nn
@@ -97,9 +97,8 @@ class Layer(nn.Module):
         self.attention = SelfAttention(config)
         self.attention_norm = nn.LayerNorm(config.hidden_size, config.layer_norm_eps)
         self.expand = nn.Linear(config.hidden_size, config.intermediate_size)
-        self.gelu = nn.GELU(
-            config.gelu
-        )  # exact, by erf, as in transformers; Google's released BERT has the tanh form
+        # exact, by erf, as in transformers; Google's released BERT has the tanh form
+        self.gelu = nn.GELU(config.gelu)
         self.contract = nn.Linear(config.intermediate_size, config.hidden_size)
         self.feed_forward_norm = nn.LayerNorm(config.hidden_size, config.layer_norm_eps)
         self.dropout = nn.Dropout(config.hidden_dropout_prob)
@@ -114,8 +113,8 @@ class BertEncoder(nn.Module):
     """Embeddings and a stack of layers: ids [B,n] -> hidden states [B,n,H]. BERT §3."""
 
     # relatives have their own
-    config_class = EncoderConfig
-    embeddings_class = Embeddings
+    config_class: ClassVar[type[EncoderConfig]] = EncoderConfig
+    embeddings_class: ClassVar[type[Any]] = Embeddings
 
     def __init__(self, config: EncoderConfig, generator: torch.Generator | None = None) -> None:
         super().__init__()
@@ -146,7 +145,7 @@ class BertEncoder(nn.Module):
         mask = self._check(ids, segments, attention_mask)
         maps = []
         hidden = self.embeddings(ids, segments)
-        for layer in self.layers:
+        for layer in cast("list[Layer]", self.layers):
             maps.append(layer.attention.maps(hidden, mask))
             hidden = layer(hidden, mask)
         return maps
@@ -221,7 +220,8 @@ class BertEncoder(nn.Module):
         """Config, weights under transformers' names, and where they came from; relatives with heads
         complete them."""
         if isinstance(model_or_path, nn.Module):
-            return model_or_path.config.to_dict(), model_or_path.state_dict(), "the model"
+            their_config: Any = model_or_path.config
+            return their_config.to_dict(), model_or_path.state_dict(), "the model"
         folder = checkpoint_folder(model_or_path)
         config = read_config(folder)
         state = read_weights(folder)
@@ -248,7 +248,7 @@ def set_dropout(model: nn.Module, probability: float) -> None:
     for part in model.modules():
         if isinstance(part, nn.Dropout):
             part.p = probability
-        if hasattr(part, "dropout_prob"):
+        if isinstance(part, SelfAttention):
             part.dropout_prob = probability
 
 
@@ -299,7 +299,7 @@ class MaskedLanguageModelHead(nn.Module):
     def __init__(
         self,
         hidden_size: int,
-        embedding_weight: nn.Parameter,
+        embedding_weight: Tensor,
         layer_norm_eps: float = 1e-12,
         gelu: str = "none",
     ) -> None:

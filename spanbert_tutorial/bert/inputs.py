@@ -65,7 +65,7 @@ def assemble(segments: Sequence[MaskedBlocks], wordpiece: WordPiece) -> dict[str
     segments int64 [B, n], attention_mask bool [B, n], masked_batch, masked_position, masked_ids
     int64 [t].
     """
-    lengths = sum(real for *_, real in segments) + 1 + len(segments)  # [B]
+    lengths = np.sum([real for *_, real in segments], axis=0) + 1 + len(segments)  # [B]
     shape = (len(lengths), int(lengths.max()))
     ids = np.full(shape, wordpiece.pad_id, dtype=np.int64)
     kinds = np.zeros(shape, dtype=np.int64)

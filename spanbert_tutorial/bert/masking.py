@@ -256,14 +256,15 @@ def checked_shares(shares: tuple[float, float]) -> tuple[float, float]:
     1."""
     try:
         mask_share, random_share = shares
+        fits = (
+            is_number(mask_share)
+            and is_number(random_share)
+            and min(mask_share, random_share) >= 0
+            and mask_share + random_share <= 1 + 1e-9  # rounding
+        )
     except (TypeError, ValueError):
-        mask_share = random_share = None
-    if not (
-        is_number(mask_share)
-        and is_number(random_share)
-        and min(mask_share, random_share) >= 0
-        and mask_share + random_share <= 1 + 1e-9
-    ):  # 1e-9: rounding
+        fits = False
+    if not fits:
         raise InputError(
             f"shares are {shown(shares)}: give those of [MASK] and of random tokens, together at "
             f"most 1."

@@ -27,6 +27,8 @@ NOT_NEXT = 1
 IN_ORDER = 0
 SWAPPED = 1
 
+Segment = tuple[int, int]  # first and end of a run of tokens
+
 
 @dataclass(frozen=True)
 class Pairs:
@@ -103,9 +105,8 @@ def sentence_pairs(corpus: EncodedCorpus, max_tokens: int, rng: np.random.Genera
             fitted = fit(first, second, max_tokens, rng)
             label = NOT_NEXT if not_next else IS_NEXT
             rows.extend((*fitted[0], *fitted[1], label))
-            cut[IS_NEXT] += size(first) - size(
-                fitted[0]
-            )  # a first segment is always the corpus's running text
+            # a first segment is always the corpus's running text
+            cut[IS_NEXT] += size(first) - size(fitted[0])
             cut[label] += size(second) - size(fitted[1])
             at = middle if not_next else stop
     table = np.array(rows).reshape(-1, 5)
@@ -143,7 +144,7 @@ def sentence_order_pairs(
     if not rows:
         raise InputError(
             "no chunk has two sentences, so none has an order: give longer documents or more "
-            "max_pieces."
+            "max_tokens."
         )
     table = np.array(rows).reshape(-1, 5)
     return OrderPairs(table[:, 0:2], table[:, 2:4], table[:, 4], int(cut), 0, alone)
@@ -174,17 +175,20 @@ def other_text(
     return bounds[at], bounds[chunk_end(bounds, at, max(wanted, 1))]
 
 
-def fit(first: tuple[int, int], second: tuple[int, int], max_tokens: int, rng: np.random.Generator):
+def fit(
+    first: Segment, second: Segment, max_tokens: int, rng: np.random.Generator
+) -> tuple[Segment, Segment]:
     """Cuts single tokens from a random end of the longer segment until both fit; returns both."""
-    segments = [list(first), list(second)]
+    segments = [first, second]
     while sum(map(size, segments)) > max_tokens:
-        longer = max(segments, key=size)
-        end = int(rng.integers(2))
-        longer[end] += 1 if end == 0 else -1
-    return tuple(segments[0]), tuple(segments[1])
+        longer = int(size(second) > size(first))
+        start, end = segments[longer]
+        segments[longer] = (start + 1, end) if rng.integers(2) == 0 else (start, end - 1)
+        first, second = segments
+    return first, second
 
 
-def size(segment: tuple[int, int]) -> int:
+def size(segment: Segment) -> int:
     """Tokens of a range (start, end)."""
     return segment[1] - segment[0]
 
@@ -208,7 +212,7 @@ class NextSentence(AuxiliaryObjective):
     def pairs(self, corpus: EncodedCorpus, max_tokens: int, rng: np.random.Generator) -> Pairs:
         return sentence_pairs(corpus, max_tokens, rng)
 
-    def head(self, hidden_size: int, embedding_weight: nn.Parameter) -> NextSentenceHead:
+    def head(self, hidden_size: int, embedding_weight: Tensor) -> NextSentenceHead:
         return NextSentenceHead(hidden_size)
 
     def targets(

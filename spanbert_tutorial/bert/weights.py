@@ -189,9 +189,10 @@ def check_weights(
         head = next(
             (head for head in layout.heads if bare == head or bare.startswith(head + ".")), None
         )
-        heads.add(head)
         if head is None:
             surplus.append(name)
+        else:
+            heads.add(head)
     if surplus:
         raise InputError(
             f"{source} has weights that this encoder lacks: {', '.join(surplus[:5])}"

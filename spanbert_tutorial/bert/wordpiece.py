@@ -95,11 +95,13 @@ def joined(pair: tuple[str, str]) -> str:
     return pair[0] + pair[1].removeprefix("##")
 
 
-def count_tokens(words: dict[tuple[str, ...], int]) -> tuple[Counter, Counter]:
+def count_tokens(
+    words: dict[tuple[str, ...], int],
+) -> tuple[Counter[str], Counter[tuple[str, str]]]:
     """How often each token and each pair of neighboring tokens stands in words with their
     counts."""
-    tokens = Counter()
-    pairs = Counter()
+    tokens: Counter[str] = Counter()
+    pairs: Counter[tuple[str, str]] = Counter()
     for word, count in words.items():
         for token in word:
             tokens[token] += count
@@ -155,7 +157,7 @@ def pair_scores(
 
 def merge_pair(word: tuple[str, ...], pair: tuple[str, str]) -> tuple[str, ...]:
     """The word with every occurrence of the pair joined into one token."""
-    merged = []
+    merged: list[str] = []
     for token in word:
         if merged and (merged[-1], token) == pair:
             merged[-1] = joined(pair)
@@ -170,7 +172,7 @@ def learn_merges(
     """The first `merges` merges, best score first (ties: the pair that sorts first). For small
     examples."""
     words = {single_tokens(word): count for word, count in word_counts.items()}
-    learned = []
+    learned: list[tuple[str, str]] = []
     while len(learned) < merges and (scores := pair_scores(words, by)):
         best = min(scores, key=lambda pair: (-scores[pair], pair))
         words = {merge_pair(word, best): count for word, count in words.items()}
@@ -219,7 +221,7 @@ def without_endless_words(text: str) -> str:
 
 def common_characters(texts: Sequence[str]) -> list[str]:
     """The commonest 1,000 characters that are not space (ties: the lower code first)."""
-    counts = Counter()
+    counts: Counter[str] = Counter()
     for text in texts:
         counts.update(text)
     return sorted(
@@ -232,9 +234,14 @@ def learn_tokens(
 ) -> dict[str, int]:
     """Token → id by the library's trainer: `first` in front, then the characters, then merges."""
     tokenizer = bert_tokenizer({special: i for i, special in enumerate(SPECIALS)})
-    settings = {"vocab_size": vocab_size, "special_tokens": first, "show_progress": False}
-    settings |= {"initial_alphabet": characters, "limit_alphabet": len(characters)}
-    tokenizer.train_from_iterator(texts, trainers.WordPieceTrainer(**settings))
+    trainer = trainers.WordPieceTrainer(
+        vocab_size=vocab_size,
+        special_tokens=first,
+        initial_alphabet=characters,
+        limit_alphabet=len(characters),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(texts, trainer)
     return tokenizer.get_vocab()
 
 
@@ -248,7 +255,10 @@ class WordPiece:
     """
 
     def __init__(
-        self, vocabulary: dict[str, int], lowercase: bool = False, strip_accents: bool | None = None
+        self,
+        vocabulary: dict[str, int],
+        lowercase: bool | None = False,
+        strip_accents: bool | None = None,
     ):
         missing = [special for special in SPECIALS if special not in vocabulary]
         if missing:
@@ -314,8 +324,8 @@ class WordPiece:
         try:
             settings = parse_json(text)
             vocabulary = settings["model"]["vocab"]
-            how = settings.get("normalizer")
-            how = {} if how is None else how
+            normalizer = settings.get("normalizer")
+            how = {} if normalizer is None else normalizer
             if settings["model"].get("type") != "WordPiece" or not isinstance(vocabulary, dict):
                 raise KeyError("WordPiece")
             if not isinstance(how, dict):
@@ -327,9 +337,15 @@ class WordPiece:
         return cls.named(path, vocabulary, how.get("lowercase"), how.get("strip_accents"))
 
     @classmethod
-    def named(cls, path: Path, vocabulary: dict[str, int], *how: bool | None) -> "WordPiece":
+    def named(
+        cls,
+        path: Path,
+        vocabulary: dict[str, int],
+        lowercase: bool | None,
+        strip_accents: bool | None,
+    ) -> "WordPiece":
         try:
-            return cls(vocabulary, *how)
+            return cls(vocabulary, lowercase, strip_accents)
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
 

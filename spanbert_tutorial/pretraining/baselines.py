@@ -43,12 +43,12 @@ def unigram_baselines(data: PretrainingData) -> UnigramBaselines:
     counts best when each token is left out in turn; p itself is (c_v + 1) / (c + V). Raises
     InputError when there is no text."""
     kinds = len(data.wordpiece)
-    counts = np.zeros(data.max_length * kinds, dtype=np.int64)
+    tally = np.zeros(data.max_length * kinds, dtype=np.int64)
     for positions, ids in places(data):
-        counts += np.bincount(positions * kinds + ids, minlength=len(counts))
-    if not (total := counts.sum()):
+        tally += np.bincount(positions * kinds + ids, minlength=len(tally))
+    if not (total := tally.sum()):
         raise InputError("the text has no block: give more text.")
-    counts = counts.reshape(data.max_length, kinds)
+    counts = tally.reshape(data.max_length, kinds)
     frequency = (counts.sum(0) + 1) / (total + kinds)
     seen = counts.sum(1, keepdims=True)
     row, kind = counts.nonzero()
@@ -70,7 +70,7 @@ def unigram_baselines(data: PretrainingData) -> UnigramBaselines:
 def places(data: PretrainingData) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """(positions, ids) of all tokens, many blocks at a time, [CLS] and [SEP] left out."""
     for first in range(0, len(data), BLOCKS):
-        start = 1  # behind [CLS]
+        start = np.array(1)  # behind [CLS]; then [B,1]
         for ranges in data.segments:
             ids, lengths = gather(
                 data.corpus, ranges[first : first + BLOCKS], data.wordpiece.pad_id

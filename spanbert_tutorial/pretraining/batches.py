@@ -3,8 +3,9 @@
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
@@ -56,7 +57,7 @@ class PretrainingData:
     by_length: bool = False
     report: str = field(init=False)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         self.objective.masking.check(self.corpus.labeled)
         task = self.objective.paired
         room = self.max_length - (2 if task is None else 3)  # beside [CLS] and [SEP]
@@ -88,7 +89,8 @@ class PretrainingData:
 
     def lengths(self) -> np.ndarray:
         """Tokens of each block, with [CLS] and [SEP], int [blocks]."""
-        return sum(np.diff(ranges, axis=1)[:, 0] + 1 for ranges in self.segments) + 1
+        sizes = [np.diff(ranges, axis=1)[:, 0] + 1 for ranges in self.segments]
+        return np.sum(sizes, axis=0) + 1
 
     def batches(self, rng: np.random.Generator) -> "Batches":
         """Epochs without end, which can be stopped and continued."""
@@ -106,12 +108,15 @@ class PretrainingData:
             corrupted = np.where(selected, mask_id, ids)
         else:
             # drawn from the corpus itself, so that random replacements follow its frequencies
-            options = {
-                "mask_id": mask_id,
-                "random_ids": self.corpus.ids,
-                "unit": self.objective.unit,
-            }
-            corrupted = corrupt(ids, selected, rng, **options, shares=self.objective.shares)
+            corrupted = corrupt(
+                ids,
+                selected,
+                rng,
+                mask_id=mask_id,
+                random_ids=self.corpus.ids,
+                unit=self.objective.unit,
+                shares=self.objective.shares,
+            )
         return MaskedBlocks(ids, corrupted, selected, lengths)
 
     def batch(self, rows: np.ndarray, rng: np.random.Generator) -> dict[str, Tensor]:
@@ -131,7 +136,9 @@ class PretrainingData:
 
     def share(self, batch: dict[str, Tensor], process: int, processes: int) -> dict[str, Tensor]:
         """The part of a batch that one of several processes takes."""
-        return share(batch, process, processes, self.counts(batch))
+        names = ("masked", *(task.name for task in self.objective.tasks))
+        kinds = [name for name in names if f"{name}_batch" in batch]
+        return share(batch, process, processes, self.counts(batch), kinds)
 
 
 def labeled_spans(corpus: EncodedCorpus, ranges: np.ndarray) -> np.ndarray:
@@ -157,7 +164,10 @@ class Batches:
     """
 
     def __init__(
-        self, data, rng: np.random.Generator, share: Callable[[dict, int, int], dict] | None = None
+        self,
+        data: Any,
+        rng: np.random.Generator,
+        share: Callable[[dict, int, int], dict] | None = None,
     ):
         self.data = data
         self.rng = rng
@@ -206,9 +216,10 @@ class Batches:
         return {"at": self.at, **{name: json.dumps(state) for name, state in states.items()}}
 
     def load_state_dict(self, state: dict[str, str | int]) -> None:
-        self.rng.bit_generator.state = json.loads(state["before_epoch"])
+        self.rng.bit_generator.state = json.loads(str(state["before_epoch"]))
         self.new_epoch()
-        self.rng.bit_generator.state, self.at = json.loads(state["rng"]), state["at"]
+        self.rng.bit_generator.state = json.loads(str(state["rng"]))
+        self.at = int(state["at"])
 
 
 def grouped_by_length(
@@ -236,32 +247,34 @@ INPUTS = ("ids", "segments", "attention_mask")
 
 
 def share(
-    batch: dict[str, Tensor], process: int, processes: int, counts: Mapping[str, int]
+    batch: dict[str, Tensor],
+    process: int,
+    processes: int,
+    counts: Mapping[str, int],
+    kinds: Sequence[str],
 ) -> dict[str, Tensor]:
-    """The rows process, process + processes, … of a batch, with what belongs to them: tensors of
-    rows, and tensors `NAME_…` of targets, whose `NAME_batch` says in which row each stands.
+    """The rows process, process + processes, … of a batch, with what belongs to them.
 
-    counts: what the losses of the whole batch are means over. They come along divided by
+    kinds: of targets; for each of them the tensors `KIND_…` hold targets, and `KIND_batch` says in
+    which row each one stands. All other tensors hold rows. counts: what the losses of the whole batch are means over. They come along divided by
     `processes`: the gradients of the processes are averaged, and so become those of one process
     with the whole batch. The last batch of an epoch may have no row left for a process: it gets one
     without targets, because all have to compute in step.
     """
-    kinds = [
-        name.removesuffix("batch") for name in batch if name.endswith("_batch")
-    ]  # "masked_", …
+    targets = {name: kind for kind in kinds for name in batch if name.startswith(f"{kind}_")}
     if process >= len(batch["ids"]):
-        part = share(batch, 0, processes, {})
+        part = share(batch, 0, processes, {}, kinds)
         for name in set(part) - set(INPUTS):
-            none = name.startswith(tuple(kinds))
+            none = name in targets
             part[name] = part[name][:0] if none else torch.full_like(part[name], NO_TARGET)
     else:
         part = {
             name: tensor[process::processes]
             for name, tensor in batch.items()
-            if not name.startswith(tuple(kinds))
+            if name not in targets
         }
+        for name, kind in targets.items():
+            part[name] = batch[name][batch[f"{kind}_batch"] % processes == process]
         for kind in kinds:
-            mine = batch[f"{kind}batch"] % processes == process
-            part |= {name: tensor[mine] for name, tensor in batch.items() if name.startswith(kind)}
-            part[f"{kind}batch"] = part[f"{kind}batch"] // processes
+            part[f"{kind}_batch"] = part[f"{kind}_batch"] // processes
     return part | {name: torch.tensor(max(count, 1) / processes) for name, count in counts.items()}

@@ -106,10 +106,12 @@ class LanguageModel(nn.Module):
 def new_language_model(pattern: str, vocabulary: int, seed: int) -> LanguageModel:
     """An untrained tiny model: the same seed gives the same weights, whatever the pattern."""
     changes = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
-    changes["initializer_range"] = Run.initializer_range
+    changes["initializer_range"] = Run().initializer_range
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        model = LanguageModel(EncoderConfig.tiny(vocab_size=vocabulary, **changes), pattern)
+        model = LanguageModel(
+            EncoderConfig.preset("tiny", vocab_size=vocabulary, **changes), pattern
+        )
     start_positions_from_sinusoids(model.encoder)
     return model
 
@@ -137,12 +139,10 @@ def text_batches(
 def padded_batch(rows: Iterable[np.ndarray], tokens: WordPiece) -> dict[str, Tensor]:
     """Rows of tokens as one batch, [CLS] before and [SEP] behind each: ids [B,n], real bool
     [B,n]."""
-    rows = [torch.tensor([tokens.cls_id, *row.tolist(), tokens.sep_id]) for row in rows]
-    ids = nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=tokens.pad_id)
-    return {
-        "ids": ids,
-        "real": torch.arange(ids.shape[1]) < torch.tensor([len(row) for row in rows])[:, None],
-    }
+    framed = [torch.tensor([tokens.cls_id, *row.tolist(), tokens.sep_id]) for row in rows]
+    ids = nn.utils.rnn.pad_sequence(framed, batch_first=True, padding_value=tokens.pad_id)
+    lengths = torch.tensor([len(row) for row in framed])
+    return {"ids": ids, "real": torch.arange(ids.shape[1]) < lengths[:, None]}
 
 
 def train_language_model(
@@ -327,18 +327,17 @@ def play(name: str, seed: int, steps: int = 100) -> float:
     loss of the last tenth. Nothing can be learned about the digits: an honest model cannot pass
     below ln 10 = 2.303."""
     generator = torch.Generator().manual_seed(seed)
-    off = {
-        "hidden_dropout_prob": 0.0,
-        "attention_probs_dropout_prob": 0.0,
-        "initializer_range": 0.1,
-    }
-    sizes = {
-        "hidden_size": 64,
-        "intermediate_size": 256,
-        "num_attention_heads": 2,
-        "max_position_embeddings": SPOTS,
-    }
-    config = EncoderConfig(vocab_size=DIGITS + 1, num_hidden_layers=GAMES[name][0], **sizes, **off)
+    config = EncoderConfig(
+        vocab_size=DIGITS + 1,
+        num_hidden_layers=GAMES[name][0],
+        hidden_size=64,
+        intermediate_size=256,
+        num_attention_heads=2,
+        max_position_embeddings=SPOTS,
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+        initializer_range=0.1,
+    )
     encoder = BertEncoder(config, generator)
     head = MaskedLanguageModelHead(64, encoder.embeddings.words.weight)
     initialize(head, 0.1, generator)

@@ -46,8 +46,8 @@ def parts(
     """The training or the held-out documents of the almanac or of a path (there one in `every` is
     held out), without those with a title in `leave_out`."""
     if source == "almanac":
-        for document in read_almanac("validation" if held_out else "train"):
-            yield split_sentences(document["text"])
+        for entry in read_almanac("validation" if held_out else "train"):
+            yield split_sentences(entry["text"])
     else:
         for number, document in enumerate(documents(source, leave_out)):
             if (number % every == every - 1) == held_out:
@@ -77,7 +77,7 @@ def open_text(
         sentences = (one for document in parts(source, False, leave_out, every) for one in document)
         wordpiece = WordPiece.train(list(islice(sentences, VOCABULARY_SENTENCES)), vocab_size)
     try:
-        encoded = [
+        train, kept = (
             encode_corpus(
                 parts(source, held_out, leave_out, every),
                 wordpiece.encode_many,
@@ -85,7 +85,7 @@ def open_text(
                 Path(folder, name),
             )
             for name, held_out in PARTS.items()
-        ]
+        )
         wordpiece.save(folder)  # last: the sign that the text is whole
     except InputError as error:
         hint = f" A corpus needs at least {every} documents: one in {every} is kept for measuring."
@@ -93,7 +93,7 @@ def open_text(
     except OSError as error:
         told = f"{source} cannot be encoded into {folder} ({error})"
         raise NoRoom(f"{told}: make room, or give another --output.") from None
-    return EncodedText(*encoded, wordpiece)
+    return EncodedText(train, kept, wordpiece)
 
 
 def reopen_text(folder: str | Path) -> EncodedText:
@@ -104,4 +104,5 @@ def reopen_text(folder: str | Path) -> EncodedText:
             f"run anew."
         )
     wordpiece = WordPiece.from_file(Path(folder, "tokenizer.json"))
-    return EncodedText(*(EncodedCorpus.load(Path(folder, name)) for name in PARTS), wordpiece)
+    train, held_out = (EncodedCorpus.load(Path(folder, name)) for name in PARTS)
+    return EncodedText(train, held_out, wordpiece)

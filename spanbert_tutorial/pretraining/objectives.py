@@ -30,7 +30,7 @@ class Objective:
     shares: tuple[float, float] | None = SHARES
 
     @classmethod
-    def named(cls, name: str) -> Self:
+    def named(cls, name: str) -> "Objective":
         """A row of `OBJECTIVES`. Raises InputError for an unknown name."""
         if not isinstance(name, str) or name not in OBJECTIVES:
             told = name if isinstance(name, str) else shown(name)

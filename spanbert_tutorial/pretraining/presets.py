@@ -2,6 +2,7 @@
 `book/spanbert/pretraining_spanbert`."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from spanbert_tutorial.engine.loop import Recipe
 from spanbert_tutorial.errors import InputError
@@ -42,40 +43,37 @@ class Run:
     def recipe(self) -> Recipe:
         """How the training loop takes these settings."""
         rising = max(1, int(self.warmup * self.steps))
-        adam = {
-            "betas": (0.9, self.beta2),
-            "epsilon": self.epsilon,
-            "weight_decay": self.weight_decay,
-        }
         return Recipe(
-            self.steps, self.peak_learning_rate, rising, accumulate=self.accumulate, **adam
+            self.steps,
+            self.peak_learning_rate,
+            rising,
+            accumulate=self.accumulate,
+            betas=(0.9, self.beta2),
+            epsilon=self.epsilon,
+            weight_decay=self.weight_decay,
         )
 
 
-AS_BERT = {"initializer_range": 0.02, "sinusoidal_positions": False, "by_length": True}
+Settings = dict[str, Any]  # of fields of `Run`
+
+AS_BERT: Settings = {"initializer_range": 0.02, "sinusoidal_positions": False, "by_length": True}
 
 
-MINI = {
-    "initializer_range": 0.03,
-    "by_length": True,
-}  # a little above BERT's 0.02: wider than tiny, narrower than base
+# The initializer range is a little above BERT's 0.02: the model is narrower than base.
+MINI: Settings = {"initializer_range": 0.03, "by_length": True}
 
 
 # BERT §A.2 and SpanBERT §4.2: 256 inputs of at most 512 tokens a step, in parts that a graphics
 # card holds (here as many tokens, in inputs of about equal length), and a warm-up of 10,000 steps.
-AS_PAPERS = AS_BERT | {
+AS_PAPERS: Settings = AS_BERT | {
     "peak_learning_rate": 1e-4,
     "max_length": 512,
     "dropout": 0.1,
     "beta2": 0.999,
 }
 
-
-BERT = {"steps": 1_000_000, "warmup": 1 / 100, "epsilon": 1e-6, "weight_decay": 0.01}
-
-
-SPANBERT = {"steps": 2_400_000, "warmup": 1 / 240, "epsilon": 1e-8, "weight_decay": 0.1}
-
+BERT: Settings = {"steps": 1_000_000, "warmup": 1 / 100, "epsilon": 1e-6, "weight_decay": 0.01}
+SPANBERT: Settings = {"steps": 2_400_000, "warmup": 1 / 240, "epsilon": 1e-8, "weight_decay": 0.1}
 
 PAPERS = {"token": BERT, "span": SPANBERT}  # by the unit of the objective, for the papers' sizes
 
@@ -106,5 +104,5 @@ def preset(size: str, objective: str) -> Run:
     unit = Objective.named(objective).unit
     if size not in RUNS:
         raise InputError(f'the config "{size}" is unknown: use one of {", ".join(RUNS)}.')
-    recipe = PAPERS[unit] if size in ("base", "large") else {}
+    recipe: Settings = PAPERS[unit] if size in ("base", "large") else {}
     return replace(RUNS[size], objective=objective, **recipe)

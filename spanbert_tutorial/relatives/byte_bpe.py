@@ -18,6 +18,7 @@ import regex
 from tokenizers import ByteLevelBPETokenizer
 
 from spanbert_tutorial.errors import InputError, check_text, parse_json, regular_file
+from spanbert_tutorial.text.lines import lines_of
 
 Pair = tuple[str, str]
 
@@ -94,7 +95,7 @@ def learn_merges(texts: Iterable[str], merges: int) -> list[Pair]:
     age = {character: number for number, character in enumerate(sorted(character_bytes()))}
     learned: list[Pair] = []
     while len(learned) < merges:
-        pairs = Counter()
+        pairs: Counter[Pair] = Counter()
         for word, count in words.items():
             for pair in zip(word, word[1:], strict=False):
                 pairs[pair] += count
@@ -134,8 +135,8 @@ class ByteBPE:
                 "the ids of the vocabulary are not 0, 1, 2, … without a gap: take a whole file."
             )
         self.vocabulary = dict(vocabulary)
-        self.merges = [tuple(pair) for pair in merges]
-        self.vocabulary = sorted(vocabulary, key=vocabulary.get)
+        self.merges = [(left, right) for left, right in merges]
+        self.tokens = sorted(vocabulary, key=lambda token: vocabulary[token])
         self.rank = {pair: rank for rank, pair in enumerate(self.merges)}
         self.cached = functools.lru_cache(maxsize=100_000)(self.split_chunk)
 
@@ -145,11 +146,14 @@ class ByteBPE:
         also packed as `.xz`. Raises InputError for files that are missing or not of this form."""
         try:
             tokens = parse_json(read(vocabulary))
-            lines = read(merges).splitlines()
+            lines = lines_of(read(merges))
             pairs = [
-                tuple(line.split(" ")) for line in lines if line and not line.startswith("#version")
+                (left, right)
+                for line in lines
+                if line and not line.startswith("#version")
+                for left, right in [line.split(" ")]  # ValueError unless there are two
             ]
-            if not isinstance(tokens, dict) or any(len(pair) != 2 for pair in pairs):
+            if not isinstance(tokens, dict):
                 raise ValueError
         except (OSError, ValueError, EOFError, lzma.LZMAError):
             wrong = f"{vocabulary} and {merges} cannot be read as a byte-level vocabulary"
@@ -211,7 +215,7 @@ class ByteBPE:
                 f"vocabulary "
                 "that encoded."
             )
-        return bytes(character_bytes()[character] for i in ids for character in self.vocabulary[i])
+        return bytes(character_bytes()[character] for i in ids for character in self.tokens[i])
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of the tokens; bytes that are no UTF-8, such as half of a character, become

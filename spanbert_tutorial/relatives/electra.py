@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import torch
 import torch.nn.functional as F
@@ -135,7 +135,7 @@ class ElectraEncoder(BertEncoder):
         self.add_module(self.head, head)
 
     @staticmethod
-    def new_head(config: ElectraConfig, embedding_weight: nn.Parameter) -> nn.Module:
+    def new_head(config: ElectraConfig, embedding_weight: Tensor) -> nn.Module:
         """An untrained head; `embedding_weight`: [V,E] of the encoder, for heads that use it."""
         raise NotImplementedError
 
@@ -161,7 +161,7 @@ class ElectraEncoder(BertEncoder):
     def to_huggingface(self, with_head: bool = False) -> nn.Module:
         """transformers' `ElectraModel` with the same numbers, in `.eval()`; `with_head`:
         `ElectraForPreTraining` for a discriminator, `ElectraForMaskedLM` for a generator."""
-        model = self._empty_huggingface().to(self.embeddings.words.weight)
+        model: Any = self._empty_huggingface().to(self.embeddings.words.weight)
         names = to_huggingface_names(self.state_dict(), layout=ELECTRA)
         heads = tuple(KINDS)
         model.load_state_dict(
@@ -189,9 +189,10 @@ class ElectraDiscriminator(ElectraEncoder):
     token, [B,n]."""
 
     head = "replaced_token_head"
+    replaced_token_head: ReplacedTokenHead
 
     @staticmethod
-    def new_head(config: ElectraConfig, embedding_weight: nn.Parameter) -> nn.Module:
+    def new_head(config: ElectraConfig, embedding_weight: Tensor) -> nn.Module:
         return ReplacedTokenHead(config.hidden_size)
 
     def _empty_huggingface(self) -> nn.Module:
@@ -206,9 +207,10 @@ class ElectraGenerator(ElectraEncoder):
     [...,V]."""
 
     head = "masked_language_model"
+    masked_language_model: MaskedLanguageModelHead
 
     @staticmethod
-    def new_head(config: ElectraConfig, embedding_weight: nn.Parameter) -> nn.Module:
+    def new_head(config: ElectraConfig, embedding_weight: Tensor) -> nn.Module:
         return MaskedLanguageModelHead(config.hidden_size, embedding_weight, config.layer_norm_eps)
 
     @classmethod

@@ -176,11 +176,11 @@ def natural_sentence_pairs(
                 if not_next
                 else (bounds[at + 1], bounds[at + 2])
             )
-            own = [(bounds[at], bounds[at + 1]), second]
-            fitted = fit(*own, max_tokens, rng)
+            first = (bounds[at], bounds[at + 1])
+            fitted = fit(first, second, max_tokens, rng)
             rows.append((*fitted[0], *fitted[1], int(not_next)))
-            cut[0] += size(own[0]) - size(fitted[0])
-            cut[not_next] += size(own[1]) - size(fitted[1])
+            cut[0] += size(first) - size(fitted[0])
+            cut[not_next] += size(second) - size(fitted[1])
             at = at + (1 if not_next else 2)
             alone = alone + last
     table = np.array(rows, dtype=np.int64)

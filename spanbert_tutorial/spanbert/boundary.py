@@ -36,6 +36,14 @@ class BoundaryTargets:
         """t, the number of real targets."""
         return int((self.targets != NO_TARGET).sum())
 
+    def tokens(self) -> tuple[np.ndarray, np.ndarray]:
+        """(positions in the model's input, original ids) of the real targets, int [t] each, in the
+        order of the rows."""
+        targets = self.targets.cpu().numpy()
+        left = self.pairs[:, 0].cpu().numpy()
+        row, offset = (targets != NO_TARGET).nonzero()
+        return left[row] + 1 + offset, targets[row, offset]
+
     def to(self, device: torch.device | str) -> "BoundaryTargets":
         return BoundaryTargets(
             self.batch.to(device), self.pairs.to(device), self.targets.to(device)
@@ -108,7 +116,7 @@ class SpanBoundaryObjective(nn.Module):
     def __init__(
         self,
         hidden_size: int,
-        embedding_weight: nn.Parameter,
+        embedding_weight: Tensor,
         max_targets: int = 15,
         position_dim: int = 200,
     ) -> None:
@@ -191,7 +199,7 @@ class Boundary(AuxiliaryObjective):
     per_masked_token = True
     weight_names = (("boundary.", "boundary."),)
 
-    def head(self, hidden_size: int, embedding_weight: nn.Parameter) -> SpanBoundaryObjective:
+    def head(self, hidden_size: int, embedding_weight: Tensor) -> SpanBoundaryObjective:
         return SpanBoundaryObjective(hidden_size, embedding_weight)
 
     def targets(
@@ -218,21 +226,17 @@ class Boundary(AuxiliaryObjective):
         rows = self.rows(batch)
         return boundary_loss(head(hidden, rows), rows, masked_tokens=1)
 
-    def predicted_tokens(self, batch: dict[str, Tensor]) -> tuple[np.ndarray, np.ndarray]:
-        targets = batch["boundary_targets"].cpu().numpy()
-        left = batch["boundary_pairs"][:, 0].cpu().numpy()
-        row, offset = (targets != NO_TARGET).nonzero()
-        return left[row] + 1 + offset, targets[row, offset]
+    def predicted_tokens(self, batch: dict[str, Tensor]) -> tuple[np.ndarray, np.ndarray] | None:
+        return self.rows(batch).tokens()
 
     def predictions(
         self, head: nn.Module, hidden: Tensor, selected: np.ndarray, ids: np.ndarray
     ) -> dict[int, Tensor]:
-        rows = boundary_targets(selected[None], ids[None], [len(ids)])
-        positions, _ = self.predicted_tokens(self.named(rows))
+        rows = boundary_targets(selected[None], ids[None], np.array([len(ids)]))
+        positions, _ = rows.tokens()
         logits = head(hidden, rows.to(hidden.device))
-        return dict(
-            zip((positions - 1).tolist(), logits, strict=True)
-        )  # places of the block: without [CLS]
+        # places of the block: without [CLS]
+        return dict(zip((positions - 1).tolist(), logits, strict=True))
 
 
 class Placebo(Boundary):
@@ -248,7 +252,8 @@ class Placebo(Boundary):
         return batch | {name: batch[name].roll(-1, dims=0) for name in places}
 
     def predicted_tokens(self, batch: dict[str, Tensor]) -> None:
-        """Its rows do not say where the targets stand."""
+        """None: its rows do not say where the targets stand."""
+        return None
 
     def predictions(
         self, head: nn.Module, hidden: Tensor, selected: np.ndarray, ids: np.ndarray

@@ -35,7 +35,7 @@ def sentences(
 
 def counted(texts: Iterable[Sequence[Word]], longest: int = LONGEST) -> list[Counter]:
     """How often each n-gram of words occurs, a Counter for each n from 1 to `longest`."""
-    counts = [Counter() for _ in range(longest)]
+    counts: list[Counter] = [Counter() for _ in range(longest)]
     for words in texts:
         for n, counter in enumerate(counts, start=1):
             counter.update(zip(*(words[at:] for at in range(n)), strict=False))

@@ -5,6 +5,7 @@ Source: SpanBERT §6.1, whose Table 6 compares them with random spans; collocati
 (Levine and others, 2021). NumPy only.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
 
@@ -72,7 +73,9 @@ class LabeledMasking(MaskingScheme):
             if not left:
                 return
 
-    def in_turn(self, spans: np.ndarray, words: np.ndarray, rng: np.random.Generator):
+    def in_turn(
+        self, spans: np.ndarray, words: np.ndarray, rng: np.random.Generator
+    ) -> Iterator[list[int]]:
         """The units in the order in which they are tried."""
         if self.share is None:
             inside = ((words[:, :1] >= spans[:, 0]) & (words[:, 1:] <= spans[:, 1])).any(axis=1)

@@ -164,16 +164,14 @@ def first_span_of_words(spans: np.ndarray, words: int) -> np.ndarray:
     spans = spans.astype(np.int32)  # half the memory to move
     sizes = spans[:, 1] - spans[:, 0]
     number = np.arange(len(spans), dtype=np.int32)
-    span = np.repeat(number, sizes)[
-        ::-1
-    ]  # backwards, so that of several spans the first is written last
+    # backwards, so that of several spans the first is written last
+    span = np.repeat(number, sizes)[::-1]
     offsets = np.repeat(spans[:, 0] - np.cumsum(sizes, dtype=np.int32) + sizes, sizes)
     word = (np.arange(len(span), dtype=np.int32) + offsets)[::-1]
     counts = np.ones(len(spans), dtype=bool)
-    before = None
-    while not np.array_equal(
-        counts, before
-    ):  # the first k spans are right after k rounds; two or three are usual
+    before = np.zeros(0, dtype=bool)
+    # the first k spans are right after k rounds; two or three are usual
+    while not np.array_equal(counts, before):
         counted = counts[span]
         before = counts
         owner = np.full(

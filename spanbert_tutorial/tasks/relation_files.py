@@ -132,7 +132,7 @@ def check_field(entry: dict, field: str, kind: type, where: str) -> None:
     if field not in entry:
         raise InputError(f'{where} has no "{field}": add it.')
     value = entry[field]
-    if type(value) is not kind or (kind is str and not visible(value)):
+    if type(value) is not kind or (isinstance(value, str) and not visible(value)):
         raise InputError(f'{where}: "{field}" is {shown(value)}; write {KINDS[kind]}.')
 
 

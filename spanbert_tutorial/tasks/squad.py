@@ -8,7 +8,7 @@ its official evaluation, written anew. No torch.
 import json
 import re
 import string
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
@@ -256,7 +256,7 @@ def chosen_threshold(
     search it takes equal null odds together; and where nothing beats "" for every question, it is
     NEVER. Raises InputError when ids do not fit."""
     check_null_odds(null_odds, questions)
-    gains: Counter[float] = Counter()
+    gains: dict[float, float] = defaultdict(float)
     for number, value in raw_scores(predictions, questions)["f1"].items():
         gains[null_odds[number]] += value
     for question in questions:
