@@ -14,6 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -81,7 +82,7 @@ class Author:
             for kind, bind in ((kind, plan.get("bind", {})) for kind, plan in self.plans.items())
         }
 
-    def pick(self, things: list):
+    def pick(self, things: list) -> Any:
         """One of the things; the first are met more often than the last, as in a real
         encyclopaedia."""
         return things[int(len(things) * self.rng.random() ** POPULARITY)]
@@ -108,6 +109,7 @@ class Author:
         title = Writer(self.rng, topic).sentence(
             [("title", parse(self.pick(plan["title"])), set())], bindings
         )
+        assert title is not None  # a title asks for nothing that its topic lacks
         return title.text, sentences
 
     def _own(self, section: str, topic: Entity) -> str:
@@ -161,7 +163,7 @@ class Author:
         """One to `most` sentences about a thing; the first states `fact`, how the thing belongs to
         the topic, unless that has been said. `outside` and `inside` bind `self` to the topic and to
         the thing."""
-        written = []
+        written: list[Sentence | None] = []
         if "first" in run:
             written.append(writer.sentence(self.sections[run["first"]], inside))
         elif fact not in writer.told:
@@ -175,7 +177,7 @@ class Author:
         for section in self._shuffled(run["sections"]):
             sentence = len(written) < most and writer.sentence(self.sections[section], inside)
             written += [sentence] if sentence else []
-        return written
+        return [sentence for sentence in written if sentence]
 
 
 def generate(seed: int = SEED, documents: int = DOCUMENTS) -> Iterator[Document]:
@@ -223,7 +225,7 @@ def write(folder: str | Path, seed: int = SEED, documents: int = DOCUMENTS) -> P
 def sentence_entities(document: dict) -> list[list[tuple[str, str]]]:
     """For each sentence of a document its labeled (label, entity id), in order."""
     ends = np.cumsum([len(sentence) + 1 for sentence in split_sentences(document["text"])])
-    found = [[] for _ in ends]
+    found: list[list[tuple[str, str]]] = [[] for _ in ends]
     for start, _, label, entity in document["entities"]:
         found[int(np.searchsorted(ends, start, side="right"))].append((label, entity))
     return found
@@ -238,9 +240,9 @@ def name_inference(train: Iterable[dict], test: Iterable[dict], label: str) -> d
     documents that hold that entity). The masked name's other mentions are never context. Keys with
     `unseen_` count only names that stand nowhere else in their document.
     """
-    together = defaultdict(Counter)
-    known = Counter()
-    frequency = Counter()
+    together: dict[str, Counter[str]] = defaultdict(Counter)
+    known: Counter[str] = Counter()
+    frequency: Counter[str] = Counter()
     for document in train:
         entities = {tuple(entity[2:]) for entity in document["entities"]}
         names = [entity for kind, entity in entities if kind == label]
@@ -251,13 +253,13 @@ def name_inference(train: Iterable[dict], test: Iterable[dict], label: str) -> d
     most_frequent = frequency.most_common(1)[0][0]
 
     def guess(context: set[str]) -> str:
-        scores = Counter()
+        scores: dict[str, float] = defaultdict(float)
         for companion in sorted(context):
             for name, count in together[companion].items():
                 scores[name] += count / known[companion]
         return max(scores, key=lambda name: (scores[name], name)) if scores else most_frequent
 
-    hits = Counter()
+    hits: Counter[str] = Counter()
     for document in test:
         sentences = sentence_entities(document)
         mentions = Counter(entity for sentence in sentences for _, entity in sentence)

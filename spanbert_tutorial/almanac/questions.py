@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -140,11 +141,10 @@ class Asker:
         self.world = world
         self.rng = rng
         self.things = {thing.kind: world.all(thing.kind) for thing in world.entities.values()}
-        self.owed: Counter[tuple[str, str]] = (
-            Counter()
-        )  # (part, wording) that answerable questions have still to use
+        # (part, wording) that answerable questions have still to use
+        self.owed: Counter[tuple[str, str]] = Counter()
 
-    def pick(self, things: list):
+    def pick(self, things: list) -> Any:
         return things[int(self.rng.integers(len(things)))]
 
     def ask(self, document: Document) -> list[Question]:
@@ -162,7 +162,9 @@ class Asker:
             )
         ]  # "B is a friend of A" would answer for A, too
         usable = [usable[i] for i in self.rng.permutation(len(usable))[:MOST]]
-        made = [(self.answerable(fact, facts, document.split), fact, None) for fact in usable]
+        made: list[tuple[Any, Fact, str | None]] = [
+            (self.answerable(fact, facts, document.split), fact, None) for fact in usable
+        ]
         first = int(self.rng.integers(len(CATEGORIES)))
         for number, fact in enumerate(usable):
             turn = (first + number) % len(CATEGORIES)
@@ -182,9 +184,9 @@ class Asker:
     ) -> str | None:
         """A question of this kind on the fact, or None where the kind has no wording for it."""
         options = wordings()[kind].get(fact.key)
-        return options and self.pick(options).format(
-            s=name_in_question(subject or fact.subject), **more
-        )
+        if not options:
+            return None
+        return self.pick(options).format(s=name_in_question(subject or fact.subject), **more)
 
     def answerable(self, fact: Fact, facts: dict, split: str) -> str | None:
         """A question on the fact; in a wording that says a second fact, too, where one without an
@@ -263,12 +265,10 @@ class Asker:
         """Another question on the same thing, on which the document says nothing."""
         kind = fact.subject.kind
         thing = fact.subject
-        asked = [
-            key.split(".")[1] for key in wordings()["answerable"] if key.startswith(f"{kind}.")
-        ]
+        told = [key.split(".")[1] for key in wordings()["answerable"] if key.startswith(f"{kind}.")]
         silent = [
             relation
-            for relation in asked
+            for relation in told
             if relation in thing.values
             and thing.id not in said_of(facts, relation)
             and absent(thing.values[relation], document)

@@ -36,7 +36,8 @@ class Pair(NamedTuple):
     @property
     def things(self) -> tuple[str, str]:
         """The ids of the two, whatever their order."""
-        return tuple(sorted((self.subject.entity, self.object.entity)))
+        first, second = sorted((self.subject.entity, self.object.entity))
+        return first, second
 
 
 def kind(mention: Mention) -> str:
@@ -116,10 +117,9 @@ def write(folder: str | Path, training_documents: int = TRAINING_DOCUMENTS) -> N
             part.append(list(examples(document)))
     for name, found in parts.items():
         entries = [entry(example) for some in found for example in some]
-        with whole_file(Path(folder, f"relations-{name}.json.xz")) as part:
-            part.write_bytes(
-                lzma.compress(json.dumps(entries, separators=(",", ":")).encode("ascii"), preset=6)
-            )
+        packed = json.dumps(entries, separators=(",", ":")).encode("ascii")
+        with whole_file(Path(folder, f"relations-{name}.json.xz")) as file:
+            file.write_bytes(lzma.compress(packed, preset=6))
 
 
 def entry(example: Example) -> dict:
@@ -161,15 +161,12 @@ def distant_supervision(some: Iterable[Document], world: World) -> Noise:
     whatever the sentence says, and counts for how many of them the sentence tells it."""
     facts = defaultdict(list)
     noise = Noise(Counter(), Counter())
-    for subject, relation, thing in world.facts:
-        facts[subject, thing].append(relation)
+    for start, relation, end in world.facts:
+        facts[start, end].append(relation)
     for sentence in (sentence for document in some for sentence in document.sentences):
         for subject, thing in permutations(names(sentence), 2):
             for relation in facts.get((subject.entity, thing.entity), []):
+                fact = (subject.entity, relation, thing.entity)
                 noise.labeled[label(subject, relation)] += 1
-                noise.told[label(subject, relation)] += (
-                    subject.entity,
-                    relation,
-                    thing.entity,
-                ) in sentence.facts
+                noise.told[label(subject, relation)] += fact in sentence.facts
     return noise

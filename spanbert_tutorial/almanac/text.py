@@ -50,7 +50,7 @@ def parse(pattern: str) -> list:
     """A pattern as a list of texts, slots `("slot", path, form, with_a)`, agreements `("verb",
     owner, one, many)` and choices `("choice", [alternatives])`. In the file: `{club's}`,
     `<was|were>` or `<club:was|were>`, `[a|b]`."""
-    stack = [[[]]]
+    stack: list[list[list]] = [[[]]]
     position = 0
     for match in TOKEN.finditer(pattern):
         stack[-1][-1].append(pattern[position : match.start()])
@@ -86,7 +86,7 @@ def relations(nodes: list) -> set[str]:
 def patterns() -> dict[str, list[tuple[str, list, set[str]]]]:
     """All patterns by section: section name to a list of (pattern name, parsed pattern, its
     relations)."""
-    sections = {}
+    sections: dict[str, list[tuple[str, list, set[str]]]] = {}
     section = ""
     for line in data_path("almanac", "patterns.txt").read_text(encoding="ascii").splitlines():
         if line.startswith("=="):
@@ -116,6 +116,16 @@ class Writer:
         self.before: list[Entity] = []  # entities of the previous sentence
         self.used: set[str] = set()
         self.told: set[tuple[str, str, str]] = set()
+        self._begin()
+
+    def _begin(self) -> None:
+        """A new sentence: its text, its mentions and facts, the entities in it, and which of the
+        slots stand for many."""
+        self.text = ""
+        self.mentions: list[Mention] = []
+        self.facts: list[tuple[str, str, str]] = []
+        self.here: list[Entity] = []
+        self.many: dict[str, bool] = {}
 
     def sentence(
         self, section: list, bindings: dict[str, Entity], must: tuple = ()
@@ -126,11 +136,7 @@ class Writer:
             name, pattern, stated = section[number]
             if name in self.used or (must and must[1] not in stated):
                 continue
-            self.text = ""
-            self.mentions = []
-            self.facts = []
-            self.here = []
-            self.many = {}
+            self._begin()
             try:
                 self._fill(pattern, bindings)
             except Unfit:
@@ -156,7 +162,8 @@ class Writer:
             elif node[0] == "verb":
                 self.text += node[3] if self.many[node[1]] else node[2]
             elif node[0] == "slot":
-                self._slot(*node[1:], bindings)
+                path, form, with_a = node[1:]
+                self._slot(path, form, with_a, bindings)
             else:
                 choices = [choice for choice in node[1] if self._fits(choice, bindings)]
                 if not choices:

@@ -7,8 +7,9 @@ cannot be guessed one by one.
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -107,7 +108,7 @@ class World:
 
     # --- drawing ---------------------------------------------------------------------
 
-    def draw(self, things: Iterable):
+    def draw(self, things: Iterable) -> Any:
         """One of the things, or of the name parts under a key, uniformly."""
         things = self.parts[things] if isinstance(things, str) else list(things)
         return things[int(self.rng.integers(len(things)))]
@@ -120,7 +121,7 @@ class World:
             self.entities[key] = Entity(key, "year", str(number))
         return self.entities[key]
 
-    def add(self, kind: str, name: str, **details) -> Entity | None:
+    def add(self, kind: str, name: str, **details: Any) -> Entity | None:
         """A new entity, or None when the name is taken."""
         if name in self.names:
             return None
@@ -129,17 +130,24 @@ class World:
         self.entities[key] = Entity(key, kind, name, **details)
         return self.entities[key]
 
-    def _add_new(self, kind: str, make_name, **details) -> Entity:
+    def _new(self, kind: str, name: str, **details: Any) -> Entity:
+        """A new entity under a name that is free."""
+        entity = self.add(kind, name, **details)
+        if entity is None:
+            raise ValueError(f'the name "{name}" is taken.')
+        return entity
+
+    def _add_new(self, kind: str, make_name: Callable[..., str], **details: Any) -> Entity:
         while (entity := self.add(kind, make_name(), **details)) is None:
             pass
         return entity
 
     # --- the steps -------------------------------------------------------------------
 
-    def _places(self):
-        regions = [self.add("region", name) for name in self.parts["regions"]]
+    def _places(self) -> None:
+        regions = [self._new("region", name) for name in self.parts["regions"]]
         rivers = [
-            self.add("river", f"River {name}", short=name, article=True)
+            self._new("river", f"River {name}", short=name, article=True)
             for name in self.parts["rivers"]
         ]
         for number, river in enumerate(rivers):
@@ -218,9 +226,9 @@ class World:
         born = int(person.values["born"].name)
         return self.year(born + 24, min(born + 50, 1912))
 
-    def _first_people(self):
-        self.generations = defaultdict(list)
-        self.tasks = defaultdict(int)
+    def _first_people(self) -> None:
+        self.generations: dict[str, list[Entity]] = defaultdict(list)
+        self.tasks: dict[str, int] = defaultdict(int)
         for number in range(64):
             region = self.all("region")[number % 8]
             self._person(region, "first").values["origin"] = region
@@ -232,7 +240,7 @@ class World:
             )
             town.values["founded"] = self.year(year, year)
 
-    def _colleges(self):
+    def _colleges(self) -> None:
         for number in range(12):
             region = self.all("region")[number % 8]
             town = self.draw(t for t in self.all("town") if t.values["region"] is region)
@@ -244,7 +252,7 @@ class World:
                     "subject": self.draw("subjects"),
                 }
 
-    def _people(self):
+    def _people(self) -> None:
         for number in range(336):
             region = self.all("region")[number % 8]
             old = number % 5 < 2
@@ -260,7 +268,7 @@ class World:
             if old:
                 person.values["died"] = self.year(1915, min(1934, int(born.name) + 88))
 
-    def _clubs(self):
+    def _clubs(self) -> None:
         sports = [text.split(":")[0] for text in self.parts["cups"]]
         firsts = self.parts["ground_firsts"]
         seconds = self.parts["ground_seconds"]
@@ -294,7 +302,7 @@ class World:
             ]
             club.values["rival"] = self.draw(same)
 
-    def _companies(self):
+    def _companies(self) -> None:
         for number in range(40):
             town = self.draw(self.all("town"))
             founder = self._someone("second", town.values["region"])
@@ -323,7 +331,7 @@ class World:
             )
             company.values["workers"] = f"{self.draw(self.parts['numbers'][12:])} people"
 
-    def _public_works(self):
+    def _public_works(self) -> None:
         for _ in range(32):
             town = self.draw(self.all("town"))
             designer = self._someone("second", town.values["region"])
@@ -367,7 +375,7 @@ class World:
         for town in self.all("town"):
             town.values["mayor"] = self._someone("third", town.values["region"])
 
-    def _seasons(self):
+    def _seasons(self) -> None:
         for text in self.parts["cups"]:
             sport, cup = text.split(":")
             clubs = [club for club in self.all("club") if club.values["sport"] == sport]
@@ -375,7 +383,7 @@ class World:
                 year = self.year(1925 + number, 1925 + number)
                 champion, loser = (clubs[i] for i in self.rng.permutation(len(clubs))[:2])
                 host = self.draw(c for c in clubs if c not in (champion, loser))
-                season = self.add("season", f"{year.name} {cup}", article=True)
+                season = self._new("season", f"{year.name} {cup}", article=True)
                 season.values |= {
                     "year": year,
                     "sport": sport,
@@ -392,7 +400,7 @@ class World:
                     "referee": self._someone("third", host.values["town"].values["region"])
                 }
 
-    def _private_lives(self):
+    def _private_lives(self) -> None:
         for person in self.generations["second"] + self.generations["third"]:
             old = "died" in person.values
             mates = [p for p in self.generations["second" if old else "third"] if p is not person]

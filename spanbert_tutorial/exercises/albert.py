@@ -55,8 +55,8 @@ def counted(
     return count
 
 
-EACH = dict.fromkeys(ONCE, ())
-BOTH = dict.fromkeys(ONCE, PARTS)
+EACH: dict[str, tuple[str, ...]] = dict.fromkeys(ONCE, ())
+BOTH: dict[str, tuple[str, ...]] = dict.fromkeys(ONCE, PARTS)
 TURNED = ONCE | {"attention": PARTS[1:], "feed_forward": PARTS[:1]}
 
 # What a mistake computes, and what to say to the person who made it.

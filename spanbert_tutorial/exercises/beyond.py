@@ -1,6 +1,7 @@
 """Check for the exercise of `book/relatives/beyond`: hidden spans in T5's format."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +22,7 @@ def _case_in_words(ids: list[int], selected: list[bool], sentinels: list[int]) -
     return f"with {np.flatnonzero(selected).tolist()} hidden"
 
 
-def _two_lists(answer: object, *case: object) -> tuple[list[int], list[int]]:
+def _two_lists(answer: Any, *case: object) -> tuple[list[int], list[int]]:
     source, target = ([int(token) for token in part] for part in answer)
     return source, target
 

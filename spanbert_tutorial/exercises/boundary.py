@@ -1,6 +1,7 @@
 """Checks for the exercise of `book/spanbert/boundary`."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -59,7 +60,7 @@ RIGHT = {
 }
 
 
-def _rows(answer: object, *case: object) -> list[Row]:
+def _rows(answer: Any, *case: object) -> list[Row]:
     return sorted(
         (int(left), int(right), list(map(int, positions))) for left, right, positions in answer
     )

@@ -28,11 +28,12 @@ CASES = [
 
 def b_cubed(key: Clusters, response: Clusters) -> tuple[float, float]:
     """Precision and recall of B³, from 0 to 1."""
-    precision, recall, _ = coreference_scores.score(key, response)["b_cubed"]
+    pairs = coreference_scores.checked_pairs([(key, response)])
+    precision, recall, _ = coreference_scores.triple(pairs, coreference_scores.b_cubed)
     return precision / 100, recall / 100
 
 
-def _two_numbers(value: object, *case: object) -> tuple[float, ...]:
+def _two_numbers(value: object, *case: object) -> tuple[float, float]:
     return tuple(array(value, (2,)).tolist())
 
 
@@ -119,6 +120,12 @@ def both_sides(recall: Callable[[Clusters, Clusters], float]) -> Measure:
     return lambda key, response: (recall(response, key), recall(key, response))
 
 
+def in_percent(key: Clusters, response: Clusters) -> tuple[float, float]:
+    """From 0 to 100."""
+    precision, recall = b_cubed(key, response)
+    return 100 * precision, 100 * recall
+
+
 def empty_is_right(key: Clusters, response: Clusters) -> tuple[float, float]:
     """Two empty sides agree."""
     return (1.0, 1.0) if not key and not response else b_cubed(key, response)
@@ -158,7 +165,7 @@ MISTAKES: list[tuple[Measure, str]] = [
         "two empty sides get 1 from you. A share of nothing is 0 here, as in the official scorer.",
     ),
     (
-        lambda key, response: tuple(100 * value for value in b_cubed(key, response)),
+        in_percent,
         "this is in percent. Give numbers from 0 to 1.",
     ),
 ]

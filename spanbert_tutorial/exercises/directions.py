@@ -1,6 +1,7 @@
 """Check for the exercise of `book/bert/directions`: who may look at whom, with padding."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,7 +20,7 @@ def right_rows(name: str, real: Tensor) -> Tensor:
     return attention_pattern(name, real[None])[0][real]
 
 
-def _rows_of_tokens(answer: object, name: str, real: Tensor) -> Tensor:
+def _rows_of_tokens(answer: Any, name: str, real: Tensor) -> Tensor:
     n = len(real)
     shape = np.shape(answer)
     pattern = torch.tensor(array(answer, shape))

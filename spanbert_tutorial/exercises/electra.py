@@ -1,6 +1,7 @@
 """Checks for the exercise of `book/relatives/electra`."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -49,7 +50,7 @@ MISTAKES = {
 }
 
 
-def _three_lists(answer: object, original: np.ndarray, *case: np.ndarray) -> list[list[int]]:
+def _three_lists(answer: Any, original: np.ndarray, *case: np.ndarray) -> list[list[int]]:
     ids, replaced, scored = (array(part, original.shape).astype(int).tolist() for part in answer)
     return [ids, replaced, scored]
 
@@ -92,7 +93,7 @@ diagnose_replace = Diagnosis(
     prepare=lambda attempt: without_changing(
         attempt, "an input was changed in place, and the labels need the originals. Work on a copy."
     ),
-    cases=[arrays(*case) for case in CASES],
+    cases=[tuple(arrays(case)) for case in CASES],
     where=lambda original, *rest: f"for original {original.tolist()}",
     read=_three_lists,
     returns="three arrays, `ids, replaced, scored`, with one entry for each token of the input, "

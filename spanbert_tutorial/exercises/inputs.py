@@ -2,6 +2,7 @@
 mask."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -119,7 +120,7 @@ RIGHT = {
 }
 
 
-def _three_arrays(answer: object, pairs: list[Pair], longest: int) -> Batch:
+def _three_arrays(answer: Any, pairs: list[Pair], longest: int) -> Batch:
     ids, segments, mask = answer
     arrays = []
     for name, array in zip(NAMES, (ids, segments, mask), strict=True):
@@ -133,7 +134,7 @@ def _three_arrays(answer: object, pairs: list[Pair], longest: int) -> Batch:
         if len(shape) != 2 or shape != (len(pairs), arrays[0].shape[-1]):
             rows = f"a row for each of the {len(pairs)} pairs"
             raise NotYet(f"{name} has the shape {shape}. All three have [B,n], {rows}.")
-    return tuple(arrays)
+    return arrays[0], arrays[1], arrays[2]
 
 
 def _first_difference(batch: Batch, wanted: Batch, pairs: list[Pair], longest: int) -> str:

@@ -1,6 +1,7 @@
 """Checks for the exercise of `book/bert/masking`."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -92,7 +93,7 @@ def diagnose_corrupt(attempt: Callable[..., np.ndarray]) -> str:
     )
 
 
-def _all_tokens(answer: object, ids: np.ndarray, *case: object) -> np.ndarray:
+def _all_tokens(answer: Any, ids: np.ndarray, *case: object) -> np.ndarray:
     shape = np.shape(answer)
     if shape != ids.shape:
         raise NotYet(
@@ -119,7 +120,7 @@ def _judge_shares(shares: tuple[float, float, float], random_tokens: np.ndarray)
     distance = {
         pattern: np.abs(np.subtract(shares, pattern)).max() for pattern in [WANTED, *MISTAKES]
     }
-    nearest = min(distance, key=distance.get)
+    nearest = min(distance, key=lambda pattern: distance[pattern])
     if distance[nearest] > 0.005:
         raise NotYet(f"your shares are {said}, wanted are 80/10/10 for [MASK], random, kept.")
     if nearest != WANTED:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -33,7 +34,7 @@ Rate = Callable[[int, float, int, int], float]
 # --- where the plateau lies ---------------------------------------------------------
 
 
-def _entropy_in(answer: object, *case: object) -> float:
+def _entropy_in(answer: Any, *case: object) -> float:
     found = number(answer)
     if np.isnan(found):
         raise NotYet("the answer is nan, as 0 · ln 0 is. Leave out the pieces that do not occur.")
@@ -131,7 +132,7 @@ def rate(step: int, peak: float, warmup: int, steps: int) -> float:
 
 def rates(law: Rate, *recipe: float) -> list[float]:
     """The rates of all steps of a run."""
-    steps = [(step, *recipe) for step in range(1, recipe[2] + 1)]
+    steps = [(step, *recipe) for step in range(1, int(recipe[2]) + 1)]
     asked = ask(
         law, steps, where=lambda step, *_: f"in step {step}", read=number, returns="one number"
     )

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from operator import index
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,12 @@ Decoder = Callable[[list[Window], Scores, float, int], Span]
 Case = tuple[list[Window], Scores, float, int]
 
 FIRST = 4  # position of the first context token: [CLS], two tokens of the question, [SEP]
-NULLS = {"least": min, "greatest": max, "mean": np.mean, "first": lambda nulls: nulls[0]}
+NULLS: dict[str, Callable[..., Any]] = {
+    "least": min,
+    "greatest": max,
+    "mean": np.mean,
+    "first": lambda nulls: nulls[0],
+}
 NULL = "the null score is the least over the windows: one window that sees an answer is enough"
 
 RIGHT = {
@@ -44,16 +50,16 @@ MISTAKES = {
         "central",
         False,
     ): "a span counts in every window that shows it. Take it only where `window.central` says that "
-    "its first piece has the most context",
+    "its first token has the most context",
     (
         "more",
         1,
-    ): "an answer may be one piece too long. From first to last there are last − first + 1 pieces",
+    ): "an answer may be one token too long. From first to last there are last − first + 1 tokens",
     (
         "more",
         -1,
-    ): "the longest answers are left out. From first to last there are last − first + 1 pieces",
-    ("more", 999): "an answer may be of any length. Keep to `longest` pieces",
+    ): "the longest answers are left out. From first to last there are last − first + 1 tokens",
+    ("more", 999): "an answer may be of any length. Keep to `longest` tokens",
     (
         "null",
         "greatest",
@@ -97,17 +103,16 @@ MISTAKES = {
     (
         "counted",
         "input",
-    ): "you give positions in the input. Give pieces of the context: + window.start − window.first",
+    ): "you give positions in the input. Give tokens of the context: + window.start − window.first",
     ("counted", "window"): "you count from the beginning of the window. Add `window.start`",
     (
         "counted",
         "after",
-    ): "your second number is the piece after the last. Give the last piece itself",
+    ): "your second number is the token after the last. Give the last token itself",
 }
 
 
-@cache
-def cases() -> tuple[Case, ...]:
+def draw_cases() -> list[Case]:
     """(windows, scores, threshold, longest): contexts of 9 to 12 tokens in windows of 5 to 9, with
     random scores.
 
@@ -115,18 +120,21 @@ def cases() -> tuple[Case, ...]:
     are exact.
     """
     rng = np.random.default_rng(0)
-    made = []
+    made: list[Case] = []
     for number in range(36):
         tokens = int(rng.integers(9, 13))
         room = int(rng.integers(5, 10))
         longest = int(rng.integers(2, 5))
         windows = some_windows(tokens, room, int(rng.integers(2, 5)))
         scores = [
-            tuple(np.round(64 * rng.normal(0, 2, (2, FIRST + w.end - w.start + 1))) / 64)
-            for w in windows
+            (starts, ends)
+            for window in windows
+            for starts, ends in [rng.normal(0, 2, (2, FIRST + window.end - window.start + 1))]
         ]
         threshold = float(rng.integers(-2, 3))
         for starts, ends in scores:
+            starts[:] = np.round(64 * starts) / 64
+            ends[:] = np.round(64 * ends) / 64
             starts[0], ends[0] = np.round(64 * rng.normal(3.5, 2, 2)) / 64
         if number % 6 == 0:
             gap = best_of(windows, scores, longest) + threshold
@@ -134,7 +142,7 @@ def cases() -> tuple[Case, ...]:
             for starts, _ in scores:
                 starts[0] += gap - min(nulls)
         made.append((windows, scores, threshold, longest))
-    return tuple(made)
+    return made
 
 
 def some_windows(tokens: int, room: int, stride: int) -> list[Window]:
@@ -149,10 +157,10 @@ def some_windows(tokens: int, room: int, stride: int) -> list[Window]:
 
 
 def _case_in_words(windows: list[Window], *_: object) -> str:
-    return f"in case {next(number for number, case in enumerate(cases()) if case[0] is windows)}"
+    return f"in case {next(number for number, case in enumerate(CASES) if case[0] is windows)}"
 
 
-def _span(answer: object, *case: object) -> Span:
+def _span(answer: Any, *case: object) -> Span:
     if answer is None:
         return None
     first, last = answer
@@ -163,10 +171,10 @@ def _span(answer: object, *case: object) -> Span:
 
 
 def answer_with(
-    windows: list[Window], scores: Scores, threshold: float, longest: int, **changed: object
+    windows: list[Window], scores: Scores, threshold: float, longest: int, **changed: Any
 ) -> Span:
     """The exercise's answer. changed: settings that differ from `RIGHT`."""
-    rules = RIGHT | changed
+    rules: dict[str, Any] = RIGHT | changed
     if rules["unit"] == "share":
         scores = [(log_share(starts), log_share(ends)) for starts, ends in scores]
     nulls = [starts[0] + (ends[0] if rules["cls"] == "S + E" else 0) for starts, ends in scores]
@@ -243,6 +251,13 @@ def log_share(scores: np.ndarray) -> np.ndarray:
     """The logarithm of the softmax over a window."""
     return scores - np.log(np.exp(scores).sum())
 
+
+CASES = draw_cases()
+# What says nothing agrees with too few mistakes to name them one by one.
+SILENT = (
+    (lambda *case: None),
+    "you never give an answer. End the function with a `return` of the span.",
+)
 
 diagnose_answer = Diagnosis(
     cases=CASES,

@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -34,12 +35,12 @@ def diagnose_pair(attempt: Attempt) -> str:
     The chunk is `documents[number][at:stop]`. The attempt returns (first, second, label, next_at):
     two lists of sentences, the label, and the sentence with which the next chunk begins.
     """
-    kinds = Counter()
-    middles = Counter()
+    kinds: Counter[tuple[int, int]] = Counter()
+    middles: Counter[tuple[int, int, int]] = Counter()
     borrowed = defaultdict(set)
     rng = np.random.default_rng(0)
     answers = ask(
-        lambda *chunk: attempt(*chunk, rng),
+        lambda documents, number, at, stop: attempt(documents, number, at, stop, rng),
         [(DOCUMENTS, *chunk) for chunk in CHUNKS * DRAWS],
         read=_four,
         returns="four things: the first segment, the second, the label, and the next chunk's start",
@@ -55,7 +56,7 @@ def diagnose_pair(attempt: Attempt) -> str:
     return "a random split, a fair coin, and no sentence lost."
 
 
-def _four(answer: object, *case: object) -> tuple:
+def _four(answer: Any, *case: object) -> tuple:
     first, second, label, next_at = answer
     return list(first), list(second), label, next_at
 

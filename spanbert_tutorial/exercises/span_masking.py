@@ -1,6 +1,7 @@
 """Checks for the exercises of `book/spanbert/span_masking`."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +28,7 @@ BUDGETS = [
 ]
 
 
-def _probabilities(answer: object, p: float, max_words: int) -> np.ndarray:
+def _probabilities(answer: Any, p: float, max_words: int) -> np.ndarray:
     shape = np.shape(answer)
     if shape == (max_words + 1,):
         raise NotYet(

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
+from typing import Any
 
 from spanbert_tutorial.bert.wordpiece import count_tokens, split_word
 from spanbert_tutorial.exercises.diagnosis import Diagnosis, differs, number, say
@@ -23,7 +24,7 @@ CASES = [
 ]
 
 
-def _tokens(answer: object, *case: object) -> list[str]:
+def _tokens(answer: Any, *case: object) -> list[str]:
     if isinstance(answer, str):
         raise TypeError
     return list(answer)
@@ -122,10 +123,10 @@ PAIRS = [("b", "##e"), ("##a", "##n"), ("b", "##a"), ("##n", "##a")]
 # --- the score, right and with the likely mistakes ----------------------------------
 
 
-def in_words(words: Words) -> tuple[Counter, Counter]:
+def in_words(words: Words) -> tuple[Counter[str], Counter[tuple[str, str]]]:
     """In how many words of the text each token and each pair stands, however often in one."""
-    tokens = Counter()
-    pairs = Counter()
+    tokens: Counter[str] = Counter()
+    pairs: Counter[tuple[str, str]] = Counter()
     for word, count in words.items():
         tokens.update(dict.fromkeys(word, count))
         pairs.update(dict.fromkeys(zip(word, word[1:], strict=False), count))

@@ -96,7 +96,7 @@ def draw(span: tuple[int, int] = SPAN, word: int = WORD) -> Diagram:
         picture.arrow(130, middle, 140, middle)
         picture.text(158, middle + 4, f"x{subscript(place)}", size=SMALL, anchor="end", soft=True)
         picture.vector(161, middle - 3, kind)
-    return _heads(picture, fed, word) if fed.place else _idle(picture, word)
+    return _heads(picture, fed, word, fed.place) if fed.place else _idle(picture, word)
 
 
 def _middle(place: int) -> float:
@@ -104,12 +104,12 @@ def _middle(place: int) -> float:
     return TOP + ROW * (place - 1) + HIGH / 2
 
 
-def _heads(picture: Diagram, fed: Reads, word: int) -> Diagram:
+def _heads(picture: Diagram, fed: Reads, word: int, number: int) -> Diagram:
     """Both heads with what flows into them, and the loss."""
     name = WORDS[word - 1]
     wide = 2 * round(text_width(WORDS[word - 1]) / 2) + 12
     middle = HEADS + 60
-    left, right, own, place = (subscript(i) for i in (fed.left, fed.right, word, fed.place))
+    left, right, own, place = (subscript(i) for i in (fed.left, fed.right, word, number))
     for top, kind, lines in (
         (78, "boundary", ["SBO head", f"x{left}, x{right}, p{place}"]),
         (248, "masked", ["MLM head", f"x{own}"]),
@@ -121,7 +121,7 @@ def _heads(picture: Diagram, fed: Reads, word: int) -> Diagram:
     picture.arrow(198, _middle(fed.left), HEADS + 7, 98, "boundary", bend="h")
     picture.arrow(198, _middle(fed.right), HEADS + 3, 112, "boundary", bend="h")
     picture.vector(middle - 17, 142, "learned").arrow(middle, 140, middle, 124, "learned")
-    picture.text(middle, 163, f"p{place}: {ORDINALS[fed.place - 1]} in the span", size=SMALL)
+    picture.text(middle, 163, f"p{place}: {ORDINALS[number - 1]} in the span", size=SMALL)
     return picture.loss(
         4, 344, 352, f"loss = −ln P({name} | x{own}) − ln P({name} | x{left}, x{right}, p{place})"
     )

@@ -2,6 +2,7 @@
 `book/spanbert/pretraining_spanbert`."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -30,7 +31,11 @@ def draw_curves(
         axis.plot(places, values, STYLES[number % len(STYLES)], linewidth=2, label=name)
     for name, value in landmarks.items():
         axis.axhline(value, color="0.5", linewidth=1)
-        place = {"xycoords": ("axes fraction", "data"), "ha": "right", "va": "bottom"}
+        place: dict[str, Any] = {
+            "xycoords": ("axes fraction", "data"),
+            "ha": "right",
+            "va": "bottom",
+        }
         ground = {
             "facecolor": "white",
             "edgecolor": "none",
@@ -51,10 +56,10 @@ def draw_intervals(rows: Mapping[str, tuple[float, float]], across: str) -> Figu
     (mean, half width). Raises InputError for half a character."""
     check_text("a name", across, *rows)
     figure, axis = plt.subplots(figsize=(7, 0.6 * len(rows) + 1.2), layout="constrained")
-    for height, (mean, half) in enumerate(reversed(rows.values())):
+    for height, (mean, half) in enumerate(list(rows.values())[::-1]):
         axis.errorbar(mean, height, xerr=half, fmt="o", capsize=4, color="C0")
     axis.axvline(0, color="0.5", linewidth=1)
-    axis.set_yticks(range(len(rows)), list(reversed(rows)))
+    axis.set_yticks(range(len(rows)), list(rows)[::-1])
     axis.set_ylim(-0.6, len(rows) - 0.4)
     figure.supxlabel(
         across, fontsize="medium"

@@ -147,8 +147,10 @@ class Explorer:
         def forget(_: object) -> None:
             own.value = ""
 
-        typed = [own] if self.free_text is not None else []
-        if typed:  # who chooses another text wants to see it, not the typed one
+        typed = [] if self.free_text is None else [own]
+        if (
+            self.free_text is not None
+        ):  # who chooses another text wants to see it, not the typed one
             boxes[self.free_text].observe(forget, names="value")
         for box in [*boxes.values(), *typed]:
             box.observe(show, names="value")

@@ -3,6 +3,7 @@
 """
 
 from collections.abc import Sequence
+from typing import cast
 
 import torch
 from torch import Tensor
@@ -10,7 +11,7 @@ from torch import Tensor
 from spanbert_tutorial.figures.diagram import SMALL, WIDTH, Diagram
 from spanbert_tutorial.figures.encoder import shape
 from spanbert_tutorial.pretraining.model import PretrainingModel
-from spanbert_tutorial.spanbert.boundary import Boundary
+from spanbert_tutorial.spanbert.boundary import Boundary, SpanBoundaryObjective
 
 BATCH = (
     "ids",
@@ -30,15 +31,16 @@ def shapes_of(model: PretrainingModel, batch: dict[str, Tensor]) -> dict[str, st
     boundary objective."""
     hidden = model.encode(batch)
     rows = Boundary().rows(batch)
+    head = cast("SpanBoundaryObjective", model.boundary)
     tensors = {
         **{name: batch[name] for name in BATCH},
         "hidden": hidden,
         "mlm_states": hidden[batch["masked_batch"], batch["masked_position"]],
         "mlm_logits": model.masked_logits(hidden, batch),
-        "sbo_logits": model.boundary(hidden, rows),
+        "sbo_logits": head(hidden, rows),
     }
     shapes = {name: shape(*tensor.shape) for name, tensor in tensors.items()}
-    return {**shapes, "sbo_states": shape(rows.count(), model.boundary.linear1.in_features)}
+    return {**shapes, "sbo_states": shape(rows.count(), head.linear1.in_features)}
 
 
 def pretraining_flow(

@@ -146,7 +146,7 @@ class MaskingMachine:
     # --- the drawing -----------------------------------------------------------------
 
     @cached_property
-    def places(self) -> list[tuple[float, float, float]]:
+    def places(self) -> list[tuple[float, float, int]]:
         """(x, y, width) of each token, from the upper edge of its text."""
         places = []
         x = 0.0

@@ -10,7 +10,7 @@ pictures and takes drawings out of HTML.
 import json
 from collections.abc import Sequence
 from html import escape
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from spanbert_tutorial.errors import InputError, check_text
 from spanbert_tutorial.figures.diagram import Diagram
@@ -106,6 +106,9 @@ class Live:
 
     picture: Diagram
 
+    def _repr_html_(self) -> str:
+        raise NotImplementedError
+
     def _ipython_display_(self) -> None:
         from IPython.display import display
 
@@ -153,7 +156,7 @@ class MovingDiagram(Diagram):
         self.changes: list[dict[str, list]] = []
 
     def part(
-        self, tag: str, words: str | Sequence[str] = "", inside: str = "", **looks: object
+        self, tag: str, words: str | Sequence[str] = "", inside: str = "", **looks: Any
     ) -> Self:
         """An SVG element above all shapes. A look given as a list, and so the words, has one value
         for each frame; fill_opacity means fill-opacity. inside: markup. Raises InputError for a
@@ -204,6 +207,8 @@ class Moving(Live):
     for other numbers of sentences or marks than frames, for half a character, and for more than
     150,000 bytes.
     """
+
+    picture: MovingDiagram
 
     def __init__(
         self,

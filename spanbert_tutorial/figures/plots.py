@@ -12,6 +12,7 @@ they can be read on a telephone.
 
 import io
 import re
+from typing import Any
 
 import matplotlib
 from cycler import cycler
@@ -48,7 +49,7 @@ ALONE = (
 TAG = re.compile(r"<[^>]*>")
 NUMBER = re.compile(r"-?\d+\.\d+")
 GREY = re.compile(r"#([0-6]\d|[0-6][a-f])\1\1\b")
-RC = {
+RC: dict[Any, Any] = {
     "svg.fonttype": "none",  # text stays text
     "svg.hashsalt": MARK,  # the same names in every run
     "image.interpolation": "none",  # cells of a heat map keep their edges
@@ -82,7 +83,7 @@ def svg_of(figure: Figure) -> str:
 def in_page_colors(drawing: str) -> str:
     """Matplotlib's SVG as a part of a page: no identifier or style that could meet another, and the
     page's colors."""
-    size = re.search(r'viewBox="0 0 (\S+ \S+)"', drawing)[1]
+    size = re.findall(r'viewBox="0 0 (\S+ \S+)"', drawing)[0]
     body = drawing.split("</defs>", 1)[1]
     body = re.sub(r'<g id="[^"]*">', "<g>", body).replace("</svg>", "")
     body = re.sub(r" font-family: [^;\"]*;", "", body).replace(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.figures.diagram import COLORS, HIGH, SMALL, WIDTH, Diagram, text_width
+from spanbert_tutorial.figures.diagram import COLORS, HIGH, SMALL, WIDTH, text_width
 from spanbert_tutorial.figures.moving import Button, Moving, MovingDiagram
 
 # of the plot of the loss
@@ -214,7 +214,7 @@ def _bars(
     )
 
 
-def _gap(picture: Diagram, y: float, gap: Gap) -> None:
+def _gap(picture: MovingDiagram, y: float, gap: Gap) -> None:
     """The gap between its neighbors, and the guesses for it."""
     x = 1.0
     for word, kind in (

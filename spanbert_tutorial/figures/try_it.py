@@ -13,12 +13,13 @@ from functools import cache
 from html import escape
 from typing import Any
 
-from spanbert_tutorial.bert.wordpiece import split_words
+from spanbert_tutorial.bert.wordpiece import WordPiece, split_words
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.figures.diagram import HIGH, WIDTH, Diagram, text_width
 from spanbert_tutorial.figures.playground import AnswerPanel, ask
 from spanbert_tutorial.figures.predictions import Predictions, hide_and_predict
 from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
+from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.tasks.question_answering import QuestionAnswerer
 
 BEST = 5  # guesses of a head, spans of an answer
@@ -155,7 +156,7 @@ ASKED = (
 
 
 @cache
-def pretrained(name: str) -> tuple:
+def pretrained(name: str) -> tuple[PretrainingModel, WordPiece]:
     """(model, WordPiece) of a shipped checkpoint."""
     return load_checkpoint(data_path("checkpoints", name))
 

@@ -256,10 +256,11 @@ def share(
     """The rows process, process + processes, … of a batch, with what belongs to them.
 
     kinds: of targets; for each of them the tensors `KIND_…` hold targets, and `KIND_batch` says in
-    which row each one stands. All other tensors hold rows. counts: what the losses of the whole batch are means over. They come along divided by
-    `processes`: the gradients of the processes are averaged, and so become those of one process
-    with the whole batch. The last batch of an epoch may have no row left for a process: it gets one
-    without targets, because all have to compute in step.
+    which row each one stands. All other tensors hold rows. counts: what the losses of the whole
+    batch are means over. They come along divided by `processes`: the gradients of the processes are
+    averaged, and so become those of one process with the whole batch. The last batch of an epoch
+    may have no row left for a process: it gets one without targets, because all have to compute in
+    step.
     """
     targets = {name: kind for kind in kinds for name in batch if name.startswith(f"{kind}_")}
     if process >= len(batch["ids"]):

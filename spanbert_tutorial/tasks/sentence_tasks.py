@@ -160,7 +160,8 @@ def fine_tune(
     snapshots: Snapshots | None = None,
 ) -> tuple["SentencePredictor", History]:
     """Trains encoder (in place) and a new head, for labels, or for scores where the examples have
-    numbers. settings: batches hold about `batch_size` × `max_length` tokens. Raises InputError unless there are at least two labels or scores."""
+    numbers. settings: batches hold about `batch_size` × `max_length` tokens. Raises
+    InputError unless there are at least two labels or scores."""
     check_start(encoder, wordpiece, settings)
     if len({label for _, label in examples}) < 2:
         raise InputError("all examples have the same label: give examples of at least two.")
