@@ -93,8 +93,8 @@ def test_the_schedule_is_the_one_that_training_uses(peak, warmup, steps):
 
 def test_other_answers_are_shown_beside_the_wanted_ones(capsys):
     said = diagnose_plateau(lambda ids, pad: 7.0)
-    assert "for the ids [[5, 6, 5, 7], [5, 6, 0, 0]], wanted is 1.0114, and yours is 7.0" in said
-    assert "in step 1, wanted is 0.0, and yours is 7.0" in diagnose_schedule(lambda *_: 7.0)
+    assert "for the ids [[5, 6, 5, 7], [5, 6, 0, 0]], the right answer is 1.0114, and yours is 7.0" in said
+    assert "in step 1, the right answer is 0.0, and yours is 7.0" in diagnose_schedule(lambda *_: 7.0)
     assert "returns nothing" in diagnose_plateau(lambda *_: None)
     assert "returns nothing" in diagnose_schedule(lambda *_: None)
     check_plateau(entropy)

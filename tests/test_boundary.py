@@ -517,7 +517,7 @@ def test_two_mistakes_at_once_are_both_named():
         (lambda spans, n: None, "returns nothing"),
         (lambda spans, n: 3, "returns 3 (int). Return a list of"),
         (lambda spans, n: [(1, 2)], "(list). Return a list of"),
-        (lambda spans, n: [], r"wanted is [(4, 9, [1, 2, 3, 4])], and yours is []"),
+        (lambda spans, n: [], r"the right answer is [(4, 9, [1, 2, 3, 4])], and yours is []"),
     ],
 )
 def test_other_answers_are_shown(attempt, said, capsys):

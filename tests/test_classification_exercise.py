@@ -106,6 +106,6 @@ def test_what_is_wrong_otherwise_is_told():
     )
     said = exercise.diagnose_mean(lambda states, tokens: {}[0])
     assert "[CLS] it rained [SEP], the function stopped with KeyError" in said
-    assert "wanted is [3.0, 2.0], and yours is [1.0, 1.0]" in exercise.diagnose_mean(
+    assert "the right answer is [3.0, 2.0], and yours is [1.0, 1.0]" in exercise.diagnose_mean(
         lambda states, tokens: [1, 1]
     )

@@ -54,7 +54,7 @@ def test_other_answers():
     assert "one entry for each token" in diagnose_replace(
         lambda o, s, x, r: (x[s], x[s] != o[s], r)
     )
-    assert "wanted is" in diagnose_replace(lambda o, s, x, r: (o, ~s & r, r))
+    assert "the right answer is" in diagnose_replace(lambda o, s, x, r: (o, ~s & r, r))
 
 
 def test_the_first_case_by_hand():

@@ -31,7 +31,7 @@ def test_each_mistake_is_named_and_differs_from_the_others(mistake, sentence):
 def test_what_is_wrong_otherwise_is_told():
     assert "are tuples" in exercise.diagnose_pmi(lambda words, share: share[words[0]])
     assert "returns nothing" in exercise.diagnose_pmi(lambda words, share: None)
-    assert "wanted is" in exercise.diagnose_pmi(lambda words, share: 0.5)
+    assert "the right answer is" in exercise.diagnose_pmi(lambda words, share: 0.5)
 
 
 def test_all_cuts_of_four_words():

@@ -115,7 +115,7 @@ def with_capital(capital):
             lambda tokens, told: (
                 told if told is not None else "Alice" not in tokens and "NATO" not in tokens
             ),
-            'the vocabulary "a capital inside" and told = None, wanted is False, and yours is True',
+            'the vocabulary "a capital inside" and told = None, the right answer is False, and yours is True',
         ),
     ],
 )

@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from spanbert_tutorial.exercises.question_answering import (
+    CASES,
     MISTAKES,
     answer_with,
-    cases,
     check_answer,
     diagnose_answer,
 )
@@ -47,11 +47,11 @@ def test_right_attempts(attempt, capsys):
 def test_the_cases_are_fair():
     """Both kinds of answer, several windows, a gap exactly at the threshold, and one best span
     only."""
-    answers = [answer_with(*case) for case in cases()]
+    answers = [answer_with(*case) for case in CASES]
     assert 8 < answers.count(None) < len(answers) - 8
-    assert sum(len(windows) > 1 for windows, *_ in cases()) > 30
+    assert sum(len(windows) > 1 for windows, *_ in CASES) > 30
     ties = 0
-    for windows, scores, threshold, longest in cases():
+    for windows, scores, threshold, longest in CASES:
         (best, second, *_), null = decode(windows, iter(scores), max_answer_length=longest)
         ties += null - best.score == threshold
         assert best.score > second.score
@@ -122,7 +122,7 @@ def probabilities(windows, scores, threshold, longest):
         (loops(order=False), "end before it starts"),
         (loops(begin=1), "in the question"),
         (loops(central=False), "window.central"),
-        (loops(extra=1), "one piece too long"),
+        (loops(extra=1), "one token too long"),
         (loops(extra=-1), "longest answers are left out"),
         (loops(extra=99), "any length"),
         (loops(null=max), "greatest null score"),

@@ -20,7 +20,7 @@ def test_what_is_wrong_otherwise_is_told():
     assert "stopped with KeyError" in exercise.diagnose_draw(
         lambda values, titles, drawn: {}[drawn[0]]
     )
-    assert "Oslo, Tea, Chess, wanted is 0.458333, and yours is 7." in exercise.diagnose_draw(
+    assert "Oslo, Tea, Chess, the right answer is 0.458333, and yours is 7." in exercise.diagnose_draw(
         lambda *given: 7
     )
     said = exercise.diagnose_draw(lambda *given: float("nan"))

@@ -423,7 +423,7 @@ def test_the_check_of_the_law_names_the_mistake(attempt, says, capsys):
         (_fitting_with_gaps, "has no gaps"),
         (lambda sizes, left: min(left, sum(sizes)), "Count words"),
         (lambda sizes, left: None, "returns nothing"),
-        (lambda sizes, left: 7, "wanted is 3, and yours is 7"),
+        (lambda sizes, left: 7, "the right answer is 3, and yours is 7"),
     ],
 )
 def test_the_check_of_the_cut_names_the_mistake(attempt, says, capsys):

@@ -213,7 +213,7 @@ def test_right_scores(attempt, capsys):
             ),
             "stands twice in a word counts twice",
         ),
-        (lambda w, p: 2 * score(w, p), "wanted is 0.142857, and yours is 0.285714"),
+        (lambda w, p: 2 * score(w, p), "the right answer is 0.142857, and yours is 0.285714"),
         (lambda w, p: 1 / 0, "stopped with ZeroDivisionError: division by zero, in the line"),
     ],
 )
