@@ -92,5 +92,5 @@ def test_the_model_in_the_page():
         what: {kind: values[0] for kind, values in taken.items()}
         for what, taken in result["milliseconds"].items()
     }
-    assert max(median["spanbert-tiny, 64 pieces"].values()) <= 100
-    assert max(median["spanbert-mini, 128 pieces"].values()) <= 1_000
+    assert max(median["spanbert-tiny, 64 tokens"].values()) <= 100
+    assert max(median["spanbert-mini, 128 tokens"].values()) <= 1_000

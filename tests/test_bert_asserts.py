@@ -142,7 +142,7 @@ def test_roles_need_the_corrected_interval():
 
 
 def test_the_copying_machine_and_the_tables_without_context():
-    source = cells("bert/directions", "equal shares for all pieces: ")
+    source = cells("bert/directions", "equal shares for all tokens: ")
     results = kept("directions.json")
     given = {
         "np": np,

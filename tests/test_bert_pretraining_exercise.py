@@ -60,7 +60,7 @@ def p_of_all_ids(ids, pad_id):
     "attempt", [lambda ids, pad: np.unique(ids), lambda ids, pad: ([1.0, 2.0], [3.0])]
 )
 def test_more_than_one_number_is_named(attempt):
-    assert "Return one number: sum over the pieces" in diagnose_plateau(attempt)
+    assert "Return one number: sum over the tokens" in diagnose_plateau(attempt)
 
 
 @pytest.mark.filterwarnings("ignore:divide by zero", "ignore:invalid value")
@@ -68,7 +68,7 @@ def test_nan_is_named():
     answer = diagnose_plateau(
         lambda ids, pad: -(p_of_all_ids(ids, pad) * np.log(p_of_all_ids(ids, pad))).sum()
     )
-    assert "Leave out the pieces that do not occur" in answer
+    assert "Leave out the tokens that do not occur" in answer
 
 
 @pytest.mark.parametrize("attempt", [rate, bent])
@@ -93,8 +93,13 @@ def test_the_schedule_is_the_one_that_training_uses(peak, warmup, steps):
 
 def test_other_answers_are_shown_beside_the_wanted_ones(capsys):
     said = diagnose_plateau(lambda ids, pad: 7.0)
-    assert "for the ids [[5, 6, 5, 7], [5, 6, 0, 0]], the right answer is 1.0114, and yours is 7.0" in said
-    assert "in step 1, the right answer is 0.0, and yours is 7.0" in diagnose_schedule(lambda *_: 7.0)
+    assert (
+        "for the ids [[5, 6, 5, 7], [5, 6, 0, 0]], the right answer is 1.0114, and yours is 7.0"
+        in said
+    )
+    assert "in step 1, the right answer is 0.0, and yours is 7.0" in diagnose_schedule(
+        lambda *_: 7.0
+    )
     assert "returns nothing" in diagnose_plateau(lambda *_: None)
     assert "returns nothing" in diagnose_schedule(lambda *_: None)
     check_plateau(entropy)

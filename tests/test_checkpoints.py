@@ -427,7 +427,7 @@ def test_a_vocabulary_larger_than_the_model(tmp_path, wordpiece):
     folder = saved(tmp_path, wordpiece)
     larger = WordPiece({token: i for i, token in enumerate([*PIECES, "B"])})
     larger.save(folder)
-    with pytest.raises(InputError, match="47 pieces in its tokenizer.json but a vocab_size of 46"):
+    with pytest.raises(InputError, match="47 tokens in its tokenizer.json but a vocab_size of 46"):
         load_checkpoint(folder)
 
 

@@ -103,7 +103,10 @@ def test_a_right_answer(attempt):
             "for [1.0, 3.0], the function returns a value of the type Tensor and the shape "
             "(2, 3). Return one number.",
         ),
-        (lambda values: float("nan"), f"for [1.0, 3.0], the right answer is 2.0, and yours is nan. {NAN}"),
+        (
+            lambda values: float("nan"),
+            f"for [1.0, 3.0], the right answer is 2.0, and yours is nan. {NAN}",
+        ),
         (sum, "this is the sum. Divide it by the number of values."),
         (max, "this is the largest."),
         (lambda values: 2, "for [2.0, 2.0, 5.0], the right answer is 3.0, and yours is 2."),

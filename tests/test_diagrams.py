@@ -287,7 +287,7 @@ def test_the_flow_has_the_shapes_of_a_real_call_and_the_loss_of_the_package():
     told = shown_in(flow.pretraining_flow(model, batch, 0.15))
     assert (
         all(shapes[name] in told for name in shapes if name != "hidden")
-        and "15 % of pieces" in told
+        and "15 % of tokens" in told
     )
     assert f"(sum MLM + sum SBO) / {t}" in told
     with torch.no_grad():
@@ -329,7 +329,7 @@ def test_null_score_best_span_and_null_odds_by_hand():
 
 
 def test_scores_that_do_not_fit_are_refused():
-    with pytest.raises(InputError, match="one score for each piece"):
+    with pytest.raises(InputError, match="one score for each token"):
         span_scores.start_and_end(PIECES, STARTS[1:], ENDS, **CONTEXT)
     with pytest.raises(InputError, match="at most eight"):
         span_scores.pair_matrix(PIECES * 2, np.zeros(14), np.zeros(14), **CONTEXT)

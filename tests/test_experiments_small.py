@@ -156,13 +156,13 @@ def test_what_is_reached_without_looking(text):
     ]
     ids, places = np.array(chosen).T
     found = masking_mini.without_context(text)
-    assert found["one piece"] == np.unique(ids, return_counts=True)[1].max() / len(ids)
+    assert found["one token"] == np.unique(ids, return_counts=True)[1].max() / len(ids)
     data = PretrainingData(text.train, text.wordpiece, Objective.named("mlm"), RUN.max_length, 8)
     tables = unigram_baselines(data).by_position
     assert found["by position"] == np.mean(
         [tables[place + 1].argmax() == token for token, place in chosen]
     )
-    assert 0.03 < found["one piece"] < 0.2 and 0.03 < found["by position"] < 0.5
+    assert 0.03 < found["one token"] < 0.2 and 0.03 < found["by position"] < 0.5
 
 
 def test_known_pairs_are_the_names_of_two_tokens(wordpiece):

@@ -18,7 +18,7 @@ def test_before_any_merge():
         "##e ##n ×1",
         "Merged: nothing yet.",
         "Best next pairs, frequency: ##h ##e: 6; ##e ##n: 5; t ##h: 5; ##e ##e: 4.",
-        "Pieces: 43 in the text, 9 in the vocabulary.",
+        "Tokens: 43 in the text, 9 in the vocabulary.",
     ]
 
 
@@ -26,7 +26,7 @@ def test_merges_are_numbered_and_scores_show_their_counts():
     panel = Merges(POEM, "likelihood", 1)
     assert "qu/1 ##e ##e ##n ×2" in repr(panel) and "Merged: 1 q ##u." in repr(panel)
     assert "t ##h: 5 / (5 · 6) = 0.167" in repr(panel)
-    assert "Pieces: 41 in the text, 10 in the vocabulary." in repr(panel)
+    assert "Tokens: 41 in the text, 10 in the vocabulary." in repr(panel)
     assert "t ##h: +12.75 nats" in repr(Merges(POEM, "gain", 0))
     assert Merges(POEM, "frequency", 2).words[("the",)] == 4
 
@@ -46,7 +46,7 @@ def test_a_token_made_twice_has_the_number_of_its_first_merge():
         "ab/1 ×1",
         "Merged: 1 a ##b.",
         "Best next pairs, gain: none is left.",
-        "Pieces: 1 in the text, 3 in the vocabulary.",
+        "Tokens: 1 in the text, 3 in the vocabulary.",
     ]
 
 

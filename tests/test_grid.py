@@ -101,7 +101,7 @@ def more_settings(toy):
         (other_run, "run, max_length: 64 there, 32 now"),
         (other_list, "pairs: [[1, 2]] there, [[1, 3]] now"),
         (other_arm, "arms, twice: 1 there, 2 now"),
-        (other_data, "pieces: 7 there, 8 now"),
+        (other_data, "tokens: 7 there, 8 now"),
         (more_settings, "it does not say its questions"),
     ],
 )

@@ -149,7 +149,7 @@ def test_more_layers_than_anybody_has_trained():
 
 
 def test_an_id_of_padding_outside_the_vocabulary():
-    with pytest.raises(InputError, match="pad_token_id 14 is no id of 14 pieces"):
+    with pytest.raises(InputError, match="pad_token_id 14 is no id of 14 tokens"):
         EncoderConfig(**SIZES, pad_token_id=14)
 
 
@@ -327,7 +327,7 @@ def test_an_id_that_is_no_number_of_its_own(tmp_path, token, value):
 
 def test_a_token_with_half_a_character(tmp_path):
     said = said_of(tmp_path, tokenizer(vocab=PIECES | {"\ud83d": len(PIECES)}))
-    assert "a piece of the vocabulary holds half a character (U+D83D)" in said
+    assert "a token of the vocabulary holds half a character (U+D83D)" in said
 
 
 @pytest.mark.parametrize("content", [DEEP, '{"model":' + DEEP + "}", "7" * 9_999])
@@ -349,7 +349,7 @@ def test_a_config_of_the_tokenizer_with_other_types(tmp_path, name, setting, val
 def test_tokens_and_texts_that_are_none(tmp_path):
     for odd in ("", "##", "a\0b", " ", "\n"):  # odd, but they do no harm
         assert WordPiece(PIECES | {odd: len(PIECES)}).encode("the river").tolist() == [5, 6]
-    with pytest.raises(InputError, match="a piece of the vocabulary is 5: give text"):
+    with pytest.raises(InputError, match="a token of the vocabulary is 5: give text"):
         WordPiece(PIECES | {5: len(PIECES)})
     for encode in (WordPiece(PIECES).encode, WordPiece(PIECES).encode_with_offsets):
         with pytest.raises(InputError, match="the text holds half a character"):

@@ -190,7 +190,7 @@ def test_a_block_of_something_else_is_named(scheme, starts):
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_a_batch_of_token_ids_by_mistake_is_named(scheme):
     with pytest.raises(
-        InputError, match="booleans, got values of int64: pass True where a piece begins a word"
+        InputError, match="booleans, got values of int64: pass True where a token begins a word"
     ):
         scheme(0.15).select_batch(np.array([[7, 8, 9]]), np.array([3]), generator())
 

@@ -345,7 +345,7 @@ def test_each_warning_has_its_reason(tmp_path, cased):
     old_notes.write_old_folder(tmp_path / "half", cased.vocabulary, torch.bfloat16)
     assert "half precision" in warnings("half", model_type="bert")
     assert "half precision" not in warnings("half", dtype="float32")  # the config decides
-    assert "4,000 pieces and the model 4,001" in warnings("half", vocab_size=4001)
+    assert "4,000 tokens and the model 4,001" in warnings("half", vocab_size=4001)
     (tmp_path / "half" / "vocab.txt").unlink()
     assert "every word as [UNK]" in warnings("half")
     lower = [token for token in cased.vocabulary if token == token.lower() or token.startswith("[")]

@@ -80,7 +80,7 @@ def with_capital(capital):
         (lambda tokens, told: False, "you never lower-case. Look"),
         (with_capital(lambda token: token[0].isupper()), "first character only"),
         (with_capital(lambda token: token.lstrip("#")[:1].isupper()), "first letter only"),
-        (with_capital(lambda token: token.isupper()), "whole piece is in capitals"),
+        (with_capital(lambda token: token.isupper()), "whole token is in capitals"),
         (with_capital(lambda token: bool(re.findall(r"[A-Z]", token))), "É is one"),
         (with_capital(lambda token: not token.islower()), "digits and signs"),
         (
@@ -89,13 +89,13 @@ def with_capital(capital):
                 if told is not None
                 else not any(p != p.lower() for p in ordinary(tokens) if p[:2] != "##")
             ),
-            "pass over pieces with ##",
+            "pass over tokens with ##",
         ),
         (
             lambda tokens, told: (
                 told if told is not None else not all(p != p.lower() for p in ordinary(tokens))
             ),
-            "One such piece is enough",
+            "One such token is enough",
         ),
         (
             lambda tokens, told: (

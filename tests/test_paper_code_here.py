@@ -269,7 +269,7 @@ def test_11_each_segment_has_its_own_budget(wordpiece):
 
 
 def test_12_whole_words_are_drawn_as_words_and_pass_over_what_does_not_fit():
-    readings = {"words": 1 / 4, "spans of one word, from pieces": 19 / 20}
+    readings = {"words": 1 / 4, "spans of one word, from tokens": 19 / 20}
     assert (
         decide_probability(share_first_hidden(WholeWordMasking(0.5), [3, 1, 1, 1]), **readings)
         == "words"
@@ -277,7 +277,7 @@ def test_12_whole_words_are_drawn_as_words_and_pass_over_what_does_not_fit():
     spans = SpanMasking(0.5, max_words=1, complete_words=False)
     assert (
         decide_probability(share_first_hidden(spans, [3, 1, 1, 1]), **readings)
-        == "spans of one word, from pieces"
+        == "spans of one word, from tokens"
     )
 
 

@@ -19,7 +19,7 @@ from spanbert_tutorial.pretraining.objectives import Objective
 from spanbert_tutorial.pretraining.presets import Run
 
 
-class Pieces:
+class Tokens:
     """A vocabulary in which 0 to 3 are special and all others are words."""
 
     pad_id = 0
@@ -53,17 +53,17 @@ def test_every_nth_leaves_room_between():
 
 def test_hidden_neighbors_by_hand(batch):
     """Special tokens stay, and so does the input of the function."""
-    near = plateau.hide_at(batch, 1, Pieces)["ids"].tolist()
+    near = plateau.hide_at(batch, 1, Tokens)["ids"].tolist()
     assert near[0] == [1, 10, 11, 12, 3, 3, 3, 16, 2]
     assert near[1] == [1, 3, 3, 22, 23, 24, 2, 0, 0]
-    far = plateau.hide_at(batch, 3, Pieces)["ids"].tolist()
+    far = plateau.hide_at(batch, 3, Tokens)["ids"].tolist()
     assert far[0] == [1, 10, 3, 12, 13, 3, 15, 16, 2]
     assert far[1] == [1, 3, 21, 22, 3, 24, 2, 0, 0]
     assert batch["ids"][0, 4] == 13
 
 
 def test_shuffling_keeps_the_words_and_the_hidden_places(batch):
-    shuffled = plateau.shuffle_visible(batch, Pieces, np.random.default_rng(1))["ids"]
+    shuffled = plateau.shuffle_visible(batch, Tokens, np.random.default_rng(1))["ids"]
     assert torch.equal(shuffled.sort(1).values, batch["ids"].sort(1).values)
     special = batch["ids"] <= 3
     assert torch.equal(shuffled[special], batch["ids"][special]) and not torch.equal(

@@ -189,13 +189,13 @@ def check_cross_entropy(page: str) -> None:
         (ROOT / "data" / "results" / "token_vs_span.json").read_text(encoding="utf-8")
     )
     unigram = f"{results['unigram_entropy']:.2f}"
-    assert said(page, r"frequencies of single pieces, ([\d.]+)\s+nats") == (unigram,)
+    assert said(page, r"frequencies of single tokens, ([\d.]+)\s+nats") == (unigram,)
     assert f"$\\exp({unigram}) \\approx " in page and f"unigram entropy is {unigram}" in page
     sides, perplexity = said(
         page, r"\$\\ln\((\d)\).{0,30} nats is as bad as throwing a fair die, perplexity (\d)"
     )
     assert sides == perplexity == "6"
-    (tokens,) = said(page, r"evenly among \$V = ([\d{},]+)\$ pieces")
+    (tokens,) = said(page, r"evenly among \$V = ([\d{},]+)\$ tokens")
     assert (
         tokens.replace("{,}", "") == str(results["vocabulary"])
         and f"$\\ln({results['vocabulary']})" in page

@@ -23,7 +23,7 @@ from spanbert_tutorial.pretraining.objectives import OBJECTIVES, Objective
 from spanbert_tutorial.spanbert.boundary import BoundaryTargets
 from spanbert_tutorial.text.encoding import EncodedCorpus
 
-WORDS = [f"word{i}" for i in range(30)] + [f"##piece{i}" for i in range(10)]
+WORDS = [f"word{i}" for i in range(30)] + [f"##token{i}" for i in range(10)]
 WORDPIECE = WordPiece({token: i for i, token in enumerate(SPECIALS + WORDS)})
 V = len(WORDPIECE)
 SIZES = {"vocab_size": V, "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}

@@ -32,8 +32,9 @@ def test_each_mistake_is_named(mistake, meaning):
 
 
 def test_other_answers_are_shown_beside_the_wanted_ones():
-    assert "and sbo = [0.5, 1.5, None, None], the right answer is 3.0, and yours is 7.0" in diagnose_loss(
-        lambda mlm, sbo: 7.0
+    assert (
+        "and sbo = [0.5, 1.5, None, None], the right answer is 3.0, and yours is 7.0"
+        in diagnose_loss(lambda mlm, sbo: 7.0)
     )
     assert "returns nothing" in diagnose_loss(lambda mlm, sbo: None)
 

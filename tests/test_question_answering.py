@@ -298,7 +298,7 @@ def test_scores_that_are_no_numbers_are_refused(wordpiece):
 def test_a_foreign_vocabulary_is_named_before_the_training(wordpiece, monkeypatch):
     monkeypatch.setattr(qa, "fit", lambda head, *_: (head(), None))
     encoder = BertEncoder(EncoderConfig.tiny(vocab_size=8_000, num_hidden_layers=1))
-    with pytest.warns(UserWarning, match="only 2,000 pieces and the model 8,000"):
+    with pytest.warns(UserWarning, match="only 2,000 tokens and the model 8,000"):
         qa.fine_tune(
             encoder, wordpiece, [Question("q", QUESTION, CONTEXT)], qa.QuestionAnsweringSettings()
         )
@@ -400,7 +400,7 @@ def test_wrong_checkpoints_are_named(tmp_path, wordpiece):
     with pytest.raises(InputError, match="no folder"):
         qa.QuestionAnswerer.from_pretrained(tmp_path / "nowhere")
     old_folder(tmp_path / "old", wordpiece.vocabulary[:500])
-    with pytest.raises(InputError, match="2,000 pieces and the model 500"):
+    with pytest.raises(InputError, match="2,000 tokens and the model 500"):
         qa.QuestionAnswerer.from_pretrained(
             tmp_path / "old", tokenizer=data_path("almanac", "vocab.txt")
         )
@@ -408,7 +408,7 @@ def test_wrong_checkpoints_are_named(tmp_path, wordpiece):
         "\n".join(wordpiece.vocabulary[:300]) + "\n", encoding="utf-8"
     )
     with pytest.warns(
-        UserWarning, match="only 300 pieces and the model 500: most likely it is not the one"
+        UserWarning, match="only 300 tokens and the model 500: most likely it is not the one"
     ):
         qa.QuestionAnswerer.from_pretrained(tmp_path / "old", tokenizer=tmp_path / "small.txt")
     old_folder(
@@ -542,10 +542,10 @@ def test_bad_pairs_are_named_after_what_came_before(answerer):
 
 def test_questions_that_cannot_be_trained_on_are_named(wordpiece):
     bad = Question("q7", "Who? " * 60, CONTEXT)
-    with pytest.raises(InputError, match="^question q7: a question of 64 pieces leaves no room"):
+    with pytest.raises(InputError, match="^question q7: a question of 64 tokens leaves no room"):
         qa.QuestionAnsweringData([bad], wordpiece, qa.QuestionAnsweringSettings(max_length=60))
     encoder = BertEncoder(EncoderConfig.tiny(vocab_size=500))
-    with pytest.raises(InputError, match="the vocabulary has 2,000 pieces and the model 500"):
+    with pytest.raises(InputError, match="the vocabulary has 2,000 tokens and the model 500"):
         qa.fine_tune(
             encoder, wordpiece, [Question("1", QUESTION, CONTEXT)], qa.QuestionAnsweringSettings()
         )

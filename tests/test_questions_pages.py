@@ -89,7 +89,7 @@ def test_a_wrong_sum_is_noticed(text, complaint):
 def test_an_unknown_number_is_noticed():
     page = PAGES["bert"]
     text = (
-        "It has 3.89 pieces, not 3.88. See [WordPiece: Does the criterion "
+        "It has 3.89 tokens, not 3.88. See [WordPiece: Does the criterion "
         "matter?](wordpiece.ipynb)."
     )
     assert unknown_numbers(text, page) == {"3.88"}

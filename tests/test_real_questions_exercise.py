@@ -20,8 +20,9 @@ def test_what_is_wrong_otherwise_is_told():
     assert "stopped with KeyError" in exercise.diagnose_draw(
         lambda values, titles, drawn: {}[drawn[0]]
     )
-    assert "Oslo, Tea, Chess, the right answer is 0.458333, and yours is 7." in exercise.diagnose_draw(
-        lambda *given: 7
+    assert (
+        "Oslo, Tea, Chess, the right answer is 0.458333, and yours is 7."
+        in exercise.diagnose_draw(lambda *given: 7)
     )
     said = exercise.diagnose_draw(lambda *given: float("nan"))
     assert "yours is nan. Your answer has nan in it, which is no number" in said

@@ -380,7 +380,7 @@ def test_a_long_sentence_keeps_both_markers(wordpiece):
         made = rx.Marked.of(example, more, "around", 24)
         assert len(made.ids) == 24
         assert [more.vocabulary[made.ids[place]] for place in made.places] == ["[SUBJ]", "[OBJ]"]
-    with pytest.raises(InputError, match="example a stand more than 4 pieces apart"):
+    with pytest.raises(InputError, match="example a stand more than 4 tokens apart"):
         rx.Marked.of(EXAMPLE, more, "around", 6)
     with pytest.raises(InputError, match=r"no \[SUBJ\]"):
         rx.Marked.of(EXAMPLE, wordpiece, "around", 40)

@@ -45,4 +45,6 @@ def test_what_is_wrong_otherwise_is_told():
     assert "returns nothing" in exercise.diagnose_directed(lambda *case: None)
     assert "Return one number" in exercise.diagnose_directed(lambda *case: "40")
     assert "Where nothing is right the F1 is 0" in exercise.diagnose_directed(lambda *case: 1 / 0)
-    assert "the right answer is 57.1429, and yours is 1" in exercise.diagnose_directed(lambda *case: 1)
+    assert "the right answer is 57.1429, and yours is 1" in exercise.diagnose_directed(
+        lambda *case: 1
+    )

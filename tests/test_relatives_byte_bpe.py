@@ -187,7 +187,7 @@ def test_bad_input_is_named(small, tmp_path):
         small.encode("a\ud83d")
     with pytest.raises(InputError, match="the id 500 is outside 0 to 499"):
         small.decode([500])
-    with pytest.raises(InputError, match="255 pieces cannot hold the 256 bytes"):
+    with pytest.raises(InputError, match="255 tokens cannot hold the 256 bytes"):
         ByteBPE.train(["a"], 255)
     with pytest.raises(InputError, match="the vocabulary lacks 'qz'"):
         ByteBPE(small.vocabulary, [*small.merges, ("q", "z")])
@@ -196,7 +196,7 @@ def test_bad_input_is_named(small, tmp_path):
     for wrong in ("300", None, [300], 300.0, -0.0, True):
         with pytest.raises(InputError, match="without a gap"):
             ByteBPE({**small.vocabulary, small.vocabulary[300]: wrong}, small.merges)
-    with pytest.raises(InputError, match="a piece of the vocabulary is 5: give text"):
+    with pytest.raises(InputError, match="a token of the vocabulary is 5: give text"):
         ByteBPE({**small.vocabulary, 5: 500}, small.merges)
     for vocabulary, merges in (
         ("{", "a b"),

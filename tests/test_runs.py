@@ -22,7 +22,11 @@ from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.pretraining import runs
 from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
 from spanbert_tutorial.pretraining.encoded_text import EncodedText, open_text, parts
-from spanbert_tutorial.pretraining.evaluation import held_out_losses, held_out_metrics
+from spanbert_tutorial.pretraining.evaluation import (
+    held_out_data,
+    held_out_losses,
+    held_out_metrics,
+)
 from spanbert_tutorial.pretraining.objectives import OBJECTIVES
 from spanbert_tutorial.pretraining.presets import RUNS, Run, preset
 from spanbert_tutorial.text.encoding import EncodedCorpus
@@ -135,7 +139,7 @@ def test_the_metrics_hold_a_held_out_curve(text, monkeypatch, tmp_path):
     assert (
         not watched & lines[0].keys() and watched < lines[1].keys()
     )  # so short a run is measured at its end
-    again = held_out_losses(model, run, small)
+    again = held_out_losses(model, held_out_data(run, small))
     assert {name: lines[1][name] for name in watched} == pytest.approx(
         again, abs=0.02
     )  # then in bfloat16, now not

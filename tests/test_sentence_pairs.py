@@ -171,9 +171,9 @@ def test_types_and_report():
     assert pairs.first.shape == pairs.second.shape == (3, 2) and pairs.labels.shape == (3,)
     assert {pairs.first.dtype, pairs.second.dtype, pairs.labels.dtype} == {np.dtype(np.int64)}
     total = (np.diff(pairs.first) + np.diff(pairs.second)).sum()
-    size = f"3 pairs, {total} pieces, mean length {total / 3:.1f}"
+    size = f"3 pairs, {total} tokens, mean length {total / 3:.1f}"
     counted = (
-        "100.0% NotNext (3 without a next sentence); cut away to fit: 0 pieces, and 0 of "
+        "100.0% NotNext (3 without a next sentence); cut away to fit: 0 tokens, and 0 of "
         "borrowed text"
     )
     assert pairs.report == f"{size}, {counted}"
@@ -201,5 +201,5 @@ def test_one_document_is_not_enough():
 
 @pytest.mark.parametrize("max_pieces", [1, 0, -3])
 def test_pairs_without_room(max_tokens):
-    with pytest.raises(InputError, match=f"a pair of {max_tokens} pieces"):
+    with pytest.raises(InputError, match=f"a pair of {max_tokens} tokens"):
         sentence_pairs(corpus_of([[3], [4]]), max_tokens, np.random.default_rng(0))

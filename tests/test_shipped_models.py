@@ -191,7 +191,7 @@ def test_the_card_repeats_the_kept_losses(name):
         for way, values in kept.items():
             assert stated[way] == {key: float(f"{value:.3f}") for key, value in values.items()}
     train = KEPT["train"]
-    assert f"{train['documents']:,} documents, {train['tokens']:,} pieces" in card(name)
+    assert f"{train['documents']:,} documents, {train['tokens']:,} tokens" in card(name)
 
 
 def test_the_command_measures_the_models_again(tmp_path, capsys):

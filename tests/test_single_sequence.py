@@ -60,7 +60,7 @@ def test_the_promises(documents, max_tokens):
     sentence_of = np.searchsorted(corpus.sentence_ends, sorted(inside), side="right")
     assert long[sentence_of].all()
     assert blocks.split_sentences == long.sum() == len(set(sentence_of.tolist()))
-    assert "0 pieces dropped" in blocks.report
+    assert "0 tokens dropped" in blocks.report
 
 
 @given(documents_strategy, st.integers(1, 20))
@@ -131,7 +131,7 @@ def test_counts_and_report():
     blocks = single_sequence_blocks(corpus_of(documents), STARTS, 4)
     assert blocks.split_sentences == 2
     assert blocks.report == (
-        "7 blocks, 21 pieces, mean length 3.0; 2 over-long sentences divided, 0 pieces dropped"
+        "7 blocks, 21 tokens, mean length 3.0; 2 over-long sentences divided, 0 tokens dropped"
     )
     assert (
         isinstance(blocks, Blocks)
@@ -143,6 +143,6 @@ def test_counts_and_report():
 @pytest.mark.parametrize("max_pieces", [0, -1])
 def test_blocks_that_hold_nothing(max_tokens):
     with pytest.raises(
-        InputError, match=f"blocks of {max_tokens} pieces hold nothing: give at least 1"
+        InputError, match=f"blocks of {max_tokens} tokens hold nothing: give at least 1"
     ):
         single_sequence_blocks(corpus_of([[words(1)]]), STARTS, max_tokens)

@@ -280,11 +280,11 @@ def measured(tokens: int, rows: int) -> dict[str, float | np.ndarray]:
     return {
         "masked share": np.mean(chosen),
         "drawn words": np.mean(trace.drawn),
-        "realized pieces": np.mean(trace.tokens),
+        "realized tokens": np.mean(trace.tokens),
         "rejected": trace.rejected / (rows // 4),
         "accepted": len(trace.drawn) / (rows // 4),
         "fused spans": len(spans) / rows,
-        "fused pieces": np.mean(spans[:, 1] - spans[:, 0] + 1),
+        "fused tokens": np.mean(spans[:, 1] - spans[:, 0] + 1),
         "fused words": np.mean(words),
         "broken blocks": np.mean(
             [broken_words(b, s) > 0 for b, s in zip(data, chosen, strict=True)]
@@ -300,11 +300,11 @@ def measured(tokens: int, rows: int) -> dict[str, float | np.ndarray]:
     [
         ("masked share", 0.15625, 1e-12),
         ("drawn words", 3.797, 0.16),
-        ("realized pieces", 4.612, 0.20),
+        ("realized tokens", 4.612, 0.20),
         ("accepted", 4.440, 0.20),
         ("rejected", 0.320, 0.09),
         ("fused spans", 4.110, 0.10),
-        ("fused pieces", 4.867, 0.12),
+        ("fused tokens", 4.867, 0.12),
         ("fused words", 3.390, 0.10),
         ("broken blocks", 0.312, 0.035),
         ("at the edge", 0.048, 0.008),
@@ -318,9 +318,9 @@ def test_released_statistics_at_128_tokens(name, expected, tolerance):
     "name, expected, tolerance",
     [
         ("masked share", 0.150980, 1e-6),
-        ("realized pieces", 5.273, 0.25),
+        ("realized tokens", 5.273, 0.25),
         ("fused spans", 13.755, 0.35),
-        ("fused pieces", 5.598, 0.15),
+        ("fused tokens", 5.598, 0.15),
         ("fused words", 3.851, 0.10),
         ("broken blocks", 0.296, 0.065),
     ],

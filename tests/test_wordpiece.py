@@ -468,7 +468,7 @@ def test_training_is_deterministic_with_more_characters_than_it_keeps():
 
 
 def test_a_size_that_the_characters_alone_pass():
-    with pytest.raises(InputError, match="20 pieces cannot hold .* give a larger vocabulary"):
+    with pytest.raises(InputError, match="20 tokens cannot hold .* give a larger vocabulary"):
         WordPiece.train(SENTENCES, 20)
 
 

@@ -107,7 +107,7 @@ def test_right_divisions(attempt, capsys):
         (lambda *given: greedy(*given, mark=""), "carry ##"),
         (
             lambda word, v: ["[UNK]"],
-            "this word has pieces. Look inside the word for pieces with ##",
+            "this word has tokens. Look inside the word for tokens with ##",
         ),
         (lambda *given: greedy(*given, shortest=True), "a shorter match was taken"),
         (
@@ -116,16 +116,16 @@ def test_right_divisions(attempt, capsys):
         ),
         (
             lambda *given: greedy(*given, missing=lambda p, rest: [*p, "[UNK]"]),
-            "pieces before it included",
+            "tokens before it included",
         ),
         (
             lambda *given: greedy(*given, missing=lambda p, rest: [*p, "##" + rest]),
-            "inside a word only pieces with ##",
+            "inside a word only tokens with ##",
         ),
         (inside_without_marks, "so it cannot begin a word"),
         (
             lambda word, v: ["s", "##and"] if word == "sand" else split_word(word, v),
-            "inside a word only pieces",
+            "inside a word only tokens",
         ),
         (any_division, "the longest match comes first and is not taken back"),
         (
@@ -135,20 +135,20 @@ def test_right_divisions(attempt, capsys):
         (lambda word, v: split_word(word, v)[:1], "do not join to the word"),
         (
             crashes_on_empty,
-            "IndexError: string index out of range, in the line `word[0]`. It has no pieces",
+            "IndexError: string index out of range, in the line `word[0]`. It has no tokens",
         ),
         (
             lambda word, v: split_word(word, v) if word else [],
-            "the empty word has no pieces, so it is unknown",
+            "the empty word has no tokens, so it is unknown",
         ),
-        (crashes_without_match, "`. Ask for the case that no piece"),
+        (crashes_without_match, "`. Ask for the case that no token"),
         (lambda *given: greedy(*given, first_mark="##"), "stands without ##, all others with it"),
         (lambda word: [word], "2 were given. Try it by hand"),
         (
             lambda word, v: " ".join(split_word(word, v)),
-            "returns 'rower ##s' (str). Return a list of pieces",
+            "returns 'rower ##s' (str). Return a list of tokens",
         ),
-        (lambda word, v: 2, '"rowers", the function returns 2 (int). Return a list of pieces'),
+        (lambda word, v: 2, '"rowers", the function returns 2 (int). Return a list of tokens'),
         (lambda word, v: ["row", "ers"], "ers is not in the vocabulary. With ## and without"),
     ],
 )
@@ -192,8 +192,8 @@ def test_right_scores(attempt, capsys):
         (lambda *given: None, "returns nothing"),
         (count, "that is the frequency"),
         (lambda w, p: count(w, p) / (count(w, p[0]) + count(w, p[1])), "Take their product"),
-        (lambda w, p: count(w, p) / count(w, p[0]), "by the count of the left piece only"),
-        (lambda w, p: count(w, p) / count(w, p[1]), "by the count of the right piece only"),
+        (lambda w, p: count(w, p) / count(w, p[0]), "by the count of the left token only"),
+        (lambda w, p: count(w, p) / count(w, p[1]), "by the count of the right token only"),
         (lambda w, p: count(w, p) / count(w, p[0]) * count(w, p[1]), "Put the product in brackets"),
         (
             lambda w, p: count(w, p) / in_pairs(w, p[0], 0) / in_pairs(w, p[1], 1),

@@ -66,7 +66,7 @@ class EncoderConfig:
         if self.pad_token_id >= self.vocab_size:
             raise InputError(
                 f"pad_token_id {shown(self.pad_token_id)} is no id of {self.vocab_size:,} "
-                f"pieces: give "
+                f"tokens: give "
                 "a smaller one."
             )
         if self.hidden_size % self.num_attention_heads:

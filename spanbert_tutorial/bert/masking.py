@@ -81,7 +81,7 @@ class MaskingScheme:
         InputError when the shapes do not fit together, for numbers (token ids) in place of
         booleans, and for lengths that are not whole.
         """
-        word_starts = booleans("word_starts", word_starts, "a piece begins a word")
+        word_starts = booleans("word_starts", word_starts, "a token begins a word")
         lengths = whole_numbers("lengths", lengths)
         if word_starts.ndim != 2 or lengths.shape != word_starts.shape[:1]:
             raise InputError(
@@ -145,11 +145,11 @@ class WholeWordMasking(MaskingScheme):
 def checked_word_starts(word_starts: np.ndarray) -> np.ndarray:
     """The block as a bool [n] array. Raises InputError for another shape, or for numbers (token
     ids)."""
-    block = booleans("word_starts", word_starts, "a piece begins a word")
+    block = booleans("word_starts", word_starts, "a token begins a word")
     if block.ndim != 1:
         raise InputError(
             f"word_starts must be one block of booleans, got shape {block.shape}: "
-            "pass True where a piece begins a word, or use select_batch for several blocks."
+            "pass True where a token begins a word, or use select_batch for several blocks."
         )
     return block
 

@@ -52,11 +52,11 @@ class Pairs:
     def report(self) -> str:
         lengths = np.diff(self.first, axis=1) + np.diff(self.second, axis=1)
         return (
-            f"{len(self.labels):,} pairs, {lengths.sum():,} pieces, mean length "
+            f"{len(self.labels):,} pairs, {lengths.sum():,} tokens, mean length "
             f"{lengths.mean():.1f}, "
             f"{(self.labels == NOT_NEXT).mean():.1%} NotNext ({self.alone:,} without a next "
             f"sentence); "
-            f"cut away to fit: {self.truncated:,} pieces, and {self.borrowed_truncated:,} of "
+            f"cut away to fit: {self.truncated:,} tokens, and {self.borrowed_truncated:,} of "
             f"borrowed text"
         )
 
@@ -84,7 +84,7 @@ def sentence_pairs(corpus: EncodedCorpus, max_tokens: int, rng: np.random.Genera
             "next sentence prediction draws from other documents: give at least two documents."
         )
     if max_tokens < 2:
-        raise InputError(f"a pair of {max_tokens} pieces has no two segments: give at least 2.")
+        raise InputError(f"a pair of {max_tokens} tokens has no two segments: give at least 2.")
     documents = document_sentences(corpus)
     # eight bytes a number
     rows = array("q")

@@ -265,7 +265,7 @@ class WordPiece:
             raise InputError(
                 f"the vocabulary has no {', '.join(missing)}: add each on a line of its own."
             )
-        check_text("a piece of the vocabulary", *vocabulary)
+        check_text("a token of the vocabulary", *vocabulary)
         whole = all(type(number) is int for number in vocabulary.values())
         if not whole or sorted(vocabulary.values()) != list(range(len(vocabulary))):
             raise InputError(
@@ -369,7 +369,7 @@ class WordPiece:
         )
         if vocab_size < len(singles):
             raise InputError(
-                f"{vocab_size} pieces cannot hold {len(singles)} characters: give a larger "
+                f"{vocab_size} tokens cannot hold {len(singles)} characters: give a larger "
                 f"vocabulary."
             )
         return cls(learn_tokens(texts, first, characters, vocab_size))

@@ -14,7 +14,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
     add_text_options(parser)
     parser.add_argument(
-        "--words", nargs="+", default=None, metavar="WORD", help="words or names to cut into pieces"
+        "--words", nargs="+", default=None, metavar="WORD", help="words or names to cut into tokens"
     )
 
 
@@ -37,9 +37,9 @@ def inspect_text(options: argparse.Namespace) -> None:
         for way, reached in baseline_losses(run, text, HELD_OUT_BATCHES).items():
             print(
                 f"Without context, {way} masking, in nats: frequency {reached['frequency']:.2f} "
-                f"a masked piece, "
+                f"a masked token, "
                 f"frequency by position {reached['by_position']:.2f} ({reached['tokens']:,} "
-                f"held-out pieces)."
+                f"held-out tokens)."
             )
         for word in options.words or ():
             print(f"{word}: {' '.join(text.wordpiece.tokens(text.wordpiece.encode(word)))}")

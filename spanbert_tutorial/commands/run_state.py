@@ -11,8 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spanbert_tutorial.errors import InputError, NoRoom, parse_json, regular_file
+from spanbert_tutorial.errors import InputError, NoRoom, parse_json
 from spanbert_tutorial.text.corpora import Titles
+from spanbert_tutorial.text.lines import lines_of, read_text
 
 if TYPE_CHECKING:
     from spanbert_tutorial.pretraining.encoded_text import EncodedText
@@ -216,9 +217,4 @@ def read_titles(path: str | None) -> Titles:
     read."""
     if path is None:
         return Titles()
-    try:
-        return Titles(regular_file(path).read_text(encoding="utf-8").splitlines())
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(
-            f"the titles in {path} cannot be read ({error}): give a text file, one title per line."
-        ) from None
+    return Titles(lines_of(read_text(path, "a text file with one title per line")))

@@ -67,11 +67,11 @@ def first_of_each(values: Iterable, tokens: Sequence[str]) -> list[bool]:
 MISTAKES: list[tuple[Mean, str]] = [
     (
         lambda states, tokens: mean_over(states, [True] * len(tokens)),
-        "you take all positions. [CLS], [SEP] and [PAD] are no pieces of the text.",
+        "you take all positions. [CLS], [SEP] and [PAD] are no tokens of the text.",
     ),
     (
         lambda states, tokens: mean_over(states, [token != "[PAD]" for token in tokens]),
-        "[CLS] and [SEP] are in your mean. They are no pieces of the text.",
+        "[CLS] and [SEP] are in your mean. They are no tokens of the text.",
     ),
     (
         lambda states, tokens: mean_over(
@@ -83,23 +83,23 @@ MISTAKES: list[tuple[Mean, str]] = [
         lambda states, tokens: mean_over(
             states, [token not in ("[SEP]", "[PAD]") for token in tokens]
         ),
-        "[CLS] is in your mean. It is no piece of the text.",
+        "[CLS] is in your mean. It is no token of the text.",
     ),
     (
         lambda states, tokens: mean_over(
             states, [token not in ("[CLS]", "[PAD]") for token in tokens]
         ),
-        "[SEP] is in your mean. It is no piece of the text.",
+        "[SEP] is in your mean. It is no token of the text.",
     ),
     (
         lambda states, tokens: mean_over(
             states, [token not in SPECIAL for token in tokens], len(tokens)
         ),
-        "you divide by the number of positions. Divide by the number of pieces that you added.",
+        "you divide by the number of positions. Divide by the number of tokens that you added.",
     ),
     (
         lambda states, tokens: mean_over(states, [token not in SPECIAL for token in tokens], 1.0),
-        "this is the sum. Divide it by the number of pieces.",
+        "this is the sum. Divide it by the number of tokens.",
     ),
     (
         lambda states, tokens: mean_over(states, between(tokens, tokens.index("[SEP]"))),
@@ -109,7 +109,7 @@ MISTAKES: list[tuple[Mean, str]] = [
         lambda states, tokens: mean_over(
             states, between(tokens, len(tokens) - 1 - tokens[::-1].index("[SEP]"))
         ),
-        "the [SEP] between two sentences is in your mean. It is no piece of the text.",
+        "the [SEP] between two sentences is in your mean. It is no token of the text.",
     ),
     (
         lambda states, tokens: mean_over(states, between(tokens, len(tokens) - 1)),
@@ -118,20 +118,20 @@ MISTAKES: list[tuple[Mean, str]] = [
     ),
     (
         lambda states, tokens: mean_over(states, [token.isalpha() for token in tokens]),
-        "you keep only tokens made of letters. A full stop, ##s and [UNK] are pieces of the "
+        "you keep only tokens made of letters. A full stop, ##s and [UNK] are tokens of the "
         "text, too.",
     ),
     (
         lambda states, tokens: mean_over(
             states, [token.removeprefix("##").isalpha() for token in tokens]
         ),
-        "you keep only tokens made of letters and ##. A full stop and [UNK] are pieces of the "
+        "you keep only tokens made of letters and ##. A full stop and [UNK] are tokens of the "
         "text, too.",
     ),
     (
         lambda states, tokens: mean_over(states, [token[0] not in "[#" for token in tokens]),
         "you leave out all tokens that begin with [ or #. Only [CLS], [SEP] and [PAD] are no "
-        "pieces of the text.",
+        "tokens of the text.",
     ),
     (
         lambda states, tokens: mean_over(states, [not token.startswith("[") for token in tokens]),
@@ -141,7 +141,7 @@ MISTAKES: list[tuple[Mean, str]] = [
         lambda states, tokens: mean_over(
             states, [token not in SPECIAL and token[:2] != "##" for token in tokens]
         ),
-        "you leave out pieces that begin with ##. They are pieces of the text, too.",
+        "you leave out tokens that begin with ##. They are tokens of the text, too.",
     ),
     (
         lambda states, tokens: mean_over(states, first_of_each(map(tuple, states), tokens)),
@@ -149,16 +149,16 @@ MISTAKES: list[tuple[Mean, str]] = [
     ),
     (
         lambda states, tokens: mean_over(states, first_of_each(tokens, tokens)),
-        "a piece that comes twice counts only once in your mean. Let each position count.",
+        "a token that comes twice counts only once in your mean. Let each position count.",
     ),
     (
         lambda states, tokens: mean_over(states, first_of_each(tokens[::-1], tokens[::-1])[::-1]),
-        "a piece that comes twice counts only once in your mean (its last state). Let each "
+        "a token that comes twice counts only once in your mean (its last state). Let each "
         "position count.",
     ),
     (
         lambda states, tokens: states[0],
-        "this is C, the state of [CLS]. Take the mean of the pieces' states.",
+        "this is C, the state of [CLS]. Take the mean of the tokens' states.",
     ),
 ]
 
@@ -170,7 +170,7 @@ diagnose_mean = Diagnosis(
     returns="a list of numbers, as long as a state",
     right=mean_state,
     mistakes=MISTAKES,
-    correct="only the pieces of the text count, each once.",
+    correct="only the tokens of the text count, each once.",
 )
 
 

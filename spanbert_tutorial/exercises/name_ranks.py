@@ -89,17 +89,17 @@ MISTAKES: list[tuple[Rank, str]] = [
     ),
     (
         lambda logs, names, true: placed(logs, names, true, lambda logs, name: logs[0][name[0]]),
-        "you look at the first piece only. Add the log-probabilities of all pieces.",
+        "you look at the first token only. Add the log-probabilities of all tokens.",
     ),
     (
         lambda logs, names, true: placed(logs, names, true, of_all_in_the_first_row),
-        "you read all pieces in the first row. Each piece stands at its own place: row 0 for the "
+        "you read all tokens in the first row. Each token stands at its own place: row 0 for the "
         "first, row 1 for the "
         "second.",
     ),
     (
         lambda logs, names, true: placed(logs, names, true, by_probabilities),
-        "you add probabilities. Pieces are predicted independently, so their probabilities are "
+        "you add probabilities. Tokens are predicted independently, so their probabilities are "
         "multiplied, and their "
         "logarithms added.",
     ),
@@ -113,7 +113,7 @@ diagnose_rank = Diagnosis(
     returns="one number, the rank",
     right=rank,
     mistakes=MISTAKES,
-    correct="each piece counts at its own place, and equal scores share their ranks, so knowing "
+    correct="each token counts at its own place, and equal scores share their ranks, so knowing "
     "nothing gives no gain.",
 )
 

@@ -14,9 +14,9 @@ VOCABULARIES = {
     "capitals in front": [*SPECIALS, "the", "##s", "Alice", "River"],
     "a capital inside": [*SPECIALS, "the", "eBay", "river"],
     "a capital after ##": [*SPECIALS, "the", "##Kay", "river"],
-    "a piece in capitals": [*SPECIALS, "the", "NATO", "river"],
+    "a token in capitals": [*SPECIALS, "the", "NATO", "river"],
     "a capital with an accent": [*SPECIALS, "the", "Évora", "river"],
-    "a capital in every piece": [*SPECIALS, "The", "River"],
+    "a capital in every token": [*SPECIALS, "The", "River"],
     "special tokens in between": ["[PAD]", "[unused1]", *SPECIALS[1:], "the", "[unused2]", "river"],
     "a capital in brackets on one side": [*SPECIALS, "the", "[A", "river"],
     "digits and signs": [*SPECIALS, "the", "1873", "?", "[", "]", "中", "river"],
@@ -74,9 +74,9 @@ MISTAKES: list[tuple[Rule, str]] = [
         lambda tokens, told: (
             told if told is not None else not any(token != token.lower() for token in tokens[5:])
         ),
-        "you pass over the first five pieces. Special tokens may stand anywhere, and there may "
+        "you pass over the first five tokens. Special tokens may stand anywhere, and there may "
         "be more of them: look at "
-        "each piece.",
+        "each token.",
     ),
     (
         rule(counts=lambda token: not token.startswith("[")),
@@ -112,10 +112,10 @@ MISTAKES: list[tuple[Rule, str]] = [
     (
         lambda tokens, told: False if told is None else told,
         "if nothing is told you never lower-case. A vocabulary in small letters needs it: look "
-        "into the pieces.",
+        "into the tokens.",
     ),
-    (lambda tokens, told: True, "you always lower-case. Look at `told` and at the pieces."),
-    (lambda tokens, told: False, "you never lower-case. Look at `told` and at the pieces."),
+    (lambda tokens, told: True, "you always lower-case. Look at `told` and at the tokens."),
+    (lambda tokens, told: False, "you never lower-case. Look at `told` and at the tokens."),
     (
         rule(capital=lambda token: token[:1].isupper()),
         "you look at the first character only. A capital may stand later: eBay, ##Kay.",
@@ -126,24 +126,24 @@ MISTAKES: list[tuple[Rule, str]] = [
     ),
     (
         rule(capital=str.isupper),
-        "`isupper` is true only when the whole piece is in capitals. One capital is enough.",
+        "`isupper` is true only when the whole token is in capitals. One capital is enough.",
     ),
     (
         rule(capital=lambda token: re.search("[A-Z]", token) is not None),
-        "A to Z are not all capitals: É is one, too. Compare the piece with `piece.lower()`.",
+        "A to Z are not all capitals: É is one, too. Compare the token with `token.lower()`.",
     ),
     (
         rule(capital=lambda token: not token.islower()),
-        "`islower` is false for digits and signs, which have no case at all. Compare the piece "
-        "with `piece.lower()`.",
+        "`islower` is false for digits and signs, which have no case at all. Compare the token "
+        "with `token.lower()`.",
     ),
     (
         rule(counts=lambda token: not is_special(token) and not token.startswith("##")),
-        "you pass over pieces with ##. They may have capitals, too: ##Kay.",
+        "you pass over tokens with ##. They may have capitals, too: ##Kay.",
     ),
     (
         rule(enough=all),
-        "you ask whether all pieces have a capital. One such piece is enough: `any`.",
+        "you ask whether all tokens have a capital. One such token is enough: `any`.",
     ),
 ]
 
@@ -155,7 +155,7 @@ diagnose_lower_case = Diagnosis(
     returns="True or False",
     right=lower_case,
     mistakes=MISTAKES,
-    correct="what is told counts first, and a capital in an ordinary piece means a cased "
+    correct="what is told counts first, and a capital in an ordinary token means a cased "
     "vocabulary.",
 )
 

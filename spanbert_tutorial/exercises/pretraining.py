@@ -37,7 +37,7 @@ Rate = Callable[[int, float, int, int], float]
 def _entropy_in(answer: Any, *case: object) -> float:
     found = number(answer)
     if np.isnan(found):
-        raise NotYet("the answer is nan, as 0 · ln 0 is. Leave out the pieces that do not occur.")
+        raise NotYet("the answer is nan, as 0 · ln 0 is. Leave out the tokens that do not occur.")
     return found
 
 
@@ -63,16 +63,16 @@ def mean_of_blocks(ids: np.ndarray, pad_id: int) -> float:
 PLATEAU_MISTAKES = [
     (
         lambda ids, pad: entropy(ids, -1),
-        "padding is counted as a piece. Take the real pieces only.",
+        "padding is counted as a token. Take the real tokens only.",
     ),
     (
         lambda ids, pad: terms(np.unique(ids[ids != pad], return_counts=True)[1] / ids.size).sum(),
         "padding is left out of the counts but not of the divisor. Divide by the number of real "
-        "pieces.",
+        "tokens.",
     ),
     (
         lambda ids, pad: terms(shares(ids[ids != pad])).mean(),
-        "this is the mean over the kinds of pieces. Take the sum.",
+        "this is the mean over the kinds of tokens. Take the sum.",
     ),
     (
         lambda ids, pad: entropy(ids, pad) / np.log(2),
@@ -89,7 +89,7 @@ PLATEAU_MISTAKES = [
     ),
     (
         lambda ids, pad: float(-np.log(shares(ids[ids != pad])).mean()),
-        "every kind of piece counts once. Weigh −ln p by p, because a frequent piece is hidden "
+        "every kind of token counts once. Weigh −ln p by p, because a frequent token is hidden "
         "more often.",
     ),
     (
@@ -108,7 +108,7 @@ diagnose_plateau = Diagnosis(
     cases=[(np.array(ids), PAD_ID) for ids in BLOCKS],
     where=lambda ids, pad_id: f"for the ids {ids.tolist()}",
     read=_entropy_in,
-    returns="one number: sum over the pieces",
+    returns="one number: sum over the tokens",
     right=entropy,
     mistakes=PLATEAU_MISTAKES,
     correct="this is where a model that only counts ends.",

@@ -43,7 +43,7 @@ def pack(documents: Documents, n: int) -> list[list[int]]:
 
 def _case_in_words(documents: Documents, n: int) -> str:
     lengths = [[len(sentence) for sentence in document] for document in documents]
-    return f"with sentences of {lengths} pieces and n = {n}"
+    return f"with sentences of {lengths} tokens and n = {n}"
 
 
 def mistake(blocks: list[list[int]], wanted: list[list[int]], documents: Documents, n: int) -> str:
@@ -53,7 +53,7 @@ def mistake(blocks: list[list[int]], wanted: list[list[int]], documents: Documen
     if any(isinstance(token, str) for token in given):
         return "a block holds [CLS] or [SEP]. Leave them out; only their two places are kept free."
     if any(not isinstance(token, int) for token in given):
-        return "a block holds lists. Give each block as one flat list of pieces."
+        return "a block holds lists. Give each block as one flat list of tokens."
     if [] in blocks:
         return "a block is empty. Ask whether the block holds anything before you close it."
     goes_on = any(a == b[: len(a)] for a, b in zip(blocks, blocks[1:], strict=False))
@@ -65,14 +65,14 @@ def mistake(blocks: list[list[int]], wanted: list[list[int]], documents: Documen
         len({number for number, d in enumerate(flat) if set(block) & set(d)}) > 1
         for block in blocks
     ):
-        return "a block holds pieces of two documents. Close the block where a document ends."
+        return "a block holds tokens of two documents. Close the block where a document ends."
     ends = {sentence[-1] for document in documents for sentence in document}
     if any(block[-1] not in ends for block in blocks):
         return "a block ends inside a sentence. A sentence that does not fit begins the next block."
     longest = max(map(len, blocks))
     if longest > n - 2:
         return (
-            f"a block has {longest} pieces: with [CLS] and [SEP] that makes {longest + 2}, "
+            f"a block has {longest} tokens: with [CLS] and [SEP] that makes {longest + 2}, "
             f"more than n."
         )
     return not_greedy(blocks, documents, n)
@@ -88,16 +88,16 @@ def lost(given: list[int], flat: list[list[int]]) -> str:
         )
         if last_only:
             return (
-                f"the last block of all is lost ({len(missing)} pieces). Close what is left "
+                f"the last block of all is lost ({len(missing)} tokens). Close what is left "
                 f"after the loop."
             )
         if all(d[-1] in missing for d in flat if set(d) & missing):
             return (
-                f"the last block of a document is lost ({len(missing)} pieces). Close it, "
+                f"the last block of a document is lost ({len(missing)} tokens). Close it, "
                 f"however short it is."
             )
-        return f"{len(missing)} pieces are lost."
-    return "" if given == every else "pieces stand twice or out of order."
+        return f"{len(missing)} tokens are lost."
+    return "" if given == every else "tokens stand twice or out of order."
 
 
 def not_greedy(blocks: list[list[int]], documents: Documents, n: int) -> str:
@@ -109,11 +109,11 @@ def not_greedy(blocks: list[list[int]], documents: Documents, n: int) -> str:
         )
     if blocks == pack(documents, n - 1):
         return (
-            "a block that would be exactly full is closed too early: n − 2 pieces may stand in it."
+            "a block that would be exactly full is closed too early: n − 2 tokens may stand in it."
         )
     if blocks == pack(documents, n - 2):
         return (
-            "[CLS] and [SEP] are counted twice: there is room for n − 2 pieces, and you leave "
+            "[CLS] and [SEP] are counted twice: there is room for n − 2 tokens, and you leave "
             "two of them empty."
         )
     return "a block is closed although the next sentence would fit."
@@ -123,7 +123,7 @@ diagnose_packing = Diagnosis(
     cases=[(made_documents(lengths), n) for lengths, n in CASES],
     where=_case_in_words,
     read=lambda blocks, *case: [list(block) for block in blocks],
-    returns="a list of blocks, each a list of pieces",
+    returns="a list of blocks, each a list of tokens",
     right=pack,
     otherwise=mistake,
     correct="whole sentences of one document, as many as fit beside [CLS] and [SEP].",

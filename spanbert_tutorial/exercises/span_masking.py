@@ -95,13 +95,13 @@ def _cut_mistake(answer: float, wanted: int, sizes: list[int], left: int) -> str
     known = named(
         answer,
         [
-            ((tokens < left).sum(), "A span may spend the budget to the last piece: use ≤, not <."),
+            ((tokens < left).sum(), "A span may spend the budget to the last token: use ≤, not <."),
             ((tokens - sizes < left).sum(), broken),
             (
                 _fitting_with_gaps(sizes, left),
                 "A span has no gaps: stop at the first word that does not fit.",
             ),
-            (min(left, sum(sizes)), "That is a number of pieces. Count words."),
+            (min(left, sum(sizes)), "That is a number of tokens. Count words."),
         ],
     )
     return f"{differs(answer, wanted)} {known}".rstrip()
@@ -119,7 +119,7 @@ def _fitting_with_gaps(sizes: list[int], left: int) -> int:
 
 diagnose_cut = Diagnosis(
     cases=BUDGETS,
-    where=lambda sizes, left: f"for words with {sizes} pieces and a budget of {left}",
+    where=lambda sizes, left: f"for words with {sizes} tokens and a budget of {left}",
     read=number,
     returns="one number: how many words fit",
     right=_fitting,

@@ -32,9 +32,9 @@ def _tokens(answer: Any, *case: object) -> list[str]:
 
 def _how_to_go_on(error: Exception, word: str, vocabulary: set[str]) -> str:
     if not word:
-        return "It has no pieces to look for: return [UNK]."
+        return "It has no tokens to look for: return [UNK]."
     unknown = split_word(word, vocabulary) == ["[UNK]"]
-    return "Ask for the case that no piece matches." if unknown else "Try it by hand on this word."
+    return "Ask for the case that no token matches." if unknown else "Try it by hand on this word."
 
 
 def _split_mistake(answer: list[str], wanted: list[str], word: str, vocabulary: set[str]) -> str:
@@ -44,26 +44,26 @@ def _split_mistake(answer: list[str], wanted: list[str], word: str, vocabulary: 
 
 def _why_wrong(answer: list[str], wanted: list[str], word: str, vocabulary: set[str]) -> str:
     if not word:
-        return "the empty word has no pieces, so it is unknown"
+        return "the empty word has no tokens, so it is unknown"
     if wanted == ["[UNK]"]:
         return _unknown_mistake(word, vocabulary, answer)
     if answer == [token.removeprefix("##") for token in wanted]:
-        return "the pieces are right, but those that do not begin the word carry ##"
+        return "the tokens are right, but those that do not begin the word carry ##"
     if answer == ["[UNK]"]:
-        where = "Look inside the word for pieces with ##, and at its beginning for those without"
+        where = "Look inside the word for tokens with ##, and at its beginning for those without"
         return (
-            f"this word has pieces. {where}. A match may reach to the end of the word, or be "
+            f"this word has tokens. {where}. A match may reach to the end of the word, or be "
             f"a single character"
         )
     if "".join(token.removeprefix("##") for token in answer) != word:
-        return "the pieces do not join to the word. Go on behind the last match"
+        return "the tokens do not join to the word. Go on behind the last match"
     strangers = [token for token in answer if token not in vocabulary]
     if strangers:
         return (
-            f"{strangers[0]} is not in the vocabulary. With ## and without are two different pieces"
+            f"{strangers[0]} is not in the vocabulary. With ## and without are two different tokens"
         )
     if answer[0].startswith("##") or not all(token.startswith("##") for token in answer[1:]):
-        return "the piece that begins the word stands without ##, all others with it"
+        return "the token that begins the word stands without ##, all others with it"
     if len(answer) > len(wanted):
         return (
             "a shorter match was taken. Try the whole rest of the word first, then one "
@@ -75,24 +75,24 @@ def _why_wrong(answer: list[str], wanted: list[str], word: str, vocabulary: set[
 def _unknown_mistake(word: str, vocabulary: set[str], answer: list[str]) -> str:
     """What is wrong when a word that is unknown got tokens."""
     if "[UNK]" in answer:
-        return "one place without a match makes the whole word unknown, pieces before it included"
+        return "one place without a match makes the whole word unknown, tokens before it included"
     joined = "".join(token.removeprefix("##") for token in answer)
     if joined != word:
         return (
             "a word is never divided in part. One place without a match makes the whole word [UNK]"
         )
     if answer[:1] and answer[0] not in vocabulary or answer[0].startswith("##"):
-        return "its first piece is only there with ##, so it cannot begin a word"
+        return "its first token is only there with ##, so it cannot begin a word"
     if any(token not in vocabulary or not token.startswith("##") for token in answer[1:]):
-        return "inside a word only pieces with ## match"
-    return "such pieces exist, but the longest match comes first and is not taken back"
+        return "inside a word only tokens with ## match"
+    return "such tokens exist, but the longest match comes first and is not taken back"
 
 
 diagnose_split = Diagnosis(
     cases=CASES,
     where=lambda word, _: f'for the word "{word}"' if word else "for the empty word",
     read=_tokens,
-    returns="a list of pieces, such as ['rower', '##s']",
+    returns="a list of tokens, such as ['rower', '##s']",
     hint=_how_to_go_on,
     right=split_word,
     otherwise=_split_mistake,
@@ -157,11 +157,11 @@ def over_pairs(words: Words, pair: tuple[str, str]) -> float:
     return pairs[pair] / (left * right)
 
 
-TWICE = "a piece or a pair that stands twice in a word counts twice."
+TWICE = "a token or a pair that stands twice in a word counts twice."
 SCORE_MISTAKES: list[tuple[Score, str]] = [
     (
         score(lambda both, left, right: both),
-        "that is the frequency. Divide by the counts of the left and of the right piece.",
+        "that is the frequency. Divide by the counts of the left and of the right token.",
     ),
     (
         score(lambda both, left, right: both / (left + right)),
@@ -169,17 +169,17 @@ SCORE_MISTAKES: list[tuple[Score, str]] = [
     ),
     (
         score(lambda both, left, right: both / left),
-        "you divide by the count of the left piece only.",
+        "you divide by the count of the left token only.",
     ),
     (
         score(lambda both, left, right: both / right),
-        "you divide by the count of the right piece only.",
+        "you divide by the count of the right token only.",
     ),
     (
         score(lambda both, left, right: both / left * right),
         "you multiply by the right count. Put the product in brackets.",
     ),
-    (over_pairs, "a piece counts wherever it stands, not only in pairs."),
+    (over_pairs, "a token counts wherever it stands, not only in pairs."),
     (
         lambda words, pair: score()(dict.fromkeys(words, 1), pair),
         "every word is counted once. Each stands in the text as often as its count says.",

@@ -82,7 +82,7 @@ def encoder_flow(config: EncoderConfig, tokens: Sequence[str]) -> Stages:
             376,
             "tokens",
             shape(n),
-            f"The text is cut into pieces. Each is one of {config.vocab_size:,} in the "
+            f"The text is cut into tokens. Each is one of {config.vocab_size:,} in the "
             f"vocabulary, and has its "
             "number there.",
         ),
@@ -91,7 +91,7 @@ def encoder_flow(config: EncoderConfig, tokens: Sequence[str]) -> Stages:
             345,
             "embeddings",
             f"{shape(n)} → {shape(n, H)}",
-            "For each token three vectors are looked up: for its piece, its segment and its "
+            "For each token three vectors are looked up: for its id, its segment and its "
             "position. They are added "
             "and normalized. No token sees another.",
         ),
@@ -275,7 +275,7 @@ def embeddings(
         WIDTH,
         92 + 26 * n,
         "Three vectors are added for each token",
-        "Each token brings the vector of its piece, of its segment and of its position; the "
+        "Each token brings the vector of its id, of its segment and of its position; the "
         "three are added, then "
         f"LayerNorm. {rows}. The sums are {shape(n, H)}. The tables are "
         f"{shape(config.vocab_size, H)}, "

@@ -74,7 +74,7 @@ def pretraining_flow(
     for place, name in enumerate(("document", "block", "spans", "corrupt")):
         picture.box(8, 8 + 54 * place, 96, 30, [name])
         picture.arrow(56, 38 + 54 * place, 56, 61 + 54 * place)
-    notes = ("whole sentences", f"{mask_ratio:.0%} of pieces".replace("%", " %"), "80/10/10 a span")
+    notes = ("whole sentences", f"{mask_ratio:.0%} of tokens".replace("%", " %"), "80/10/10 a span")
     for place, note in enumerate(notes):
         picture.text(64, 54 + 54 * place, note, size=SMALL, anchor="start", soft=True)
     _tensors(picture, 190, 24, "the batch", [told[name] for name in BATCH])

@@ -8,7 +8,7 @@ LINE, WORDS = 37, 118  # from row to row; where the words begin
 
 # What is drawn at height y, its name, and what it stands for.
 ROWS: list[tuple[Callable[[Diagram, float], object], str, str]] = [
-    (lambda d, y: d.token(12, y - HIGH / 2, "game"), "token", "a piece of text in view"),
+    (lambda d, y: d.token(12, y - HIGH / 2, "game"), "token", "a token in view"),
     (
         lambda d, y: d.token(12, y - HIGH / 2, "[MASK]", "masked"),
         "masked token",

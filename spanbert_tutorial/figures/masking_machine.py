@@ -124,7 +124,7 @@ class MaskingMachine:
                 f"{self.draws[frame.hanging].length}."
             )
         if not frame.placed:
-            return f"A new round: {len(self.tokens)} pieces, {self.budget} of them may be hidden."
+            return f"A new round: {len(self.tokens)} tokens, {self.budget} of them may be hidden."
         span = one.spans[frame.placed - 1]
         first = self.tokens[int(self.sizes[: span.start].sum())]
         told = f"Draw {frame.counted} of {len(self.draws)}: ℓ = {span.length}, from “{first}” on. "
@@ -133,7 +133,7 @@ class MaskingMachine:
                 "the text ends" if span.start + span.words == len(self.sizes) else "the budget ends"
             )
             told += f"Cut after {span.words} word{'s' * (span.words > 1)}: {why}. "
-        rest = f"{span.left} piece{'s' * (span.left != 1)}" if span.left else "Nothing"
+        rest = f"{span.left} token{'s' * (span.left != 1)}" if span.left else "Nothing"
         told += f"{rest} of the budget left"
         return told + (
             ", and no word fits." if span.left and frame.placed == len(one.spans) else "."
@@ -257,7 +257,7 @@ class MaskingMachine:
             )
         runs = [len(spans_of(mask)) for mask in hidden]
         told = [
-            f"{mask.sum()} pieces, {many} run{'s' * (many != 1)}"
+            f"{mask.sum()} tokens, {many} run{'s' * (many != 1)}"
             for mask, many in zip(hidden, runs, strict=True)
         ]
         picture.part("text", told, x=WIDTH, y=y, text_anchor="end", font_size=12)

@@ -92,7 +92,7 @@ class Merges:
         after = "; ".join(
             f"{' '.join(pair)}: {self.reason(pair, score)}" for pair, score in self.next_pairs
         )
-        sizes = f"Pieces: {self.tokens} in the text, {len(self.vocabulary)} in the vocabulary."
+        sizes = f"Tokens: {self.tokens} in the text, {len(self.vocabulary)} in the vocabulary."
         return [
             f"Merged: {steps or 'nothing yet'}.",
             f"Best next pairs, {self.criterion}: {after or 'none is left'}.",

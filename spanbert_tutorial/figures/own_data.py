@@ -11,7 +11,7 @@ FIRST = 40
 HIGH = 44
 STEP = 70
 TEXT = (
-    ("inspect", "pieces, [UNK], tables"),
+    ("inspect", "tokens, [UNK], tables"),
     ("pretrain --dry-run", "memory, hours"),
     ("pretrain", "a checkpoint"),
     ("metrics.jsonl", "the curve"),
@@ -31,7 +31,7 @@ def two_ways() -> Diagram:
         WIDTH,
         FIRST + STEP * len(TEXT) - 20,
         "From your file to a model, in two ways",
-        "On the left, plain text in any language: inspect shows pieces, the share of [UNK] and "
+        "On the left, plain text in any language: inspect shows tokens, the share of [UNK] and "
         "two tables without "
         "context; pretrain with --dry-run tells memory and hours; pretrain makes a checkpoint; "
         "metrics.jsonl holds the "

@@ -35,7 +35,7 @@ class Predictions:
                 f"SBO head: "
                 "give as many of each, or none of the SBO head."
             )
-        check_text("a piece", *answers, *(token for line in (*mlm, *sbo) for token, _ in line))
+        check_text("a token", *answers, *(token for line in (*mlm, *sbo) for token, _ in line))
         self.strip = strip
         self.answers = list(answers)
         self.mlm = list(mlm)
@@ -107,8 +107,8 @@ def hide_and_predict(
     tokens = sum(parts, [])
     if not 1 <= first <= last <= len(words) or len(tokens) > LONGEST:
         raise InputError(
-            f"the text has {len(words)} words and {len(tokens)} pieces: "
-            f"give at least {last} words and at most {LONGEST} pieces."
+            f"the text has {len(words)} words and {len(tokens)} tokens: "
+            f"give at least {last} words and at most {LONGEST} tokens."
         )
     start = len(sum(parts[: first - 1], []))
     count = len(sum(parts[first - 1 : last], []))

@@ -34,7 +34,7 @@ def _checked(
     ends = np.asarray(ends, dtype=float)
     if not starts.shape == ends.shape == (len(tokens),):
         given = f"starts {list(starts.shape)}, ends {list(ends.shape)}"
-        raise InputError(f"{len(tokens)} pieces, {given}: give one score for each piece.")
+        raise InputError(f"{len(tokens)} tokens, {given}: give one score for each token.")
     return starts, ends
 
 
@@ -134,7 +134,7 @@ def pair_matrix(
     starts, ends = _checked(tokens, starts, ends)
     n = len(tokens)
     if n > 8:
-        raise InputError(f"{n} pieces do not fit: give at most eight.")
+        raise InputError(f"{n} tokens do not fit: give at most eight.")
     legal = legal_pairs(n, first, last, longest)
     i, j = _best(starts, ends, legal)
     side = CELL * n

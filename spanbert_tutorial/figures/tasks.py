@@ -41,7 +41,7 @@ def span_ranking(hidden: int, features: int) -> Diagram:
         "Is “Nora Lund” the antecedent of “her”?",
         f"The encoder gives each token a state of {hidden} numbers. The vector g of a span is "
         f"put together from the "
-        "state of its first piece, the state of its last piece, a weighted mean of all its "
+        "state of its first token, the state of its last token, a weighted mean of all its "
         "states, and a learned "
         f"vector for its length: {wide:,} numbers. s_m scores one span: is it a mention? s_a "
         f"scores two spans: do they "

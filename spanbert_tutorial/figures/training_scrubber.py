@@ -83,7 +83,7 @@ def training_scrubber(
     for y, title, note in (
         (13, "loss", "in nats, on held-out text"),
         (202, "attention of a gap", "by distance; orange: its neighbours"),
-        (GAPS - 12, "gaps", "and the likeliest pieces for them"),
+        (GAPS - 12, "gaps", "and the likeliest tokens for them"),
     ):
         picture.text(2, y, title, anchor="start", bold=True)
         picture.text(WIDTH - 2, y, note, anchor="end", size=12, soft=True)

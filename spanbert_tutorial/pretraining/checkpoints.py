@@ -202,7 +202,7 @@ def load_checkpoint(folder: str | Path) -> tuple[PretrainingModel, WordPiece]:
     wordpiece = WordPiece.from_file(folder / "tokenizer.json")
     if len(wordpiece) > model.encoder.config.vocab_size:
         raise InputError(
-            f"{folder} has {len(wordpiece):,} pieces in its tokenizer.json but a vocab_size of "
+            f"{folder} has {len(wordpiece):,} tokens in its tokenizer.json but a vocab_size of "
             f"{model.encoder.config.vocab_size:,} in its config.json: copy the checkpoint again."
         )
     return model.eval(), wordpiece

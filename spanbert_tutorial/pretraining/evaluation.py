@@ -1,6 +1,7 @@
 """What a model has learned: losses and accuracy on held-out text. Chapter:
 `book/spanbert/pretraining_spanbert`."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import islice
 
@@ -79,16 +80,20 @@ WATCHED_BATCHES = 8  # of held-out text, for the curve of a run
 GAPS_SEED = 12345  # the gaps in held-out text, the same for every model
 
 
-def held_out_losses(model: PretrainingModel, run: Run, text: EncodedText) -> dict[str, float]:
+def held_out_losses(
+    model: PretrainingModel, blocks: Mapping[str, PretrainingData]
+) -> dict[str, float]:
     """Losses on a small part of the held-out text, always the same gaps, so that they make a curve:
-    of the masked language model under each way of choosing (`held_out_token`, …), of a second task
-    (such as `held_out_sbo`)."""
-    figures = held_out_metrics(model, run, text, WATCHED_BATCHES)
-    tasks = [task.loss_name for task in model.tasks]
-    second = {name: values[name] for values in figures.values() for name in tasks if name in values}
-    curve = {
-        way: values["mlm"] for way, values in figures.items()
-    } | second  # of SBO, that of whole spans
+    of the masked language model under each way of choosing (`held_out_token`, …), of an auxiliary
+    objective (such as `held_out_sbo`). blocks: as `held_out_data` gives them."""
+    metrics = {
+        way: evaluate(model, data, np.random.default_rng(GAPS_SEED), WATCHED_BATCHES)
+        for way, data in blocks.items()
+    }
+    names = [task.loss_name for task in model.tasks]
+    curve = {way: values["mlm"] for way, values in metrics.items()}
+    for values in metrics.values():  # the last way counts: of SBO, that of whole spans
+        curve |= {name: values[name] for name in names if name in values}
     return {f"held_out_{name}": value for name, value in curve.items()}
 
 

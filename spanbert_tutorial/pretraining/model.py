@@ -124,7 +124,7 @@ def fill_masks(
     ids = wordpiece.encode(text)
     selected = ids == wordpiece.mask_id
     if not selected.any():
-        raise InputError("the text has no [MASK]: write one [MASK] for each hidden piece.")
+        raise InputError("the text has no [MASK]: write one [MASK] for each hidden token.")
     model.eval()
     device = model.encoder.embeddings.words.weight.device
     framed, _ = frame(ids, cls_id=wordpiece.cls_id, sep_id=wordpiece.sep_id)

@@ -17,7 +17,7 @@ from spanbert_tutorial.engine.snapshots import Snapshots
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.pretraining.batches import PretrainingData
 from spanbert_tutorial.pretraining.encoded_text import EncodedText
-from spanbert_tutorial.pretraining.evaluation import held_out_losses
+from spanbert_tutorial.pretraining.evaluation import held_out_data, held_out_losses
 from spanbert_tutorial.pretraining.model import PretrainingModel, start_positions_from_sinusoids
 from spanbert_tutorial.pretraining.objectives import Objective
 from spanbert_tutorial.pretraining.presets import Run
@@ -67,7 +67,7 @@ def pretrain(
     set_dropout(model, run.dropout)
     data = training_data(run, text)
     batches = data.batches(np.random.default_rng(run.seed))
-    watch = partial(held_out_losses, model, run, text)
+    watch = partial(held_out_losses, model, held_out_data(run, text))
     return model, train(model, batches, run.recipe(), text.unigram_entropy, snapshots, watch)
 
 

@@ -128,7 +128,7 @@ class ByteBPE:
             raise InputError(
                 f"the vocabulary lacks {missing[0]!r}: take the files of one and the same model."
             )
-        check_text("a piece of the vocabulary", *vocabulary)
+        check_text("a token of the vocabulary", *vocabulary)
         whole = all(type(number) is int for number in vocabulary.values())
         if not whole or sorted(vocabulary.values()) != list(range(len(vocabulary))):
             raise InputError(
@@ -169,7 +169,7 @@ class ByteBPE:
         """
         if vocab_size < 256:
             raise InputError(
-                f"{vocab_size} pieces cannot hold the 256 bytes: give a larger vocabulary."
+                f"{vocab_size} tokens cannot hold the 256 bytes: give a larger vocabulary."
             )
         library = ByteLevelBPETokenizer()
         library.train_from_iterator(

@@ -30,9 +30,9 @@ class Blocks:
     def report(self) -> str:
         lengths = np.diff(self.ranges, axis=1)
         return (
-            f"{len(self.ranges):,} blocks, {lengths.sum():,} pieces, mean length "
+            f"{len(self.ranges):,} blocks, {lengths.sum():,} tokens, mean length "
             f"{lengths.mean():.1f}; "
-            f"{self.split_sentences:,} over-long sentences divided, 0 pieces dropped"
+            f"{self.split_sentences:,} over-long sentences divided, 0 tokens dropped"
         )
 
 
@@ -48,7 +48,7 @@ def single_sequence_blocks(
     """
     if max_tokens < 1:
         raise InputError(
-            f"blocks of {max_tokens} pieces hold nothing: give at least 1 (3 with [CLS] and [SEP])."
+            f"blocks of {max_tokens} tokens hold nothing: give at least 1 (3 with [CLS] and [SEP])."
         )
     ranges = array("q")  # start, end, start, end, …: eight bytes a number, however long the corpus
     split = 0

@@ -213,7 +213,7 @@ class Marked(NamedTuple):
         begin = max(0, max(places.values()) + 1 - (max_length - 2))
         if min(places.values()) < begin:
             raise InputError(
-                f"the two names of example {example.id} stand more than {max_length - 2} pieces "
+                f"the two names of example {example.id} stand more than {max_length - 2} tokens "
                 f"apart: give a "
                 "greater length."
             )
