@@ -35,7 +35,7 @@ def text(vocabulary: int) -> EncodedText:
     wordpiece.starts = steps.np.resize(
         wordpiece.starts, vocabulary
     )  # the tokens are numbers here, and may be any
-    wordpiece.vocabulary = [f"piece {number}" for number in range(vocabulary)]
+    wordpiece.vocabulary = [f"token {number}" for number in range(vocabulary)]
     corpus = steps.text(vocabulary)
     return EncodedText(corpus, corpus, wordpiece)
 

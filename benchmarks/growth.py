@@ -46,7 +46,7 @@ def measure(times: int) -> None:
         tokens = len(text.train.ids) + len(text.held_out.ids)
         print(
             json.dumps(
-                {"pieces": tokens, "seconds": seconds, "peak": greatest_memory(), "before": before}
+                {"tokens": tokens, "seconds": seconds, "peak": greatest_memory(), "before": before}
             )
         )
 
@@ -67,7 +67,7 @@ def main() -> None:
     keep(
         "growth",
         {
-            "pieces": [one["pieces"] for one in pairs[0]],
+            "tokens": [one["tokens"] for one in pairs[0]],
             "rounds": len(pairs),
             "seconds_ratio": round(ratios[2], 2),
             "seconds_ratios": [round(ratios[0], 2), round(ratios[-1], 2)],

@@ -88,14 +88,14 @@ def floats(text: str, width: int) -> np.ndarray:
 NUMBERS = """
 (name, text, spans) => {
   const model = models[name], {cls_id, sep_id, mask_id} = model.wordpiece, H = model.encoder.config.hidden_size;
-  const pieces = model.tokenize(text), ids = [cls_id, ...pieces.map((one) => one.id), sep_id];
+  const tokens = model.tokenize(text), ids = [cls_id, ...tokens.map((one) => one.id), sep_id];
   for (const [first, last] of spans) ids.fill(mask_id, first + 1, last + 2);
   const {hidden, attention} = model.encoder.forward(ids, ids.map(() => 0));
   const rows = (first, last) => hidden.slice((first + 1) * H, (last + 2) * H);
   const [mlm, sbo] = [[], []];
   for (const [first, last] of spans) {
     mlm.push(...model.masked_language_model.forward(rows(first, last)));
-    if (first > 0 && last < pieces.length - 1) {
+    if (first > 0 && last < tokens.length - 1) {
       const targets = Math.min(last - first + 1, model.boundary.max_targets);
       sbo.push(...model.boundary.forward(rows(first - 1, first - 1), rows(last + 1, last + 1), targets));
     }
@@ -106,7 +106,7 @@ NUMBERS = """
 
 @torch.no_grad()
 def numbers(model, wordpiece, text: str, selected: np.ndarray) -> dict[str, Tensor]:
-    """By PyTorch: the states, the attention weights and the logits of both heads, the chosen pieces
+    """By PyTorch: the states, the attention weights and the logits of both heads, the chosen tokens
     hidden."""
     ids = wordpiece.encode(text)
     seen, _ = frame(
@@ -129,7 +129,7 @@ def numbers(model, wordpiece, text: str, selected: np.ndarray) -> dict[str, Tens
 def farthest(
     page, name: str, model, wordpiece, texts: Sequence[tuple[str, np.ndarray]]
 ) -> dict[str, float]:
-    """The greatest difference between page and PyTorch over texts with their chosen pieces, by kind
+    """The greatest difference between page and PyTorch over texts with their chosen tokens, by kind
     of number."""
     most: dict[str, float] = {}
     for text, selected in texts:
@@ -148,7 +148,7 @@ def farthest(
 
 
 def masked(wordpiece, texts: Sequence[str], longest: int = 120) -> list[tuple[str, np.ndarray]]:
-    """Texts, cut to `longest` pieces, each with the pieces that span masking chooses; seed 0."""
+    """Texts, cut to `longest` tokens, each with the tokens that span masking chooses; seed 0."""
     rng = np.random.default_rng(0)
     made = []
     for text in texts:
@@ -170,7 +170,7 @@ def same_first_guess(
         places = told(page, guess, name, text, spans_of(selected).tolist())
         ours = numbers(model, wordpiece, text, selected)
         for head in counts:
-            theirs = [one[head][0]["piece"] for one in places if one[head]]
+            theirs = [one[head][0]["token"] for one in places if one[head]]
             first = wordpiece.tokens(ours[head].argmax(-1).tolist()) if head in ours else []
             counts[head][0] += sum(a == b for a, b in zip(first, theirs, strict=True))
             counts[head][1] += len(first)
@@ -241,22 +241,22 @@ def milliseconds(
     }
 
 
-def of_length(wordpiece, text: str, pieces: int) -> str:
-    """The beginning of a text, repeated as needed, that has so many pieces."""
-    text = " ".join([text] * (1 + pieces // len(wordpiece.encode(text))))
-    return text[: wordpiece.encode_with_offsets(text)[1][pieces - 1, 1]]
+def of_length(wordpiece, text: str, tokens: int) -> str:
+    """The beginning of a text, repeated as needed, that has so many tokens."""
+    text = " ".join([text] * (1 + tokens // len(wordpiece.encode(text))))
+    return text[: wordpiece.encode_with_offsets(text)[1][tokens - 1, 1]]
 
 
 def times(page) -> dict[str, dict[str, list[float]]]:
-    """Milliseconds of a call with a hidden span of three pieces, and of an answer."""
+    """Milliseconds of a call with a hidden span of three tokens, and of an answer."""
     text = "The river rises in the hills and flows through the old town to the sea."
     found = {}
-    for name, pieces in (("spanbert-tiny", 64), ("spanbert-mini", 64), ("spanbert-mini", 128)):
-        given = [of_length(open_model(data_path("checkpoints", name))[1], text, pieces), [[3, 5]]]
-        found[f"{name}, {pieces} pieces"] = milliseconds(page, name, "fill", given)
+    for name, tokens in (("spanbert-tiny", 64), ("spanbert-mini", 64), ("spanbert-mini", 128)):
+        given = [of_length(open_model(data_path("checkpoints", name))[1], text, tokens), [[3, 5]]]
+        found[f"{name}, {tokens} tokens"] = milliseconds(page, name, "fill", given)
     wordpiece = open_model(data_path("checkpoints", ANSWERING))[1]
     given = ["Where does the river rise?", of_length(wordpiece, text, 128)]
-    found[f"{ANSWERING}, 128 pieces"] = milliseconds(page, ANSWERING, "answer", given)
+    found[f"{ANSWERING}, 128 tokens"] = milliseconds(page, ANSWERING, "answer", given)
     return found
 
 

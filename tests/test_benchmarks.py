@@ -63,7 +63,7 @@ def test_memory_and_growth():
     assert kept("memory")["ratio"] <= 0.8
     growth = kept("growth")
     assert (
-        growth["pieces"][1] == pytest.approx(10 * growth["pieces"][0], rel=0.05)
+        growth["tokens"][1] == pytest.approx(10 * growth["tokens"][0], rel=0.05)
         and growth["rounds"] >= 5
     )
     few, more = growth["added_mib"]

@@ -228,5 +228,5 @@ def test_the_panel_shows_what_the_heads_say(tiny):
     "text, first, last", [("two words", 1, 3), ("a " * 90, 1, 2), (SENTENCE, 0, 2), ("", 1, 1)]
 )
 def test_texts_that_do_not_suit_are_refused_in_a_sentence(tiny, text, first, last):
-    with pytest.raises(InputError, match="pieces"):
+    with pytest.raises(InputError, match="tokens"):
         hide_and_predict(*tiny, text, first, last)

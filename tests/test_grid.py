@@ -29,7 +29,7 @@ def toy():
     made.SEEDS = 2
     made.asked = []
     made.SETTINGS = {"run": RUN, "pairs": ((1, 2),)}
-    made.prepare = lambda folder, settings: ({"pieces": 7}, ("text",))
+    made.prepare = lambda folder, settings: ({"tokens": 7}, ("text",))
 
     def one(arm, seed, settings, text):
         made.asked.append((arm, seed))
@@ -49,7 +49,7 @@ def test_every_arm_with_every_seed(toy, tmp_path):
     kept = read(output)
     assert kept["command"] == "python -m spanbert_tutorial experiment toy --output FILE --seeds 2"
     assert {"torch", "device", "threads"} <= set(kept["surroundings"])
-    assert kept["arms"] == toy.ARMS and kept["run"]["steps"] == 9 and kept["pieces"] == 7
+    assert kept["arms"] == toy.ARMS and kept["run"]["steps"] == 9 and kept["tokens"] == 7
     assert kept["rows"] == [
         {"way": way, "seed": seed, "steps": 9, "text": "text"}
         for seed in range(2)
@@ -88,7 +88,7 @@ def other_arm(toy):
 
 
 def other_data(toy):
-    toy.prepare = lambda folder, settings: ({"pieces": 8}, ("text",))
+    toy.prepare = lambda folder, settings: ({"tokens": 8}, ("text",))
 
 
 def more_settings(toy):
@@ -224,7 +224,7 @@ def test_a_text_is_known_by_its_tokens_its_ends_and_its_vocabulary():
     corpus = EncodedCorpus(rng.integers(5, 20, 20).astype(np.uint16), ends, ends)
     first, second = (WordPiece.train(["a river and a mill"], size) for size in (40, 40))
     facts = grid.text_facts(EncodedText(corpus, corpus, first))
-    assert facts == grid.text_facts(EncodedText(corpus, corpus, second)) and facts["pieces"] == 20
+    assert facts == grid.text_facts(EncodedText(corpus, corpus, second)) and facts["tokens"] == 20
     others = [
         replace(corpus, ids=corpus.ids[::-1]),
         replace(corpus, sentence_ends=np.array([9, 20])),

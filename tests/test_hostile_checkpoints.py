@@ -318,7 +318,7 @@ def test_a_setting_that_is_neither_true_nor_false(tmp_path, name, value):
 @pytest.mark.parametrize(
     "value", ["5", "", None, [5], {}, -0.0, 0.0, False, True, 1.0, 2**70, -1, 13.5, 2]
 )
-@pytest.mark.parametrize("piece", ["[PAD]", "[UNK]", "##s"])
+@pytest.mark.parametrize("token", ["[PAD]", "[UNK]", "##s"])
 def test_an_id_that_is_no_number_of_its_own(tmp_path, token, value):
     assert "the ids of the vocabulary are not 0, 1, 2" in said_of(
         tmp_path, tokenizer(vocab=PIECES | {token: value})

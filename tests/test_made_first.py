@@ -56,7 +56,7 @@ def test_a_stopped_command_goes_on_and_seeds_repeat(tmp_path, monkeypatch):
     output, *files = (tmp_path / f"{name}.json" for name in ("first", "easy", "made"))
     for file in files:
         write(file, GROUPS[file.stem], "made")
-    settings = made_first.SETTINGS | {"pieces": 2_000}
+    settings = made_first.SETTINGS | {"tokens": 2_000}
     inputs = {"data": tmp_path} | {file.stem: file for file in files}
     grid.run(made_first, output, 1, settings=settings, **inputs)
     first = json.loads(output.read_text(encoding="utf-8"))
@@ -66,7 +66,7 @@ def test_a_stopped_command_goes_on_and_seeds_repeat(tmp_path, monkeypatch):
     again = json.loads(output.read_text(encoding="utf-8"))["rows"]
     assert again == first["rows"]
     with pytest.raises(InputError, match="of other settings"):
-        grid.run(made_first, output, 1, settings=settings | {"pieces": 1}, **inputs)
+        grid.run(made_first, output, 1, settings=settings | {"tokens": 1}, **inputs)
     write(files[0], GROUPS["made"], "easy")
     with pytest.raises(InputError, match=r"of other settings \(fingerprint"):
         grid.run(made_first, output, 1, settings=settings, **inputs)

@@ -186,7 +186,7 @@ def test_06_here_starts_are_uniform_over_words():
         for c in (True, False)
     }
     assert decide_probability(shares[True], words=1 / 3, tokens=5 / 6) == "words"
-    assert decide_probability(shares[False], words=1 / 3, tokens=5 / 6) == "pieces"
+    assert decide_probability(shares[False], words=1 / 3, tokens=5 / 6) == "tokens"
 
 
 @pytest.mark.parametrize("mode", ["paper", "released"])

@@ -49,7 +49,7 @@ def answerer(wordpiece) -> qa.QuestionAnswerer:
 # --- windows ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("pieces", [1, 7, 20, 21, 39, 40, 41, 200])
+@pytest.mark.parametrize("tokens", [1, 7, 20, 21, 39, 40, 41, 200])
 @pytest.mark.parametrize("room, stride", [(20, 5), (20, 20), (20, 30), (7, 3), (1, 1)])
 def test_windows_cover_everything_and_stop_when_they_do(tokens, room, stride):
     ranges = window_ranges(tokens, room, stride)

@@ -19,7 +19,7 @@ from spanbert_tutorial.engine.loop import History
 from spanbert_tutorial.engine.metrics import Metrics
 from spanbert_tutorial.engine.snapshots import Snapshots
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.pretraining import runs
+from spanbert_tutorial.pretraining import evaluation, runs
 from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
 from spanbert_tutorial.pretraining.encoded_text import EncodedText, open_text, parts
 from spanbert_tutorial.pretraining.evaluation import (
@@ -126,7 +126,7 @@ def test_the_metrics_hold_a_held_out_curve(text, monkeypatch, tmp_path):
     """The last line has the losses on the same held-out gaps at any time; looking at them changes
     no weight."""
     monkeypatch.setenv("SPANBERT_TUTORIAL_STATIC", "1")
-    monkeypatch.setattr(runs, "WATCHED_BATCHES", 2)
+    monkeypatch.setattr(evaluation, "WATCHED_BATCHES", 2)
     small = EncodedText(text.train, first_documents(text.held_out, 20), text.wordpiece)
     run = Run(objective="mlm+nsp", steps=20, batch_size=4)
     model, history = runs.pretrain(run, small, snapshots=Snapshots(tmp_path / "snapshots", {}))

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from spanbert_tutorial.commands.run_state import read_titles
-from spanbert_tutorial.commands.tasks import write_results
+from spanbert_tutorial.commands.tasks import TASKS, what_was_read, write_results
 from spanbert_tutorial.errors import InputError, regular_file
 
 if TYPE_CHECKING:  # slow imports: a wrong option has to be refused at once
@@ -124,8 +124,10 @@ def tuning_questions(
 
 def identities(questions: "Sequence[Question]") -> set[Any]:
     """What shows that two questions are the same: their ids, or their texts with contexts."""
+    from spanbert_tutorial.tasks.squad_files import asked
+
     ids = {question.id for question in questions}
-    return ids | {(question.question.strip(), question.context) for question in questions}
+    return ids | {(asked(question), question.context) for question in questions}
 
 
 def evaluate(options: argparse.Namespace) -> None:
@@ -138,6 +140,7 @@ def evaluate(options: argparse.Namespace) -> None:
 
     output = check_output(options.output)
     questions = squad.read(options.data)
+    print(what_was_read(questions, TASKS["squad"]), file=sys.stderr)
     other = tuning_questions(options, questions) if options.tune_on else []
     answerable_only = all(question.answers for question in questions)
     answerer = QuestionAnswerer.from_pretrained(options.model, options.vocabulary)

@@ -5,6 +5,7 @@ tasks. Chapter: `book/tasks/squad`.
 import argparse
 import hashlib
 import json
+import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields, replace
@@ -12,6 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from spanbert_tutorial.commands.previews import plural
 from spanbert_tutorial.commands.run_state import kept_when_stopped, open_state, remove_state
 from spanbert_tutorial.errors import InputError, NoRoom
 
@@ -31,7 +33,8 @@ class Task(NamedTuple):
     `predict(examples)` and `save(folder, texts)`; its module also has `fine_tune` and `PRESETS`,
     settings by name, among them "small" and "spanbert". score: (examples, predictions, …) →
     metrics, ready for JSON. settings: further fields of its `FineTuning` that are options, with
-    their help texts; reading: further options, passed to `read` and `score`. evaluate,
+    their help texts; reading: further options, passed to `read` and `score`. summary, preview: what
+    the examples hold and how the model sees one, in words (`commands/previews.py`). evaluate,
     add_evaluate_options: replace the evaluation that all tasks share, and its options. start:
     source → a model with the head of this task, or None if the source has no such head.
     """
@@ -41,6 +44,8 @@ class Task(NamedTuple):
     data: str  # what --data takes
     read: str
     model: str
+    summary: str
+    preview: str
     score: str = ""
     settings: Mapping[str, str] = {}
     reading: Mapping[str, str] = {}
@@ -66,6 +71,8 @@ TASKS = {
         "train)",
         read="commands.squad:read_training",
         model="tasks.question_answering:QuestionAnswerer",
+        summary="commands.previews:questions_summary",
+        preview="commands.previews:question_preview",
         settings={
             "doc_stride": "context tokens from the start of one window to the next",
             "answers_only": "skip windows that do not contain the answer of their question",
@@ -80,6 +87,8 @@ TASKS = {
         "files in the CoNLL format (also .xz, .gz), folders and archives of such files",
         read="tasks.coreference:read",
         model="tasks.coreference:CoreferenceResolver",
+        summary="commands.previews:documents_summary",
+        preview="commands.previews:document_preview",
         score="tasks.coreference:score",
     ),
     "relations": Task(
@@ -88,6 +97,8 @@ TASKS = {
         "files in the format of TACRED (.json) or SemEval-2010 Task 8 (.txt), also .xz, .gz",
         read="tasks.relation_files:read",
         model="tasks.relation_extraction:RelationExtractor",
+        summary="commands.previews:relations_summary",
+        preview="commands.previews:relation_preview",
         score="tasks.relation_extraction:figures",
     ),
     "sentences": Task(
@@ -97,6 +108,8 @@ TASKS = {
         "train)",
         read="tasks.sentence_files:read",
         model="tasks.sentence_tasks:SentencePredictor",
+        summary="commands.previews:sentences_summary",
+        preview="commands.previews:sentence_preview",
         score="tasks.sentence_tasks:score_of",
         reading={
             "subtask": "the data set: cola, sst2, mrpc, stsb, qqp, mnli, qnli, rte, wnli, "
@@ -211,7 +224,7 @@ def finetune(options: argparse.Namespace) -> None:
             snapshots.check()
         if first:
             kept = " The head of the checkpoint is kept." if head else ""
-            print(f"{counted(len(examples), task)}.{kept}", flush=True)
+            print(f"{what_was_read(examples, task)}{kept}", flush=True)
         model, history = task.from_model_module("fine_tune")(
             start, wordpiece, examples, settings, snapshots
         )
@@ -238,7 +251,14 @@ def reading(options: argparse.Namespace, task: Task) -> dict[str, Any]:
 
 def counted(number: int, task: Task) -> str:
     """A number of examples, in words."""
-    return f"{number:,} {task.unit}{'' if number == 1 else 's'}"
+    return plural(number, task.unit)
+
+
+def what_was_read(examples: Sequence, task: Task) -> str:
+    """What files hold, in one line, so that a misread file is noticed at once."""
+    summary = task.load(task.summary)(examples)
+    skipped = getattr(examples, "skipped", 0)
+    return f"{counted(len(examples), task)}, {summary}, {skipped:,} skipped."
 
 
 def facts(
@@ -351,6 +371,7 @@ def evaluate(options: argparse.Namespace) -> None:
         return task.load(task.evaluate)(options)
     output = check_output(options.output)
     examples = read(options, task)
+    print(what_was_read(examples, task), file=sys.stderr)  # stdout is for the scores
     model = task.load(task.model).from_pretrained(options.model, options.vocabulary)
     predictions = model.predict(examples)
     result = task.load(task.score)(examples, predictions, **reading(options, task))

@@ -113,7 +113,7 @@ def families_of(name: str, content: Mapping) -> Families:
 # --- Part I --------------------------------------------------------------------------
 
 AS_MANY_TO_TEST = 826 / 812  # test cases per training case, of seed 0
-TAG = Measure("the tag of each piece", "tags/{0}", by=(), scale=100)
+TAG = Measure("the tag of each token", "tags/{0}", by=(), scale=100)
 ROLE = Measure(
     "role of a town's name", "roles/{0}", by=(), scale=100, test_to_train=AS_MANY_TO_TEST
 )
@@ -210,7 +210,7 @@ BOUNDARY_PROBE = [
             ),
         )
         for states, where in PROBED.items()
-        for label in ("kind", "length", "first piece")
+        for label in ("kind", "length", "first token")
     ],
     [Row(OF_BOTH, SPANS_ALONE, LAST_LOSSES)],
 ]
@@ -636,7 +636,7 @@ BEYOND_WAYS = [
         Row(
             ("a second copy", way, "copy"),
             ("other text in front", way, "other"),
-            Measure(f"loss of repeated random pieces, {way}", "uses/copying/{1}", "nats", ("way",)),
+            Measure(f"loss of repeated random tokens, {way}", "uses/copying/{1}", "nats", ("way",)),
         )
         for way in (ENCODING, ALL_TARGETS, FEW_TARGETS)
     ],

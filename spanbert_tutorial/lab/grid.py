@@ -140,7 +140,7 @@ def text_facts(text: EncodedText) -> dict:
         for part in (corpus.ids, corpus.sentence_ends, corpus.document_ends)
     ]
     return {
-        "pieces": len(text.train.ids),
+        "tokens": len(text.train.ids),
         "vocabulary": len(text.wordpiece),
         "unigram_entropy": round(text.unigram_entropy, 4),
         "fingerprint": fingerprint(text.wordpiece.vocabulary, *parts),

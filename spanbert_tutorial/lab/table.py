@@ -99,7 +99,7 @@ EXPERIMENTS = {
     "roberta_masks": Row("static masks, ten copies, dynamic masks", 10),
     "roberta_formats": Row("four input formats with the same number of tokens", 30),
     "roberta_real": Row(
-        "GPT-2's pieces beside BERT's, and formats over Wikipedia",
+        "GPT-2's tokens beside BERT's, and formats over Wikipedia",
         2,
         {"data": "folder with vocab/ and wikipedia/"},
     ),

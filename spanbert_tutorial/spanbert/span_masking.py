@@ -59,7 +59,7 @@ class SpanMasking(MaskingScheme):
     complete_words=True, the paper: the start is uniform over the words that are unmasked and fit
     the budget that is left; a span is cut after the last whole word that fits; the end comes when
     no word fits, so a token or two of the budget may stay unspent. complete_words=False, the
-    released code: the start is uniform over PIECES, moved left to the start of its word; the budget
+    released code: the start is uniform over TOKENS, moved left to the start of its word; the budget
     is always met exactly, so the last word may be broken. In both, spans grow to the right, may run
     over masked words (which cost nothing), stop at the block's end. Raises InputError for a
     `mask_ratio`, `p` or `max_words` out of range.

@@ -79,12 +79,13 @@ def read(source: str | Path, part: str = "validation") -> list[Question]:
     elif ".csv" in Path(source).suffixes[-2:]:
         questions = list(csv_questions(source))
     else:
-        questions = [
-            question for article in articles(source) for question in article_questions(article)
-        ]
+        questions = list(squad_questions(source))
     if not questions:
         raise InputError(f"{source} holds articles but no question: give a file with at least one.")
-    check_ids(questions)
+    try:
+        check_ids(questions)
+    except InputError as error:
+        raise InputError(f"{source}: {error}") from None
     return questions
 
 
@@ -118,7 +119,7 @@ def read_several(sources: Iterable[str | Path], part: str = "validation") -> Exa
 
 def asked(question: Question) -> str:
     """The words of a question, without the spaces around them that some files have."""
-    return question.question.strip()
+    return question.question.strip(" \t\r\n")
 
 
 COLUMNS = ("question", "context", "answer")  # that a table needs
@@ -237,6 +238,15 @@ def articles(path: str | Path) -> list[dict]:
     ):
         raise InputError(f'{path} is not a SQuAD file: it needs a list of articles under "data".')
     return content["data"]
+
+
+def squad_questions(path: str | Path) -> Iterator[Question]:
+    """The questions of all articles of a file. Raises InputError naming the file."""
+    for article in articles(path):
+        try:
+            yield from article_questions(article)
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from None
 
 
 def article_questions(article: dict) -> Iterator[Question]:

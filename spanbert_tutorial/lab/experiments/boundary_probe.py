@@ -88,7 +88,7 @@ def hidden_names(
             spans.append((first + 1, last + 1))  # [CLS] in front
     ids, real = with_specials(rows, wordpiece)
     columns = torch.tensor(np.array(labels, dtype=np.int64)).T
-    questions = dict(zip(("kind", "length", "first piece"), columns, strict=True))
+    questions = dict(zip(("kind", "length", "first token"), columns, strict=True))
     return HiddenNames(
         torch.from_numpy(ids), torch.from_numpy(real), torch.tensor(spans), questions
     )

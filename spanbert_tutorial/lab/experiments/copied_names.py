@@ -35,7 +35,7 @@ from spanbert_tutorial.text.sentences import Document
 WORDS = 150
 SHORTEST = 4
 LONGEST = 254
-HIDDEN = {"all its pieces": 0, "its last piece": -1}  # → the first hidden one
+HIDDEN = {"all its tokens": 0, "its last token": -1}  # → the first hidden one
 STANDS = {"it stands in the block again": True, "it stands there only": False}
 
 

@@ -54,7 +54,7 @@ ROLES = (
     (JOINED, "right-to-left"),
     ("both ways", "left-to-right"),
     ("both ways", "spanbert-tiny"),
-    ("a list of next pieces", "spanbert-tiny"),
+    ("a list of next tokens", "spanbert-tiny"),
 )
 
 
@@ -81,7 +81,7 @@ def role_rows(
     found["spanbert-tiny, labels shuffled"] = accuracy(
         linear_probe(both[0], shuffled), both[1], answers
     )
-    found["a list of next pieces"] = next_token_list(seen, unseen)
+    found["a list of next tokens"] = next_token_list(seen, unseen)
     return found
 
 

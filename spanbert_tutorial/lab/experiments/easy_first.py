@@ -56,7 +56,7 @@ def prepare(folder: Path, settings: Mapping, corpus: Path) -> tuple[dict, tuple]
     easy = open_text("almanac", folder / "almanac", folder / "corpus" / "tokenizer.json")
     facts = {"almanac": text_facts(easy), "corpus": text_facts(text)}
     unigram = {name: told["unigram_entropy"] for name, told in facts.items()}
-    sizes = {name: facts["corpus"][name] for name in ("pieces", "vocabulary")}
+    sizes = {name: facts["corpus"][name] for name in ("tokens", "vocabulary")}
     return {"texts": facts, "unigram_entropy": unigram, **sizes}, (
         {None: None, "corpus": text, "almanac": easy},
     )

@@ -33,8 +33,8 @@ from spanbert_tutorial.tasks.squad import Question
 QUESTIONS = 8_000
 MADE = 20_000
 HELD_OUT = 1_200
-PIECES = 4_000_000
-SETTINGS = {"start": "spanbert-mini", "questions": QUESTIONS, "made": MADE, "pieces": PIECES}
+TOKENS = 4_000_000
+SETTINGS = {"start": "spanbert-mini", "questions": QUESTIONS, "made": MADE, "tokens": TOKENS}
 SHORT, FULL = STAGES["squad1"]
 ARM = "arm"
 SEEDS = 3
@@ -82,7 +82,7 @@ def trained(
     encoder: BertEncoder,
     wordpiece: WordPiece,
     groups: dict[str, list[Question]],
-    tokens: float = PIECES,
+    tokens: float = TOKENS,
 ) -> dict:
     """Trains one model for so many tokens on the groups `real`, `easy` and `made`, and scores it on
     `test`."""
@@ -125,5 +125,5 @@ def one(
     groups = {name: drawn(some, settings["made"], seed) for name, some in many.items()}
     groups |= {"real": drawn(train, settings["questions"], seed), "test": test}
     return trained(
-        arm, seed, *squad_real.start(settings["start"], seed), groups, settings["pieces"]
+        arm, seed, *squad_real.start(settings["start"], seed), groups, settings["tokens"]
     )

@@ -91,7 +91,7 @@ def without_context(text: EncodedText, length: int = START.max_length) -> dict[s
     )
     predictions = tables.by_position.argmax(axis=1)[positions]
     return {
-        "one piece": np.bincount(ids).max() / len(ids),
+        "one token": np.bincount(ids).max() / len(ids),
         "by position": float((predictions == ids).mean()),
     }
 

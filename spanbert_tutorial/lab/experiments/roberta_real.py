@@ -75,7 +75,7 @@ def format_statistics(corpus_path: Path, wordpiece: WordPiece) -> dict[str, Any]
         )
         results: dict[str, Any] = {
             "documents": len(corpus.document_ends),
-            "pieces": len(corpus.ids),
+            "tokens": len(corpus.ids),
         }
         for n in LENGTHS:
             data = {form: FormatData(corpus, wordpiece, n, 1, form=form) for form in FORMATS}

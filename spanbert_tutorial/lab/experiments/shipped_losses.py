@@ -62,11 +62,11 @@ def content(folder: Path, corpus: Path, valid: Path) -> dict:
     texts["valid"] = encode_corpus(documents(valid), *encode, folder / "valid")
     texts["reader"] = encode_corpus(reader_articles(), *encode, folder / "reader")
     return {
-        "train": {"documents": len(text.train.document_ends), "pieces": len(text.train.ids)},
+        "train": {"documents": len(text.train.document_ends), "tokens": len(text.train.ids)},
         "texts": {
             name: {
                 "documents": len(part.document_ends),
-                "pieces": len(part.ids),
+                "tokens": len(part.ids),
                 "batches": MOST[name],
             }
             for name, part in texts.items()

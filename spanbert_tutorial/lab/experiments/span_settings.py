@@ -67,7 +67,7 @@ CLAIMS = {
     "expected",
 }
 SETTINGS = {
-    "vocabulary": core.PIECES,
+    "vocabulary": core.VOCABULARY,
     "start": core.START,
     "go_on": replace(core.GO_ON, steps=1_000),
     "claims": CLAIMS,

@@ -41,7 +41,7 @@ from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.pretraining.presets import Run
 from spanbert_tutorial.text.sentences import split_sentences
 
-PIECES = 800  # of the vocabulary
+VOCABULARY = 800  # tokens
 FACTS = "run.json"  # beside a kept model
 FIT_DOCUMENTS = 1_000  # for the probes
 # to measure how long a step takes
@@ -65,7 +65,7 @@ CLAIMS = {
     "use": "F1 after fine-tuning on 2,000 questions, an answer forced: span+sbo above token",
 }
 SETTINGS = {
-    "vocabulary": PIECES,
+    "vocabulary": VOCABULARY,
     "start": START,
     "go_on": GO_ON,
     "claims": CLAIMS,
@@ -161,7 +161,7 @@ def beside(settings: Mapping, asked: Asked, models: Path) -> dict:
     return rounded(
         {
             "controls": controls,
-            "pieces_of_a_name": tokens,
+            "tokens_of_a_name": tokens,
             "step_cost": step_costs(settings, asked.text),
         }
     )

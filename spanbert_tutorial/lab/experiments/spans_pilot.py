@@ -32,7 +32,7 @@ ARM = ("arm", "rate")
 SEEDS = 2
 ARMS = tuple((name, rate) for name in WAYS for rate in RATES)
 SETTINGS = {
-    "vocabulary": core.PIECES,
+    "vocabulary": core.VOCABULARY,
     "start": core.START,
     "go_on": replace(core.GO_ON, steps=1_500),
     "first_seed": FIRST_SEED,

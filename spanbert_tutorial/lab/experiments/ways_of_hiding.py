@@ -79,7 +79,7 @@ CLAIMS = {
     "others",
 }
 SETTINGS = {
-    "vocabulary": core.PIECES,
+    "vocabulary": core.VOCABULARY,
     "start": core.START,
     "go_on": core.GO_ON,
     "collocations": COLLOCATIONS,
@@ -103,7 +103,7 @@ def prepare(folder: Path, settings: Mapping, models: Path) -> tuple[dict, tuple]
         for kind, some in spans.items()
     }
     with_spans = replace(text, train=replace(text.train, labeled=labeled))
-    return text_facts(text) | {"share_of_pieces": shares}, (asked, with_spans, models)
+    return text_facts(text) | {"share_of_tokens": shares}, (asked, with_spans, models)
 
 
 # --- labeled spans -----------------------------------------------------------------

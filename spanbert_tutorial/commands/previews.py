@@ -1,0 +1,117 @@
+"""What the files of a task hold, in words: a line of counts, and single examples as the model sees
+them, so that a misread file is noticed before any training. Chapter: `book/workshop/your_own_data`.
+
+A `summary` says what a list of examples holds beside their number, a `preview` is (an example as
+tokens, its label in words).
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # slow imports: a wrong option has to be refused at once
+    from spanbert_tutorial.bert.wordpiece import WordPiece
+    from spanbert_tutorial.tasks import conll, relation_files, sentence_files
+    from spanbert_tutorial.tasks.squad import Question
+
+Preview = tuple[list[str], str]
+
+
+def plural(number: int, unit: str) -> str:
+    """A number of things, in words."""
+    return f"{number:,} {unit}{'' if number == 1 else 's'}"
+
+
+# --- question answering -------------------------------------------------------------
+
+
+def questions_summary(questions: "Sequence[Question]") -> str:
+    """How many have no answer."""
+    return f"{sum(not question.answers for question in questions):,} without an answer"
+
+
+def question_preview(question: "Question", wordpiece: "WordPiece", max_length: int) -> Preview:
+    """The first window that holds the answer, or the first of all."""
+    from spanbert_tutorial.tasks import question_answering as reader
+    from spanbert_tutorial.tasks.windows import encode, windows
+
+    encoded = encode(wordpiece, question.question, question.context)
+    answer = reader.answer_tokens(encoded, question)
+    found = windows(encoded, wordpiece, max_length, reader.PRESETS["small"].doc_stride)
+    window = next(
+        (one for one in found if reader.target(one, answer) != reader.NO_ANSWER), found[0]
+    )
+    first, last = reader.target(window, answer)
+    tokens = wordpiece.tokens(window.ids.tolist())
+    if not question.answers:
+        return tokens, "no answer"
+    if not last:
+        return tokens, f'"{question.answers[0].text}", in no window as a whole'
+    return tokens, f'"{question.answers[0].text}", here {" ".join(tokens[first : last + 1])}'
+
+
+# --- coreference --------------------------------------------------------------------
+
+
+def documents_summary(documents: "Sequence[conll.Document]") -> str:
+    """How many clusters they have."""
+    return plural(sum(len(document.clusters) for document in documents), "cluster")
+
+
+def document_preview(
+    document: "conll.Document", wordpiece: "WordPiece", max_length: int
+) -> Preview:
+    """The first segment, and the first clusters."""
+    from spanbert_tutorial.tasks.coreference import segmented
+
+    ids = segmented(document, wordpiece, max_length)[0].ids[0]
+    clusters = [
+        " = ".join(document.text(mention) for mention in cluster) for cluster in document.clusters
+    ]
+    more = f"; and {len(clusters) - 3:,} more" if len(clusters) > 3 else ""
+    return wordpiece.tokens(ids.tolist()), f"{'; '.join(clusters[:3]) or 'no cluster'}{more}"
+
+
+# --- relations ----------------------------------------------------------------------
+
+
+def relations_summary(examples: "Sequence[relation_files.Example]") -> str:
+    """How many relations occur."""
+    return plural(len({example.relation for example in examples}), "relation")
+
+
+def relation_preview(
+    example: "relation_files.Example", wordpiece: "WordPiece", max_length: int
+) -> Preview:
+    """The sentence with its markers, as in SpanBERT's released code."""
+    from spanbert_tutorial.tasks import relation_extraction as relations
+
+    larger = relations.with_markers(wordpiece, relations.markers([example], "replaced"))
+    ids = relations.Marked.of(example, larger, "replaced", max_length).ids
+    subject, object_ = (
+        " ".join(example.words[name.first : name.last + 1])
+        for name in (example.subject, example.object)
+    )
+    return larger.tokens(ids.tolist()), f"{example.relation} of {subject} to {object_}"
+
+
+# --- sentences ----------------------------------------------------------------------
+
+
+def sentences_summary(examples: "Sequence[sentence_files.Example]") -> str:
+    """How many labels occur, or how the scores reach."""
+    labels = {label for _, label in examples}
+    scores = [label for label in labels if isinstance(label, float)]
+    if scores:
+        return f"scores from {min(scores):g} to {max(scores):g}"
+    return plural(len(labels), "label")
+
+
+def sentence_preview(
+    example: "sentence_files.Example", wordpiece: "WordPiece", max_length: int
+) -> Preview:
+    """The sentence or both."""
+    from spanbert_tutorial.tasks.classification import Framed
+
+    sentences, label = example
+    ids = Framed.of(sentences, wordpiece, max_length).ids
+    return wordpiece.tokens(ids.tolist()), str(label)
