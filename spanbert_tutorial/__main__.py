@@ -36,10 +36,10 @@ class Command(NamedTuple):
 
 COMMANDS = {
     "inspect": Command(
-        "look at a text before training: its tokens, how many are unknown, the loss of baselines "
-        "without context",
+        "look at data before training: at a text (tokens, how many are unknown, the loss of "
+        "baselines without context) or at the files of a task",
         inspect_text.add_options,
-        inspect_text.inspect_text,
+        inspect_text.inspect_data,
     ),
     "pretrain": Command(
         "pre-train a model; without options, a tiny SpanBERT on the almanac",

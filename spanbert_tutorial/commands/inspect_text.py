@@ -1,20 +1,71 @@
-"""`python -m spanbert_tutorial inspect`: a text before any training: how words are cut, how much is
-unknown, and the losses that are reached without context. Chapter:
-`book/spanbert/pretraining_spanbert`.
+"""`python -m spanbert_tutorial inspect`: data before any training. Of a text: how words are cut, how
+much is unknown, and the losses that are reached without context. Of the files of a task: what they
+hold, and the first examples as the model sees them. Chapters: `book/spanbert/pretraining_spanbert`,
+`book/workshop/your_own_data`.
 """
 
 import argparse
 import tempfile
 from pathlib import Path
 
+from spanbert_tutorial.errors import InputError
+
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Options of `inspect`: those of `pretrain` that concern the text, and words to cut."""
+    """Options of `inspect`: those of `pretrain` that concern the text, words to cut, and those of
+    `finetune` that concern the data."""
     from spanbert_tutorial.commands.pretrain import add_text_options
+    from spanbert_tutorial.commands.tasks import TASKS
 
     add_text_options(parser)
     parser.add_argument(
+        "--task",
+        choices=TASKS,
+        help="look at the files of a task instead of a text; needs --data",
+    )
+    parser.add_argument("--data", nargs="+", help="files of the task, as for finetune TASK")
+    parser.add_argument("--subtask", help="of --task sentences: the data set, such as rte")
+    parser.add_argument(
         "--words", nargs="+", default=None, metavar="WORD", help="words or names to cut into tokens"
+    )
+
+
+def inspect_data(options: argparse.Namespace) -> None:
+    """Prints what a text or the files of a task hold."""
+    if options.task:
+        return inspect_task(options)
+    if options.data or options.subtask:
+        raise InputError(
+            "--data and --subtask belong to a task: give --task, or --corpus for a text."
+        )
+    inspect_text(options)
+
+
+PREVIEWS = 2  # examples to look at
+
+
+def inspect_task(options: argparse.Namespace) -> None:
+    """Reads the files as `finetune` does, and prints their counts and the first examples."""
+    from spanbert_tutorial.commands.tasks import TASKS, read, what_was_read
+    from spanbert_tutorial.engine.files import data_path
+    from spanbert_tutorial.pretraining.checkpoints import read_vocabulary
+
+    task = TASKS[options.task]
+    if not options.data:
+        raise InputError("--task needs --data: give the files of the task.")
+    for name in task.reading:
+        if getattr(options, name) is None:
+            raise InputError(f"--task {options.task} needs --{name}: give {task.reading[name]}.")
+    examples = read(options, task)
+    wordpiece = read_vocabulary(options.vocabulary or data_path("checkpoints", "bert-mini"))
+    max_length = options.max_length or task.from_model_module("PRESETS")["small"].max_length
+    print(what_was_read(examples, task))
+    for number, example in enumerate(examples[:PREVIEWS], start=1):
+        tokens, label = task.load(task.preview)(example, wordpiece, max_length)
+        print(f"{task.unit.capitalize()} {number}: {' '.join(tokens)}\n  label: {label}")
+    print(
+        f"Inputs of at most {max_length} tokens; vocabulary: "
+        f"{options.vocabulary or 'that of bert-mini (give your own with --vocabulary)'}."
     )
 
 

@@ -5,6 +5,7 @@ intervals, corrected p-values. Chapter: `book/spanbert/pretraining_spanbert`.
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import version
 from typing import Any
 
@@ -142,11 +143,17 @@ def family(
     """First − second for each pair of columns (paired by seed) of a family: several differences
     that answer one question, so their p-values are corrected together (Holm, 1979). Intervals are
     not corrected. test_to_train: as in `paired_difference`."""
-    from statsmodels.stats.multitest import multipletests  # here: importing it takes a second
-
     differences = [paired_difference(*columns, test_to_train) for columns in pairs.values()]
-    corrected = multipletests([each.p for each in differences], method="holm")[1]
+    corrected = holm(tuple(each.p for each in differences))
     return {
-        name: Difference(each.mean, each.half, float(p))
+        name: Difference(each.mean, each.half, p)
         for name, each, p in zip(pairs, differences, corrected, strict=True)
     }
+
+
+@cache  # the library collects garbage at each call, a quarter of a second
+def holm(p_values: tuple[float, ...]) -> tuple[float, ...]:
+    """The p-values of a family, corrected."""
+    from statsmodels.stats.multitest import multipletests  # here: importing it takes a second
+
+    return tuple(multipletests(p_values, method="holm")[1].tolist())

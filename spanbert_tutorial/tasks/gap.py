@@ -14,7 +14,7 @@ from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.tasks.coreference_scores import precision_recall_f1
 from spanbert_tutorial.text.lines import lines_of, read_text, visible
 
-HEADER = "ID Text Pronoun Pronoun-offset A A-offset A-coref B B-offset B-coref URL".split()
+HEADER = "ID Text Pronoun Pronoun-offset A A-offset A-coref B B-offset B-coref URL".split(" ")
 FEMININE = {"she", "her", "hers"}
 MASCULINE = {"he", "him", "his"}
 Answer = tuple[bool, bool]  # whether the pronoun means A, and whether it means B
