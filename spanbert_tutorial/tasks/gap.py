@@ -12,7 +12,7 @@ from pathlib import Path
 
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.tasks.coreference_scores import precision_recall_f1
-from spanbert_tutorial.text.lines import lines_of, read_text, visible
+from spanbert_tutorial.text.lines import columns_of, lines_of, read_text, visible
 
 HEADER = "ID Text Pronoun Pronoun-offset A A-offset A-coref B B-offset B-coref URL".split(" ")
 FEMININE = {"she", "her", "hers"}
@@ -127,10 +127,9 @@ def nearest(row: Row) -> Answer:
 def most_often(row: Row) -> Answer:
     """The name of which a word stands in the text most often, so perhaps the text's topic; of two,
     the nearest."""
-    counts = Counter(
-        row.text.replace("'s", "").translate({ord(sign): " " for sign in '.,;:()"'}).split()
-    )
-    often = [max(counts[word] for word in name.split()) for name, _ in row.names]
+    text = row.text.replace("'s", "").translate({ord(sign): " " for sign in '.,;:()"'})
+    counts = Counter(columns_of(text))
+    often = [max(counts[word] for word in columns_of(name)) for name, _ in row.names]
     return nearest(row) if often[0] == often[1] else (often[0] > often[1], often[0] < often[1])
 
 
