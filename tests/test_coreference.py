@@ -401,10 +401,10 @@ def test_the_command(documents, tmp_path, capsys):
         model,
     ]
     code, said, wrong = run(capsys, "finetune", "coreference", *given)
-    assert (code, wrong) == (0, "") and "6 documents." in said
+    assert (code, wrong) == (0, "") and "6 documents, 54 clusters, 0 skipped." in said
     given = ["--model", model, "--data", tmp_path / "train.conll", "--output", scores]
     code, said, wrong = run(capsys, "evaluate", "coreference", *given)
-    assert (code, wrong) == (0, "")
+    assert (code, wrong) == (0, "6 documents, 54 clusters, 0 skipped.\n")
     found = json.loads((scores / "score.json").read_text())
     assert (
         found == json.loads(said)

@@ -404,7 +404,7 @@ def test_the_command(tmp_path, capsys, monkeypatch, file):
         "--learning-rate",
         "1e-3",
     )
-    assert (code, wrong) == (0, "") and "20 examples." in said
+    assert (code, wrong) == (0, "") and "20 examples, 2 labels, 0 skipped." in said
     code, said, wrong = run(
         capsys,
         "evaluate",
@@ -415,7 +415,8 @@ def test_the_command(tmp_path, capsys, monkeypatch, file):
         "--output",
         tmp_path / "s",
     )
-    assert (code, wrong) == (0, "") and json.loads(said) == {"accuracy": 100}
+    assert (code, wrong) == (0, "20 examples, 2 labels, 0 skipped.\n")
+    assert json.loads(said) == {"accuracy": 100}
     code, _, wrong = run(
         capsys,
         "evaluate",

@@ -54,7 +54,7 @@ def test_from_questions_to_an_answer(capsys, tmp_path):
         model,
         *SMALL,
     )  # each question counts once
-    assert (code, err) == (0, "") and "294 questions." in out
+    assert (code, err) == (0, "") and "294 questions, 145 without an answer, 294 skipped." in out
     names = {path.name for path in model.iterdir()}
     assert names == {
         "config.json",
@@ -80,7 +80,7 @@ def test_from_questions_to_an_answer(capsys, tmp_path):
         "--tune-on",
         second,
     )
-    assert (code, err) == (0, "")
+    assert (code, err) == (0, "147 questions, 72 without an answer, 0 skipped.\n")
     questions = squad.read(first)
     predictions = squad.read_predictions(scores / "predictions.json", questions)
     kept = json.loads((scores / "score.json").read_text(encoding="utf-8"))

@@ -58,7 +58,7 @@ def model(tmp_path, data, capsys):
     code, said, wrong = run(
         capsys, "finetune", "labels", "--data", data, "--init-from", TINY, "--output", output
     )
-    assert (code, wrong) == (0, "") and "80 sentences." in said
+    assert (code, wrong) == (0, "") and "80 sentences, 0 skipped." in said
     return output
 
 
@@ -71,7 +71,7 @@ def test_a_task_is_trained_kept_and_scored(model, data, tmp_path, capsys):
     code, said, wrong = run(
         capsys, "evaluate", "labels", "--model", model, "--data", data, "--output", scores
     )
-    assert (code, wrong) == (0, "")
+    assert (code, wrong) == (0, "80 sentences, 0 skipped.\n")
     assert json.loads(said) == json.loads((scores / "score.json").read_text()) == {"accuracy": 1.0}
     assert json.loads((scores / "predictions.json").read_text()) == ["town", "river"] * 40
     with pytest.warns(UserWarning, match="left out of .*: head"):

@@ -304,8 +304,8 @@ def test_the_library_trains_by_frequency():
         + len({"##" + c for word in words for c in word[1:]})
     )
     for merges in (1, 2):  # later ones are ties
-        made = set(WordPiece.train([" ".join(words)], size + merges).tokens) - set(
-            WordPiece.train(words, size).tokens
+        made = set(WordPiece.train([" ".join(words)], size + merges).vocabulary) - set(
+            WordPiece.train(words, size).vocabulary
         )
         by_hand = learn_merges(Counter(words), merges, "frequency")
         assert (
@@ -450,7 +450,7 @@ def test_decode_joins_tokens(small):
 def test_training_is_deterministic_cased_and_within_size():
     first = WordPiece.train(SENTENCES, 160)
     assert (
-        WordPiece.train(iter(SENTENCES), 160).tokens == first.vocabulary
+        WordPiece.train(iter(SENTENCES), 160).vocabulary == first.vocabulary
     )  # an iterator is read once
     assert len(first) == 160 and len(set(first.vocabulary)) == 160
     assert "The" in first.vocabulary and "the" in first.vocabulary and not first.lowercase
@@ -460,7 +460,7 @@ def test_training_is_deterministic_cased_and_within_size():
 def test_training_is_deterministic_with_more_characters_than_it_keeps():
     # 1,500 characters equally common, of which 1,000 are kept: always the same ones
     texts = [chr(0x4E00 + i) + " a" for i in reversed(range(1_500))] + ["the river"] * 5
-    vocabularies = {tuple(WordPiece.train(texts, 1_050).tokens) for _ in range(3)}
+    vocabularies = {tuple(WordPiece.train(texts, 1_050).vocabulary) for _ in range(3)}
     assert len(vocabularies) == 1
     assert chr(0x4E00) in next(iter(vocabularies)) and chr(0x4E00 + 1_499) not in next(
         iter(vocabularies)
@@ -515,7 +515,7 @@ def test_the_line_number_is_the_id(tmp_path, end, mark):
 
 def test_save_vocabulary_comes_back(tmp_path, small):
     small.save_vocabulary(tmp_path / "vocab.txt")
-    assert WordPiece.from_file(str(tmp_path / "vocab.txt")).tokens == small.vocabulary
+    assert WordPiece.from_file(str(tmp_path / "vocab.txt")).vocabulary == small.vocabulary
 
 
 @pytest.mark.parametrize(
@@ -612,5 +612,5 @@ def test_a_word_without_end_costs_no_endless_time_and_teaches_nothing():
     again = WordPiece.train([texts[0] + " " + "x" * 2_000_000 + ", the boat", *texts[1:]], 60)
     assert time.monotonic() - began < 60 and "x" not in again.vocabulary
     assert "的" in plain.vocabulary and "##yy" in plain.vocabulary
-    assert again.vocabulary == WordPiece.train([texts[0] + " , the boat", *texts[1:]], 60).tokens
+    assert again.vocabulary == WordPiece.train([texts[0] + " , the boat", *texts[1:]], 60).vocabulary
     assert again.tokens(again.encode("x" * 2_000_000 + " boat"))[0] == "[UNK]"

@@ -246,7 +246,7 @@ def learn_tokens(
 
 
 class WordPiece:
-    """A vocabulary and its encoder. `tokens[i]` is the token with id i; `starts[i]` says whether it
+    """A vocabulary and its encoder. `vocabulary[i]` is the token with id i; `starts[i]` says whether it
     begins a word.
 
     Special tokens and [UNK] count as word starts, as in the released SpanBERT code. Raises

@@ -61,8 +61,12 @@ def inspect_task(options: argparse.Namespace) -> None:
     max_length = options.max_length or task.from_model_module("PRESETS")["small"].max_length
     print(what_was_read(examples, task))
     for number, example in enumerate(examples[:PREVIEWS], start=1):
-        tokens, label = task.load(task.preview)(example, wordpiece, max_length)
-        print(f"{task.unit.capitalize()} {number}: {' '.join(tokens)}\n  label: {label}")
+        name = f"{task.unit.capitalize()} {number}"
+        if task.preview:
+            tokens, label = task.load(task.preview)(example, wordpiece, max_length)
+            print(f"{name}: {' '.join(tokens)}\n  label: {label}")
+        else:
+            print(f"{name}: {example}")
     print(
         f"Inputs of at most {max_length} tokens; vocabulary: "
         f"{options.vocabulary or 'that of bert-mini (give your own with --vocabulary)'}."

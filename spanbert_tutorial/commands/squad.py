@@ -140,10 +140,10 @@ def evaluate(options: argparse.Namespace) -> None:
 
     output = check_output(options.output)
     questions = squad.read(options.data)
-    print(what_was_read(questions, TASKS["squad"]), file=sys.stderr)
     other = tuning_questions(options, questions) if options.tune_on else []
     answerable_only = all(question.answers for question in questions)
     answerer = QuestionAnswerer.from_pretrained(options.model, options.vocabulary)
+    print(what_was_read(questions, TASKS["squad"]), file=sys.stderr)  # stdout is for the scores
     texts, odds = predictions(answerer, questions)
     if answerable_only:
         result: dict[str, Any] = squad.score(texts, questions)

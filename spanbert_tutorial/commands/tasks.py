@@ -44,9 +44,9 @@ class Task(NamedTuple):
     data: str  # what --data takes
     read: str
     model: str
-    summary: str
-    preview: str
     score: str = ""
+    summary: str = ""
+    preview: str = ""
     settings: Mapping[str, str] = {}
     reading: Mapping[str, str] = {}
     evaluate: str = ""
@@ -256,9 +256,9 @@ def counted(number: int, task: Task) -> str:
 
 def what_was_read(examples: Sequence, task: Task) -> str:
     """What files hold, in one line, so that a misread file is noticed at once."""
-    summary = task.load(task.summary)(examples)
-    skipped = getattr(examples, "skipped", 0)
-    return f"{counted(len(examples), task)}, {summary}, {skipped:,} skipped."
+    summary = [task.load(task.summary)(examples)] if task.summary else []
+    skipped = f"{getattr(examples, 'skipped', 0):,} skipped"
+    return f"{', '.join([counted(len(examples), task), *summary, skipped])}."
 
 
 def facts(
@@ -371,8 +371,8 @@ def evaluate(options: argparse.Namespace) -> None:
         return task.load(task.evaluate)(options)
     output = check_output(options.output)
     examples = read(options, task)
-    print(what_was_read(examples, task), file=sys.stderr)  # stdout is for the scores
     model = task.load(task.model).from_pretrained(options.model, options.vocabulary)
+    print(what_was_read(examples, task), file=sys.stderr)  # stdout is for the scores
     predictions = model.predict(examples)
     result = task.load(task.score)(examples, predictions, **reading(options, task))
     write_results(output, {"predictions": predictions, "score": result})

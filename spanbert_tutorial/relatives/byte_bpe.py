@@ -112,7 +112,7 @@ def learn_merges(texts: Iterable[str], merges: int) -> list[Pair]:
 
 
 class ByteBPE:
-    """A vocabulary of byte tokens and its encoder. `tokens[i]` is the token with id i, written in
+    """A vocabulary of byte tokens and its encoder. `vocabulary[i]` is the token with id i, written in
     characters."""
 
     def __init__(self, vocabulary: dict[str, int], merges: Sequence[Pair]) -> None:
@@ -134,9 +134,9 @@ class ByteBPE:
             raise InputError(
                 "the ids of the vocabulary are not 0, 1, 2, … without a gap: take a whole file."
             )
-        self.vocabulary = dict(vocabulary)
+        self.ids = dict(vocabulary)
         self.merges = [(left, right) for left, right in merges]
-        self.tokens = sorted(vocabulary, key=lambda token: vocabulary[token])
+        self.vocabulary = sorted(vocabulary, key=lambda token: vocabulary[token])
         self.rank = {pair: rank for rank, pair in enumerate(self.merges)}
         self.cached = functools.lru_cache(maxsize=100_000)(self.split_chunk)
 
@@ -180,7 +180,7 @@ class ByteBPE:
 
     def library(self) -> ByteLevelBPETokenizer:
         """The same vocabulary in the `tokenizers` library, for text in real amounts."""
-        return ByteLevelBPETokenizer(self.vocabulary, self.merges)
+        return ByteLevelBPETokenizer(self.ids, self.merges)
 
     def __len__(self) -> int:
         return len(self.vocabulary)
@@ -202,7 +202,7 @@ class ByteBPE:
 
     def encode(self, text: str) -> np.ndarray:
         """Ids of a text, int64 [n]. Raises InputError for half a character."""
-        return np.array([self.vocabulary[token] for token in self.split(text)], dtype=np.int64)
+        return np.array([self.ids[token] for token in self.split(text)], dtype=np.int64)
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
         """The bytes of the tokens. A special token gives the bytes of its name. Raises InputError
@@ -215,7 +215,7 @@ class ByteBPE:
                 f"vocabulary "
                 "that encoded."
             )
-        return bytes(character_bytes()[character] for i in ids for character in self.tokens[i])
+        return bytes(character_bytes()[character] for i in ids for character in self.vocabulary[i])
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of the tokens; bytes that are no UTF-8, such as half of a character, become
