@@ -170,7 +170,7 @@ def same_first_guess(
         places = told(page, guess, name, text, spans_of(selected).tolist())
         ours = numbers(model, wordpiece, text, selected)
         for head in counts:
-            theirs = [one[head][0]["token"] for one in places if one[head]]
+            theirs = [one[head][0]["piece"] for one in places if one[head]]
             first = wordpiece.tokens(ours[head].argmax(-1).tolist()) if head in ours else []
             counts[head][0] += sum(a == b for a, b in zip(first, theirs, strict=True))
             counts[head][1] += len(first)

@@ -148,7 +148,7 @@ def test_the_copying_machine_and_the_tables_without_context():
         "np": np,
         "kept": results,
         "VIEWS": directions.VIEWS,
-        "tokens": range(2_000),
+        "wordpiece": range(2_000),
         "asked": np.repeat([7, *range(50)], [5, *[2] * 50]),
         "tables": {"frequency": 5.84, "by_position": 5.42},
         "table": {("both ways", "in sight"): (0.14, 0.998)},
@@ -177,7 +177,7 @@ def test_a_masked_model_is_no_writer(monkeypatch):
     given = {
         "data_path": data_path,
         "text": None,
-        "tokens": None,
+        "wordpiece": None,
         "np": np,
         "kept": kept("directions.json"),
         "load_checkpoint": load_checkpoint,

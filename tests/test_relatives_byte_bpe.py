@@ -140,7 +140,7 @@ def test_encoding_is_the_librarys_and_comes_back(small, text):
 @given(st.binary(max_size=40))
 def test_any_bytes_come_back(small, data):
     """Bytes that are no UTF-8 cannot be a text; as tokens they are all there."""
-    ids = [small.vocabulary[byte_characters()[byte]] for byte in data]
+    ids = [small.ids[byte_characters()[byte]] for byte in data]
     assert small.decode_bytes(ids) == data
     assert small.decode(ids) == data.decode("utf-8", "replace") == small.library().decode(ids)
 
@@ -170,7 +170,7 @@ def test_the_first_ids_are_the_bytes(small, texts):
 
 def test_files_are_read_in_both_forms(small, tmp_path):
     lines = ["#version: 0.2", *map(" ".join, small.merges), ""]
-    (tmp_path / "vocab.json").write_text(json.dumps(small.vocabulary), encoding="utf-8")
+    (tmp_path / "vocab.json").write_text(json.dumps(small.ids), encoding="utf-8")
     (tmp_path / "merges.txt").write_text("\n".join(lines), encoding="utf-8")
     for name in ("vocab.json", "merges.txt"):
         with lzma.open(tmp_path / f"{name}.xz", "wt", encoding="utf-8") as file:
@@ -190,14 +190,14 @@ def test_bad_input_is_named(small, tmp_path):
     with pytest.raises(InputError, match="255 tokens cannot hold the 256 bytes"):
         ByteBPE.train(["a"], 255)
     with pytest.raises(InputError, match="the vocabulary lacks 'qz'"):
-        ByteBPE(small.vocabulary, [*small.merges, ("q", "z")])
+        ByteBPE(small.ids, [*small.merges, ("q", "z")])
     with pytest.raises(InputError, match="without a gap"):
-        ByteBPE({**small.vocabulary, "qz": 999}, small.merges)
+        ByteBPE({**small.ids, "qz": 999}, small.merges)
     for wrong in ("300", None, [300], 300.0, -0.0, True):
         with pytest.raises(InputError, match="without a gap"):
-            ByteBPE({**small.vocabulary, small.vocabulary[300]: wrong}, small.merges)
+            ByteBPE({**small.ids, small.vocabulary[300]: wrong}, small.merges)
     with pytest.raises(InputError, match="a token of the vocabulary is 5: give text"):
-        ByteBPE({**small.vocabulary, 5: 500}, small.merges)
+        ByteBPE({**small.ids, 5: 500}, small.merges)
     for vocabulary, merges in (
         ("{", "a b"),
         ("[]", "a b"),
@@ -236,7 +236,7 @@ def test_gpt2s_tokens_of_any_text(gpt2, gpt2_library, text):
 @settings(max_examples=300)
 @given(st.binary(max_size=60))
 def test_gpt2_decodes_any_bytes(gpt2, gpt2_library, data):
-    ids = [gpt2.vocabulary[byte_characters()[byte]] for byte in data]
+    ids = [gpt2.ids[byte_characters()[byte]] for byte in data]
     assert gpt2.decode_bytes(ids) == data
     assert gpt2.decode(ids) == data.decode("utf-8", "replace") == gpt2_library.decode(ids)
 

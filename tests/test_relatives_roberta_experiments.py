@@ -98,7 +98,7 @@ def test_a_stopped_command_goes_on_where_it_was(text, tmp_path, monkeypatch):
     assert len(kept["rows"]) == 6 and kept["epochs"] == kept["run"]["steps"] / -(
         -kept["blocks"] // 16
     )
-    with pytest.raises(InputError, match="run, length: 64 there, 32 now"):
+    with pytest.raises(InputError, match="run, max_length: 64 there, 32 now"):
         other = roberta_masks.SETTINGS | {"run": replace(roberta_masks.RUN, max_length=32)}
         grid.run(roberta_masks, output, settings=other)
 

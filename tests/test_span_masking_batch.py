@@ -308,7 +308,7 @@ def test_the_paper_s_masks_of_a_batch_are_like_those_of_the_plain_loop():
 
 WRONG = {  # what is wrong: a line of `span_masking_batch`, and what stands there instead
     "starts uniform over words": (
-        "word_of_piece[anchors]",
+        "word_of_token[anchors]",
         "draw_words(words.begins, words.ends, draws, rng)",
     ),
     "a start that is masked counts": (
@@ -316,14 +316,16 @@ WRONG = {  # what is wrong: a line of `span_masking_batch`, and what stands ther
         "counts = np.ones(len(spans), dtype=bool)",
     ),
     "the last word stays whole, then a new span": (
-        "left[cut] -= mask_beginnings(selected, np.ones(len(selected), dtype=int), "
-        "ends[spans_to_cut], left[cut])",
+        "left[cut] -= mask_beginnings(\n"
+        "        selected, np.ones(len(selected), dtype=int), ends[spans_to_cut], left[cut]\n"
+        "    )",
         "left[cut] -= mask_beginnings(masked, words.sizes, spans_to_cut, left[cut])\n"
-        "    selected = words.pieces_of(masked)",
+        "    selected = words.tokens_of(masked)",
     ),
     "a span too dear is thrown away": (
-        "left[cut] -= mask_beginnings(selected, np.ones(len(selected), dtype=int), "
-        "ends[spans_to_cut], left[cut])",
+        "left[cut] -= mask_beginnings(\n"
+        "        selected, np.ones(len(selected), dtype=int), ends[spans_to_cut], left[cut]\n"
+        "    )",
         "pass",
     ),
     "spans one word longer": (

@@ -721,7 +721,7 @@ def test_an_id_that_stands_twice_is_named(tmp_path):
 def test_an_article_of_another_form_is_named(tmp_path, paragraphs):
     article = {"title": "Bowl"} | ({} if paragraphs is ... else {"paragraphs": paragraphs})
     said = complaint(read, written(tmp_path, {"data": [article]}))
-    assert said.startswith('article "Bowl"') and "not in SQuAD format" in said
+    assert ': article "Bowl"' in said and "not in SQuAD format" in said
 
 
 def test_articles_without_a_question_are_named_by_their_file(tmp_path):

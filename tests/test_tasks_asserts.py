@@ -236,7 +236,7 @@ def breaks_with_arms(renamed: dict[str, str]) -> bool:
         "column": column,
         "family": family,
     }
-    return breaks(cells("tasks/relation_extraction", 'pairs = [("replaced, markers"'), given)
+    return breaks(cells("tasks/relation_extraction", 'pairs = [\n    ("replaced, markers"'), given)
 
 
 @pytest.mark.parametrize(

@@ -612,5 +612,7 @@ def test_a_word_without_end_costs_no_endless_time_and_teaches_nothing():
     again = WordPiece.train([texts[0] + " " + "x" * 2_000_000 + ", the boat", *texts[1:]], 60)
     assert time.monotonic() - began < 60 and "x" not in again.vocabulary
     assert "的" in plain.vocabulary and "##yy" in plain.vocabulary
-    assert again.vocabulary == WordPiece.train([texts[0] + " , the boat", *texts[1:]], 60).vocabulary
+    assert (
+        again.vocabulary == WordPiece.train([texts[0] + " , the boat", *texts[1:]], 60).vocabulary
+    )
     assert again.tokens(again.encode("x" * 2_000_000 + " boat"))[0] == "[UNK]"

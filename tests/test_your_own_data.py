@@ -99,7 +99,7 @@ def test_the_claims_of_the_text(here):
     from spanbert_tutorial.bert.wordpiece import WordPiece
     from spanbert_tutorial.pretraining.checkpoints import read_vocabulary
 
-    tokens = read_vocabulary(ROOT / "data" / "checkpoints" / "spanbert-mini").tokens
+    tokens = read_vocabulary(ROOT / "data" / "checkpoints" / "spanbert-mini").vocabulary
     assert sum(any("가" <= letter <= "힣" for letter in token) for token in tokens) == 22
     assert ord("힣") - ord("가") + 1 == 11_172
     own = WordPiece.from_file(here / "own" / "ko" / "tokenizer.json")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from spanbert_tutorial.errors import InputError, NoRoom, parse_json
 from spanbert_tutorial.text.corpora import Titles
-from spanbert_tutorial.text.lines import lines_of, read_text
+from spanbert_tutorial.text.lines import lines_of, read_text, visible
 
 if TYPE_CHECKING:
     from spanbert_tutorial.pretraining.encoded_text import EncodedText
@@ -217,4 +217,5 @@ def read_titles(path: str | None) -> Titles:
     read."""
     if path is None:
         return Titles()
-    return Titles(lines_of(read_text(path, "a text file with one title per line")))
+    lines = lines_of(read_text(path, "a text file with one title per line"))
+    return Titles(filter(visible, lines))
