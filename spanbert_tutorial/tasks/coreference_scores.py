@@ -107,7 +107,7 @@ def b_cubed(key: Sequence[set], response: Sequence[set]) -> Share:
 
 def ceaf_phi4(key: Sequence[set], response: Sequence[set]) -> Share:
     """Entities. A one-to-one alignment of key and response clusters that maximizes the sum of
-    φ4(K, R) = 2 · |K ∩ R| / (|K| + |R|); clusters that are left over score 0."""
+    φ4(K, R) = 2 · size(K ∩ R) / (size(K) + size(R)); clusters that are left over score 0."""
     sizes = [np.array([len(cluster) for cluster in side], dtype=float) for side in (key, response)]
     phi4 = 2 * overlaps(key, response) / np.add.outer(*sizes)
     return float(phi4[linear_sum_assignment(phi4, maximize=True)].sum()), len(key)
