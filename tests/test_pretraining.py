@@ -40,7 +40,7 @@ def corpus() -> EncodedCorpus:
 
 def data(corpus, name, **changes) -> PretrainingData:
     return PretrainingData(
-        corpus, WORDPIECE, Objective.named(name), **{"length": 40, "batch_size": 8, **changes}
+        corpus, WORDPIECE, Objective.named(name), **{"max_length": 40, "batch_size": 8, **changes}
     )
 
 
@@ -185,7 +185,7 @@ def test_unknown_objective_is_named():
 
 def test_too_short_a_length_is_refused(corpus):
     with pytest.raises(InputError, match="a length of 3"):
-        data(corpus, "mlm", length=3)
+        data(corpus, "mlm", max_length=3)
 
 
 def test_unigram_entropy_by_hand():

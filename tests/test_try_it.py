@@ -130,7 +130,7 @@ def test_the_figures_of_the_page_are_the_kept_ones():
     reader = kept["reader"][try_it.ANSWERING]
     assert f"{reader['same_text']} of the reader's {reader['questions']} questions" in page
     assert f"its F1 is {reader['pytorch_f1']} before and {reader['page_f1']} after" in page
-    for what in ("spanbert-tiny, 64 pieces", "spanbert-mini, 128 pieces"):
+    for what in ("spanbert-tiny, 64 tokens", "spanbert-mini, 128 pieces"):
         assert f"in about {kept['milliseconds'][what]['core'][0]:.0f} ms" in page
 
 

@@ -25,7 +25,7 @@ document.querySelectorAll('[data-explorer]:not([data-ready])').forEach(function 
   var selects = root.querySelectorAll('select'), view = root.querySelector('[data-view]');
   function show() {
     var index = 0;
-    selects.forEach(function (select) { index = index * select.options.max_length + select.selectedIndex; });
+    selects.forEach(function (select) { index = index * select.options.length + select.selectedIndex; });
     view.innerHTML = panels[index];
   }
   selects.forEach(function (select) { select.addEventListener('change', show); });
