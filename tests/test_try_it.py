@@ -107,7 +107,7 @@ def test_sizes_and_limits_in_the_script_are_those_of_the_models():
     window = json.loads(
         (ROOT / "data" / "checkpoints" / try_it.ANSWERING / "config.json").read_text()
     )
-    assert window["spanbert_tutorial"]["length"] - 3 == 253 and "may have 253 pieces" in " ".join(
+    assert window["spanbert_tutorial"]["length"] - 3 == 253 and "may have 253 tokens" in " ".join(
         page.split()
     )
 
@@ -130,7 +130,7 @@ def test_the_figures_of_the_page_are_the_kept_ones():
     reader = kept["reader"][try_it.ANSWERING]
     assert f"{reader['same_text']} of the reader's {reader['questions']} questions" in page
     assert f"its F1 is {reader['pytorch_f1']} before and {reader['page_f1']} after" in page
-    for what in ("spanbert-tiny, 64 tokens", "spanbert-mini, 128 pieces"):
+    for what in ("spanbert-tiny, 64 tokens", "spanbert-mini, 128 tokens"):
         assert f"in about {kept['milliseconds'][what]['core'][0]:.0f} ms" in page
 
 
