@@ -23,12 +23,12 @@ FOLDER = INDEX.with_suffix("")
 PARTS = {
     "Engine and text": ("errors", "engine", "text"),
     "BERT": ("bert",),
-    "SpanBERT": ("spanbert",),
-    "Pre-training": ("pretraining",),
+    "SpanBERT and pre-training": ("spanbert", "pretraining"),
     "Tasks": ("tasks",),
     "Relatives": ("relatives",),
     "Almanac and figures": ("almanac", "figures"),
-    "Lab, exercises and commands": ("lab", "exercises", "commands"),
+    "Exercises and commands": ("exercises", "commands"),
+    "Lab": ("lab",),
 }
 
 

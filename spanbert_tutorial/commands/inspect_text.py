@@ -58,7 +58,7 @@ def inspect_task(options: argparse.Namespace) -> None:
             raise InputError(f"--task {options.task} needs --{name}: give {task.reading[name]}.")
     examples = read(options, task)
     wordpiece = read_vocabulary(options.vocabulary or data_path("checkpoints", "bert-mini"))
-    max_length = options.length or task.from_model_module("PRESETS")["small"].max_length
+    max_length = options.max_length or task.from_model_module("PRESETS")["small"].max_length
     print(what_was_read(examples, task))
     for number, example in enumerate(examples[:PREVIEWS], start=1):
         name = f"{task.unit.capitalize()} {number}"
@@ -83,8 +83,8 @@ def inspect_text(options: argparse.Namespace) -> None:
     options.init_from = None  # the vocabulary of a checkpoint is given by --vocabulary
     run = (
         Run(objective="span")
-        if options.length is None
-        else Run(objective="span", max_length=options.length)
+        if options.max_length is None
+        else Run(objective="span", max_length=options.max_length)
     )
     with tempfile.TemporaryDirectory() as scratch:
         text = encoded_text(options, Path(scratch, "text"))

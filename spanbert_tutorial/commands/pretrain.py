@@ -134,7 +134,7 @@ def settings(options: argparse.Namespace) -> "Run":
         warmup = min(0.1, run.warmup * run.steps / options.steps)
     values = {
         "steps": options.steps,
-        "max_length": options.length,
+        "max_length": options.max_length,
         "batch_size": options.batch_size,
         "accumulate": accumulate,
         "peak_learning_rate": options.learning_rate,
