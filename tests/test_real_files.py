@@ -67,6 +67,14 @@ def test_blocks_of_semeval_need_no_blank_lines(tmp_path, newline):
     assert [example.id for example in found] == ["1", "2", "3"]
 
 
+def test_a_comment_of_semeval_may_quote_a_marked_sentence(tmp_path):
+    quoted = "Comment: better is <e1>flood</e1> with <e2>ruin</e2>."
+    text = SEMEVAL.replace("Cause-Effect(e1,e2)\n", f"Cause-Effect(e1,e2)\n{quoted}\n")
+    assert relation_files.read(put(tmp_path, "a.txt", text)) == relation_files.read(
+        put(tmp_path, "b.txt", SEMEVAL)
+    )
+
+
 def test_a_test_file_of_semeval_without_labels_is_refused(tmp_path):
     bare = "\n".join(line for line in SEMEVAL.split("\n") if line[:1].isdigit())
     path = put(tmp_path, "test.txt", bare)

@@ -199,7 +199,7 @@ def test_one_document_is_not_enough():
         sentence_pairs(corpus_of([[3, 4]]), 10, np.random.default_rng(0))
 
 
-@pytest.mark.parametrize("max_pieces", [1, 0, -3])
+@pytest.mark.parametrize("max_tokens", [1, 0, -3])
 def test_pairs_without_room(max_tokens):
     with pytest.raises(InputError, match=f"a pair of {max_tokens} tokens"):
         sentence_pairs(corpus_of([[3], [4]]), max_tokens, np.random.default_rng(0))

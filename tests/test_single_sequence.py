@@ -140,7 +140,7 @@ def test_counts_and_report():
     )
 
 
-@pytest.mark.parametrize("max_pieces", [0, -1])
+@pytest.mark.parametrize("max_tokens", [0, -1])
 def test_blocks_that_hold_nothing(max_tokens):
     with pytest.raises(
         InputError, match=f"blocks of {max_tokens} tokens hold nothing: give at least 1"

@@ -179,7 +179,9 @@ SENTENCE = "write a number, a tab and a sentence with <e1>â€¦</e1> before <e2>â€
 
 
 def begins_example(line: str) -> bool:
-    """Whether a line is meant as the first of an example."""
+    """Whether a line is meant as the first of an example; a comment may quote a marked sentence."""
+    if COMMENT.match(line):
+        return False
     return any(marker in line for marker in MARKERS) or bool(NUMBERED.fullmatch(line))
 
 
