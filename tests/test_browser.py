@@ -262,7 +262,7 @@ EXPLORERS = {
     "welcome": [2],
     "bert/wordpiece": [3],
     "bert/bert": [4],
-    "spanbert/span_masking": [3, 2],
+    "spanbert/span_masking": [3],
     "spanbert/labeled_masking": [2],
     "spanbert/boundary": [2, 2],
 }

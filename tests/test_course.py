@@ -11,7 +11,11 @@ SESSIONS = re.findall(
     r"^### Session (\d+): .+?$(.+?)(?=^##|\Z)", TEXT, flags=re.MULTILINE | re.DOTALL
 )
 CHECK = re.compile(r"\bcheck_\w+")
-CHAPTERS = sorted(path for path in BOOK.glob("*/*.ipynb") if path.parent.name != "workshop")
+CHAPTERS = sorted(
+    path
+    for path in BOOK.glob("*/*.ipynb")
+    if path.parent.name not in ("workshop", "evidence")
+)
 
 
 def test_six_weeks_of_two_sessions():

@@ -27,6 +27,7 @@ from spanbert_tutorial.lab.grid import as_json, missing
 from spanbert_tutorial.lab.measurements import name_ranks, pair_probe, span_uses
 from spanbert_tutorial.lab.measurements.name_ranks import ELSEWHERE, INFERRED, OTHERWISE, Gap, Known
 from spanbert_tutorial.lab.measurements.names import Block, Name, named_blocks
+from spanbert_tutorial.lab.results import column
 from spanbert_tutorial.pretraining import runs
 from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
 from spanbert_tutorial.pretraining.encoded_text import EncodedText, open_text
@@ -270,7 +271,14 @@ def test_the_welcome_page_tells_the_kept_numbers():
         for arm in ("span", "token")
     }
     welcome = (ROOT / "book" / "welcome.md").read_text(encoding="utf-8")
-    assert f"{first['span']:.1f} against {first['token']:.1f} of 100" in welcome
+    assert f"first in {first['span']:.1f}% of cases" in welcome
+    assert f"on single tokens in {first['token']:.1f}%" in welcome
+    kept = json.loads(data_path("results", "squad_real.json").read_text(encoding="utf-8"))
+    span, token = (
+        np.mean(column(kept, "score", "f1", start=start, task="squad1"))
+        for start in ("spanbert-mini", "bert-mini")
+    )
+    assert f"scored {token - span:.1f} F1 *below* its BERT twin" in welcome
 
 
 def test_the_cost_of_a_step_is_the_median_of_ratios_within_a_round(monkeypatch, wordpiece):

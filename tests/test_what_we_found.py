@@ -272,7 +272,7 @@ UNDER = {
     "relatives/beyond": ["beyond_ways"],
     "relatives/electra": ["electra_mini"],
     "relatives/roberta": ["roberta_masks"],
-    "spanbert/boundary": ["boundary_probe"],
+    "evidence/spans_and_boundaries": ["boundary_probe"],
     "spanbert/single_sequence": ["pairs_vs_single"] * 2,
     "spanbert/pretraining_spanbert": ["spans_and_boundaries", "token_vs_span", "token_vs_span"],
     "spanbert/name_ranks": ["spans_and_boundaries", "spans_on_wikipedia"],

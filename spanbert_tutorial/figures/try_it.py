@@ -68,6 +68,11 @@ BORN = Hidden(
     "Vera Palmer [was born in] Fairfield and became a baker.",
     "A set phrase of the almanac. The SBO head says “born” once more where “in” belongs.",
 )
+DECISION = Hidden(
+    TINY,
+    "A decision is expected [before the end] of the year.",
+    "We picked this sentence because both heads get all of it right; most spans are harder.",
+)
 FOUNDED = Hidden(
     TINY,
     "The company [was founded in] 1880 by Vera Palmer, a baker.",
@@ -322,7 +327,7 @@ def hide() -> Part:
 
 def line() -> Part:
     """The small part of the welcome page."""
-    return hide_part([BORN], best=1, line=True)
+    return hide_part([DECISION], best=1, line=True)
 
 
 def draw_hide() -> Diagram:
@@ -332,7 +337,7 @@ def draw_hide() -> Diagram:
 
 def draw_line() -> Diagram:
     """The example of the welcome page as a picture."""
-    return _draw_filled(filled_in(BORN))
+    return _draw_filled(filled_in(DECISION))
 
 
 def _draw_filled(filled: Predictions) -> Diagram:

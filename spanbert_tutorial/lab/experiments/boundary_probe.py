@@ -1,5 +1,5 @@
 """What boundary states hold, with and without the span boundary objective. Chapter:
-`book/spanbert/boundary`.
+`book/evidence/spans_and_boundaries`.
 
 Each seed trains one tiny model with token masking until it has left the plateau. From there two
 models go on, with the same blocks and the same masked spans: one with the masked language model
