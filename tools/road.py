@@ -10,6 +10,7 @@ import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import combinations, pairwise
 from pathlib import Path
 
 from spanbert_tutorial.errors import InputError
@@ -151,13 +152,21 @@ def _told(road: Road) -> str:
 
 
 def _places(road: Road, columns: int) -> dict[str, tuple[float, float]]:
-    """Left edge and height of each station. Three columns hold two parts each."""
+    """Left edge and height of each station. Parts stay whole; columns are as equal as they can be."""
+    parts = list(road.parts().values())
+    heights = [HEAD + ROW * len(chapters) for chapters in parts]
+
+    def tallest(breaks: Sequence[int]) -> int:
+        edges = [0, *breaks, len(parts)]
+        return max(sum(heights[a:b]) for a, b in pairwise(edges))
+
+    breaks = min(combinations(range(1, len(parts)), min(columns, len(parts)) - 1), key=tallest)
     places = {}
     x = 0
     y = TOP
-    for number, chapters in enumerate(road.parts().values()):
-        if columns > 1 and number and number % 2 == 0:
-            x = x + COLUMN
+    for number, chapters in enumerate(parts):
+        if number in breaks:
+            x += COLUMN
             y = TOP
         y += HEAD
         for chapter in chapters:
