@@ -12,9 +12,7 @@ SESSIONS = re.findall(
 )
 CHECK = re.compile(r"\bcheck_\w+")
 CHAPTERS = sorted(
-    path
-    for path in BOOK.glob("*/*.ipynb")
-    if path.parent.name not in ("workshop", "evidence")
+    path for path in BOOK.glob("*/*.ipynb") if path.parent.name not in ("workshop", "evidence")
 )
 
 

@@ -15,7 +15,11 @@ from notebooks import book_notebooks, read
 from spanbert_tutorial.spanbert.span_masking import SpanMasking, clipped_geometric
 
 HEADING = "## Exercise without a solution"
-CHAPTERS = [path for path in book_notebooks(ROOT) if path.parent.name not in ("book", "evidence", "workshop")]
+CHAPTERS = [
+    path
+    for path in book_notebooks(ROOT)
+    if path.parent.name not in ("book", "evidence", "workshop")
+]
 
 
 def exercise(path) -> str:
