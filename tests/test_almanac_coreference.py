@@ -1,4 +1,4 @@
-"""Coreference on the almanac: the kept rows, and the asserts of the chapter behind its numbers."""
+"""Coreference on the almanac: the kept rows, and the asserts of the evidence page behind its numbers."""
 
 import copy
 from pathlib import Path
@@ -38,7 +38,7 @@ def test_both_starts_have_every_seed(rows):
 
 def holds(rows):
     given = {"kept": rows, "almanac_coreference": experiment, "family": family}
-    return not breaks(cells("tasks/coreference", ROWS), given)
+    return not breaks(cells("evidence/people_and_relations", ROWS), given)
 
 
 def test_numbers_of_the_chapter_break_where_they_are_wrong(rows):
@@ -60,6 +60,6 @@ def test_quoted_numbers(key):
         value["SpanBERT"][3] += 1
     elif value:
         value[3] += 1
-    table = cells("tasks/coreference", 'table = papers["spanbert_table3_coreference"]')
-    checks = cells("tasks/coreference", "average_of = {system")
+    table = cells("evidence/people_and_relations", 'table = papers["spanbert_table3_coreference"]')
+    checks = cells("evidence/people_and_relations", "average_of = {system")
     assert breaks(f"{table}\n{checks}", {"papers": papers}) == bool(key)

@@ -8,6 +8,7 @@ from fractions import Fraction
 from types import SimpleNamespace
 
 import matplotlib
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
@@ -60,6 +61,33 @@ def test_the_bias_finds_the_frequencies(text):
         assert breaks(source, given | wrong)
 
 
+class Sized(SimpleNamespace):
+    """Data of so many blocks."""
+
+    def __len__(self):
+        return self.blocks
+
+
+def test_the_steps_that_short_blocks_save():
+    source = cells("bert/pretraining", "def left_after(setting)")
+    results = kept("leaving_the_plateau.json")
+    given = {
+        "kept": results,
+        "quoted": {name: entry["value"] for name, entry in PAPERS.items()},
+        "run": SimpleNamespace(batch_size=32),
+        "live_data": Sized(blocks=100, batch_size=64),
+        "data": Sized(blocks=34),
+    }
+    assert not breaks(source, given)
+    assert breaks(source, given | {"data": Sized(blocks=50)})
+    for setting, seed in (("short blocks", 0), ("as in the book", 4), ("no warm-up", 2)):
+        wrong = copy.deepcopy(results)
+        for row in wrong["rows"]:
+            if (row["setting"], row["run"]["seed"]) == (setting, seed):
+                row["left_after"] = 500
+        assert breaks(source, given | {"kept": wrong})
+
+
 def settings() -> dict:
     """What the cell on the ten settings is given."""
     rows = sorted(kept("leaving_the_plateau.json")["rows"], key=lambda row: row["run"]["seed"])
@@ -81,7 +109,7 @@ def settings() -> dict:
 
 
 def test_the_family_of_the_ten_settings():
-    source = cells("bert/pretraining", "losses_of | steps_of")
+    source = cells("evidence/plateau", "losses_of | steps_of")
     given = settings()
     assert not breaks(source, given)
     final = given["final"]
@@ -115,7 +143,7 @@ def test_both_products_are_the_share_of_the_sentence():
 
 
 def test_roles_need_the_corrected_interval():
-    source = cells("bert/directions", "gaps = family(")
+    source = cells("evidence/states_and_sentences", "gaps = family(")
     results = kept("directions.json")
     given = {
         "kept": results,
@@ -142,7 +170,7 @@ def test_roles_need_the_corrected_interval():
 
 
 def test_the_copying_machine_and_the_tables_without_context():
-    source = cells("bert/directions", "equal shares for all tokens: ")
+    source = cells("evidence/states_and_sentences", "equal shares for all tokens: ")
     results = kept("directions.json")
     given = {
         "np": np,
@@ -198,7 +226,7 @@ def test_a_masked_model_is_no_writer(monkeypatch):
 
 
 def test_the_six_differences_of_the_shares():
-    source = cells("bert/masking", "apart_from = family(")
+    source = cells("evidence/plateau", "apart_from = family(")
     results = kept("masking_mini.json")
     variants = ["80/10/10", "100/0/0", "80/20/0"]
     shown = ["mask", "same", "random"]
@@ -225,6 +253,57 @@ def test_the_six_differences_of_the_shares():
         assert breaks(source, given | {"figures": wrong})
     same = figures | {("80/20/0", "random", "accuracy"): figures["80/10/10", "random", "accuracy"]}
     assert breaks(source, given | {"figures": same})
+
+
+def test_what_a_head_names_that_saw_only_masks(tmp_path):
+    source = cells("bert/masking", "usual, only_mask = (")
+    path = tmp_path / "masking_mini.json"
+    for variant, shown, wrong in (
+        ("none", "same", False),
+        ("80/10/10", "same", True),
+        ("100/0/0", "same", True),
+        ("80/20/0", "same", True),
+        ("80/20/0", "random", True),
+    ):
+        results = kept("masking_mini.json")
+        for row in results["rows"]:
+            if row["variant"] == variant:
+                row["shown"][shown]["accuracy"] = 0.5 + 0.01 * row["seed"]
+        path.write_text(json.dumps(results), encoding="utf-8")
+        given = {"papers": PAPERS, "data_path": lambda *_: path}
+        assert breaks(source, given) == wrong
+    kept_scores = {"bert_masking_100_0_0_ner_frozen": {"value": 94.5}}
+    given = {"papers": PAPERS | kept_scores, "data_path": data_path}
+    assert breaks(source, given)
+
+
+def test_the_seeds_from_scratch():
+    exits = cells("evidence/plateau", "def exits_of(objective")
+    family_of_four = cells("evidence/plateau", "from_scratch_differences = family(both)")
+    results = kept("token_vs_span.json")
+    table = cells("evidence/plateau", "from_scratch = kept_results(")
+    given = {
+        "kept_results": lambda _: results,
+        "column": kept_results.column,
+        "family": kept_results.family,
+        "token_vs_span": SimpleNamespace(ARMS=("mlm", "span", "span+sbo")),
+        "Table": lambda *_: None,
+        "draw_curves": lambda *_: None,
+        "draw_intervals": lambda *_: plt.figure(),
+        "plt": plt,
+    }
+    curves = cells("evidence/plateau", "def all_curves(objective")
+    source = "\n".join((table, curves, exits, family_of_four))
+    assert not breaks(source, given)
+    for one, other in (("mlm", "span"), ("span", "span+sbo")):
+        wrong = copy.deepcopy(results)
+        for row in wrong["rows"]:
+            names = {one: other, other: one}
+            row["run"]["objective"] = names.get(row["run"]["objective"], row["run"]["objective"])
+        # without the boundary head's losses a curve is missing
+        for row in wrong["rows"]:
+            row["curve"].setdefault("sbo", row["curve"]["mlm"])
+        assert breaks(source, given | {"kept_results": lambda _, wrong=wrong: wrong})
 
 
 def test_bert_base_has_the_size_of_gpt(tmp_path):

@@ -40,7 +40,7 @@ def whole(one, other):
 @pytest.mark.parametrize(
     ("attempt", "named"),
     [
-        (lambda key, response: (sums(key, response), sums(response, key)), "exchanged"),
+        (lambda key, response: (sums(key, response), sums(response, key)), "swapped"),
         (lambda key, response: (whole(response, key), whole(key, response)), "A side may be empty"),
         (lambda key, response: sums(key, response), "Return two numbers"),
         (

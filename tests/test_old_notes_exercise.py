@@ -61,18 +61,18 @@ def with_capital(capital):
             "And `told = False`",
         ),
         (asks_if_told, "`told = False` is an answer"),
-        (lambda tokens, told: lower_case(tokens, None), "do not use what is told"),
+        (lambda tokens, told: lower_case(tokens, None), "ignore `told`"),
         (
             lambda tokens, told: (
                 any(p != p.lower() for p in ordinary(tokens)) if told is None else not told
             ),
-            "the other way round: you say",
+            "the other way around: you return",
         ),
         (
             lambda tokens, told: (
                 any(p != p.lower() for p in ordinary(tokens)) if told is None else told
             ),
-            "without a word from the config",
+            "if `told` is None, it is the other way around",
         ),
         (lambda tokens, told: told is None or told, "So does `transformers`"),
         (lambda tokens, told: bool(told), "you never lower-case. A vocabulary in small letters"),

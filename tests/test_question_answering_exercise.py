@@ -128,7 +128,7 @@ def probabilities(windows, scores, threshold, longest):
         (loops(null=max), "greatest null score"),
         (loops(null=np.mean), "mean of the null scores"),
         (loops(cls=lambda s, e: s[0]), "Add E of [CLS]"),
-        (loops(none=lambda gap, limit: -gap > limit), "turned round"),
+        (loops(none=lambda gap, limit: -gap > limit), "wrong way around"),
         (loops(none=lambda gap, limit: gap >= limit), "equal to the threshold"),
         (loops(none=lambda gap, limit: gap > 0), "the threshold changes nothing"),
         (loops(none=lambda gap, limit: False), "null score and threshold change nothing"),

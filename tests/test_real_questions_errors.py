@@ -153,15 +153,20 @@ def test_a_model_and_the_programs_on_some_real_questions():
     )
 
 
-# --- the chapter's asserts see a wrong value ----------------------------------------
+# --- the asserts of the chapter and of its evidence see a wrong value -----------------
 
-CHAPTER = nbformat.read(ROOT / "book" / "tasks" / "real_questions.ipynb", as_version=4)
+CELLS = [
+    cell
+    for page in ("tasks/real_questions", "evidence/questions")
+    for cell in nbformat.read(ROOT / "book" / f"{page}.ipynb", as_version=4).cells
+    if cell.cell_type == "code"
+]
 MODELS = {"NAMES": ("spanbert-mini", "bert-mini")}
 ORACLE = {
     "scores": {
         "spanbert-mini": [43.62, 65.4],
         "bert-mini": [52.72, 70.82],
-        "kind of answer": [19.6, 28.4],
+        "type of answer": [19.6, 28.4],
         "shared words": [17.0, 28.06],
     },
     "whole": np.array(44.06),
@@ -194,9 +199,8 @@ def names(node: ast.AST) -> set[str]:
 
 
 def check(marker: str, given: dict) -> None:
-    """Runs the chapter's cell of asserts that holds `marker` with the given values in place of its
-    own."""
-    (cell,) = [cell for cell in CHAPTER.cells if cell.cell_type == "code" and marker in cell.source]
+    """Runs the cell of asserts that holds `marker` with the given values in place of its own."""
+    (cell,) = [cell for cell in CELLS if marker in cell.source]
     tree = ast.parse(cell.source)
     tree.body = [
         node

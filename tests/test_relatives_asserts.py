@@ -1,8 +1,7 @@
-"""The asserts behind the numbers of the chapters on BERT's relatives break where a number or an arm
-is wrong."""
+"""The asserts behind the numbers on BERT's relatives, in `book/evidence/relatives`, break where a
+number or a condition is wrong."""
 
 import copy
-from types import SimpleNamespace
 
 import matplotlib
 import matplotlib.pyplot as plt
@@ -22,6 +21,8 @@ from spanbert_tutorial.relatives.electra_flops import electra_flops, mlm_flops
 matplotlib.use("Agg")
 
 
+PAGE = "evidence/relatives"
+
 # --- numbers of papers --------------------------------------------------------------
 
 QUOTED = {
@@ -38,7 +39,7 @@ QUOTED = {
             "mlm_flops": mlm_flops,
         },
     ),
-    "roberta": (["def show(columns, keys)", "table 5, GLUE"], {"np": np}),
+    "roberta": (["def show(columns, keys)", "Table 5, GLUE"], {"np": np}),
 }
 WRONG = [
     ("albert", "albert_table2_speed", [4.7, 1.0, 5.6, 1.7, 0.6, 0.4]),
@@ -94,7 +95,7 @@ WRONG = [
 @pytest.mark.parametrize("chapter", QUOTED)
 def test_quoted_numbers_pass(chapter):
     marks, given = QUOTED[chapter]
-    assert not breaks(cells(f"relatives/{chapter}", *marks), given | {"papers": PAPERS})
+    assert not breaks(cells(PAGE, *marks), given | {"papers": PAPERS})
 
 
 @pytest.mark.parametrize(("chapter", "key", "wrong"), WRONG)
@@ -102,7 +103,7 @@ def test_a_wrong_quoted_number_breaks(chapter, key, wrong):
     marks, given = QUOTED[chapter]
     papers = copy.deepcopy(PAPERS)
     papers[key]["value"] = wrong
-    assert breaks(cells(f"relatives/{chapter}", *marks), given | {"papers": papers})
+    assert breaks(cells(PAGE, *marks), given | {"papers": papers})
 
 
 # --- the project's own results, with two arms in each other's place -----------------
@@ -120,7 +121,7 @@ def swapped(rows: list[dict], one: dict, other: dict) -> list[dict]:
 def sharing(rows: list[dict]) -> tuple[str, dict]:
     marks = "def held_out(sharing)", '"all - none": ("all", "none")'
     results = kept("albert_sharing.json") | {"rows": rows}
-    return cells("relatives/albert", *marks), {
+    return cells(PAGE, *marks), {
         "SHARING": SHARING,
         "sharing_kept": results,
         "family": family,
@@ -140,7 +141,7 @@ def order(rows: list[dict]) -> tuple[str, dict]:
         "draw_intervals": draw_intervals,
         "plt": plt,
     }
-    return cells("relatives/albert", 'TRAINED = "none"', "asked = {  # task"), given
+    return cells("evidence/input_formats", 'TRAINED = "none"', "asked = {  # task"), given
 
 
 def tasks(rows: list[dict]) -> tuple[str, dict]:
@@ -148,25 +149,18 @@ def tasks(rows: list[dict]) -> tuple[str, dict]:
         "def mean(arm, begin",
         "score, steps = {}, {}",
         '"scratch: ELECTRA - MLM"',
-        "of_all = [",
-        "ends = {}",
     )
     rows = sorted(
         rows, key=lambda row: (row["seed"], electra_mini.ARMS.index((row["arm"], row["from"])))
     )
     given = {
         "np": np,
-        "text": SimpleNamespace(unigram_entropy=5.87),
-        "base": 0.4227,
         "electra_mini": electra_mini,
-        "mlm": {"by_position": 5.67},
         "family": family,
         "draw_intervals": draw_intervals,
         "plt": plt,
     }
-    return cells("relatives/electra", *marks), given | {
-        "kept": kept("electra_mini.json") | {"rows": rows}
-    }
+    return cells(PAGE, *marks), given | {"recorded": lambda name: kept(name) | {"rows": rows}}
 
 
 def masks(rows: list[dict]) -> tuple[str, dict]:
@@ -175,7 +169,7 @@ def masks(rows: list[dict]) -> tuple[str, dict]:
     found = {
         (w, p): column({"rows": rows}, "new_masks", p, "loss", way=w) for w in ways for p in places
     }
-    return cells("relatives/roberta", 'for way in ("ten copies", "static")'), {
+    return cells(PAGE, 'for way in ("ten copies", "static")'), {
         "loss": found,
         "places": places,
         "np": np,
@@ -194,12 +188,12 @@ def copying(rows: list[dict]) -> tuple[str, dict]:
 
     given = {
         "ways": beyond_ways.WAYS,
-        "column": figures,
+        "of_seeds": figures,
         "family": family,
         "np": np,
         "entropy": 5.87,
     }
-    return cells("relatives/beyond", "for way, gain in family(losses).items()"), given
+    return cells(PAGE, "for way, gain in family(losses).items()"), given
 
 
 ENCODING, REGRESSIVE, CONTROL = ({"way": way} for way in beyond_ways.WAYS)

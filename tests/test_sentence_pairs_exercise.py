@@ -158,7 +158,7 @@ def from_two_documents(documents, number, at, stop, rng):
         (lambda *given: pair(*given, labels=(1, 0)), "the labels are reversed"),
         (mixed, "labels do not fit"),
         (from_the_same_document, "comes from the same document"),
-        (from_two_documents, "no run of sentences of one other document"),
+        (from_two_documents, "not a run of sentences of one other document"),
         (consumes_the_replaced_part, "the replaced part of the chunk is lost"),
         (reads_twice, "is used twice"),
         (lambda *given: (*pair(*given)[:3], 99), "the next chunk begins at 99"),

@@ -278,7 +278,7 @@ def test_the_welcome_page_tells_the_kept_numbers():
         np.mean(column(kept, "score", "f1", start=start, task="squad1"))
         for start in ("spanbert-mini", "bert-mini")
     )
-    assert f"scored {token - span:.1f} F1 *below* its BERT twin" in welcome
+    assert f"scored {token - span:.1f} F1 *below* a BERT of the same size and text" in welcome
 
 
 def test_the_cost_of_a_step_is_the_median_of_ratios_within_a_round(monkeypatch, wordpiece):

@@ -26,12 +26,15 @@ SECTIONS = list(findings.sections())
 ONE = [1.0, 1.1, 0.9, 1.0, 1.05]
 
 
-def test_the_page_is_the_one_that_the_tool_writes():
+def test_the_pages_are_those_that_the_tool_writes():
     before = tool.PAGE.read_text(encoding="utf-8")
-    assert before == tool.page(before.split(f"\n{tool.BEGINS}")[0], SECTIONS), (
+    assert before == tool.opener(before.split(f"\n{tool.BEGINS}")[0], SECTIONS), (
         "run python tools/findings.py"
     )
-    assert dead_links(tool.PAGE) == []
+    assert tool.LIST.read_text(encoding="utf-8") == tool.listing(SECTIONS), (
+        "run python tools/findings.py"
+    )
+    assert dead_links(tool.PAGE) == [] == dead_links(tool.LIST)
 
 
 def test_every_file_of_results_is_a_report_or_says_why_not():
@@ -60,7 +63,7 @@ def test_a_report_tells_page_seeds_controls_and_limits(section):
 
 def test_nulls_are_kept_and_counted():
     number = findings.counts(SECTIONS)
-    page = tool.PAGE.read_text(encoding="utf-8")
+    page = tool.LIST.read_text(encoding="utf-8")
     assert page.count(f"| {tool.MARKS[NULL]} |") == number[NULL] > 30
     assert page.count(f"| {tool.MARKS[SHOWN]} |") == number[SHOWN] and number[SINGLE] > 3
 
@@ -134,7 +137,7 @@ def test_the_table_tells_p_where_there_is_one():
         "0.001",
         "0.053",
     ]
-    page = tool.PAGE.read_text(encoding="utf-8")
+    page = tool.LIST.read_text(encoding="utf-8")
     assert "| | what | figure | p |" in page and "| | what | figure |\n" in page
 
 
@@ -217,7 +220,7 @@ def test_a_figure_of_the_page_by_hand():
     gap = np.subtract(losses["span"], losses["mlm"])
     half = stats.t.ppf(0.975, 4) * gap.std(ddof=1) / 5**0.5
     wanted = "token masking better than span masking: held-out loss, tokens hidden one by one"
-    assert f"| {wanted} | {gap.mean():.2f} ± {half:.2f} nats | " in tool.PAGE.read_text(
+    assert f"| {wanted} | {gap.mean():.2f} ± {half:.2f} nats | " in tool.LIST.read_text(
         encoding="utf-8"
     )
 
@@ -231,9 +234,18 @@ def test_a_sentence_that_does_not_hold_any_more_is_named(monkeypatch):
         findings.headlines(SECTIONS)
 
 
+def markdown_of(path) -> str:
+    """The words of a page."""
+    cells = nbformat.read(path, as_version=4).cells
+    return "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+
+
 NOTEBOOKS = sorted(
-    path for path in (ROOT / "book").rglob("*.ipynb") if path.stem != "results"
-)  # it names them all
+    path
+    for folder in ("evidence", "workshop")
+    for path in (ROOT / "book" / folder).glob("*.ipynb")
+    if path.stem != "paper_tables"  # it draws from all files
+)
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -245,7 +257,7 @@ def test_a_page_tells_the_command_of_each_file_that_it_draws_from(path):
         for cell in cells
         if cell.cell_type == "code" and "check" not in cell.metadata.tags
     )
-    told = "".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    told = markdown_of(path)
     for file in sorted(data_path("results").glob("*.json")):
         if re.search(rf"[\"']{file.stem}(\.json)?[\"']", code):
             command = json.loads(file.read_text(encoding="utf-8"))["command"]
@@ -253,47 +265,23 @@ def test_a_page_tells_the_command_of_each_file_that_it_draws_from(path):
             assert named in told, file.stem
 
 
-def drawn_below(cells) -> list[str]:
-    """The first text after each figure of a page."""
-    figures = [
-        place
-        for place, cell in enumerate(cells)
-        if cell.cell_type == "code"
-        and any("image/svg+xml" in output.get("data", {}) for output in cell.outputs)
-    ]
-    return [
-        next(cell.source for cell in cells[place:] if cell.cell_type == "markdown")
-        for place in figures
-    ]
+EVIDENCE = [report for report in findings.REPORTS if report.page.startswith("evidence/")]
+COMMAND = re.compile(r"python -m spanbert_tutorial experiment (\w+)((?:[^`\n]|\\\n)*)")
 
 
-UNDER = {
-    "relatives/albert": ["albert_sharing", "albert_sop"],
-    "relatives/beyond": ["beyond_ways"],
-    "relatives/electra": ["electra_mini"],
-    "relatives/roberta": ["roberta_masks"],
-    "evidence/spans_and_boundaries": ["boundary_probe"],
-    "spanbert/single_sequence": ["pairs_vs_single"] * 2,
-    "spanbert/pretraining_spanbert": ["spans_and_boundaries", "token_vs_span", "token_vs_span"],
-    "spanbert/name_ranks": ["spans_and_boundaries", "spans_on_wikipedia"],
-    "spanbert/labeled_masking": ["ways_of_hiding", "span_settings"],
-    "tasks/classification": ["sentence_states"],
-    "tasks/real_questions": ["answer_errors"],
-}
+@pytest.mark.parametrize("report", EVIDENCE, ids=lambda report: report.name)
+def test_an_evidence_page_says_how_its_experiment_is_run_again(report):
+    found = dict(COMMAND.findall(markdown_of(ROOT / "book" / f"{report.page}.ipynb")))
+    assert report.name in found, report.page
+    options = set(re.findall(r"--(\w+) ", found[report.name]))
+    assert options - {"seeds"} == {*EXPERIMENTS[report.name].inputs, "output"}
 
 
-@pytest.mark.parametrize("page", UNDER)
-def test_the_command_of_a_figure_stands_under_it(page):
-    told = drawn_below(nbformat.read(ROOT / "book" / f"{page}.ipynb", as_version=4).cells)
-    commands = [
-        re.match(r"`python -m spanbert_tutorial (experiment (\w+) [^`]+)` makes ", text)
-        for text in told
-    ]
-    commands = [command for command in commands if command]
-    assert [command[2] for command in commands] == UNDER[page]
-    for command in commands:  # its options are those that the experiment takes
-        options = dict(re.findall(r"--(\w+) (\S+)", command[1]))
-        assert set(options) - {"output"} == set(EXPERIMENTS[command[2]].inputs)
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "book").glob("[brst]*/*.ipynb")), ids=lambda path: path.stem
+)
+def test_a_teaching_chapter_has_no_rerun_command(path):
+    assert "spanbert_tutorial experiment" not in markdown_of(path)
 
 
 # --- experiments whose file may come later ------------------------------------------
@@ -404,10 +392,10 @@ def test_a_new_file_brings_its_section_and_its_panels(later):
         and all(one.expected for one in claims)
         and len(beside_them) == 23
     )
-    page = tool.page("# Findings", list(found.values()))
+    page = tool.listing(list(found.values()))
     assert (
-        "from one start past the plateau?" in page
-        and "coreference, relations and sentence tasks?" in page
+        "from a common checkpoint past the plateau?" in page
+        and "in coreference, relations and sentence tasks?" in page
     )
     assert "sentences (Table 5)" in beside.questions(later)
     for question in beside.questions(later):

@@ -142,7 +142,7 @@ def test_right_divisions(attempt, capsys):
             "the empty word has no tokens, so it is unknown",
         ),
         (crashes_without_match, "`. Ask for the case that no token"),
-        (lambda *given: greedy(*given, first_mark="##"), "stands without ##, all others with it"),
+        (lambda *given: greedy(*given, first_mark="##"), "has no ##, and all others have it"),
         (lambda word: [word], "2 were given. Try it by hand"),
         (
             lambda word, v: " ".join(split_word(word, v)),
@@ -203,7 +203,7 @@ def test_right_scores(attempt, capsys):
         (lambda w, p: score(dict.fromkeys(w, 1), p), "every word is counted once"),
         (
             lambda w, p: count(w, p) / in_words(w, p[0]) / in_words(w, p[1]),
-            "stands twice in a word counts twice",
+            "occurs twice in a word counts twice",
         ),
         (
             lambda w, p: (
@@ -211,7 +211,7 @@ def test_right_scores(attempt, capsys):
                 / in_words(w, p[0])
                 / in_words(w, p[1])
             ),
-            "stands twice in a word counts twice",
+            "occurs twice in a word counts twice",
         ),
         (lambda w, p: 2 * score(w, p), "the right answer is 0.142857, and yours is 0.285714"),
         (lambda w, p: 1 / 0, "stopped with ZeroDivisionError: division by zero, in the line"),

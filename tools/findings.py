@@ -1,21 +1,26 @@
-"""Write the page `book/workshop/what_we_found.md` from the results files: python
+"""Write `book/workshop/what_we_found.md`, the opener of the evidence pages, and
+`book/evidence/all_findings.md`, the list of all findings, from the results files: python
 tools/findings.py"""
 
 from collections.abc import Sequence
 
 from environment import ROOT
+from road import read_road
 from spanbert_tutorial.lab.findings import NO_FINDING, Section, counts, headlines, sections
 from spanbert_tutorial.lab.lines import NULL, SHOWN, SINGLE
 
-PAGE = ROOT / "book" / "workshop" / "what_we_found.md"
+BOOK = ROOT / "book"
+PAGE = BOOK / "workshop" / "what_we_found.md"
+LIST = BOOK / "evidence" / "all_findings.md"
 BEGINS = "## In short"  # the tool writes from here on
+NAMES = {chapter.page: chapter.name for chapter in read_road(ROOT).chapters}
 MARKS = {SHOWN: "**shown**", NULL: "*not shown*", SINGLE: "one run"}
 
 
-def address(page: str) -> str:
-    """The link to a page of the book from this one."""
-    (file,) = (ROOT / "book").glob(f"{page}.*")
-    return f"../{file.relative_to(ROOT / 'book').as_posix()}"
+def link(page: str) -> str:
+    """A link to a page of the book from one of the two, by its name."""
+    (file,) = BOOK.glob(f"{page}.*")
+    return f"[{NAMES[page]}](../{file.relative_to(BOOK).as_posix()})"
 
 
 def brackets(text: str) -> str:
@@ -44,7 +49,6 @@ def section_text(section: Section) -> str:
     """One results file: its question, its controls, and its findings in a table."""
     report = section.report
     seeds = f"{section.seeds} seeds draw {report.seeds}" if section.seeds else report.seeds
-    chapter = f"[{report.page.split('/')[1]}]({address(report.page)})"
     command = section.content["command"]
     lines = section.lines
     titles = ["", "what", "figure"]
@@ -57,7 +61,7 @@ def section_text(section: Section) -> str:
             "",
             brackets(f"{seeds}. Controls: {report.controls}. {report.limits}"),
             "",
-            f"From {chapter}, `data/results/{report.name}.json`, made by `{command}`.",
+            f"`data/results/{report.name}.json`, made by `{command}`.",
             "",
             row_text(titles),
             "|---" * len(titles) + "|",
@@ -66,26 +70,46 @@ def section_text(section: Section) -> str:
     )
 
 
-def page(head: str, found: Sequence[Section]) -> str:
-    """The whole page; head: its introduction."""
+def opener(head: str, found: Sequence[Section]) -> str:
+    """The page that opens the evidence; head: its introduction."""
     number = counts(found)
     parts = [head.rstrip(), BEGINS]
     for group, sentences in headlines(found).items():
         points = [f"- {cell(sentence)} *{cell(line.figure)}*" for sentence, line in sentences]
         parts += [f"**{group}**", "\n".join(points)]
+    rows = [
+        f"| {cell(one.report.question[0].upper() + one.report.question[1:])} "
+        f"| {link(one.report.page)} | `{one.report.name}` |"
+        for one in found
+    ]
     parts += [
-        "## How many",
+        "## The experiments",
         f"{len(found)} files of results hold {sum(number.values())} findings: "
         f"{number[SHOWN]} are shown, {number[NULL]} are not, {number[SINGLE]} rest on one run. "
-        "These kept files hold no finding of this kind:",
+        "[All findings](../evidence/all_findings.md) has a line for each of them, and the command "
+        "that makes each file.",
+        "\n".join(["| question | page | file |", "|---|---|---|", *rows]),
+        "These files hold no finding of this kind:",
         "\n".join(f"- `{name}.json`: {why}." for name, why in sorted(NO_FINDING.items())),
     ]
-    for part in dict.fromkeys(section.report.part for section in found):
-        texts = [section_text(section) for section in found if section.report.part == part]
-        parts += [f"## {part}", *texts]
+    return "\n\n".join(parts) + "\n"
+
+
+def listing(found: Sequence[Section]) -> str:
+    """The page with all findings, in the order of the evidence pages."""
+    parts = [
+        "# All findings",
+        "A program writes these lines from the files of results. How to read a line: [What we "
+        "found](../workshop/what_we_found.md#how-to-read-a-line).",
+    ]
+    for page in dict.fromkeys(section.report.page for section in found):
+        texts = [section_text(section) for section in found if section.report.page == page]
+        parts += [f"## {NAMES[page]}", f"The page: {link(page)}.", *texts]
     return "\n\n".join(parts) + "\n"
 
 
 if __name__ == "__main__":
-    before = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(page(before.split(f"\n{BEGINS}")[0], list(sections())), encoding="utf-8")
+    found = list(sections())
+    head = PAGE.read_text(encoding="utf-8").split(f"\n{BEGINS}")[0]
+    PAGE.write_text(opener(head, found), encoding="utf-8")
+    LIST.write_text(listing(found), encoding="utf-8")

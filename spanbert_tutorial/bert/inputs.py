@@ -1,5 +1,5 @@
 """What an encoder takes in: [CLS] and [SEP] around segments, three embeddings added. Chapter:
-`book/bert/inputs`.
+`book/bert/wordpiece`.
 
 Source: BERT §3, figure 2. Shapes: B batch, n sequence, H hidden, t chosen tokens.
 """

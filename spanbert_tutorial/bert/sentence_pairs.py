@@ -1,5 +1,5 @@
 """Pairs of segments with labels of next sentence prediction or of sentence order prediction.
-Chapters: `book/bert/sentence_pairs`; the order in `book/relatives/albert`.
+Chapters: `book/bert/sentence_pairs`; the order in `book/relatives/roberta`.
 
 Sources: BERT §3.1 (task 2) and appendix A.2; ALBERT §3.1. Label 0 = IsNext, 1 = NotNext, as in
 `transformers`; other sources write it the other way round. Of the order: 0 = as in the text, 1 =

@@ -1,4 +1,4 @@
-"""Check for the exercise of `book/relatives/albert`: how many numbers an ALBERT has."""
+"""Check for the exercise of `book/relatives/roberta`: how many numbers an ALBERT has."""
 
 from collections.abc import Callable
 from operator import index

@@ -56,20 +56,23 @@ MISTAKES = (
     ),
     (
         _variant(hide="after"),
-        "padding is hidden after softmax, so the other weights do not sum to 1 any more: "
+        "padding is masked after softmax, so the other weights no longer sum to 1: "
         "set its scores to -inf before softmax.",
     ),
-    (_variant(hide="no"), "padding is not hidden: its tokens still get weight."),
+    (_variant(hide="no"), "padding is not masked: its tokens still get weight."),
     (
         _variant(hide="turned round"),
         "the mask is turned round: `real` is True at the tokens that stay.",
     ),
-    (_variant(hide="rows"), "the mask hides queries (rows). Hide keys: the columns of the scores."),
+    (
+        _variant(hide="rows"),
+        "the mask removes queries (rows). Mask keys: the columns of the scores.",
+    ),
 )
 
 
 def _steps(*_: object) -> str:
-    return "take the steps one by one: scores, divide by √d, hide padding, softmax, mix the values."
+    return "take the steps one by one: scores, divide by √d, mask padding, softmax, mix the values."
 
 
 diagnose_attention = Diagnosis(
@@ -79,7 +82,7 @@ diagnose_attention = Diagnosis(
     right=_solution,
     mistakes=MISTAKES,
     otherwise=_steps,
-    correct="scaled, hidden before softmax, one distribution for each query.",
+    correct="scaled, masked before softmax, one distribution for each query.",
 )
 
 

@@ -67,11 +67,11 @@ def first_of_each(values: Iterable, tokens: Sequence[str]) -> list[bool]:
 MISTAKES: list[tuple[Mean, str]] = [
     (
         lambda states, tokens: mean_over(states, [True] * len(tokens)),
-        "you take all positions. [CLS], [SEP] and [PAD] are no tokens of the text.",
+        "you take all positions. [CLS], [SEP] and [PAD] are not tokens of the text.",
     ),
     (
         lambda states, tokens: mean_over(states, [token != "[PAD]" for token in tokens]),
-        "[CLS] and [SEP] are in your mean. They are no tokens of the text.",
+        "[CLS] and [SEP] are in your mean. They are not tokens of the text.",
     ),
     (
         lambda states, tokens: mean_over(

@@ -134,7 +134,7 @@ def empty_is_right(key: Clusters, response: Clusters) -> tuple[float, float]:
 MISTAKES: list[tuple[Measure, str]] = [
     (
         lambda key, response: b_cubed(response, key),
-        "precision and recall are exchanged. The recall is a mean over the mentions of the key.",
+        "precision and recall are swapped. The recall is a mean over the mentions of the key.",
     ),
     (
         both_sides(over_clusters),

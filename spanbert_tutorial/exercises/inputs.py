@@ -1,4 +1,4 @@
-"""Check for the exercise of `book/bert/inputs`: a batch of pairs as ids, segments and attention
+"""Check for an exercise of `book/bert/wordpiece`: a batch of pairs as ids, segments and attention
 mask."""
 
 from collections.abc import Callable
@@ -38,7 +38,7 @@ MISTAKES = {
     (
         "cls",
         "both",
-    ): "[CLS] stands before the second sentence, too. An input has one, at the very start",
+    ): "[CLS] comes before the second sentence, too. An input has one, at the very start",
     ("first_sep", False): "there is no [SEP] between the sentences",
     ("final_sep", False): "the final [SEP] is missing. Each sentence is closed by its own",
     (
@@ -62,11 +62,11 @@ MISTAKES = {
     (
         "order",
         "mask second",
-    ): "the mask stands where the segments belong. Return ids, segments, mask in this order",
+    ): "the mask is where the segments belong. Return ids, segments, mask in this order",
     (
         "side",
         "left",
-    ): "padding stands on the left. Put it on the right, so that [CLS] has position 0",
+    ): "padding is on the left. Put it on the right, so that [CLS] has position 0",
     (
         "width",
         "longest",
@@ -95,12 +95,12 @@ MISTAKES = {
     (
         "specials",
         2,
-    ): "too few tokens were cut: three places are needed beside the words, [CLS] and two [SEP]",
+    ): "too few tokens were cut: three positions are needed for [CLS] and two [SEP]",
     (
         "specials",
         0,
-    ): "too few tokens were cut: three places are needed beside the words, [CLS] and two [SEP]",
-    ("specials", 4): "one token too many was cut. [CLS] and two [SEP] take three places",
+    ): "too few tokens were cut: three positions are needed for [CLS] and two [SEP]",
+    ("specials", 4): "one token too many was cut. [CLS] and two [SEP] take three positions",
 }
 RIGHT = {
     "cls": "first",

@@ -1,4 +1,4 @@
-"""Checks for the exercises of `book/spanbert/labeled_masking`."""
+"""Checks for the exercise on collocations of `book/spanbert/name_ranks`."""
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import combinations
@@ -36,7 +36,7 @@ CASES = [
         },
     ),
     (
-        ("big", "red", "house"),  # words that seldom stand in pairs
+        ("big", "red", "house"),  # words that rarely occur in pairs
         {
             ("big",): 0.02,
             ("red",): 0.02,

@@ -5,7 +5,7 @@ from math import exp
 
 from spanbert_tutorial.exercises.diagnosis import Diagnosis, number, say
 
-Logs = Sequence[Sequence[float]]  # [k,V], a row for each hidden place
+Logs = Sequence[Sequence[float]]  # [k,V], a row for each masked position
 Names = Sequence[tuple[int, ...]]  # the ids of each candidate, k each
 Rank = Callable[[Logs, Names, int], float]
 
@@ -31,7 +31,7 @@ CASES = [
 
 
 def summed(logs: Logs, name: tuple[int, ...]) -> float:
-    """The score of a candidate: the sum of its log-probabilities, each token at its own place."""
+    """The score of a candidate: the sum of its log-probabilities, each token at its own position."""
     return sum(row[token] for row, token in zip(logs, name, strict=True))
 
 
@@ -53,7 +53,7 @@ def rank(logs: Logs, candidates: Names, true: int) -> float:
 
 
 def of_all_in_the_first_row(logs: Logs, name: tuple[int, ...]) -> float:
-    """Every token as if it stood at the first hidden place."""
+    """Every token as if it were at the first masked position."""
     return sum(logs[0][token] for token in name)
 
 
@@ -93,9 +93,8 @@ MISTAKES: list[tuple[Rank, str]] = [
     ),
     (
         lambda logs, names, true: placed(logs, names, true, of_all_in_the_first_row),
-        "you read all tokens in the first row. Each token stands at its own place: row 0 for the "
-        "first, row 1 for the "
-        "second.",
+        "you read all tokens in the first row. Each token has its own position: row 0 for the first, "
+        "row 1 for the second.",
     ),
     (
         lambda logs, names, true: placed(logs, names, true, by_probabilities),
@@ -113,7 +112,7 @@ diagnose_rank = Diagnosis(
     returns="one number, the rank",
     right=rank,
     mistakes=MISTAKES,
-    correct="each token counts at its own place, and equal scores share their ranks, so knowing "
+    correct="each token counts at its own position, and equal scores share their ranks, so knowing "
     "nothing gives no gain.",
 )
 
@@ -122,7 +121,7 @@ def check_rank(attempt: Rank) -> None:
     """Prints whether `attempt(logs, candidates, true)` gives the rank of the true name among the
     candidates.
 
-    logs: [k,V], the log-probability of each token at each hidden place. candidates: a tuple of k
+    logs: [k,V], the log-probability of each token at each masked position. candidates: a tuple of k
     ids each. true: which of them is right. Of equal scores each has the mean of their ranks.
     """
     say(diagnose_rank(attempt))

@@ -25,7 +25,7 @@ CASES = [(tokens, told) for tokens in VOCABULARIES.values() for told in (None, T
 
 
 def is_special(token: str) -> bool:
-    """Whether a token stands in brackets, such as [CLS] or [unused1]."""
+    """Whether a token is in brackets, such as [CLS] or [unused1]."""
     return token.startswith("[") and token.endswith("]")
 
 
@@ -74,13 +74,12 @@ MISTAKES: list[tuple[Rule, str]] = [
         lambda tokens, told: (
             told if told is not None else not any(token != token.lower() for token in tokens[5:])
         ),
-        "you pass over the first five tokens. Special tokens may stand anywhere, and there may "
-        "be more of them: look at "
-        "each token.",
+        "you skip the first five tokens. Special tokens may be anywhere, and there may be more of "
+        "them: look at each token.",
     ),
     (
         rule(counts=lambda token: not token.startswith("[")),
-        "you pass over all that begins with a bracket. Only what also ends with one is a special "
+        "you skip everything that begins with a bracket. Only what also ends with one is a special "
         "token.",
     ),
     (rule(silent=lambda told: not told), TOLD_FALSE),
@@ -92,37 +91,37 @@ MISTAKES: list[tuple[Rule, str]] = [
     ),
     (
         rule(silent=lambda told: True),
-        "you do not use what is told. It counts before the vocabulary.",
+        "you ignore `told`. It counts before the vocabulary.",
     ),
     (
         lambda tokens, told: not lower_case(tokens, told),
-        "this is the other way round: you say whether the vocabulary is cased. A cased one must "
+        "this is the other way around: you return whether the vocabulary is cased. A cased one must "
         "not be lower-cased.",
     ),
     (
         lambda tokens, told: told if told is not None else not lower_case(tokens, None),
-        "without a word from the config it is the other way round: a capital means that texts "
+        "if `told` is None, it is the other way around: a capital means that texts "
         "must not be lower-cased.",
     ),
     (
         lambda tokens, told: True if told is None else told,
-        "if nothing is told you lower-case. So does `transformers`, and that is the mistake: "
+        "if `told` is None, you lower-case. So does `transformers`, and that is the mistake: "
         "look into the vocabulary.",
     ),
     (
         lambda tokens, told: False if told is None else told,
-        "if nothing is told you never lower-case. A vocabulary in small letters needs it: look "
+        "if `told` is None, you never lower-case. A vocabulary in small letters needs it: look "
         "into the tokens.",
     ),
     (lambda tokens, told: True, "you always lower-case. Look at `told` and at the tokens."),
     (lambda tokens, told: False, "you never lower-case. Look at `told` and at the tokens."),
     (
         rule(capital=lambda token: token[:1].isupper()),
-        "you look at the first character only. A capital may stand later: eBay, ##Kay.",
+        "you look at the first character only. A capital may come later: eBay, ##Kay.",
     ),
     (
         rule(capital=lambda token: token.removeprefix("##")[:1].isupper()),
-        "you look at the first letter only. A capital may stand later: eBay.",
+        "you look at the first letter only. A capital may come later: eBay.",
     ),
     (
         rule(capital=str.isupper),
@@ -155,8 +154,7 @@ diagnose_lower_case = Diagnosis(
     returns="True or False",
     right=lower_case,
     mistakes=MISTAKES,
-    correct="what is told counts first, and a capital in an ordinary token means a cased "
-    "vocabulary.",
+    correct="`told` counts first, and a capital in an ordinary token means a cased vocabulary.",
 )
 
 

@@ -89,7 +89,7 @@ PLATEAU_MISTAKES = [
     ),
     (
         lambda ids, pad: float(-np.log(shares(ids[ids != pad])).mean()),
-        "every kind of token counts once. Weigh −ln p by p, because a frequent token is hidden "
+        "every kind of token counts once. Weigh −ln p by p, because a frequent token is masked "
         "more often.",
     ),
     (

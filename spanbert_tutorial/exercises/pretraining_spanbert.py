@@ -6,7 +6,7 @@ from spanbert_tutorial.exercises.diagnosis import Diagnosis, number, say
 
 Loss = Callable[[list[float], list[float | None]], float]
 
-# −log P of each chosen token by the masked language model head, and by the boundary head where the
+# −log P of each masked token by the masked language model head, and by the boundary head where the
 # token has a row.
 CASES = [
     ([1.0, 2.0, 3.0, 4.0], [0.5, 1.5, None, None]),

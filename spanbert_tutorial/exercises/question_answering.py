@@ -76,7 +76,7 @@ MISTAKES = {
     (
         "sign",
         -1,
-    ): "the difference is turned round. There is no answer when null score − best score is above "
+    ): "the difference is the wrong way around. There is no answer when null score − best score is above "
     "the "
     "threshold",
     (

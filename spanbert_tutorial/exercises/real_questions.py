@@ -53,18 +53,17 @@ def over_all(values: Sequence[float], titles: Sequence[str], drawn: Sequence[str
 MISTAKES: list[tuple[Draw, str]] = [
     (
         each_once,
-        "an article that was drawn twice counts once with you. It brings its questions twice.",
+        "you count an article once that was drawn twice. It contributes its questions twice.",
     ),
     (
         at_most_twice,
-        "an article that was drawn three times counts twice with you. It brings its questions "
+        "you count an article twice that was drawn three times. It contributes its questions "
         "each time.",
     ),
     (
         mean_of_means,
-        "you take the mean of the articles' means. A question shall weigh as much as any other, "
-        "so an "
-        "article with more questions weighs more.",
+        "you take the mean of the articles' means. All questions have the same weight, "
+        "so an article with more questions weighs more.",
     ),
     (over_all, "you divide by the number of all questions. Divide by the number that was drawn."),
     (
@@ -91,7 +90,7 @@ diagnose_draw = Diagnosis(
     returns="one number",
     right=drawn_mean,
     mistakes=MISTAKES,
-    correct="a drawn article brings all its questions, as often as it was drawn.",
+    correct="a drawn article contributes all its questions, as often as it was drawn.",
 )
 
 

@@ -82,7 +82,7 @@ def no_false_alarms(gold: Labels, said: Labels, relation: str) -> float:
 MISTAKES: list[tuple[Directed, str]] = [
     (
         with_counts(lambda right, wrong, said, wanted: percent(right + wrong, said, wanted)),
-        "you take an answer with the wrong direction for right. Compare the whole labels.",
+        "you count an answer with the wrong direction as right. Compare the whole labels.",
     ),
     (
         of_two_classes,
@@ -142,7 +142,7 @@ diagnose_directed = Diagnosis(
     ),
     right=directed_f1,
     mistakes=MISTAKES,
-    correct="a wrong direction is said and wanted, and not right.",
+    correct="a wrong direction counts as predicted, but not as right.",
 )
 
 

@@ -101,14 +101,14 @@ def pair_kind(pair: tuple, number: int, at: int, stop: int) -> int:
             raise NotYet(f"the next chunk begins at {next_at}, and the chunk ends at {stop}.")
         return IS_NEXT
     if second[: len(chunk) - len(first)] == chunk[len(first) :]:
-        raise NotYet("the second segment goes on behind the chunk. End it before sentence `stop`.")
+        raise NotYet("the second segment runs past the chunk. End it before sentence `stop`.")
     homes = {sentence[0] for sentence in second}
     if homes == {DOCUMENTS[number][0][0]}:
         raise NotYet("a NotNext segment comes from the same document. Draw it from another one.")
     run = [sentence for document in DOCUMENTS for sentence in document if sentence[0] in homes]
     begin = run.index(second[0]) if second[0] in run else 0
     if len(homes) > 1 or second != run[begin : begin + len(second)]:
-        raise NotYet("a NotNext segment is no run of sentences of one other document.")
+        raise NotYet("a NotNext segment is not a run of sentences of one other document.")
     if next_at == stop:
         raise NotYet(
             "after a NotNext pair the replaced part of the chunk is lost. "
@@ -149,5 +149,5 @@ def judge_draws(kinds: Counter, middles: Counter, borrowed: dict[int, set[str]])
     if len(lengths) < stop - at - 1:
         raise NotYet(
             f"a chunk of {stop - at} sentences is split only after {sorted(lengths)}. "
-            f"Draw the place: 1 to {stop - at - 1}."
+            f"Draw the split: 1 to {stop - at - 1}."
         )

@@ -1,4 +1,4 @@
-"""Checks for the exercises of `book/tasks/sentence_tasks`."""
+"""Checks for the exercises of `book/tasks/classification`."""
 
 from collections.abc import Callable, Sequence
 from math import sqrt
@@ -28,7 +28,7 @@ def _case_in_words(gold: Sequence[str], said: Sequence[str]) -> str:
 
 def _how_to_go_on(error: Exception, *case: object) -> str:
     return (
-        "Who always says the same gets 0: ask before you divide."
+        "A program that always says the same gets 0: test for that before you divide."
         if isinstance(error, ZeroDivisionError)
         else ""
     )
@@ -63,7 +63,7 @@ def changed(measure: Callable[[int, int, int, int], float]) -> Measure:
 MISTAKES: list[tuple[Measure, str]] = [
     (
         changed(lambda tp, fp, fn, tn: (tp + tn) / (tp + fp + fn + tn)),
-        "this is the accuracy. Who always says the more frequent label gets much of it.",
+        "this is the accuracy. Always saying the more frequent label already gets a lot of it.",
     ),
     (
         changed(lambda tp, fp, fn, tn: ratio(2 * tp, 2 * tp + fp + fn)),
@@ -130,7 +130,7 @@ diagnose_matthews = Diagnosis(
     hint=_how_to_go_on,
     right=matthews,
     mistakes=MISTAKES,
-    correct="both kinds of mistake count, and who always says the same gets 0.",
+    correct="both kinds of mistake count, and always saying the same gets 0.",
 )
 
 

@@ -51,7 +51,7 @@ def mistake(blocks: list[list[int]], wanted: list[list[int]], documents: Documen
     flat = [[token for sentence in document for token in sentence] for document in documents]
     given = [token for block in blocks for token in block]
     if any(isinstance(token, str) for token in given):
-        return "a block holds [CLS] or [SEP]. Leave them out; only their two places are kept free."
+        return "a block holds [CLS] or [SEP]. Leave them out, but keep two positions free for them."
     if any(not isinstance(token, int) for token in given):
         return "a block holds lists. Give each block as one flat list of tokens."
     if [] in blocks:
@@ -97,7 +97,7 @@ def lost(given: list[int], flat: list[list[int]]) -> str:
                 f"however short it is."
             )
         return f"{len(missing)} tokens are lost."
-    return "" if given == every else "tokens stand twice or out of order."
+    return "" if given == every else "tokens occur twice or out of order."
 
 
 def not_greedy(blocks: list[list[int]], documents: Documents, n: int) -> str:
@@ -108,9 +108,7 @@ def not_greedy(blocks: list[list[int]], documents: Documents, n: int) -> str:
             "every sentence has a block of its own. Fill a block as long as the next sentence fits."
         )
     if blocks == pack(documents, n - 1):
-        return (
-            "a block that would be exactly full is closed too early: n − 2 tokens may stand in it."
-        )
+        return "a block that would be exactly full is closed too early: it may hold n − 2 tokens."
     if blocks == pack(documents, n - 2):
         return (
             "[CLS] and [SEP] are counted twice: there is room for n − 2 tokens, and you leave "
@@ -126,7 +124,7 @@ diagnose_packing = Diagnosis(
     returns="a list of blocks, each a list of tokens",
     right=pack,
     otherwise=mistake,
-    correct="whole sentences of one document, as many as fit beside [CLS] and [SEP].",
+    correct="whole sentences of one document, as many as fit between [CLS] and [SEP].",
 )
 
 

@@ -91,8 +91,7 @@ def with_sets(prediction: str, gold: str) -> float:
 
 
 AS_SET = (
-    "a word that stands twice counts once with you. The words of an answer are a multiset: use "
-    "`Counter`, not "
+    "you count a repeated word once. The words of an answer are a multiset: use `Counter`, not "
     "`set`."
 )
 MISTAKES: list[tuple[Measure, str]] = [
@@ -101,18 +100,16 @@ MISTAKES: list[tuple[Measure, str]] = [
     (
         measure(shared=lambda one, other: sum(word in other for word in one)),
         "a word of the prediction counts again and again, though the gold answer has it less "
-        "often. It counts as often as "
-        "it stands in both.",
+        "often. It counts as often as both have it.",
     ),
     (
         measure(shared=lambda one, other: sum(word in one for word in other)),
         "a word of the gold answer counts again and again, though the prediction has it less "
-        "often. It counts as often as "
-        "it stands in both.",
+        "often. It counts as often as both have it.",
     ),
     (
         measure(without("articles")),
-        "articles still count as words with you. Normalize both sides first.",
+        "you still count articles as words. Normalize both sides first.",
     ),
     (
         measure(lambda text: text.split()),
@@ -120,11 +117,11 @@ MISTAKES: list[tuple[Measure, str]] = [
     ),
     (
         measure(without("punctuation")),
-        "punctuation still counts with you. Normalize both sides first.",
+        "you still count punctuation. Normalize both sides first.",
     ),
     (
         measure(without("case")),
-        "upper and lower case still differ with you. Normalize both sides first.",
+        "you still tell upper and lower case apart. Normalize both sides first.",
     ),
     (
         measure(without("whole words")),
@@ -171,7 +168,7 @@ diagnose_f1 = Diagnosis(
     hint=_how_to_go_on,
     right=f1,
     mistakes=MISTAKES,
-    correct="each word counts as often as it stands in both, and empty sides are taken care of.",
+    correct="each word counts as often as both sides have it, and empty sides are handled.",
 )
 
 

@@ -63,7 +63,7 @@ def _why_wrong(answer: list[str], wanted: list[str], word: str, vocabulary: set[
             f"{strangers[0]} is not in the vocabulary. With ## and without are two different tokens"
         )
     if answer[0].startswith("##") or not all(token.startswith("##") for token in answer[1:]):
-        return "the token that begins the word stands without ##, all others with it"
+        return "the token that begins the word has no ##, and all others have it"
     if len(answer) > len(wanted):
         return (
             "a shorter match was taken. Try the whole rest of the word first, then one "
@@ -124,7 +124,7 @@ PAIRS = [("b", "##e"), ("##a", "##n"), ("b", "##a"), ("##n", "##a")]
 
 
 def in_words(words: Words) -> tuple[Counter[str], Counter[tuple[str, str]]]:
-    """In how many words of the text each token and each pair stands, however often in one."""
+    """In how many words of the text each token and each pair occurs, however often in one."""
     tokens: Counter[str] = Counter()
     pairs: Counter[tuple[str, str]] = Counter()
     for word, count in words.items():
@@ -157,7 +157,7 @@ def over_pairs(words: Words, pair: tuple[str, str]) -> float:
     return pairs[pair] / (left * right)
 
 
-TWICE = "a token or a pair that stands twice in a word counts twice."
+TWICE = "a token or a pair that occurs twice in a word counts twice."
 SCORE_MISTAKES: list[tuple[Score, str]] = [
     (
         score(lambda both, left, right: both),
@@ -179,10 +179,10 @@ SCORE_MISTAKES: list[tuple[Score, str]] = [
         score(lambda both, left, right: both / left * right),
         "you multiply by the right count. Put the product in brackets.",
     ),
-    (over_pairs, "a token counts wherever it stands, not only in pairs."),
+    (over_pairs, "a token counts wherever it occurs, not only in pairs."),
     (
         lambda words, pair: score()(dict.fromkeys(words, 1), pair),
-        "every word is counted once. Each stands in the text as often as its count says.",
+        "every word is counted once. Each occurs in the text as often as its count says.",
     ),
     (score(tokens=in_words, pairs=in_words), TWICE),
     (score(tokens=in_words), TWICE),
@@ -196,7 +196,7 @@ diagnose_score = Diagnosis(
     returns="one number",
     right=score(),
     mistakes=SCORE_MISTAKES,
-    correct="how often the two stand together, divided by the product of how often each stands at "
+    correct="how often the two occur together, divided by the product of how often each occurs at "
     "all.",
 )
 

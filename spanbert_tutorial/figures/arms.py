@@ -1,4 +1,4 @@
-"""Arms of an experiment, a dot for each seed. Chapter: `book/spanbert/name_ranks`."""
+"""Arms of an experiment, a dot for each seed. Chapter: `book/evidence/masking_and_copying`."""
 
 from collections.abc import Mapping, Sequence
 

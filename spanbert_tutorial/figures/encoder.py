@@ -1,5 +1,5 @@
 """The encoder in pictures: its layers, its heads, and the vectors that go in. Chapters:
-`book/bert/bert`, `book/bert/inputs`.
+`book/bert/bert`, `book/bert/wordpiece`.
 """
 
 from collections.abc import Sequence
@@ -118,9 +118,9 @@ def encoder_flow(config: EncoderConfig, tokens: Sequence[str]) -> Stages:
             172,
             "feed-forward",
             f"{shape(n, H)} → {shape(n, wide)} → {shape(n, H)}",
-            "Each vector is made wider, passes GELU and is made narrow again, by itself. All "
-            "places have the same "
-            "weights.",
+            "Each vector is made wider, passes GELU and is made narrow again, by itself, with "
+            "the same weights at all "
+            "positions.",
         ),
         Stage(
             81,
@@ -129,7 +129,7 @@ def encoder_flow(config: EncoderConfig, tokens: Sequence[str]) -> Stages:
             same,
             "Once more what went in is added and each vector normalized. The last four stages "
             "are one layer; there "
-            f"are {config.num_hidden_layers}, each with weights of its own.",
+            f"are {config.num_hidden_layers}, each with its own weights.",
         ),
         Stage(
             36,
@@ -282,7 +282,7 @@ def embeddings(
         f"{shape(config.type_vocab_size, H)} and {shape(config.max_position_embeddings, H)}.",
     )
     for x, name, rows_of in (
-        (111, "piece", config.vocab_size),
+        (111, "token", config.vocab_size),
         (188, "segment", config.type_vocab_size),
         (262, "position", config.max_position_embeddings),
     ):

@@ -141,7 +141,7 @@ def find_carry_decode(words: Sequence[str] = ("in", "Thornby"), hidden: str = "C
     picture = Diagram(
         WIDTH,
         300,
-        "To use a neighbour, a model must find, carry and decode",
+        "To use a neighbor, a model must find, carry and decode",
         f"A gap, [MASK], stands after “{other} {neighbor}”. 1, find: the query of the gap meets "
         f"the key of "
         f"“{neighbor}”, so the gap looks there. 2, carry: the value of “{neighbor}” flows into "

@@ -13,7 +13,7 @@ CELL = 34  # of the matrix of pairs
 
 
 def legal_pairs(n: int, first: int, last: int, longest: int) -> np.ndarray:
-    """bool [n,n]: whether the span from i to j may be an answer: both in the context, which stands
+    """bool [n,n]: whether the span from i to j may be an answer: both in the context, which is
     at positions first to last, i ≤ j, and at most `longest` tokens."""
     i, j = np.indices((n, n))
     return (first <= i) & (i <= j) & (j <= last) & (j - i < longest)
@@ -49,7 +49,7 @@ def start_and_end(
 ) -> Diagram:
     """Each position scored by S as a start and by E as an end; [CLS] is the place of no answer.
 
-    tokens: the input [n], from [CLS] to the last [SEP]; starts, ends: float [n]; the context stands
+    tokens: the input [n], from [CLS] to the last [SEP]; starts, ends: float [n]; the context is
     at first..last. Raises InputError when the scores do not fit the tokens.
     """
     starts, ends = _checked(tokens, starts, ends)

@@ -1,4 +1,4 @@
-"""A table as the output of a cell. Chapters: `book/tasks/sentence_tasks`,
+"""A table as the output of a cell. Chapters: `book/tasks/classification`,
 `book/tasks/relation_extraction`.
 
 HTML, because the built page shows a Markdown table in an output as lines of text; elsewhere plain

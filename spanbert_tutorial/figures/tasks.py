@@ -1,5 +1,5 @@
 """What the heads of the tasks read. Chapters: `book/tasks/coreference`,
-`book/tasks/relation_extraction`, `book/tasks/sentence_tasks`.
+`book/tasks/relation_extraction`, `book/tasks/classification`.
 """
 
 from collections.abc import Sequence

@@ -28,8 +28,8 @@ GUESS = 122
 
 @dataclass(frozen=True)
 class Gap:
-    """One hidden token. before, after: tokens beside it; hidden: the right one; guesses: for each
-    snapshot the likeliest tokens with their probabilities, best first."""
+    """One masked token. before, after: tokens beside it; hidden: the right one; predictions: for
+    each snapshot the top tokens with their probabilities, best first."""
 
     before: Sequence[str]
     hidden: str
@@ -82,8 +82,8 @@ def training_scrubber(
     middle = attention.shape[-1] // 2
     for y, title, note in (
         (13, "loss", "in nats, on held-out text"),
-        (202, "attention of a gap", "by distance; orange: its neighbours"),
-        (GAPS - 12, "gaps", "and the likeliest tokens for them"),
+        (202, "attention of a gap", "by distance; orange: its neighbors"),
+        (GAPS - 12, "gaps", "and the top predictions for them"),
     ):
         picture.text(2, y, title, anchor="start", bold=True)
         picture.text(WIDTH - 2, y, note, anchor="end", size=12, soft=True)
@@ -116,8 +116,8 @@ def _says(
     told = ", ".join(f"{name} {values[place]:.2f}" for name, values in losses.items())
     best = ", ".join(f"“{gap.predictions[place][0][0]}”" for gap in gaps)
     return (
-        f"Step {step}. Loss {told}. Most attention of a head to the neighbours: "
-        f"{neighbors(attention)[place].max():.2f}. Likeliest in the gaps: {best}."
+        f"Step {step}. Loss {told}. Most attention of a head to the neighbors: "
+        f"{neighbors(attention)[place].max():.2f}. Top predictions: {best}."
     )
 
 

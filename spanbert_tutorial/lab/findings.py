@@ -1,5 +1,5 @@
-"""All findings of the book, one line each, worked out from its results files. Page:
-`book/workshop/what_we_found`, which `tools/findings.py` writes.
+"""All findings of the book, one line each, worked out from its results files. Pages:
+`book/workshop/what_we_found` and `book/evidence/all_findings`, which `tools/findings.py` writes.
 
 `comparisons` lists what each experiment compares over seeds, `single_runs` what is measured without
 seeds, and `findings.toml` has the words of the page. A report without a results file is left out.
@@ -22,10 +22,9 @@ WORDS = tomllib.loads(Path(__file__).with_name("findings.toml").read_text(encodi
 
 
 class Report(NamedTuple):
-    """An experiment in words. part: of the book; name: of the experiment and its results file;
-    page: the chapter that reads it; seeds: what a seed draws."""
+    """An experiment in words. name: of the experiment and its results file; page: where it is
+    told; seeds: what a seed draws."""
 
-    part: str
     name: str
     question: str
     page: str
@@ -77,7 +76,7 @@ class Section(NamedTuple):
 
 
 def sections(folder: Path | None = None) -> Iterator[Section]:
-    """The reports that have a results file, in the order of the book. folder: of the files, if not
+    """The reports that have a results file, in the order of the pages. folder: of the files, if not
     the project's own."""
     for report in REPORTS:
         file = (folder or data_path("results")) / f"{report.name}.json"

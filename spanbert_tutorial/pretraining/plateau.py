@@ -92,7 +92,7 @@ def predictions(
     model: PretrainingModel, batch: dict[str, Tensor], places: Sequence[int], most: int = 3
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """What the model would fill into some of the chosen places. places: which of the t chosen
-    tokens, k of them. Returns the `most` likeliest tokens, int [k, most], their probabilities,
+    tokens, k of them. Returns the `most` top tokens, int [k, most], their probabilities,
     float [k, most], and those of the right tokens, float [k]."""
     device = next(model.parameters()).device
     hidden = model.encoder(

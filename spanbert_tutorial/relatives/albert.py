@@ -1,7 +1,7 @@
 """ALBERT: BERT with layers that share their weights, narrow embeddings, and the order of two
 segments as second task.
 
-Chapter: `book/relatives/albert`. Source: ALBERT §3.1. The same weights give the same numbers as
+Chapter: `book/relatives/roberta`. Source: ALBERT §3.1. The same weights give the same numbers as
 `transformers.AlbertModel` (tested). Shapes: B batch, n sequence, E embedding, H hidden, L layers, V
 vocabulary.
 """

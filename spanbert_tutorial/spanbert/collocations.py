@@ -1,5 +1,5 @@
 """Words that stand together more often than chance has them: collocations, found by counting.
-Chapter: `book/spanbert/labeled_masking`.
+Chapter: `book/spanbert/name_ranks`.
 
 Source: PMI-masking (Levine and others, 2021, §4): an n-gram is as good as its worst cut. Its score
 is the smallest, over all ways to cut it, of log p(n-gram) − Σ log p(part), so a frequent pair with

@@ -1,5 +1,5 @@
 """Masking of labeled spans: entities, noun phrases, collocations. Chapter:
-`book/spanbert/labeled_masking`.
+`book/spanbert/name_ranks`.
 
 Source: SpanBERT §6.1, whose Table 6 compares them with random spans; collocations: PMI-masking
 (Levine and others, 2021). NumPy only.

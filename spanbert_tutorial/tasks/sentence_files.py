@@ -1,5 +1,5 @@
 """The nine tasks of GLUE in one table, and the files that hold their examples. Chapter:
-`book/tasks/sentence_tasks`.
+`book/tasks/classification`.
 
 An example is a sentence or a pair with a label, or with a score. Sources: GLUE (Wang and others,
 2018); the sizes are those of the hub's set `nyu-mll/glue`. No torch.

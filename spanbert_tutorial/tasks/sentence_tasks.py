@@ -1,5 +1,5 @@
 """One and two sentences: a label or a score, as in the nine tasks of GLUE. Chapter:
-`book/tasks/sentence_tasks`.
+`book/tasks/classification`.
 
 A label is read from the state of [CLS] as in `classification`; a score likewise, as one number with
 the mean squared error. The tasks and their files stand in `sentence_files`, controls that learn

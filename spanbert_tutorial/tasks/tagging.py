@@ -1,4 +1,5 @@
-"""Tagging: a label for each word, here the entities of the almanac. Chapter: `book/tasks/tagging`.
+"""Tagging: a label for each word, here the entities of the almanac. Chapter:
+`book/tasks/classification`.
 
 The hidden state of a word's first token goes through one linear layer and a softmax; each tag is
 predicted on its own (no CRF). Sources: BERT §4 and §5.3 (CoNLL-2003); entities from tags and their

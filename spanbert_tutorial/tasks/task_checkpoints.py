@@ -1,5 +1,5 @@
 """A fine-tuned model as a folder: the encoder, the head of its task, facts about the task, the
-vocabulary. Chapters: `book/tasks/sentence_tasks` and the others of this part.
+vocabulary. Chapters: `book/tasks/classification` and the others of this part.
 
 The encoder's weights have the names of `transformers.BertModel`, which opens the folder, too,
 without the head.

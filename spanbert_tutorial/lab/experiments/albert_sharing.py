@@ -1,5 +1,5 @@
-"""What sharing the layers' weights costs at equal width, in miniature. Chapter:
-`book/relatives/albert`.
+"""What sharing the layers' weights costs at equal width, in miniature. Evidence:
+`book/evidence/relatives`.
 
 After ALBERT's Table 4: an encoder of two layers of width 128, the size of the book's other small
 experiments, whose layers share all weights, only attention, only the feed-forward part, or nothing.
@@ -25,7 +25,7 @@ ARM = "sharing"
 ARMS = SHARING
 SEEDS = 3
 RUN = Run(objective="mlm", steps=1_200)
-SHORT = replace(RUN, steps=50)  # a chapter can afford to train this one again
+SHORT = replace(RUN, steps=50)  # a page can afford to train this one again
 SETTINGS = {"start": RUN, **CURVES}
 
 
@@ -66,7 +66,7 @@ def one(sharing: str, seed: int, settings: Mapping, text: EncodedText) -> dict:
 
 
 def beside(settings: Mapping, text: EncodedText) -> dict:
-    """A short run that the chapter does again."""
+    """A short run that the evidence page does again."""
     short = replace(settings["start"], steps=min(SHORT.steps, settings["start"].steps))
     return {
         "short": {

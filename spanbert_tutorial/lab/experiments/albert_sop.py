@@ -1,5 +1,5 @@
 """Next sentence prediction and sentence order prediction, each asked the other's question. Chapter:
-`book/relatives/albert`.
+`book/evidence/input_formats`.
 
 After ALBERT's Table 5, at tiny size on the almanac. For each seed one encoder learns masked
 language modeling on pairs. Copies of it then learn NSP, SOP or nothing, here from whole pairs

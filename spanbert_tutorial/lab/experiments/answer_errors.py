@@ -1,7 +1,7 @@
 """Where the shipped models err on real questions: finding or taking, which questions, silent or
-misled. Chapter: `book/tasks/real_questions`.
+misled. Chapter: `book/evidence/questions`.
 
-One model of each twin, fine-tuned on SQuAD 1.1 and then on 2.0, beside programs that learn nothing.
+One model of each kind, fine-tuned on SQuAD 1.1, then on 2.0, against programs that learn nothing.
 On every third question of half of SQuAD 1.1's development set, without the articles that SQuAD 2.0
 trains on: F1 by question word and by the length of the answer, once with the whole context and once
 with the sentence alone that holds the answer (the oracle). On the articles of SQuAD 2.0 that score

@@ -1,5 +1,5 @@
 """One small model trained in two ways, auto-encoding and auto-regressive, and what each can do.
-Chapter: `book/relatives/beyond`.
+Evidence: `book/evidence/relatives`.
 
 Models of the same seed start from the same weights and read the same blocks in the same order; only
 who may look at whom and what has to be named differ. The third row is the control for the number of

@@ -1,5 +1,5 @@
 """Do the twins give back a name that stands elsewhere in the same block, hidden whole or in part?
-Chapter: `book/workshop/shipped_models`.
+Chapter: `book/evidence/masking_and_copying`.
 
 `--valid` is a `.jsonl` file of Wikipedia that no model was trained on; this project does not ship
 it. A block has whole sentences, at least 150 words and at most 254 tokens. A name is a capitalized

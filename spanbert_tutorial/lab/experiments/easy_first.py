@@ -1,5 +1,5 @@
 """Easy text first, at mini size on a real corpus, with controls and seeds. Chapter:
-`book/bert/pretraining`.
+`book/evidence/plateau`.
 
 Token masking, equal budgets, paired seeds: a run on the corpus alone against one whose first half
 reads the almanac, cut into tokens of the corpus's vocabulary. The second warms up twice, so a run

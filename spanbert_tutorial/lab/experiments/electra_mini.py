@@ -1,5 +1,5 @@
-"""ELECTRA against masked language modeling in miniature, at equal computation. Chapter:
-`book/relatives/electra`.
+"""ELECTRA against masked language modeling in miniature, at equal computation. Evidence:
+`book/evidence/relatives`.
 
 Tiny encoders on the almanac, seeds paired: the same first weights of the encoder, the same blocks,
 the same chosen tokens. Twice: from scratch, and going on from a masked language model that has left

@@ -1,5 +1,5 @@
 """What shortens the time in which the loss stays at the unigram entropy. Chapter:
-`book/bert/pretraining`.
+`book/evidence/plateau`.
 
 A tiny model under ten settings of its run. Seeds are paired: the same seed gives every setting the
 same masks and, with the same batch size, the same batches.

@@ -1,5 +1,5 @@
 """What made questions bring before real ones: two ways to spend the same number of tokens. Chapter:
-`book/tasks/real_questions`.
+`book/evidence/questions`.
 
     python -m spanbert_tutorial make-questions --corpus WIKIPEDIA --leave-out data/squad_titles.txt
     --easy --output EASY python -m spanbert_tutorial make-questions --corpus WIKIPEDIA --leave-out

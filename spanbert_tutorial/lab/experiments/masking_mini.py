@@ -1,5 +1,5 @@
 """80/10/10 and two other shares in miniature, and names filled gap by gap. Chapter:
-`book/bert/masking`.
+`book/evidence/plateau`.
 
 After BERT's appendix C.2 (Table 8), at tiny size: token masking, paired seeds; only the shares of
 [MASK], of the same token and of a random one differ. Measured on held-out text: the loss at chosen

@@ -1,5 +1,5 @@
 """Blocks of one segment against pairs, with and without next sentence prediction. Chapter:
-`book/spanbert/single_sequence`.
+`book/evidence/input_formats`.
 
 Pairs and the NSP loss usually come and go together. The format `pairs` keeps the pairs and drops
 the loss, so that the two can be told apart. Seeds are paired; the budget is equal in steps and in
@@ -87,6 +87,6 @@ def one(name: str, seed: int, settings: Mapping, text: EncodedText) -> dict:
 
 
 def beside(settings: Mapping, text: EncodedText) -> dict:
-    """A short run that the chapter does again."""
+    """A short run that the page repeats."""
     short = {"run": replace(settings["run"], steps=min(100, settings["run"].steps))}
     return {"live": {"format": "pairs + NSP"} | one("pairs + NSP", 0, short, text)}

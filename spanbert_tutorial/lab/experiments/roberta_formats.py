@@ -1,5 +1,5 @@
 """Four input formats with the same number of tokens in each step. Chapter:
-`book/relatives/roberta`.
+`book/evidence/input_formats`.
 
 After RoBERTa's §4.2 and Table 2, at tiny size. Inputs differ in length, so a batch is counted in
 tokens: about as many in each step, whatever the format. Seeds are paired: with one seed all formats

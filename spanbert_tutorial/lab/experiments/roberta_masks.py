@@ -1,5 +1,5 @@
-"""Static masks, ten copies and dynamic masks over 40 epochs of a small text. Chapter:
-`book/relatives/roberta`.
+"""Static masks, ten copies and dynamic masks over 40 epochs of a small text. Evidence:
+`book/evidence/relatives`.
 
 After RoBERTa's §4.1 and Table 1, at tiny size. With one seed the three ways start from the same
 weights, see the same blocks in the same order and begin with the same masks.
@@ -96,7 +96,7 @@ def one(way: str, seed: int, settings: Mapping, text: EncodedText) -> dict:
 
 
 def beside(settings: Mapping, text: EncodedText) -> dict:
-    """A short run that the chapter does again."""
+    """A short run that the evidence page does again."""
     run = replace(settings["run"], steps=min(100, settings["run"].steps))
     again = curve(pretrain("dynamic", run, text)[1].losses["mlm"])
     return {"short": {"way": "dynamic", "run": asdict(run), "curve": again}}

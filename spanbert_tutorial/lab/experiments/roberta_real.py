@@ -1,5 +1,5 @@
-"""GPT-2's tokens beside BERT's, and the four input formats over Wikipedia. Chapter:
-`book/relatives/roberta`.
+"""GPT-2's tokens beside BERT's, and the four input formats over Wikipedia. Evidence:
+`book/evidence/relatives`.
 
 The folder `--data` holds `vocab/` with GPT-2's two files and BERT's cased vocabulary, and
 `wikipedia/valid.jsonl.xz`, which this project does not ship. Only figures and the tokens of our own

@@ -1,5 +1,5 @@
 """What one vector says about a whole sentence: the state of [CLS], and two others.
-Chapter: `book/tasks/classification`.
+Chapter: `book/evidence/states_and_sentences`.
 
 Sentences of the almanac that stand in no training document. A linear probe answers three questions
 on each from one vector: `length` (few, some or many tokens), `kind` (of what kind is the name that

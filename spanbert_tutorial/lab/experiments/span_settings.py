@@ -1,5 +1,5 @@
 """Settings of span masking and of the span boundary objective (SBO), one changed at a time.
-Chapter: `book/spanbert/labeled_masking`.
+Chapter: `book/evidence/spans_and_boundaries`.
 
 Miniatures: all go on from the starts of `spans_and_boundaries` (give the same `--models`), but for
 1,000 steps only, and no task is trained. The rows "span" and "span+sbo" are the paper's settings,

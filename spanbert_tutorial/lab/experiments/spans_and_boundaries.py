@@ -1,5 +1,5 @@
 """What hiding spans, and predicting them from their boundaries, is good for. Chapters:
-`book/spanbert/name_ranks`, `book/spanbert/pretraining_spanbert`, `book/spanbert/boundary`.
+`book/evidence/spans_and_boundaries`, `book/spanbert/name_ranks`, `book/spanbert/boundary`.
 
 Each seed trains one tiny model with token masking, well past the plateau. From there four models go
 on, for the same number of tokens: hidden tokens, hidden spans, spans with the span boundary

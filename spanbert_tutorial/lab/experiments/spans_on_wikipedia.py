@@ -1,5 +1,5 @@
 """The four arms of `spans_and_boundaries` on real text, from one start. Chapter:
-`book/spanbert/name_ranks`.
+`book/evidence/spans_and_boundaries`.
 
 All arms of all seeds go on from one model of Wikipedia, token-masked and well past the plateau
 (`--start`: `mini- start`, whose commands are in the cards of the twins). So a seed draws the order

@@ -1,5 +1,5 @@
 """Which questions without an answer are easy to find: written by people, picked by shared words, or
-made by rule, on SQuAD 2.0 itself. Chapter: `book/tasks/squad`.
+made by rules, on SQuAD 2.0 itself. Chapter: `book/evidence/questions`.
 
 Two guessers that learn nothing, on a half of the development set; and the shipped model fine-tuned
 on SQuAD 2.0, on the articles of that half that it was not trained on, beside the guessers on these.

@@ -1,11 +1,11 @@
 """Question answering on real questions: two pre-trained starts and new weights, several seeds, and
-baselines that learn nothing. Chapter: `book/tasks/real_questions`.
+baselines that learn nothing. Chapter: `book/evidence/questions`.
 
     python -m spanbert_tutorial make-questions --corpus WIKIPEDIA --leave-out data/squad_titles.txt
     --easy --output EASY python -m spanbert_tutorial make-questions --corpus WIKIPEDIA --leave-out
     data/squad_titles.txt --output MADE
 
-First on questions made by rule, from articles of other titles than SQuAD's, easy ones before. Then
+First on questions made by rules, from articles of other titles than SQuAD's, easy ones before. Then
 SQuAD 1.1: trained on a part of its training set and two further sets, in short windows around the
 answers, then in full ones; scored on a half of its development set, before and after. Then SQuAD
 2.0: each model of before is trained on, on articles of the 2.0 files, and scored on other articles;

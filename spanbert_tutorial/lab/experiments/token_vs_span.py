@@ -1,5 +1,5 @@
 """Token against span masking, with and without the span boundary objective. Chapter:
-`book/spanbert/pretraining_spanbert`.
+`book/evidence/plateau`.
 
 The budget is equal: the same steps, blocks and share of masked tokens. With the same seed all
 objectives start from the same encoder weights and see the same blocks first.

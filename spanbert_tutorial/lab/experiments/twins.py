@@ -1,5 +1,5 @@
 """The twins on their way: do they draw apart? Held-out losses of every part of their pre-training.
-Chapter: `book/workshop/shipped_models`.
+Chapter: `book/evidence/masking_and_copying`.
 
 `--parts` is a folder with what the commands of the cards write: `short` and `mini-start`, the
 common start, and of each twin a folder for each part, `bert-mini-1`, `bert-mini-2` and so on. There

@@ -1,5 +1,5 @@
 """Whom does "she" mean? What a linear probe reads from frozen states. Chapters:
-`book/spanbert/name_ranks`, `book/spanbert/boundary`.
+`book/evidence/spans_and_boundaries`, `book/spanbert/boundary`.
 
 A pair is a word that stands for something ("she", "the club") and a name of the same kind in the
 same block of the almanac; does the word mean what the name names? The two share no letters that

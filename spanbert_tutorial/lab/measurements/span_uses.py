@@ -1,5 +1,5 @@
 """What an encoder is good for after a short fine-tuning on the almanac: questions, tags,
-coreference, relations. Chapter: `book/spanbert/name_ranks`.
+coreference, relations. Chapter: `book/evidence/spans_and_boundaries`.
 
 Every task starts from a copy of the same encoder, with a new head. Questions have an answer, and
 one is forced: so no threshold decides. A seed is an order of the batches, new weights of the head

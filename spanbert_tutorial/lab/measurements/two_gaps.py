@@ -1,5 +1,5 @@
 """Names of two tokens, both hidden: filled apart from one another, or one at a time. Chapter:
-`book/bert/masking`."""
+`book/evidence/plateau`."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
