@@ -1,4 +1,4 @@
-# make book · make test · make style · make fuzz · make older · make status · make serve · make notebooks · make student · make address · make colab-check · make clean
+# make book · make test · make style · make fuzz · make older · make serve · make notebooks · make student · make address · make colab-check · make clean
 # The first of them makes .venv and installs everything into it; after that only older needs the network, once.
 
 PYTHON ?= python3
@@ -18,7 +18,7 @@ PAGES := _build/html
 
 OLDER := _build/transformers-5.15.0
 
-.PHONY: help book html style types test fuzz older status serve notebooks student address colab-check clean
+.PHONY: help book html style types test fuzz older serve notebooks student address colab-check clean
 .NOTPARALLEL:
 
 help:
@@ -78,10 +78,6 @@ older: $(STAMP)
 	  $(PY) -m pytest --nbval tests/test_question_answering.py tests/test_old_notes.py tests/test_bert.py \
 	  tests/test_shipped_answerers.py tests/test_squad_commands.py tests/test_tagging.py tests/test_classification.py \
 	  book/tasks/old_notes.ipynb -n $(WORKERS) --dist loadfile --quiet
-
-# Keeps what the last run of the tests found, for the book's status page.
-status: $(STAMP)
-	@$(PY) tools/status.py
 
 serve: $(STAMP)
 	@test -f $(PAGES)/index.html || $(MAKE) --no-print-directory html

@@ -58,7 +58,7 @@ class Outcome(NamedTuple):
 
 
 class Door:
-    """One way into the project, by its name on the status page; `tried` counts the inputs that came
+    """One way into the project, by its name; `tried` counts the inputs that came
     through it."""
 
     def __init__(self, name: str):

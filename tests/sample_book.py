@@ -58,7 +58,7 @@ def make_book(root: Path, notebook=None) -> Path:
     set_address(root, "")
     shutil.copytree(ROOT / "book_assets", root / "book_assets")
     (root / "tools").mkdir()
-    for name in ("book_extension.py", "kinds.py", "road.py", "status.py", "polish.py"):
+    for name in ("book_extension.py", "kinds.py", "road.py", "polish.py"):
         shutil.copy(ROOT / "tools" / name, root / "tools")
     (root / "book" / "welcome.md").write_text(
         "# Welcome\n\nTo the [chapter](bert/chapter.ipynb).\n"

@@ -319,20 +319,18 @@ def test_bert_base_has_the_size_of_gpt(tmp_path):
 
 
 def test_rows_that_were_never_trained_against_two_tables():
-    source = cells("bert/inputs", "usual, control, far, other_segment")
+    source = cells("evidence/masking_and_copying", "usual, control, far, other_segment")
     losses = (2.42, 2.66, 6.12, 5.78)
     right = (0.47, 0.41, 0.05, 0.14)
     scores = {
         i: {"mlm": loss, "accuracy": share}
         for i, (loss, share) in enumerate(zip(losses, right, strict=True))
     }
-    sizes = SimpleNamespace(encoder=SimpleNamespace(config=SimpleNamespace(initializer_range=0.06)))
     given = {
         "scores": scores,
         "blind": {"frequency": 5.81, "by_position": 5.44},
         "papers": PAPERS,
-        "untrained": sizes,
-        "size": EncoderConfig.base(),
+        "moved": {"segments": [True, False], "positions": [True] * 32 + [False] * 480},
     }
     assert not breaks(source, given)
     for change in (

@@ -1,5 +1,5 @@
 """The museum of bugs: every exhibit follows one pattern, and its test tells the broken code from
-the repaired one."""
+the fixed one."""
 
 import ast
 import json
@@ -57,10 +57,10 @@ def test_an_exhibit_follows_the_pattern(title):
     marks = [
         "*Seen in: ",
         "](https://",
-        "**What one sees.**",
+        "**What you see.**",
         "<summary>Find the bug",
-        "**The test that catches it.**",
-        "**The repair.**",
+        "**The test.**",
+        "**The fix.**",
     ]
     places = [text.find(mark) for mark in marks]
     assert min(places) >= 0 and places == sorted(places), list(zip(marks, places, strict=True))

@@ -1,5 +1,7 @@
 """What the last step of the build mends in the theme's pages, and what it leaves out."""
 
+import re
+
 import pytest
 
 import polish
@@ -42,6 +44,21 @@ ICONS = f'x={{bars:[1,2,[],"f0","M1"],{LEFT},sun:[1,2,[],"f2",["M","N"]]}}'
 def test_a_mend(before, after):
     assert polish.mended("book/a.html", before) == after
     assert polish.mended("book/a.html", after) == after
+
+
+def test_the_parts_of_the_contents_are_folded_except_the_one_with_this_page():
+    caption = '<p aria-level="2" class="caption" role="heading"><span class="caption-text">{}</span></p>\n'
+    nested = '<ul class="{}nav bd-sidenav">\n<li>a<ul>\n<li>b</li>\n</ul>\n</li>\n</ul>\n'
+    for here, opened in ((0, 0), (1, 1), (None, 0)):
+        parts = [
+            caption.format(f"Part {number}") + nested.format("current " if number == here else "")
+            for number in range(2)
+        ]
+        page = polish.mended("book/a.html", f"<div>{''.join(parts)}\n</div>")
+        folds = re.findall(r'<details class="part"( open)?><summary>Part (\d)</summary><ul', page)
+        assert folds == [(" open" if number == opened else "", str(number)) for number in range(2)]
+        assert page.count("</ul></details>") == 2 and "caption" not in page
+        assert polish.mended("book/a.html", page) == page
 
 
 def test_formulas_bring_their_script_and_other_pages_have_none():

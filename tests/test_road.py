@@ -102,7 +102,7 @@ def test_the_names_of_three_columns_do_not_touch_the_lines_between_them():
 def test_the_map_says_the_same_in_words():
     told = road.draw_map(BOOK, 3).description
     assert "Part II: SpanBERT: Span masking, Span boundary objective" in told
-    assert "If you teach: Prerequisites, WordPiece" in told
+    assert "If you teach: Prerequisites, A course in six weeks, From text to vectors" in told
 
 
 def test_the_stops_of_a_route_are_drawn():
@@ -118,7 +118,7 @@ def test_the_stops_of_a_route_are_drawn():
 
 def test_the_sign_says_where_you_are_what_you_need_and_where_it_leads():
     sign = road.sign_html(BOOK, "spanbert/boundary", link)
-    assert "<b>You are here</b> Part II: SpanBERT, 2 of 7" in sign
+    assert "<b>You are here</b> Part II: SpanBERT, 2 of 5" in sign
     assert '<b>You need</b> <a href="to/spanbert/span_masking.html">Span masking</a>' in sign
     assert 'href="to/spanbert/pretraining_spanbert.html"' in sign.split("It leads to")[1]
     assert sign.count("<circle") == len(BOOK.chapters) and sign.count('r="6"') == 1

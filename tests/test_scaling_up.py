@@ -1,5 +1,5 @@
-"""The page on scaling up: every command that it shows runs, and says of itself what the page
-says."""
+"""The page on speed, memory and many cards: every command that it shows runs, and says of itself
+what the page says."""
 
 import argparse
 import os
@@ -14,7 +14,7 @@ from page_links import BOOK, links, markdown
 from spanbert_tutorial.__main__ import main
 from spanbert_tutorial.commands.pretrain import add_options, settings
 
-PAGE = BOOK / "workshop" / "scaling_up.ipynb"
+PAGE = BOOK / "workshop" / "engine.ipynb"
 FENCE = re.compile(r"^```\n(.*?)^```", re.MULTILINE | re.DOTALL)
 COMMANDS = [line for block in FENCE.findall(markdown(PAGE)) for line in block.strip().splitlines()]
 ALONE = [line for line in COMMANDS if line.startswith("python ")]

@@ -12,9 +12,9 @@ has a live form is replaced by it. The map of the book gets its links, and each 
 its head that says where you are (`road.py`).
 
 A page is found first for the terms of the glossary that lead to it. Korean words are marked as
-such, each page says in its head what it is, and `polish.py` mends what the theme writes. The status
-page is written from the files that the runs left (`status.py`). A page with a part that computes in
-the browser (`spanbert_tutorial/figures/try_it.py`) gets its style and script, other pages do not.
+such, each page says in its head what it is, and `polish.py` mends what the theme writes. A page
+with a part that computes in the browser (`spanbert_tutorial/figures/try_it.py`) gets its style and
+script, other pages do not.
 
 The models that compute in a page get their weights as scripts, made from `data/checkpoints/` into
 `_static/models/`. No page loads one by itself.
@@ -35,7 +35,6 @@ from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
-import status
 from kinds import asserts_in, code_of, title_of
 from polish import polish
 from road import map_html, read_road, sign_html
@@ -286,12 +285,6 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
         polish(Path(app.outdir))
 
 
-def write_status(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Add to the status page what the kept files say."""
-    if docname.endswith("workshop/status"):
-        source[0] += "\n" + status.sections(Path(app.srcdir))
-
-
 def shorten_signature(app, what, name, obj, options, signature: str | None, returns: str | None):
     """Keep the members of a set out of a signature: they are many, and in another order in each
     build."""
@@ -335,7 +328,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_post_transform(RoadSigns)
     app.add_post_transform(Glossed)
     app.add_post_transform(KoreanWords)
-    app.connect("source-read", write_status)
     app.connect("html-page-context", describe)
     app.connect("build-finished", finish)
     if "autodoc-process-signature" in app.events.events:

@@ -99,8 +99,8 @@ def listing(found: Sequence[Section]) -> str:
     """The page with all findings, in the order of the evidence pages."""
     parts = [
         "# All findings",
-        "A program writes these lines from the files of results. How to read a line: [What we "
-        "found](../workshop/what_we_found.md#how-to-read-a-line).",
+        "A program writes these lines from the files of results. [What we found: How to read a "
+        "line](../workshop/what_we_found.md#how-to-read-a-line) explains them.",
     ]
     for page in dict.fromkeys(section.report.page for section in found):
         texts = [section_text(section) for section in found if section.report.page == page]

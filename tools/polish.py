@@ -28,6 +28,12 @@ MENDS = {
     # Advertisements of a place where this book is not.
     r'<div id="ethical-ad-placement"[^>]*>\s*</div>': "",
 }
+# A part of the contents: its name, and the list of its pages.
+PART = re.compile(
+    r'<p aria-level="2" class="caption" role="heading"><span class="caption-text">(.*?)</span></p>\s*'
+    r'(<ul class="(current )?nav bd-sidenav">.*?</ul>)(?=\s*(?:<p aria-level="2"|</div>))',
+    re.DOTALL,
+)
 FORMULA = 'class="math'
 MATHJAX = re.compile(r"\s*<script[^>]*(?:mathjax/[^>]*></script>|>window\.MathJax = .*?</script>)")
 # The theme loads the index of the search on every page, for a search while one types, which is off.
@@ -81,10 +87,24 @@ class Article(HTMLParser):
         return " ".join(unescape("".join(self.words)).split())
 
 
+def folded_parts(page: str) -> str:
+    """The contents with each part folded, except the one that holds this page; Jupyter Book folds
+    sections only. A page outside the parts has the first one open."""
+    inside = any(found[3] for found in PART.finditer(page))
+
+    def fold(found: re.Match) -> str:
+        first = not inside and found.start() == next(PART.finditer(page)).start()
+        opened = " open" if found[3] or first else ""
+        return f'<details class="part"{opened}><summary>{found[1]}</summary>{found[2]}</details>'
+
+    return PART.sub(fold, page)
+
+
 def mended(name: str, page: str) -> str:
     """The page as a reader gets it."""
     for pattern, instead in MENDS.items():
         page = re.sub(pattern, instead, page)
+    page = folded_parts(page)
     if FORMULA not in page:
         page = MATHJAX.sub("", page)
     if name != "search.html":

@@ -1,5 +1,5 @@
-"""Numbers that are powers of ten apart, each on a line of its own. Chapters: `book/tasks/results`,
-`book/workshop/scaling_up`.
+"""Numbers that are powers of ten apart, each on its own line. Pages: `book/evidence/paper_tables`,
+`book/workshop/engine`.
 """
 
 import math

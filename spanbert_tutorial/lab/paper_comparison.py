@@ -1,5 +1,5 @@
 """Which experiments ask what a table of the SpanBERT paper asks, and a browser of their results.
-Chapter: `book/tasks/results`.
+Chapter: `book/evidence/paper_tables`.
 
 Differences, intervals and verdicts are those of `findings`: a difference keeps the correction of
 its whole family when only a part of the family belongs to a question.

@@ -1,4 +1,5 @@
-"""The seven tables of the SpanBERT paper, and their rows compared. Chapter: `book/tasks/results`.
+"""The seven tables of the SpanBERT paper, and their rows compared. Page:
+`book/evidence/paper_tables`.
 
 The numbers are those of `data/papers.json`, which quotes the paper. Large models, one training run
 of each.

@@ -1,4 +1,4 @@
-"""What a training step costs: operations of a token. Page: `book/workshop/scaling_up`."""
+"""What a training step costs: operations of a token. Page: `book/workshop/engine`."""
 
 from spanbert_tutorial.bert.config import EncoderConfig
 from spanbert_tutorial.spanbert.span_masking import SpanMasking
@@ -9,7 +9,7 @@ POSITION = 200  # numbers of a position vector of the boundary head
 def operations(config: EncoderConfig, n: int, sbo: bool = True) -> float:
     """Operations (multiplications and additions) of one token in a training step, forward and
     backward: 6 for each weight that it meets, and 12 n H a layer for the attention. The heads score
-    the hidden tokens only. n: tokens of an input; sbo: with the span boundary objective beside the
+    the masked tokens only. n: tokens of an input; sbo: with the span boundary objective next to the
     masked language model."""
     layers = config.num_hidden_layers
     H = config.hidden_size

@@ -1,4 +1,5 @@
-"""All span and sentence tasks on real text, from three starts. Chapter: `book/tasks/results`.
+"""All span and sentence tasks on real text, from three starts. Page:
+`book/evidence/paper_tables`.
 
 No pre-training (new weights), `bert-mini` and `spanbert-mini`, each fine-tuned on each task with
 several seeds. The seeds are fine-tuning seeds: there is one pre-training run of each kind, so an
