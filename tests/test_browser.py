@@ -171,7 +171,7 @@ def test_the_map_has_one_layout_for_each_width_and_leads_to_chapters(browser):
     narrow.get_by_role("link", name="Span masking: ").click()
     page.wait_for_url("**/book/spanbert/span_masking.html", timeout=10_000)
     sign = page.get_by_role("navigation", name="Where you are on the road")
-    sign.get_by_role("link", name="Masked language modeling").press("Enter")
+    sign.get_by_role("link", name="Masking").press("Enter")
     page.wait_for_url("**/book/bert/masking.html", timeout=10_000)
     assert page.complaints == []
     page.context.close()
@@ -263,7 +263,7 @@ EXPLORERS = {
     "bert/wordpiece": [3],
     "bert/bert": [4],
     "spanbert/span_masking": [3],
-    "spanbert/labeled_masking": [2],
+    "spanbert/name_ranks": [2],
     "spanbert/boundary": [2, 2],
 }
 

@@ -23,7 +23,7 @@ WANTED = {
     "next sentence prediction": "bert/sentence_pairs",
     "null odds": "tasks/question_answering",
     "byte-level BPE": "relatives/roberta",
-    "BIO tags": "tasks/tagging",
+    "BIO tags": "tasks/classification",
     "경계 토큰": "spanbert/boundary",
 }
 
