@@ -16,6 +16,7 @@ NAMES = re.findall(
 )
 NARROW = {"width": 360, "height": 740}
 WIDE = {"width": 1280, "height": 800}
+WIDTHS = (360, 390, 768, 1280, 1600)
 LEAST_CONTRAST = 4.5  # of body text, WCAG 2.1 AA
 
 # Text and background of an element as the reader sees them; a transparent background shows the one
@@ -141,11 +142,23 @@ def test_formulas_are_drawn(page):
     assert page.locator("mjx-merror, [data-mjx-error]").count() == 0
 
 
-def test_a_page_does_not_scroll_sideways_on_a_phone(page):
-    page.set_viewport_size(NARROW)
-    width = page.evaluate("document.documentElement.scrollWidth")
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_page_never_scrolls_sideways(theme, page):
+    page.emulate_media(color_scheme=theme)
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 800})
+        wide = page.evaluate("document.documentElement.scrollWidth")
+        assert wide <= width, f"{wide} pixels at {width}"
     page.set_viewport_size(WIDE)
-    assert width <= NARROW["width"]
+
+
+def test_no_visible_code_is_cut_off_beside_the_open_contents(page):
+    """The code that a reader is to read fits a screen of 1,280 pixels."""
+    page.set_viewport_size(WIDE)
+    cut = page.locator(".bd-article .cell:not(:has(details.fold)) .cell_input pre").evaluate_all(
+        "all => all.filter(one => one.scrollWidth > one.clientWidth + 1).map(one => one.innerText)"
+    )
+    assert cut == []
 
 
 def test_pictures_have_a_text_alternative(page):
