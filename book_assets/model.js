@@ -361,7 +361,7 @@ var SpanBERT = (function everything() {
         }
         selected.fill(true, first, last + 1);
       }
-      if (!selected.includes(true)) throw new InputError("Nothing is hidden: hide at least one word.");
+      if (!selected.includes(true)) throw new InputError("Nothing is masked: mask at least one word.");
       const ids = [cls_id, ...pieces.map((one, i) => (selected[i] ? mask_id : one.id)), sep_id];
       const run = this.encoder.forward(ids, ids.map(() => 0));
       return {
@@ -400,7 +400,7 @@ var SpanBERT = (function everything() {
   function checkLength(what, found, longest) {
     if (!found) throw new InputError(`The ${what} is empty: write at least one word.`);
     if (found > longest) {
-      throw new InputError(`The ${what} has ${found} pieces, and this model reads at most ${longest}: shorten it.`);
+      throw new InputError(`The ${what} has ${found} tokens, and this model reads at most ${longest}: shorten it.`);
     }
   }
 

@@ -158,7 +158,7 @@
       [this.words, this.hidden, this.boundary, this.at, this.anchor] = [[], new Set(), new Set(), 0, 0];
       this.changed = changed;
       this.element = make("div", {
-        class: "try-words", role: "group", "aria-label": "The words of the text: press one to hide or show it",
+        class: "try-words", role: "group", "aria-label": "The words of the text: press one to mask or unmask it",
         onclick: (event) => this.clicked(event), onkeydown: (event) => this.pressed(event),
         onpointerdown: (event) => this.grasped(event), onpointerover: (event) => this.dragged(event),
         onfocusin: (event) => this.focused(this.place(event)),
@@ -184,7 +184,7 @@
       this.words.forEach((word, i) => {
         const button = this.buttons[i], beside = word.pieces.some((_, k) => this.boundary.has(word.first + k));
         button.setAttribute("aria-pressed", this.hidden.has(i));
-        button.setAttribute("aria-label", nameOf(word) + (this.hidden.has(i) ? ", hidden" : beside ? ", boundary token" : ""));
+        button.setAttribute("aria-label", nameOf(word) + (this.hidden.has(i) ? ", masked" : beside ? ", boundary token" : ""));
         button.tabIndex = i === this.at ? 0 : -1;
         word.pieces.forEach((_, k) => {
           button.children[k].classList.toggle("try-boundary", !this.hidden.has(i) && this.boundary.has(word.first + k));
@@ -279,9 +279,9 @@
 
     legend() {
       return make("p", { class: "try-legend" },
-        make("span", { class: "try-key try-key-hidden" }), " hidden ", make("span", { class: "try-key try-key-boundary" }),
-        " boundary token. Press words to hide or show them, or draw the mouse over them; with the keyboard: arrow keys, ",
-        "Space, and Shift with an arrow key for a span, Escape to show all.");
+        make("span", { class: "try-key try-key-hidden" }), " masked ", make("span", { class: "try-key try-key-boundary" }),
+        " boundary token. Click words to mask or unmask them, or drag over them; with the keyboard: arrow keys, ",
+        "Space, and Shift with an arrow key for a span, Escape to unmask all.");
     }
 
     choose({ model, text, hidden, note }) {
@@ -343,7 +343,7 @@
         throw new Error("There is no text: type a sentence.");
       }
       if (pieces.length > longest) {
-        throw new Error(`The text has ${pieces.length} pieces, and ${name} reads at most ${longest}: shorten it.`);
+        throw new Error(`The text has ${pieces.length} tokens, and ${name} reads at most ${longest}: shorten it.`);
       }
     }
 
@@ -363,7 +363,7 @@
       const { pieces, places } = result;
       this.words.boundary = new Set(places.flatMap((place) => place.boundary ?? []));
       this.words.mark();
-      const head = ["hidden", "MLM head", "SBO head"].map((name) => make("th", { scope: "col" }, name));
+      const head = ["masked", "MLM head", "SBO head"].map((name) => make("th", { scope: "col" }, name));
       let run = 0;
       const rows = places.map((place, row) => {
         run = row && places[row - 1].index === place.index - 1 ? run + 1 : 1;
@@ -372,7 +372,7 @@
         return make("tr", {}, make("th", { scope: "row", dir: "auto" }, right, sub),
           make("td", {}, this.guesses(place.mlm, right)), make("td", {}, this.guesses(place.sbo, right, place)));
       });
-      const caption = make("caption", {}, "What the heads put into the hidden places, with probabilities; ✓ as in the text");
+      const caption = make("caption", {}, "What the heads put into the masked positions, with probabilities; ✓ as in the text");
       this.result.replaceChildren(make("table", { class: "try-table" }, caption,
         make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...rows)), ...this.reads(result));
       if (this.attentionView && result.attention) this.attentionView.show(result);
@@ -380,7 +380,7 @@
 
     guesses(list, right, place) {
       if (!list) {
-        return place.boundary ? "none: it has places for 15 pieces of a span only"
+        return place.boundary ? "none: it predicts at most 15 tokens of a span"
           : "none: the span touches an end of the text, so it has only one neighbour";
       }
       return make("ol", { class: "try-guesses" }, ...list.map(({ piece, probability }) =>
@@ -396,7 +396,7 @@
         make("bdi", { class: "try-boundary" }, pieces[left].piece), " and ",
         make("bdi", { class: "try-boundary" }, pieces[right].piece)]);
       return [make("p", { class: "try-legend" }, "The SBO head reads the states of ", ...said,
-        " and the place in the span; the MLM head reads the state at the hidden place itself.")];
+        " and the position in the span; the MLM head reads the state at the masked position itself.")];
     }
   }
 
@@ -406,7 +406,7 @@
       const choice = () => make("select", { onchange: () => this.draw() });
       [this.layer, this.head] = [choice(), choice()];
       this.says = make("p", { class: "try-legend" });
-      this.strip = make("div", { class: "try-strip", role: "group", "aria-label": "Press a piece to see where it looks",
+      this.strip = make("div", { class: "try-strip", role: "group", "aria-label": "Press a token to see where it looks",
         onclick: ({ target }) => this.look([...this.strip.children].indexOf(target.closest("button"))),
         onkeydown: (event) => this.pressed(event) });
       this.element = make("details", { class: "try-attention", hidden: true }, make("summary", {}, "Attention: who looks where?"),
@@ -459,8 +459,8 @@
       });
       const most = [...weights.keys()].sort((a, b) => weights[b] - weights[a]).slice(0, 3);
       const named = most.map((i) => `${this.names[i]} ${percent(weights[i])}`).join(", ");
-      this.says.textContent = `Layer ${this.layer.value}, head ${this.head.value}: ${this.names[this.from]} (place `
-        + `${this.from}) looks most at ${named}. Press another piece to see where that one looks.`;
+      this.says.textContent = `Layer ${this.layer.value}, head ${this.head.value}: ${this.names[this.from]} (position `
+        + `${this.from}) looks most at ${named}. Press another token to see where that one looks.`;
     }
   }
 
@@ -576,8 +576,8 @@
         " score as a start ", make("span", { class: "try-key try-key-end" }), " score as an end, as far as they are above the "
         + "middle score; ", make("span", { class: "try-key try-key-said" }), " the best span"),
       table("The best spans, highest sum first", ["rank", "span", "start", "end", "sum"], rows),
-      make("details", {}, make("summary", {}, "The scores of all pieces as numbers"),
-        table("Each piece of the text as a start and as an end", ["piece", "start", "end"], all)));
+      make("details", {}, make("summary", {}, "The scores of all tokens as numbers"),
+        table("Each token of the text as a start and as an end", ["token", "start", "end"], all)));
       this.decide();
     }
 

@@ -333,16 +333,16 @@ def test_what_cannot_be_done_is_refused_in_one_sentence(page):
     cases = {
         f'{fill}("", [])': "The text is empty: write at least one word.",
         f'{fill}(" \\u200b", [])': "The text is empty: write at least one word.",
-        f'{fill}("the river", [])': "Nothing is hidden: hide at least one word.",
+        f'{fill}("the river", [])': "Nothing is masked: mask at least one word.",
         f'{fill}("the the", [[1, 2]])': "There is no span from piece 1 to piece 2 in this text: "
         "choose it again.",
-        f'{fill}("the ".repeat(129), [[0, 0]])': "The text has 129 pieces, and this model reads "
+        f'{fill}("the ".repeat(129), [[0, 0]])': "The text has 129 tokens, and this model reads "
         "at most 128: shorten it.",
         f'{fill}("the \\ud83d river", [[0, 0]])': "The text holds half a character: mend its "
         "encoding.",
         f'{answer}("", "a text")': "The question is empty: write at least one word.",
         f'{answer}("Who?", "")': "The text is empty: write at least one word.",
-        f'{answer}("Who?", "the ".repeat(251))': "The text has 251 pieces, and this model reads "
+        f'{answer}("Who?", "the ".repeat(251))': "The text has 251 tokens, and this model reads "
         "at most 250: shorten it.",
     }
     refusal = """(call) => {
@@ -368,7 +368,7 @@ def test_a_thread_of_its_own_gives_the_same_and_lets_the_page_go_on(page):
     }""",
         [in_8_bits(MINI), "The river rises in the hills and flows to the sea. " * 8, [[2, 3]]],
     )
-    assert made[:3] == [True, "Nothing is hidden: hide at least one word.", 120]
+    assert made[:3] == [True, "Nothing is masked: mask at least one word.", 120]
     assert made[3] > 20  # the page's own clock went on while the thread worked
 
 

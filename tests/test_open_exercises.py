@@ -88,7 +88,7 @@ def test_the_numbers_of_the_folded_texts():
     assert "4.3 standard errors" in texts["bert"] and round(student.ppf(0.975, 2), 1) == 4.3
     hidden = SpanMasking().budget(512)
     told = (
-        f"of 512 tokens {hidden} are hidden, so T5 reads {512 - hidden} + k and writes "
+        f"of 512 tokens {hidden} are masked, so T5 reads {512 - hidden} + k and writes "
         f"{hidden + 1} + k"
     )
     assert told in texts["beyond"]

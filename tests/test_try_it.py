@@ -342,7 +342,7 @@ def test_words_are_hidden_by_keyboard(page, hide):
     assert page.evaluate("document.activeElement.textContent") == "Vera"  # one stop for all words
     page.keyboard.press("Escape")
     assert hidden(hide) == []
-    says(hide, "Nothing is hidden: hide at least one word.")
+    says(hide, "Nothing is masked: mask at least one word.")
     for key in ("ArrowRight", "Space", "ArrowRight", "ArrowRight", "Shift+ArrowRight"):
         page.keyboard.press(key)
     assert hidden(hide) == ["Palmer", "born", "in"]
@@ -351,7 +351,7 @@ def test_words_are_hidden_by_keyboard(page, hide):
     page.keyboard.press("End")
     page.keyboard.press("Enter")
     assert hidden(hide) == ["Palmer", "born", "in", "."]
-    assert words(hide).nth(3).get_attribute("aria-label") == "born, hidden"
+    assert words(hide).nth(3).get_attribute("aria-label") == "born, masked"
 
 
 @browser_only
@@ -390,7 +390,7 @@ def test_hostile_text_stays_text(page, hide, text):
     [
         ("", "There is no text: type a sentence."),
         ("   ", "There is no text: type a sentence."),
-        (LONG, "The text has 280 pieces, and spanbert-tiny reads at most 60: shorten it."),
+        (LONG, "The text has 280 tokens, and spanbert-tiny reads at most 60: shorten it."),
         ("word " * 2_000, "The text has 10000 characters: give at most 5000."),
     ],
 )
@@ -412,7 +412,7 @@ def test_half_a_character_is_one_clear_sentence(hide):
 def test_attention_can_be_read(page, hide):
     hide.locator("summary").first.click()
     says_where = hide.locator(".try-attention p")
-    assert "Layer 1, head 1: [MASK] (place 3) looks most at" in says_where.inner_text()
+    assert "Layer 1, head 1: [MASK] (position 3) looks most at" in says_where.inner_text()
     hide.get_by_label("Layer").select_option("2")
     strip = hide.locator(".try-strip button")
     strip.first.click()

@@ -61,7 +61,7 @@ TURNED = ONCE | {"attention": PARTS[1:], "feed_forward": PARTS[:1]}
 
 # What a mistake computes, and what to say to the person who made it.
 MISTAKES = (
-    (counted(once=EACH), "what the layers share is counted once for each layer. It is kept once."),
+    (counted(once=EACH), "what the layers share is counted once per layer. It is stored once."),
     (
         counted(once=BOTH),
         'everything in the layers is counted once. Only what they share is: with "none", nothing.',
@@ -127,7 +127,7 @@ diagnose_count = Diagnosis(
     right=counted(),
     mistakes=MISTAKES,
     otherwise=_off,
-    correct="what is shared counts once, and the words cost E each, not H.",
+    correct="what is shared counts once, and each token costs E numbers, not H.",
 )
 
 

@@ -32,7 +32,7 @@ MISTAKES = {
     (
         "outside",
         0,
-    ): "left and right lie inside the span, and these are masked. Take the neighbours outside",
+    ): "left and right lie inside the span, and these are masked. Take the neighbors outside",
     (
         "position",
         0,
@@ -90,7 +90,7 @@ diagnose_boundary_rows = Diagnosis(
     returns="a list of (left, right, positions) like [(4, 9, [1, 2, 3, 4])]",
     right=boundary_rows_with,
     mistakes=list(combined(boundary_rows_with, MISTAKES, max_count=len(RIGHT))),
-    correct="the neighbours outside, counted with [CLS]; positions from 1; no row at an edge.",
+    correct="the neighbors outside, counted with [CLS]; positions from 1; no row at an edge.",
 )
 
 

@@ -91,7 +91,7 @@ HIDDEN = (
         TINY,
         "Paris is the capital of [France].",
         "Wrong: the only world that this model has read of is the almanac. It has no France, and "
-        "no piece for it.",
+        "no token for it.",
     ),
     Hidden(
         MINI,
@@ -343,7 +343,7 @@ def draw_line() -> Diagram:
 def _draw_filled(filled: Predictions) -> Diagram:
     """The text with its hidden span, below it each head's first guess for every hidden place."""
     kinds = {"masked": "masked", "boundary": "boundary", "": ""}
-    picture = Diagram(WIDTH, 10, "A hidden span and what two heads put into it", repr(filled))
+    picture = Diagram(WIDTH, 10, "A masked span and what two heads predict", repr(filled))
     bottom = _tokens(
         picture,
         [
@@ -352,7 +352,7 @@ def _draw_filled(filled: Predictions) -> Diagram:
         ],
     )
     columns = (70, 180, 290)
-    for x, name in zip(columns, ("hidden", "MLM head", "SBO head"), strict=True):
+    for x, name in zip(columns, ("masked", "MLM head", "SBO head"), strict=True):
         picture.text(x, bottom + 16, name, size=12, soft=True)
     for row, answer in enumerate(filled.answers):
         y = bottom + 26 + 28 * row

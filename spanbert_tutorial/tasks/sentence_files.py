@@ -62,7 +62,7 @@ GLUE = {
     ),
     "sst2": Task(
         "SST-2",
-        "Does this phrase of a film review praise?",
+        "Is this movie-review phrase positive?",
         ("accuracy",),
         YES_NO,
         ("sentence", "label"),
@@ -71,7 +71,7 @@ GLUE = {
     ),
     "mrpc": Task(
         "MRPC",
-        "Do both sentences of the news mean the same?",
+        "Do these two news sentences mean the same thing?",
         ("f1", "accuracy"),
         YES_NO,
         ("#1 String", "#2 String", "Quality"),
@@ -80,7 +80,7 @@ GLUE = {
     ),
     "stsb": Task(
         "STS-B",
-        "How alike in meaning are both, from 0 to 5?",
+        "How similar in meaning are the two, from 0 to 5?",
         ("pearson", "spearman"),
         (),
         ("sentence1", "sentence2", "score"),
@@ -89,7 +89,7 @@ GLUE = {
     ),
     "qqp": Task(
         "QQP",
-        "Do both questions ask the same?",
+        "Do these two questions ask the same thing?",
         ("f1", "accuracy"),
         YES_NO,
         ("question1", "question2", "is_duplicate"),
@@ -107,7 +107,7 @@ GLUE = {
     ),
     "qnli": Task(
         "QNLI",
-        "Does this sentence of Wikipedia answer the question?",
+        "Does this Wikipedia sentence answer the question?",
         ("accuracy",),
         ENTAILS,
         ("question", "sentence", "label"),
@@ -125,7 +125,7 @@ GLUE = {
     ),
     "wnli": Task(
         "WNLI",
-        "Does the sentence with a name for its pronoun follow?",
+        "Does the sentence follow with a name in place of its pronoun?",
         ("accuracy",),
         YES_NO,
         PAIR,
