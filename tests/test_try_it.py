@@ -147,7 +147,7 @@ def test_the_example_of_the_welcome_page_is_right_and_rare():
         for answers in [list(enumerate(one.answers))]
     ]
     welcome = (ROOT / "book" / "welcome.md").read_text(encoding="utf-8")
-    assert f"{sum(right)} of the first {len(right)} such spans" in " ".join(welcome.split())
+    assert f"{sum(right)} of the first {len(right)} spans of three words" in " ".join(welcome.split())
 
 
 def spans_of_three(wordpiece):
@@ -416,11 +416,11 @@ def test_attention_can_be_read(page, hide):
     hide.get_by_label("Layer").select_option("2")
     strip = hide.locator(".try-strip button")
     strip.first.click()
-    assert says_where.inner_text().startswith("Layer 2, head 1: [CLS] (place 0)")
+    assert says_where.inner_text().startswith("Layer 2, head 1: [CLS] (position 0)")
     percents = [int(one.split()[0]) for one in strip.locator("small").all_inner_texts()]
     assert 90 <= sum(percents) <= 110
     strip.first.press("ArrowRight")
-    assert "Vera (place 1)" in says_where.inner_text()
+    assert "Vera (position 1)" in says_where.inner_text()
     assert page.evaluate("document.activeElement.textContent").startswith("Vera")
     hide.locator("summary").first.click()
 
