@@ -3,6 +3,7 @@
 import re
 
 import pytest
+import yaml
 
 import polish
 from environment import ROOT
@@ -112,3 +113,15 @@ def test_every_page_says_in_its_head_what_it_is():
             head.count('<meta name="description" content="') == 1 and 'property="og:title"' in head
         ), name
         assert 'rel="icon"' in head
+
+
+@pytest.mark.browser
+def test_the_address_of_a_page_that_moved_leads_to_the_page_that_took_its_place():
+    settings = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
+    redirects = settings["sphinx"]["config"]["redirects"]
+    assert len(redirects) > 10
+    for old, new in redirects.items():
+        assert not list(ROOT.glob(f"{old}.*")), f"{old} is a page again: take its redirect out."
+        target = (PAGES / old).parent / new
+        assert target.is_file() and new in (PAGES / f"{old}.html").read_text(encoding="utf-8")
+        assert "redirect" not in target.read_text(encoding="utf-8")[:300], "a chain of redirects"

@@ -298,6 +298,7 @@ def test_what_cannot_run_here_is_deselected_and_counted(options, tmp_path, monke
 COMMANDS = {
     "jupyterlab": ("README.md", "jupyter lab"),
     "jupyter-book": ("Makefile", "jupyter_book"),
+    "sphinx-reredirects": ("_config.yml", "- sphinx_reredirects"),
     "ruff": ("Makefile", "-m ruff"),
     "mypy": ("Makefile", "-m mypy"),
     "pytest-xdist": ("Makefile", "--dist loadfile"),

@@ -147,7 +147,9 @@ def test_the_example_of_the_welcome_page_is_right_and_rare():
         for answers in [list(enumerate(one.answers))]
     ]
     welcome = (ROOT / "book" / "welcome.md").read_text(encoding="utf-8")
-    assert f"{sum(right)} of the first {len(right)} spans of three words" in " ".join(welcome.split())
+    assert f"{sum(right)} of the first {len(right)} spans of three words" in " ".join(
+        welcome.split()
+    )
 
 
 def spans_of_three(wordpiece):
