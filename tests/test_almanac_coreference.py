@@ -1,4 +1,4 @@
-"""Coreference on the almanac: the kept rows, and the asserts of the evidence page behind its numbers."""
+"""Coreference on the almanac: the saved rows, and the asserts behind the evidence page."""
 
 import copy
 from pathlib import Path

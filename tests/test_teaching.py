@@ -1,5 +1,5 @@
-"""The chapters teach: they are short, they report a result once, and nothing is said twice. What the
-evidence pages need (intervals, p-values, commands) has no place in them."""
+"""The chapters teach: they are short, they report a result once, and nothing is said twice. What
+the evidence pages need (intervals, p-values, commands) has no place in them."""
 
 import json
 import re
@@ -13,13 +13,13 @@ from notebooks import book_notebooks
 CHAPTERS = [
     path for path in book_notebooks(ROOT) if path.parent.name not in ("evidence", "workshop")
 ]
-RETIRED = """
+PHRASES = """
     not shown, is shown, are shown, just so, foretold, written down, became of, by rule, came out,
     no result, in circulation, likeliest, must be inferred, by the means, one start, new weights,
     stands, brings, anew, seldom
 """
 RETIRED = re.compile(
-    r"\b(" + "|".join(phrase.strip() for phrase in RETIRED.split(",")) + r")\b", re.IGNORECASE
+    r"\b(" + "|".join(phrase.strip() for phrase in PHRASES.split(",")) + r")\b", re.IGNORECASE
 )
 BRITISH = re.compile(r"\b\w*(?:neighbour|colour|labelled|labelling|behaviour|centre|favour)\w*\b")
 RUN = 12  # words

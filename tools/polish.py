@@ -90,11 +90,11 @@ class Article(HTMLParser):
 def folded_parts(page: str) -> str:
     """The contents with each part folded, except the one that holds this page; Jupyter Book folds
     sections only. A page outside the parts has the first one open."""
-    inside = any(found[3] for found in PART.finditer(page))
+    parts = list(PART.finditer(page))
+    here = next((part[1] for part in parts if part[3]), parts[0][1] if parts else "")
 
     def fold(found: re.Match) -> str:
-        first = not inside and found.start() == next(PART.finditer(page)).start()
-        opened = " open" if found[3] or first else ""
+        opened = " open" if found[1] == here else ""
         return f'<details class="part"{opened}><summary>{found[1]}</summary>{found[2]}</details>'
 
     return PART.sub(fold, page)

@@ -152,7 +152,7 @@ def _told(road: Road) -> str:
 
 
 def _places(road: Road, columns: int) -> dict[str, tuple[float, float]]:
-    """Left edge and height of each station. Parts stay whole; columns are as equal as they can be."""
+    """Left edge and height of each station. Parts stay whole, in columns of about equal height."""
     parts = list(road.parts().values())
     heights = [HEAD + ROW * len(chapters) for chapters in parts]
 

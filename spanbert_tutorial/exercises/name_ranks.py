@@ -31,7 +31,7 @@ CASES = [
 
 
 def summed(logs: Logs, name: tuple[int, ...]) -> float:
-    """The score of a candidate: the sum of its log-probabilities, each token at its own position."""
+    """The score of a candidate: the sum of its log-probabilities, each at its own position."""
     return sum(row[token] for row, token in zip(logs, name, strict=True))
 
 
@@ -93,8 +93,8 @@ MISTAKES: list[tuple[Rank, str]] = [
     ),
     (
         lambda logs, names, true: placed(logs, names, true, of_all_in_the_first_row),
-        "you read all tokens in the first row. Each token has its own position: row 0 for the first, "
-        "row 1 for the second.",
+        "you read all tokens in the first row. Each token has its own position: row 0 for the "
+        "first, row 1 for the second.",
     ),
     (
         lambda logs, names, true: placed(logs, names, true, by_probabilities),

@@ -95,8 +95,8 @@ MISTAKES: list[tuple[Rule, str]] = [
     ),
     (
         lambda tokens, told: not lower_case(tokens, told),
-        "this is the other way around: you return whether the vocabulary is cased. A cased one must "
-        "not be lower-cased.",
+        "this is the other way around: you return whether the vocabulary is cased. A cased one "
+        "must not be lower-cased.",
     ),
     (
         lambda tokens, told: told if told is not None else not lower_case(tokens, None),

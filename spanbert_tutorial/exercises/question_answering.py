@@ -76,9 +76,8 @@ MISTAKES = {
     (
         "sign",
         -1,
-    ): "the difference is the wrong way around. There is no answer when null score − best score is above "
-    "the "
-    "threshold",
+    ): "the difference is the wrong way around. There is no answer when null score − best score is "
+    "above the threshold",
     (
         "limit",
         "zero",

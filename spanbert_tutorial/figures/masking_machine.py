@@ -166,12 +166,12 @@ class MaskingMachine:
         text = base + 56  # the upper edge of the first text
         deep = self.places[-1][1] + LINE
         first = self.ends()[0]
-        law = ", ".join(f"{share:.0%}".replace("%", " %") for share in clipped_geometric())
+        law = ", ".join(f"{share:.0%}" for share in clipped_geometric())
         picture = MovingDiagram(
             WIDTH,
             round(text + 2 * deep + 44),
             "The masking machine",
-            f"Above, for the lengths 1 to 10, the share that the law gives them: {law}; each "
+            f"Above, for the lengths 1 to 10, the probability of each: {law}; each "
             f"draw is a square in the "
             "column of its length. Below, the text twice: with the spans that were drawn, and "
             "with as many single "
@@ -203,9 +203,9 @@ class MaskingMachine:
         squares."""
         law = clipped_geometric()
         piles = [0] * 10
-        picture.text(0, 13, "lengths by the law", anchor="start", bold=True)
+        picture.text(0, 13, "length distribution", anchor="start", bold=True)
         for place, line in enumerate(
-            ("dashed: what the law expects", "square: one draw; hollow: it was cut")
+            ("dashed: as expected", "square: one draw; hollow: it was cut")
         ):
             picture.text(WIDTH, 13 + 15 * place, line, anchor="end", size=SMALL, soft=True)
         for place, share in enumerate(law):
