@@ -1,5 +1,6 @@
 """The objectives put together: what a batch holds, what the losses are, what the heads fill in."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -19,7 +20,7 @@ from spanbert_tutorial.pretraining.model import (
     fill_masks,
     start_positions_from_sinusoids,
 )
-from spanbert_tutorial.pretraining.objectives import OBJECTIVES, Objective
+from spanbert_tutorial.pretraining.objectives import OBJECTIVES, Objective, objective_or_mixture
 from spanbert_tutorial.spanbert.boundary import BoundaryTargets
 from spanbert_tutorial.text.encoding import EncodedCorpus
 
@@ -94,17 +95,28 @@ def test_pairs_carry_segments_and_labels(corpus):
     assert set(batch["next_sentence"].tolist()) <= {0, 1}
 
 
-def test_boundary_rows_point_at_unmasked_neighbors(corpus):
-    made = data(corpus, "span+sbo")
+@pytest.mark.parametrize("name", ["span+sbo", "span+sbo+nsp"])
+def test_boundary_rows_point_at_unmasked_neighbors(corpus, name):
+    """Of both segments, where there are two."""
+    made = data(corpus, name)
     batch = made.batch(np.arange(8), np.random.default_rng(0))
     chosen = torch.zeros_like(batch["ids"], dtype=torch.bool)
     chosen[batch["masked_batch"], batch["masked_position"]] = True
     assert len(batch["boundary_batch"]) > 5
-    for row, (left, right) in zip(batch["boundary_batch"], batch["boundary_pairs"], strict=True):
+    rows = zip(
+        batch["boundary_batch"], batch["boundary_pairs"], batch["boundary_targets"], strict=True
+    )
+    for row, (left, right), targets in rows:
         assert (
             not chosen[row, left] and not chosen[row, right] and chosen[row, left + 1 : right].all()
         )
-        assert left >= 1 and batch["ids"][row, right] != WORDPIECE.sep_id
+        assert left >= 1 and batch["ids"][row, left] != WORDPIECE.sep_id
+        assert batch["ids"][row, right] != WORDPIECE.sep_id
+        inside = (batch["masked_batch"] == row) & (batch["masked_position"] > left)
+        wanted = batch["masked_ids"][inside & (batch["masked_position"] < right)].tolist()
+        assert targets[targets != NO_TARGET].tolist() == wanted[: len(targets)]
+    second = batch["segments"][batch["boundary_batch"], batch["boundary_pairs"][:, 0]]
+    assert second.any() == (name == "span+sbo+nsp")
 
 
 def test_masks_are_drawn_anew_each_epoch(corpus):
@@ -165,6 +177,7 @@ def test_parts_that_an_objective_lacks_are_not_built():
         heads["mlm"]
         == heads["mlm-wholeword"]
         == heads["span"]
+        == heads["span-subword"]
         == {"encoder", "masked_language_model"}
     )
     second = {name: found - heads["mlm"] for name, found in heads.items() if found > heads["mlm"]}
@@ -173,14 +186,19 @@ def test_parts_that_an_objective_lacks_are_not_built():
         "mlm+sop": {"sentence_order"},
         "span+nsp": {"next_sentence"},
         "span+sbo": {"boundary"},
+        "span+sbo+nsp": {"boundary", "next_sentence"},
         "span+placebo": {"boundary"},
     }
 
 
 def test_unknown_objective_is_named():
-    names = "mlm, mlm-wholeword, mlm\\+nsp, mlm\\+sop, span, span\\+nsp, span\\+sbo, span\\+placebo"
-    with pytest.raises(InputError, match=f'"spans" is unknown: use one of {names}'):
+    names = ", ".join(OBJECTIVES)
+    with pytest.raises(InputError, match=re.escape(f'"spans" is unknown: use one of {names}')):
         Objective.named("spans")
+    with pytest.raises(
+        InputError, match=re.escape(f'"spans" is unknown: use one of {names}, mix.')
+    ):
+        objective_or_mixture("spans")
 
 
 def test_too_short_a_length_is_refused(corpus):

@@ -42,8 +42,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--objective",
         default="span+sbo",
-        help="training objective: mlm, mlm+nsp, span, span+sbo (default) or another row of the "
-        "table in objectives.py",
+        help="training objective: mlm, mlm+nsp, mlm-wholeword, span, span+sbo (default), mix (mlm "
+        "and span+sbo in turn) or another row of the tables in objectives.py",
     )
     parser.add_argument(
         "--config",

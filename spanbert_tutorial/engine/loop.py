@@ -9,7 +9,7 @@ short runs.
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import islice
@@ -167,7 +167,7 @@ class Trainer:
                 where = f"at step {number}{position}"
                 losses.append(self.gradients(batch, 1 / len(batches), where))
         self.update(where if len(batches) == 1 else f"at step {number}")
-        return {name: sum(values[name] for values in losses) / len(losses) for name in losses[0]}
+        return averaged(losses)
 
     def gradients(self, batch: Batch, part: float, where: str) -> dict[str, float]:
         """Adds `part` times the gradients of a batch; returns its losses, averaged over the
@@ -225,6 +225,13 @@ class Trainer:
     def taken(self) -> tuple[int, float]:
         """Tokens and seconds of the run so far, including its earlier parts."""
         return self.before[0] + self.tokens, self.before[1] + time.monotonic() - self.began
+
+
+def averaged(losses: Sequence[dict[str, float]]) -> dict[str, float]:
+    """The means over batches; of a loss that some batches lack, over those that have it."""
+    names = dict.fromkeys(name for values in losses for name in values)
+    found = {name: [values[name] for values in losses if name in values] for name in names}
+    return {name: sum(values) / len(values) for name, values in found.items()}
 
 
 def what_went_wrong(losses: dict[str, float], where: str, batch: Batch, model: nn.Module) -> str:

@@ -25,10 +25,13 @@ class History:
     losses: dict[str, list[float]] = field(default_factory=dict)
 
     def add(self, step: int, losses: dict[str, float]) -> None:
-        """Records one step."""
+        """Records one step. A loss that it lacks, as where objectives take turns, is no number
+        there."""
+        for name in losses.keys() - self.losses.keys():
+            self.losses[name] = [math.nan] * len(self.steps)
         self.steps.append(step)
-        for name, value in losses.items():
-            self.losses.setdefault(name, []).append(value)
+        for name, values in self.losses.items():
+            values.append(losses.get(name, math.nan))
 
     @property
     def done(self) -> int:
@@ -36,9 +39,10 @@ class History:
         return self.steps[-1] if self.steps else 0
 
     def mean(self, name: str, last: int) -> float:
-        """Mean of the last `last` values of a loss, because single batches are noisy."""
-        values = self.losses[name][-last:]
-        return sum(values) / len(values)
+        """Mean of a loss over the last `last` steps, because single batches are noisy; over those
+        that have it, and no number where none has."""
+        values = [value for value in self.losses[name][-last:] if not math.isnan(value)]
+        return sum(values) / len(values) if values else math.nan
 
 
 class Metrics:
@@ -95,10 +99,9 @@ class Metrics:
         step = history.steps[-1]
         if step == self.last or (step % EVERY and step != self.steps):
             return
-        means = {
-            name: round(history.mean(name, (step - 1) % EVERY + 1), 4) for name in history.losses
-        }
-        line: dict[str, float] = {"step": step, **means}
+        means = {name: history.mean(name, (step - 1) % EVERY + 1) for name in history.losses}
+        known = {name: round(mean, 4) for name, mean in means.items() if not math.isnan(mean)}
+        line: dict[str, float] = {"step": step, **known}
         line |= {"learning_rate": float(f"{learning_rate:.4g}")}
         line |= {"tokens": tokens, "seconds": round(seconds, 1)}
         if self.held_out is not None and (step % self.held_out_every == 0 or step == self.steps):

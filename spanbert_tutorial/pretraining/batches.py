@@ -222,6 +222,56 @@ class Batches:
         self.at = int(state["at"])
 
 
+@dataclass
+class MixedData:
+    """The data of a mixture: that of each of its objectives, by name, and its share."""
+
+    parts: Mapping[str, PretrainingData]
+    shares: Mapping[str, float]
+
+    def batches(self, rng: np.random.Generator) -> "InTurn":
+        """Batches without end, which can be stopped and continued; each part has draws of its
+        own."""
+        generators = rng.spawn(len(self.parts))
+        parts = zip(self.parts.items(), generators, strict=True)
+        return InTurn({name: data.batches(own) for (name, data), own in parts}, self.shares)
+
+
+class InTurn:
+    """Batches of several objectives in turn, without end: the next is of the one that is furthest
+    behind its share (the first of equal ones). It knows its place, as `Batches` does."""
+
+    def __init__(self, parts: Mapping[str, Batches], shares: Mapping[str, float]):
+        self.parts = parts
+        self.shares = shares
+        self.taken = dict.fromkeys(parts, 0)
+        self.last = ""
+
+    def __iter__(self) -> "InTurn":
+        return self
+
+    def __next__(self) -> dict[str, Tensor]:
+        self.last = min(self.parts, key=lambda name: (self.taken[name] + 1) / self.shares[name])
+        self.taken[self.last] += 1
+        return next(self.parts[self.last])
+
+    @property
+    def place(self) -> str:
+        """Where the last batch stood, for messages."""
+        return f", objective {self.last}{self.parts[self.last].place}" if self.last else ""
+
+    def state_dict(self) -> dict[str, Any]:
+        return {
+            "taken": dict(self.taken),
+            "parts": {name: part.state_dict() for name, part in self.parts.items()},
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.taken = dict(state["taken"])
+        for name, part in self.parts.items():
+            part.load_state_dict(state["parts"][name])
+
+
 def grouped_by_length(
     order: np.ndarray, lengths: np.ndarray, size: int, max_length: int, rng: np.random.Generator
 ) -> list[np.ndarray]:

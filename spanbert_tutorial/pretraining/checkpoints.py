@@ -29,7 +29,7 @@ from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import check_writable, whole_folder
 from spanbert_tutorial.errors import InputError, NoRoom
 from spanbert_tutorial.pretraining.model import PretrainingModel
-from spanbert_tutorial.pretraining.objectives import Objective
+from spanbert_tutorial.pretraining.objectives import objective_or_mixture
 
 # (here, in transformers); the second tasks bring the names of theirs.
 MASKED_LANGUAGE_MODEL = (
@@ -107,7 +107,7 @@ def save_checkpoint(
 
     Raises InputError if the folder exists, cannot be written, or the objective is unknown.
     """
-    Objective.named(objective)
+    objective_or_mixture(objective)
     facts = {"spanbert_tutorial": {"objective": objective}}
     state = model_state(model)
     if half:
@@ -183,7 +183,7 @@ def load_checkpoint(folder: str | Path) -> tuple[PretrainingModel, WordPiece]:
             f"instead."
         )
     config = EncoderConfig.from_dict(settings)
-    objective = Objective.named(ours["objective"])
+    objective = objective_or_mixture(ours["objective"])
     weights = read_weights(folder)
     check_widths(config.widths, weights, folder)
     with torch.device(
@@ -252,7 +252,7 @@ def continue_from(
     encoder, others, *_ = BertEncoder.read(source)
     with torch.random.fork_rng():
         torch.manual_seed(seed)  # for the heads that start anew
-        model = PretrainingModel(encoder.config, Objective.named(objective))
+        model = PretrainingModel(encoder.config, objective_or_mixture(objective))
     set_dropout(
         model, 0.0
     )  # to go on without; the config, which is written out, still says what the source says

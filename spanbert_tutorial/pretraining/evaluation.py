@@ -14,7 +14,7 @@ from spanbert_tutorial.pretraining.baselines import UnigramBaselines, unigram_ba
 from spanbert_tutorial.pretraining.batches import PretrainingData
 from spanbert_tutorial.pretraining.encoded_text import EncodedText
 from spanbert_tutorial.pretraining.model import PretrainingModel
-from spanbert_tutorial.pretraining.objectives import Objective
+from spanbert_tutorial.pretraining.objectives import Mixture, Objective, objective_or_mixture
 from spanbert_tutorial.pretraining.presets import Run
 from spanbert_tutorial.spanbert.span_masking import SpanMasking
 
@@ -119,19 +119,28 @@ def held_out_metrics(
 
 
 def held_out_data(run: Run, text: EncodedText) -> dict[str, PretrainingData]:
-    """The held-out blocks under each way of choosing."""
-    own = Objective.named(run.objective)
-    blocks = replace(own.mask_only, tasks=tuple(task for task in own.tasks if not task.paired))
+    """The held-out blocks under each way of choosing, every chosen token replaced by [MASK]; of a
+    mixture also under the ways of its parts that are neither of the two."""
+    objective = objective_or_mixture(run.objective)
+    unpaired = tuple(task for task in objective.tasks if not task.paired)
     ways = {
-        "token": replace(blocks, masking=TokenMasking()),
-        "span": replace(blocks, masking=SpanMasking()),
+        "token": Objective(TokenMasking(), "token", unpaired),
+        "span": Objective(SpanMasking(), "span", unpaired),
     }
-    ways |= {"pairs": replace(own.mask_only, masking=TokenMasking())} if own.paired else {}
+    known = [way.masking for way in ways.values()]
+    if isinstance(objective, Mixture):
+        ways |= {
+            name: replace(part, tasks=unpaired)
+            for name, part in objective.parts.items()
+            if part.masking not in known
+        }
+    if objective.paired:
+        ways["pairs"] = Objective(TokenMasking(), "token", objective.tasks)
     return {
         name: PretrainingData(
-            text.held_out, text.wordpiece, objective, run.max_length, run.batch_size
+            text.held_out, text.wordpiece, way.mask_only, run.max_length, run.batch_size
         )
-        for name, objective in ways.items()
+        for name, way in ways.items()
     }
 
 

@@ -2,19 +2,31 @@
 `book/spanbert/pretraining_spanbert`.
 
 A row names the masking scheme, the unit and shares of the 80/10/10 rule, and the tasks beside the
-masked language model. Sources: BERT §3.1; whole words: SpanBERT §6.1; spans and their boundaries:
-SpanBERT §3; order: ALBERT §3.1.
+masked language model. A mixture takes such rows in turn. Sources: BERT §3.1; whole words: SpanBERT
+§6.1; spans and their boundaries: SpanBERT §3; order: ALBERT §3.1; mixtures: UL2 §3.1, which takes
+its denoisers in turn, too.
 """
 
-from dataclasses import dataclass, replace
-from typing import Self
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Self, TypeVar
 
 from spanbert_tutorial.bert.auxiliary import AuxiliaryObjective
 from spanbert_tutorial.bert.masking import SHARES, MaskingScheme, TokenMasking, WholeWordMasking
 from spanbert_tutorial.bert.sentence_pairs import NextSentence, SentenceOrder
-from spanbert_tutorial.errors import InputError, shown
+from spanbert_tutorial.errors import InputError, is_number, shown
 from spanbert_tutorial.spanbert.boundary import Boundary, Placebo
 from spanbert_tutorial.spanbert.span_masking import SpanMasking
+
+Row = TypeVar("Row")
+
+
+def row_of(table: Mapping[str, Row], name: str) -> Row:
+    """A row of a table. Raises InputError for an unknown name, with those that there are."""
+    if not isinstance(name, str) or name not in table:
+        told = name if isinstance(name, str) else shown(name)
+        raise InputError(f'the objective "{told}" is unknown: use one of {", ".join(table)}.')
+    return table[name]
 
 
 @dataclass(frozen=True)
@@ -31,13 +43,8 @@ class Objective:
 
     @classmethod
     def named(cls, name: str) -> "Objective":
-        """A row of `OBJECTIVES`. Raises InputError for an unknown name."""
-        if not isinstance(name, str) or name not in OBJECTIVES:
-            told = name if isinstance(name, str) else shown(name)
-            raise InputError(
-                f'the objective "{told}" is unknown: use one of {", ".join(OBJECTIVES)}.'
-            )
-        return OBJECTIVES[name]
+        """A row of `OBJECTIVES`. Raises InputError for an unknown name, and for a mixture."""
+        return row_of(OBJECTIVES, name)
 
     @property
     def mask_only(self) -> Self:
@@ -51,13 +58,58 @@ class Objective:
         return next((task for task in self.tasks if task.paired), None)
 
 
+@dataclass(frozen=True)
+class Mixture:
+    """Objectives that are taken in turn, a batch each. shares: row of `OBJECTIVES` → its share of
+    the batches, in any unit. Raises InputError for fewer than two rows, an unknown one, or a share
+    that is not a number above 0."""
+
+    shares: Mapping[str, float]
+    parts: dict[str, Objective] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if len(self.shares) < 2:
+            raise InputError("a mixture needs at least two objectives: name another one.")
+        for name, share in self.shares.items():
+            if not is_number(share) or share <= 0:
+                raise InputError(f"the share of {name} is {shown(share)}: give one above 0.")
+        object.__setattr__(self, "parts", {name: Objective.named(name) for name in self.shares})
+
+    @property
+    def tasks(self) -> tuple[AuxiliaryObjective, ...]:
+        """All tasks of its parts, each once."""
+        return tuple(
+            {task.name: task for part in self.parts.values() for task in part.tasks}.values()
+        )
+
+    @property
+    def unit(self) -> str:
+        """ "span" where a part hides spans: it decides the recipe of the papers' sizes."""
+        return "span" if any(part.unit == "span" for part in self.parts.values()) else "token"
+
+    @property
+    def paired(self) -> AuxiliaryObjective | None:
+        """The task that reads pairs of segments, if a part has one."""
+        return next((part.paired for part in self.parts.values() if part.paired), None)
+
+
 OBJECTIVES = {
     "mlm": Objective(TokenMasking(), "token"),
     "mlm-wholeword": Objective(WholeWordMasking(), "token"),  # BERT's later masking
     "mlm+nsp": Objective(TokenMasking(), "token", (NextSentence(),)),
     "mlm+sop": Objective(TokenMasking(), "token", (SentenceOrder(),)),
     "span": Objective(SpanMasking(), "span"),
+    "span-subword": Objective(SpanMasking(complete_words=False), "span"),  # may break words
     "span+nsp": Objective(SpanMasking(), "span", (NextSentence(),)),  # a row of SpanBERT's Table 7
     "span+sbo": Objective(SpanMasking(), "span", (Boundary(),)),
+    "span+sbo+nsp": Objective(SpanMasking(), "span", (Boundary(), NextSentence())),
     "span+placebo": Objective(SpanMasking(), "span", (Placebo(),)),  # a control of experiments
 }
+
+MIXTURES = {"mix": Mixture({"mlm": 1, "span+sbo": 1})}
+
+
+def objective_or_mixture(name: str) -> Objective | Mixture:
+    """A row of `OBJECTIVES` or of `MIXTURES`. Raises InputError for an unknown name."""
+    table: dict[str, Objective | Mixture] = {**OBJECTIVES, **MIXTURES}
+    return row_of(table, name)

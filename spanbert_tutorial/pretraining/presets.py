@@ -6,7 +6,7 @@ from typing import Any
 
 from spanbert_tutorial.engine.loop import Recipe
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.pretraining.objectives import Objective
+from spanbert_tutorial.pretraining.objectives import objective_or_mixture
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def preset(size: str, objective: str) -> Run:
     """What a run of this size and objective starts from; the command's options change single
     values. base and large have SpanBERT's recipe where spans are hidden, else BERT's. Raises
     InputError for an unknown size or objective."""
-    unit = Objective.named(objective).unit
+    unit = objective_or_mixture(objective).unit
     if size not in RUNS:
         raise InputError(f'the config "{size}" is unknown: use one of {", ".join(RUNS)}.')
     recipe: Settings = PAPERS[unit] if size in ("base", "large") else {}

@@ -15,15 +15,17 @@ from spanbert_tutorial.engine.loop import History, Recipe, train
 from spanbert_tutorial.engine.processes import processes
 from spanbert_tutorial.engine.snapshots import Snapshots
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.pretraining.batches import PretrainingData
+from spanbert_tutorial.pretraining.batches import MixedData, PretrainingData
 from spanbert_tutorial.pretraining.encoded_text import EncodedText
 from spanbert_tutorial.pretraining.evaluation import held_out_data, held_out_losses
 from spanbert_tutorial.pretraining.model import PretrainingModel, start_positions_from_sinusoids
-from spanbert_tutorial.pretraining.objectives import Objective
+from spanbert_tutorial.pretraining.objectives import Mixture, Objective, objective_or_mixture
 from spanbert_tutorial.pretraining.presets import Run
 
 
-def new_model(run: Run, text: EncodedText, objective: Objective | None = None) -> PretrainingModel:
+def new_model(
+    run: Run, text: EncodedText, objective: Objective | Mixture | None = None
+) -> PretrainingModel:
     """An untrained model of the run's size, the same for the same seed. objective: another one than
     the run's, with the same heads."""
     changes = {"hidden_dropout_prob": run.dropout, "attention_probs_dropout_prob": run.dropout}
@@ -36,7 +38,7 @@ def new_model(run: Run, text: EncodedText, objective: Objective | None = None) -
         )
     with torch.random.fork_rng():
         torch.manual_seed(run.seed)
-        model = PretrainingModel(config, objective or Objective.named(run.objective))
+        model = PretrainingModel(config, objective or objective_or_mixture(run.objective))
     if run.sinusoidal_positions:
         start_positions_from_sinusoids(model.encoder)
     return model
@@ -44,7 +46,11 @@ def new_model(run: Run, text: EncodedText, objective: Objective | None = None) -
 
 def training_data(run: Run, text: EncodedText) -> PretrainingData:
     """The blocks that the run trains on."""
-    objective = Objective.named(run.objective)
+    return blocks_of(run, text, Objective.named(run.objective))
+
+
+def blocks_of(run: Run, text: EncodedText, objective: Objective) -> PretrainingData:
+    """The blocks of a run with another objective than its own."""
     return PretrainingData(
         text.train,
         text.wordpiece,
@@ -53,6 +59,15 @@ def training_data(run: Run, text: EncodedText) -> PretrainingData:
         run.batch_size,
         by_length=run.by_length,
     )
+
+
+def data_of(run: Run, text: EncodedText) -> PretrainingData | MixedData:
+    """What the run trains on: blocks of one objective, or of several that take turns."""
+    objective = objective_or_mixture(run.objective)
+    if isinstance(objective, Objective):
+        return blocks_of(run, text, objective)
+    parts = {name: blocks_of(run, text, part) for name, part in objective.parts.items()}
+    return MixedData(parts, objective.shares)
 
 
 def pretrain(
@@ -65,8 +80,7 @@ def pretrain(
     text gives the same batches."""
     model = model or new_model(run, text)
     set_dropout(model, run.dropout)
-    data = training_data(run, text)
-    batches = data.batches(np.random.default_rng(run.seed))
+    batches = data_of(run, text).batches(np.random.default_rng(run.seed))
     watch = partial(held_out_losses, model, held_out_data(run, text))
     return model, train(model, batches, run.recipe(), text.unigram_entropy, snapshots, watch)
 
@@ -76,8 +90,7 @@ def rehearse(
 ) -> tuple[int, float, float]:
     """A few steps of a run. Returns the number of parameters, and seconds and tokens a step (of all
     processes)."""
-    data = training_data(run, text)
-    batches = list(islice(data.batches(np.random.default_rng(run.seed)), steps + 1))
+    batches = list(islice(data_of(run, text).batches(np.random.default_rng(run.seed)), steps + 1))
     recipe = Recipe(steps + 1, run.peak_learning_rate, warmup_steps=1)  # of one batch each
     moments: list[float] = []
     train(model, noting(batches, moments), recipe)

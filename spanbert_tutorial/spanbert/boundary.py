@@ -205,9 +205,14 @@ class Boundary(AuxiliaryObjective):
     def targets(
         self, segments: Sequence[MaskedBlocks], labels: np.ndarray | None
     ) -> dict[str, Tensor]:
-        return self.named(
-            boundary_targets(segments[0].selected, segments[0].ids, segments[0].lengths)
-        )
+        parts = []
+        before = np.zeros(len(segments[0].lengths), dtype=np.int64)  # tokens and [SEP]s in front
+        for one in segments:
+            rows = boundary_targets(one.selected, one.ids, one.lengths)
+            shift = torch.from_numpy(before)[rows.batch, None]
+            parts.append((rows.batch, rows.pairs + shift, rows.targets))
+            before = before + one.lengths + 1
+        return self.named(BoundaryTargets(*map(torch.cat, zip(*parts, strict=True))))
 
     def named(self, rows: BoundaryTargets) -> dict[str, Tensor]:
         """The rows as tensors of a batch."""

@@ -1,0 +1,188 @@
+"""Does a model answer worse because it cannot copy? Chapter: `book/evidence/masking_and_copying`.
+
+Four models of one size were trained from one start on the same text (`--arms`, a folder with the
+checkpoints `mlm`, `mlmnsp`, `spansbo` and `mix`; the card of each says how it was made). There is
+one of each, so what they score is a fact about four models. The experiment is what follows: a
+finished model goes on, for a short while, with another objective. If token masking teaches to copy
+and copying is what answers need, then a model of tokens that goes on with spans loses both, and a
+model of spans that goes on with tokens gains both. What goes on with its own masking is the
+control: the same text, the same steps, the same learning rate. A seed draws the order of the
+blocks, the masks, the questions' order and the head that answers.
+
+"nothing": the finished model as it is. "nothing, one segment": its questions and texts come as one
+segment, since models of one segment have never seen a second.
+
+What decides, the sign that was expected, and what each outcome means stood here before the first
+run: `CLAIMS`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from spanbert_tutorial.bert.wordpiece import WordPiece
+from spanbert_tutorial.engine.files import data_path
+from spanbert_tutorial.lab.experiments import copied_names
+from spanbert_tutorial.lab.experiments.spans_and_boundaries import kept_or_trained
+from spanbert_tutorial.lab.experiments.spans_on_wikipedia import begun_from
+from spanbert_tutorial.lab.grid import as_json, fingerprint, text_facts
+from spanbert_tutorial.lab.measurements import copying
+from spanbert_tutorial.lab.results import rounded
+from spanbert_tutorial.pretraining import runs
+from spanbert_tutorial.pretraining.checkpoints import continue_from
+from spanbert_tutorial.pretraining.encoded_text import EncodedText, open_text
+from spanbert_tutorial.pretraining.evaluation import GAPS_SEED, held_out_data
+from spanbert_tutorial.pretraining.model import PretrainingModel
+from spanbert_tutorial.pretraining.presets import RUNS
+from spanbert_tutorial.tasks import squad
+from spanbert_tutorial.tasks.question_answering import PRESETS, fine_tune
+from spanbert_tutorial.tasks.real_questions import answered
+from spanbert_tutorial.tasks.squad import Question
+from spanbert_tutorial.text.corpora import documents
+from spanbert_tutorial.text.encoding import encode_corpus
+
+FINISHED = ("mlm", "mlmnsp", "spansbo", "mix")
+NOTHING = "nothing"
+ONE_SEGMENT = "nothing, one segment"
+TRAINED_ON, ASKED = "train-v1.1-part", "dev-v1.1-half"
+ARM = ("start", "goes_on")
+SEEDS = 3
+CROSSED = (("mlm", "mlm"), ("mlm", "span"), ("spansbo", "mlm"), ("spansbo", "span"))
+SINGLE = (
+    *((start, ONE_SEGMENT) for start in FINISHED[:3]),
+    ("mlm", "mlm-wholeword"),
+    ("mlm", "span-subword"),
+    ("mlm", "span+sbo"),
+    ("mlm", "span+sbo+nsp"),
+    ("mlmnsp", "mlm"),
+    ("mlmnsp", "mlm+nsp"),
+)
+ARMS = (
+    *CROSSED,
+    *((start, NOTHING) for start in FINISHED),
+    ("mlm", "mlm+nsp"),
+    ("mlm", "mix"),
+    *SINGLE,
+)
+ONCE = SINGLE
+RUN = replace(RUNS["mini"], steps=500, max_length=128, batch_size=32, peak_learning_rate=5e-4)
+CLAIMS = {
+    "copying moves": "names said again, last token given back, %: a model that goes on with tokens "
+    "above the same model that goes on with spans, from both starts",
+    "answers follow": "F1 on SQuAD 1.1: the same sign, by at least a point, if copying is the "
+    "cause; an interval around zero, or the other sign, acquits it",
+    "pairs": "F1: mlm that goes on with mlm below mlm that goes on with mlm+nsp? expected above",
+}
+SETTINGS = {
+    "run": RUN,
+    "batches": 40,  # of unseen text, for rare tokens
+    "names": 300,  # of each kind
+    "questions": 4_096,
+    "asked_every": 3,  # of the questions of the test part
+    "fine_tuning": replace(PRESETS["small"], epochs=2.0, batch_size=16),
+    "claims": CLAIMS,
+}
+
+
+class Given(NamedTuple):
+    """arms: folder of the finished models; models: folder that keeps those that went on."""
+
+    text: EncodedText
+    arms: Path
+    models: Path
+    names: dict[str, list[copied_names.Name]]
+    train: list[Question]
+    asked: list[Question]
+
+
+def prepare(
+    folder: Path,
+    settings: Mapping,
+    corpus: Path,
+    valid: Path,
+    arms: Path,
+    data: Path,
+    models: Path,
+) -> tuple[dict, tuple]:
+    """Text to go on with, unseen text, names to hide, questions. data: a folder of SQuAD files."""
+    left_out = set(data_path("squad_dev_titles.txt").read_text(encoding="utf-8").splitlines())
+    text = open_text(corpus.as_posix(), folder / "corpus", arms / FINISHED[0], leave_out=left_out)
+    encode = text.wordpiece.encode_many, len(text.wordpiece)
+    text = replace(text, held_out=encode_corpus(documents(valid), *encode, folder / "valid"))
+    names = some_names(valid, text.wordpiece, settings["names"])
+    train = squad.read(data / f"{TRAINED_ON}.json.xz")
+    asked = squad.read(data / f"{ASKED}.json.xz")[:: settings["asked_every"]]
+    facts = {
+        "begun_from": {name: begun_from(arms / name) for name in FINISHED},
+        "names_asked": {name: len(some) for name, some in names.items()},
+        "questions_known": [len(train), len(asked)],
+        "questions_fingerprint": fingerprint(train, asked),
+    }
+    return text_facts(text) | facts, (Given(text, arms, models, names, train, asked),)
+
+
+def some_names(valid: Path, wordpiece: WordPiece, most: int) -> dict[str, list[copied_names.Name]]:
+    """Names of unseen text, those that their block says again and those that it does not."""
+    names = copied_names.drawn(documents(valid), wordpiece)
+    return {
+        told: [name for name in names if name.again == again][:most]
+        for told, again in copied_names.STANDS.items()
+    }
+
+
+def one(arm: tuple[str, str], seed: int, settings: Mapping, given: Given) -> dict:
+    """A model that goes on, or a finished one: what it copies, and what it answers."""
+    start, goes_on = arm
+    model = model_of(start, goes_on, seed, settings, given)
+    found = {"copying": copied(model, settings, given)}
+    if goes_on == ONE_SEGMENT:  # the encoder no longer hears of a second one
+        model.encoder.register_forward_pre_hook(lambda _, inputs: (inputs[0], None, *inputs[2:]))
+    return rounded(found | {"squad": answers(model, seed, settings, given)})
+
+
+def model_of(
+    start: str, goes_on: str, seed: int, settings: Mapping, given: Given
+) -> PretrainingModel:
+    """Trained, kept from before, or finished."""
+    folder = given.arms / start
+    if goes_on in (NOTHING, ONE_SEGMENT):
+        return continue_from(folder, "mlm")[0]
+    run = replace(settings["run"], objective=goes_on, seed=seed)
+    facts = as_json({"run": run, "begun_from": begun_from(folder), **text_facts(given.text)})
+
+    def train() -> tuple:
+        batches = runs.data_of(run, given.text).batches(np.random.default_rng(1_000 + seed))
+        begun = continue_from(folder, goes_on, seed)[0]
+        return begun, runs.train(begun, batches, run.recipe())
+
+    name = f"{start}-{goes_on.replace('+', '-')}-{seed}"
+    return kept_or_trained(given.models / name, facts, train, given.text.wordpiece, goes_on)[0]
+
+
+def copied(model: PretrainingModel, settings: Mapping, given: Given) -> dict:
+    """Rare tokens under both ways of hiding, and names, hidden whole or in part."""
+    run = replace(settings["run"], objective="mlm", by_length=False)
+    rare = copying.rare_tokens(given.text.train.ids, len(given.text.wordpiece))
+    found: dict = {}
+    for way, blocks in held_out_data(run, given.text).items():
+        batches = islice(blocks.epoch(np.random.default_rng(GAPS_SEED)), settings["batches"])
+        found[way] = copying.measured(model, batches, rare)
+    for told, some in given.names.items():
+        for how in copied_names.HIDDEN:
+            right = copied_names.right(some, how, model, given.text.wordpiece)
+            found[f"{how}, {told}"] = float(right.mean())
+    return found
+
+
+def answers(model: PretrainingModel, seed: int, settings: Mapping, given: Given) -> dict:
+    """Scores on questions after fine-tuning on others, the same for all arms of a seed."""
+    order = np.random.default_rng(seed).permutation(len(given.train))
+    questions = [given.train[number] for number in order[: settings["questions"]]]
+    tuning = replace(settings["fine_tuning"], seed=seed)
+    answerer, _ = fine_tune(model.encoder, given.text.wordpiece, questions, tuning)
+    scores = squad.score(*answered(answerer, given.asked)[:2])
+    return {name: scores[name] for name in ("exact", "f1")}

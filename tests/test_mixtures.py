@@ -1,0 +1,228 @@
+"""Objectives that take turns: shares, order, going on after a stop, several processes, figures."""
+
+from collections import Counter
+from dataclasses import replace
+from itertools import islice
+
+import numpy as np
+import pytest
+import torch
+
+from spanbert_tutorial.bert.encoder import EncoderConfig
+from spanbert_tutorial.bert.wordpiece import WordPiece
+from spanbert_tutorial.engine.files import data_path
+from spanbert_tutorial.engine.metrics import History
+from spanbert_tutorial.engine.snapshots import Snapshots
+from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.pretraining import objectives, runs
+from spanbert_tutorial.pretraining.checkpoints import load_checkpoint, save_checkpoint
+from spanbert_tutorial.pretraining.encoded_text import EncodedText
+from spanbert_tutorial.pretraining.evaluation import held_out_metrics
+from spanbert_tutorial.pretraining.model import PretrainingModel
+from spanbert_tutorial.pretraining.objectives import MIXTURES, Mixture, objective_or_mixture
+from spanbert_tutorial.pretraining.presets import Run, preset
+from spanbert_tutorial.text.encoding import EncodedCorpus
+
+WORDPIECE = WordPiece.from_file(data_path("almanac", "vocab.txt"))
+RUN = Run(objective="mix", max_length=32, batch_size=8, steps=8)
+
+
+def some_corpus(seed: int) -> EncodedCorpus:
+    """Forty documents of four sentences."""
+    rng = np.random.default_rng(seed)
+    ends = np.cumsum(rng.integers(6, 15, 160))
+    ids = rng.integers(5, len(WORDPIECE), ends[-1]).astype(np.uint16)
+    return EncodedCorpus(ids, ends, ends[3::4])
+
+
+@pytest.fixture(scope="module")
+def text() -> EncodedText:
+    return EncodedText(some_corpus(0), some_corpus(1), WORDPIECE)
+
+
+@pytest.fixture
+def three(monkeypatch):
+    """A mixture with unequal shares, with pairs and with whole words."""
+    made = Mixture({"mlm+nsp": 1, "span+sbo": 2, "mlm-wholeword": 1})
+    monkeypatch.setitem(MIXTURES, "three", made)
+    return replace(RUN, objective="three")
+
+
+def same(one: dict, other: dict) -> bool:
+    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+
+
+def test_parts_take_turns_by_their_shares(text, three):
+    turns = runs.data_of(three, text).batches(np.random.default_rng(0))
+    taken = []
+    for _ in islice(turns, 40):
+        taken.append(turns.last)
+    assert Counter(taken) == {"mlm+nsp": 10, "span+sbo": 20, "mlm-wholeword": 10}
+    for start in range(0, 40, 4):  # and never far from them on the way
+        assert Counter(taken[start : start + 4])["span+sbo"] == 2
+    halves = runs.data_of(RUN, text).batches(np.random.default_rng(0))
+    assert [halves.last for _ in islice(halves, 4)] == ["mlm", "span+sbo"] * 2
+
+
+def test_each_batch_is_one_of_its_part(text, three):
+    turns = runs.data_of(three, text).batches(np.random.default_rng(0))
+    for batch in islice(turns, 12):
+        assert ("next_sentence" in batch) == (turns.last == "mlm+nsp")
+        assert ("boundary_batch" in batch) == (turns.last == "span+sbo")
+        assert f"objective {turns.last}, batch " in turns.place
+
+
+def test_the_parts_read_every_block_once_an_epoch(text):
+    """Each part goes through the text by itself: no half of it is left to the other."""
+    data = runs.data_of(RUN, text)
+    turns = data.batches(np.random.default_rng(0))
+    epoch = len(turns.parts["mlm"].order)
+    seen = {"mlm": 0, "span+sbo": 0}
+    for batch in islice(turns, 2 * epoch):
+        seen[turns.last] += int(batch["attention_mask"].sum())
+    assert set(seen.values()) == {int(data.parts["mlm"].lengths().sum())}
+
+
+@pytest.mark.parametrize("stop", [0, 1, 7, 30])
+def test_going_on_gives_the_same_batches(text, three, stop):
+    one, other = (runs.data_of(three, text).batches(np.random.default_rng(seed)) for seed in (1, 2))
+    list(islice(one, stop))
+    other.load_state_dict(one.state_dict())
+    assert all(same(*pair) for pair in islice(zip(one, other, strict=False), 20))
+
+
+class Cut:
+    """Batches that end in the middle of a run, as a crash would end it."""
+
+    def __init__(self, batches, at: int):
+        self.batches = batches
+        self.left = at
+        self.state_dict = batches.state_dict
+        self.load_state_dict = batches.load_state_dict
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        self.left -= 1
+        if self.left < 0:
+            raise KeyboardInterrupt
+        return next(self.batches)
+
+
+def test_a_stopped_run_goes_on_bit_for_bit(text, three, tmp_path):
+    whole, _ = runs.pretrain(three, text)
+    folder = tmp_path / "run" / "snapshots"
+    batches = runs.data_of(three, text).batches(np.random.default_rng(three.seed))
+    with pytest.raises(KeyboardInterrupt):
+        model = runs.new_model(three, text)
+        kept = Snapshots(folder, {}, every=0)
+        runs.train(model, Cut(batches, 5), three.recipe(), snapshots=kept)
+    again, history = runs.pretrain(three, text, snapshots=Snapshots(folder, {}, every=0))
+    assert (history.steps[0], history.done) == (1, three.steps)
+    for name, weight in whole.state_dict().items():
+        assert torch.equal(weight, again.state_dict()[name]), name
+
+
+def test_two_processes_see_the_batches_of_one(text, three, monkeypatch):
+    from spanbert_tutorial.pretraining import batches as module
+
+    whole = list(islice(runs.data_of(three, text).batches(np.random.default_rng(0)), 8))
+
+    class Two:
+        num_processes = 2
+
+        def __init__(self, index):
+            self.process_index = index
+
+    halves = []
+    for index in (0, 1):
+        monkeypatch.setattr(module, "processes", lambda index=index: Two(index))
+        data = runs.data_of(three, text)
+        halves.append(list(islice(data.batches(np.random.default_rng(0)), 8)))
+    for batch, first, second in zip(whole, *halves, strict=True):
+        joined = torch.cat([first["ids"], second["ids"]])
+        assert torch.equal(joined, torch.cat([batch["ids"][0::2], batch["ids"][1::2]]))
+
+
+def test_every_weight_gets_a_gradient_from_each_part(text, three):
+    """Several processes wait for the gradient of each weight, also in the turn of an objective that
+    has no use for it."""
+    model = runs.new_model(three, text).train()
+    turns = runs.data_of(three, text).batches(np.random.default_rng(0))
+    for batch in islice(turns, 4):
+        model.zero_grad()
+        model(batch)["loss"].backward()
+        assert [name for name, weight in model.named_parameters() if weight.grad is None] == []
+        unused = model.boundary.linear1.weight.grad
+        assert bool(unused.any()) == (turns.last == "span+sbo")
+
+
+def test_a_head_without_a_turn_does_not_change_the_loss(text, three):
+    model = runs.new_model(three, text)
+    batch = next(runs.data_of(three, text).batches(np.random.default_rng(0)))
+    assert torch.equal(model.train()(batch)["loss"], model.eval()(batch)["loss"])
+
+
+def test_held_out_figures_for_each_part(text, three):
+    model = runs.new_model(three, text)
+    found = held_out_metrics(model, three, text)
+    assert found.keys() == {"token", "span", "mlm-wholeword", "pairs"}
+    assert "sbo" in found["span"] and "nsp" in found["pairs"] and "nsp" not in found["token"]
+    assert held_out_metrics(runs.new_model(RUN, text), RUN, text).keys() == {"token", "span"}
+
+
+def test_metrics_of_a_part_are_means_over_its_own_steps(text, tmp_path):
+    _, history = runs.pretrain(RUN, text, snapshots=Snapshots(tmp_path / "snapshots", {}))
+    known = [value for value in history.losses["sbo"] if value == value]
+    assert len(history.losses["sbo"]) == RUN.steps and len(known) == RUN.steps / 2
+    assert history.mean("sbo", 2) == known[-1]
+    line = (tmp_path / "metrics.jsonl").read_text().splitlines()[-1]
+    assert '"sbo"' in line and "NaN" not in line
+
+
+def test_a_loss_that_comes_late_or_goes_is_no_number_there():
+    history = History()
+    history.add(1, {"loss": 1.0})
+    history.add(2, {"loss": 2.0, "sbo": 4.0})
+    history.add(3, {"loss": 3.0})
+    assert history.mean("sbo", 3) == 4.0 and history.mean("loss", 3) == 2.0
+    assert np.isnan(history.mean("sbo", 1)) and len(history.losses["sbo"]) == 3
+
+
+def test_a_checkpoint_of_a_mixture_has_all_heads(text, tmp_path):
+    model = runs.new_model(RUN, text).eval()
+    save_checkpoint(tmp_path / "model", model, WORDPIECE, "mix", {})
+    loaded, _ = load_checkpoint(tmp_path / "model")
+    assert {name for name, _ in loaded.named_children()} == {
+        "encoder",
+        "masked_language_model",
+        "boundary",
+    }
+    for name, weight in model.state_dict().items():
+        assert torch.equal(weight, loaded.state_dict()[name])
+
+
+def test_the_recipe_of_a_mixture_with_spans_is_spanberts():
+    assert preset("base", "mix").steps == preset("base", "span").steps
+
+
+@pytest.mark.parametrize(
+    "shares, message",
+    [
+        ({"mlm": 1}, "at least two objectives"),
+        ({"mlm": 1, "spans": 1}, '"spans" is unknown'),
+        ({"mlm": 1, "span": 0}, "the share of span is 0"),
+        ({"mlm": float("nan"), "span": 1}, "the share of mlm is nan"),
+        ({"mlm": True, "span": 1}, "the share of mlm is True"),
+    ],
+)
+def test_a_wrong_mixture_is_refused(shares, message):
+    with pytest.raises(InputError, match=message):
+        Mixture(shares)
+
+
+def test_the_table_and_its_mixtures_do_not_share_a_name():
+    assert not objectives.OBJECTIVES.keys() & MIXTURES.keys()
+    assert objective_or_mixture("mix").tasks == objective_or_mixture("span+sbo").tasks
+    PretrainingModel(EncoderConfig.tiny(vocab_size=10), objective_or_mixture("mix"))
