@@ -31,34 +31,34 @@ class Row(NamedTuple):
 EXPERIMENTS = {
     "token_vs_span": Row("does span masking help, and the span boundary objective?", 45),
     "live_run": Row("what the live run of a chapter gives", 3),
-    "leaving_the_plateau": Row("what shortens the time in which the loss stands still?", 75),
+    "leaving_the_plateau": Row("what shortens the plateau of the loss?", 75),
     "easy_first": Row(
         "does easy text first help a model off the plateau?",
         220,
         {"corpus": "text file, .jsonl file, a folder of them, or a hub name"},
     ),
-    "masking_mini": Row("what do 80/10/10 and other shares do?", 40),
-    "directions": Row("what do models that look one way, or both ways, predict and know?", 25),
+    "masking_mini": Row("80/10/10 against other rates: what changes?", 40),
+    "directions": Row("what do one-way and two-way models predict and know?", 25),
     "boundary_probe": Row(
         "what do boundary states hold, with and without the boundary objective?", 30
     ),
     "spans_pilot": Row(
-        "which learning rate does each arm of `spans_and_boundaries` get?",
+        "which learning rate for each arm of `spans_and_boundaries`?",
         40,
         {"models": "folder that keeps the trained models"},
     ),
     "spans_and_boundaries": Row(
-        "what are spans and their boundaries good for, from one start past the plateau?",
+        "what do spans and boundaries add after the plateau, from one checkpoint?",
         130,
         {"models": "folder that keeps the trained models"},
     ),
     "ways_of_hiding": Row(
-        "words, entities, noun phrases, collocations: which way of hiding, past the plateau?",
+        "after the plateau: mask words, entities, noun phrases or collocations?",
         160,
         {"models": "folder that keeps the trained models"},
     ),
     "span_settings": Row(
-        "what do lengths, shares and the weight of SBO change?",
+        "what do span lengths, masking rates and the weight of SBO change?",
         75,
         {"models": "folder that keeps the trained models"},
     ),
@@ -66,59 +66,70 @@ EXPERIMENTS = {
         "the arms of `spans_and_boundaries` on real text",
         175,
         {
-            "corpus": "text that the start was trained on, or a part of it",
+            "corpus": "text that the starting checkpoint was trained on, or a part of it",
             "valid": "another .jsonl file",
-            "start": "the checkpoint that all arms go on from",
+            "start": "the checkpoint from which all arms continue",
             "data": "folder with litbank/ and gap/",
             "models": "folder that keeps the trained models",
         },
     ),
-    "pairs_vs_single": Row(
-        "one segment against pairs, with and without next sentence prediction", 50
-    ),
-    "sentence_states": Row("what does the state of [CLS] say about a sentence?", 40),
+    "pairs_vs_single": Row("one segment or pairs, with and without next sentence prediction", 50),
+    "sentence_states": Row("what does the hidden state of [CLS] reveal about a sentence?", 40),
     "almanac_answers": Row(
-        "what does pre-training bring to question answering on the almanac?", 20
+        "how much does pre-training help question answering on the almanac?", 20
     ),
-    "tagging_names": Row("can names be tagged that no label has shown?", 3),
-    "almanac_coreference": Row("what does pre-training bring to coreference on the almanac?", 6),
-    "relation_markers": Row("how are names marked and read for relation extraction?", 6),
+    "tagging_names": Row("can a model tag names that no training label contains?", 3),
+    "almanac_coreference": Row("how much does pre-training help coreference on the almanac?", 6),
+    "relation_markers": Row("how should relation extraction mark and read the two names?", 6),
     "span_tasks": Row(
-        "all span and sentence tasks on real text, from three starts",
+        "all span and sentence tasks on real text, from three checkpoints",
         200,
-        {"data": "folder with litbank/, gap/, semeval2010-task8/ and the sets of GLUE"},
+        {"data": "folder with litbank/, gap/, semeval2010-task8/ and the GLUE data sets"},
     ),
-    "squad_negatives": Row("which questions without an answer are easy to find?", 10, SQUAD),
+    "squad_negatives": Row("which unanswerable questions are easy to detect?", 10, SQUAD),
     "squad_real": Row(
-        "what do the shipped starts bring on SQuAD?",
+        "how well do the shipped checkpoints do on SQuAD?",
         660,
         MADE | {"models": "folder that keeps the trained models"},
     ),
-    "made_first": Row("do made questions before real ones help?", 70, MADE),
-    "answer_errors": Row("where do the shipped models err on real questions?", 15, SQUAD),
-    "roberta_masks": Row("static masks, ten copies, dynamic masks", 10),
-    "roberta_formats": Row("four input formats with the same number of tokens", 30),
+    "made_first": Row("does it help to train on generated questions first?", 70, MADE),
+    "answer_errors": Row("where do the shipped models go wrong on real questions?", 15, SQUAD),
+    "roberta_masks": Row("static masks, ten copies or dynamic masks?", 10),
+    "roberta_formats": Row("four input formats, with equally many tokens", 30),
     "roberta_real": Row(
-        "GPT-2's tokens beside BERT's, and formats over Wikipedia",
+        "GPT-2's tokens against BERT's, and input formats on Wikipedia",
         2,
         {"data": "folder with vocab/ and wikipedia/"},
     ),
-    "albert_sharing": Row("what does sharing the layers' weights cost?", 30),
-    "albert_sop": Row("next sentence against sentence order, each asked the other's question", 10),
-    "electra_mini": Row("ELECTRA against masked language modeling at equal computation", 30),
+    "albert_sharing": Row("what does it cost to share weights across layers?", 30),
+    "albert_sop": Row(
+        "next sentence prediction and sentence order prediction, each tested on the other", 10
+    ),
+    "electra_mini": Row("ELECTRA against masked language modeling with equal compute", 30),
     "beyond_ways": Row("one small model trained in two ways", 45),
     "twins": Row(
-        "do the twins draw apart on their way?",
+        "do `bert-mini` and `spanbert-mini` diverge during training?",
         1,
-        {"parts": "folder of what the cards' commands write"},
+        {"parts": "folder with the output of the commands on the model cards"},
     ),
     "copied_names": Row(
-        "do the shipped models give back a name that stands elsewhere in the block?",
+        "do the shipped models copy a name that occurs elsewhere in the block?",
         5,
         {"valid": "a .jsonl file that they were not trained on"},
     ),
+    "copying_and_answers": Row(
+        "does a model answer worse because it cannot copy?",
+        400,
+        {
+            "corpus": "text that the finished models were trained on, or a part of it",
+            "valid": "another .jsonl file",
+            "arms": "folder with the finished models mlm, mlmnsp, spansbo and mix",
+            "data": "folder of SQuAD files (.json.xz)",
+            "models": "folder that keeps the trained models",
+        },
+    ),
     "shipped_losses": Row(
-        "losses of the shipped models, beside two tables without context",
+        "losses of the shipped models, against two frequency baselines",
         20,
         {
             "corpus": "folder of the .jsonl files that they were trained on",

@@ -12,8 +12,11 @@ blocks, the masks, the questions' order and the head that answers.
 "nothing": the finished model as it is. "nothing, one segment": its questions and texts come as one
 segment, since models of one segment have never seen a second.
 
-What decides, the sign that was expected, and what each outcome means stood here before the first
-run: `CLAIMS`.
+A first version learned from 4,096 questions in long windows. After that no model answers (F1 21 for
+both of its rows, where a program that looks for words of the right type has 26), so it was stopped
+after two rows, and the models now learn from all questions, in short windows. What decides, the
+sign that was expected, and what each outcome means stood here before the first run:
+`CLAIMS`.
 """
 
 from collections.abc import Mapping
@@ -69,7 +72,7 @@ ARMS = (
     *SINGLE,
 )
 ONCE = SINGLE
-RUN = replace(RUNS["mini"], steps=500, max_length=128, batch_size=32, peak_learning_rate=5e-4)
+RUN = replace(RUNS["mini"], steps=600, max_length=128, batch_size=32, peak_learning_rate=1e-3)
 CLAIMS = {
     "copying moves": "names said again, last token given back, %: a model that goes on with tokens "
     "above the same model that goes on with spans, from both starts",
@@ -81,9 +84,9 @@ SETTINGS = {
     "run": RUN,
     "batches": 40,  # of unseen text, for rare tokens
     "names": 300,  # of each kind
-    "questions": 4_096,
+    "questions": 11_877,  # all of them
     "asked_every": 3,  # of the questions of the test part
-    "fine_tuning": replace(PRESETS["small"], epochs=2.0, batch_size=16),
+    "fine_tuning": replace(PRESETS["short-first"], epochs=2.0),
     "claims": CLAIMS,
 }
 
