@@ -106,8 +106,8 @@ NUMBERS = """
 
 @torch.no_grad()
 def numbers(model, wordpiece, text: str, selected: np.ndarray) -> dict[str, Tensor]:
-    """By PyTorch: the states, the attention weights and the logits of both heads, the chosen tokens
-    hidden."""
+    """By PyTorch: the states, the attention weights and the logits of both heads, with the selected
+    tokens masked."""
     ids = wordpiece.encode(text)
     seen, _ = frame(
         np.where(selected, wordpiece.mask_id, ids), cls_id=wordpiece.cls_id, sep_id=wordpiece.sep_id
@@ -163,14 +163,14 @@ def masked(wordpiece, texts: Sequence[str], longest: int = 120) -> list[tuple[st
 def same_first_guess(
     page, name: str, model, wordpiece, texts: Sequence[tuple[str, np.ndarray]]
 ) -> dict[str, list]:
-    """For each head, "mlm" and "sbo": [places where its first guess is PyTorch's, all places]."""
-    guess = "(name, text, spans) => models[name].fill(text, spans, {best: 1}).places"
+    """For each head, "mlm" and "sbo": [positions where its first prediction is PyTorch's, all positions]."""
+    guess = "(name, text, spans) => models[name].fill(text, spans, {best: 1}).positions"
     counts = {"mlm": [0, 0], "sbo": [0, 0]}
     for text, selected in texts:
         places = told(page, guess, name, text, spans_of(selected).tolist())
         ours = numbers(model, wordpiece, text, selected)
         for head in counts:
-            theirs = [one[head][0]["piece"] for one in places if one[head]]
+            theirs = [one[head][0]["token"] for one in places if one[head]]
             first = wordpiece.tokens(ours[head].argmax(-1).tolist()) if head in ours else []
             counts[head][0] += sum(a == b for a, b in zip(first, theirs, strict=True))
             counts[head][1] += len(first)
@@ -248,7 +248,7 @@ def of_length(wordpiece, text: str, tokens: int) -> str:
 
 
 def times(page) -> dict[str, dict[str, list[float]]]:
-    """Milliseconds of a call with a hidden span of three tokens, and of an answer."""
+    """Milliseconds of a call with a masked span of three tokens, and of an answer."""
     text = "The river rises in the hills and flows through the old town to the sea."
     found = {}
     for name, tokens in (("spanbert-tiny", 64), ("spanbert-mini", 64), ("spanbert-mini", 128)):

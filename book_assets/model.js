@@ -8,16 +8,16 @@
    A model's weights come as a script (`python -m spanbert_tutorial export web`) that registers them:
 
      const model = SpanBERT.open(SPANBERT_WEIGHTS["spanbert-tiny"]);
-     model.tokenize(text)                           [{piece, id, word, start, end}], without [CLS] and [SEP]
-     model.fill(text, [[first, last], …], {best})   hidden spans as places in tokenize(text), ends included:
-         {pieces: [{piece, start, end, hidden}], places: [{index, mlm, sbo, boundary}], attention, layers, heads, n}
-         mlm, sbo: [{piece, probability}], the likeliest first; sbo and boundary are null where the span touches an end
-         of the text, sbo also without such a head and after a span's 15th piece; boundary: [left, right], places.
-         attention: Float32Array [layers, heads, n, n] over [CLS], the pieces, [SEP]: n is two more than the pieces,
-         and place i of the pieces is row and column i + 1; a row tells where its position looks.
+     model.tokenize(text)                           [{token, id, word, start, end}], without [CLS] and [SEP]
+     model.fill(text, [[first, last], …], {best})   masked spans as positions in tokenize(text), ends included:
+         {tokens: [{token, start, end, masked}], positions: [{index, mlm, sbo, boundary}], attention, layers, heads, n}
+         mlm, sbo: [{token, probability}], most probable first; sbo and boundary are null where the span touches an end
+         of the text, sbo also without such a head and after a span's 15th token; boundary: [left, right], positions.
+         attention: Float32Array [layers, heads, n, n] over [CLS], the tokens, [SEP]: n is two more than the tokens,
+         and position i of the tokens is row and column i + 1; row i has the weights with which its position looks.
      model.answer(question, context, {best})        on a question answering model:
-         {pieces, start, end, spans: [{text, start, end, score, first, last}], nullScore, nullOdds}
-         pieces: those of the context, as tokenize() has them; start, end: a score each; first, last: places in pieces.
+         {tokens, start, end, spans: [{text, start, end, score, first, last}], nullScore, nullOdds}
+         tokens: those of the context, as tokenize() has them; start, end: a score each; first, last: positions in tokens.
      SpanBERT.worker(weights)                       the same three, in a thread of their own; each returns a Promise
 
    start and end count UTF-16 units, as `text.slice(start, end)` does. What cannot be done throws SpanBERT.InputError,
@@ -28,7 +28,7 @@ var SpanBERT = (function everything() {
 
   class InputError extends Error {}
 
-  // --- wordpiece.py: words become pieces ------------------------------------------------------------------------
+  // --- wordpiece.py: words become tokens ------------------------------------------------------------------------
 
   const SPECIALS = /(\[PAD\]|\[UNK\]|\[CLS\]|\[SEP\]|\[MASK\])/;
   const LONGEST_WORD = 100; // characters; a longer one is [UNK]
@@ -53,7 +53,7 @@ var SpanBERT = (function everything() {
     return CHINESE.test(character) || PUNCTUATION.test(character) ? "word" : "letter";
   }
 
-  /** Words as BERT sees them, each a list of its characters with their places: [[{character, start, end}]]. */
+  /** Words as BERT sees them, each a list of its characters with their positions: [[{character, start, end}]]. */
   function splitWords(text, offset) {
     const words = [];
     let open = false, start = offset;
@@ -68,9 +68,9 @@ var SpanBERT = (function everything() {
   }
 
   class WordPiece {
-    constructor(pieces) {
-      this.pieces = pieces;
-      this.ids = new Map(pieces.map((piece, id) => [piece, id]));
+    constructor(tokens) {
+      this.tokens = tokens;
+      this.ids = new Map(tokens.map((token, id) => [token, id]));
       [this.unk_id, this.cls_id, this.sep_id, this.mask_id] =
         ["[UNK]", "[CLS]", "[SEP]", "[MASK]"].map((special) => this.ids.get(special));
     }
@@ -80,38 +80,38 @@ var SpanBERT = (function everything() {
       const word = characters.map((one) => one.character).join(""), n = characters.length, found = [];
       const at = [0]; // where each character begins in `word`
       for (const { character } of characters) at.push(at[at.length - 1] + character.length);
-      const piece = (id, first, end) => ({ id, start: characters[first].start, end: characters[end - 1].end });
+      const token = (id, first, end) => ({ id, start: characters[first].start, end: characters[end - 1].end });
       for (let start = 0, end; start < n && n <= LONGEST_WORD; start = end) {
         const idUntil = (stop) => this.ids.get((start ? "##" : "") + word.slice(at[start], at[stop]));
         for (end = n; end > start && idUntil(end) === undefined; ) end--;
-        if (end === start) return [piece(this.unk_id, 0, n)];
-        found.push(piece(idUntil(end), start, end));
+        if (end === start) return [token(this.unk_id, 0, n)];
+        found.push(token(idUntil(end), start, end));
       }
-      return found.length ? found : [piece(this.unk_id, 0, n)];
+      return found.length ? found : [token(this.unk_id, 0, n)];
     }
 
-    /** [{piece, id, word, start, end}] of a text, without [CLS] and [SEP]. */
+    /** [{token, id, word, start, end}] of a text, without [CLS] and [SEP]. */
     tokenize(text) {
       if (/[\ud800-\udfff]/u.test(text)) throw new InputError("The text holds half a character: mend its encoding.");
-      const pieces = [];
+      const tokens = [];
       let word = 0, offset = 0;
       for (const part of text.split(SPECIALS)) {
         const special = [{ id: this.ids.get(part), start: offset, end: offset + part.length }];
         const words = SPECIALS.test(part) ? [special] : splitWords(part, offset).map((one) => this.splitWord(one));
         for (const found of words) {
-          for (const { id, start, end } of found) pieces.push({ piece: this.pieces[id], id, word, start, end });
+          for (const { id, start, end } of found) tokens.push({ token: this.tokens[id], id, word, start, end });
           word++;
         }
         offset += part.length;
       }
-      return pieces;
+      return tokens;
     }
   }
 
   // --- numbers: what PyTorch does for the package ---------------------------------------------------------------
 
   /** rows [n,width] times the transpose of weight [out,width], plus bias [out]: [n,out]. Two rows meet four of `weight`
-      at a time, so that a number once read is used several times; in place of a row behind the last stands the last. */
+      at a time, so that a number once read is used several times; the last row also stands in for rows past the end. */
   function product(rows, weight, width, bias = new Float32Array(weight.length / width)) {
     const n = rows.length / width, out = bias.length, result = new Float32Array(n * out);
     for (let o = 0; o < out; o += 4) {
@@ -216,7 +216,7 @@ var SpanBERT = (function everything() {
         const [w, s] = [id * H, segments[i] * H];
         for (let k = 0; k < H; k++) hidden[i * H + k] = this.words[w + k] + this.segments[s + k];
       });
-      return this.layer_norm.forward(add(hidden, this.positions)); // row i of `positions` belongs to place i
+      return this.layer_norm.forward(add(hidden, this.positions)); // row i of `positions` belongs to position i
     }
   }
 
@@ -320,7 +320,7 @@ var SpanBERT = (function everything() {
       this.position_dim = this.linear1.width - 2 * this.H;
       this.max_targets = this.positions.length / this.position_dim;
     }
-    /** Logits [t,V] of the first t pieces of a span. left, right: the states [H] of its two neighbours outside. */
+    /** Logits [t,V] of the first t tokens of a span. left, right: the states [H] of its two neighbors outside. */
     forward(left, right, t) {
       const width = this.linear1.width, together = new Float32Array(t * width), P = this.position_dim;
       for (let i = 0; i < t; i++) {
@@ -351,30 +351,30 @@ var SpanBERT = (function everything() {
       return this.wordpiece.tokenize(text);
     }
 
-    fill(text, hidden, { best = 5 } = {}) {
+    fill(text, spans, { best = 5 } = {}) {
       const { mask_id, cls_id, sep_id } = this.wordpiece, { config } = this.encoder;
-      const pieces = this.tokenize(text), selected = pieces.map((one) => one.id === mask_id);
-      checkLength("text", pieces.length, this.longest);
-      for (const [first, last] of hidden) {
-        if (!(0 <= first && first <= last && last < pieces.length)) {
-          throw new InputError(`There is no span from piece ${first} to piece ${last} in this text: choose it again.`);
+      const tokens = this.tokenize(text), selected = tokens.map((one) => one.id === mask_id);
+      checkLength("text", tokens.length, this.longest);
+      for (const [first, last] of spans) {
+        if (!(0 <= first && first <= last && last < tokens.length)) {
+          throw new InputError(`There is no span from token ${first} to token ${last} in this text: choose it again.`);
         }
         selected.fill(true, first, last + 1);
       }
       if (!selected.includes(true)) throw new InputError("Nothing is masked: mask at least one word.");
-      const ids = [cls_id, ...pieces.map((one, i) => (selected[i] ? mask_id : one.id)), sep_id];
+      const ids = [cls_id, ...tokens.map((one, i) => (selected[i] ? mask_id : one.id)), sep_id];
       const run = this.encoder.forward(ids, ids.map(() => 0));
       return {
-        pieces: pieces.map(({ piece, start, end }, i) => ({ piece, start, end, hidden: selected[i] })),
-        places: spansOf(selected).flatMap((span) => this.guesses(run.hidden, span, pieces.length, best)),
+        tokens: tokens.map(({ token, start, end }, i) => ({ token, start, end, masked: selected[i] })),
+        positions: spansOf(selected).flatMap((span) => this.guesses(run.hidden, span, tokens.length, best)),
         attention: run.attention, layers: config.num_hidden_layers, heads: config.num_attention_heads, n: ids.length,
       };
     }
 
-    /** What both heads put at the places of one span. */
+    /** What both heads put at the positions of one span. */
     guesses(hidden, [first, last], n, best) {
       const count = last - first + 1, { hidden_size: H, vocab_size: V } = this.encoder.config;
-      const state = (place, many = 1) => hidden.subarray((place + 1) * H, (place + 1 + many) * H); // [CLS] in front
+      const state = (position, many = 1) => hidden.subarray((position + 1) * H, (position + 1 + many) * H); // [CLS] in front
       const boundary = first > 0 && last < n - 1 ? [first - 1, last + 1] : null;
       const mlm = this.masked_language_model.forward(state(first, count));
       const targets = boundary && this.boundary ? Math.min(count, this.boundary.max_targets) : 0;
@@ -385,7 +385,7 @@ var SpanBERT = (function everything() {
       }));
     }
 
-    /** The `best` pieces of logits [V], with their probabilities. */
+    /** The `best` tokens of logits [V], with their probabilities. */
     likeliest(logits, best) {
       const shares = softmax(logits, logits.length), found = []; // ids
       for (let id = 0; id < shares.length; id++) {
@@ -393,7 +393,7 @@ var SpanBERT = (function everything() {
         found.push(id);
         found.sort((a, b) => shares[b] - shares[a]).splice(best);
       }
-      return found.map((id) => ({ piece: this.wordpiece.pieces[id], probability: shares[id] }));
+      return found.map((id) => ({ token: this.wordpiece.tokens[id], probability: shares[id] }));
     }
   }
 
@@ -406,7 +406,7 @@ var SpanBERT = (function everything() {
 
   // --- tasks/question_answering.py and tasks/windows.py, with one window ----------------------------------------
 
-  const MOST_QUESTION_PIECES = 64, LONGEST_ANSWER = 30;
+  const MOST_QUESTION_TOKENS = 64, LONGEST_ANSWER = 30;
 
   class QuestionAnsweringModel {
     constructor(weights, config, wordpiece) {
@@ -421,24 +421,24 @@ var SpanBERT = (function everything() {
     }
 
     answer(question, context, { best = 5 } = {}) {
-      const asked = this.tokenize(question).slice(0, MOST_QUESTION_PIECES), pieces = this.tokenize(context);
-      checkLength("question", asked.length, MOST_QUESTION_PIECES);
-      checkLength("text", pieces.length, this.length - asked.length - 3);
+      const asked = this.tokenize(question).slice(0, MOST_QUESTION_TOKENS), tokens = this.tokenize(context);
+      checkLength("question", asked.length, MOST_QUESTION_TOKENS);
+      checkLength("text", tokens.length, this.length - asked.length - 3);
       const { cls_id, sep_id } = this.wordpiece, ids = (of) => of.map((one) => one.id);
-      const input = [cls_id, ...ids(asked), sep_id, ...ids(pieces), sep_id], first = asked.length + 2;
+      const input = [cls_id, ...ids(asked), sep_id, ...ids(tokens), sep_id], first = asked.length + 2;
       const { hidden } = this.encoder.forward(input, input.map((_, i) => (i < first ? 0 : 1)));
       const scores = this.boundaries.forward(hidden); // [n,2]
-      const [start, end] = [0, 1].map((which) => pieces.map((_, i) => scores[2 * (first + i) + which]));
+      const [start, end] = [0, 1].map((which) => tokens.map((_, i) => scores[2 * (first + i) + which]));
       const spans = bestSpans(start, end, best).map(({ first, last, score }) => {
-        const [begin, close] = [pieces[first].start, pieces[last].end];
+        const [begin, close] = [tokens[first].start, tokens[last].end];
         return { text: context.slice(begin, close), start: begin, end: close, score, first, last };
       });
       const nullScore = scores[0] + scores[1];
-      return { pieces, start, end, spans, nullScore, nullOdds: nullScore - spans[0].score };
+      return { tokens, start, end, spans, nullScore, nullOdds: nullScore - spans[0].score };
     }
   }
 
-  /** The `best` spans of context pieces, the highest S_first + E_last first. */
+  /** The `best` spans of context tokens, the highest S_first + E_last first. */
   function bestSpans(start, end, best) {
     const found = [];
     for (let first = 0; first < start.length; first++) {

@@ -1,6 +1,6 @@
-/* The parts of a page that come alive: hide a span, ask a question.
+/* The parts of a page that come alive: mask a span, ask a question.
 
-   A part is an element `data-try="hide"` or `data-try="ask"` that `spanbert_tutorial/try_it.py` wrote. It holds a stored
+   A part is an element `data-try="hide"` or `data-try="ask"` that `spanbert_tutorial/figures/try_it.py` wrote. It holds a stored
    example (what a reader sees without this script), and the same as JSON. Nothing is loaded until the reader acts; then
    `model.js` and the weights come as scripts from this file's folder, and the model computes in a thread of its own.
 
@@ -11,11 +11,11 @@
 
   const FOLDER = document.currentScript.src.replace(/[^/]*$/, "");
   const MODELS = {
-    "spanbert-tiny": { says: "tiny: knows the almanac’s small world only, answers while you type", size: "1.2 MB", longest: 60 },
-    "spanbert-mini": { says: "mini: has read Wikipedia, a larger file to load", size: "7.9 MB", longest: 128 },
+    "spanbert-tiny": { says: "tiny: trained on the almanac’s small world, predicts while you type", size: "1.2 MB", longest: 60 },
+    "spanbert-mini": { says: "mini: trained on Wikipedia, a larger download", size: "7.9 MB", longest: 128 },
     "spanbert-mini-squad": { size: "7.3 MB" },
   };
-  const MOST_CHARACTERS = 5000; // more than any model here can read: not even cut into pieces
+  const MOST_CHARACTERS = 5000; // more than any model here can read: not even cut into tokens
   const PAUSE = 120; // ms after a key before the model is asked
   const QUIET = 600; // ms after a result before it is announced, so that typing is not talked over
 
@@ -38,7 +38,7 @@
   const range = (first, last) => Array.from({ length: last - first + 1 }, (_, i) => first + i);
 
   /** A labelled field; the label encloses it, so no id is needed. */
-  const labelled = (text, field) => make("label", { class: "try-field" }, make("span", {}, text), field);
+  const labeled = (text, field) => make("label", { class: "try-field" }, make("span", {}, text), field);
 
   // --- models: loaded when the reader asks, once for the whole page -------------------------------------------------
 
@@ -50,7 +50,7 @@
       scripts.set(name, new Promise((keep, refuse) => {
         const failed = () => {
           scripts.delete(name); // another try may work
-          refuse(new Error(`The file ${name} could not be loaded: build the book anew with “make book”.`));
+          refuse(new Error(`The file ${name} could not be loaded: rebuild the book with “make book”.`));
         };
         document.head.append(make("script", { src: FOLDER + name, onload: keep, onerror: failed }));
       }));
@@ -124,57 +124,57 @@
 
   function checkCharacters(text) {
     if (text.length > MOST_CHARACTERS) {
-      throw new Error(`The text has ${text.length} characters: give at most ${MOST_CHARACTERS}.`);
+      throw new Error(`The text has ${text.length} characters: use at most ${MOST_CHARACTERS}.`);
     }
   }
 
-  // --- hide a span --------------------------------------------------------------------------------------------------
+  // --- mask a span --------------------------------------------------------------------------------------------------
 
-  /** [{piece, word}] as words: [{pieces: [text], first: place of the first piece}]. */
-  function wordsOf(pieces) {
+  /** [{token, word}] as words: [{tokens: [text], first: position of the first token}]. */
+  function wordsOf(tokens) {
     const words = [];
-    pieces.forEach(({ piece, word }, place) => {
-      words[word] ??= { pieces: [], first: place };
-      words[word].pieces.push(piece);
+    tokens.forEach(({ token, word }, position) => {
+      words[word] ??= { tokens: [], first: position };
+      words[word].tokens.push(token);
     });
     return words;
   }
 
-  const nameOf = (word) => word.pieces.join("").replaceAll("##", "");
+  const nameOf = (word) => word.tokens.join("").replaceAll("##", "");
 
-  /** Which words stay hidden after an edit: those before the first and behind the last changed word. */
-  function carriedOver(hidden, before, after) {
+  /** Which words stay masked after an edit: those before the first and after the last changed word. */
+  function carriedOver(masked, before, after) {
     const same = (i, j) => before[i] && after[j] && nameOf(before[i]) === nameOf(after[j]);
     let left = 0, right = 0;
     while (left < after.length && same(left, left)) left++;
     while (right < after.length - left && same(before.length - 1 - right, after.length - 1 - right)) right++;
-    const moved = [...hidden].map((i) => (i < left ? i : i >= before.length - right ? i + after.length - before.length : -1));
+    const moved = [...masked].map((i) => (i < left ? i : i >= before.length - right ? i + after.length - before.length : -1));
     return new Set(moved.filter((i) => i >= 0));
   }
 
-  /** The words as buttons that hide and show. changed: called after each change of `hidden`. */
+  /** The words as buttons that mask and unmask. changed: called after each change of `masked`. */
   class Words {
     constructor(changed) {
-      [this.words, this.hidden, this.boundary, this.at, this.anchor] = [[], new Set(), new Set(), 0, 0];
+      [this.words, this.masked, this.boundary, this.at, this.anchor] = [[], new Set(), new Set(), 0, 0];
       this.changed = changed;
       this.element = make("div", {
         class: "try-words", role: "group", "aria-label": "The words of the text: press one to mask or unmask it",
         onclick: (event) => this.clicked(event), onkeydown: (event) => this.pressed(event),
         onpointerdown: (event) => this.grasped(event), onpointerover: (event) => this.dragged(event),
-        onfocusin: (event) => this.focused(this.place(event)),
+        onfocusin: (event) => this.focused(this.position(event)),
       });
     }
 
-    place(event) {
+    position(event) {
       const button = event.target.closest("button");
       return button ? this.buttons.indexOf(button) : -1;
     }
 
-    /** Other words, or the same in other pieces. */
+    /** Other words, or the same in other tokens. */
     show(words) {
       this.words = words;
       this.buttons = words.map((word) => make("button", { type: "button", dir: "auto" },
-        ...word.pieces.map((piece) => make("span", {}, piece))));
+        ...word.tokens.map((token) => make("span", {}, token))));
       this.element.replaceChildren(...this.buttons);
       this.at = Math.min(this.at, Math.max(words.length - 1, 0));
       this.mark();
@@ -182,56 +182,56 @@
 
     mark() {
       this.words.forEach((word, i) => {
-        const button = this.buttons[i], beside = word.pieces.some((_, k) => this.boundary.has(word.first + k));
-        button.setAttribute("aria-pressed", this.hidden.has(i));
-        button.setAttribute("aria-label", nameOf(word) + (this.hidden.has(i) ? ", masked" : beside ? ", boundary token" : ""));
+        const button = this.buttons[i], beside = word.tokens.some((_, k) => this.boundary.has(word.first + k));
+        button.setAttribute("aria-pressed", this.masked.has(i));
+        button.setAttribute("aria-label", nameOf(word) + (this.masked.has(i) ? ", masked" : beside ? ", boundary token" : ""));
         button.tabIndex = i === this.at ? 0 : -1;
-        word.pieces.forEach((_, k) => {
-          button.children[k].classList.toggle("try-boundary", !this.hidden.has(i) && this.boundary.has(word.first + k));
+        word.tokens.forEach((_, k) => {
+          button.children[k].classList.toggle("try-boundary", !this.masked.has(i) && this.boundary.has(word.first + k));
         });
       });
     }
 
-    set(first, last, hide) {
+    set(first, last, mask) {
       for (const i of range(Math.min(first, last), Math.max(first, last))) {
-        if (hide) this.hidden.add(i);
-        else this.hidden.delete(i);
+        if (mask) this.masked.add(i);
+        else this.masked.delete(i);
       }
-      this.boundary.clear(); // until the model has said anew
+      this.boundary.clear(); // until the model has predicted again
       this.mark();
       this.changed();
     }
 
-    focused(place) {
-      if (place < 0) return;
-      this.at = place;
-      this.buttons.forEach((button, i) => (button.tabIndex = i === place ? 0 : -1));
+    focused(position) {
+      if (position < 0) return;
+      this.at = position;
+      this.buttons.forEach((button, i) => (button.tabIndex = i === position ? 0 : -1));
     }
 
     clicked(event) {
-      const place = this.place(event);
-      if (place < 0) return;
-      if (event.shiftKey) this.set(this.anchor, place, true);
-      else if (!this.moved) this.set(place, place, !this.hidden.has(place));
-      this.anchor = place;
+      const position = this.position(event);
+      if (position < 0) return;
+      if (event.shiftKey) this.set(this.anchor, position, true);
+      else if (!this.moved) this.set(position, position, !this.masked.has(position));
+      this.anchor = position;
     }
 
     /** Drawing the mouse over several words hides or shows them all; a finger scrolls the page instead. */
     grasped(event) {
-      this.from = event.pointerType === "touch" ? -1 : this.place(event);
-      [this.moved, this.hiding] = [false, !this.hidden.has(this.from)];
+      this.from = event.pointerType === "touch" ? -1 : this.position(event);
+      [this.moved, this.masking] = [false, !this.masked.has(this.from)];
     }
     dragged(event) {
-      const place = this.place(event);
-      if (!(event.buttons & 1) || this.from < 0 || place < 0 || (place === this.from && !this.moved)) return;
+      const position = this.position(event);
+      if (!(event.buttons & 1) || this.from < 0 || position < 0 || (position === this.from && !this.moved)) return;
       this.moved = true;
-      this.set(this.from, place, this.hiding);
+      this.set(this.from, position, this.masking);
     }
 
     pressed(event) {
       const last = this.words.length - 1;
       const to = { ArrowLeft: this.at - 1, ArrowRight: this.at + 1, Home: 0, End: last }[event.key];
-      if (event.key === "Escape" && this.hidden.size) return this.set(0, last, false);
+      if (event.key === "Escape" && this.masked.size) return this.set(0, last, false);
       if (event.key === " " || event.key === "Enter") this.moved = false; // what follows is a click
       if (to === undefined) return;
       event.preventDefault();
@@ -265,16 +265,16 @@
       root.append(...this.controls(), this.words.element, this.legend(), this.status.element, this.result);
       if (this.attentionView) root.append(this.attentionView.element);
       this.choose(this.examples[0]);
-      this.words.show(wordsOf(this.stored.pieces));
+      this.words.show(wordsOf(this.stored.tokens));
       this.draw(this.stored);
     }
 
     controls() {
       const choice = make("select", { onchange: () => this.take(this.examples[choice.selectedIndex]) },
         ...this.examples.map((one, i) => option(i, `${i + 1}. ${one.text}`)));
-      const several = this.examples.length > 1 ? [labelled("Example", choice), this.note] : [];
-      const models = this.models.length > 1 ? [labelled("Model", this.model)] : [];
-      return [...several, ...models, labelled("Your text", this.text)];
+      const several = this.examples.length > 1 ? [labeled("Example", choice), this.note] : [];
+      const models = this.models.length > 1 ? [labeled("Model", this.model)] : [];
+      return [...several, ...models, labeled("Your text", this.text)];
     }
 
     legend() {
@@ -284,14 +284,14 @@
         "Space, and Shift with an arrow key for a span, Escape to unmask all.");
     }
 
-    choose({ model, text, hidden, note }) {
+    choose({ model, text, masked, note }) {
       [this.model.value, this.text.value, this.note.textContent] = [model, text, note];
-      this.words.hidden = new Set(range(...hidden));
+      this.words.masked = new Set(range(...masked));
     }
 
     take(example) {
       this.choose(example);
-      this.words.words = []; // the hidden words are those of the new text: nothing is carried over
+      this.words.words = []; // the masked words are those of the new text: nothing is carried over
       this.refresh();
     }
 
@@ -301,13 +301,13 @@
         checkCharacters(text);
         const { model } = await openSaying(name, this.status);
         const stale = () => text !== this.text.value || name !== this.model.value; // then another run comes
-        const pieces = await model.tokenize(text);
+        const tokens = await model.tokenize(text);
         if (stale()) return;
-        this.check(pieces, name);
-        const words = wordsOf(pieces);
+        this.check(tokens, name);
+        const words = wordsOf(tokens);
         this.follow(words);
-        const hidden = [...this.words.hidden].map((i) => [words[i].first, words[i].first + words[i].pieces.length - 1]);
-        const begun = performance.now(), result = await this.filled(model.fill(text, hidden, { best: this.best }));
+        const masked = [...this.words.masked].map((i) => [words[i].first, words[i].first + words[i].tokens.length - 1]);
+        const begun = performance.now(), result = await this.filled(model.fill(text, masked, { best: this.best }));
         if (stale()) return;
         this.draw(result);
         const ms = Math.round(performance.now() - begun);
@@ -330,20 +330,20 @@
 
     /** The buttons follow the text. */
     follow(words) {
-      const old = this.words.words, shape = (all) => all.map((word) => word.pieces.join(" ")).join("\n");
+      const old = this.words.words, shape = (all) => all.map((word) => word.tokens.join(" ")).join("\n");
       if (shape(old) === shape(words)) return;
-      if (old.length) this.words.hidden = carriedOver(this.words.hidden, old, words);
+      if (old.length) this.words.masked = carriedOver(this.words.masked, old, words);
       this.words.show(words);
     }
 
-    check(pieces, name) {
+    check(tokens, name) {
       const { longest } = MODELS[name];
-      if (!pieces.length) {
+      if (!tokens.length) {
         this.words.show([]);
         throw new Error("There is no text: type a sentence.");
       }
-      if (pieces.length > longest) {
-        throw new Error(`The text has ${pieces.length} tokens, and ${name} reads at most ${longest}: shorten it.`);
+      if (tokens.length > longest) {
+        throw new Error(`The text has ${tokens.length} tokens, and ${name} reads at most ${longest}: shorten it.`);
       }
     }
 
@@ -354,53 +354,53 @@
     }
 
     /** The first guesses in one line, for those who hear it. */
-    told({ places }) {
-      const first = (head) => places.map((place) => (place[head] ? place[head][0].piece : "none")).join(" ");
+    told({ positions }) {
+      const first = (head) => positions.map((position) => (position[head] ? position[head][0].token : "none")).join(" ");
       return `MLM head: ${first("mlm")}. SBO head: ${first("sbo")}.`;
     }
 
     draw(result) {
-      const { pieces, places } = result;
-      this.words.boundary = new Set(places.flatMap((place) => place.boundary ?? []));
+      const { tokens, positions } = result;
+      this.words.boundary = new Set(positions.flatMap((position) => position.boundary ?? []));
       this.words.mark();
       const head = ["masked", "MLM head", "SBO head"].map((name) => make("th", { scope: "col" }, name));
       let run = 0;
-      const rows = places.map((place, row) => {
-        run = row && places[row - 1].index === place.index - 1 ? run + 1 : 1;
-        const right = pieces[place.index].piece;
+      const rows = positions.map((position, row) => {
+        run = row && positions[row - 1].index === position.index - 1 ? run + 1 : 1;
+        const right = tokens[position.index].token;
         const sub = make("small", {}, ` p${run}`);
         return make("tr", {}, make("th", { scope: "row", dir: "auto" }, right, sub),
-          make("td", {}, this.guesses(place.mlm, right)), make("td", {}, this.guesses(place.sbo, right, place)));
+          make("td", {}, this.guesses(position.mlm, right)), make("td", {}, this.guesses(position.sbo, right, position)));
       });
-      const caption = make("caption", {}, "What the heads put into the masked positions, with probabilities; ✓ as in the text");
+      const caption = make("caption", {}, "The heads’ predictions at the masked positions, with probabilities; ✓ as in the text");
       this.result.replaceChildren(make("table", { class: "try-table" }, caption,
         make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...rows)), ...this.reads(result));
       if (this.attentionView && result.attention) this.attentionView.show(result);
     }
 
-    guesses(list, right, place) {
+    guesses(list, right, position) {
       if (!list) {
-        return place.boundary ? "none: it predicts at most 15 tokens of a span"
-          : "none: the span touches an end of the text, so it has only one neighbour";
+        return position.boundary ? "none: it predicts at most 15 tokens of a span"
+          : "none: the span touches an end of the text, so it has only one neighbor";
       }
-      return make("ol", { class: "try-guesses" }, ...list.map(({ piece, probability }) =>
+      return make("ol", { class: "try-guesses" }, ...list.map(({ token, probability }) =>
         make("li", { style: `--share:${(100 * probability).toFixed(1)}%` },
-          make("bdi", {}, piece), ` ${probability.toFixed(2)}${piece === right ? " ✓" : ""}`)));
+          make("bdi", {}, token), ` ${probability.toFixed(2)}${token === right ? " ✓" : ""}`)));
     }
 
     /** Which boundary tokens the SBO head has read. */
-    reads({ pieces, places }) {
-      const pairs = new Map(places.filter((place) => place.boundary).map((place) => [String(place.boundary), place.boundary]));
+    reads({ tokens, positions }) {
+      const pairs = new Map(positions.filter((position) => position.boundary).map((position) => [String(position.boundary), position.boundary]));
       if (!pairs.size || this.line) return [];
       const said = [...pairs.values()].flatMap(([left, right], i) => [i ? "; " : "",
-        make("bdi", { class: "try-boundary" }, pieces[left].piece), " and ",
-        make("bdi", { class: "try-boundary" }, pieces[right].piece)]);
-      return [make("p", { class: "try-legend" }, "The SBO head reads the states of ", ...said,
-        " and the position in the span; the MLM head reads the state at the masked position itself.")];
+        make("bdi", { class: "try-boundary" }, tokens[left].token), " and ",
+        make("bdi", { class: "try-boundary" }, tokens[right].token)]);
+      return [make("p", { class: "try-legend" }, "The SBO head reads the hidden states of ", ...said,
+        " and the position in the span; the MLM head reads the hidden state at the masked position itself.")];
     }
   }
 
-  /** Where one head looks from one piece. */
+  /** Where one head looks from one token. */
   class Attention {
     constructor() {
       const choice = () => make("select", { onchange: () => this.draw() });
@@ -410,31 +410,31 @@
         onclick: ({ target }) => this.look([...this.strip.children].indexOf(target.closest("button"))),
         onkeydown: (event) => this.pressed(event) });
       this.element = make("details", { class: "try-attention", hidden: true }, make("summary", {}, "Attention: who looks where?"),
-        make("div", { class: "try-row" }, labelled("Layer", this.layer), labelled("Head", this.head)), this.says, this.strip);
+        make("div", { class: "try-row" }, labeled("Layer", this.layer), labeled("Head", this.head)), this.says, this.strip);
     }
 
     clear() {
       this.element.hidden = true;
     }
 
-    show({ pieces, places, attention, layers, heads, n }) {
+    show({ tokens, positions, attention, layers, heads, n }) {
       const numbered = (select, count) => {
         if (select.options.length === count) return;
         select.replaceChildren(...range(1, count).map((one) => option(one, String(one))));
       };
       numbered(this.layer, layers);
       numbered(this.head, heads);
-      const names = ["[CLS]", ...pieces.map((one) => (one.hidden ? "[MASK]" : one.piece)), "[SEP]"];
-      Object.assign(this, { attention, heads, n, names, from: places[0].index + 1 });
+      const names = ["[CLS]", ...tokens.map((one) => (one.masked ? "[MASK]" : one.token)), "[SEP]"];
+      Object.assign(this, { attention, heads, n, names, from: positions[0].index + 1 });
       this.strip.replaceChildren(...names.map((name) => make("button", { type: "button", dir: "auto" },
         make("span", {}, name), make("small", {}))));
       this.element.hidden = false;
       this.draw();
     }
 
-    look(place) {
-      if (place < 0) return;
-      this.from = place;
+    look(position) {
+      if (position < 0) return;
+      this.from = position;
       this.draw();
     }
 
@@ -449,7 +449,7 @@
     draw() {
       const map = (this.layer.value - 1) * this.heads + (this.head.value - 1), row = (map * this.n + this.from) * this.n;
       const weights = Array.from(this.attention.subarray(row, row + this.n));
-      const percent = (weight) => `${Math.round(100 * weight)} %`;
+      const percent = (weight) => `${Math.round(100 * weight)}%`;
       weights.forEach((weight, i) => {
         const button = this.strip.children[i];
         button.style.setProperty("--weight", `${(100 * weight).toFixed(1)}%`);
@@ -487,10 +487,10 @@
       const choice = make("select", { onchange: () => this.take(this.examples[choice.selectedIndex]) },
         ...this.examples.map((one, i) => option(i, `${i + 1}. ${one.question}`)));
       const form = make("form", { onsubmit: (event) => { event.preventDefault(); this.refresh(); } },
-        labelled("Example", choice), this.note, labelled("Question", this.question), labelled("Text", this.context),
+        labeled("Example", choice), this.note, labeled("Question", this.question), labeled("Text", this.context),
         make("button", { class: "try-go" }, "Answer"), this.status.element);
       const threshold = make("div", { class: "try-row" },
-        labelled("Threshold", make("span", { class: "try-slide" }, this.slider, this.set)), this.tuned);
+        labeled("Threshold", make("span", { class: "try-slide" }, this.slider, this.set)), this.tuned);
       this.result = make("div", { class: "try-result" }, this.answer, threshold, this.sum, this.scores);
       root.append(form, this.result);
       this.choose(this.examples[0]);
@@ -553,25 +553,25 @@
         ...(silent ? [" Forced to speak, it would say: ", make("bdi", {}, best.text)] : [make("bdi", { class: "try-said" }, best.text)]));
       this.sum.textContent = `null score ${number(this.nullScore)} − best score ${number(best.score)} = null odds `
         + `${number(this.nullOdds)}, ${silent ? "above" : "not above"} the threshold ${threshold}${this.took}`;
-      for (const [i, piece] of this.pieces.entries()) {
-        piece.classList.toggle("try-best", best.first <= i && i <= best.last);
-        piece.classList.toggle("try-silent", silent);
+      for (const [i, token] of this.tokens.entries()) {
+        token.classList.toggle("try-best", best.first <= i && i <= best.last);
+        token.classList.toggle("try-silent", silent);
       }
       if (this.status.text.textContent) this.status.say(this.decision(), { heard: true, after: QUIET });
     }
 
-    draw({ pieces, start, end, spans, nullScore, nullOdds }, context) {
+    draw({ tokens, start, end, spans, nullScore, nullOdds }, context) {
       Object.assign(this, { spans, nullScore, nullOdds });
       this.result.hidden = false;
-      this.pieces = this.bars(pieces, start, end, context);
+      this.tokens = this.bars(tokens, start, end, context);
       const strip = make("div", { class: "try-scores" });
-      this.pieces.forEach((piece, i) => { // pieces without a space between them stay together
-        const joined = i && pieces[i].start === pieces[i - 1].end;
-        (joined ? strip.lastChild : strip.appendChild(make("span"))).append(piece);
+      this.tokens.forEach((token, i) => { // tokens without a space between them stay together
+        const joined = i && tokens[i].start === tokens[i - 1].end;
+        (joined ? strip.lastChild : strip.appendChild(make("span"))).append(token);
       });
       const rows = spans.map((span, i) => [String(i + 1), make("bdi", {}, span.text), number(start[span.first]),
         number(end[span.last]), number(span.score)]);
-      const all = pieces.map(({ piece }, i) => [make("bdi", {}, piece), number(start[i]), number(end[i])]);
+      const all = tokens.map(({ token }, i) => [make("bdi", {}, token), number(start[i]), number(end[i])]);
       this.scores.replaceChildren(strip, make("p", { class: "try-legend" }, make("span", { class: "try-key try-key-start" }),
         " score as a start ", make("span", { class: "try-key try-key-end" }), " score as an end, as far as they are above the "
         + "middle score; ", make("span", { class: "try-key try-key-said" }), " the best span"),
@@ -581,17 +581,17 @@
       this.decide();
     }
 
-    /** Each piece with a bar above it for its start and one below for its end. */
-    bars(pieces, start, end, context) {
+    /** Each token with a bar above it for its start and one below for its end. */
+    bars(tokens, start, end, context) {
       const high = (scores) => {
         const middle = [...scores].sort((a, b) => a - b)[scores.length >> 1], most = Math.max(...scores) - middle;
         return scores.map((score) => (most > 0 ? Math.max(0, score - middle) / most : 0));
       };
       const [above, below] = [high(start), high(end)];
-      return pieces.map(({ piece, ...place }, i) => {
+      return tokens.map(({ token, ...position }, i) => {
         return make("span", { style: `--start:${above[i].toFixed(3)};--end:${below[i].toFixed(3)}`,
           title: `start ${number(start[i])}, end ${number(end[i])}` },
-        make("i"), make("bdi", {}, context.slice(place.start, place.end) || piece), make("i"));
+        make("i"), make("bdi", {}, context.slice(position.start, position.end) || token), make("i"));
       });
     }
   }

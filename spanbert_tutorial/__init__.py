@@ -36,6 +36,7 @@ _HOMES = {
     "AlbertEncoder": "relatives.albert",
     "RobertaEncoder": "relatives.roberta",
     "ElectraDiscriminator": "relatives.electra",
+    "Splinter": "relatives.splinter",
 }
 # public modules → where they are
 _MODULES = {"squad": "tasks.squad", "coreference_scores": "tasks.coreference_scores"}

@@ -4,9 +4,7 @@ itself works."""
 import json
 
 import pytest
-import torch
 
-from benchmarks import card
 from benchmarks.race import race
 from spanbert_tutorial.engine.files import data_path
 
@@ -46,17 +44,6 @@ def test_a_step_is_faster_than_that_of_transformers(kind):
         assert results[name]["tokens_drawn_a_second"] > 10 * results[name]["tokens_a_second"], name
     for name in ("mini", "base"):
         assert results[name]["span_with_sbo_against_without"]["ratio"] < 1.15
-
-
-def test_the_measurement_of_a_card_is_rehearsed_on_the_processor(monkeypatch):
-    """Few steps of few inputs; a card's peak is found by its name, and the operations are those of
-    the page."""
-    found = card.measure("tiny", rows=2, n_steps=2)
-    assert found["batch"] == 2 and found["tokens_a_second"] > 0
-    assert ("share_of_the_peak" in found) == (
-        torch.cuda.is_available() and found["share_of_the_peak"] > 0
-    )
-    assert card.peak("NVIDIA A100-SXM4-40GB") == 312e12 and card.peak("a card of tomorrow") is None
 
 
 def test_memory_and_growth():

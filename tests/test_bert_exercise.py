@@ -35,7 +35,7 @@ def test_each_mistake_is_named(mistake, sentence):
         (lambda *given: 3, "the function returns 3 (int)"),
         (
             lambda query, *rest: query[:2],
-            "type Tensor and the shape (2, 4). Return a tensor of the shape [n,d] = (5, 4)",
+            "type Tensor and shape (2, 4). Return a tensor of the shape [n,d] = (5, 4)",
         ),
         (lambda query, *rest: query, "take the steps one by one"),
         (lambda query: query, "stopped with TypeError"),

@@ -69,7 +69,7 @@ def one_each(ids, selected, marks):
 
 
 MISTAKES = [
-    (source_of(one_each), "stands for the whole span"),
+    (source_of(one_each), "replaces the whole span"),
     (
         source_of(
             lambda ids, selected, _: [
@@ -86,7 +86,7 @@ MISTAKES = [
     (source_of(lambda *given: [i + (i >= 90) for i in right(*given)[0]]), "begin with sentinels"),
     (
         source_of(lambda *given: right(*given)[0] + right(*given)[1][-1:]),
-        "closing sentinel stands in the input",
+        "closing sentinel is in the input",
     ),
     (source_of(lambda *given: right(*given)[0][::-1]), "the input should be"),
     (target_of(lambda *given: right(*given)[1][:-1]), "no closing sentinel"),
@@ -94,14 +94,14 @@ MISTAKES = [
         target_of(
             lambda ids, selected, _: [i for i, hidden in zip(ids, selected, strict=True) if hidden]
         ),
-        "where one span ends",
+        "ends of the spans are lost",
     ),
-    (target_of(behind), "behind their spans"),
-    (target_of(lambda *given: [*behind(*given), right(*given)[1][-1]]), "behind their spans"),
+    (target_of(behind), "after their spans"),
+    (target_of(lambda *given: [*behind(*given), right(*given)[1][-1]]), "after their spans"),
     (target_of(too_short), "last token of each span"),
     (target_of(lambda ids, *_: ids), "whole text"),
     (target_of(lambda *given: right(*given)[1][::-1]), "the target should be"),
-    (lambda *given: right(*given)[::-1], "changed places"),
+    (lambda *given: right(*given)[::-1], "are swapped"),
     (lambda *_: None, "returns nothing"),
     (lambda ids, *_: ids, "Return a pair, the input and the target"),
     (lambda *given: ([right(*given)[0]], right(*given)[1]), "flat list"),

@@ -83,7 +83,7 @@ def test_the_mean_is_as_by_hand():
         (letters_only, "tokens made of letters"),
         (to_the_first_sep, "you stop at the first [SEP]"),
         (a_set_of_states, "equal states count only once"),
-        (a_dictionary_of_tokens, "a token that comes twice counts only once"),
+        (a_dictionary_of_tokens, "a token that occurs twice counts only once"),
         (all_but_the_ends, "only the first and the last position"),
         (no_bracket_in_front, "you leave out [UNK]"),
         (word_starts_only, "tokens that begin with ##"),

@@ -49,7 +49,7 @@ def whole(one, other):
         ),
         (
             lambda key, response: [c for c in response if key[0][0] in c][9],
-            "A mention may stand on one side only",
+            "A mention may occur on one side only",
         ),
         (
             lambda key, response: (0.5, 0.5),

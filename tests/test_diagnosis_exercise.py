@@ -31,9 +31,9 @@ MISTAKES = [
     (sum, "this is the sum. Divide it by the number of values."),
     (max, "this is the largest."),
 ]
-NOTHING = "the function returns nothing. End every way through it with a `return` of one number."
+NOTHING = "the function returns nothing. End every path through it with a `return` of one number."
 NAN = (
-    "Your answer has nan in it, which is no number: look for 0 / 0, for 0 · ln 0 and for the "
+    "Your answer contains nan, which is not a number: look for 0 / 0, for 0 · ln 0 and for the "
     "mean of nothing."
 )
 
@@ -100,7 +100,7 @@ def test_a_right_answer(attempt):
         ),
         (
             lambda values: torch.zeros(2, 3),
-            "for [1.0, 3.0], the function returns a value of the type Tensor and the shape "
+            "for [1.0, 3.0], the function returns a value of type Tensor and shape "
             "(2, 3). Return one number.",
         ),
         (
@@ -243,7 +243,7 @@ def test_values_are_shown_briefly(capsys):
     assert plain((np.float64(1 / 3), [torch.tensor([2 / 3]), 7])) == (0.333333, [[0.666667], 7])
     assert plain(1.000011) != plain(1.0)  # what is not the same does not look the same
     assert in_short(list(range(100))).endswith("… (list)") and len(in_short(list(range(100)))) < 70
-    assert in_short(np.arange(100.0)) == "a value of the type ndarray and the shape (100,)"
+    assert in_short(np.arange(100.0)) == "a value of type ndarray and shape (100,)"
     say("Correct: " + "one two " * 20)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) > 1 and max(map(len, lines)) <= 68
@@ -277,5 +277,6 @@ def test_every_check_refuses_nothing_and_errors_alike(name, capsys):
             getattr(module, check)(lambda *given: None)
             said = " ".join(capsys.readouterr().out.split())
             assert (
-                "the function returns nothing. End every way through it with a `return` of " in said
+                "the function returns nothing. End every path through it with a `return` of "
+                in said
             )

@@ -209,7 +209,7 @@ def test_the_figure_shows_the_papers_example():
     shown = [text.text for text, *_ in texts(draw())]
     assert shown.count("[MASK]") == 4 and shown.count("football") == 2  # only as predictions
     assert {"x₄, x₉, p₃", "x₇", "p₃: third in the span"} <= set(shown)
-    assert "x4, the state of the boundary token “was”" in draw().description
+    assert "x4, the hidden state of the boundary token “was”" in draw().description
     assert "it adds no loss" in [text.text for text, *_ in texts(draw((6, 7), 8))]
 
 
@@ -286,8 +286,7 @@ def test_the_flow_has_the_shapes_of_a_real_call_and_the_loss_of_the_package():
     assert shapes["sbo_states"] == shape(targets, 2 * H + 200)  # left, right, place
     told = shown_in(flow.pretraining_flow(model, batch, 0.15))
     assert (
-        all(shapes[name] in told for name in shapes if name != "hidden")
-        and "15 % of tokens" in told
+        all(shapes[name] in told for name in shapes if name != "hidden") and "15% of tokens" in told
     )
     assert f"(sum MLM + sum SBO) / {t}" in told
     with torch.no_grad():

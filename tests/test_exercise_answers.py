@@ -55,6 +55,7 @@ from spanbert_tutorial.exercises import (
     roberta,
     sentence_tasks,
     single_sequence,
+    splinter,
 )
 from spanbert_tutorial.spanbert.span_masking import clipped_geometric
 from spanbert_tutorial.tasks.squad import f1, normalize
@@ -176,6 +177,28 @@ pairs = test_sentence_pairs_exercise
 packing = test_single_sequence_exercise
 questions = test_question_answering_exercise
 square = test_directions_exercise.SQUARE
+
+
+def clusters_by_striking_out(words, stop):
+    """Longest runs first; what is taken is struck out."""
+    left = list(words)
+    clusters = []
+    for size in range(10, 0, -1):
+        for first in range(len(words) - size + 1):
+            run = words[first : first + size]
+            if not "".join(run).isalnum() or {word.lower() for word in run} <= stop:
+                continue
+            starts = []
+            for at in range(len(words) - size + 1):
+                if left[at : at + size] == run and not (starts and at < starts[-1] + size):
+                    starts.append(at)
+            if len(starts) > 1:
+                clusters.append([(at, at + size - 1) for at in starts])
+                for at in starts:
+                    left[at : at + size] = [None] * size
+    return clusters
+
+
 ANSWERS = {
     "albert.count": ([test_albert_exercise.right, albert.counted()], first_three(albert.MISTAKES)),
     "bert.attention": (
@@ -301,6 +324,10 @@ ANSWERS = {
     "squad.f1": (
         [f1, shared_one_by_one],
         [test_squad_exercise.as_sets, lambda *both: 100 * f1(*both), squad_exact],
+    ),
+    "splinter.clusters": (
+        [splinter.clusters_with, clusters_by_striking_out],
+        with_settings(splinter.clusters_with, splinter.RIGHT, splinter.MISTAKES),
     ),
     "wordpiece.split": (
         [split_word, words.greedy],

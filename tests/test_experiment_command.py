@@ -119,7 +119,7 @@ def test_without_a_name_all_are_listed_with_their_minutes(capsys):
         (["easy_first"], "the experiment easy_first needs --corpus: give a text file"),
         (
             ["token_vs_span", "--corpus", "x"],
-            "the experiment token_vs_span takes no --corpus: leave it out.",
+            "the experiment token_vs_span does not use --corpus: leave it out.",
         ),
         (["token_vs_span", "--output", "folder"], "folder is a folder: give a file by --output."),
         (
@@ -157,10 +157,7 @@ def test_a_stop_says_that_the_same_command_goes_on(toy, monkeypatch, capsys):
     monkeypatch.setattr("spanbert_tutorial.lab.grid.run", stopped)
     assert main(["experiment", "toy_letters", "--corpus", "text"]) == 130
     said = capsys.readouterr().err
-    assert (
-        "toy_letters.json keeps the finished runs: the same command continues" in said
-        and "--resume" not in said
-    )
+    assert "toy_letters.json: the same command continues" in said and "--resume" not in said
     assert main(["experiment", "toy_letters", "--corpus", "text", "--output", "new.json"]) == 130
     assert capsys.readouterr().err == "Stopped.\n"
 

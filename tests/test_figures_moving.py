@@ -263,7 +263,7 @@ def test_every_frame_of_the_machine_shows_the_masks_the_budget_and_the_draws():
 def test_the_machine_says_what_happened():
     made = machine()
     told = [made.says(frame) for frame in made.frames]
-    assert told[0] == f"A new round: {len(PIECES)} tokens, 4 of them may be hidden."
+    assert told[0] == f"A new round: {len(PIECES)} tokens, 4 of them may be masked."
     for number, span in enumerate(made.draws, start=1):
         (after,) = [one for one in told if one.startswith(f"Draw {number} of") and "from" in one]
         assert f"ℓ = {span.length}, from" in after

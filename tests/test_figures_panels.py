@@ -16,7 +16,7 @@ from spanbert_tutorial.figures.curves import draw_curves, draw_intervals
 from spanbert_tutorial.figures.explorer import Explorer
 from spanbert_tutorial.figures.merges import Merges
 from spanbert_tutorial.figures.playground import AnswerPanel
-from spanbert_tutorial.figures.predictions import Predictions, hide_and_predict
+from spanbert_tutorial.figures.predictions import Predictions, mask_and_predict
 from spanbert_tutorial.figures.tokens import TokenStrip
 from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
 
@@ -83,7 +83,7 @@ def test_a_bar_that_is_no_number_is_refused(value):
 
 
 def test_a_series_without_a_color_is_refused():
-    with pytest.raises(InputError, match="4 series are too many for 3 colours"):
+    with pytest.raises(InputError, match="4 series are too many for 3 colors"):
         Bars(["x"], {name: [0.5] for name in "abcd"})
 
 
@@ -187,7 +187,7 @@ def test_predictions_escape_and_refuse_other_numbers_of_lines():
 
 
 def test_words_are_hidden_token_by_token_and_boundaries_stand_beside_them(tiny):
-    panel = hide_and_predict(*tiny, SENTENCE, 3, 5)
+    panel = mask_and_predict(*tiny, SENTENCE, 3, 5)
     assert panel.answers == ["came", "into", "the"]
     assert [
         panel.strip.tokens[i] for i, mark in enumerate(panel.strip.marks) if mark == "boundary"
@@ -200,13 +200,13 @@ def test_words_are_hidden_token_by_token_and_boundaries_stand_beside_them(tiny):
 
 
 def test_a_word_of_several_tokens_gets_several_masks(tiny):
-    panel = hide_and_predict(*tiny, "Olga Hobart has opened two schools in Walden.", 6, 6)
+    panel = mask_and_predict(*tiny, "Olga Hobart has opened two schools in Walden.", 6, 6)
     assert len(panel.mlm) == 2
     assert panel.answers == ["school", "##s"] and panel.strip.notes[5:7] == ["p1", "p2"]
 
 
 def test_a_span_at_the_edge_has_no_row(tiny):
-    panel = hide_and_predict(*tiny, SENTENCE, 1, 2)
+    panel = mask_and_predict(*tiny, SENTENCE, 1, 2)
     assert panel.sbo == [] and "boundary" not in panel.strip.marks
 
 
@@ -220,7 +220,7 @@ def test_the_panel_shows_what_the_heads_say(tiny):
         scores = model.masked_language_model(model.encoder(framed)[0, 3:6])
     best = wordpiece.tokens(scores.argmax(-1).tolist())
     assert [
-        predictions[0][0] for predictions in hide_and_predict(model, wordpiece, SENTENCE, 3, 5).mlm
+        predictions[0][0] for predictions in mask_and_predict(model, wordpiece, SENTENCE, 3, 5).mlm
     ] == best
 
 
@@ -229,4 +229,4 @@ def test_the_panel_shows_what_the_heads_say(tiny):
 )
 def test_texts_that_do_not_suit_are_refused_in_a_sentence(tiny, text, first, last):
     with pytest.raises(InputError, match="tokens"):
-        hide_and_predict(*tiny, text, first, last)
+        mask_and_predict(*tiny, text, first, last)

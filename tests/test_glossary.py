@@ -14,9 +14,10 @@ REQUIRED = """
     WordPiece, word start, vocabulary, segment embedding, position embedding, encoder, self-attention, attention head,
     GELU, layer normalization, masked language model, next sentence prediction, whole-word masking, token masking,
     80/10/10, bidirectional, left-to-right, context-free vector, contextual vector, probe, control, span,
-    span masking, geometric law, span boundary objective, boundary row, relative position, single-sequence training,
-    unigram entropy, held out, warm-up, weight decay, tied weights, cross-entropy, softmax, logits, checkpoint,
-    static masking, dynamic masking, continued pre-training, seed, confidence interval, coreference resolution
+    span masking, geometric distribution, span boundary objective, boundary row, relative position,
+    single-sequence training, unigram entropy, held out, warm-up, weight decay, tied weights, cross-entropy, softmax,
+    logits, checkpoint, static masking, dynamic masking, continued pre-training, seed, confidence interval,
+    coreference resolution
 """
 HANGUL = re.compile("[가-힣]")
 

@@ -25,6 +25,7 @@ OTHER_NAME = {
     "pretraining": "pretraining.model",
     "pretraining_spanbert": "pretraining.model",
     "name_ranks": "spanbert.labeled_masking",
+    "released_spanbert": "tasks.few_questions",
 }
 
 

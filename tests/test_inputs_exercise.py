@@ -92,7 +92,7 @@ def test_no_two_mistakes_look_alike():
                 np.full_like(right(pairs, longest)[0], 9),
                 *right(pairs, longest)[1:],
             ),
-            "wanted are",
+            "they should be",
         ),
     ],
 )

@@ -45,7 +45,9 @@ def test_the_tables_are_those_that_a_run_is_compared_with(capsys, korean):
     given = ["--corpus", korean, "--vocab-size", 80, "--held-out-every", 4]
     _, told, _ = run(capsys, "inspect", *given, "--max-length", 32)
     _, trained, _ = run(capsys, "pretrain", *given, *SHORT, "--output", korean.parent / "made")
-    reached = re.findall(r"frequency ([\d.]+) a masked token, frequency by position ([\d.]+)", told)
+    reached = re.findall(
+        r"frequency ([\d.]+) per masked token, frequency by position ([\d.]+)", told
+    )
     assert len(reached) == 2
     assert reached == re.findall(
         r"frequency alone ([\d.]+), frequency by position ([\d.]+)\)", trained

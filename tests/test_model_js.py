@@ -97,7 +97,7 @@ def sentences() -> list[str]:
 
 
 def short_texts(wordpiece: WordPiece, count: int, longest: int) -> list[str]:
-    """Texts of all kinds that have at least three pieces and are short enough for a quick test."""
+    """Texts of all kinds that have at least three tokens and are short enough for a quick test."""
     some = [*ODD, *random_texts(80), *(text[:12] for text in korean()[:20]), *sentences()]
     return [text for text in some if 3 <= len(wordpiece.encode(text)) <= longest][:count]
 
@@ -144,29 +144,29 @@ def round_weights(model: torch.nn.Module) -> None:
             weight.copy_(whole * scale[:, None])
 
 
-def in_units(text: str, places: np.ndarray) -> list:
-    """Places counted in characters, as places counted in UTF-16 units."""
+def in_units(text: str, positions: np.ndarray) -> list:
+    """Positions counted in characters, as positions counted in UTF-16 units."""
     before = np.cumsum([0, *(1 + (ord(character) > 0xFFFF) for character in text)])
-    return before[places].tolist()
+    return before[positions].tolist()
 
 
 # --- WordPiece ----------------------------------------------------------------------
 
 
 def test_wordpiece_is_the_same(page):
-    """Pieces, ids, words and places: the reader's articles, Korean texts, odd ones and random
+    """Tokens, ids, words and positions: the reader's articles, Korean texts, odd ones and random
     Unicode."""
     wordpiece = open_model(data_path("checkpoints", ANSWERING))[1]
     texts = [*articles(), *korean(), *ODD, *random_texts(1_000)]
     call = "(name, texts) => texts.map((text) => models[name].tokenize(text))"
     found = told(page, call, in_8_bits(ANSWERING), texts)
     assert len(texts) > 1_200
-    for text, pieces in zip(texts, found, strict=True):
+    for text, tokens in zip(texts, found, strict=True):
         ids, offsets = wordpiece.encode_with_offsets(text)
-        assert [one["id"] for one in pieces] == ids.tolist(), repr(text)
-        assert [one["piece"] for one in pieces] == wordpiece.tokens(ids), repr(text)
-        assert [[one["start"], one["end"]] for one in pieces] == in_units(text, offsets), repr(text)
-        assert [one["word"] for one in pieces] == (np.cumsum(wordpiece.starts[ids]) - 1).tolist(), (
+        assert [one["id"] for one in tokens] == ids.tolist(), repr(text)
+        assert [one["token"] for one in tokens] == wordpiece.tokens(ids), repr(text)
+        assert [[one["start"], one["end"]] for one in tokens] == in_units(text, offsets), repr(text)
+        assert [one["word"] for one in tokens] == (np.cumsum(wordpiece.starts[ids]) - 1).tolist(), (
             repr(text)
         )
 
@@ -183,16 +183,16 @@ def test_every_mark_and_space_of_unicode_is_taken_as_by_the_library(page):
     text = " ".join(f"a{chr(code)}b" for code in kinds)
     wordpiece = open_model(data_path("checkpoints", TINY))[1]
     ids, offsets = wordpiece.encode_with_offsets(text)
-    pieces = told(page, "(name, text) => models[name].tokenize(text)", TINY, text)
-    assert [one["id"] for one in pieces] == ids.tolist()
-    assert [[one["start"], one["end"]] for one in pieces] == in_units(text, offsets)
+    tokens = told(page, "(name, text) => models[name].tokenize(text)", TINY, text)
+    assert [one["id"] for one in tokens] == ids.tolist()
+    assert [[one["start"], one["end"]] for one in tokens] == in_units(text, offsets)
 
 
 # --- the model, number for number ---------------------------------------------------
 
 
 def test_states_attention_and_logits_are_pytorchs(page):
-    """Float weights, 200 texts with all kinds of characters, spans hidden in each; both heads."""
+    """Float weights, 200 texts with all kinds of characters, spans masked in each; both heads."""
     model, wordpiece, _ = open_model(data_path("checkpoints", TINY))
     texts = []
     draw = random.Random(1)
@@ -223,8 +223,8 @@ def test_fill_tells_what_the_package_fills_in(page):
     words = text.replace(",", " ,").replace(".", " .").split()
     assert wordpiece.tokens(wordpiece.encode(text)) == words
     spans = [[2, 2], [3, 4], [9, 9], [15, 15]]
-    places = [2, 3, 4, 9, 15]
-    typed = " ".join("[MASK]" if i in places else word for i, word in enumerate(words))
+    positions = [2, 3, 4, 9, 15]
+    typed = " ".join("[MASK]" if i in positions else word for i, word in enumerate(words))
     predictions = [
         {head: of[i] for head, of in span.predictions.items() if of}
         for span in fill_masks(model, wordpiece, typed)
@@ -233,20 +233,20 @@ def test_fill_tells_what_the_package_fills_in(page):
     call = "(name, text, spans) => models[name].fill(text, spans, {best: 3})"
     for given in ((text, spans), (typed, [])):
         found = told(page, call, TINY, *given)
-        assert [one["index"] for one in found["places"]] == places
-        assert [i for i, one in enumerate(found["pieces"]) if one["hidden"]] == places
+        assert [one["index"] for one in found["positions"]] == positions
+        assert [i for i, one in enumerate(found["tokens"]) if one["masked"]] == positions
         assert (found["layers"], found["heads"], found["n"]) == (2, 2, len(words) + 2)
-        assert [one["boundary"] for one in found["places"]] == [
+        assert [one["boundary"] for one in found["positions"]] == [
             [1, 5],
             [1, 5],
             [1, 5],
             [8, 10],
             [14, 16],
         ]
-        for one, wanted in zip(found["places"], predictions, strict=True):
+        for one, wanted in zip(found["positions"], predictions, strict=True):
             for head in ("mlm", "sbo"):
-                assert [guess["piece"] for guess in one[head]] == [
-                    piece for piece, _ in wanted[head]
+                assert [guess["token"] for guess in one[head]] == [
+                    token for token, _ in wanted[head]
                 ]
                 shares = [guess["probability"] for guess in one[head]]
                 assert np.allclose(shares, [share for _, share in wanted[head]], atol=CLOSE)
@@ -254,7 +254,7 @@ def test_fill_tells_what_the_package_fills_in(page):
 
 def test_a_span_at_an_end_has_no_boundary_and_a_long_one_15_targets(page):
     call = (
-        "(name, text, spans) => models[name].fill(text, spans).places.map((one) => [one.sbo "
+        "(name, text, spans) => models[name].fill(text, spans).positions.map((one) => [one.sbo "
         "!== null, one.boundary])"
     )
     assert told(page, call, TINY, "the old mill", [[0, 0], [2, 2]]) == [
@@ -283,21 +283,21 @@ def test_answers_of_a_trained_model_are_those_of_the_rounded_one(page):
         page,
         in_8_bits(ANSWERING),
         answerer,
-        [*pairs, ("why " * 70, "a long question keeps 64 pieces")],
+        [*pairs, ("why " * 70, "a long question keeps 64 tokens")],
     )
 
 
 def check_answers(
     page, name: str, answerer: QuestionAnswerer, pairs: list[tuple[str, str]]
 ) -> None:
-    """The scores at each piece, the best spans, the null score."""
+    """The scores at each token, the best spans, the null score."""
     found = [
         told(page, "(name, pair) => models[name].answer(...pair)", name, pair) for pair in pairs
     ]
     for one, (_, context, encoded, spans, null) in zip(
         found, answerer.candidates(pairs), strict=True
     ):
-        assert len(one["pieces"]) == len(one["start"]) == len(one["end"]) == len(encoded.context)
+        assert len(one["tokens"]) == len(one["start"]) == len(one["end"]) == len(encoded.context)
         scores = [one["start"][span.first] + one["end"][span.last] for span in spans]
         assert np.allclose(scores, [span.score for span in spans], rtol=0, atol=CLOSE)
         best = spans[: len(one["spans"])]
@@ -310,9 +310,7 @@ def check_answers(
         )
         assert abs(one["nullScore"] - null) <= CLOSE
         assert one["nullOdds"] == pytest.approx(one["nullScore"] - one["spans"][0]["score"])
-        if (
-            len(spans) > 1 and best[0].score - best[1].score > 2 * CLOSE
-        ):  # else the two may change places
+        if len(spans) > 1 and best[0].score - best[1].score > 2 * CLOSE:  # else the two may swap
             first = one["spans"][0]
             begin = encoded.offsets[best[0].first, 0]
             end = encoded.offsets[best[0].last, 1]
@@ -334,7 +332,7 @@ def test_what_cannot_be_done_is_refused_in_one_sentence(page):
         f'{fill}("", [])': "The text is empty: write at least one word.",
         f'{fill}(" \\u200b", [])': "The text is empty: write at least one word.",
         f'{fill}("the river", [])': "Nothing is masked: mask at least one word.",
-        f'{fill}("the the", [[1, 2]])': "There is no span from piece 1 to piece 2 in this text: "
+        f'{fill}("the the", [[1, 2]])': "There is no span from token 1 to token 2 in this text: "
         "choose it again.",
         f'{fill}("the ".repeat(129), [[0, 0]])': "The text has 129 tokens, and this model reads "
         "at most 128: shorten it.",
@@ -362,9 +360,9 @@ def test_a_thread_of_its_own_gives_the_same_and_lets_the_page_go_on(page):
                                          model.tokenize(text)]);
       clearInterval(clock);
       model.stop();
-      const [filled, refused, pieces] = results, alone = models[name].fill(text, spans);
+      const [filled, refused, tokens] = results, alone = models[name].fill(text, spans);
       return [JSON.stringify(filled) === JSON.stringify(alone) && filled.attention instanceof Float32Array,
-              refused instanceof SpanBERT.InputError && refused.message, pieces.length, ticks];
+              refused instanceof SpanBERT.InputError && refused.message, tokens.length, ticks];
     }""",
         [in_8_bits(MINI), "The river rises in the hills and flows to the sea. " * 8, [[2, 3]]],
     )
@@ -373,13 +371,13 @@ def test_a_thread_of_its_own_gives_the_same_and_lets_the_page_go_on(page):
 
 
 def test_8_bits_keep_the_first_guess(page):
-    """A part of what `benchmarks/model_in_the_page.py` measures; the aim is 97 % of all places."""
+    """A part of what `benchmarks/model_in_the_page.py` measures; the aim is 97% of all positions."""
     model, wordpiece, _ = open_model(data_path("checkpoints", MINI))
     counts = same_first_guess(
         page, in_8_bits(MINI), model, wordpiece, masked(wordpiece, articles()[::12])
     )
-    same, places = np.sum([*counts.values()], axis=0)
-    assert places > 250 and same / places >= 0.95
+    same, positions = np.sum([*counts.values()], axis=0)
+    assert positions > 250 and same / positions >= 0.95
 
 
 def test_the_page_is_fast_enough_to_type(page):

@@ -7,11 +7,13 @@ import re
 import shutil
 import signal
 import tempfile
+from types import SimpleNamespace
 
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from test_bert import random_encoder, released
+from test_distributed import data_of
 from test_main import OBJECTS, SMALL, SUBJECTS, VERBS, run
 
 from spanbert_tutorial.__main__ import parser
@@ -21,7 +23,11 @@ from spanbert_tutorial.commands.run_state import read_titles
 from spanbert_tutorial.engine import loop
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.pretraining import runs
+from spanbert_tutorial.pretraining.encoded_text import EncodedText
 from spanbert_tutorial.pretraining.evaluation import held_out_metrics
+from spanbert_tutorial.pretraining.model import PretrainingModel
+from spanbert_tutorial.pretraining.objectives import Objective
+from spanbert_tutorial.pretraining.presets import Run
 from spanbert_tutorial.text.corpora import documents
 
 TINY = data_path("checkpoints", "spanbert-tiny")
@@ -170,8 +176,8 @@ def test_bad_starts_and_places_are_refused(capsys, tmp_path, titled):
             tmp_path / "new",
             "a smaller --max-length",
         ),
-        ([*SMALL, "--corpus", titled], titled / "made", "lies inside the corpus"),
-        ([*SMALL, "--corpus", titled], titled / "x" / ".." / "made", "lies inside the corpus"),
+        ([*SMALL, "--corpus", titled], titled / "made", "is inside the corpus"),
+        ([*SMALL, "--corpus", titled], titled / "x" / ".." / "made", "is inside the corpus"),
         (
             [*START, "--corpus", titled, "--vocabulary", tmp_path / "no.txt"],
             tmp_path / "new",
@@ -471,6 +477,63 @@ def test_a_dry_run_states_what_a_step_takes(capsys, tmp_path, titled):
     seconds = float(re.search(r"([\d.]+) s a step", out)[1])
     hours = float(re.search(r"about ([\d.]+) hours", out)[1])
     assert hours == pytest.approx(6 * seconds / 3600, abs=0.011)
+    speed = float(re.search(r"([\d,]+) tokens/s", out)[1].replace(",", ""))
+    assert speed == pytest.approx(tokens / seconds, rel=0.1)  # both are rounded
+    share, rate = map(float, re.search(r"are (\d+)% \(MFU\) of the (\S+) TFLOP/s", out).groups())
+    assert 0 <= share < 100 and rate > 0.001
+
+
+class Slow(PretrainingModel):
+    """A model whose first batch takes a second and each further one 30 ms, like a card that chooses
+    its kernels first. Its clock knows of nothing else, so that a busy machine changes nothing."""
+
+    now = 0.0
+    first = True
+
+    def forward(self, batch):
+        Slow.now += 1.0 if self.first else 0.03
+        self.first = False
+        return super().forward(batch)
+
+
+@pytest.fixture
+def slow(monkeypatch):
+    clock = SimpleNamespace(monotonic=lambda: Slow.now)
+    monkeypatch.setattr(loop, "time", clock)
+    monkeypatch.setattr(runs, "time", clock)
+    monkeypatch.setattr(runs, "PretrainingModel", Slow)
+
+
+@pytest.mark.parametrize("accumulate", [1, 3])
+def test_a_dry_run_times_what_a_real_run_takes(capsys, tmp_path, titled, slow, accumulate):
+    """Its speed is that of the metrics of a run, but for what the first batch takes."""
+    given = ["pretrain", *SMALL, "--corpus", titled, "--steps", 30, "--accumulate", accumulate]
+    given += ["--output", tmp_path / "made"]
+    out = run(capsys, *given, "--dry-run")[1]
+    said = float(re.search(r"([\d,]+) tokens/s", out)[1].replace(",", ""))
+    assert run(capsys, *given)[0] == 0
+    lines = (tmp_path / "made" / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    first, *_, last = map(json.loads, lines)
+    shown = (last["tokens"] - first["tokens"]) / (last["seconds"] - first["seconds"])
+    assert said == pytest.approx(shown, rel=0.15)
+
+
+def test_a_dry_run_of_slow_steps_times_their_batches(monkeypatch, slow):
+    """Of a step of many seconds it times single batches, and says what the whole step takes."""
+    monkeypatch.setattr(runs, "SLOW", 0.1)
+    made = []
+    right = loop.Trainer.step
+    monkeypatch.setattr(
+        loop.Trainer,
+        "step",
+        lambda self, drawn, *n: made.append(len(drawn)) or right(self, drawn, *n),
+    )
+    data = data_of(Objective.named("mlm"))
+    text = EncodedText(data.corpus, data.corpus, data.wordpiece)
+    large = Run(objective="mlm", steps=10, max_length=48, batch_size=4, accumulate=8)
+    _, seconds, tokens = runs.rehearse(large, text, runs.new_model(large, text), steps=4)
+    assert made == [1] * 6 and seconds == pytest.approx(8 * 0.03)
+    assert 8 * 4 * 10 < tokens < 8 * 4 * 48
 
 
 def test_a_step_of_several_batches_is_counted_as_one(capsys, monkeypatch, tmp_path, titled):

@@ -25,7 +25,7 @@ def test_what_is_wrong_otherwise_is_told():
         in exercise.diagnose_draw(lambda *given: 7)
     )
     said = exercise.diagnose_draw(lambda *given: float("nan"))
-    assert "yours is nan. Your answer has nan in it, which is no number" in said
+    assert "yours is nan. Your answer contains nan, which is not a number" in said
     for wrong in ("much", "0.5", [0.5, 0.5]):
         said = exercise.diagnose_draw(lambda *given, wrong=wrong: wrong)
         assert f"returns {wrong!r} ({type(wrong).__name__}). Return one number." in said

@@ -46,7 +46,7 @@ def test_each_mistake_is_named(mistake, sentence):
         (lambda ids, pad: ids.tolist(), "(list). Return a tensor of the shape [B,n] = (4, 6)"),
         (
             lambda ids, pad: ids[:, :2],
-            "type Tensor and the shape (4, 2). Return a tensor of the shape [B,n] = (4, 6)",
+            "type Tensor and shape (4, 2). Return a tensor of the shape [B,n] = (4, 6)",
         ),
         (lambda ids, pad: ids, "Take the steps one by one"),
         (lambda ids: ids, "stopped with TypeError"),

@@ -156,7 +156,7 @@ def from_two_documents(documents, number, at, stop, rng):
             "Give 0 for IsNext and 1 for NotNext",
         ),
         (lambda *given: pair(*given, labels=(1, 0)), "the labels are reversed"),
-        (mixed, "labels do not fit"),
+        (mixed, "labels are wrong"),
         (from_the_same_document, "comes from the same document"),
         (from_two_documents, "not a run of sentences of one other document"),
         (consumes_the_replaced_part, "the replaced part of the chunk is lost"),

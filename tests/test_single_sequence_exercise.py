@@ -93,9 +93,9 @@ def framed(documents, n):
     [
         (lambda documents, n: None, "returns nothing"),
         (lambda documents, n: [document for document in documents], "one flat list of tokens"),
-        (framed, "holds [CLS] or [SEP]"),
+        (framed, "contains [CLS] or [SEP]"),
         (with_empty_blocks, "a block is empty"),
-        (goes_on, "goes on in the next document"),
+        (goes_on, "continues in the next document"),
         (across_documents, "tokens of two documents"),
         (splits, "ends inside a sentence"),
         (without_last_of_document, "the last block of a document is lost"),
@@ -109,7 +109,7 @@ def framed(documents, n):
         (lambda documents, n: pack(documents, n - 2), "counted twice"),
         (
             lambda documents, n: [s for document in documents for s in document],
-            "a block of its own",
+            "its own block",
         ),
     ],
 )

@@ -356,7 +356,7 @@ def test_figures_of_other_things_are_refused(tmp_path, line):
 def test_facts_of_the_text_of_other_kinds_are_another_text(tmp_path, content):
     (tmp_path / "text").mkdir()
     (tmp_path / "text" / TEXT_FACTS).write_text(content, encoding="utf-8")
-    with pytest.raises(InputError, match="began with another text"):
+    with pytest.raises(InputError, match="started with a different text"):
         check_same_text(tmp_path / "text", {"corpus": "a.txt", "content": "a"})
 
 
@@ -455,7 +455,8 @@ def test_control_c_keeps_the_state_and_says_how_to_go_on(tmp_path):
     resume = command(corpus, tmp_path / "made", *steps, "--resume")
     changed = subprocess.run(resume, capture_output=True, text=True, env=environment)
     assert (
-        changed.returncode == 2 and "began with another text (changed: content)" in changed.stderr
+        changed.returncode == 2
+        and "started with a different text (changed: content)" in changed.stderr
     )
     corpus.write_text(corpus.read_text().replace("city", "town"))
     changed = subprocess.run(

@@ -100,8 +100,8 @@ def test_from_questions_to_an_answer(capsys, tmp_path):
     squad_files.write(answerable, [q for q in squad.read(second) if q.answers], "1")
     squad_files.write(renamed, [replace(q, id=f"{q.id}-again") for q in questions], "1")
     for data, other, wanted in (
-        (READER, second, "holds questions of"),
-        (first, renamed, "holds questions of"),
+        (READER, second, "contains questions of"),
+        (first, renamed, "contains questions of"),
         (first, answerable, "questions without one"),
     ):
         code, out, err = run(

@@ -75,11 +75,11 @@ def no_punctuation(text):
         (counted(lambda words, wanted: len(set(words) & set(wanted))), "multiset"),
         (
             counted(lambda words, wanted: sum(word in wanted for word in words)),
-            "a word of the prediction counts again",
+            "a repeated word of the prediction",
         ),
         (
             counted(lambda words, wanted: sum(word in words for word in wanted)),
-            "a word of the gold answer",
+            "a repeated word of the gold answer",
         ),
         (counted(both, prepare=no_punctuation), "articles"),
         (counted(both, prepare=str), "Normalize both sides"),
@@ -99,7 +99,7 @@ def no_punctuation(text):
         (lambda prediction, gold: 0.5, 'for the prediction "Denver Broncos"'),
         (
             lambda prediction, gold: float("nan"),
-            "yours is nan. Your answer has nan in it, which is no number",
+            "yours is nan. Your answer contains nan, which is not a number",
         ),
         (
             lambda prediction, gold: [f1(prediction, gold)],

@@ -12,7 +12,7 @@ from environment import ROOT, find_chromium
 from pages import PAGES
 from spanbert_tutorial import almanac
 from spanbert_tutorial.figures import try_it
-from spanbert_tutorial.figures.predictions import hide_and_predict
+from spanbert_tutorial.figures.predictions import mask_and_predict
 
 SCRIPT = (ROOT / "book_assets" / "try_it.js").read_text(encoding="utf-8")
 # what the reader's own input would send
@@ -29,24 +29,24 @@ HOSTILE = [
 # --- what Python stores -------------------------------------------------------------
 
 
-def first_guesses(example: try_it.Hidden) -> tuple[list[str], list[str], list[str]]:
-    """The hidden tokens, and each head's first guesses."""
+def first_guesses(example: try_it.Masked) -> tuple[list[str], list[str], list[str]]:
+    """The masked tokens, and each head's first predictions."""
     filled = try_it.filled_in(example)
     return filled.answers, *(
         [predictions[0][0] for predictions in lines] for lines in (filled.mlm, filled.sbo)
     )
 
 
-def test_an_example_names_its_hidden_words():
+def test_an_example_names_its_masked_words():
     assert (
         try_it.BORN.text == "Vera Palmer was born in Fairfield and became a baker."
         and try_it.BORN.span == (2, 4)
     )
-    assert try_it.HIDDEN[3].span == (5, 5)
+    assert try_it.MASKED[3].span == (5, 5)
 
 
-def test_the_notes_on_hidden_spans_say_what_the_models_do():
-    born, founded, name, paris, album, dog, hot = try_it.HIDDEN
+def test_the_notes_on_masked_spans_say_what_the_models_do():
+    born, founded, name, paris, album, dog, hot = try_it.MASKED
     assert first_guesses(born) == (
         ["was", "born", "in"],
         ["was", "born", "in"],
@@ -65,8 +65,8 @@ def test_the_notes_on_hidden_spans_say_what_the_models_do():
         }
     assert first_guesses(dog)[1] == ["dog"] and first_guesses(hot)[1] == ["hot"]
     assert len(first_guesses(paris)[0]) == 2  # no token for France
-    for (place,) in (try_it.filled_in(album).mlm, try_it.filled_in(album).sbo):
-        assert [guess for guess, _ in place[:2]] == ["States", "Kingdom"]
+    for (position,) in (try_it.filled_in(album).mlm, try_it.filled_in(album).sbo):
+        assert [guess for guess, _ in position[:2]] == ["States", "Kingdom"]
 
 
 def test_the_notes_on_questions_say_what_the_model_does():
@@ -91,11 +91,11 @@ def test_the_notes_on_questions_say_what_the_model_does():
 
 
 def test_the_stored_example_stays_readable_and_cannot_end_its_script():
-    hidden = try_it.Hidden(try_it.TINY, "A </script><!-- [man] came.", "")
-    html = try_it.hide_part([hidden])._repr_html_()
+    masked = try_it.Masked(try_it.TINY, "A </script><!-- [man] came.", "")
+    html = try_it.mask_part([masked])._repr_html_()
     assert html.count("</script>") == 1 and "<!--" not in html
     assert "<script>" not in html and "stored example" in html and "MLM head" in html
-    assert "type a text of your own" in repr(try_it.hide_part([hidden]))
+    assert "type your own text" in repr(try_it.mask_part([masked]))
 
 
 def test_sizes_and_limits_in_the_script_are_those_of_the_models():
@@ -141,7 +141,7 @@ def test_the_example_of_the_welcome_page_is_right_and_rare():
     right = [
         all(head[row][0][0] == answer for head in (one.mlm, one.sbo) for row, answer in answers)
         for one in (
-            hide_and_predict(model, wordpiece, text, first + 1, first + 3, 1)
+            mask_and_predict(model, wordpiece, text, first + 1, first + 3, 1)
             for text, first in islice(spans_of_three(wordpiece), 200)
         )
         for answers in [list(enumerate(one.answers))]
@@ -194,7 +194,7 @@ def page(browser):
 
 @pytest.fixture
 def hide(page):
-    """The part that hides, at its first example."""
+    """The part that masks, at its first example."""
     part = page.locator("[data-try=hide]")
     part.get_by_label("Example").select_option("1")
     part.get_by_label("Example").select_option("0")
@@ -222,7 +222,7 @@ def words(part):
     return part.locator(".try-words button")
 
 
-def hidden(part) -> list[str]:
+def masked(part) -> list[str]:
     return part.locator(".try-words button[aria-pressed=true]").all_text_contents()
 
 
@@ -262,7 +262,7 @@ def test_nothing_is_loaded_before_the_reader_acts(browser):
     part.locator("tbody tr").nth(1).wait_for()
     page.wait_for_function(f"{loaded}.length == 2")
     says(part, "MLM head")
-    assert hidden(part) == ["before", "end"] and page.complaints == []
+    assert masked(part) == ["before", "end"] and page.complaints == []
     page.context.close()
 
 
@@ -310,7 +310,7 @@ def test_without_javascript_the_stored_examples_show(browser):
 @pytest.mark.parametrize("example", [0, 1, 3])
 def test_the_table_has_the_figures_of_python(hide, example):
     hide.get_by_label("Example").select_option(str(example))
-    filled = try_it.filled_in(try_it.HIDDEN[example])
+    filled = try_it.filled_in(try_it.MASKED[example])
     says(hide, f"MLM head: {' '.join(predictions[0][0] for predictions in filled.mlm)}.")
     rows = table_of(hide)
     assert [row[0].split()[0] for row in rows] == filled.answers
@@ -321,9 +321,9 @@ def test_the_table_has_the_figures_of_python(hide, example):
 
 
 @browser_only
-def test_words_are_hidden_by_mouse(page, hide):
+def test_words_are_masked_by_mouse(page, hide):
     words(hide).nth(3).click()
-    assert hidden(hide) == ["was", "in"]
+    assert masked(hide) == ["was", "in"]
     page.wait_for_function(
         "document.querySelectorAll('[data-try=hide] .try-result > table tbody tr').length == 2"
     )
@@ -332,38 +332,38 @@ def test_words_are_hidden_by_mouse(page, hide):
     words(hide).nth(7).hover()
     words(hide).nth(8).hover()
     page.mouse.up()
-    assert hidden(hide) == ["was", "in", "and", "became", "a"]
+    assert masked(hide) == ["was", "in", "and", "became", "a"]
     words(hide).nth(0).click()
     hide.get_by_text("touches an end of the text").first.wait_for()
 
 
 @browser_only
-def test_words_are_hidden_by_keyboard(page, hide):
+def test_words_are_masked_by_keyboard(page, hide):
     hide.get_by_label("Your text").focus()
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Vera"  # one stop for all words
     page.keyboard.press("Escape")
-    assert hidden(hide) == []
+    assert masked(hide) == []
     says(hide, "Nothing is masked: mask at least one word.")
     for key in ("ArrowRight", "Space", "ArrowRight", "ArrowRight", "Shift+ArrowRight"):
         page.keyboard.press(key)
-    assert hidden(hide) == ["Palmer", "born", "in"]
+    assert masked(hide) == ["Palmer", "born", "in"]
     outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
     assert outline == "solid"
     page.keyboard.press("End")
     page.keyboard.press("Enter")
-    assert hidden(hide) == ["Palmer", "born", "in", "."]
+    assert masked(hide) == ["Palmer", "born", "in", "."]
     assert words(hide).nth(3).get_attribute("aria-label") == "born, masked"
 
 
 @browser_only
-def test_typing_keeps_the_hidden_words(hide):
+def test_typing_keeps_the_masked_words(hide):
     field = hide.get_by_label("Your text")
     field.press("Home")
     field.press_sequentially("In 1880 ")
     words(hide).filter(has_text="1880").wait_for()
     assert words(hide).first.inner_text() == "In"
-    assert hidden(hide) == ["was", "born", "in"]
+    assert masked(hide) == ["was", "born", "in"]
 
 
 @browser_only
@@ -503,7 +503,7 @@ def test_a_model_that_cannot_be_loaded_is_one_clear_sentence(browser):
     page.evaluate("window.broken = false")
     words(part).first.click()
     part.locator("tbody tr").nth(2).wait_for()  # another try works
-    assert hidden(part) == ["was", "founded", "in"]
+    assert masked(part) == ["was", "founded", "in"]
     page.context.close()
 
 

@@ -112,7 +112,7 @@ def test_right_divisions(attempt, capsys):
         (lambda *given: greedy(*given, shortest=True), "a shorter match was taken"),
         (
             lambda *given: greedy(*given, missing=lambda tokens, rest: tokens),
-            "a word is never divided in part",
+            "a word is never split in part",
         ),
         (
             lambda *given: greedy(*given, missing=lambda p, rest: [*p, "[UNK]"]),
@@ -132,16 +132,16 @@ def test_right_divisions(attempt, capsys):
             lambda word, v: split_word(word, v) if word != "able" else ["##able"],
             "so it cannot begin a word",
         ),
-        (lambda word, v: split_word(word, v)[:1], "do not join to the word"),
+        (lambda word, v: split_word(word, v)[:1], "do not add up to the word"),
         (
             crashes_on_empty,
-            "IndexError: string index out of range, in the line `word[0]`. It has no tokens",
+            "IndexError: string index out of range, in the line `word[0]`. There are no tokens",
         ),
         (
             lambda word, v: split_word(word, v) if word else [],
             "the empty word has no tokens, so it is unknown",
         ),
-        (crashes_without_match, "`. Ask for the case that no token"),
+        (crashes_without_match, "`. What if no token"),
         (lambda *given: greedy(*given, first_mark="##"), "has no ##, and all others have it"),
         (lambda word: [word], "2 were given. Try it by hand"),
         (
@@ -149,7 +149,7 @@ def test_right_divisions(attempt, capsys):
             "returns 'rower ##s' (str). Return a list of tokens",
         ),
         (lambda word, v: 2, '"rowers", the function returns 2 (int). Return a list of tokens'),
-        (lambda word, v: ["row", "ers"], "ers is not in the vocabulary. With ## and without"),
+        (lambda word, v: ["row", "ers"], "ers is not in the vocabulary. With and without ##"),
     ],
 )
 def test_each_mistake_of_a_division_is_named(attempt, sentence):
@@ -194,7 +194,10 @@ def test_right_scores(attempt, capsys):
         (lambda w, p: count(w, p) / (count(w, p[0]) + count(w, p[1])), "Take their product"),
         (lambda w, p: count(w, p) / count(w, p[0]), "by the count of the left token only"),
         (lambda w, p: count(w, p) / count(w, p[1]), "by the count of the right token only"),
-        (lambda w, p: count(w, p) / count(w, p[0]) * count(w, p[1]), "Put the product in brackets"),
+        (
+            lambda w, p: count(w, p) / count(w, p[0]) * count(w, p[1]),
+            "Put the product in parentheses",
+        ),
         (
             lambda w, p: count(w, p) / in_pairs(w, p[0], 0) / in_pairs(w, p[1], 1),
             "not only in pairs",

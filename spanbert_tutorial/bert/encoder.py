@@ -141,12 +141,17 @@ class BertEncoder(nn.Module):
         self, ids: Tensor, segments: Tensor | None = None, attention_mask: Tensor | None = None
     ) -> list[Tensor]:
         """One tensor [B,A,n,n] a layer: the attention weights that `forward` uses (call `.eval()`
-        first)."""
+        first). They are for looking at, so the inputs may be on another device than the encoder,
+        which is on a card after `QuestionAnswerer.from_pretrained`; the maps return to that of
+        `ids`."""
         mask = self._check(ids, segments, attention_mask)
+        home = ids.device
+        here = self.embeddings.words.weight.device
+        mask = None if mask is None else mask.to(here)
         maps = []
-        hidden = self.embeddings(ids, segments)
+        hidden = self.embeddings(ids.to(here), None if segments is None else segments.to(here))
         for layer in cast("list[Layer]", self.layers):
-            maps.append(layer.attention.maps(hidden, mask))
+            maps.append(layer.attention.maps(hidden, mask).to(home))
             hidden = layer(hidden, mask)
         return maps
 

@@ -229,9 +229,33 @@ def checkpoint_folder(path_or_name: str | Path, weights: bool = True) -> Path:
         return Path(snapshot_download(path_or_name, allow_patterns=small))
     except Exception as error:  # the hub's client raises many kinds: network, name, access
         raise InputError(
-            f"{path_or_name} is no folder here and cannot be had from the hub "
-            f"({type(error).__name__}): check the name and the network."
+            f"{path_or_name} is no folder here and cannot be had from the hub {hub_trouble(error)}."
         ) from error
+
+
+BROKEN_OFF = frozenset(
+    {"IncompleteSnapshotError", "RemoteProtocolError", "ReadError", "XetDownloadError"}
+)
+
+
+def hub_trouble(error: BaseException) -> str:
+    """What an error of the hub's client, or one that caused it, means for the reader: "(what is
+    wrong): what to do"."""
+    chain: list[BaseException | None] = [error]
+    while chain[-1] is not None:
+        chain.append(chain[-1].__cause__ or chain[-1].__context__)
+    # by name, because not every release of the client has all of them
+    kinds = {kind.__name__ for one in chain for kind in type(one).__mro__}
+    status = {getattr(getattr(one, "response", None), "status_code", None) for one in chain}
+    if 429 in status:
+        return "(HTTP 429, too many requests from this address): wait some minutes and try again"
+    if kinds & BROKEN_OFF or "Consistency check failed" in str(error):
+        return "(the download broke off): try again with a network"
+    if "OfflineModeIsEnabled" in kinds:
+        return "(HF_HUB_OFFLINE is set): unset it, or load the model once with a network"
+    if "RepositoryNotFoundError" in kinds:
+        return "(no public model has this name): check the spelling"
+    return f"({type(error).__name__}): check the name and the network"
 
 
 def encoder_settings(config: Mapping, layout: Layout = BERT) -> dict:

@@ -55,7 +55,9 @@ def experiment(options: argparse.Namespace) -> None:
         )
     except KeyboardInterrupt:  # in the middle of a run, which is then lost
         if output.exists():
-            print(f"{output} keeps the finished runs: the same command continues.", file=sys.stderr)
+            print(
+                f"The finished runs are in {output}: the same command continues.", file=sys.stderr
+            )
         raise KeyboardInterrupt from None
     print(f"The results are in {output}.")
 
@@ -71,7 +73,9 @@ def inputs_of(options: argparse.Namespace) -> dict[str, Path]:
             raise InputError(f"the experiment {options.name} needs --{option}: give a {what}.")
     for option in given:
         if option not in needed:
-            raise InputError(f"the experiment {options.name} takes no --{option}: leave it out.")
+            raise InputError(
+                f"the experiment {options.name} does not use --{option}: leave it out."
+            )
     return given
 
 

@@ -93,7 +93,7 @@ def web_script(
         )
     answers = isinstance(model, QuestionAnsweringModel)
     if threshold is not None and not answers:
-        raise InputError(f"{source} answers no questions: leave out --threshold.")
+        raise InputError(f"{source} does not answer questions: leave out --threshold.")
     config = {size: getattr(model.encoder.config, size) for size in SIZES} | {"length": max_length}
     weights = {
         name: weight.float()

@@ -35,9 +35,7 @@ def inspect_data(options: argparse.Namespace) -> None:
     if options.task:
         return inspect_task(options)
     if options.data or options.subtask:
-        raise InputError(
-            "--data and --subtask belong to a task: give --task, or --corpus for a text."
-        )
+        raise InputError("--data and --subtask need --task: give it, or use --corpus for a text.")
     inspect_text(options)
 
 
@@ -92,8 +90,7 @@ def inspect_text(options: argparse.Namespace) -> None:
         for way, reached in baseline_losses(run, text, HELD_OUT_BATCHES).items():
             print(
                 f"Without context, {way} masking, in nats: frequency {reached['frequency']:.2f} "
-                f"a masked token, "
-                f"frequency by position {reached['by_position']:.2f} ({reached['tokens']:,} "
+                f"per masked token, frequency by position {reached['by_position']:.2f} ({reached['tokens']:,} "
                 f"held-out tokens)."
             )
         for word in options.words or ():

@@ -73,9 +73,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="store the checkpoint in half precision, at half the size",
     )
     parser.add_argument(
+        "--no-compile",
+        action="store_true",
+        help="do not compile the training step, which a graphics card does from mini on: then "
+        "batches of like length, and a start without a minute of compiling",
+    )
+    parser.add_argument(
         "--dry-run",
         action="store_true",
-        help="try a few steps, print the memory and hours that the run would take, and stop",
+        help="try some steps, print the memory and hours that the run would take, and stop",
     )
     parser.add_argument(
         "--resume", action="store_true", help="continue a stopped run, given the same options"
@@ -168,8 +174,9 @@ def pretrain(options: argparse.Namespace) -> None:
     from spanbert_tutorial.pretraining.checkpoints import save_checkpoint
     from spanbert_tutorial.pretraining.evaluation import held_out_metrics
 
+    run, compiling = compiled_or_not(run, options)
     if options.dry_run:
-        return dry_run(run, options)
+        return dry_run(run, options, compiling)
     main = processes().is_main_process  # one of several under `accelerate launch`
     output = output_folder(options, run)
     if main:
@@ -186,7 +193,7 @@ def pretrain(options: argparse.Namespace) -> None:
         keeper.check()  # before anything reads the text
         if main:
             describe(options.corpus, text, run.max_length)
-        model, _ = runs.pretrain(run, text, model, keeper)
+        model, _ = runs.pretrain(run, text, model, keeper, compiling)
         if not main:
             return
         held_out = held_out_metrics(model, run, text, HELD_OUT_BATCHES, tables=True)
@@ -264,8 +271,17 @@ def start(
     return model
 
 
-def dry_run(run: "Run", options: argparse.Namespace) -> None:
-    """Prints the size, memory, steps and hours of a run, estimated from a few steps on this
+def compiled_or_not(run: "Run", options: argparse.Namespace) -> tuple["Run", bool]:
+    """The run, and whether its step is compiled. A compiled one has no batches of like length,
+    because all its batches have one shape."""
+    from spanbert_tutorial.pretraining.fixed_shapes import compiling_pays
+
+    compiling = compiling_pays(run) and not options.no_compile
+    return (replace(run, by_length=False), True) if compiling else (run, False)
+
+
+def dry_run(run: "Run", options: argparse.Namespace, compiling: bool) -> None:
+    """Prints the size, memory, steps and hours of a run, estimated from some seconds of it on this
     machine. Writes nothing."""
     from accelerate.utils import broadcast_object_list
 
@@ -279,22 +295,36 @@ def dry_run(run: "Run", options: argparse.Namespace) -> None:
         if main:
             describe(options.corpus, text, run.max_length)
         model = start(options, run, text) or runs.new_model(run, text)
-        parameters, seconds, tokens = runs.rehearse(run, text, model)
+        parameters, seconds, tokens = runs.rehearse(run, text, model, compiling=compiling)
         corpus_tokens = len(text.train.ids)
         del text  # closes its files, or Windows could not remove them
         processes().wait_for_everyone()
     if not main:
         return
-    tokens = tokens * run.accumulate
-    seconds = seconds * run.accumulate
+    memory = peak_memory()
     print(
         f"Model: {parameters / 1e6:.1f} M parameters; weights, gradients and optimizer take "
-        f"{16 * parameters / 2**30:.2f} GiB in training{peak_memory()}.\n"
+        f"{16 * parameters / 2**30:.2f} GiB in training{memory}.\n"
         f"Run: {run.steps:,} steps of {run.accumulate} × {run.batch_size} inputs, {tokens:,.0f} "
         f"tokens a step, {run.steps * tokens / 1e6:,.1f} M tokens, "
         f"{run.steps * tokens / corpus_tokens:.2f} times the text.\n"
-        f"Time: {seconds:.2f} s a step here, {tokens / seconds:,.0f} tokens/s, "
-        f"about {run.steps * seconds / 3600:.2f} hours. Nothing was written."
+        f"Time: {seconds:.2g} s a step here, {tokens / seconds:,.0f} tokens/s, "
+        f"about {run.steps * seconds / 3600:.2f} hours. {utilization(run, model, tokens / seconds)} "
+        "Nothing was written."
+    )
+
+
+def utilization(run: "Run", model: "PretrainingModel", speed: float) -> str:
+    """Sentence on the model FLOPs utilization (MFU). speed: tokens a second."""
+    from spanbert_tutorial.pretraining.objectives import objective_or_mixture
+    from spanbert_tutorial.pretraining.scaling_up import matmul_rate, operations, with_boundary
+
+    sbo = with_boundary(objective_or_mixture(run.objective))
+    rate = matmul_rate()
+    share = speed * operations(model.encoder.config, run.max_length, sbo) / rate
+    return (
+        f"The model's operations are {share:.0%} (MFU) of the {rate / 1e12:.3g} TFLOP/s that large "
+        "matrix multiplications reach here."
     )
 
 

@@ -45,7 +45,7 @@ def question_preview(question: "Question", wordpiece: "WordPiece", max_length: i
     if not question.answers:
         return tokens, "no answer"
     if not last:
-        return tokens, f'"{question.answers[0].text}", in no window as a whole'
+        return tokens, f'"{question.answers[0].text}", not complete in any window'
     return tokens, f'"{question.answers[0].text}", here {" ".join(tokens[first : last + 1])}'
 
 

@@ -66,7 +66,7 @@ def kept_when_stopped(state: Path) -> Iterator[None]:
         except NoRoom as error:
             if has_snapshot():
                 raise NoRoom(
-                    f"{error} The training so far is kept in {state}: continue with --resume."
+                    f"{error} The training so far is saved in {state}: continue with --resume."
                 ) from None
             raise
         finally:
@@ -83,7 +83,7 @@ def check_apart(output: Path, corpus: str) -> None:
         and output.resolve().is_relative_to(folder.resolve())
     ):
         raise InputError(
-            f"the output {output} lies inside the corpus {corpus}: give another --output."
+            f"the output {output} is inside the corpus {corpus}: give another --output."
         )
 
 
@@ -206,7 +206,7 @@ def check_same_text(folder: Path, now: dict[str, str | int]) -> None:
     changed = [name for name, value in now.items() if before.get(name) != value]
     if changed:
         raise InputError(
-            f"the stopped run in {folder.parent} began with another text (changed: "
+            f"the stopped run in {folder.parent} started with a different text (changed: "
             f"{', '.join(changed)}): give the same options and files, or remove that folder to "
             "start over."
         )

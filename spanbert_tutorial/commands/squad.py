@@ -116,7 +116,7 @@ def tuning_questions(
         )
     if identities(questions) & identities(other):
         raise InputError(
-            f"{options.tune_on} holds questions of {options.data}: tune on others, or leave out "
+            f"{options.tune_on} contains questions of {options.data}: tune on others, or leave out "
             "--tune-on (score.json has the result of tuning on the same questions anyway)."
         )
     return other

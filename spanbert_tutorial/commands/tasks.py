@@ -67,7 +67,7 @@ TASKS = {
     "squad": Task(
         "questions about texts, with and without an answer",
         "question",
-        "SQuAD files or .csv tables (also .xz, .gz) or OWNER/NAME:PART of the hub (without PART: "
+        "SQuAD files or .csv tables (also .xz, .gz) or OWNER/NAME:PART on the hub (without PART: "
         "train)",
         read="commands.squad:read_training",
         model="tasks.question_answering:QuestionAnswerer",
@@ -92,7 +92,7 @@ TASKS = {
         score="tasks.coreference:score",
     ),
     "relations": Task(
-        "the relation of two marked names",
+        "the relation between two marked names",
         "example",
         "files in the format of TACRED (.json) or SemEval-2010 Task 8 (.txt), also .xz, .gz",
         read="tasks.relation_files:read",
@@ -104,7 +104,7 @@ TASKS = {
     "sentences": Task(
         "one or two sentences, a label or a score, as in GLUE",
         "example",
-        "TSV files in the format of GLUE (also .xz, .gz) or OWNER/NAME:PART of the hub (without PART: "
+        "TSV files in the format of GLUE (also .xz, .gz) or OWNER/NAME:PART on the hub (without PART: "
         "train)",
         read="tasks.sentence_files:read",
         model="tasks.sentence_tasks:SentencePredictor",
@@ -345,7 +345,7 @@ def card(
     line = json.loads(metrics.splitlines()[-1])
     start = Path(options.init_from).name
     if options.untrained:
-        start = f"new weights of the size of {start}"
+        start = f"random weights of the size of {start}"
     elif head:
         start = f"{start}, with its head"
     rows = "\n".join(f"| {name} | {value} |" for name, value in asdict(settings).items())
@@ -355,7 +355,7 @@ def card(
         f"For {task.help}. Started from {start}; {counted(examples, task)} of {files}; "
         f"{line['step']:,} steps, {line['tokens']:,} tokens, {line['seconds'] / 60:.0f} minutes.\n\n"
         f"| setting | value |\n|---|---|\n{rows}\n\n"
-        "License of the weights: that of the data and texts applies.\n"
+        "License of the weights: the license of the data and texts applies.\n"
     )
 
 

@@ -37,7 +37,7 @@ class Trainer(Protocol):
 
 class Keeper:
     """Keeps the state and the metrics of a run of `steps` steps: call `resume` before the first
-    step, if the run has snapshots, and `after_step` after each."""
+    step, if the run has snapshots, and `after_step` after each step whose losses are read."""
 
     def __init__(self, trainer: Trainer, history: History, steps: int):
         self.trainer = trainer
@@ -151,12 +151,12 @@ def with_bar(items: Sequence[Item], unit: str) -> Iterator[Item]:
 
 
 def show(bar: tqdm, history: History, reference: float | None, tokens: int) -> None:
-    """Shows one step on the bar: smoothed losses, the reference to compare with, and tokens per
-    second since the bar began."""
+    """Shows the steps so far on the bar: smoothed losses, the reference to compare with, and tokens
+    per second since the bar began."""
     shown = {name: f"{history.mean(name, 20):.2f}" for name in history.losses if name != "loss"}
     if reference is not None:
         shown["unigram"] = f"{reference:.2f}"
-    bar.update()
+    bar.update(history.done - bar.n)
     seconds = bar.format_dict["elapsed"]
     if tokens and seconds:
         shown["tokens/s"] = f"{tokens / seconds:,.0f}"

@@ -20,6 +20,7 @@ from accelerate import Accelerator
 from torch import Tensor, nn
 from transformers import get_linear_schedule_with_warmup
 
+from spanbert_tutorial.engine.ahead import drawn_ahead
 from spanbert_tutorial.engine.keeping import Keeper, finishing_the_step, progress_bar, show
 from spanbert_tutorial.engine.metrics import History
 from spanbert_tutorial.engine.processes import keep_freed_memory, precision, processes
@@ -29,6 +30,8 @@ from spanbert_tutorial.errors import InputError
 
 Batch = dict[str, Tensor]
 SKIPPED = 50  # steps in a row whose gradient overflows in fp16 before a run gives up
+READ_EVERY = 10  # steps on a graphics card between two readings, as many as a line of metrics has
+LONGEST = 1.0  # seconds between two readings, where steps are so slow that waiting costs nothing
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,9 @@ def train(
     Several processes average their gradients and losses: `batches` then has to give each its part
     of a batch, with losses scaled so that their mean over the processes is that of the whole batch.
 
+    On a graphics card the losses of several steps are read together, because reading waits for the
+    card (`Trainer`), and the batches are drawn ahead (`ahead`).
+
     Raises InputError when the batches end early, and FloatingPointError naming the step when the
     loss or the gradient is not finite (the weights are then those of the step before), or when the
     weights are not finite at the end or before a snapshot. A snapshot never holds such weights.
@@ -84,19 +90,22 @@ def train(
     trainer = Trainer(model, recipe)
     history = History()
     keeper = Keeper(trainer, history, recipe.steps)
-    if snapshots is not None:
-        keeper.resume(snapshots, cast(Stateful, batches), held_out)
-    stream = iter(batches)
-    with (
-        trainer.training(),
-        progress_bar(recipe.steps, history.done) as bar,
-        finishing_the_step(snapshots is not None) as asked_to_stop,
-    ):
-        for step in range(history.done + 1, recipe.steps + 1):
-            drawn = draw(batches, stream, recipe, step)
-            history.add(step, trainer.step(drawn, step))
-            show(bar, history, reference, trainer.tokens)
-            keeper.after_step(step, asked_to_stop)
+    with drawn_ahead(batches, trainer.device) as source:
+        if snapshots is not None:
+            keeper.resume(snapshots, cast(Stateful, source), held_out)
+        stream = iter(source)
+        with (
+            trainer.training(),
+            progress_bar(recipe.steps, history.done) as bar,
+            finishing_the_step(snapshots is not None) as asked_to_stop,
+        ):
+            for step in range(history.done + 1, recipe.steps + 1):
+                trainer.step(draw(source, stream, recipe, step), step)
+                if trainer.reading_due(step, asked_to_stop()):
+                    for number, losses in trainer.read():
+                        history.add(number, losses)
+                    show(bar, history, reference, trainer.tokens)
+                    keeper.after_step(step, asked_to_stop)
     return history
 
 
@@ -113,16 +122,44 @@ def draw(
     return drawn
 
 
+@dataclass(frozen=True)
+class Passed:
+    """A batch that has gone through the model. Its losses wait on the device until they are read.
+    names, losses: [k] each; inputs: their shape; seen: its tokens."""
+
+    position: str
+    inputs: tuple[int, ...]
+    names: tuple[str, ...]
+    losses: Tensor
+    seen: Tensor
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A step whose losses and gradient's norm wait on the device."""
+
+    number: int
+    batches: list[Passed]
+    norm: Tensor
+
+
 class Trainer:
     """Model, optimizer and schedule on the device of this process. `tokens` counts the tokens seen
-    since `began`; `before` has the tokens and seconds of earlier parts of the run."""
+    since `began`; `before` has the tokens and seconds of earlier parts of the run.
+
+    A graphics card computes while this process already prepares what comes next, until the process
+    looks at a number: then it waits. So `step` looks at none, and `read` looks at those of several
+    steps at once. Between them, `spoiled` on the device keeps the optimizer from changing the
+    weights after a loss or gradient that is not finite.
+    """
 
     def __init__(self, model: nn.Module, recipe: Recipe):
         processes()  # before the accelerator, which would choose the device by itself
         keep_freed_memory()
         self.accelerator = Accelerator(mixed_precision=precision())
+        self.device = self.accelerator.device
         groups = parameter_groups(model, recipe.weight_decay)
-        optimizer = torch.optim.AdamW(
+        self.adamw = torch.optim.AdamW(
             groups,
             lr=recipe.peak_learning_rate,
             betas=recipe.betas,
@@ -130,12 +167,17 @@ class Trainer:
             fused=True,  # one kernel for all weights
         )
         self.schedule = get_linear_schedule_with_warmup(
-            optimizer, recipe.warmup_steps, recipe.steps
+            self.adamw, recipe.warmup_steps, recipe.steps
         )
         self.bare = model
         self.home = next(model.parameters()).device
-        self.model, self.optimizer = self.accelerator.prepare(model, optimizer)
+        self.model, self.optimizer = self.accelerator.prepare(model, self.adamw)
         self.clip_norm = recipe.clip_norm
+        self.steps = recipe.steps
+        self.read_every = steps_between_readings(self.device)
+        self.read_at = time.monotonic()
+        self.taken_steps: list[Taken] = []
+        self.spoiled = torch.zeros((), dtype=torch.bool, device=self.device)
         self.skipped = 0
         self.before = (0, 0.0)
         self.tokens = 0
@@ -156,50 +198,89 @@ class Trainer:
             self.bare.eval()
             self.bare.to(self.home)
 
-    def step(self, batches: list[tuple[Batch, str]], number: int) -> dict[str, float]:
-        """One step; returns its losses, averaged over batches and processes. number, and the string
-        that comes with each batch, say where it failed."""
-        losses: list[dict[str, float]] = []
+    def step(self, batches: list[tuple[Batch, str]], number: int) -> None:
+        """One step, which does not wait for a graphics card; `read` returns its losses. number, and
+        the string that comes with each batch, say where it failed."""
+        passed: list[Passed] = []
         for batch, position in batches:
-            last = len(losses) == len(batches) - 1
+            last = len(passed) == len(batches) - 1
             # the processes exchange gradients once per step
             with nullcontext() if last else self.accelerator.no_sync(self.model):
-                where = f"at step {number}{position}"
-                losses.append(self.gradients(batch, 1 / len(batches), where))
-        self.update(where if len(batches) == 1 else f"at step {number}")
-        return averaged(losses)
+                passed.append(self.gradients(batch, 1 / len(batches), position))
+        norm = self.accelerator.clip_grad_norm_(self.model.parameters(), self.clip_norm)
+        self.taken_steps.append(Taken(number, passed, norm))
+        self.update(self.taken_steps[-1])
 
-    def gradients(self, batch: Batch, part: float, where: str) -> dict[str, float]:
-        """Adds `part` times the gradients of a batch; returns its losses, averaged over the
-        processes."""
-        device = self.accelerator.device
-        losses = self.model({name: value.to(device) for name, value in batch.items()})
-        values = {
-            name: self.accelerator.reduce(loss.detach(), "mean").item()
-            for name, loss in losses.items()
-        }
-        if not math.isfinite(values["loss"]):
-            raise FloatingPointError(what_went_wrong(values, where, batch, self.bare))
-        self.accelerator.backward(losses["loss"] * part if part < 1 else losses["loss"])
+    def gradients(self, batch: Batch, part: float, position: str) -> Passed:
+        """Adds `part` times the gradients of a batch."""
+        inputs = tuple(next(iter(batch.values())).shape)
         seen = batch["attention_mask"].sum() if "attention_mask" in batch else torch.tensor(0)
-        self.tokens += int(self.accelerator.reduce(seen.to(device), "sum").item())
-        return values
+        losses = self.model(on_device(batch, self.device))
+        self.accelerator.backward(losses["loss"] * part if part < 1 else losses["loss"])
+        # a copy: a CUDA graph writes its next losses to the same memory
+        kept = torch.stack([loss.detach() for loss in losses.values()])
+        self.spoiled = self.spoiled | ~losses["loss"].detach().isfinite()
+        return Passed(position, inputs, tuple(losses), kept, seen)
 
-    def update(self, where: str) -> None:
-        """One step of the optimizer. In fp16 a gradient that overflows is skipped, and the scaler
-        lowers its factor; otherwise, or when that does not help, the run ends before the weights
-        are damaged."""
-        norm = float(self.accelerator.clip_grad_norm_(self.model.parameters(), self.clip_norm))
-        self.skipped = 0 if math.isfinite(norm) else self.skipped + 1
-        if self.skipped > (0 if self.accelerator.scaler is None else SKIPPED):
-            raise FloatingPointError(
-                f"the gradient's norm is {norm} {where}: lower the peak learning rate."
-            )
+    def update(self, step: Taken) -> None:
+        """One step of the optimizer, which leaves the weights alone after anything that is not
+        finite. In fp16 a gradient that overflows is skipped, and the scaler lowers its factor; when
+        that does not help, the run ends."""
+        if self.accelerator.scaler is None:
+            self.spoiled = self.spoiled | ~step.norm.isfinite()
+            # where this is 1 the fused kernel does nothing
+            self.adamw.found_inf = self.spoiled.float()  # type: ignore[attr-defined]
+        else:  # waits: the schedule counts no step that was skipped
+            self.skipped = 0 if math.isfinite(step.norm.item()) else self.skipped + 1
+            if self.skipped > SKIPPED:
+                raise FloatingPointError(norm_not_finite(step))
         self.optimizer.step()
         # accelerate's own flag does not see a skipped step: the fused AdamW skips in its kernel
         if not self.skipped:
             self.schedule.step()
         self.optimizer.zero_grad()
+
+    def reading_due(self, step: int, asked_to_stop: bool) -> bool:
+        """Whether the losses are to be read after this step. Several processes read at the same
+        steps, because they exchange what they read."""
+        if step % self.read_every == 0 or step == self.steps:
+            return True
+        alone = processes().num_processes == 1
+        return alone and (asked_to_stop or time.monotonic() - self.read_at > LONGEST)
+
+    def read(self) -> list[tuple[int, dict[str, float]]]:
+        """Waits for the steps since the last reading. Returns their numbers and losses, averaged
+        over batches and processes.
+
+        Raises FloatingPointError naming the first step whose loss or gradient is not finite; the
+        weights are then those of the step before.
+        """
+        steps = self.taken_steps
+        self.taken_steps = []
+        passed = [batch for step in steps for batch in step.batches]
+        losses = self.accelerator.reduce(torch.cat([batch.losses for batch in passed]), "mean")
+        norms = torch.stack([step.norm.to(losses) for step in steps])
+        numbers = iter(torch.cat([losses, norms]).tolist())  # here it waits
+        found = [[{name: next(numbers) for name in b.names} for b in s.batches] for s in steps]
+        for step, values in zip(steps, found, strict=True):
+            self.check(step, values, next(numbers))
+        seen = torch.tensor(sum(int(batch.seen) for batch in passed), device=self.device)
+        self.tokens += int(self.accelerator.reduce(seen, "sum"))
+        self.read_at = time.monotonic()
+        return [(step.number, averaged(v)) for step, v in zip(steps, found, strict=True)]
+
+    def check(self, step: Taken, losses: list[dict[str, float]], norm: float) -> None:
+        """Raises FloatingPointError when a loss of the step, or its gradient, is not finite."""
+        for batch, values in zip(step.batches, losses, strict=True):
+            if not math.isfinite(values["loss"]):
+                where = f"at step {step.number}{batch.position} (inputs {batch.inputs})"
+                raise FloatingPointError(what_went_wrong(values["loss"], where, self.bare))
+        if self.accelerator.scaler is None and not math.isfinite(norm):
+            raise FloatingPointError(norm_not_finite(step))
+
+    def mean(self, number: float) -> float:
+        """The mean of a number over the processes."""
+        return self.accelerator.reduce(torch.tensor(number).to(self.device), "mean").item()
 
     def check_weights(self, step: int) -> None:
         """Raises FloatingPointError when this step left weights that are not finite: its loss was
@@ -227,6 +308,20 @@ class Trainer:
         return self.before[0] + self.tokens, self.before[1] + time.monotonic() - self.began
 
 
+def steps_between_readings(device: torch.device) -> int:
+    """After how many steps the losses are read: each step where nothing waits for it, as on a CPU,
+    or where it waits anyway, as in fp16."""
+    return 1 if device.type == "cpu" or precision() == "fp16" else READ_EVERY
+
+
+def on_device(batch: Batch, device: torch.device) -> Batch:
+    """The batch on the device. To a graphics card it goes from pinned memory, which needs no
+    waiting."""
+    if device.type == "cuda":
+        batch = {name: v if v.is_cuda else v.pin_memory() for name, v in batch.items()}
+    return {name: value.to(device, non_blocking=True) for name, value in batch.items()}
+
+
 def averaged(losses: Sequence[dict[str, float]]) -> dict[str, float]:
     """The means over batches; of a loss that some batches lack, over those that have it."""
     names = dict.fromkeys(name for values in losses for name in values)
@@ -234,21 +329,28 @@ def averaged(losses: Sequence[dict[str, float]]) -> dict[str, float]:
     return {name: sum(values) / len(values) for name, values in found.items()}
 
 
-def what_went_wrong(losses: dict[str, float], where: str, batch: Batch, model: nn.Module) -> str:
-    """Step, batch and likely cause of a loss that is not finite. where: step and position in the
-    data."""
-    inputs = tuple(next(iter(batch.values())).shape)
-    loss = f"the loss is {losses['loss']} {where} (inputs {inputs})"
+def norm_not_finite(step: Taken) -> str:
+    """What to say of a gradient that is not finite."""
+    position = step.batches[0].position if len(step.batches) == 1 else ""
+    return (
+        f"the gradient's norm is {step.norm.item()} at step {step.number}{position}: lower the peak "
+        "learning rate."
+    )
+
+
+def what_went_wrong(loss: float, where: str, model: nn.Module) -> str:
+    """Step, batch and likely cause of a loss that is not finite. where: step, position in the data
+    and shape of the inputs."""
     name = first_not_finite(model)
     if name:
         return (
-            f"{loss}: the weights are not finite (first {name}). At the first step, the checkpoint "
-            "is broken: take another one. Later, an earlier step was too long: lower the peak "
-            "learning rate."
+            f"the loss is {loss} {where}: the weights are not finite (first {name}). At the first "
+            "step, the checkpoint is broken: take another one. Later, an earlier step was too "
+            "long: lower the peak learning rate."
         )
     return (
-        f"{loss}: the weights are finite, this batch overflows: look at it, or lower the peak "
-        "learning rate."
+        f"the loss is {loss} {where}: the weights are finite, this batch overflows: look at it, or "
+        "lower the peak learning rate."
     )
 
 

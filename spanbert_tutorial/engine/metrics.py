@@ -27,8 +27,8 @@ class History:
     def add(self, step: int, losses: dict[str, float]) -> None:
         """Records one step. A loss that it lacks, as where objectives take turns, is no number
         there."""
-        for name in losses.keys() - self.losses.keys():
-            self.losses[name] = [math.nan] * len(self.steps)
+        for name in losses:  # in their order
+            self.losses.setdefault(name, [math.nan] * len(self.steps))
         self.steps.append(step)
         for name, values in self.losses.items():
             values.append(losses.get(name, math.nan))

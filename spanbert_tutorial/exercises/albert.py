@@ -73,12 +73,12 @@ MISTAKES = (
     ),
     (
         counted(wide=True),
-        "the embeddings are counted with the width H. They have the width E, and the projection "
-        "makes H of it.",
+        "the embeddings are counted with width H. They have width E, and the projection turns "
+        "that into H.",
     ),
     (
         counted(wide=True, drop=("projection", "projection bias"), norm="H"),
-        "this is a BERT: its embeddings have the width H. ALBERT's have the width E, and then a "
+        "this is a BERT: its embeddings have width H. ALBERT's have width E, followed by a "
         "projection.",
     ),
     (
@@ -88,16 +88,16 @@ MISTAKES = (
     (counted(drop=("projection bias",)), "the projection has a bias of H numbers, too."),
     (
         counted(drop=("positions and segments",)),
-        "512 positions and 2 segments have vectors, too, of the width E.",
+        "512 positions and 2 segments have vectors of width E, too.",
     ),
     (counted(drop=("embedding norm",)), "the embeddings have a LayerNorm, too: 2E numbers."),
     (
         counted(norm="H"),
-        "the LayerNorm of the embeddings stands before the projection, so it has 2E numbers.",
+        "the LayerNorm of the embeddings comes before the projection, so it has 2E numbers.",
     ),
     (
         counted(drop=("norms",)),
-        "each layer has two LayerNorms of 2H numbers: one goes with each part.",
+        "each layer has two LayerNorms of 2H numbers: one for each part.",
     ),
     (
         counted(drop=("biases",)),
@@ -105,7 +105,7 @@ MISTAKES = (
     ),
     (
         counted(drop=("norms", "biases")),
-        "in the layers only matrices are counted. Add biases and LayerNorms.",
+        "you count only the matrices of the layers. Add biases and LayerNorms.",
     ),
 )
 

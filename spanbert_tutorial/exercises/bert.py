@@ -62,7 +62,7 @@ MISTAKES = (
     (_variant(hide="no"), "padding is not masked: its tokens still get weight."),
     (
         _variant(hide="turned round"),
-        "the mask is turned round: `real` is True at the tokens that stay.",
+        "the mask is inverted: `real` is True at the tokens to keep.",
     ),
     (
         _variant(hide="rows"),

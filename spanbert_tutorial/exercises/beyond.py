@@ -1,4 +1,4 @@
-"""Check for the exercise of `book/relatives/beyond`: hidden spans in T5's format."""
+"""Check for the exercise of `book/relatives/beyond`: masked spans in T5's format."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,14 +12,14 @@ from spanbert_tutorial.spanbert.span_masking import spans_of
 Corruption = Callable[[list[int], list[bool], list[int]], tuple[list[int], list[int]]]
 TEXT = list(range(10, 20))
 SENTINELS = [90, 91, 92, 93, 94, 95, 96, 97, 98, 99]
-# Spans inside, at the start, at the end, of one token and of several; nothing hidden; everything
-# hidden.
-HIDDEN: tuple[list[int], ...] = ([2, 3, 8], [0, 1, 5], [4, 7, 8, 9], [], list(range(10)))
-CASES = [(TEXT, [place in hidden for place in range(len(TEXT))], SENTINELS) for hidden in HIDDEN]
+# Spans inside, at the start, at the end, of one token and of several; nothing masked; everything
+# masked.
+MASKED: tuple[list[int], ...] = ([2, 3, 8], [0, 1, 5], [4, 7, 8, 9], [], list(range(10)))
+CASES = [(TEXT, [at in masked for at in range(len(TEXT))], SENTINELS) for masked in MASKED]
 
 
 def _case_in_words(ids: list[int], selected: list[bool], sentinels: list[int]) -> str:
-    return f"with {np.flatnonzero(selected).tolist()} hidden"
+    return f"with {np.flatnonzero(selected).tolist()} masked"
 
 
 def _two_lists(answer: Any, *case: object) -> tuple[list[int], list[int]]:
@@ -38,9 +38,9 @@ def right(
 def _mistake(
     answer: tuple, wanted: tuple, ids: list[int], selected: list[bool], sentinels: list[int]
 ) -> str:
-    """What is wrong with the pair: both in each other's place, or the input, or the target."""
+    """What is wrong with the pair: both swapped, or the input, or the target."""
     if answer == wanted[::-1]:
-        return "input and target have changed places."
+        return "input and target are swapped."
     slips, part, name = (
         (_of_input, 0, "input") if answer[0] != wanted[0] else (_of_target, 1, "target")
     )
@@ -52,22 +52,22 @@ def _of_input(right: list[int], ids: np.ndarray, chosen: np.ndarray) -> list[tup
     each = iter(SENTINELS)
     return [
         (
-            [next(each) if hidden else token for token, hidden in zip(TEXT, chosen, strict=True)],
-            "each hidden token has a sentinel. One stands for the whole span.",
+            [next(each) if masked else token for token, masked in zip(TEXT, chosen, strict=True)],
+            "each masked token has a sentinel. One sentinel replaces the whole span.",
         ),
-        (ids[~chosen].tolist(), "the input has no sentinels: put one where a span was."),
+        (ids[~chosen].tolist(), "the input has no sentinels: put one where each span was."),
         (
             [SENTINELS[0] if token in SENTINELS else token for token in right],
             "every span has the same sentinel. That is BART's [MASK]; here each span has its own.",
         ),
-        (ids.tolist(), "the input is the undamaged text: cut the spans out."),
+        (ids.tolist(), "the input is the original text: cut the spans out."),
         (
             [token + 1 if token in SENTINELS else token for token in right],
-            "the first sentinel is left out: begin with sentinels[0].",
+            "the first sentinel is skipped: begin with sentinels[0].",
         ),
         (
             [*right, SENTINELS[len(spans_of(chosen))]],
-            "the closing sentinel stands in the input. It belongs at the end of the target.",
+            "the closing sentinel is in the input. It belongs at the end of the target.",
         ),
     ]
 
@@ -85,26 +85,30 @@ def _of_target(
         part for mark, (a, b) in zip(SENTINELS, spans, strict=False) for part in (mark, *TEXT[a:b])
     ]
     return [
-        (right[:-1], "the target has no closing sentinel, which says that nothing more comes."),
+        (right[:-1], "the target has no closing sentinel, which marks its end."),
         (
             ids[chosen].tolist(),
-            "the target has no sentinels: nobody could tell where one span ends.",
+            "the target has no sentinels, so the ends of the spans are lost.",
         ),
         (
             behind,
-            "the sentinels stand behind their spans. Each comes first, then what it stands for.",
+            "the sentinels come after their spans. Each sentinel comes first, then the tokens it "
+            "replaces.",
         ),
         (
             [*behind, right[-1]],
-            "the sentinels stand behind their spans. Each comes first, then what it stands for.",
+            "the sentinels come after their spans. Each sentinel comes first, then the tokens it "
+            "replaces.",
         ),
         (
             [*short, right[-1]],
-            "the last token of each span is missing: `spans_of` gives the last place itself.",
+            "the last token of each span is missing: `spans_of` gives the position of the last "
+            "token itself.",
         ),
         (
             ids.tolist(),
-            "the target is the whole text. That is BART's target; T5's holds only what was hidden.",
+            "the target is the whole text. That is BART's target; T5's contains only the masked "
+            "tokens.",
         ),
     ]
 
@@ -117,7 +121,7 @@ diagnose_span_corruption = Diagnosis(
     "of ids",
     right=right,
     otherwise=_mistake,
-    correct="one sentinel for each span, and the target says what each stands for.",
+    correct="one sentinel for each span, and the target gives the tokens that it replaces.",
 )
 
 

@@ -27,12 +27,12 @@ MISTAKES = {
     (
         "shift",
         0,
-    ): "the indices are places in the block. The model's input has [CLS] in front, so add 1",
+    ): "the indices are positions in the block. The model's input has [CLS] in front, so add 1",
     ("shift", 2): "every index is 1 too high. Add 1 for [CLS] once",
     (
         "outside",
         0,
-    ): "left and right lie inside the span, and these are masked. Take the neighbors outside",
+    ): "left and right are inside the span, where tokens are masked. Take the neighbors outside",
     (
         "position",
         0,
@@ -40,7 +40,7 @@ MISTAKES = {
     (
         "fused",
         False,
-    ): "touching or overlapping spans have rows of their own. Fuse them: they are one span",
+    ): "touching or overlapping spans have separate rows. Merge them: they are one span",
     (
         "left_edge",
         True,

@@ -83,13 +83,13 @@ MISTAKES: list[tuple[Mean, str]] = [
         lambda states, tokens: mean_over(
             states, [token not in ("[SEP]", "[PAD]") for token in tokens]
         ),
-        "[CLS] is in your mean. It is no token of the text.",
+        "[CLS] is in your mean. It is not a token of the text.",
     ),
     (
         lambda states, tokens: mean_over(
             states, [token not in ("[CLS]", "[PAD]") for token in tokens]
         ),
-        "[SEP] is in your mean. It is no token of the text.",
+        "[SEP] is in your mean. It is not a token of the text.",
     ),
     (
         lambda states, tokens: mean_over(
@@ -109,7 +109,7 @@ MISTAKES: list[tuple[Mean, str]] = [
         lambda states, tokens: mean_over(
             states, between(tokens, len(tokens) - 1 - tokens[::-1].index("[SEP]"))
         ),
-        "the [SEP] between two sentences is in your mean. It is no token of the text.",
+        "the [SEP] between two sentences is in your mean. It is not a token of the text.",
     ),
     (
         lambda states, tokens: mean_over(states, between(tokens, len(tokens) - 1)),
@@ -130,12 +130,12 @@ MISTAKES: list[tuple[Mean, str]] = [
     ),
     (
         lambda states, tokens: mean_over(states, [token[0] not in "[#" for token in tokens]),
-        "you leave out all tokens that begin with [ or #. Only [CLS], [SEP] and [PAD] are no "
+        "you leave out all tokens that begin with [ or #. Only [CLS], [SEP] and [PAD] are not "
         "tokens of the text.",
     ),
     (
         lambda states, tokens: mean_over(states, [not token.startswith("[") for token in tokens]),
-        "you leave out [UNK]. It stands for a word of the text, so it counts.",
+        "you leave out [UNK]. It represents a word of the text, so it counts.",
     ),
     (
         lambda states, tokens: mean_over(
@@ -149,11 +149,11 @@ MISTAKES: list[tuple[Mean, str]] = [
     ),
     (
         lambda states, tokens: mean_over(states, first_of_each(tokens, tokens)),
-        "a token that comes twice counts only once in your mean. Let each position count.",
+        "a token that occurs twice counts only once in your mean. Let each position count.",
     ),
     (
         lambda states, tokens: mean_over(states, first_of_each(tokens[::-1], tokens[::-1])[::-1]),
-        "a token that comes twice counts only once in your mean (its last state). Let each "
+        "a token that occurs twice counts only once in your mean (its last state). Let each "
         "position count.",
     ),
     (

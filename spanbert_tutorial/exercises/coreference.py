@@ -47,9 +47,9 @@ def _case_in_words(key: Clusters, response: Clusters) -> str:
 
 def _how_to_go_on(error: Exception, *case: Clusters) -> str:
     if isinstance(error, ZeroDivisionError):
-        return "A side may be empty; a share of nothing is 0."
+        return "A side may be empty; its score is 0."
     if isinstance(error, StopIteration | IndexError | KeyError):
-        return "A mention may stand on one side only; then the two clusters share nothing."
+        return "A mention may occur on one side only; then the two clusters share nothing."
     return ""
 
 
@@ -143,17 +143,17 @@ MISTAKES: list[tuple[Measure, str]] = [
     ),
     (
         both_sides(over_shared),
-        "mentions that only one side has are passed over. They stay in the mean, with 0.",
+        "mentions that only one side has are skipped. They stay in the mean, with 0.",
     ),
     (
         both_sides(missing_is_alone),
-        "a mention that the other side lacks gets a share with you, as if it stood there alone. "
-        "It gets 0.",
+        "a mention that the other side lacks gets credit, as if it were a cluster by itself. It "
+        "gets 0.",
     ),
     (
         both_sides(not_squared),
-        "you count which mentions are found. Each counts only with the part of its cluster that "
-        "is found with it.",
+        "you count which mentions are found. Each counts only with the fraction of its cluster "
+        "that is found with it.",
     ),
     (both_sides(links), "this is MUC, which counts links. B³ counts mentions."),
     (
@@ -162,7 +162,7 @@ MISTAKES: list[tuple[Measure, str]] = [
     ),
     (
         empty_is_right,
-        "two empty sides get 1 from you. A share of nothing is 0 here, as in the official scorer.",
+        "you give 1 to two empty sides. They get 0 here, as in the official scorer.",
     ),
     (
         in_percent,

@@ -28,7 +28,7 @@ import numpy as np
 WIDTH = 68  # of a printed line; it fits a page and a phone on its side
 NEAR = {"rtol": 1e-5, "atol": 1e-6}  # numbers that differ by less are the same
 NAN = (
-    "Your answer has nan in it, which is no number: look for 0 / 0, for 0 · ln 0 and for the "
+    "Your answer contains nan, which is not a number: look for 0 / 0, for 0 · ln 0 and for the "
     "mean of nothing."
 )
 
@@ -107,7 +107,7 @@ def ask(
             value = call(attempt, *deepcopy(case), hint=hint)
             if value is None and not none_is_an_answer:
                 raise NotYet(
-                    f"the function returns nothing. End every way through it with a `return` of "
+                    f"the function returns nothing. End every path through it with a `return` of "
                     f"{returns}."
                 )
             answer = Answer(case, place, _readable(value, case, read, returns))
@@ -190,7 +190,7 @@ def in_short(value: Value) -> str:
     kind = type(value).__name__
     text = " ".join(repr(value).split())
     if hasattr(value, "shape") and (len(value.shape) > 1 or len(text) > 60):
-        return f"a value of the type {kind} and the shape {tuple(value.shape)}"
+        return f"a value of type {kind} and shape {tuple(value.shape)}"
     return f"{shorten(text, 60, placeholder=' …')} ({kind})"
 
 

@@ -26,7 +26,7 @@ def _rows_of_tokens(answer: Any, name: str, real: Tensor) -> Tensor:
     pattern = torch.tensor(array(answer, shape))
     if shape != (n, n):
         raise NotYet(
-            f"the shape is {list(shape)}. Give [n,n] = [{n}, {n}]: a row for each token that looks."
+            f"the shape is {list(shape)}. Give [n,n] = [{n}, {n}]: one row per token that looks."
         )
     if not ((pattern == 0) | (pattern == 1)).all():
         raise NotYet(
@@ -55,25 +55,23 @@ def mistakes(name: str, real: Tensor) -> list[tuple[Tensor, str]]:
     itself = torch.eye(len(real), dtype=torch.bool)
     everybody = torch.ones_like(itself)
     of_any = [
-        (loose, "padding may be looked at. Close the columns where `real` is False."),
+        (loose, "tokens may look at padding. Close the columns where `real` is False."),
         (
             wanted.T & real,
-            "rows and columns have changed places (row i says whom token i looks at), or you "
-            "gave the pattern of the "
-            "other direction.",
+            "rows and columns are swapped (row i is for the token that looks), or you gave the "
+            "pattern of the other direction.",
         ),
         (
             loose.T,
-            "rows and columns have changed places (or you gave the pattern of the other "
-            "direction), and padding may be "
-            "looked at.",
+            "rows and columns are swapped (or you gave the pattern of the other direction), and "
+            "tokens may look at padding.",
         ),
-        (itself & real, "every token looks at itself only. Here it is the other way round."),
-        (~wanted, "true and false have changed places: true means that the row may look."),
+        (itself & real, "every token looks at itself only. Here it is the other way around."),
+        (~wanted, "true and false are swapped: true means that the row may look."),
         (
             ~loose,
-            "true and false have changed places (and padding is forgotten): true means that the "
-            "row may look.",
+            "true and false are swapped (and padding is forgotten): true means that the row may "
+            "look.",
         ),
     ]
     if name == "all but yourself":
@@ -92,16 +90,15 @@ def mistakes(name: str, real: Tensor) -> list[tuple[Tensor, str]]:
         ),
         (
             loose & ~itself,
-            "the diagonal is missing (a strict triangle), and padding may be looked at.",
+            "the diagonal is missing (a strict triangle), and tokens may look at padding.",
         ),
         (
             wanted.T & ~itself,
-            "you have the strict triangle of the other direction: turn it round and keep the "
-            "diagonal.",
+            "you have the strict triangle of the other direction: flip it and keep the diagonal.",
         ),
         (
             loose.T & ~itself,
-            "you have the strict triangle of the other direction, and padding may be looked at.",
+            "you have the strict triangle of the other direction, and tokens may look at padding.",
         ),
         (everybody & real, "every token looks at every other one: close one side."),
     ]

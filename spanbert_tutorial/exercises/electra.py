@@ -16,7 +16,7 @@ from spanbert_tutorial.exercises.diagnosis import (
 
 Replace = Callable[..., tuple[np.ndarray, np.ndarray, np.ndarray]]
 
-# original, selected, sampled, real: a lucky sample, one that is not asked for, padding at the end.
+# original, selected, sampled, real: a lucky sample, one that is not used, padding at the end.
 CASES = [
     ([11, 12, 13, 11, 14, 0], [1, 0, 1, 0, 0, 0], [11, 15, 16, 17, 14, 18], [1, 1, 1, 1, 1, 0]),
     ([21, 22, 23, 24], [0, 1, 0, 1], [30, 22, 31, 25], [1, 1, 1, 1]),
@@ -31,22 +31,23 @@ MISTAKES = {
         "lucky",
         "replaced",
     ): "a sample that equals the original counts as replaced. It counts as original: compare ids, "
-    "do not ask which token was chosen",
-    ("sense", "original"): "the labels are the wrong way round. True stands for replaced",
+    "not which tokens were masked",
+    ("sense", "original"): "the labels are inverted. True means replaced",
     (
         "where",
         "everywhere",
-    ): "samples went to tokens that were not chosen. Use a sample only where `selected` is True",
+    ): "samples went to tokens that were not masked. Use a sample only where `selected` is True",
     (
         "scored",
         "selected",
-    ): "only the chosen tokens are scored. That is the masked language model's loss; "
-    "the discriminator is asked about every real token",
+    ): "only the masked tokens are scored. That is the masked language model's loss; the "
+    "discriminator predicts a label for every real token",
     ("scored", "all"): "padding is scored, too. Leave out what is not `real`",
     (
         "scored",
         "replaced",
-    ): "only the replaced tokens are scored. The discriminator is asked about every real token",
+    ): "only the replaced tokens are scored. The discriminator predicts a label for every real "
+    "token",
 }
 
 
@@ -97,12 +98,12 @@ diagnose_replace = Diagnosis(
     where=lambda original, *rest: f"for original {original.tolist()}",
     read=_three_lists,
     returns="three arrays, `ids, replaced, scored`, with one entry for each token of the input, "
-    "chosen or not",
+    "masked or not",
     right=replace_with,
     mistakes=list(combined(replace_with, MISTAKES, max_count=len(RIGHT))),
     otherwise=_with_the_rest,
-    correct="samples at chosen places, a lucky one counts as original, and every real token is "
-    "scored.",
+    correct="samples at the masked positions, a lucky one counts as original, and every real "
+    "token is scored.",
 )
 
 

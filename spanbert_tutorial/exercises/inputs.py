@@ -57,12 +57,12 @@ MISTAKES = {
         "all",
     ): "the mask is 1 at padding, so the padding would be read as text. It is 1 at real tokens "
     "only",
-    ("mask", "turned"): "the mask is turned round. It is 1 at real tokens and 0 at padding",
+    ("mask", "turned"): "the mask is inverted. It is 1 at real tokens and 0 at padding",
     ("mask", "words"): "the mask is 0 at [CLS] or [SEP]. They are real tokens; only padding has 0",
     (
         "order",
         "mask second",
-    ): "the mask is where the segments belong. Return ids, segments, mask in this order",
+    ): "mask and segments are swapped. Return ids, segments, mask in this order",
     (
         "side",
         "left",
@@ -70,7 +70,7 @@ MISTAKES = {
     (
         "width",
         "longest",
-    ): "all rows are as long as allowed. Pad only to the longest row of the batch",
+    ): "all rows have the maximum length. Pad only to the longest row of the batch",
     ("cut", "none"): "a row is longer than allowed. Cut the sentences first, then frame them",
     (
         "cut",
@@ -90,7 +90,7 @@ MISTAKES = {
     (
         "cut",
         "first at a tie",
-    ): "equally long sentences lost a token of the first. At a tie, cut the second",
+    ): "with two equally long sentences, the first lost a token. At a tie, cut the second",
     ("cut", "front"): "tokens were cut at the start of a sentence. Cut at its end",
     (
         "specials",
@@ -132,7 +132,7 @@ def _three_arrays(answer: Any, pairs: list[Pair], longest: int) -> Batch:
             ) from None
         shape = arrays[-1].shape
         if len(shape) != 2 or shape != (len(pairs), arrays[0].shape[-1]):
-            rows = f"a row for each of the {len(pairs)} pairs"
+            rows = f"one row for each of the {len(pairs)} pairs"
             raise NotYet(f"{name} has the shape {shape}. All three have [B,n], {rows}.")
     return arrays[0], arrays[1], arrays[2]
 
@@ -145,7 +145,7 @@ def _first_difference(batch: Batch, wanted: Batch, pairs: list[Pair], longest: i
         for pair, row, right in zip(pairs, array.tolist(), expected.tolist(), strict=True)
     )
     name, pair, row, right = next(found for found in rows if found[2] != found[3])
-    return f"{name} of the pair {pair} are {row}, wanted are {right}."
+    return f"{name} of the pair {pair} are {row}; they should be {right}."
 
 
 def batch_with(pairs: list[Pair], longest: int, **changed: object) -> Batch:

@@ -110,12 +110,12 @@ MISTAKES: list[tuple[Score, str]] = [
     ),
     (
         lambda words, shares: -best_cut(words, shares),
-        "the sign is turned round: divide the n-gram's share by that of its parts.",
+        "the sign is flipped: divide the n-gram's share by that of its parts.",
     ),
     (
         lambda words, shares: log(shares[words]),
-        "this is the log-probability of the n-gram alone. Divide by what its parts would give "
-        "side by side.",
+        "this is the log-probability of the n-gram alone. Divide by the probability of its parts "
+        "if they were independent.",
     ),
 ]
 

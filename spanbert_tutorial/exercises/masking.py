@@ -24,7 +24,7 @@ INDEPENDENT = (
     "unchanged and random were drawn independently, one after the other. "
     "Draw once for each token and cut that one number at 0.8 and 0.9"
 )
-TENTH_OF_REST = "a second draw cut the remaining 20 % at 0.1. Random and kept get half of it each"
+TENTH_OF_REST = "a second draw cut the remaining 20% at 0.1. Random and kept get half of it each"
 
 # (masked, random, kept) as common mistakes give them, and what to say.
 MISTAKES = {
@@ -36,23 +36,22 @@ MISTAKES = {
         0.80,
         0.16,
         0.04,
-    ): "a second draw cut the remaining 20 % at 0.8. Random and kept get half of it each",
+    ): "a second draw cut the remaining 20% at 0.8. Random and kept get half of it each",
     (
         1.00,
         0.00,
         0.00,
-    ): "every chosen token became [MASK]. One in ten gets a random token, one in ten stays",
-    (0.80, 0.20, 0.00): "no chosen token kept its id. One in ten stays as it was",
-    (0.80, 0.00, 0.20): "no chosen token was replaced by a random one",
-    (0.90, 0.00, 0.10): "no chosen token was replaced by a random one",
-    (0.10, 0.10, 0.80): "the shares of [MASK] and of kept tokens are the wrong way round",
-    (0.10, 0.80, 0.10): "the shares of [MASK] and of random tokens are the wrong way round",
+    ): "every selected token became [MASK]. One in ten gets a random token, one in ten stays",
+    (0.80, 0.20, 0.00): "no selected token kept its id. One in ten stays as it was",
+    (0.80, 0.00, 0.20): "no selected token was replaced by a random one",
+    (0.90, 0.00, 0.10): "no selected token was replaced by a random one",
+    (0.10, 0.10, 0.80): "the shares of [MASK] and of kept tokens are swapped",
+    (0.10, 0.80, 0.10): "the shares of [MASK] and of random tokens are swapped",
     (
         0.00,
         0.90,
         0.10,
-    ): "random tokens took the places of the [MASK]s, too. Random is for draws from 0.8 to 0.9 "
-    "only",
+    ): "random tokens replaced the [MASK]s, too. Random is for draws from 0.8 to 0.9 only",
     (0.72, 0.10, 0.18): (
         "a second draw put random tokens in place of some [MASK]s. "
         "Draw once for each token and cut that one number at 0.8 and 0.9"
@@ -82,9 +81,9 @@ def diagnose_corrupt(attempt: Callable[..., np.ndarray]) -> str:
     )
     corrupted = answer.value
     if (corrupted != ids)[~selected].any():
-        raise NotYet("tokens that were not chosen have changed.")
+        raise NotYet("tokens that were not selected have changed.")
     if _one_draw_for_all(attempt):
-        raise NotYet("one draw decided for all chosen tokens. Each token needs its own draw.")
+        raise NotYet("one draw decided for all selected tokens. Each token needs its own draw.")
     seen = corrupted[selected]
     masked = (seen == MASK_ID).mean()
     kept = (seen == ids[selected]).mean()
@@ -122,11 +121,11 @@ def _judge_shares(shares: tuple[float, float, float], random_tokens: np.ndarray)
     }
     nearest = min(distance, key=lambda pattern: distance[pattern])
     if distance[nearest] > 0.005:
-        raise NotYet(f"your shares are {said}, wanted are 80/10/10 for [MASK], random, kept.")
+        raise NotYet(f"your shares are {said}; they should be 80/10/10 for [MASK], random, kept.")
     if nearest != WANTED:
         raise NotYet(f"your shares are {said}: {MISTAKES[nearest]}.")
     if not np.isin(random_tokens, RANDOM_IDS).all():
         raise NotYet("the random tokens do not come from `random_ids`.")
     if len(np.unique(random_tokens)) == 1:
-        raise NotYet("all random tokens are the same one. Each token needs its own draw.")
+        raise NotYet("all random tokens are the same. Each token needs its own draw.")
     return f"{said} for [MASK], random and kept."

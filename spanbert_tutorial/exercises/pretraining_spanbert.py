@@ -32,15 +32,15 @@ MISTAKES = [
     ),
     (
         lambda mlm, sbo: sum(parts(sbo)) / len(mlm),
-        "the first part is missing. The boundary objective is added to token prediction and does "
-        "not replace it.",
+        "the first part is missing. The boundary objective is added to the MLM loss and does not "
+        "replace it.",
     ),
     (
         lambda mlm, sbo: (
             sum(mlm) / len(mlm) + (sum(parts(sbo)) / len(parts(sbo)) if parts(sbo) else 0)
         ),
         "the boundary part is divided by the number of its own tokens. The paper divides both by "
-        "all chosen tokens.",
+        "the number of masked tokens.",
     ),
     (
         lambda mlm, sbo: sum(mlm) / len(mlm) + sum(parts(sbo)) / (len(parts(sbo)) + 1),
@@ -49,11 +49,11 @@ MISTAKES = [
     ),
     (
         lambda mlm, sbo: sum(mlm) + sum(parts(sbo)),
-        "this is the sum. Divide by the number of chosen tokens.",
+        "this is the sum. Divide by the number of masked tokens.",
     ),
     (
         lambda mlm, sbo: (sum(mlm) + sum(parts(sbo))) / (len(mlm) + len(parts(sbo))),
-        "the two parts of a token count as two tokens. Divide by the number of chosen tokens.",
+        "the two parts of a token count as two tokens. Divide by the number of masked tokens.",
     ),
 ]
 
@@ -65,7 +65,7 @@ diagnose_loss = Diagnosis(
     returns="one number",
     right=paper_loss,
     mistakes=MISTAKES,
-    correct="each chosen token adds both of its parts.",
+    correct="each masked token adds both of its parts.",
 )
 
 

@@ -21,7 +21,7 @@ NULLS: dict[str, Callable[..., Any]] = {
     "mean": np.mean,
     "first": lambda nulls: nulls[0],
 }
-NULL = "the null score is the least over the windows: one window that sees an answer is enough"
+NULL = "the null score is the lowest over the windows: one window that finds an answer is enough"
 
 RIGHT = {
     "order": True,
@@ -44,13 +44,13 @@ MISTAKES = {
     (
         "place",
         "question",
-    ): "an answer may lie in the question, or reach from it into the context. Begin at "
+    ): "an answer may be in the question, or extend from it into the context. Begin at "
     "`window.first`",
     (
         "central",
         False,
-    ): "a span counts in every window that shows it. Take it only where `window.central` says that "
-    "its first token has the most context",
+    ): "a span counts in every window that contains it. Take it only where `window.central` is "
+    "True for its first token, which then has the most context",
     (
         "more",
         1,
@@ -63,7 +63,7 @@ MISTAKES = {
     (
         "null",
         "greatest",
-    ): f"you take the greatest null score of the windows. {NULL[0].upper()}{NULL[1:]}",
+    ): f"you take the highest null score of the windows. {NULL[0].upper()}{NULL[1:]}",
     ("null", "mean"): f"you take the mean of the null scores. {NULL[0].upper()}{NULL[1:]}",
     ("null", "first"): f"you take the null score of one window only. {NULL[0].upper()}{NULL[1:]}",
     ("cls", "S"): "your null score is S of [CLS] alone. Add E of [CLS], as for every span",
@@ -89,16 +89,15 @@ MISTAKES = {
     (
         "unit",
         "share",
-    ): "you make probabilities in each window. A softmax divides by what else is in its own "
-    "window, so "
-    "they cannot be compared across windows: compare the scores S + E",
+    ): "you compute probabilities in each window. A softmax depends on what else is in its "
+    "window, so they cannot be compared across windows: compare the scores S + E",
     (
         "over",
         "merged",
     ): "an answer may start in one window and end in another. No window has seen it as a whole: "
     "keep both ends in one window",
     ("over", "first"): "you look for the span in one window only. Go through all of them",
-    ("apart", True): "start and end are chosen apart. Choose the pair with the largest sum",
+    ("apart", True): "start and end are chosen separately. Choose the pair with the largest sum",
     (
         "counted",
         "input",
@@ -266,7 +265,7 @@ diagnose_answer = Diagnosis(
     none_is_an_answer=True,
     right=answer_with,
     mistakes=[SILENT, *combined(answer_with, MISTAKES, max_count=2)],
-    correct="one window holds the whole answer, and the least null score decides.",
+    correct="one window contains the whole answer, and the lowest null score decides.",
 )
 
 

@@ -87,25 +87,23 @@ MISTAKES: list[tuple[Directed, str]] = [
     (
         of_two_classes,
         "you score each direction as a class of its own and take the mean. The official scorer "
-        "has one figure for a "
-        "relation, in which both directions are counted together.",
+        "has one score per relation, which counts both directions together.",
     ),
     (
         with_counts(lambda right, wrong, said, wanted: percent(right, said - wrong, wanted)),
-        "answers with the wrong direction count only once in your sum of said and wanted. They "
+        "answers with the wrong direction count only once in your sum of predicted and gold. They "
         "count in both.",
     ),
     (
         with_counts(
             lambda right, wrong, said, wanted: percent(right, said - wrong, wanted - wrong)
         ),
-        "you leave out the answers with the wrong direction. They count among what was said and "
-        "what was wanted.",
+        "you leave out the answers with the wrong direction. They count as predicted and as gold.",
     ),
     (
         no_false_alarms,
-        "you count what was said only where gold has the relation. An answer where it is not "
-        "wanted costs precision.",
+        "you count predictions only where gold has the relation. A prediction where gold has "
+        "another label costs precision.",
     ),
     (
         lambda gold, said, relation: directed_f1(gold, said, f"{relation}(e1,e2)"),
@@ -113,21 +111,21 @@ MISTAKES: list[tuple[Directed, str]] = [
     ),
     (
         with_counts(lambda right, wrong, said, wanted: share(right, said)),
-        "this is the precision. F1 is 2 · right / (said + wanted).",
+        "this is the precision. F1 is 2 · right / (predicted + gold).",
     ),
     (
         with_counts(lambda right, wrong, said, wanted: share(right, wanted)),
-        "this is the recall. F1 is 2 · right / (said + wanted).",
+        "this is the recall. F1 is 2 · right / (predicted + gold).",
     ),
     (
         with_counts(
             lambda right, wrong, said, wanted: (share(right, said) + share(right, wanted)) / 2
         ),
-        "this is the plain mean of precision and recall. F1 is 2 · right / (said + wanted).",
+        "this is the plain mean of precision and recall. F1 is 2 · right / (predicted + gold).",
     ),
     (
         with_counts(lambda right, wrong, said, wanted: percent(right, said, wanted) / 100),
-        "this is a share between 0 and 1. Give it in percent.",
+        "this is a fraction between 0 and 1. Give it in percent.",
     ),
 ]
 
@@ -138,7 +136,7 @@ diagnose_directed = Diagnosis(
     read=number,
     returns="one number, the F1 in percent",
     hint=lambda error, *case: (
-        "Where nothing is right the F1 is 0." if isinstance(error, ZeroDivisionError) else ""
+        "If nothing is right, F1 is 0." if isinstance(error, ZeroDivisionError) else ""
     ),
     right=directed_f1,
     mistakes=MISTAKES,

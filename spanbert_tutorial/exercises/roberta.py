@@ -21,7 +21,7 @@ CASES = [
 ]
 
 
-def _places(ids: Tensor) -> Tensor:
+def _columns(ids: Tensor) -> Tensor:
     return torch.arange(ids.shape[1]).expand(ids.shape)
 
 
@@ -32,17 +32,17 @@ def _counted(ids: Tensor, pad: int, axis: int = 1) -> Tensor:
 # What a likely mistake computes, and what to say to the person who made it.
 MISTAKES = (
     (
-        lambda ids, pad: _places(ids),
+        lambda ids, pad: _columns(ids),
         "these are BERT's positions, from 0. Here the first token has pad_id + 1.",
     ),
     (
-        lambda ids, pad: _places(ids) + pad + 1,
+        lambda ids, pad: _columns(ids) + pad + 1,
         "padding is counted like a token. Count only where ids != pad_id.",
     ),
     (
-        lambda ids, pad: torch.where(ids != pad, _places(ids) + pad + 1, pad),
-        "padding has its row, but the tokens behind it have moved on: a token's number is the "
-        "count of real tokens.",
+        lambda ids, pad: torch.where(ids != pad, _columns(ids) + pad + 1, pad),
+        "padding has its row, but the tokens after it are shifted: a token's number is the count "
+        "of real tokens.",
     ),
     (
         lambda ids, pad: _counted(ids, pad) * (ids != pad),
@@ -55,7 +55,8 @@ MISTAKES = (
     ),
     (
         lambda ids, pad: torch.where(ids != pad, _counted(ids, pad) - 1 + pad, pad),
-        "the first token has pad_id itself, and that row belongs to padding. It is one further.",
+        "the first token has pad_id itself, and that row belongs to padding. It should be one "
+        "higher.",
     ),
     (
         lambda ids, pad: _counted(ids, pad) + pad,
@@ -72,11 +73,11 @@ MISTAKES = (
     ),
     (
         lambda ids, pad: (ids == pad).long().cumsum(1) * (ids == pad) + pad,
-        "padding is counted and tokens are not. It is the other way round: ids != pad_id.",
+        "padding is counted and tokens are not. It is the other way around: ids != pad_id.",
     ),
     (
         lambda ids, pad: _counted(ids, 1) * (ids != 1) + 1,
-        "pad_id is taken to be 1. Use the one that is given.",
+        "pad_id is assumed to be 1. Use the argument.",
     ),
 )
 
@@ -84,7 +85,8 @@ MISTAKES = (
 def _mistake(got: np.ndarray, wanted: Tensor, ids: Tensor, pad: int) -> str:
     known = named(got, ((mistake(ids, pad), sentence) for mistake, sentence in MISTAKES))
     return (
-        known or f"ids {ids[2].tolist()} get {got[2].tolist()} from you. Take the steps one by one."
+        known
+        or f"for ids {ids[2].tolist()} yours are {got[2].tolist()}. Take the steps one by one."
     )
 
 
@@ -95,7 +97,7 @@ diagnose_positions = Diagnosis(
     returns=f"a tensor of the shape [B,n] = {tuple(REAL.shape)}",
     right=position_numbers,
     otherwise=_mistake,
-    correct="the real tokens count on from pad_id + 1, and padding has pad_id wherever it stands.",
+    correct="the real tokens count on from pad_id + 1, and padding has pad_id wherever it is.",
 )
 
 

@@ -129,7 +129,7 @@ def judge_draws(kinds: Counter, middles: Counter, borrowed: dict[int, set[str]])
             "the labels are reversed. Here, as in transformers, 0 is IsNext and 1 is NotNext."
         )
     if wrong:
-        raise NotYet(f"{wrong} of {sum(kinds.values())} labels do not fit their pairs.")
+        raise NotYet(f"{wrong} of {sum(kinds.values())} labels are wrong for their pairs.")
     share = kinds[NOT_NEXT, NOT_NEXT] / sum(kinds.values())
     if not FAIR[0] < share < FAIR[1]:
         raise NotYet(f"{share:.0%} of the pairs are NotNext. Toss a fair coin for each pair.")

@@ -28,7 +28,7 @@ def _case_in_words(gold: Sequence[str], said: Sequence[str]) -> str:
 
 def _how_to_go_on(error: Exception, *case: object) -> str:
     return (
-        "A program that always says the same gets 0: test for that before you divide."
+        "A program that always predicts the same label gets 0: test for that before you divide."
         if isinstance(error, ZeroDivisionError)
         else ""
     )
@@ -63,7 +63,8 @@ def changed(measure: Callable[[int, int, int, int], float]) -> Measure:
 MISTAKES: list[tuple[Measure, str]] = [
     (
         changed(lambda tp, fp, fn, tn: (tp + tn) / (tp + fp + fn + tn)),
-        "this is the accuracy. Always saying the more frequent label already gets a lot of it.",
+        "this is the accuracy. Always predicting the more frequent label already scores high on "
+        "it.",
     ),
     (
         changed(lambda tp, fp, fn, tn: ratio(2 * tp, 2 * tp + fp + fn)),
@@ -75,7 +76,7 @@ MISTAKES: list[tuple[Measure, str]] = [
                 tp * tn - fp * fn, (tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)
             )
         ),
-        "the square root is missing below the line.",
+        "the square root in the denominator is missing.",
     ),
     (
         changed(
@@ -83,7 +84,7 @@ MISTAKES: list[tuple[Measure, str]] = [
                 tp * tn + fp * fn, sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn))
             )
         ),
-        "you add what you should subtract: wrong predictions speak against a correlation.",
+        "you add what you should subtract: wrong predictions lower a correlation.",
     ),
     (
         changed(
@@ -94,7 +95,7 @@ MISTAKES: list[tuple[Measure, str]] = [
                 )
             )
         ),
-        "you take away the sign. Who is always wrong gets -1, not 1.",
+        "you drop the sign. A program that is always wrong gets -1, not 1.",
     ),
     (
         changed(
@@ -110,14 +111,13 @@ MISTAKES: list[tuple[Measure, str]] = [
     ),
     (
         changed(lambda tp, fp, fn, tn: ratio(tp * tn - fp * fn, tp * tn + fp * fn)),
-        "below the line stands the root of four sums: how often 1 and 0 are said, and how often "
-        "they are right.",
+        "the denominator is the root of four sums: how often 1 and 0 are predicted, and how often "
+        "they are gold.",
     ),
     (
         changed(lambda tp, fp, fn, tn: ratio(tp, tp + fn) + ratio(tn, tn + fp) - 1),
-        "this is recall of the ones plus recall of the zeros, minus 1. It asks how many gold "
-        "labels are found, "
-        "not how many of the predictions are right.",
+        "this is recall of the ones plus recall of the zeros, minus 1. It counts how many gold "
+        "labels are found, not how many of the predictions are right.",
     ),
 ]
 
@@ -130,7 +130,7 @@ diagnose_matthews = Diagnosis(
     hint=_how_to_go_on,
     right=matthews,
     mistakes=MISTAKES,
-    correct="both kinds of mistake count, and always saying the same gets 0.",
+    correct="both types of mistakes count, and a constant prediction gets 0.",
 )
 
 

@@ -32,7 +32,7 @@ def _probabilities(answer: Any, p: float, max_words: int) -> np.ndarray:
     shape = np.shape(answer)
     if shape == (max_words + 1,):
         raise NotYet(
-            "there is one value too many. Lengths start at 1: a span of 0 words does not exist."
+            "there is one value too many. Lengths start at 1: there is no span of 0 words."
         )
     if shape != (max_words,):
         raise NotYet(
@@ -61,12 +61,14 @@ def _law_mistake(answer: np.ndarray, exact: np.ndarray, p: float, max_words: int
             ),
             (
                 clipped_geometric(1 - p, max_words) if p < 1 else exact,
-                "p and 1 − p have changed places. Short spans of p = 0.2 are only a little "
-                "likelier than long ones.",
+                "p and 1 − p are swapped. With p = 0.2, short spans are only slightly more likely "
+                "than long ones.",
             ),
         ],
     )
-    return known or f"the mean length is {answer @ lengths:.3f}, wanted is {exact @ lengths:.3f}."
+    return known or (
+        f"the mean length is {answer @ lengths:.3f}; it should be {exact @ lengths:.3f}."
+    )
 
 
 diagnose_length_law = Diagnosis(
@@ -91,7 +93,7 @@ def _fitting(sizes: list[int], left: int) -> int:
 
 def _cut_mistake(answer: float, wanted: int, sizes: list[int], left: int) -> str:
     tokens = np.cumsum(sizes)
-    broken = "Your last word is broken, or goes over the budget. Ask before you take a word."
+    broken = "Your last word is broken, or exceeds the budget. Check before you take a word."
     known = named(
         answer,
         [

@@ -36,7 +36,7 @@ def _case_in_words(prediction: str, gold: str) -> str:
 
 def _how_to_go_on(error: Exception, *case: str) -> str:
     if isinstance(error, ZeroDivisionError):
-        return "Without a shared word F1 is 0, and two empty sides give 1: ask before you divide."
+        return "Without a shared word F1 is 0, and two empty sides give 1: check before you divide."
     return ""
 
 
@@ -99,13 +99,13 @@ MISTAKES: list[tuple[Measure, str]] = [
     (measure(shared=lambda one, other: len(set(one) & set(other))), AS_SET),
     (
         measure(shared=lambda one, other: sum(word in other for word in one)),
-        "a word of the prediction counts again and again, though the gold answer has it less "
-        "often. It counts as often as both have it.",
+        "a repeated word of the prediction counts every time, although the gold answer has it "
+        "less often. It counts as often as both have it.",
     ),
     (
         measure(shared=lambda one, other: sum(word in one for word in other)),
-        "a word of the gold answer counts again and again, though the prediction has it less "
-        "often. It counts as often as both have it.",
+        "a repeated word of the gold answer counts every time, although the prediction has it "
+        "less often. It counts as often as both have it.",
     ),
     (
         measure(without("articles")),
@@ -121,13 +121,16 @@ MISTAKES: list[tuple[Measure, str]] = [
     ),
     (
         measure(without("case")),
-        "you still tell upper and lower case apart. Normalize both sides first.",
+        "you still distinguish upper and lower case. Normalize both sides first.",
     ),
     (
         measure(without("whole words")),
-        "you take articles out of the inside of words, too. Only whole words go.",
+        "you remove articles inside words, too. Remove whole words only.",
     ),
-    (measure(both_empty=0.0), "two empty sides agree: no answer, and none wanted. There F1 is 1."),
+    (
+        measure(both_empty=0.0),
+        "two empty sides agree: no answer, and none expected. There F1 is 1.",
+    ),
     (measure(one_empty=1.0), "when only one side is empty, F1 is 0."),
     (
         measure(join=lambda precision, recall: (precision + recall) / 2),

@@ -32,9 +32,9 @@ def _tokens(answer: Any, *case: object) -> list[str]:
 
 def _how_to_go_on(error: Exception, word: str, vocabulary: set[str]) -> str:
     if not word:
-        return "It has no tokens to look for: return [UNK]."
+        return "There are no tokens to look for: return [UNK]."
     unknown = split_word(word, vocabulary) == ["[UNK]"]
-    return "Ask for the case that no token matches." if unknown else "Try it by hand on this word."
+    return "What if no token matches?" if unknown else "Try it by hand on this word."
 
 
 def _split_mistake(answer: list[str], wanted: list[str], word: str, vocabulary: set[str]) -> str:
@@ -52,15 +52,15 @@ def _why_wrong(answer: list[str], wanted: list[str], word: str, vocabulary: set[
     if answer == ["[UNK]"]:
         where = "Look inside the word for tokens with ##, and at its beginning for those without"
         return (
-            f"this word has tokens. {where}. A match may reach to the end of the word, or be "
-            f"a single character"
+            f"this word has tokens. {where}. A match may extend to the end of the word, or be a "
+            "single character"
         )
     if "".join(token.removeprefix("##") for token in answer) != word:
-        return "the tokens do not join to the word. Go on behind the last match"
+        return "the tokens do not add up to the word. Continue after the last match"
     strangers = [token for token in answer if token not in vocabulary]
     if strangers:
         return (
-            f"{strangers[0]} is not in the vocabulary. With ## and without are two different tokens"
+            f"{strangers[0]} is not in the vocabulary. With and without ## are two different tokens"
         )
     if answer[0].startswith("##") or not all(token.startswith("##") for token in answer[1:]):
         return "the token that begins the word has no ##, and all others have it"
@@ -69,20 +69,22 @@ def _why_wrong(answer: list[str], wanted: list[str], word: str, vocabulary: set[
             "a shorter match was taken. Try the whole rest of the word first, then one "
             "character less"
         )
-    return "look for the longest match at each place, from the left"
+    return "look for the longest match at each position, from the left"
 
 
 def _unknown_mistake(word: str, vocabulary: set[str], answer: list[str]) -> str:
     """What is wrong when a word that is unknown got tokens."""
     if "[UNK]" in answer:
-        return "one place without a match makes the whole word unknown, tokens before it included"
+        return (
+            "one position without a match makes the whole word unknown, tokens before it included"
+        )
     joined = "".join(token.removeprefix("##") for token in answer)
     if joined != word:
         return (
-            "a word is never divided in part. One place without a match makes the whole word [UNK]"
+            "a word is never split in part. One position without a match makes the whole word [UNK]"
         )
     if answer[:1] and answer[0] not in vocabulary or answer[0].startswith("##"):
-        return "its first token is only there with ##, so it cannot begin a word"
+        return "its first token is in the vocabulary only with ##, so it cannot begin a word"
     if any(token not in vocabulary or not token.startswith("##") for token in answer[1:]):
         return "inside a word only tokens with ## match"
     return "such tokens exist, but the longest match comes first and is not taken back"
@@ -177,7 +179,7 @@ SCORE_MISTAKES: list[tuple[Score, str]] = [
     ),
     (
         score(lambda both, left, right: both / left * right),
-        "you multiply by the right count. Put the product in brackets.",
+        "you multiply by the right count. Put the product in parentheses.",
     ),
     (over_pairs, "a token counts wherever it occurs, not only in pairs."),
     (

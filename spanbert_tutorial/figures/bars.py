@@ -38,8 +38,8 @@ class Bars:
             raise InputError("there is nothing to draw: give at least one label and one series.")
         if len(self.series) > len(FILLS):
             raise InputError(
-                f"{len(self.series)} series are too many for {len(FILLS)} colours: draw some of "
-                f"them."
+                f"{len(self.series)} series are too many for {len(FILLS)} colors: draw some of "
+                "them."
             )
         if not is_number(top) or not 0 < top < math.inf:
             raise InputError(f"top is {shown(top)}: give a number above 0.")

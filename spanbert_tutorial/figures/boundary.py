@@ -60,16 +60,17 @@ def description(span: tuple[int, int], word: int) -> str:
     fed = reads(span, word)
     name = WORDS[word - 1]
     hidden = " ".join(WORDS[span[0] - 1 : span[1]])
-    start = f"The span “{hidden}” is masked. The encoder gives each token a state x. "
+    start = f"The span “{hidden}” is masked. The encoder gives each token a hidden state x. "
     if fed.place is None:
-        return start + f"“{name}” is token {word} and is in view, so no head predicts it."
+        return start + f"“{name}” is token {word} and is not masked, so no head predicts it."
     left, right = (
-        f"x{i}, the state of the boundary token “{WORDS[i - 1]}”" for i in (fed.left, fed.right)
+        f"x{i}, the hidden state of the boundary token “{WORDS[i - 1]}”"
+        for i in (fed.left, fed.right)
     )
     return (
         start
-        + f"To predict “{name}”, the MLM head reads x{word}, the state at its own place. The SBO "
-        f"head reads "
+        + f"To predict “{name}”, the MLM head reads x{word}, that word's own hidden state. The "
+        "SBO head reads "
         f"{left}, {right}, and p{fed.place}, because “{name}” is {ORDINALS[fed.place - 1]} in "
         f"the span. "
         "The loss is the sum of both."
@@ -129,7 +130,7 @@ def _heads(picture: Diagram, fed: Reads, word: int, number: int) -> Diagram:
 
 def _idle(picture: Diagram, word: int) -> Diagram:
     """Without a masked word there is nothing to predict."""
-    lines = [f"“{WORDS[word - 1]}” is in view:", "no head predicts it,", "it adds no loss"]
+    lines = [f"“{WORDS[word - 1]}”", "is not masked:", "no head predicts it,", "it adds no loss"]
     for place, line in enumerate(lines):
         picture.text(HEADS + 52, 160 + 18 * place, line, soft=bool(place))
     return picture

@@ -51,13 +51,17 @@ def draw_curves(
     return figure
 
 
-def draw_intervals(rows: Mapping[str, tuple[float, float]], across: str) -> Figure:
-    """Means with the half widths of their intervals, one row each, and a line at 0. rows: name →
-    (mean, half width). Raises InputError for half a character."""
+def draw_intervals(
+    rows: Mapping[str, tuple[float, float | tuple[float, float]]], across: str
+) -> Figure:
+    """Means with their intervals, one row each, and a line at 0. rows: name → (mean, half width),
+    or (mean, (width below, width above)) for an interval that is not symmetric, as a bootstrap
+    interval. Raises InputError for half a character."""
     check_text("a name", across, *rows)
     figure, axis = plt.subplots(figsize=(7, 0.6 * len(rows) + 1.2), layout="constrained")
     for height, (mean, half) in enumerate(list(rows.values())[::-1]):
-        axis.errorbar(mean, height, xerr=half, fmt="o", capsize=4, color="C0")
+        widths = np.broadcast_to(half, 2)[:, None]  # [2, 1]: below, above
+        axis.errorbar(mean, height, xerr=widths, fmt="o", capsize=4, color="C0")
     axis.axvline(0, color="0.5", linewidth=1)
     axis.set_yticks(range(len(rows)), list(rows)[::-1])
     axis.set_ylim(-0.6, len(rows) - 0.4)

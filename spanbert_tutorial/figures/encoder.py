@@ -82,9 +82,8 @@ def encoder_flow(config: EncoderConfig, tokens: Sequence[str]) -> Stages:
             376,
             "tokens",
             shape(n),
-            f"The text is cut into tokens. Each is one of {config.vocab_size:,} in the "
-            f"vocabulary, and has its "
-            "number there.",
+            f"The text is split into tokens. Each is one of {config.vocab_size:,} in the "
+            f"vocabulary, and has its id there.",
         ),
         Stage(
             297,
@@ -109,7 +108,7 @@ def encoder_flow(config: EncoderConfig, tokens: Sequence[str]) -> Stages:
             213,
             "add, LayerNorm",
             same,
-            "What went into the attention is added to what came out (the dashed line). Then each "
+            "The input of attention is added to its output (the dashed line). Then each "
             "vector is "
             "normalized by itself.",
         ),
@@ -118,7 +117,7 @@ def encoder_flow(config: EncoderConfig, tokens: Sequence[str]) -> Stages:
             172,
             "feed-forward",
             f"{shape(n, H)} → {shape(n, wide)} → {shape(n, H)}",
-            "Each vector is made wider, passes GELU and is made narrow again, by itself, with "
+            "Each vector is widened, passes GELU and is narrowed again, by itself, with "
             "the same weights at all "
             "positions.",
         ),
@@ -127,7 +126,7 @@ def encoder_flow(config: EncoderConfig, tokens: Sequence[str]) -> Stages:
             113,
             "add, LayerNorm",
             same,
-            "Once more what went in is added and each vector normalized. The last four stages "
+            "Again the input is added and each vector normalized. The last four stages "
             "are one layer; there "
             f"are {config.num_hidden_layers}, each with its own weights.",
         ),
@@ -136,7 +135,7 @@ def encoder_flow(config: EncoderConfig, tokens: Sequence[str]) -> Stages:
             72,
             "states",
             shape(n, H),
-            "One vector for each token, and each has seen the whole input. Heads read "
+            "One vector for each token, and each has seen the whole input. Heads compute "
             "predictions from them.",
         ),
     ]
@@ -192,9 +191,9 @@ def heads(config: EncoderConfig, n: int) -> Diagram:
         f"{shape(n, H)} each. Each is cut "
         f"into A = {A} parts of width H/A = {d}. In one head, queries {shape(n, d)} and keys "
         f"{shape(n, d)} give scores "
-        f"{shape(n, n)}, softmax makes weights of them, and the weights mix the values "
+        f"{shape(n, n)}, softmax turns them into weights, and the weights mix the values "
         f"{shape(n, d)}. The results of "
-        f"all {A} heads stand side by side again, {shape(n, H)}, and pass one more linear map.",
+        f"all {A} heads are concatenated again, {shape(n, H)}, and pass one more linear map.",
     )
     _strips(picture, 20, 26, 320, A, [])
     picture.text(180, 16, f"states [n, H] = {shape(n, H)}", bold=True)
@@ -206,7 +205,7 @@ def heads(config: EncoderConfig, n: int) -> Diagram:
     picture.text(180, 154, f"each cut into A = {A} heads of width H/A = {d}", size=12)
     _one_head(picture, n, d)
     _strips(picture, 20, 334, 320, A, [0])
-    picture.text(180, 326, f"all {A} heads side by side again: {shape(n, H)}", size=12)
+    picture.text(180, 326, f"all {A} heads concatenated again: {shape(n, H)}", size=12)
     picture.arrow(180, 364, 180, 382)
     return picture.text(180, 398, f"one more linear map: {shape(n, H)}", bold=True)
 
@@ -232,7 +231,7 @@ def _one_head(picture: Diagram, n: int, d: int) -> None:
     middle = 232
     for x, rows, columns, name, sizes in (
         (22, 4, 6, "queries", (n, d)),
-        (92, 6, 4, "keys, turned", (d, n)),
+        (92, 6, 4, "keysᵀ", (d, n)),
         (182, 4, 4, "weights", (n, n)),
         (240, 4, 6, "values", (n, d)),
         (304, 4, 6, "mixed", (n, d)),
@@ -275,7 +274,7 @@ def embeddings(
         WIDTH,
         92 + 26 * n,
         "Three vectors are added for each token",
-        "Each token brings the vector of its id, of its segment and of its position; the "
+        "Each token contributes the vectors of its id, its segment and its position; the "
         "three are added, then "
         f"LayerNorm. {rows}. The sums are {shape(n, H)}. The tables are "
         f"{shape(config.vocab_size, H)}, "

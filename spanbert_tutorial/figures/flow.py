@@ -58,23 +58,23 @@ def pretraining_flow(
         WIDTH,
         560,
         "From a document to the loss",
-        "Documents are cut into blocks of whole sentences. Spans of a block are chosen, and the "
+        "Documents are cut into blocks of whole sentences. Spans of a block are selected, and the "
         "input is corrupted. "
         f"The encoder reads {told['ids']} and gives {told['hidden']}. The MLM head reads the "
-        f"states at the masked "
-        f"places, {shapes['mlm_states']}, and gives logits {shapes['mlm_logits']} for "
+        f"hidden states at the masked positions, {shapes['mlm_states']}, and gives logits "
+        f"{shapes['mlm_logits']} for "
         f"{told['masked_ids']}. The SBO "
         f"head reads, for each target, the two states of its row of {told['boundary_pairs']} and "
         f"a vector p, "
         f"{shapes['sbo_states']}, and gives logits {shapes['sbo_logits']} for the real ones of "
         f"{told['boundary_targets']}. Each head has a sum of losses; both sums together, divided "
         f"by the {t} masked "
-        "tokens, are what is trained.",
+        "tokens, are the training loss.",
     )
     for place, name in enumerate(("document", "block", "spans", "corrupt")):
         picture.box(8, 8 + 54 * place, 96, 30, [name])
         picture.arrow(56, 38 + 54 * place, 56, 61 + 54 * place)
-    notes = ("whole sentences", f"{mask_ratio:.0%} of tokens".replace("%", " %"), "80/10/10 a span")
+    notes = ("whole sentences", f"{mask_ratio:.0%} of tokens", "80/10/10 per span")
     for place, note in enumerate(notes):
         picture.text(64, 54 + 54 * place, note, size=SMALL, anchor="start", soft=True)
     _tensors(picture, 190, 24, "the batch", [told[name] for name in BATCH])

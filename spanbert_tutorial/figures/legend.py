@@ -8,40 +8,40 @@ LINE, WORDS = 37, 118  # from row to row; where the words begin
 
 # What is drawn at height y, its name, and what it stands for.
 ROWS: list[tuple[Callable[[Diagram, float], object], str, str]] = [
-    (lambda d, y: d.token(12, y - HIGH / 2, "game"), "token", "a token in view"),
+    (lambda d, y: d.token(12, y - HIGH / 2, "game"), "token", "a visible token"),
     (
         lambda d, y: d.token(12, y - HIGH / 2, "[MASK]", "masked"),
         "masked token",
-        "blue and filled: the model must name it",
+        "blue and filled: to be predicted",
     ),
     (
         lambda d, y: d.token(12, y - HIGH / 2, "was", "boundary"),
         "boundary token",
-        "orange, underlined: beside a span",
+        "orange, underlined: next to a span",
     ),
     (
         lambda d, y: d.token(12, y - HIGH / 2, "game", "prediction"),
         "prediction",
-        "green, underlined: what a head gives",
+        "green, underlined: predicted by a head",
     ),
-    (lambda d, y: d.vector(12, y - 3, "masked"), "vector", "in the colour of its token"),
-    (lambda d, y: d.matrix(12, y - 14, 4, 7), "matrix", "a grid, with its shape beside it"),
+    (lambda d, y: d.vector(12, y - 3, "masked"), "vector", "in the color of its token"),
+    (lambda d, y: d.matrix(12, y - 14, 4, 7), "matrix", "a grid, with its shape next to it"),
     (
         lambda d, y: d.vector(12, y - 3, "learned"),
         "learned vector",
-        "violet: of no token, filled by training",
+        "violet: no token's, learned in training",
     ),
     (lambda d, y: d.box(12, y - 14, 84, 28, ["encoder"]), "part of the model", "a soft box"),
     (
         lambda d, y: d.head(12, y - 15, 84, 30, ["head"], "boundary"),
         "head",
-        "predicts; in the colour of what it reads",
+        "predicts; in the color of what it reads",
     ),
     (lambda d, y: d.loss(12, y - 13, 84, "loss"), "loss", "a red pill with a double line"),
     (
         lambda d, y: d.arrow(12, y - 6, 92, y - 6).arrow(12, y + 7, 92, y + 7, "boundary"),
         "arrow",
-        "what flows, in its colour or grey",
+        "what flows, in its color or gray",
     ),
 ]
 
@@ -49,7 +49,7 @@ ROWS: list[tuple[Callable[[Diagram, float], object], str, str]] = [
 def language() -> Diagram:
     """Every shape with its name and its meaning."""
     told = ". ".join(f"{name}: {meaning}" for _, name, meaning in ROWS)
-    picture = Diagram(WIDTH, LINE * len(ROWS) + 6, "Shapes and colours of the diagrams", f"{told}.")
+    picture = Diagram(WIDTH, LINE * len(ROWS) + 6, "Shapes and colors of the diagrams", f"{told}.")
     for place, (shape, name, meaning) in enumerate(ROWS):
         middle = 20 + LINE * place
         shape(picture, middle)

@@ -82,7 +82,7 @@ class MaskingMachine:
 
     @cached_property
     def frames(self) -> list[Frame]:
-        """A round begins with nothing hidden; then each draw has two frames, above its column and
+        """A round begins with nothing masked; then each draw has two frames, above its column and
         in the text."""
         frames = []
         counted = 0
@@ -102,7 +102,7 @@ class MaskingMachine:
         return list(last.values())
 
     def hidden(self, frame: Frame) -> tuple[np.ndarray, np.ndarray]:
-        """bool [n] twice: the tokens that spans, and that single tokens hide in this frame."""
+        """bool [n] twice: the tokens that spans, and that single tokens mask in this frame."""
         one = self.rounds[frame.round]
         words = np.zeros(len(self.sizes), dtype=bool)
         for span in one.spans[: frame.placed]:
@@ -124,13 +124,15 @@ class MaskingMachine:
                 f"{self.draws[frame.hanging].length}."
             )
         if not frame.placed:
-            return f"A new round: {len(self.tokens)} tokens, {self.budget} of them may be hidden."
+            return f"A new round: {len(self.tokens)} tokens, {self.budget} of them may be masked."
         span = one.spans[frame.placed - 1]
         first = self.tokens[int(self.sizes[: span.start].sum())]
-        told = f"Draw {frame.counted} of {len(self.draws)}: ℓ = {span.length}, from “{first}” on. "
+        told = f"Draw {frame.counted} of {len(self.draws)}: ℓ = {span.length}, at “{first}”. "
         if span.words < span.length:
             why = (
-                "the text ends" if span.start + span.words == len(self.sizes) else "the budget ends"
+                "the text ends"
+                if span.start + span.words == len(self.sizes)
+                else "the budget is used up"
             )
             told += f"Cut after {span.words} word{'s' * (span.words > 1)}: {why}. "
         rest = f"{span.left} token{'s' * (span.left != 1)}" if span.left else "Nothing"
@@ -175,7 +177,8 @@ class MaskingMachine:
             f"draw is a square in the "
             "column of its length. Below, the text twice: with the spans that were drawn, and "
             "with as many single "
-            f"tokens. In the first frame, spans hide {self._list(0)} tokens hide {self._list(1)}",
+            f"tokens. In the first frame, the spans mask {self._list(0)} the single tokens mask "
+            f"{self._list(1)}",
             frames=len(self.frames),
             first=first,
         )
@@ -193,7 +196,7 @@ class MaskingMachine:
         return Moving(picture, list(map(self.says, self.frames)), buttons=buttons)
 
     def _list(self, side: int) -> str:
-        """What one side hides in the first frame, in words."""
+        """What one side masks in the first frame, in words."""
         hidden = self.hidden(self.frames[self.ends()[0]])[side]
         runs = (" ".join(self.tokens[a : b + 1]) for a, b in spans_of(hidden))
         return "; ".join(f"“{run}”" for run in runs) + ("," if not side else ".")
@@ -238,7 +241,7 @@ class MaskingMachine:
             )
 
     def _text(self, picture: MovingDiagram, y: float, side: int, name: str) -> None:
-        """The text with its hidden tokens, and how much of the budget is spent."""
+        """The text with its masked tokens, and how much of the budget is spent."""
         hidden = [self.hidden(frame)[side] for frame in self.frames]
         picture.text(0, y, name, anchor="start", bold=True)
         for place in range(self.budget):

@@ -11,7 +11,7 @@ FIRST = 40
 HIGH = 44
 STEP = 70
 TEXT = (
-    ("inspect", "tokens, [UNK], tables"),
+    ("inspect", "tokens, [UNK], baselines"),
     ("pretrain --dry-run", "memory, hours"),
     ("pretrain", "a checkpoint"),
     ("metrics.jsonl", "the curve"),
@@ -31,13 +31,11 @@ def two_ways() -> Diagram:
         WIDTH,
         FIRST + STEP * len(TEXT) - 20,
         "From your file to a model, in two ways",
-        "On the left, plain text in any language: inspect shows tokens, the share of [UNK] and "
-        "two tables without "
-        "context; pretrain with --dry-run tells memory and hours; pretrain makes a checkpoint; "
-        "metrics.jsonl holds the "
-        "curve; fill_masks fills a gap. On the right, a table of questions: finetune squad "
-        "begins with a checkpoint "
-        "and makes a model that answers; evaluate squad gives the score and its interval; "
+        "On the left, plain text in any language: inspect shows tokens, the percentage of [UNK] "
+        "and two frequency baselines; pretrain with --dry-run estimates memory and hours; "
+        "pretrain makes a checkpoint; metrics.jsonl has the curve; fill_masks fills a gap. On the "
+        "right, a table of questions: finetune squad starts from a checkpoint and makes a model "
+        "that answers; evaluate squad gives the score and its interval; "
         "QuestionAnswerer or "
         "transformers use it.",
     )

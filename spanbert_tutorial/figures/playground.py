@@ -103,7 +103,7 @@ class AnswerPanel:
         tag, style = ("mark", MARK) if self.answer else ("span", SILENCED)
         marked = f'<{tag} style="{style}">{escape(self.context[begin:end])}</{tag}>'
         context = f"{escape(self.context[:begin])}{marked}{escape(self.context[end:])}"
-        answer = escape(self.answer) or "(no answer), the best candidate has dashes"
+        answer = escape(self.answer) or "(no answer), the best candidate is dashed"
         gold = "" if self.gold is None else f"<div><b>Gold:</b> {escape(self.gold)}</div>"
         rows = "".join(
             f'<tr><td style="{CELL}">{score}</td><td style="{CELL}">{escape(text)}</td></tr>'

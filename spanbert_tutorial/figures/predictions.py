@@ -1,4 +1,4 @@
-"""What both heads put into a hidden span, side by side. Chapter: `book/spanbert/boundary`."""
+"""What both heads predict for a masked span, side by side. Chapter: `book/spanbert/boundary`."""
 
 from collections.abc import Sequence
 from html import escape
@@ -8,17 +8,17 @@ from spanbert_tutorial.errors import InputError, check_text
 from spanbert_tutorial.figures.tokens import STRIP, TokenStrip
 from spanbert_tutorial.pretraining.model import PretrainingModel, fill_masks
 
-Guesses = Sequence[tuple[str, float]]  # likeliest first: a token and its probability
-LEGEND = {"masked": "hidden", "boundary": "boundary token"}
+Guesses = Sequence[tuple[str, float]]  # most probable first: a token and its probability
+LEGEND = {"masked": "masked", "boundary": "boundary token"}
 CELL = "padding:.15em .6em .15em 0;vertical-align:top;text-align:left;border:0"
 LONGEST = 60  # tokens that the tiny model has learned positions for
 
 
 class Predictions:
-    """A strip of the text above a table with one line for each hidden token.
+    """A strip of the text above a table with one line for each masked token.
 
-    answers: the original tokens [t]; mlm, sbo: for each of them its guesses; sbo is empty where the
-    span has no row. A right guess carries a check mark. Raises InputError when the numbers of lines
+    answers: the original tokens [t]; mlm, sbo: for each of them its predictions; sbo is empty where the
+    span has no row. A right prediction has a check mark. Raises InputError when the numbers of lines
     differ, and for half a character.
     """
 
@@ -42,7 +42,7 @@ class Predictions:
         self.sbo = list(sbo)
 
     def right(self, head: str) -> tuple[int, int]:
-        """How many first guesses of the head, "mlm" or "sbo", are right, and how many it made."""
+        """How many first predictions of the head, "mlm" or "sbo", are right, and how many it made."""
         predictions = getattr(self, head)
         hits = sum(
             guess[0][0] == answer for guess, answer in zip(predictions, self.answers, strict=False)
@@ -50,11 +50,11 @@ class Predictions:
         return hits, len(predictions)
 
     def _lines(self) -> list[tuple[str, list[str], list[str]]]:
-        """(name of the line, guesses of the MLM head, guesses of the SBO head)."""
+        """(name of the line, predictions of the MLM head, predictions of the SBO head)."""
         sbo = self.sbo or [()] * len(self.answers)
         return [
-            (f"p{place} {answer}", _written(by_mlm, answer), _written(by_sbo, answer))
-            for place, (answer, by_mlm, by_sbo) in enumerate(
+            (f"p{position} {answer}", _written(by_mlm, answer), _written(by_sbo, answer))
+            for position, (answer, by_mlm, by_sbo) in enumerate(
                 zip(self.answers, self.mlm, sbo, strict=True), start=1
             )
         ]
@@ -76,7 +76,7 @@ class Predictions:
             for name, mlm, sbo in self._lines()
         )
         head = "".join(
-            f'<th style="{CELL}">{name}</th>' for name in ("hidden", "MLM head", "SBO head")
+            f'<th style="{CELL}">{name}</th>' for name in ("masked", "MLM head", "SBO head")
         )
         return (
             f'{self.strip._repr_html_()}<div style="{STRIP};line-height:1.4;font-size:.9em">'
@@ -93,13 +93,13 @@ def _column(predictions: list[str]) -> str:
     return f'<td style="{CELL}">' + "<br>".join(map(escape, predictions)) + "</td>"
 
 
-def hide_and_predict(
+def mask_and_predict(
     model: PretrainingModel, wordpiece: WordPiece, text: str, first: int, last: int, top: int = 3
 ) -> Predictions:
-    """Hides the words `first` to `last` of a text, counted from 1 (a punctuation mark is a word),
-    and asks both heads.
+    """Masks the words `first` to `last` of a text, counted from 1 (a punctuation mark is a word),
+    and lets both heads predict them.
 
-    top: guesses of a head. Notes: p1, p2, … under the hidden tokens, x1, x2, … under the others.
+    top: predictions per head. Notes: p1, p2, … under the masked tokens, x1, x2, … under the others.
     Raises InputError when the text has fewer words than `last` or more than 60 tokens.
     """
     words = split_words(text)
@@ -112,12 +112,12 @@ def hide_and_predict(
         )
     start = len(sum(parts[: first - 1], []))
     count = len(sum(parts[first - 1 : last], []))
-    hidden = [*words[: first - 1], *["[MASK]"] * count, *words[last:]]
-    (filled,) = fill_masks(model, wordpiece, " ".join(hidden), top)
+    masked = [*words[: first - 1], *["[MASK]"] * count, *words[last:]]
+    (filled,) = fill_masks(model, wordpiece, " ".join(masked), top)
     marks = [""] * len(tokens)
-    notes = [f"x{place}" for place in range(1, len(tokens) + 1)]
+    notes = [f"x{position}" for position in range(1, len(tokens) + 1)]
     marks[start : start + count] = ["masked"] * count
-    notes[start : start + count] = [f"p{place}" for place in range(1, count + 1)]
+    notes[start : start + count] = [f"p{position}" for position in range(1, count + 1)]
     sbo = filled.predictions.get("sbo", [])
     if sbo:
         marks[start - 1] = marks[start + count] = "boundary"

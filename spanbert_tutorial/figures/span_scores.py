@@ -151,7 +151,7 @@ def pair_matrix(
         f"{spans}. The best is "
         f"{' '.join(tokens[i : j + 1])}. [CLS] with [CLS] is the null score, "
         f"{starts[0] + ends[0]:g}. The other "
-        f"{n * n - int(legal.sum()) - 1} are grey.",
+        f"{n * n - int(legal.sum()) - 1} are gray.",
     )
     for y, words in ((top - 24, "end →"), (top - 8, "start ↓")):
         picture.text(left - 8, y, words, size=SMALL, anchor="end", soft=True)

@@ -125,9 +125,10 @@ def sentence_heads(hidden: int) -> Diagram:
         WIDTH,
         300,
         "A label or a score from the state of [CLS]",
-        "The input is one sentence between [CLS] and [SEP], or two sentences with [SEP] behind "
-        "each. Only the state of "
-        f"[CLS], {hidden} numbers, goes on: through the pooler, a layer with tanh, and then "
+        "The input is one sentence between [CLS] and [SEP], or two sentences, each with [SEP] "
+        "after it. Only the state of "
+        f"[CLS], {hidden} numbers, is used: it passes through the pooler, a layer with tanh, and "
+        "then "
         f"through one head. A head "
         "for labels gives a score for each label; a head for a score gives one number.",
     )
@@ -138,7 +139,7 @@ def sentence_heads(hidden: int) -> Diagram:
     picture.arrow(cls, 210, cls, 186).box(0, 160, 110, 26, ["pooler"])
     picture.text(118, 177, f"tanh(W h + b), {hidden} numbers", anchor="start", size=12, soft=True)
     picture.arrow(55, 159, 85, 122, bend="v").arrow(55, 159, 265, 122, bend="v")
-    picture.head(20, 84, 130, 38, ["label", "one score a label"])
+    picture.head(20, 84, 130, 38, ["label", "one score per label"])
     picture.head(200, 84, 130, 38, ["score", "one number"])
     for x, said in ((85, "entailment"), (265, "3.8")):
         picture.arrow(x, 83, x, 60)

@@ -17,16 +17,15 @@ from spanbert_tutorial.bert.wordpiece import WordPiece, split_words
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.figures.diagram import HIGH, WIDTH, Diagram, text_width
 from spanbert_tutorial.figures.playground import AnswerPanel, ask
-from spanbert_tutorial.figures.predictions import Predictions, hide_and_predict
+from spanbert_tutorial.figures.predictions import Predictions, mask_and_predict
 from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
 from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.tasks.question_answering import QuestionAnswerer
 
-BEST = 5  # guesses of a head, spans of an answer
+BEST = 5  # predictions of a head, spans of an answer
 MISSING = (
-    "This is a stored example. In the built book (make book), in a browser with JavaScript, this "
-    "place is alive: "
-    "{what}."
+    "This is a stored example. In the built book (make book), in a browser with JavaScript, you "
+    "can {what}."
 )
 TINY = "spanbert-tiny"
 MINI = "spanbert-mini"
@@ -34,8 +33,8 @@ ANSWERING = "spanbert-mini-squad"
 
 
 @dataclass(frozen=True)
-class Hidden:
-    """A text with one hidden span. marked: the text, the span in brackets; note: what to see."""
+class Masked:
+    """A text with one masked span. marked: the text, the span in brackets; note: what to see."""
 
     model: str
     marked: str
@@ -48,7 +47,7 @@ class Hidden:
 
     @property
     def span(self) -> tuple[int, int]:
-        """First and last hidden word, counted from 0."""
+        """First and last masked word, counted from 0."""
         before, inside = self.marked.replace("]", "[").split("[")[:2]
         first = len(split_words(before))
         return first, first + len(split_words(inside)) - 1
@@ -63,50 +62,49 @@ class Asked:
     note: str
 
 
-BORN = Hidden(
+BORN = Masked(
     TINY,
     "Vera Palmer [was born in] Fairfield and became a baker.",
-    "A set phrase of the almanac. The SBO head says “born” once more where “in” belongs.",
+    "A set phrase of the almanac. The SBO head predicts “born” again where “in” belongs.",
 )
-DECISION = Hidden(
+DECISION = Masked(
     TINY,
     "A decision is expected [before the end] of the year.",
     "We picked this sentence because both heads get all of it right; most spans are harder.",
 )
-FOUNDED = Hidden(
+FOUNDED = Masked(
     TINY,
     "The company [was founded in] 1880 by Vera Palmer, a baker.",
     "Each head is wrong once, and each time it repeats a word of the span.",
 )
-HIDDEN = (
+MASKED = (
     BORN,
     FOUNDED,
-    Hidden(
+    Masked(
         TINY,
         "Vera Palmer, a baker, founded Fairfield. The founder of Fairfield was [Vera Palmer].",
-        "Wrong: the name stands in the sentence before, but this model has not learned to fetch "
-        "it.",
+        "Wrong: the name is in the previous sentence, but this model has not learned to copy it.",
     ),
-    Hidden(
+    Masked(
         TINY,
         "Paris is the capital of [France].",
-        "Wrong: the only world that this model has read of is the almanac. It has no France, and "
-        "no token for it.",
+        "Wrong: this model was trained only on the almanac. Its world has no France, and its "
+        "vocabulary no token for it.",
     ),
-    Hidden(
+    Masked(
         MINI,
         "The album was released in the United [States] in 1998.",
-        "A set phrase: both heads are right. What do they name second?",
+        "A set phrase: both heads are right. What are their second predictions?",
     ),
-    Hidden(
+    Masked(
         MINI,
         "A dog is not a [cat].",
         "Wrong: the word “not” does not keep this model from repeating the dog.",
     ),
-    Hidden(
+    Masked(
         MINI,
         "The opposite of hot is [cold].",
-        "Wrong: it names the word that it should turn round.",
+        "Wrong: it repeats the word whose opposite it should predict.",
     ),
 )
 
@@ -131,31 +129,32 @@ BAKERY = (
     "the yard. On Sundays "
     "they both close early and walk along the canal with their dog Bruno."
 )
-FERRY = Asked("Who built the ferry?", LAKE, "Right, and far from giving no answer.")
+FERRY = Asked("Who built the ferry?", LAKE, "Right, and far from abstaining.")
 ASKED = (
     FERRY,
     Asked(
-        "How deep is the lake?", LAKE, "Right. Move the threshold down: from where on is it silent?"
+        "How deep is the lake?",
+        LAKE,
+        "Right. Move the threshold down: at what point does it abstain?",
     ),
     Asked(
         "How wide is the lake?",
         LAKE,
-        "No answer at the threshold 0, and rightly: the text does not say. What is its best span?",
+        "No answer at threshold 0, which is right: the text does not say. What is its best span?",
     ),
     Asked(
         "Who opened the bridge?",
         LAKE,
-        "Wrong: nobody is named. It takes the only person of the text, and its null odds are "
-        "lower than those of the "
-        "right answers on the ferry and the depth: a threshold that silences this one silences "
-        "them, too.",
+        "Wrong: nobody is named. It picks the only person in the text, and its null odds are "
+        "lower than those of the right answers on the ferry and the depth. So a threshold that "
+        "rejects this answer rejects them, too.",
     ),
     Asked("When was the tower built?", TOWER, "Wrong: it takes the year of the fire."),
     Asked("What is the new roof made of?", TOWER, "Right."),
     Asked(
         "Who does not bake bread?",
         BAKERY,
-        "No answer at the threshold 0. Is it the word “not” that silences it?",
+        "No answer at threshold 0. Is it the word “not” that makes it abstain?",
     ),
 )
 
@@ -200,17 +199,17 @@ class Part:
         )
 
 
-def hide_part(
-    examples: Sequence[Hidden] = HIDDEN,
+def mask_part(
+    examples: Sequence[Masked] = MASKED,
     *,
     best: int = BEST,
     attention: bool = False,
     line: bool = False,
 ) -> Part:
-    """Hide a span: both heads' guesses for the first of the examples, and the others to choose
+    """Mask a span: both heads' predictions for the first of the examples, and the others to choose
     from.
 
-    best: guesses shown of each head; attention: whether the reader sees it, too; line: small,
+    best: predictions shown per head; attention: whether the reader sees it, too; line: small,
     without a choice.
     """
     first = examples[0]
@@ -221,47 +220,47 @@ def hide_part(
         "line": line,
         "models": list(dict.fromkeys([TINY, *(example.model for example in examples)])),
         "examples": [
-            {"model": one.model, "text": one.text, "hidden": one.span, "note": one.note}
+            {"model": one.model, "text": one.text, "masked": one.span, "note": one.note}
             for one in examples
         ],
         "stored": _fill_result(filled, first),
     }
-    what = "type a text of your own, and choose the words to hide"
+    what = "type your own text, and choose the words to mask"
     return Part("hide", filled, what, data)
 
 
-def filled_in(example: Hidden, best: int = BEST) -> Predictions:
-    """What both heads put into the hidden span."""
+def filled_in(example: Masked, best: int = BEST) -> Predictions:
+    """What both heads predict for the masked span."""
     first, last = example.span
-    return hide_and_predict(*pretrained(example.model), example.text, first + 1, last + 1, best)
+    return mask_and_predict(*pretrained(example.model), example.text, first + 1, last + 1, best)
 
 
-def _fill_result(filled: Predictions, example: Hidden) -> dict[str, Any]:
-    """The same as the script's engine gives it: tokens with their words, guesses for each hidden
-    place."""
+def _fill_result(filled: Predictions, example: Masked) -> dict[str, Any]:
+    """The same as the script's engine gives it: tokens with their words, predictions for each
+    masked position."""
     wordpiece = pretrained(example.model)[1]
     words = [wordpiece.tokens(wordpiece.encode(word)) for word in split_words(example.text)]
-    tokens = [{"piece": token, "word": place} for place, word in enumerate(words) for token in word]
-    hidden, boundary = (
-        [place for place, mark in enumerate(filled.strip.marks) if mark == kind]
+    tokens = [{"token": token, "word": at} for at, word in enumerate(words) for token in word]
+    masked, boundary = (
+        [at for at, mark in enumerate(filled.strip.marks) if mark == kind]
         for kind in ("masked", "boundary")
     )
     heads = [("mlm", filled.mlm), ("sbo", filled.sbo)]
-    places = [
+    positions = [
         {
-            "index": place,
+            "index": position,
             "boundary": boundary or None,
             **{name: _guesses(lines, row) for name, lines in heads},
         }
-        for row, place in enumerate(hidden)
+        for row, position in enumerate(masked)
     ]
-    return {"pieces": tokens, "places": places}
+    return {"tokens": tokens, "positions": positions}
 
 
 def _guesses(lines: Sequence[Sequence[tuple[str, float]]], row: int) -> list[dict[str, Any]] | None:
-    """The guesses of one place; None where the span has no row."""
+    """The predictions for one position; None where the span has no row."""
     return (
-        [{"piece": token, "probability": round(share, 4)} for token, share in lines[row]]
+        [{"token": token, "probability": round(share, 4)} for token, share in lines[row]]
         if lines
         else None
     )
@@ -279,9 +278,7 @@ def ask_part(examples: Sequence[Asked] = ASKED) -> Part:
         ],
         "stored": _answer_result(model, first),
     }
-    return Part(
-        "ask", ask(model, first.question, first.context), "ask about a text of your own", data
-    )
+    return Part("ask", ask(model, first.question, first.context), "ask about your own text", data)
 
 
 def _answer_result(model: QuestionAnswerer, example: Asked) -> dict[str, Any]:
@@ -292,20 +289,20 @@ def _answer_result(model: QuestionAnswerer, example: Asked) -> dict[str, Any]:
     )
     starts, ends = next(model.scores([window], 1))
     _, _, _, found, null = next(model.candidates([(question, example.context)]))
-    places = encoded.offsets.tolist()
-    here = slice(window.first, window.first + len(places))
+    offsets = encoded.offsets.tolist()
+    here = slice(window.first, window.first + len(offsets))
     return {
-        "pieces": [
-            {"piece": token, "start": start, "end": end}
+        "tokens": [
+            {"token": token, "start": start, "end": end}
             for token, (start, end) in zip(
-                model.wordpiece.tokens(encoded.context), places, strict=True
+                model.wordpiece.tokens(encoded.context), offsets, strict=True
             )
         ],
         "start": starts[here].round(2).tolist(),
         "end": ends[here].round(2).tolist(),
         "spans": [
             {
-                "text": example.context[places[span.first][0] : places[span.last][1]],
+                "text": example.context[offsets[span.first][0] : offsets[span.last][1]],
                 "first": span.first,
                 "last": span.last,
                 "score": round(span.score, 2),
@@ -322,17 +319,17 @@ def _answer_result(model: QuestionAnswerer, example: Asked) -> dict[str, Any]:
 
 def hide() -> Part:
     """The part of the page *Try it*."""
-    return hide_part(attention=True)
+    return mask_part(attention=True)
 
 
 def line() -> Part:
     """The small part of the welcome page."""
-    return hide_part([DECISION], best=1, line=True)
+    return mask_part([DECISION], best=1, line=True)
 
 
 def draw_hide() -> Diagram:
     """The first example as a picture."""
-    return _draw_filled(filled_in(HIDDEN[0]))
+    return _draw_filled(filled_in(MASKED[0]))
 
 
 def draw_line() -> Diagram:
@@ -341,7 +338,7 @@ def draw_line() -> Diagram:
 
 
 def _draw_filled(filled: Predictions) -> Diagram:
-    """The text with its hidden span, below it each head's first guess for every hidden place."""
+    """The text with its masked span, below it each head's first prediction for each token."""
     kinds = {"masked": "masked", "boundary": "boundary", "": ""}
     picture = Diagram(WIDTH, 10, "A masked span and what two heads predict", repr(filled))
     bottom = _tokens(

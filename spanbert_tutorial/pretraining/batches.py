@@ -17,6 +17,7 @@ from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.processes import processes
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.pretraining.objectives import Objective
+from spanbert_tutorial.spanbert.boundary import with_places
 from spanbert_tutorial.spanbert.single_sequence import single_sequence_blocks
 from spanbert_tutorial.text.encoding import EncodedCorpus
 
@@ -138,7 +139,8 @@ class PretrainingData:
         """The part of a batch that one of several processes takes."""
         names = ("masked", *(task.name for task in self.objective.tasks))
         kinds = [name for name in names if f"{name}_batch" in batch]
-        return share(batch, process, processes, self.counts(batch), kinds)
+        batch = {name: value for name, value in batch.items() if name != "boundary_real"}
+        return with_places(share(batch, process, processes, self.counts(batch), kinds))
 
 
 def labeled_spans(corpus: EncodedCorpus, ranges: np.ndarray) -> np.ndarray:
@@ -172,6 +174,7 @@ class Batches:
         self.data = data
         self.rng = rng
         self.share = share or data.share
+        self.ready: Callable[[dict], dict] = with_places  # what is done to a batch at the end
         state = processes()
         self.process = state.process_index
         self.processes = state.num_processes
@@ -203,7 +206,9 @@ class Batches:
             self.new_epoch()
         batch = self.data.batch(self.order[self.at], self.rng)
         self.at += 1
-        return self.share(batch, self.process, self.processes) if self.processes > 1 else batch
+        if self.processes > 1:
+            batch = self.share(batch, self.process, self.processes)
+        return self.ready(batch)
 
     @property
     def place(self) -> str:

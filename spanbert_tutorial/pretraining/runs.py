@@ -3,24 +3,31 @@ Chapter: `book/spanbert/pretraining_spanbert`.
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
-from itertools import islice
 
 import numpy as np
 import torch
 
 from spanbert_tutorial.bert.encoder import EncoderConfig, set_dropout
-from spanbert_tutorial.engine.loop import History, Recipe, train
-from spanbert_tutorial.engine.processes import processes
+from spanbert_tutorial.engine.ahead import drawn_ahead
+from spanbert_tutorial.engine.loop import History, Recipe, Trainer, draw, train
 from spanbert_tutorial.engine.snapshots import Snapshots
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.pretraining.batches import MixedData, PretrainingData
+from spanbert_tutorial.pretraining.batches import Batches, InTurn, MixedData, PretrainingData
 from spanbert_tutorial.pretraining.encoded_text import EncodedText
 from spanbert_tutorial.pretraining.evaluation import held_out_data, held_out_losses
+from spanbert_tutorial.pretraining.fixed_shapes import compiled, with_fixed_shapes
 from spanbert_tutorial.pretraining.model import PretrainingModel, start_positions_from_sinusoids
 from spanbert_tutorial.pretraining.objectives import Mixture, Objective, objective_or_mixture
 from spanbert_tutorial.pretraining.presets import Run
+
+REHEARSAL = 6.0  # seconds that a rehearsal times
+SLOW = 10.0  # seconds of a step beyond which a rehearsal makes a step of each batch: the optimizer
+# takes a small part of it
+WARM_UP = {True: 1, False: 10}  # steps, on a CPU and on a card: there kernels are chosen first
 
 
 def new_model(
@@ -75,39 +82,67 @@ def pretrain(
     text: EncodedText,
     model: PretrainingModel | None = None,
     snapshots: Snapshots | None = None,
+    compiling: bool = False,
 ) -> tuple[PretrainingModel, History]:
     """Trains a new model, or goes on with `model`, with the run's dropout. The same run on the same
-    text gives the same batches."""
+    text gives the same batches. compiling: whether to compile the step (`fixed_shapes`)."""
     model = model or new_model(run, text)
+    watch = partial(held_out_losses, model, held_out_data(run, text))
+    with prepared(run, text, model, compiling) as batches:
+        history = train(model, batches, run.recipe(), text.unigram_entropy, snapshots, watch)
+    return model, history
+
+
+@contextmanager
+def prepared(
+    run: Run, text: EncodedText, model: PretrainingModel, compiling: bool
+) -> Iterator[Batches | InTurn]:
+    """The batches of a run, and while this is open the model as the run trains it."""
     set_dropout(model, run.dropout)
     batches = data_of(run, text).batches(np.random.default_rng(run.seed))
-    watch = partial(held_out_losses, model, held_out_data(run, text))
-    return model, train(model, batches, run.recipe(), text.unigram_entropy, snapshots, watch)
+    if not compiling:
+        yield batches
+        return
+    with compiled(model, run):
+        yield with_fixed_shapes(batches)
 
 
 def rehearse(
-    run: Run, text: EncodedText, model: PretrainingModel, steps: int = 4
+    run: Run,
+    text: EncodedText,
+    model: PretrainingModel,
+    steps: int | None = None,
+    compiling: bool = False,
 ) -> tuple[int, float, float]:
-    """A few steps of a run. Returns the number of parameters, and seconds and tokens a step (of all
-    processes)."""
-    batches = list(islice(data_of(run, text).batches(np.random.default_rng(run.seed)), steps + 1))
-    recipe = Recipe(steps + 1, run.peak_learning_rate, warmup_steps=1)  # of one batch each
-    moments: list[float] = []
-    train(model, noting(batches, moments), recipe)
-    tokens = (
-        processes().num_processes
-        * sum(int(batch["attention_mask"].sum()) for batch in batches)
-        / len(batches)
-    )
-    return (
-        sum(weight.numel() for weight in model.parameters()),
-        (moments[-1] - moments[1]) / (steps - 1),
-        tokens,
-    )
+    """Trains for some seconds as the run would, with its batches drawn on the way, and times that
+    after a warm-up. Returns the number of parameters, and seconds and tokens a step (of all
+    processes). steps: how many to time, if that is not left to their speed."""
+    with prepared(run, text, model, compiling) as batches:
+        recipe = run.recipe()
+        trainer = Trainer(model, recipe)
+        single = replace(recipe, accumulate=1)
+        with trainer.training(), drawn_ahead(batches, trainer.device) as source:
+            warm_up = WARM_UP[trainer.device.type == "cpu"]
+            timed(trainer, source, single, warm_up)
+            seconds, _ = timed(trainer, source, single, warm_up)  # of a batch
+            whole = trainer.mean(seconds) * run.accumulate <= SLOW
+            recipe, parts = (recipe, 1) if whole else (single, run.accumulate)
+            of_a_step = trainer.mean(seconds) * recipe.accumulate
+            steps = steps or min(max(round(REHEARSAL / of_a_step), 2), 200)
+            seconds, tokens = timed(trainer, source, recipe, steps)
+    parameters = sum(weight.numel() for weight in model.parameters())
+    return parameters, parts * seconds, parts * tokens
 
 
-def noting(batches: list[dict], moments: list[float]) -> Iterator[dict]:
-    """The batches, with the time at which each was asked for."""
-    for batch in batches:
-        moments.append(time.monotonic())
-        yield batch
+def timed(
+    trainer: Trainer, batches: Iterable[dict], recipe: Recipe, steps: int
+) -> tuple[float, float]:
+    """Seconds and tokens a step, of so many steps that end with a reading."""
+    stream = iter(batches)
+    tokens = trainer.tokens
+    began = time.monotonic()
+    for step in range(1, steps + 1):
+        trainer.step(draw(batches, stream, recipe, step), step)
+        if step == steps or trainer.reading_due(step, asked_to_stop=False):
+            trainer.read()
+    return (time.monotonic() - began) / steps, (trainer.tokens - tokens) / steps

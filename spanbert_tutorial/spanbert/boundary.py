@@ -26,15 +26,22 @@ MOST_TARGETS = 100_000  # of a span; each has its column
 class BoundaryTargets:
     """One row a span. batch: int64 [k], the block it stands in. pairs: int64 [k,2], the left and
     the right boundary token as indices into the model's input, [CLS] in front. targets: int64
-    [k,max_targets], original ids, −100 where there is none."""
+    [k,max_targets], original ids, −100 where there is none. real: int64 [t,2], row and column of
+    each real target, if they were looked up before: on a graphics card that makes the computer
+    wait."""
 
     batch: Tensor
     pairs: Tensor
     targets: Tensor
+    real: Tensor | None = None
+
+    def places(self) -> Tensor:
+        """Row and column of each real target, int64 [t,2], row by row."""
+        return (self.targets != NO_TARGET).nonzero() if self.real is None else self.real
 
     def count(self) -> int:
         """t, the number of real targets."""
-        return int((self.targets != NO_TARGET).sum())
+        return len(self.places())
 
     def tokens(self) -> tuple[np.ndarray, np.ndarray]:
         """(positions in the model's input, original ids) of the real targets, int [t] each, in the
@@ -45,9 +52,8 @@ class BoundaryTargets:
         return left[row] + 1 + offset, targets[row, offset]
 
     def to(self, device: torch.device | str) -> "BoundaryTargets":
-        return BoundaryTargets(
-            self.batch.to(device), self.pairs.to(device), self.targets.to(device)
-        )
+        parts = (self.batch, self.pairs, self.targets, self.places())
+        return BoundaryTargets(*(part.to(device) for part in parts))
 
 
 def boundary_targets(
@@ -82,6 +88,13 @@ def boundary_targets(
     return BoundaryTargets(
         *(torch.from_numpy(part.astype(np.int64)) for part in (batch, pairs, targets))
     )
+
+
+def with_places(batch: dict[str, Tensor]) -> dict[str, Tensor]:
+    """A batch with the places of its boundary targets, if it has such targets."""
+    if "boundary_targets" not in batch:
+        return batch
+    return batch | {"boundary_real": (batch["boundary_targets"] != NO_TARGET).nonzero()}
 
 
 def _check(selected: np.ndarray, ids: np.ndarray, lengths: np.ndarray) -> None:
@@ -150,9 +163,7 @@ class SpanBoundaryObjective(nn.Module):
                 f"the targets have {columns} columns, but the head knows {known} positions: "
                 "give both the same max_targets."
             )
-        row, offset = (targets.targets != NO_TARGET).nonzero(
-            as_tuple=True
-        )  # [t], [t]; offset j is p_{j+1}
+        row, offset = targets.places().unbind(1)  # [t], [t]; offset j is p_{j+1}
         ends = hidden[targets.batch[row, None], targets.pairs[row]].flatten(
             1
         )  # [t, 2H], left then right
@@ -180,7 +191,7 @@ def boundary_loss(
     """
     if normalization not in ("paper", "released"):
         raise InputError(f'normalization "{normalization}" is unknown: use "paper" or "released".')
-    real = targets.targets[targets.targets != NO_TARGET]  # [t]
+    real = targets.targets[targets.places().unbind(1)]  # [t]
     total = F.cross_entropy(logits.float(), real, reduction="sum")
     if normalization == "released":
         return total / (len(real) + 1)
@@ -216,12 +227,16 @@ class Boundary(AuxiliaryObjective):
 
     def named(self, rows: BoundaryTargets) -> dict[str, Tensor]:
         """The rows as tensors of a batch."""
-        return {f"{self.name}_{field}": tensor for field, tensor in vars(rows).items()}
+        parts = {"batch": rows.batch, "pairs": rows.pairs, "targets": rows.targets}
+        return {f"{self.name}_{field}": tensor for field, tensor in parts.items()}
 
     def rows(self, batch: dict[str, Tensor]) -> BoundaryTargets:
         """The rows that a batch holds."""
         return BoundaryTargets(
-            batch["boundary_batch"], batch["boundary_pairs"], batch["boundary_targets"]
+            batch["boundary_batch"],
+            batch["boundary_pairs"],
+            batch["boundary_targets"],
+            batch.get("boundary_real"),
         )
 
     def count(self, batch: dict[str, Tensor]) -> int:

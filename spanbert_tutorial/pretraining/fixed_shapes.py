@@ -1,0 +1,104 @@
+"""Batches of one shape, and a model compiled for it: faster steps on a graphics card. Page:
+`book/workshop/engine`.
+
+`torch.compile` makes one program for each shape that it meets, of few large kernels, and records it
+as a CUDA graph, which the card repeats without being told each kernel. So inputs are padded to the
+maximum length, and targets to a fixed number. What is added has no loss: its targets are −100,
+which the cross-entropy passes over, and the means are over the real ones.
+"""
+
+import importlib.util
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from spanbert_tutorial.bert.inputs import NO_TARGET
+from spanbert_tutorial.engine.processes import processes
+from spanbert_tutorial.pretraining.batches import INPUTS, Batches, InTurn
+from spanbert_tutorial.pretraining.presets import Run
+from spanbert_tutorial.spanbert.boundary import with_places
+
+
+def compiling_pays(run: Run) -> bool:
+    """Whether a run is compiled by default: on a graphics card that `torch.compile` knows, from the
+    size mini on."""
+    known = torch.cuda.is_available() and torch.cuda.get_device_capability() >= (7, 0)
+    return known and importlib.util.find_spec("triton") is not None and run.size != "tiny"
+
+
+def with_fixed_shapes(batches: Batches | InTurn) -> Batches | InTurn:
+    """The same batches with the same draws, from here on padded. The last batch of an epoch keeps
+    its number of rows, so there are two shapes for each objective."""
+    for source in batches.parts.values() if isinstance(batches, InTurn) else (batches,):
+        data = source.data
+        targets = data.objective.masking.budget(data.max_length) + 1  # ⌈⌉ in each of two segments
+        source.ready = partial(padded, length=data.max_length, targets=targets)
+    return batches
+
+
+def padded(batch: dict[str, Tensor], length: int, targets: int) -> dict[str, Tensor]:
+    """A batch with inputs of `length` and room for `targets` masked tokens a row, with the numbers
+    of real ones, `masked_count` and `boundary_count`, beside them."""
+    rows = len(batch["ids"])
+    masked = len(batch["masked_ids"])
+    room = fitting(rows * targets, masked)
+    fixed = dict(batch)
+    for name in INPUTS:
+        fixed[name] = F.pad(batch[name], (0, length - batch[name].shape[1]))
+    # what is added reads [CLS] of all rows in turn: one row alone would gather all their gradients
+    fixed["masked_batch"] = torch.cat([batch["masked_batch"], torch.arange(room - masked) % rows])
+    fixed["masked_position"] = filled(batch["masked_position"], room, 0)
+    fixed["masked_ids"] = filled(batch["masked_ids"], room, NO_TARGET)
+    fixed.setdefault("masked_count", torch.tensor(float(max(masked, 1))))
+    return with_fixed_spans(fixed, room) if "boundary_targets" in batch else fixed
+
+
+def with_fixed_spans(batch: dict[str, Tensor], room: int) -> dict[str, Tensor]:
+    """A batch with room for as many boundary targets as masked tokens, and for half as many spans.
+    The last span is one without targets, where the places of added targets lie."""
+    batch = with_places(batch)
+    spans = fitting(room // 2, len(batch["boundary_batch"]) + 1)
+    real = batch["boundary_real"]
+    nowhere = torch.tensor([[spans - 1, 0]]).expand(room - len(real), 2)
+    count = torch.tensor(float(max(len(real), 1)))
+    return (
+        {"boundary_count": count}
+        | batch
+        | {
+            "boundary_batch": filled(batch["boundary_batch"], spans, 0),
+            "boundary_pairs": filled(batch["boundary_pairs"], spans, 0),
+            "boundary_targets": filled(batch["boundary_targets"], spans, NO_TARGET),
+            "boundary_real": torch.cat([real, nowhere]),
+        }
+    )
+
+
+def fitting(usual: int, needed: int) -> int:
+    """The usual number, or the first multiple of it that is enough."""
+    return usual * max(1, -(-needed // usual))
+
+
+def filled(tensor: Tensor, size: int, value: int) -> Tensor:
+    """A tensor [k, …] as [size, …], with the value after it."""
+    added = tensor.new_full((size - len(tensor), *tensor.shape[1:]), value)
+    return torch.cat([tensor, added])
+
+
+@contextmanager
+def compiled(model: nn.Module, run: Run, **options: Any) -> Iterator[None]:
+    """While this is open, the model's losses and their gradients are compiled. options: of
+    `torch.compile`; by default it records CUDA graphs where a step is one batch of one process. A
+    graph writes the gradients of the next batch over those of the last, which must not be in use
+    any more."""
+    alone = run.accumulate == 1 and processes().num_processes == 1
+    options = options or {"mode": "reduce-overhead" if alone else "default"}
+    model.forward = torch.compile(model.forward, dynamic=False, **options)
+    try:
+        yield
+    finally:
+        del model.forward  # that of its class again

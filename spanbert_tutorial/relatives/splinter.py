@@ -1,0 +1,264 @@
+"""Splinter: words said again are masked, and the model points at the copy that is left. Chapter:
+`book/tasks/released_spanbert`.
+
+Recurring span selection takes three steps: `recurring_spans` finds the clusters, `ask_questions`
+masks them, `SpanSelectionHead` points. The same weights give the same numbers as transformers'
+Splinter models (tested). Source: Ram and others, 2021 (arXiv 2101.00438), and the released code;
+where the two differ, the code. Shapes: B batch, n sequence, H hidden, k questions.
+"""
+
+import math
+import warnings
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, NamedTuple, Self
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
+from spanbert_tutorial.bert.inputs import NO_TARGET
+from spanbert_tutorial.bert.weights import HEADS, NAME_PAIRS, NO_EFFECT, Layout
+from spanbert_tutorial.errors import InputError, shown
+
+QUESTION = "[QUESTION]"
+MAX_TOKENS = 10  # of a span
+MOST_QUESTIONS, SHARE = 30, 0.15  # of a passage; questions for each of its tokens
+
+# A span of these alone is no question. The released code has 130 words.
+STOP_WORDS = frozenset(
+    """a about after all also an and any are as at be because been before both but by can could did
+    do does for from had has have he her here hers him his how i if in into is it its may me more
+    most my no nor not of on one only or other our out over s she so some such t than that the their
+    them then there these they this those through to too under up upon was we were what when where
+    which while who whom whose why will with would you your""".split()
+)
+
+Span = tuple[int, int]  # its first and its last token
+
+
+# --- what is asked ------------------------------------------------------------------
+
+
+def recurring_spans(tokens: Sequence[str]) -> list[list[Span]]:
+    """Clusters of a passage: each lists the (first, last) of one run of words that is said at least
+    twice, from left to right.
+
+    tokens: WordPiece tokens, "##" inside a word. A span has 1 to MAX_TOKENS of them, only whole
+    words, no punctuation (so no special token), and not stop words alone; copies agree letter by
+    letter. Longest spans choose first, then those that begin first; no token is in two spans.
+    The released code looks up tokens in its list of stop words; here it is whole words, so that a
+    small vocabulary, which cuts "into" in two, changes nothing.
+    Raises InputError for a text that is not cut into tokens, or tokens that are no text.
+    """
+    _check_tokens(tokens)
+    starts = [not token.startswith("##") for token in tokens] + [True]  # the end ends a word
+    counts = Counter(tokens)
+    found = defaultdict(list)  # a run of tokens -> where it begins
+    for first in np.flatnonzero(starts[:-1]).tolist():
+        for end in range(first + 1, min(first + MAX_TOKENS, len(tokens)) + 1):
+            token = tokens[end - 1]
+            if counts[token] == 1 or not token.removeprefix("##").isalnum():
+                break  # nor can anything longer be said twice
+            run = tuple(tokens[first:end])
+            words = " ".join(run).replace(" ##", "").lower().split()
+            if starts[end] and not STOP_WORDS.issuperset(words):
+                found[run].append(first)
+    clusters = []
+    taken: set[int] = set()
+    for run in sorted(found, key=len, reverse=True):  # stable: equal lengths as they begin
+        spans: list[Span] = []
+        used: set[int] = set()
+        for first in found[run]:
+            places = range(first, first + len(run))
+            if not (taken | used).intersection(places):
+                spans.append((first, places[-1]))
+                used.update(places)
+        if len(spans) > 1:
+            clusters.append(spans)
+            taken |= used
+    return clusters
+
+
+def _check_tokens(tokens: Sequence[str]) -> None:
+    if isinstance(tokens, str):
+        raise InputError(f"tokens is the text {shown(tokens)}: give a list of its tokens.")
+    other = next((token for token in tokens if not isinstance(token, str)), None)
+    if other is not None:
+        raise InputError(f"a token is {shown(other)}: give the tokens as text, not as ids.")
+
+
+class Questions(NamedTuple):
+    """A masked passage. tokens: what the model sees; positions: int64 [k], where each [QUESTION]
+    is; answers: int64 [k,2], the first and last token of its answer. Both count in `tokens`."""
+
+    tokens: list[str]
+    positions: np.ndarray
+    answers: np.ndarray
+
+
+def ask_questions(tokens: Sequence[str], rng: np.random.Generator) -> Questions:
+    """Masks a passage: of each cluster one span, drawn uniformly, stays as the answer, and every
+    other becomes one [QUESTION], whatever its length.
+
+    Clusters come in random order until there are min(MOST_QUESTIONS, round(SHARE · n)) questions;
+    copies of the last cluster that no longer fit stay visible. The released code turns a span into
+    [QUESTION] and padding that nobody attends to, and counts positions without it. Here the other
+    tokens are dropped, which gives the same states. Raises InputError as `recurring_spans`, and for
+    an rng that is no numpy Generator.
+    """
+    if not isinstance(rng, np.random.Generator):
+        raise InputError(f"rng is {shown(rng)}: give a numpy Generator, np.random.default_rng(0).")
+    clusters = recurring_spans(tokens)
+    budget = min(MOST_QUESTIONS, round(SHARE * len(tokens)))
+    pairs: list[tuple[Span, Span]] = []  # a masked span and its answer
+    for number in rng.permutation(len(clusters)):
+        spans = list(clusters[number])
+        answer = spans.pop(rng.integers(len(spans)))
+        pairs += [(span, answer) for span in spans[: budget - len(pairs)]]
+    pairs.sort()
+    shown_tokens = list(tokens)
+    stays = np.ones(len(tokens), dtype=bool)
+    for (first, last), _ in pairs:
+        shown_tokens[first] = QUESTION
+        stays[first + 1 : last + 1] = False
+    position = stays.cumsum() - 1  # of each token once the others are dropped
+    spans_of_pairs = np.array(pairs, dtype=np.int64).reshape(-1, 2, 2)
+    return Questions(
+        [token for token, left in zip(shown_tokens, stays, strict=True) if left],
+        position[spans_of_pairs[:, 0, 0]],
+        position[spans_of_pairs[:, 1]],
+    )
+
+
+# --- pointing -----------------------------------------------------------------------
+
+
+class SpanSelectionHead(nn.Module):
+    """Question-aware span selection (QASS): start = g_qs(q) · S · g_ks(X)ᵀ for a [QUESTION]'s state
+    q and the states X of all tokens, and the end likewise with maps and a matrix of its own. Each
+    g(x) = LayerNorm(GELU(W x + b)).
+
+    Start and end do not know of one another. S is `start.weight` transposed, E `end.weight`.
+    """
+
+    def __init__(self, hidden_size: int) -> None:
+        super().__init__()
+        self.query_start, self.query_end, self.key_start, self.key_end = (
+            # epsilon 1e-5, as in transformers, not the encoder's
+            nn.Sequential(nn.Linear(hidden_size, hidden_size), nn.GELU(), nn.LayerNorm(hidden_size))
+            for _ in range(4)
+        )
+        self.start, self.end = (nn.Linear(hidden_size, hidden_size, bias=False) for _ in range(2))
+        for part in self.modules():
+            if isinstance(part, nn.Linear):
+                nn.init.normal_(part.weight, std=0.02)
+                if part.bias is not None:
+                    nn.init.zeros_(part.bias)
+
+    def forward(
+        self, hidden: Tensor, positions: Tensor, attention_mask: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Start and end logits, [B,k,n] each; −∞ at padding. hidden: [B,n,H]; positions: int
+        [B,k], where the questions are; attention_mask: [B,n], 0 at padding. Raises InputError for
+        shapes that do not fit together."""
+        if hidden.dim() != 3 or positions.dim() != 2 or len(hidden) != len(positions):
+            raise InputError(
+                f"hidden has shape {tuple(hidden.shape)} and positions {tuple(positions.shape)}: "
+                "give [B,n,H] and [B,k]."
+            )
+        questions = hidden[torch.arange(len(hidden)).unsqueeze(1), positions]  # [B,k,H]
+        start = self.start(self.query_start(questions)) @ self.key_start(hidden).mT  # [B,k,n]
+        end = self.end(self.query_end(questions)) @ self.key_end(hidden).mT
+        if attention_mask is None:
+            return start, end
+        padding = attention_mask[:, None] == 0
+        return start.masked_fill(padding, -math.inf), end.masked_fill(padding, -math.inf)
+
+
+def selection_loss(start: Tensor, end: Tensor, answers: Tensor) -> Tensor:
+    """Mean over the questions of ½ (cross-entropy of the start + that of the end), in nats; 0
+    without a question. start, end: [B,k,n]; answers: int [B,k,2], −100 where a row has fewer
+    questions."""
+    real = answers[..., 0] != NO_TARGET  # [B,k]
+    both = [
+        F.cross_entropy(logits[real].float(), answers[real][:, side], reduction="sum")
+        for side, logits in enumerate((start, end))
+    ]
+    return (both[0] + both[1]) / 2 / real.sum().clamp(min=1)
+
+
+# --- the model ----------------------------------------------------------------------
+
+HEAD_NAMES = {
+    "query_start": "query_start_transform",
+    "query_end": "query_end_transform",
+    "key_start": "start_transform",
+    "key_end": "end_transform",
+    "start": "start_classifier",
+    "end": "end_classifier",
+    "0": "dense",
+    "2": "LayerNorm",
+}
+SPLINTER = Layout(
+    "splinter", NAME_PAIRS, (*HEADS, "splinter_qass"), NO_EFFECT | {"question_token_id"}
+)
+
+
+@dataclass(frozen=True)
+class SplinterConfig(EncoderConfig):
+    """Sizes, named as in transformers."""
+
+    layout: ClassVar[Layout] = SPLINTER
+
+
+class SplinterEncoder(BertEncoder):
+    """BERT's encoder; only the checkpoint says `splinter`."""
+
+    config_class = SplinterConfig
+
+
+class Splinter(nn.Module):
+    """An encoder, of Splinter or of the book, with the head: (ids [B,n], positions [B,k],
+    attention_mask [B,n]) -> start and end logits [B,k,n]."""
+
+    def __init__(self, encoder: BertEncoder) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.head = SpanSelectionHead(encoder.config.hidden_size)
+
+    def forward(
+        self, ids: Tensor, positions: Tensor, attention_mask: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        hidden = self.encoder(ids, attention_mask=attention_mask)
+        return self.head(hidden, positions, attention_mask)
+
+    @classmethod
+    def from_huggingface(cls, model_or_path: nn.Module | str | Path) -> Self:
+        """The weights of a transformers model, a folder or a hub name, such as
+        `tau/splinter-base-qass`, in `.eval()`. A checkpoint without the head, such as
+        `tau/splinter-base`, gets an untrained one and a warning. Raises InputError as
+        `BertEncoder.from_huggingface`, and for half a head."""
+        encoder, others, _, source = SplinterEncoder.read(model_or_path)
+        model = cls(encoder)
+        model.head.to(encoder.embeddings.words.weight)  # its float type
+        prefix = "splinter_qass."
+        there = {name: w for name, w in others.items() if name.startswith(prefix)}
+        if not there:
+            warnings.warn(
+                f"{source} has no splinter_qass: the head starts untrained.", stacklevel=2
+            )
+            return model.eval()
+        for name, weight in model.head.named_parameters():
+            other = prefix + ".".join(HEAD_NAMES.get(part, part) for part in name.split("."))
+            if other not in there or there[other].shape != weight.shape:
+                raise InputError(
+                    f"{source} lacks the weight {other} of the shape {tuple(weight.shape)}: "
+                    "take a complete SPLINTER checkpoint."
+                )
+            weight.data.copy_(there[other])
+        return model.eval()

@@ -1,0 +1,299 @@
+"""A learning curve over few questions: released models from the hub, or stand-ins without a
+network. Chapter: `book/tasks/released_spanbert`.
+
+The recipe follows public runs with few questions: at least 200 steps, at least 10 epochs.
+"""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
+from spanbert_tutorial.bert.weights import (
+    checkpoint_folder,
+    hub_trouble,
+    read_config,
+    to_huggingface_names,
+)
+from spanbert_tutorial.bert.wordpiece import WordPiece
+from spanbert_tutorial.engine.files import data_path
+from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.pretraining.checkpoints import read_vocabulary
+from spanbert_tutorial.tasks import squad
+from spanbert_tutorial.tasks.question_answering import (
+    QuestionAnswerer,
+    QuestionAnsweringData,
+    QuestionAnsweringSettings,
+    fine_tune,
+)
+from spanbert_tutorial.tasks.real_questions import answered, only_its_sentence
+from spanbert_tutorial.tasks.squad import Question
+
+SWITCH = "SPANBERT_TUTORIAL_HUB"  # environment variable: 1 asks for the hub, 0 for the stand-ins
+PATIENCE = 5.0  # seconds until the hub has to answer
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which models answer which questions, and how much of each.
+
+    models: those to compare, name in figures → folder or hub name. answerer: one that is fine-tuned
+    on SQuAD. misnamed: one of which only the config is read. train, test: for `squad.read`. sizes:
+    numbers of training questions. scored: number of test questions. min_steps: of a run, however
+    few its questions. one_sentence: cut each context to the sentence of its answer.
+    """
+
+    models: Mapping[str, str | Path]
+    answerer: str | Path
+    misnamed: str | Path
+    train: str | Path
+    test: str | Path
+    sizes: tuple[int, ...]
+    seeds: tuple[int, ...]
+    scored: int
+    min_steps: int
+    one_sentence: bool
+    settings: QuestionAnsweringSettings
+
+
+HUB = Plan(
+    models={"BERT": "google-bert/bert-base-cased", "SpanBERT": "SpanBERT/spanbert-base-cased"},
+    answerer="mrm8488/spanbert-finetuned-squadv1",
+    misnamed="mrm8488/spanbert-base-finetuned-squadv2",
+    train="rajpurkar/squad:train",
+    test="rajpurkar/squad:validation",
+    sizes=(32, 128, 512),
+    seeds=(0, 1),
+    scored=1_000,
+    min_steps=200,
+    one_sentence=False,
+    settings=QuestionAnsweringSettings(
+        epochs=10, batch_size=12, peak_learning_rate=3e-5, max_length=384
+    ),
+)
+
+
+def stand_ins(folder: Path) -> Plan:
+    """A plan without a network. Small models that the book ships play the released ones, and the
+    almanac's questions play SQuAD. `folder`, which must be empty, gets a copy of `spanbert-mini`
+    with just the files that the hub has of SpanBERT, and a config with a misleading name."""
+    checkpoints = data_path("checkpoints")
+    mini = checkpoints / "spanbert-mini"
+    encoder, *_ = BertEncoder.read(mini)
+    spanbert = folder / "in-disguise" / "spanbert-base-cased"
+    write_as_released(spanbert, encoder, read_vocabulary(mini))
+    misnamed = folder / "spanbert-base-finetuned-squadv2"
+    misnamed.mkdir()
+    sizes = json.dumps(asdict(EncoderConfig.preset("large")))
+    (misnamed / "config.json").write_text(sizes, encoding="utf-8")
+    return Plan(
+        models={"BERT": checkpoints / "bert-mini", "SpanBERT": spanbert},
+        answerer=checkpoints / "bert-mini-squad",
+        misnamed=misnamed,
+        train=data_path("almanac", "questions-train.json.xz"),
+        test=data_path("almanac", "questions-test.json.xz"),
+        sizes=(16, 64, 256),
+        seeds=(0,),
+        scored=150,
+        min_steps=24,
+        one_sentence=True,
+        settings=QuestionAnsweringSettings(
+            epochs=2, batch_size=8, peak_learning_rate=5e-4, max_length=96, dropout=0.0
+        ),
+    )
+
+
+def write_as_released(folder: Path, encoder: BertEncoder, wordpiece: WordPiece) -> None:
+    """Writes an encoder in the three files that the hub has of SpanBERT: sizes alone in
+    `config.json`, float16 weights in `pytorch_model.bin` without any head, `vocab.txt`. Nothing
+    says whether the vocabulary is cased. Raises FileExistsError if the folder exists."""
+    folder.mkdir(parents=True)
+    config = encoder.config
+    sizes = {
+        "attention_probs_dropout_prob": 0.1,
+        "directionality": "bidi",
+        "hidden_act": "gelu",
+        "hidden_dropout_prob": 0.1,
+        "hidden_size": config.hidden_size,
+        "initializer_range": 0.02,
+        "intermediate_size": config.intermediate_size,
+        "max_position_embeddings": config.max_position_embeddings,
+        "num_attention_heads": config.num_attention_heads,
+        "num_hidden_layers": config.num_hidden_layers,
+        "type_vocab_size": config.type_vocab_size,
+        "vocab_size": config.vocab_size,
+    }
+    (folder / "config.json").write_text(json.dumps(sizes, indent=2) + "\n", encoding="utf-8")
+    weights = to_huggingface_names(encoder.state_dict(), prefix="bert.")
+    half = {name: weight.to(torch.float16) for name, weight in weights.items()}
+    torch.save(half, folder / "pytorch_model.bin")
+    wordpiece.save_vocabulary(folder / "vocab.txt")
+
+
+def choose_plan(folder: Path, use_hub: bool | None = None) -> tuple[Plan, str]:
+    """The plan, and one line that says which and why. The hub is used where it is wanted and
+    answers within seconds; without `use_hub`, SPANBERT_TUTORIAL_HUB decides (1 or 0), and without
+    that, whether there is a GPU. folder: for the stand-ins, empty."""
+    why = why_not_the_hub(use_hub)
+    if not why:
+        return HUB, "From the hub: the released SpanBERT and BERT, and the questions of SQuAD."
+    return stand_ins(folder), (
+        f"{why} So small models of this book play SpanBERT and BERT, and the almanac's "
+        "questions play SQuAD."
+    )
+
+
+def why_not_the_hub(use_hub: bool | None) -> str:
+    """A sentence, or "" where the hub is wanted and answers. The hub is not tried where it is not
+    wanted."""
+    wish = os.environ.get(SWITCH, "")
+    if wish not in ("", "0", "1"):
+        raise InputError(f"{SWITCH} is {wish}: set it to 1 for the hub or to 0 for the stand-ins.")
+    if use_hub is None and wish:
+        use_hub = wish == "1"
+    if use_hub is False:
+        return "The hub is switched off."
+    if use_hub is None and not torch.cuda.is_available():
+        return "No GPU here."
+    from huggingface_hub import HfApi
+
+    try:  # without an account
+        HfApi(token=False).model_info(str(HUB.models["SpanBERT"]), timeout=PATIENCE)
+    except Exception as error:  # the client raises many kinds
+        return f"The hub gives nothing {hub_trouble(error)}."
+    return ""
+
+
+# --- the traps ----------------------------------------------------------------------
+
+
+def size_in_words(source: str | Path) -> str:
+    """A model's size, by its config.json alone, and whether its name promises another, such as
+    "base" for 24 layers."""
+    config = read_config(checkpoint_folder(source, weights=False))
+    found = config.get("num_hidden_layers"), config.get("hidden_size")
+    name = Path(source).name
+    text = f"{name} has {found[0]} layers of {found[1]}"
+    for size in ("base", "large"):
+        preset = EncoderConfig.preset(size)
+        promised = preset.num_hidden_layers, preset.hidden_size
+        if f"-{size}-" in name and found != promised:
+            return f"{text}: not {size}, which has {promised[0]} of {promised[1]}."
+    return f"{text}."
+
+
+@torch.no_grad()
+def transformers_gap(source: str | Path, ids: Tensor) -> float:
+    """The largest difference between the states of the book's encoder and those of `transformers`,
+    both in float32 with the same weights. ids: int64 [B,n]."""
+    from transformers import BertModel  # here, because importing it takes seconds
+
+    folder = checkpoint_folder(source)
+    ours, *_ = BertEncoder.read(folder)
+    theirs = BertModel.from_pretrained(folder, dtype=torch.float32, add_pooling_layer=False)
+    return float((ours(ids) - theirs.eval()(ids).last_hidden_state).abs().max())
+
+
+# --- the learning curve -------------------------------------------------------------
+
+
+def questions_of(plan: Plan) -> tuple[list[Question], list[Question]]:
+    """All training questions that have an answer, and the test questions to score: a random part,
+    the same in every run."""
+    train, test = (
+        [question for question in squad.read(source) if question.answers]
+        for source in (plan.train, plan.test)
+    )
+    test = nested_samples(test, (plan.scored,), seed=0)[plan.scored]
+    if plan.one_sentence:
+        train, test = ([only_its_sentence(question) for question in part] for part in (train, test))
+    return train, test
+
+
+def nested_samples(
+    questions: Sequence[Question], sizes: Sequence[int], seed: int
+) -> dict[int, list[Question]]:
+    """A random sample of each size; a smaller one is the beginning of a larger one. Raises
+    InputError when there are fewer questions than the largest asks for."""
+    if max(sizes) > len(questions):
+        raise InputError(
+            f"{max(sizes):,} questions are wanted, and there are {len(questions):,}: give smaller "
+            "sizes or more questions."
+        )
+    order = np.random.default_rng(seed).permutation(len(questions))
+    return {size: [questions[at] for at in order[:size]] for size in sizes}
+
+
+class Run(NamedTuple):
+    """One point of the curve. f1, exact: in percent, on the scored questions. ids: of the questions
+    it learned from."""
+
+    model: str
+    questions: int
+    seed: int
+    f1: float
+    exact: float
+    ids: tuple[str, ...]
+
+
+def learning_curve(
+    plan: Plan, train: Sequence[Question], test: Sequence[Question]
+) -> tuple[list[Run], QuestionAnswerer]:
+    """Fine-tunes each model of a plan on samples of `train`, the same ones for all models, and
+    scores it on `test`. Returns the runs and the answerer of the last one."""
+    starts = {}
+    for name, source in plan.models.items():
+        starts[name] = BertEncoder.read(source)[0], read_vocabulary(source)
+    runs = []
+    for seed in plan.seeds:
+        for size, few in nested_samples(train, plan.sizes, seed).items():
+            for name, (encoder, wordpiece) in starts.items():
+                settings = enough_steps(plan, few, wordpiece, seed)
+                answerer, _ = fine_tune(deepcopy(encoder), wordpiece, few, settings)
+                scores = score(answerer, test)
+                ids = tuple(question.id for question in few)
+                runs.append(Run(name, size, seed, scores["f1"], scores["exact"], ids))
+    return runs, answerer
+
+
+def enough_steps(
+    plan: Plan, questions: Sequence[Question], wordpiece: WordPiece, seed: int
+) -> QuestionAnsweringSettings:
+    """The plan's settings with this seed, and with more epochs where they would make fewer than
+    `min_steps` steps."""
+    settings = plan.settings
+    data = QuestionAnsweringData(questions, wordpiece, settings)
+    needed = plan.min_steps * settings.batch_size * settings.max_length / int(data.lengths().sum())
+    return replace(settings, epochs=max(settings.epochs, needed), seed=seed)
+
+
+def score(answerer: QuestionAnswerer, questions: Sequence[Question]) -> dict[str, float]:
+    """Exact match and F1 in percent of a model that has to answer each question; on a GPU, where
+    there is one, in half precision."""
+    card = torch.cuda.is_available()
+    answerer.model.to("cuda" if card else "cpu")
+    with torch.autocast("cuda", torch.float16, enabled=card):
+        texts, *_ = answered(answerer, questions)
+    answerer.model.to("cpu")
+    return squad.score(texts, questions)
+
+
+def means(runs: Sequence[Run]) -> Mapping[str, dict[int, float]]:
+    """The F1 of each model at each number of questions, averaged over seeds."""
+    return {
+        model: {
+            size: float(
+                np.mean([run.f1 for run in runs if (run.model, run.questions) == (model, size)])
+            )
+            for size in dict.fromkeys(run.questions for run in runs)
+        }
+        for model in dict.fromkeys(run.model for run in runs)
+    }
