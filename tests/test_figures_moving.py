@@ -265,8 +265,8 @@ def test_the_machine_says_what_happened():
     told = [made.says(frame) for frame in made.frames]
     assert told[0] == f"A new round: {len(PIECES)} tokens, 4 of them may be masked."
     for number, span in enumerate(made.draws, start=1):
-        (after,) = [one for one in told if one.startswith(f"Draw {number} of") and "from" in one]
-        assert f"ℓ = {span.length}, from" in after
+        (after,) = [one for one in told if one.startswith(f"Draw {number} of") and ", at “" in one]
+        assert f"ℓ = {span.length}, at “" in after
         assert ("Cut after" in after) == (span.words < span.length)
         assert ("Nothing of the budget left" in after) == (span.left == 0)
     with pytest.raises(InputError, match="at least two seeds"):

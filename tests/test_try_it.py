@@ -393,7 +393,7 @@ def test_hostile_text_stays_text(page, hide, text):
         ("", "There is no text: type a sentence."),
         ("   ", "There is no text: type a sentence."),
         (LONG, "The text has 280 tokens, and spanbert-tiny reads at most 60: shorten it."),
-        ("word " * 2_000, "The text has 10000 characters: give at most 5000."),
+        ("word " * 2_000, "The text has 10000 characters: use at most 5000."),
     ],
 )
 def test_what_cannot_be_done_is_one_clear_sentence(hide, text, sentence):
@@ -419,7 +419,7 @@ def test_attention_can_be_read(page, hide):
     strip = hide.locator(".try-strip button")
     strip.first.click()
     assert says_where.inner_text().startswith("Layer 2, head 1: [CLS] (position 0)")
-    percents = [int(one.split()[0]) for one in strip.locator("small").all_inner_texts()]
+    percents = [int(one.removesuffix("%")) for one in strip.locator("small").all_inner_texts()]
     assert 90 <= sum(percents) <= 110
     strip.first.press("ArrowRight")
     assert "Vera (position 1)" in says_where.inner_text()
@@ -499,7 +499,7 @@ def test_a_model_that_cannot_be_loaded_is_one_clear_sentence(browser):
     }""")
     part = page.locator("[data-try=hide]")
     words(part).first.click()
-    says(part, "The file model.js could not be loaded: build the book anew with “make book”.")
+    says(part, "The file model.js could not be loaded: rebuild the book with “make book”.")
     page.evaluate("window.broken = false")
     words(part).first.click()
     part.locator("tbody tr").nth(2).wait_for()  # another try works

@@ -232,7 +232,7 @@ def nested_samples(
     return {size: [questions[at] for at in order[:size]] for size in sizes}
 
 
-class Run(NamedTuple):
+class Point(NamedTuple):
     """One point of the curve. f1, exact: in percent, on the scored questions. ids: of the questions
     it learned from."""
 
@@ -246,7 +246,7 @@ class Run(NamedTuple):
 
 def learning_curve(
     plan: Plan, train: Sequence[Question], test: Sequence[Question]
-) -> tuple[list[Run], QuestionAnswerer]:
+) -> tuple[list[Point], QuestionAnswerer]:
     """Fine-tunes each model of a plan on samples of `train`, the same ones for all models, and
     scores it on `test`. Returns the runs and the answerer of the last one."""
     starts = {}
@@ -260,7 +260,7 @@ def learning_curve(
                 answerer, _ = fine_tune(deepcopy(encoder), wordpiece, few, settings)
                 scores = score(answerer, test)
                 ids = tuple(question.id for question in few)
-                runs.append(Run(name, size, seed, scores["f1"], scores["exact"], ids))
+                runs.append(Point(name, size, seed, scores["f1"], scores["exact"], ids))
     return runs, answerer
 
 
@@ -286,7 +286,7 @@ def score(answerer: QuestionAnswerer, questions: Sequence[Question]) -> dict[str
     return squad.score(texts, questions)
 
 
-def means(runs: Sequence[Run]) -> Mapping[str, dict[int, float]]:
+def means(runs: Sequence[Point]) -> Mapping[str, dict[int, float]]:
     """The F1 of each model at each number of questions, averaged over seeds."""
     return {
         model: {
