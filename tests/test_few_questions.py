@@ -341,11 +341,11 @@ def test_a_hub_that_does_not_answer_gives_the_stand_ins_and_the_reason(
     asked[1].answer = errors.OfflineModeIsEnabled("no")
     _, line = few.choose_plan(tmp_path, use_hub=True)
     assert (
-        line.startswith("The hub gives nothing (HF_HUB_OFFLINE is set): unset it")
+        line.startswith("No models from the hub (HF_HUB_OFFLINE is set): unset it")
         and "So small" in line
     )
     asked[1].answer = TimeoutError("timed out")
-    assert few.why_not_the_hub(True).startswith("The hub gives nothing (TimeoutError): check")
+    assert few.why_not_the_hub(True).startswith("No models from the hub (TimeoutError): check")
     monkeypatch.setenv(few.SWITCH, "yes")
     with pytest.raises(InputError, match="SPANBERT_TUTORIAL_HUB is yes: set it to 1 for the hub"):
         few.why_not_the_hub(None)

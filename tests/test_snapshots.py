@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 import torch
 from accelerate.state import AcceleratorState
+from breaking import Breaking
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 
@@ -69,25 +70,6 @@ def part(data, folder, stop_after=None, facts=None, every=0.0):
         batches = Breaking(batches, stop_after)
     kept = Snapshots(folder, facts or {"seed": 1}, every) if folder else None
     return model, train(model, batches, Recipe(STEPS, 1e-2, 2), snapshots=kept)
-
-
-class Breaking:
-    """The batches of a run that breaks off where a batch is drawn."""
-
-    def __init__(self, batches, after: int):
-        self.batches = batches
-        self.left = after
-        self.state_dict = batches.state_dict
-        self.load_state_dict = batches.load_state_dict
-
-    def __iter__(self):
-        return self
-
-    def __next__(self):
-        if self.left == 0:
-            raise ConnectionError("the machine went away")
-        self.left -= 1
-        return next(self.batches)
 
 
 def equal(first: PretrainingModel, second: PretrainingModel) -> bool:

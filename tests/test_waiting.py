@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 from accelerate.state import AcceleratorState
+from breaking import Breaking
 from test_distributed import data_of
 from test_engine_loop import Kept, Steep, Toy, toy_batches
 from torch.overrides import TorchFunctionMode
@@ -205,7 +206,7 @@ def metrics(folder) -> list[dict]:
 def test_a_stopped_run_that_reads_later_goes_on_bit_for_bit(tmp_path, as_on_a_card):
     def run(folder, stop=None):
         model, batches = pretraining("span+sbo")
-        source = Stopped(batches, stop) if stop else batches
+        source = Breaking(batches, stop) if stop else batches
         kept = Snapshots(folder, {}, every=0.0)
         return model, train(model, source, Recipe(25, 1e-2, 2), snapshots=kept)
 
@@ -217,25 +218,6 @@ def test_a_stopped_run_that_reads_later_goes_on_bit_for_bit(tmp_path, as_on_a_ca
     assert continued == history
     for one, other in zip(whole.parameters(), resumed.parameters(), strict=True):
         assert torch.equal(one, other)
-
-
-class Stopped:
-    """Batches that end in the middle of a run, as a crash would end it."""
-
-    def __init__(self, batches, after: int):
-        self.batches = batches
-        self.left = after
-        self.state_dict = batches.state_dict
-        self.load_state_dict = batches.load_state_dict
-
-    def __iter__(self):
-        return self
-
-    def __next__(self):
-        if not self.left:
-            raise ConnectionError("the machine went away")
-        self.left -= 1
-        return next(self.batches)
 
 
 def bad_at(step: int, harm: str) -> list[dict]:

@@ -265,7 +265,7 @@ def initialize(
     for part in module.modules():
         if isinstance(part, nn.Linear | nn.Embedding):
             nn.init.normal_(part.weight, std=deviation, generator=generator)
-        if isinstance(part, nn.Linear):
+        if isinstance(part, nn.Linear) and part.bias is not None:
             nn.init.zeros_(part.bias)
         if isinstance(part, nn.LayerNorm):
             part.reset_parameters()

@@ -75,8 +75,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-compile",
         action="store_true",
-        help="do not compile the training step, which a graphics card does from mini on: then "
-        "batches of like length, and a start without a minute of compiling",
+        help="do not compile the training step, as is done on a graphics card from mini up: saves a "
+        "minute at the start, and batches blocks of similar length",
     )
     parser.add_argument(
         "--dry-run",
@@ -272,8 +272,8 @@ def start(
 
 
 def compiled_or_not(run: "Run", options: argparse.Namespace) -> tuple["Run", bool]:
-    """The run, and whether its step is compiled. A compiled one has no batches of like length,
-    because all its batches have one shape."""
+    """The run, and whether its step is compiled. A compiled one does not batch blocks of similar
+    length, because all its batches have one shape."""
     from spanbert_tutorial.pretraining.fixed_shapes import compiling_pays
 
     compiling = compiling_pays(run) and not options.no_compile

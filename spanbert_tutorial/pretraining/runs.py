@@ -24,10 +24,9 @@ from spanbert_tutorial.pretraining.model import PretrainingModel, start_position
 from spanbert_tutorial.pretraining.objectives import Mixture, Objective, objective_or_mixture
 from spanbert_tutorial.pretraining.presets import Run
 
-REHEARSAL = 6.0  # seconds that a rehearsal times
+REHEARSAL = 6.0  # seconds that a rehearsal warms up for, and then again that it times
 SLOW = 10.0  # seconds of a step beyond which a rehearsal makes a step of each batch: the optimizer
 # takes a small part of it
-WARM_UP = {True: 1, False: 10}  # steps, on a CPU and on a card: there kernels are chosen first
 
 
 def new_model(
@@ -122,16 +121,22 @@ def rehearse(
         trainer = Trainer(model, recipe)
         single = replace(recipe, accumulate=1)
         with trainer.training(), drawn_ahead(batches, trainer.device) as source:
-            warm_up = WARM_UP[trainer.device.type == "cpu"]
-            timed(trainer, source, single, warm_up)
-            seconds, _ = timed(trainer, source, single, warm_up)  # of a batch
-            whole = trainer.mean(seconds) * run.accumulate <= SLOW
+            timed(trainer, source, single, 1)  # kernels are chosen, or compiled
+            seconds, _ = timed(trainer, source, single, 1)
+            if steps is None:  # on a CPU, each new shape of a batch costs time when it first comes
+                seconds, _ = timed(trainer, source, single, fitting(trainer.mean(seconds)))
+            seconds = trainer.mean(seconds)
+            whole = seconds * run.accumulate <= SLOW
             recipe, parts = (recipe, 1) if whole else (single, run.accumulate)
-            of_a_step = trainer.mean(seconds) * recipe.accumulate
-            steps = steps or min(max(round(REHEARSAL / of_a_step), 2), 200)
+            steps = steps or fitting(seconds * recipe.accumulate)
             seconds, tokens = timed(trainer, source, recipe, steps)
     parameters = sum(weight.numel() for weight in model.parameters())
     return parameters, parts * seconds, parts * tokens
+
+
+def fitting(seconds: float) -> int:
+    """How many steps of so many seconds fit into `REHEARSAL`, from 2 to 200."""
+    return min(max(round(REHEARSAL / seconds), 2), 200)
 
 
 def timed(

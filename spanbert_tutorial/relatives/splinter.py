@@ -20,7 +20,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
+from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig, initialize
 from spanbert_tutorial.bert.inputs import NO_TARGET
 from spanbert_tutorial.bert.weights import HEADS, NAME_PAIRS, NO_EFFECT, Layout
 from spanbert_tutorial.errors import InputError, shown
@@ -154,11 +154,7 @@ class SpanSelectionHead(nn.Module):
             for _ in range(4)
         )
         self.start, self.end = (nn.Linear(hidden_size, hidden_size, bias=False) for _ in range(2))
-        for part in self.modules():
-            if isinstance(part, nn.Linear):
-                nn.init.normal_(part.weight, std=0.02)
-                if part.bias is not None:
-                    nn.init.zeros_(part.bias)
+        initialize(self)
 
     def forward(
         self, hidden: Tensor, positions: Tensor, attention_mask: Tensor | None = None

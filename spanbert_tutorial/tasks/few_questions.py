@@ -168,7 +168,7 @@ def why_not_the_hub(use_hub: bool | None) -> str:
     try:  # without an account
         HfApi(token=False).model_info(str(HUB.models["SpanBERT"]), timeout=PATIENCE)
     except Exception as error:  # the client raises many kinds
-        return f"The hub gives nothing {hub_trouble(error)}."
+        return f"No models from the hub {hub_trouble(error)}."
     return ""
 
 

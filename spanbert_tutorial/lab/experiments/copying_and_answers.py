@@ -1,22 +1,21 @@
 """Does a model answer worse because it cannot copy? Chapter: `book/evidence/masking_and_copying`.
 
-Four models of one size were trained from one start on the same text (`--arms`, a folder with the
-checkpoints `mlm`, `mlmnsp`, `spansbo` and `mix`; the card of each says how it was made). There is
-one of each, so what they score is a fact about four models. The experiment is what follows: a
-finished model goes on, for a short while, with another objective. If token masking teaches to copy
-and copying is what answers need, then a model of tokens that goes on with spans loses both, and a
-model of spans that goes on with tokens gains both. What goes on with its own masking is the
-control: the same text, the same steps, the same learning rate. A seed draws the order of the
-blocks, the masks, the questions' order and the head that answers.
+Four models of one size were trained from one checkpoint on the same text (`--arms`, a folder with
+the checkpoints `mlm`, `mlmnsp`, `spansbo` and `mix`; their cards say how they were made). There is
+one of each, so their scores describe four models, not four methods. Here a finished model
+continues, for a short while, with another objective. If token masking teaches copying, and
+answering needs copying, then a model of tokens that continues with spans loses both, and a model of
+spans that continues with tokens gains both. The control continues with its own masking: the same
+text, steps and learning rate. A seed draws the order of the blocks, the masks, the order of the
+questions and the new head.
 
-"nothing": the finished model as it is. "nothing, one segment": its questions and texts come as one
-segment, since models of one segment have never seen a second.
+"nothing": the finished model as it is. "nothing, one segment": question and context share one
+segment, because models of one segment have never seen a second.
 
-A first version learned from 4,096 questions in long windows. After that no model answers (F1 21 for
-both of its rows, where a program that looks for words of the right type has 26), so it was stopped
-after two rows, and the models now learn from all questions, in short windows. What decides, the
-sign that was expected, and what each outcome means stood here before the first run:
-`CLAIMS`.
+The primary measure, the expected sign and what each outcome means were fixed before the first run:
+`CLAIMS`. A first version trained on 4,096 questions in long windows. After that no model answers
+(F1 21 in both of its rows, where a program that looks for words of the right type gets 26), so it
+was stopped after two rows. Now the models learn from all questions, in short windows.
 """
 
 from collections.abc import Mapping
@@ -98,7 +97,7 @@ SETTINGS = {
 
 
 class Given(NamedTuple):
-    """arms: folder of the finished models; models: folder that keeps those that went on."""
+    """arms: folder of the finished models; models: folder that keeps those that continued."""
 
     text: EncodedText
     arms: Path
@@ -117,7 +116,7 @@ def prepare(
     data: Path,
     models: Path,
 ) -> tuple[dict, tuple]:
-    """Text to go on with, unseen text, names to hide, questions. data: a folder of SQuAD files."""
+    """Text to continue with, unseen text, names to hide, questions. data: a folder of SQuAD files."""
     left_out = set(data_path("squad_dev_titles.txt").read_text(encoding="utf-8").splitlines())
     text = open_text(corpus.as_posix(), folder / "corpus", arms / FINISHED[0], leave_out=left_out)
     encode = text.wordpiece.encode_many, len(text.wordpiece)
@@ -144,7 +143,7 @@ def some_names(valid: Path, wordpiece: WordPiece, most: int) -> dict[str, list[c
 
 
 def one(arm: tuple[str, str], seed: int, settings: Mapping, given: Given) -> dict:
-    """A model that goes on, or a finished one: what it copies, and what it answers."""
+    """A model that continues, or a finished one: what it copies, and what it answers."""
     start, goes_on = arm
     model = model_of(start, goes_on, seed, settings, given)
     found = {"copying": copied(model, settings, given)}
