@@ -80,7 +80,7 @@ MISTAKES = [
     ),
     (
         source_of(lambda *given: [90 if i >= 90 else i for i in right(*given)[0]]),
-        "every span has the same",
+        "every span the same",
     ),
     (source_of(lambda ids, *_: ids), "cut the spans out"),
     (source_of(lambda *given: [i + (i >= 90) for i in right(*given)[0]]), "begin with sentinels"),

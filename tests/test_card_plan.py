@@ -10,75 +10,80 @@ import time
 import numpy as np
 import pytest
 import torch
+from toy_card import inputs
 
 import card_plan
-from card_plan import TOY, OutOfTime, Runs, Volumes, Watch, collect, pack, unpack
+from card_plan import Kept, Volumes, collect, pack, unpack
 from environment import ROOT
 from spanbert_tutorial.engine import files
 from spanbert_tutorial.engine.files import data_path, write_json
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
-from spanbert_tutorial.pretraining.encoded_text import open_text, reopen_text
+from spanbert_tutorial.pretraining.checkpoints import continue_from, load_checkpoint
+from spanbert_tutorial.pretraining.encoded_text import reopen_text
 
 MIB = 2**20
 
 
 @pytest.fixture(scope="module")
-def text(tmp_path_factory):
-    """An encoded text of 120 short documents."""
-    folder = tmp_path_factory.mktemp("text")
-    rng = np.random.default_rng(0)
-    words = "the old mill by the river sells bread on market day".split()
-    sentences = [" ".join(rng.choice(words, 12)) + "." for _ in range(720)]
-    documents = ["\n".join(sentences[at : at + 6]) for at in range(0, 720, 6)]
-    (folder / "text.txt").write_text("\n\n".join(documents), encoding="utf-8")
-    open_text(str(folder / "text.txt"), folder / "encoded", vocab_size=200)
-    return folder / "encoded"
+def given(tmp_path_factory):
+    """Text, start, unseen text, questions."""
+    return inputs(tmp_path_factory.mktemp("given"))
 
 
-# A text that travels, and weights that come back.
+# What travels, and what comes back.
 
 
-def test_a_packed_text_comes_back_equal(text, tmp_path):
-    size = pack(text, tmp_path / "packed")
-    assert size == sum(file.stat().st_size for file in (tmp_path / "packed").iterdir())
+def test_what_is_packed_comes_back_equal(given, tmp_path):
+    size = pack(*given, tmp_path / "packed")
+    packed = [path for path in (tmp_path / "packed").rglob("*") if path.is_file()]
+    assert size == sum(path.stat().st_size for path in packed)
     unpack(tmp_path / "packed", tmp_path / "again")
-    before, after = reopen_text(text), reopen_text(tmp_path / "again")
+    before, after = reopen_text(given.text), reopen_text(tmp_path / "again" / "text")
     assert after.wordpiece.vocabulary == before.wordpiece.vocabulary
     for name in ("train", "held_out"):
         one, other = getattr(before, name), getattr(after, name)
         assert one.ids.dtype == other.ids.dtype
         for array in ("ids", "sentence_ends", "document_ends"):
             assert np.array_equal(getattr(one, array), getattr(other, array)), array
+    for file in given.start.iterdir():
+        assert (tmp_path / "again" / "start" / file.name).read_bytes() == file.read_bytes()
+    assert (tmp_path / "packed" / "valid.jsonl").read_bytes() == given.valid.read_bytes()
+    for file in given.data.iterdir():
+        assert (tmp_path / "packed" / "data" / file.name).read_bytes() == file.read_bytes()
 
 
-def test_a_part_of_a_text_ends_with_a_document(text, tmp_path):
-    pack(text, tmp_path / "packed", most=3_000)
+def test_a_part_of_a_text_ends_with_a_document(given, tmp_path):
+    pack(*given, tmp_path / "packed", most=9_000)
     unpack(tmp_path / "packed", tmp_path / "again")
-    whole, part = reopen_text(text).train, reopen_text(tmp_path / "again").train
-    assert 2_500 < len(part.ids) <= 3_000 and len(part.ids) in whole.document_ends
+    whole, part = reopen_text(given.text).train, reopen_text(tmp_path / "again" / "text").train
+    assert 7_500 < len(part.ids) <= 9_000 and len(part.ids) in whole.document_ends
     assert part.sentence_ends[-1] == part.document_ends[-1] == len(part.ids)
     assert np.array_equal(part.ids, whole.ids[: len(part.ids)])
 
 
-def test_what_cannot_travel_is_refused_and_nothing_is_left(text, tmp_path):
-    with pytest.raises(InputError, match="over 0: take less of it by --tokens"):
-        pack(text, tmp_path / "packed", largest=1_000)
+def test_what_cannot_travel_is_refused_and_nothing_is_left(given, tmp_path):
+    target = tmp_path / "packed"
+    with pytest.raises(InputError, match="over 0: take less of the text by --tokens"):
+        pack(*given, target, largest=1_000)
     with pytest.raises(InputError, match="longer than 5 tokens"):
-        pack(text, tmp_path / "packed", most=5)
+        pack(*given, target, most=5)
     with pytest.raises(InputError, match="no encoded text"):
-        pack(tmp_path, tmp_path / "packed")
-    pack(text, tmp_path / "packed")
-    file = tmp_path / "packed" / "train.ids.0.xz"
+        pack(*given._replace(text=tmp_path), target)
+    for field in ("start", "valid", "data"):
+        with pytest.raises(InputError, match="is missing"):
+            pack(*given._replace(**{field: tmp_path / "nowhere"}), target)
+    assert list(tmp_path.iterdir()) == []
+    pack(*given, target)
+    file = target / "text" / "train.ids.0.xz"
     file.write_bytes(file.read_bytes()[:-20])
-    with pytest.raises(InputError, match="no whole packed text"):
-        unpack(tmp_path / "packed", tmp_path / "again")
-    facts = json.loads((tmp_path / "packed" / "packed.json").read_text(encoding="utf-8"))
+    with pytest.raises(InputError, match="is not whole"):
+        unpack(target, tmp_path / "again")
+    facts = json.loads((target / "text" / "packed.json").read_text(encoding="utf-8"))
     facts["train"]["fingerprint"] = "0" * 16
-    write_json(tmp_path / "packed" / "packed.json", facts)
-    file.write_bytes(card_plan.packed(reopen_text(text).train.ids))
+    write_json(target / "text" / "packed.json", facts)
+    file.write_bytes(card_plan.packed(reopen_text(given.text).train.ids))
     with pytest.raises(InputError, match="is broken: copy it again"):
-        unpack(tmp_path / "packed", tmp_path / "again")
+        unpack(target, tmp_path / "again")
     assert [path.name for path in tmp_path.iterdir()] == ["packed"]
 
 
@@ -98,92 +103,62 @@ def test_volumes_hold_what_was_put_into_them(tmp_path):
 
 
 def test_the_output_stays_within_eight_files_of_16_mib():
-    assert card_plan.VOLUME <= 16 * MIB and card_plan.VOLUMES + len(card_plan.PARTS) == 8
+    tables = ["benchmark.json", "check.json", "answers.json", "weights.json"]
+    assert card_plan.VOLUME <= 16 * MIB and card_plan.VOLUMES + len(tables) == 8
+    assert card_plan.VOLUME * card_plan.VOLUMES <= 63 * MIB  # all together at most 64
     mini = data_path("checkpoints", "bert-mini") / "model.safetensors"
-    assert card_plan.VOLUME * card_plan.VOLUMES > 7 * mini.stat().st_size  # seven models come back
+    assert card_plan.VOLUME * card_plan.VOLUMES > 5 * mini.stat().st_size  # five models come back
 
 
-# The runs.
+def weights_of(given, arm, seed):
+    return continue_from(given.start, arm, seed)[0].state_dict()
 
 
-def toy_runs(output, text):
-    output.mkdir(exist_ok=True)
-    return Runs(output, TOY, text, None)
+def keep_all(output, given, names):
+    kept = Kept(output, given.start)
+    for arm, seed in names:
+        kept.keep(arm, seed, weights_of(given, arm, seed))
+    return kept
 
 
-def later():
-    return time.monotonic() + 600
-
-
-def test_arms_and_seeds_are_trained_and_collected(text, tmp_path):
+def test_trained_models_are_collected(given, tmp_path):
     output = tmp_path / "out"
-    assert toy_runs(output, text).work(["mlm", "mix"], [1, 2], later())
-    rows = json.loads((output / "runs.json").read_text(encoding="utf-8"))["rows"]
-    assert [(row["arm"], row["seed"]) for row in rows] == [
-        ("mlm", 1),
-        ("mix", 1),
-        ("mlm", 2),
-        ("mix", 2),
-    ]
-    for row in rows:
-        assert row["steps"] == TOY.steps and 0 < row["tokens"] <= 3 * 4 * 16
-        assert 0 < row["held_out"]["token"]["mlm"] < 10 and row["curve"]["mlm"][0] > 0
-    names = collect(output, tmp_path / "models")
-    assert names == ["mlm-1", "mix-1", "mlm-2", "mix-2"]
-    one, other = (load_checkpoint(tmp_path / "models" / name)[0] for name in ("mlm-1", "mlm-2"))
-    assert not torch.equal(*(m.masked_language_model.dense.weight for m in (one, other)))
-    stored = tmp_path / "models" / "mix-1" / "model.safetensors"
-    assert stored.stat().st_size < 2.1 * sum(
-        weight.numel() for weight in load_checkpoint(stored.parent)[0].parameters()
-    )  # half precision
-    assert toy_runs(output, text).left(["mlm", "mix"], [1, 2]) == []
+    output.mkdir()
+    keep_all(output, given, [("span+sbo", 1), ("mix", 2)])
+    keep_all(output, given, [("mix", 2), ("span+sbo", 3)])  # a second call, which has one already
+    assert collect(output, tmp_path / "models") == ["span-sbo-1", "mix-2", "span-sbo-3"]
+    for arm, seed in (("span+sbo", 1), ("mix", 2), ("span+sbo", 3)):
+        folder = tmp_path / "models" / f"{arm.replace('+', '-')}-{seed}"
+        model, _ = load_checkpoint(folder)
+        wanted = weights_of(given, arm, seed)
+        for name, weight in model.state_dict().items():
+            assert torch.allclose(weight, wanted[name], atol=1e-3), name
+        numbers = sum(weight.numel() for weight in model.parameters())
+        assert (folder / "model.safetensors").stat().st_size < 2.1 * numbers  # half precision
+    with pytest.raises(InputError, match="no run was finished"):
+        collect(tmp_path, tmp_path / "more")
+    (output / "weights.0").write_bytes((output / "weights.0").read_bytes()[:-9])
+    with pytest.raises(InputError, match="weights of span-sbo-3 are broken"):
+        collect(output, tmp_path / "more")
 
 
-def test_it_goes_on_from_a_checkpoint(text, tmp_path):
-    output = tmp_path / "out"
-    toy_runs(output, text).work(["mlm"], [1], later())
-    collect(output, tmp_path / "models")
-    start = tmp_path / "models" / "mlm-1"
-    more = tmp_path / "more"
-    more.mkdir()
-    assert Runs(more, TOY, text, start).work(["span+sbo"], [1], later())
-    with pytest.raises(InputError, match="runs with other start"):
-        Runs(more, TOY, text, None)
-    with pytest.raises(InputError, match="runs with other settings"):
-        Runs(more, card_plan.Settings(), text, start)
-
-
-def test_a_run_that_would_not_end_in_time_is_not_begun(text, tmp_path, capsys):
-    output = tmp_path / "out"
-    assert not toy_runs(output, text).work(["mlm"], [1], time.monotonic() - 1)
-    assert "no time for mlm, seed 1" in capsys.readouterr().out
-    assert list(output.iterdir()) == []
-    batch = {"attention_mask": torch.ones(2, 3)}
-    watch = Watch(10**9, time.monotonic() + 1, warm=2, sample=3)
-    with pytest.raises(OutOfTime, match="it needs"):
-        for _ in watch.over([batch] * 100):
-            time.sleep(0.002)
-    assert watch.seen == 5 and watch.tokens == 30
-    with pytest.raises(OutOfTime, match="stopped before step 1 of 4"):
-        list(Watch(4, time.monotonic() - 1).over([batch]))
-
-
-def test_weights_without_room_leave_the_losses(text, tmp_path, capsys):
-    runs = toy_runs(tmp_path / "out", text)
-    runs.volumes.most = 0
-    assert runs.work(["mlm"], [1], later())
+def test_weights_without_room_are_left_out(given, tmp_path, capsys):
+    kept = Kept(tmp_path, given.start)
+    kept.volumes.most = 0
+    kept.keep("mlm", 1, weights_of(given, "mlm", 1))
     assert "no room for the weights of mlm-1" in capsys.readouterr().out
-    assert collect(tmp_path / "out", tmp_path / "models") == []
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows cannot fork")
-def test_a_kill_at_any_moment_loses_nothing_that_was_finished(text, tmp_path, monkeypatch):
-    """Killed, in a copy of this process, before the n-th file takes its place: of a run the weights
-    come first, then its row."""
+def test_a_kill_at_any_moment_loses_nothing_that_was_kept(given, tmp_path, monkeypatch):
+    """Killed, in a copy of this process, before the n-th file takes its place: of a model the
+    weights come first, then its row."""
     output = tmp_path / "out"
     output.mkdir()
     put = files.put_in_place
     placed = []
+    names = [("mlm", 1), ("mix", 1), ("mlm", 2)]
 
     def put_and_count(part, target):
         placed.extend([target] if target.parent == output else [])
@@ -192,21 +167,17 @@ def test_a_kill_at_any_moment_loses_nothing_that_was_finished(text, tmp_path, mo
         put(part, target)
 
     monkeypatch.setattr(files, "put_in_place", put_and_count)
-    done = []
-    for deadly, rows in ((1, 0), (2, 0), (3, 1), (2, 1), (4, 2)):
+    for deadly, count in ((1, 0), (2, 0), (3, 1), (2, 1), (4, 2)):
         child = os.fork()
         if child == 0:
-            toy_runs(output, text).work(["mlm", "span"], [1, 2], later())
+            keep_all(output, given, names)
             os._exit(0)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
-        if rows:
-            found = json.loads((output / "runs.json").read_text(encoding="utf-8"))["rows"]
-            assert found[: len(done)] == done and len(found) == rows
-            done = found
-            collect(output, tmp_path / f"models, {deadly}, {rows}")  # the sums of all are right
+        if count:
+            assert len(collect(output, tmp_path / f"models, {deadly}, {count}")) == count
     deadly = None
-    assert toy_runs(output, text).work(["mlm", "span"], [1, 2], later())
-    assert len(collect(output, tmp_path / "models")) == 4
+    keep_all(output, given, names)
+    assert collect(output, tmp_path / "models") == ["mlm-1", "mix-1", "mlm-2"]
 
 
 # The plan.
@@ -216,16 +187,16 @@ def planned(*words):
     return card_plan.arguments(["run", *map(str, words)])
 
 
-def test_only_what_is_due_is_begun(text, tmp_path):
+def test_only_what_is_due_is_begun(tmp_path):
     output = tmp_path / "out"
     output.mkdir()
-    asked = planned("--output", output, "--text", text, "--toy")
+    asked = planned("--output", output, "--packed", tmp_path, "--toy")
     assert list(card_plan.commands(asked, tmp_path)) == ["benchmark", "check", "runs"]
     write_json(output / "benchmark.json", {"finished": True})
     write_json(output / "check.json", {"finished": False})  # it was cut off
     assert list(card_plan.commands(asked, tmp_path)) == ["check", "runs"]
     asked = planned("--output", output, "--parts", "benchmark,runs")
-    assert card_plan.commands(asked, tmp_path) == {}  # there is no text
+    assert card_plan.commands(asked, tmp_path) == {}  # nothing is packed
 
 
 def test_parts_get_their_time_and_are_stopped(tmp_path, monkeypatch, capsys):
@@ -250,20 +221,27 @@ def test_parts_get_their_time_and_are_stopped(tmp_path, monkeypatch, capsys):
     assert list(output.iterdir()) == []
 
 
-def test_the_command_line(text, tmp_path):
+def test_the_command_line(given, tmp_path):
     """A relative path means the same to the parts; bad input is one sentence."""
     command = [sys.executable, str(ROOT / "tools/card_plan.py")]
-    result = subprocess.run(
-        [*command, "run", "--output", "out", "--toy", "--parts", "runs", "--seeds", "1"]
-        + ["--arms", "mlm", "--text", os.path.relpath(text, tmp_path)],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-    )
+
+    def run(*words):
+        return subprocess.run(
+            [*command, *map(str, words)], cwd=tmp_path, capture_output=True, text=True
+        )
+
+    packed = run("pack", *given, "packed")
+    assert packed.returncode == 0, packed.stderr
+    result = run("run", "--output", "out", "--toy", "--parts", "runs", "--packed", "packed")
     assert result.returncode == 0, result.stdout + result.stderr
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["runs.json", "weights.0"]
-    wrong = subprocess.run(
-        [*command, "collect", ".", "x"], cwd=tmp_path, capture_output=True, text=True
-    )
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        "answers.json",
+        "weights.0",
+        "weights.json",
+    ]
+    found = json.loads((tmp_path / "out" / "answers.json").read_text(encoding="utf-8"))
+    assert len(found["rounds"]) == 4
+    assert len(collect(tmp_path / "out", tmp_path / "models")) == 16
+    wrong = run("collect", ".", "x")
     assert wrong.returncode == 2 and wrong.stderr.count("\n") == 1
     assert "no run was finished" in wrong.stderr

@@ -48,9 +48,9 @@ ITSELF = torch.eye(N, dtype=torch.bool)
 @pytest.mark.parametrize(
     "name, answer, sentence",
     [
-        ("left-to-right", lambda real: SQUARE.tril(), "may look at padding. Close"),
-        ("right-to-left", lambda real: SQUARE.triu(), "may look at padding. Close"),
-        ("all but yourself", lambda real: ~ITSELF, "may look at padding. Close"),
+        ("left-to-right", lambda real: SQUARE.tril(), "let tokens look at padding. Close"),
+        ("right-to-left", lambda real: SQUARE.triu(), "let tokens look at padding. Close"),
+        ("all but yourself", lambda real: ~ITSELF, "let tokens look at padding. Close"),
         (
             "left-to-right",
             lambda real: SQUARE.triu() & real,
@@ -61,10 +61,10 @@ ITSELF = torch.eye(N, dtype=torch.bool)
             lambda real: SQUARE.tril() & real,
             "or you gave the pattern of the other direction.",
         ),
-        ("left-to-right", lambda real: SQUARE.triu(), "of the other direction), and tokens"),
-        ("left-to-right", lambda real: SQUARE.tril(-1) & real, "the diagonal is missing: a token"),
-        ("left-to-right", lambda real: SQUARE.tril(-1), "(a strict triangle), and tokens"),
-        ("right-to-left", lambda real: SQUARE.triu(1) & real, "the diagonal is missing: a token"),
+        ("left-to-right", lambda real: SQUARE.triu(), "of the other direction), and you let"),
+        ("left-to-right", lambda real: SQUARE.tril(-1) & real, "your diagonal is missing: a token"),
+        ("left-to-right", lambda real: SQUARE.tril(-1), "(a strict triangle), and you let"),
+        ("right-to-left", lambda real: SQUARE.triu(1) & real, "your diagonal is missing: a token"),
         (
             "left-to-right",
             lambda real: SQUARE.triu(1) & real,
@@ -90,7 +90,7 @@ ITSELF = torch.eye(N, dtype=torch.bool)
             lambda real: ~(~ITSELF & real),
             "true and false are swapped: true",
         ),
-        ("all but yourself", lambda real: ITSELF & real, "every token looks at itself only"),
+        ("all but yourself", lambda real: ITSELF & real, "every token look only at itself"),
         ("all but yourself", lambda real: SQUARE & real, "the diagonal must be closed"),
         ("all but yourself", lambda real: SQUARE, "at themselves, and at padding"),
         ("left-to-right", lambda real: SQUARE & real, "close one side"),

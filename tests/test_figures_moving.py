@@ -268,7 +268,7 @@ def test_the_machine_says_what_happened():
         (after,) = [one for one in told if one.startswith(f"Draw {number} of") and ", at “" in one]
         assert f"ℓ = {span.length}, at “" in after
         assert ("Cut after" in after) == (span.words < span.length)
-        assert ("Nothing of the budget left" in after) == (span.left == 0)
+        assert ("No budget left" in after) == (span.left == 0)
     with pytest.raises(InputError, match="at least two seeds"):
         MaskingMachine(PIECES, [1])
     with pytest.raises(InputError, match="begins with a whole word"):

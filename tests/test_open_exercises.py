@@ -8,7 +8,6 @@ import re
 
 import numpy as np
 import pytest
-from scipy.stats import t as student
 
 from environment import ROOT
 from notebooks import book_notebooks, read
@@ -85,7 +84,6 @@ def test_the_numbers_of_the_folded_texts():
     assert "35 · (1 − (34/35)⁴⁰) = 24.0" in texts["roberta"] and math.comb(7, 3) == 35
     assert round(35 * (1 - (34 / 35) ** 40), 1) == 24.0
     assert "a factor of 1.65" in texts["masking"] and round(0.3 * 0.7 / (0.15 * 0.85), 2) == 1.65
-    assert "4.3 standard errors" in texts["bert"] and round(student.ppf(0.975, 2), 1) == 4.3
     hidden = SpanMasking().budget(512)
     told = (
         f"of 512 tokens {hidden} are masked, so T5 reads {512 - hidden} + k and writes "

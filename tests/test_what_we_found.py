@@ -219,7 +219,7 @@ def test_a_figure_of_the_page_by_hand():
     }
     gap = np.subtract(losses["span"], losses["mlm"])
     half = stats.t.ppf(0.975, 4) * gap.std(ddof=1) / 5**0.5
-    wanted = "token masking better than span masking: held-out loss, tokens hidden one by one"
+    wanted = "token masking better than span masking: held-out loss, single tokens masked"
     assert f"| {wanted} | {gap.mean():.2f} ± {half:.2f} nats | " in tool.LIST.read_text(
         encoding="utf-8"
     )
@@ -410,8 +410,8 @@ def test_a_new_file_brings_its_section_and_its_panels(later):
 def test_a_sign_is_told_for_the_later_idea_also_where_it_is_a_loss():
     spans, tokens, *later = beside.signs(6).lines[1:]
     assert spans[:2] == ["spans against tokens, from scratch", "SQuAD 2.0: +1.6"] == tokens[:2]
-    assert spans[2].endswith("in spans: −0.95 ± 0.18 nats") and spans[3:] == ["", "opposite"]
-    assert later[1][2].endswith("one by one: −1.91 ± 0.10 nats") and later[1][3:] == [
+    assert spans[2].endswith("loss, spans masked: −0.95 ± 0.18 nats") and spans[3:] == ["", "opposite"]
+    assert later[1][2].endswith("single tokens masked: −1.91 ± 0.10 nats") and later[1][3:] == [
         "",
         "opposite",
     ]
@@ -419,7 +419,7 @@ def test_a_sign_is_told_for_the_later_idea_also_where_it_is_a_loss():
     assert single[2].endswith("+0.77 ± 0.31 nats") and single[-1] == "the same"
     assert (
         in_pairs[2].startswith("held-out loss, measured on pairs: −0.09")
-        and in_pairs[-1] == "not shown"
+        and in_pairs[-1] == "within noise"
     )
 
 
@@ -429,7 +429,7 @@ def test_a_sign_expected_before_the_runs_is_told():
 
 
 def test_a_panel_says_each_seed_of_each_arm_once():
-    (part,) = beside.asked("what is hidden (Table 6)")[:1]
+    (part,) = beside.asked("what is masked (Table 6)")[:1]
     table = beside.each_seed(part)
     assert (
         table.lines[0] == ["measure", "arm", "0", "1", "2", "3", "4", "mean"]

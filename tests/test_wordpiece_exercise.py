@@ -109,7 +109,7 @@ def test_right_divisions(attempt, capsys):
             lambda word, v: ["[UNK]"],
             "this word has tokens. Look inside the word for tokens with ##",
         ),
-        (lambda *given: greedy(*given, shortest=True), "a shorter match was taken"),
+        (lambda *given: greedy(*given, shortest=True), "you took a shorter match"),
         (
             lambda *given: greedy(*given, missing=lambda tokens, rest: tokens),
             "a word is never split in part",
@@ -200,13 +200,13 @@ def test_right_scores(attempt, capsys):
         ),
         (
             lambda w, p: count(w, p) / in_pairs(w, p[0], 0) / in_pairs(w, p[1], 1),
-            "not only in pairs",
+            "only in pairs. It counts",
         ),
         (lambda w, p: str(score(w, p)), "(str). Return one number"),
-        (lambda w, p: score(dict.fromkeys(w, 1), p), "every word is counted once"),
+        (lambda w, p: score(dict.fromkeys(w, 1), p), "you count every word once"),
         (
             lambda w, p: count(w, p) / in_words(w, p[0]) / in_words(w, p[1]),
-            "occurs twice in a word counts twice",
+            "occurs twice in a word, it counts twice",
         ),
         (
             lambda w, p: (
@@ -214,7 +214,7 @@ def test_right_scores(attempt, capsys):
                 / in_words(w, p[0])
                 / in_words(w, p[1])
             ),
-            "occurs twice in a word counts twice",
+            "occurs twice in a word, it counts twice",
         ),
         (lambda w, p: 2 * score(w, p), "the right answer is 0.142857, and yours is 0.285714"),
         (lambda w, p: 1 / 0, "stopped with ZeroDivisionError: division by zero, in the line"),

@@ -1,18 +1,21 @@
 """`make card-plan`: all that is due on a graphics card, in one call of a few minutes that may be
 cut off.
 
-    python tools/card_plan.py pack TEXT PACKED          # here: an encoded text, packed to travel
-    python tools/card_plan.py run --output OUT --text PACKED --start CHECKPOINT    # on the card
-    python tools/card_plan.py collect OUT FOLDER        # here: the checkpoints that came back
+    python tools/card_plan.py pack TEXT START VALID DATA PACKED     # here: what travels to the card
+    python tools/card_plan.py run --output OUT --packed PACKED      # on the card
+    python tools/card_plan.py collect OUT FOLDER                    # here: the checkpoints
 
-`run` does, in this order: the benchmark (`benchmarks.card`) alone, then `card_check.py --quick`
-and, beside it, the runs: each arm (a row of the objectives, or a mixture) goes on from the start
-checkpoint over the text, with each seed. The output folder gets at most eight files of at most 16
-MiB:
+TEXT is an encoded text, START a checkpoint to continue from, VALID unseen text (.jsonl), DATA a
+folder of SQuAD files.
+
+`run` does, in this order: the benchmark (`benchmarks.card`) alone, then `card_check.py --quick` and,
+next to it, the runs of the experiment `masking_and_answers`. The output folder gets at most eight
+files of at most 16 MiB:
 
 - `benchmark.json`, `check.json`: the tables, written after each row;
-- `runs.json`: of each finished run its settings, tokens seen, seconds, curve and held-out losses;
-- `weights.0` … `weights.4`: the checkpoints in half precision, one behind the other.
+- `answers.json`: the experiment's file, written after each round;
+- `weights.json` and `weights.0` … `weights.3`: the trained models in half precision, one behind the
+  other, as many as there is room for.
 
 Each file is written whole or not at all, so what was finished stays. A second call with the same
 output does what is left. `run --toy` rehearses everything on a CPU.
@@ -35,10 +38,8 @@ import sys
 import tarfile
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import nullcontext
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -53,20 +54,19 @@ from spanbert_tutorial.engine.files import whole_file, whole_folder, write_json
 from spanbert_tutorial.errors import InputError
 
 PARTS = ("benchmark", "check", "runs")
-ARMS = ("mlm", "span+sbo", "mix", "mlm+nsp")
-BENCHMARK_SECONDS = 240  # at most, of a full plan
+BENCHMARK_SECONDS = 150  # at most, of a full plan
 SPARE = 15  # seconds at the end, for the last file
-MOST_SENT = 60 * 2**20  # bytes of a packed text: with a start checkpoint it still goes into 64 MiB
+MOST_SENT = 60 * 2**20  # bytes of all that is packed: with the repository it stays below 64 MiB
 PIECE = 2**23  # tokens that are packed, and unpacked, at a time
 # two bytes a token, which the defaults of xz do not know; Wikipedia needs 7.5 bits a token so
 FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 9, "lc": 3, "lp": 1, "pb": 1}]
-VOLUME = 16 * 2**20 - 2**10
-VOLUMES = 5
-HELD_OUT_BATCHES = 64
-CURVE_EVERY = 25  # steps
+VOLUME = 31 * 2**19  # bytes: four of them and the tables stay below 64 MiB
+VOLUMES = 4
+WEIGHTS = "model.safetensors"
+QUESTIONS = ("train-v1.1-part.json.xz", "dev-v1.1-half.json.xz")
 
 
-# --- a text that travels -------------------------------------------------------------
+# --- what travels to the card --------------------------------------------------------
 
 
 def packed(values: np.ndarray) -> bytes:
@@ -98,15 +98,47 @@ def cut(folder: Path, most: int | None) -> dict[str, np.ndarray]:
     }
 
 
-def pack(text: Path, target: Path, most: int | None = None, largest: int = MOST_SENT) -> int:
-    """Packs an encoded text, or as much of its training part as `most` tokens, into a new folder;
-    its bytes. Raises InputError if they are more than `largest`, or the text is not whole."""
+def pack(
+    text: Path,
+    start: Path,
+    valid: Path,
+    data: Path,
+    target: Path,
+    most: int | None = None,
+    largest: int = MOST_SENT,
+) -> int:
+    """Packs what the runs read into a new folder; its bytes. most: tokens of the training text, if
+    not all. Raises InputError if they are more than `largest`, or something is missing."""
     if not (text / "tokenizer.json").is_file():
         raise InputError(
             f"{text} holds no encoded text: give the folder that has its tokenizer.json."
         )
+    wanted = [start / WEIGHTS, valid, *(data / name for name in QUESTIONS)]
+    if missing := [path for path in wanted if not path.is_file()]:
+        raise InputError(f"{missing[0]} is missing: give the folder, or the file, that is there.")
+    with whole_folder(target) as made:
+        pack_text(text, made / "text", most)
+        shutil.copytree(start, made / "start", ignore=shutil.ignore_patterns(WEIGHTS))
+        weights = lzma.compress((start / WEIGHTS).read_bytes(), filters=FILTERS)
+        (made / "start" / f"{WEIGHTS}.xz").write_bytes(weights)
+        shutil.copy(valid, made / f"valid{''.join(valid.suffixes)}")
+        (made / "data").mkdir()
+        for name in QUESTIONS:
+            shutil.copy(data / name, made / "data")
+        size = sum(file.stat().st_size for file in made.rglob("*") if file.is_file())
+        if size > largest:
+            raise InputError(
+                f"what is packed has {size / 2**20:.0f} MiB, over {largest / 2**20:.0f}: take less "
+                "of the text by --tokens."
+            )
+    return size
+
+
+def pack_text(text: Path, made: Path, most: int | None) -> None:
+    """An encoded text, its arrays in pieces."""
+    made.mkdir()
     facts: dict[str, dict] = {}
-    with whole_folder(target) as made, ProcessPoolExecutor(os.cpu_count()) as pool:
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
         for part in ("train", "held_out"):
             arrays = cut(text / part, most if part == "train" else None)
             facts[part] = {}
@@ -116,15 +148,8 @@ def pack(text: Path, target: Path, most: int | None = None, largest: int = MOST_
                     (made / f"{part}.{name}.{number}.xz").write_bytes(content)
                 facts[part][name] = {"type": str(values.dtype), "pieces": len(pieces)}
             facts[part]["fingerprint"] = fingerprint(arrays["ids"])
-        shutil.copy(text / "tokenizer.json", made)
-        write_json(made / "packed.json", facts)
-        size = sum(file.stat().st_size for file in made.iterdir())
-        if size > largest:
-            raise InputError(
-                f"the packed text has {size / 2**20:.0f} MiB, over {largest / 2**20:.0f}: take less "
-                "of it by --tokens."
-            )
-    return size
+    shutil.copy(text / "tokenizer.json", made)
+    write_json(made / "packed.json", facts)
 
 
 def fingerprint(ids: np.ndarray) -> str:
@@ -133,24 +158,31 @@ def fingerprint(ids: np.ndarray) -> str:
 
 
 def unpack(source: Path, target: Path) -> None:
-    """Makes the encoded text again, whole or not at all. Raises InputError for a broken copy."""
+    """Makes text and start again, whole or not at all; the rest is read where it is. Raises
+    InputError for a broken copy."""
+    text = source / "text"
     try:
-        facts = json.loads((source / "packed.json").read_text(encoding="utf-8"))
+        facts = json.loads((text / "packed.json").read_text(encoding="utf-8"))
         with whole_folder(target) as made:
             for part, arrays in facts.items():
-                (made / part).mkdir()
+                (made / "text" / part).mkdir(parents=True)
                 ids, sentences, documents = (
-                    unpacked(source, f"{part}.{name}", **arrays[name])
+                    unpacked(text, f"{part}.{name}", **arrays[name])
                     for name in ("ids", "sentences", "documents")
                 )
                 if fingerprint(ids) != arrays["fingerprint"]:
                     raise InputError(f"the packed text in {source} is broken: copy it again.")
-                np.save(made / part / "ids.npy", ids)
-                np.save(made / part / "sentence_ends.npy", np.cumsum(sentences, dtype=np.int64))
-                np.save(made / part / "document_ends.npy", np.cumsum(documents, dtype=np.int64))
-            shutil.copy(source / "tokenizer.json", made)
+                folder = made / "text" / part
+                np.save(folder / "ids.npy", ids)
+                np.save(folder / "sentence_ends.npy", np.cumsum(sentences, dtype=np.int64))
+                np.save(folder / "document_ends.npy", np.cumsum(documents, dtype=np.int64))
+            shutil.copy(text / "tokenizer.json", made / "text")
+            ignored = shutil.ignore_patterns(f"{WEIGHTS}.xz")
+            shutil.copytree(source / "start", made / "start", ignore=ignored)
+            weights = lzma.decompress((source / "start" / f"{WEIGHTS}.xz").read_bytes())
+            (made / "start" / WEIGHTS).write_bytes(weights)
     except (OSError, ValueError, KeyError, TypeError, lzma.LZMAError, EOFError) as error:
-        raise InputError(f"{source} holds no whole packed text ({error}): pack it again.") from None
+        raise InputError(f"{source} is not whole ({error}): pack it again.") from None
 
 
 def unpacked(source: Path, stem: str, type: str, pieces: int) -> np.ndarray:
@@ -213,242 +245,63 @@ def as_archive(folder: Path) -> bytes:
     return stream.getvalue()
 
 
-def collect(output: Path, target: Path) -> list[str]:
-    """Writes the checkpoints of the finished runs into a new folder, one folder each; their names.
-    Raises InputError where none came back, or one is broken."""
-    file = output / "runs.json"
-    if not file.is_file():
-        raise InputError(f"{output} has no runs.json: no run was finished.")
-    rows = json.loads(file.read_text(encoding="utf-8"))["rows"]
-    volumes = Volumes(output)
-    names = []
-    with whole_folder(target) as made:
-        for row in rows:
-            if row["weights"] is None:
-                continue
-            content = volumes.read(row["weights"]["began"], row["weights"]["length"])
-            if hashlib.sha256(content).hexdigest() != row["weights"]["sha256"]:
-                raise InputError(f"the weights of {name_of(row)} are broken: copy {output} again.")
-            with tarfile.open(fileobj=io.BytesIO(content)) as archive:
-                archive.extractall(made / name_of(row), filter="data")
-            names.append(name_of(row))
-    return names
+class Kept:
+    """The trained models of an output folder."""
 
-
-def name_of(row: Mapping[str, Any]) -> str:
-    """The folder of a run's checkpoint."""
-    return f"{row['arm'].replace('+', '-')}-{row['seed']}"
-
-
-# --- the runs ------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What all runs share. size: of a model without a start checkpoint."""
-
-    steps: int = 2_000
-    max_length: int = 256
-    batch_size: int = 128
-    peak_learning_rate: float = 1.5e-3
-    size: str = "mini"
-
-
-TOY = Settings(steps=3, max_length=16, batch_size=4, size="tiny")
-
-
-class OutOfTime(Exception):
-    """A run would not end in time."""
-
-
-@dataclass
-class Watch:
-    """Counts the tokens of a run's batches, and ends the run where the time is too short for it."""
-
-    steps: int
-    end: float  # on the monotonic clock
-    tokens: int = 0
-    warm: int = 20  # batches after which a step takes what it takes
-    sample: int = 40
-    seen: int = field(default=0, init=False)
-
-    def over(self, batches: Iterable[dict]) -> Iterator[dict]:
-        """The same batches. Raises OutOfTime, after a few of them if they foretell it."""
-        began = 0.0
-        for batch in batches:
-            now = time.monotonic()
-            if self.seen == self.warm:
-                began = now
-            left = self.steps - self.seen
-            if (
-                self.seen == self.warm + self.sample
-                and left * (now - began) / self.sample > self.end - now
-            ):
-                needed = left * (now - began) / self.sample
-                raise OutOfTime(f"it needs {needed:.0f} s more, {self.end - now:.0f} s are left")
-            if now > self.end:
-                raise OutOfTime(f"stopped before step {self.seen + 1} of {self.steps}")
-            self.seen += 1
-            self.tokens += int(batch["attention_mask"].sum())
-            yield batch
-
-
-class Runs:
-    """The finished runs of an output folder, and those that are left."""
-
-    def __init__(self, output: Path, settings: Settings, text_folder: Path, start: Path | None):
-        from benchmarks.card import machine  # here: it imports torch, which `pack` does not need
-        from spanbert_tutorial.pretraining.encoded_text import reopen_text
-
-        self.file = output / "runs.json"
-        self.settings = settings
+    def __init__(self, output: Path, start: Path):
+        self.file = output / "weights.json"
         self.start = start
-        self.text = reopen_text(text_folder)
-        self.data: dict[str, Any] = {}
-        facts = {
-            "settings": asdict(settings),
-            "text": fingerprint(self.text.train.ids),
-            "tokens_of_the_text": len(self.text.train.ids),
-            "start": None if start is None else file_fingerprint(start / "model.safetensors"),
-        }
-        self.found: dict[str, Any] = {**facts, "surroundings": machine(), "rows": []}
+        self.rows: list[dict[str, Any]] = []
         if self.file.is_file():
-            before = json.loads(self.file.read_text(encoding="utf-8"))
-            different = [name for name, value in facts.items() if before[name] != value]
-            if different:
-                raise InputError(
-                    f"{self.file} has runs with other {' and '.join(different)}: give another "
-                    "--output, or the same settings."
-                )
-            self.found = before
-        weights = [row["weights"] for row in self.found["rows"] if row["weights"]]
-        used = max((one["began"] + one["length"] for one in weights), default=0)
+            self.rows = json.loads(self.file.read_text(encoding="utf-8"))
+        used = max((row["began"] + row["length"] for row in self.rows), default=0)
         self.volumes = Volumes(output, used)
 
-    def left(self, arms: Iterable[str], seeds: Iterable[int]) -> list[tuple[str, int]]:
-        """Arms and seeds without a row: every arm with the first seed, then with the second."""
-        done = {(row["arm"], row["seed"]) for row in self.found["rows"]}
-        wanted = [(arm, seed) for seed in seeds for arm in arms]
-        return [one for one in wanted if one not in done]
-
-    def work(self, arms: Iterable[str], seeds: Iterable[int], end: float) -> bool:
-        """Trains what is left, until `end`; whether all is done."""
-        longest = 0.0
-        for arm, seed in self.left(arms, seeds):
-            began = time.monotonic()
-            if began + longest > end:
-                print(f"runs: no time for {arm}, seed {seed}, and what follows", flush=True)
-                return False
-            try:
-                self.one(arm, seed, end)
-            except OutOfTime as why:
-                print(f"runs: {arm}, seed {seed}: {why}", flush=True)
-                return False
-            longest = max(longest, time.monotonic() - began)
-        return True
-
-    def one(self, arm: str, seed: int, end: float) -> None:
-        """Trains, measures, keeps one model. Raises OutOfTime."""
-        import torch
-
-        from spanbert_tutorial.bert.encoder import set_dropout
-        from spanbert_tutorial.engine.ahead import drawn_ahead
-        from spanbert_tutorial.engine.loop import train
-        from spanbert_tutorial.pretraining import runs
-        from spanbert_tutorial.pretraining.checkpoints import continue_from
-        from spanbert_tutorial.pretraining.evaluation import held_out_metrics
-        from spanbert_tutorial.pretraining.fixed_shapes import (
-            compiled,
-            compiling_pays,
-            with_fixed_shapes,
-        )
-        from spanbert_tutorial.pretraining.presets import RUNS
-
-        run = replace(RUNS[self.settings.size], **asdict(self.settings))
-        run = replace(run, objective=arm, seed=seed, by_length=False)
-        if arm not in self.data:  # of sentence pairs it takes long to make
-            self.data[arm] = runs.data_of(run, self.text)
-        model = (
-            runs.new_model(run, self.text)
-            if self.start is None
-            else continue_from(self.start, arm, seed)[0]
-        )
-        set_dropout(model, run.dropout)
-        watch = Watch(run.steps, end)
-        began = time.monotonic()
-        batches = self.data[arm].batches(np.random.default_rng(seed))
-        compiling = compiling_pays(run)
-        batches = with_fixed_shapes(batches) if compiling else batches
-        torch.compiler.reset()  # a function is compiled eight times at most
-        with (
-            compiled(model, run) if compiling else nullcontext(),
-            drawn_ahead(batches, torch.device(device())) as drawn,
-        ):
-            history = train(model, watch.over(drawn), run.recipe(), self.text.unigram_entropy)
-        seconds = time.monotonic() - began
-        model.to(device())
-        held_out = held_out_metrics(model, run, self.text, HELD_OUT_BATCHES)
-        row = {"arm": arm, "seed": seed, "steps": run.steps, "tokens": watch.tokens}
-        row |= {
-            "seconds": round(seconds, 1),
-            "held_out": rounded(held_out),
-            "curve": curve(history.losses),
-        }
-        self.keep(row, model.cpu())
-        rate = watch.tokens / seconds
-        print(f"runs: {arm}, seed {seed}: {seconds:.0f} s, {rate:,.0f} tokens/s", flush=True)
-
-    def keep(self, row: dict[str, Any], model: Any) -> None:
+    def keep(self, arm: str, seed: int, weights: dict[str, Any]) -> None:
         """The weights first, then the row that names them: without it they do not count."""
-        from spanbert_tutorial.pretraining.checkpoints import save_checkpoint
+        from spanbert_tutorial.pretraining.checkpoints import (  # here: it imports torch, which
+            continue_from,  # `pack` does not need
+            read_vocabulary,
+            save_checkpoint,
+        )
 
+        name = f"{arm.replace('+', '-')}-{seed}"
+        if name in [row["name"] for row in self.rows]:
+            return
+        model = continue_from(self.start, arm, seed)[0]
+        model.load_state_dict(weights)
+        card = f"# {name}\n\nTrained by `tools/card_plan.py`; `answers.json` has its figures.\n"
         with tempfile.TemporaryDirectory() as scratch:
             folder = Path(scratch, "checkpoint")
-            card = f"# {name_of(row)}\n\nTrained by `tools/card_plan.py`; `runs.json` has its figures.\n"
-            save_checkpoint(
-                folder, model, self.text.wordpiece, row["arm"], {"README.md": card}, half=True
-            )
+            vocabulary = read_vocabulary(self.start)
+            save_checkpoint(folder, model, vocabulary, arm, {"README.md": card}, half=True)
             content = as_archive(folder)
-        row["weights"] = None
-        if self.volumes.room(len(content)):
-            sha256 = hashlib.sha256(content).hexdigest()
-            began = self.volumes.append(content)
-            row["weights"] = {"began": began, "length": len(content), "sha256": sha256}
-        else:
-            print(f"runs: no room for the weights of {name_of(row)}: losses only", flush=True)
-        self.found["rows"].append(row)
-        write_json(self.file, self.found)
+        if not self.volumes.room(len(content)):
+            print(f"runs: no room for the weights of {name}", flush=True)
+            return
+        began = self.volumes.append(content)
+        sha256 = hashlib.sha256(content).hexdigest()
+        row = {"name": name, "began": began, "length": len(content), "sha256": sha256}
+        self.rows.append(row)
+        write_json(self.file, self.rows)
 
 
-def rounded(ways: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:
-    """With four decimals; more would differ between machines."""
-    return {
-        way: {name: round(value, 4) for name, value in found.items()} for way, found in ways.items()
-    }
-
-
-def curve(losses: Mapping[str, list[float]]) -> dict[str, list[float | None]]:
-    """Means of each loss over every `CURVE_EVERY` steps; None where objectives take turns and none
-    of the steps had it."""
-    found: dict[str, list[float | None]] = {}
-    for name, values in losses.items():
-        parts = np.split(np.array(values), range(CURVE_EVERY, len(values), CURVE_EVERY))
-        real = [part[~np.isnan(part)] for part in parts]
-        found[name] = [round(float(part.mean()), 4) if len(part) else None for part in real]
-    return found
-
-
-def file_fingerprint(path: Path) -> str:
-    """Of a file's bytes."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
-
-
-def device() -> str:
-    """Where models compute."""
-    import torch
-
-    return "cuda" if torch.cuda.is_available() else "cpu"
+def collect(output: Path, target: Path) -> list[str]:
+    """Writes the checkpoints that came back into a new folder, one folder each; their names.
+    Raises InputError where none came back, or one is broken."""
+    file = output / "weights.json"
+    if not file.is_file():
+        raise InputError(f"{output} has no weights.json: no run was finished.")
+    rows = json.loads(file.read_text(encoding="utf-8"))
+    volumes = Volumes(output)
+    with whole_folder(target) as made:
+        for row in rows:
+            content = volumes.read(row["began"], row["length"])
+            if hashlib.sha256(content).hexdigest() != row["sha256"]:
+                raise InputError(f"the weights of {row['name']} are broken: copy {output} again.")
+            with tarfile.open(fileobj=io.BytesIO(content)) as archive:
+                archive.extractall(made / row["name"], filter="data")
+    return [row["name"] for row in rows]
 
 
 # --- the plan ------------------------------------------------------------------------
@@ -472,13 +325,11 @@ def commands(asked: argparse.Namespace, scratch: Path) -> dict[str, list[str]]:
         due["check"] = [str(ROOT / "tools/card_check.py"), *what]
         due["check"] += ["--output", str(asked.output / "check.json")]
     if "runs" in wanted:
-        if asked.text is None:
-            print("runs: left out, since there is no --text", flush=True)
+        if asked.packed is None:
+            print("runs: left out, since there is no --packed", flush=True)
             return due
         due["runs"] = [__file__, "train", "--output", str(asked.output), "--scratch", str(scratch)]
-        due["runs"] += ["--text", str(asked.text), "--arms", ",".join(asked.arms), *toy]
-        due["runs"] += ["--seeds", ",".join(map(str, asked.seeds))]
-        due["runs"] += [] if asked.start is None else ["--start", str(asked.start)]
+        due["runs"] += ["--packed", str(asked.packed), *toy]
         due["runs"] += [] if asked.steps is None else ["--steps", str(asked.steps)]
     return due
 
@@ -537,14 +388,22 @@ def run_plan(asked: argparse.Namespace) -> int:
 def train_part(asked: argparse.Namespace) -> int:
     """The process of the runs."""
     end = time.monotonic() + 60 * asked.minutes
-    text = asked.text
-    if (text / "packed.json").is_file():
-        text = asked.scratch / "text"
-        unpack(asked.text, text)
-    settings = TOY if asked.toy else Settings()
+    from spanbert_tutorial.lab.experiments import masking_and_answers as experiment
+    from spanbert_tutorial.pretraining.encoded_text import reopen_text
+
+    here = asked.scratch / "unpacked"
+    if not here.is_dir():
+        unpack(asked.packed, here)
+    settings = experiment.TOY if asked.toy else experiment.Settings()
     settings = settings if asked.steps is None else replace(settings, steps=asked.steps)
-    runs = Runs(asked.output, settings, text, asked.start)
-    return 0 if runs.work(asked.arms, asked.seeds, end) else 1
+    (valid,) = asked.packed.glob("valid.*")
+    start = here / "start"
+    text = reopen_text(here / "text")
+    given = experiment.prepare(text, start, valid, asked.packed / "data", settings)
+    print("runs: all is prepared", flush=True)
+    kept = Kept(asked.output, start)
+    done = experiment.work(asked.output / "answers.json", given, settings, kept.keep, end)
+    return 0 if done else 1
 
 
 # --- the command line ----------------------------------------------------------------
@@ -560,37 +419,29 @@ def words_of(text: str) -> list[str]:
     return [word for word in text.split(",") if word]
 
 
-def numbers_of(text: str) -> list[int]:
-    """The same, as numbers."""
-    return [int(word) for word in words_of(text)]
-
-
 def arguments(words: list[str] | None = None) -> argparse.Namespace:
     """The command line."""
     doc = __doc__ or ""
     form = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=doc, formatter_class=form)
     doing = parser.add_subparsers(dest="what", required=True)
-    packing = doing.add_parser("pack", help="pack an encoded text, to be sent")
-    packing.add_argument("source", type=Path, help="folder with train, held_out, tokenizer.json")
+    packing = doing.add_parser("pack", help="pack what is to be sent")
+    packing.add_argument("text", type=Path, help="folder with train, held_out, tokenizer.json")
+    packing.add_argument("start", type=Path, help="checkpoint to continue from")
+    packing.add_argument("valid", type=Path, help="unseen text (.jsonl)")
+    packing.add_argument("data", type=Path, help="folder of SQuAD files (.json.xz)")
     packing.add_argument("target", type=Path)
-    packing.add_argument("--tokens", type=int, help="at most so many of the training part")
-    for name, told in (("unpack", "the encoded text again"), ("collect", "the checkpoints")):
-        other = doing.add_parser(name, help=told)
-        other.add_argument("source", type=Path)
-        other.add_argument("target", type=Path)
+    packing.add_argument("--tokens", type=int, help="at most so many of the training text")
+    collecting = doing.add_parser("collect", help="the checkpoints that came back")
+    collecting.add_argument("source", type=Path)
+    collecting.add_argument("target", type=Path)
     for name in ("run", "train"):
         told = "do what is due" if name == "run" else "only the runs, as `run` starts them"
         running = doing.add_parser(name, help=told)
         running.add_argument("--output", type=place, required=True)
         running.add_argument("--minutes", type=float, default=9.0)
-        running.add_argument("--text", type=place, help="packed or encoded, to train on")
-        running.add_argument(
-            "--start", type=place, help="checkpoint to go on from; else new weights"
-        )
-        running.add_argument("--arms", type=words_of, default=ARMS, help="objectives, with commas")
-        running.add_argument("--seeds", type=numbers_of, default=(1, 2, 3), help="with commas")
-        running.add_argument("--steps", type=int, help=f"of a run; {Settings().steps} by default")
+        running.add_argument("--packed", type=place, help="what was packed; without it, no runs")
+        running.add_argument("--steps", type=int, help="of a run, where a card is slower or faster")
         running.add_argument("--toy", action="store_true", help="a rehearsal with toy sizes")
         if name == "run":
             running.add_argument("--parts", type=words_of, default=PARTS, help=",".join(PARTS))
@@ -604,10 +455,9 @@ def main(words: list[str] | None = None) -> int:
     asked = arguments(words)
     try:
         if asked.what == "pack":
-            size = pack(asked.source, asked.target, asked.tokens)
+            given = asked.text, asked.start, asked.valid, asked.data
+            size = pack(*given, asked.target, asked.tokens)
             print(f"{asked.target}: {size / 2**20:.1f} MiB.")
-        elif asked.what == "unpack":
-            unpack(asked.source, asked.target)
         elif asked.what == "collect":
             print(*collect(asked.source, asked.target))
         else:

@@ -14,7 +14,7 @@ PAGE = BOOK / "workshop" / "what_we_found.md"
 LIST = BOOK / "evidence" / "all_findings.md"
 BEGINS = "## In short"  # the tool writes from here on
 NAMES = {chapter.page: chapter.name for chapter in read_road(ROOT).chapters}
-MARKS = {SHOWN: "**shown**", NULL: "*not shown*", SINGLE: "one run"}
+MARKS = {SHOWN: "**clear**", NULL: "*within noise*", SINGLE: "one run"}
 
 
 def link(page: str) -> str:
@@ -85,7 +85,7 @@ def opener(head: str, found: Sequence[Section]) -> str:
     parts += [
         "## The experiments",
         f"{len(found)} files of results hold {sum(number.values())} findings: "
-        f"{number[SHOWN]} are shown, {number[NULL]} are not, {number[SINGLE]} rest on one run. "
+        f"{number[SHOWN]} are clear, {number[NULL]} are within seed noise, {number[SINGLE]} rest on one run. "
         "[All findings](../evidence/all_findings.md) has a line for each of them, and the command "
         "that makes each file.",
         "\n".join(["| question | page | file |", "|---|---|---|", *rows]),

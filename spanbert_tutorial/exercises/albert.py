@@ -61,19 +61,19 @@ TURNED = ONCE | {"attention": PARTS[1:], "feed_forward": PARTS[:1]}
 
 # What a mistake computes, and what to say to the person who made it.
 MISTAKES = (
-    (counted(once=EACH), "what the layers share is counted once per layer. It is stored once."),
+    (counted(once=EACH), "you count what the layers share once per layer. It is stored once."),
     (
         counted(once=BOTH),
-        'everything in the layers is counted once. Only what they share is: with "none", nothing.',
+        'you count everything in the layers once. Only what they share is: with "none", nothing.',
     ),
     (
         counted(once=TURNED),
-        'with "attention" and "feed_forward" the wrong part is counted once. The name says what '
+        'with "attention" and "feed_forward" you count the wrong part once. The name says what '
         "is shared.",
     ),
     (
         counted(wide=True),
-        "the embeddings are counted with width H. They have width E, and the projection turns "
+        "you count the embeddings with width H. They have width E, and the projection turns "
         "that into H.",
     ),
     (

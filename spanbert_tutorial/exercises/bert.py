@@ -43,30 +43,30 @@ def _variant(
 MISTAKES = (
     (
         _variant(scale=0),
-        "the scores are not divided by √d, so the weights are too sharp: d is query.shape[-1].",
+        "you do not divide the scores by √d, so the weights are too sharp: d is query.shape[-1].",
     ),
-    (_variant(scale=1), "the scores are divided by d. Divide by its square root."),
+    (_variant(scale=1), "you divide the scores by d. Divide by its square root."),
     (
         _variant(axis=0),
-        "softmax runs over the wrong axis: the weights of one query, a row, must sum to 1.",
+        "your softmax runs over the wrong axis: the weights of one query, a row, must sum to 1.",
     ),
     (
         _variant(key_first=True),
-        "the scores are transposed: row i, column j is query i times key j.",
+        "your scores are transposed: row i, column j is query i times key j.",
     ),
     (
         _variant(hide="after"),
-        "padding is masked after softmax, so the other weights no longer sum to 1: "
+        "you mask padding after softmax, so the other weights no longer sum to 1: "
         "set its scores to -inf before softmax.",
     ),
-    (_variant(hide="no"), "padding is not masked: its tokens still get weight."),
+    (_variant(hide="no"), "you do not mask padding: its tokens still get weight."),
     (
         _variant(hide="turned round"),
-        "the mask is inverted: `real` is True at the tokens to keep.",
+        "your mask is inverted: `real` is True at the tokens to keep.",
     ),
     (
         _variant(hide="rows"),
-        "the mask removes queries (rows). Mask keys: the columns of the scores.",
+        "you mask queries (rows). Mask keys: the columns of the scores.",
     ),
 )
 

@@ -53,17 +53,17 @@ def _of_input(right: list[int], ids: np.ndarray, chosen: np.ndarray) -> list[tup
     return [
         (
             [next(each) if masked else token for token, masked in zip(TEXT, chosen, strict=True)],
-            "each masked token has a sentinel. One sentinel replaces the whole span.",
+            "you give each masked token a sentinel. One sentinel replaces the whole span.",
         ),
         (ids[~chosen].tolist(), "the input has no sentinels: put one where each span was."),
         (
             [SENTINELS[0] if token in SENTINELS else token for token in right],
-            "every span has the same sentinel. That is BART's [MASK]; here each span has its own.",
+            "you give every span the same sentinel. That is BART's [MASK]; here each span has its own.",
         ),
         (ids.tolist(), "the input is the original text: cut the spans out."),
         (
             [token + 1 if token in SENTINELS else token for token in right],
-            "the first sentinel is skipped: begin with sentinels[0].",
+            "you skip the first sentinel: begin with sentinels[0].",
         ),
         (
             [*right, SENTINELS[len(spans_of(chosen))]],

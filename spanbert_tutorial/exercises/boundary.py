@@ -27,28 +27,29 @@ MISTAKES = {
     (
         "shift",
         0,
-    ): "the indices are positions in the block. The model's input has [CLS] in front, so add 1",
-    ("shift", 2): "every index is 1 too high. Add 1 for [CLS] once",
+    ): "you give indices in the block. The model's input has [CLS] in front, so add 1",
+    ("shift", 2): "you make every index 1 too high. Add 1 for [CLS] once",
     (
         "outside",
         0,
-    ): "left and right are inside the span, where tokens are masked. Take the neighbors outside",
+    ): "you take left and right inside the span, where tokens are masked. Take the neighbors"
+    " outside",
     (
         "position",
         0,
-    ): "positions count from 0. The first token has p1; only the table's rows count from 0",
+    ): "you count positions from 0. The first token has p1; only the table's rows count from 0",
     (
         "fused",
         False,
-    ): "touching or overlapping spans have separate rows. Merge them: they are one span",
+    ): "you give touching or overlapping spans separate rows. Merge them: they are one span",
     (
         "left_edge",
         True,
-    ): "a span at the block's start has a row, with [CLS] as left boundary. Leave it out",
+    ): "you give a span at the block's start a row, with [CLS] as left boundary. Leave it out",
     (
         "right_edge",
         True,
-    ): "a span at the block's end has a row, with [SEP] as right boundary. Leave it out",
+    ): "you give a span at the block's end a row, with [SEP] as right boundary. Leave it out",
 }
 RIGHT = {
     "shift": 1,

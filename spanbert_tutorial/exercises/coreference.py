@@ -134,7 +134,7 @@ def empty_is_right(key: Clusters, response: Clusters) -> tuple[float, float]:
 MISTAKES: list[tuple[Measure, str]] = [
     (
         lambda key, response: b_cubed(response, key),
-        "precision and recall are swapped. The recall is a mean over the mentions of the key.",
+        "you swapped precision and recall. The recall is a mean over the mentions of the key.",
     ),
     (
         both_sides(over_clusters),
@@ -143,12 +143,12 @@ MISTAKES: list[tuple[Measure, str]] = [
     ),
     (
         both_sides(over_shared),
-        "mentions that only one side has are skipped. They stay in the mean, with 0.",
+        "you skip mentions that only one side has. They stay in the mean, with 0.",
     ),
     (
         both_sides(missing_is_alone),
-        "a mention that the other side lacks gets credit, as if it were a cluster by itself. It "
-        "gets 0.",
+        "you give credit to a mention that the other side lacks, as if it were a cluster by "
+        "itself. It gets 0.",
     ),
     (
         both_sides(not_squared),

@@ -55,7 +55,7 @@ def mistakes(name: str, real: Tensor) -> list[tuple[Tensor, str]]:
     itself = torch.eye(len(real), dtype=torch.bool)
     everybody = torch.ones_like(itself)
     of_any = [
-        (loose, "tokens may look at padding. Close the columns where `real` is False."),
+        (loose, "you let tokens look at padding. Close the columns where `real` is False."),
         (
             wanted.T & real,
             "rows and columns are swapped (row i is for the token that looks), or you gave the "
@@ -64,9 +64,12 @@ def mistakes(name: str, real: Tensor) -> list[tuple[Tensor, str]]:
         (
             loose.T,
             "rows and columns are swapped (or you gave the pattern of the other direction), and "
-            "tokens may look at padding.",
+            "you let tokens look at padding.",
         ),
-        (itself & real, "every token looks at itself only. Here it is the other way around."),
+        (
+            itself & real,
+            "you let every token look only at itself. Here it is the other way around.",
+        ),
         (~wanted, "true and false are swapped: true means that the row may look."),
         (
             ~loose,
@@ -77,20 +80,20 @@ def mistakes(name: str, real: Tensor) -> list[tuple[Tensor, str]]:
     if name == "all but yourself":
         return [
             *of_any,
-            (everybody & real, "tokens look at themselves: the diagonal must be closed."),
-            (everybody, "tokens look at themselves, and at padding."),
+            (everybody & real, "you let tokens look at themselves: the diagonal must be closed."),
+            (everybody, "you let tokens look at themselves, and at padding."),
         ]
     return [
         *of_any,
         (
             wanted & ~itself,
-            "the diagonal is missing: a token may look at itself, and the first would see "
+            "your diagonal is missing: a token may look at itself, and the first would see "
             "nothing at all (a strict "
             "triangle).",
         ),
         (
             loose & ~itself,
-            "the diagonal is missing (a strict triangle), and tokens may look at padding.",
+            "your diagonal is missing (a strict triangle), and you let tokens look at padding.",
         ),
         (
             wanted.T & ~itself,
@@ -98,9 +101,9 @@ def mistakes(name: str, real: Tensor) -> list[tuple[Tensor, str]]:
         ),
         (
             loose.T & ~itself,
-            "you have the strict triangle of the other direction, and tokens may look at padding.",
+            "you have the strict triangle of the other direction, and let tokens look at padding.",
         ),
-        (everybody & real, "every token looks at every other one: close one side."),
+        (everybody & real, "you let every token look at every other one: close one side."),
     ]
 
 

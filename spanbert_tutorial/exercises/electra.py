@@ -30,23 +30,23 @@ MISTAKES = {
     (
         "lucky",
         "replaced",
-    ): "a sample that equals the original counts as replaced. It counts as original: compare ids, "
+    ): "you count a sample that equals the original as replaced. It is original: compare ids, "
     "not which tokens were masked",
-    ("sense", "original"): "the labels are inverted. True means replaced",
+    ("sense", "original"): "you inverted the labels. True means replaced",
     (
         "where",
         "everywhere",
-    ): "samples went to tokens that were not masked. Use a sample only where `selected` is True",
+    ): "you put samples at tokens that were not masked. Use a sample only where `selected` is True",
     (
         "scored",
         "selected",
-    ): "only the masked tokens are scored. That is the masked language model's loss; the "
+    ): "you score only the masked tokens. That is the masked language model's loss; the "
     "discriminator predicts a label for every real token",
-    ("scored", "all"): "padding is scored, too. Leave out what is not `real`",
+    ("scored", "all"): "you score padding, too. Leave out what is not `real`",
     (
         "scored",
         "replaced",
-    ): "only the replaced tokens are scored. The discriminator predicts a label for every real "
+    ): "you score only the replaced tokens. The discriminator predicts a label for every real "
     "token",
 }
 

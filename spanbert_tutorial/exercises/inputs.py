@@ -38,69 +38,75 @@ MISTAKES = {
     (
         "cls",
         "both",
-    ): "[CLS] comes before the second sentence, too. An input has one, at the very start",
+    ): "you put [CLS] before the second sentence, too. An input has one, at the very start",
     ("first_sep", False): "there is no [SEP] between the sentences",
     ("final_sep", False): "the final [SEP] is missing. Each sentence is closed by its own",
     (
         "first_sep_segment",
         1,
-    ): "the first [SEP] is in segment 1. It closes the first sentence, so it is in segment 0",
+    ): "you put the first [SEP] in segment 1. It closes the first sentence, in segment 0",
     (
         "final_sep_segment",
         0,
-    ): "the final [SEP] is in segment 0. It closes the second sentence, so it is in segment 1",
-    ("pad_segment", 1): "padding is in segment 1. Nobody looks at it, but here it has segment 0",
-    ("first_segment", 1): "segments count from 1. The table has the rows 0 and 1",
-    ("second_segment", 0): "all segments are 0. The second sentence is in segment 1",
+    ): "you put the final [SEP] in segment 0. It closes the second sentence, in segment 1",
+    (
+        "pad_segment",
+        1,
+    ): "you put padding in segment 1. Nobody looks at it, but here it has segment 0",
+    ("first_segment", 1): "you count segments from 1. The table has the rows 0 and 1",
+    ("second_segment", 0): "you put everything in segment 0. The second sentence is in segment 1",
     (
         "mask",
         "all",
-    ): "the mask is 1 at padding, so the padding would be read as text. It is 1 at real tokens "
-    "only",
-    ("mask", "turned"): "the mask is inverted. It is 1 at real tokens and 0 at padding",
-    ("mask", "words"): "the mask is 0 at [CLS] or [SEP]. They are real tokens; only padding has 0",
+    ): "you set the mask to 1 at padding, so the padding would be read as text. It is 1 at "
+    "real tokens only",
+    ("mask", "turned"): "you inverted the mask. It is 1 at real tokens and 0 at padding",
+    (
+        "mask",
+        "words",
+    ): "you set the mask to 0 at [CLS] or [SEP]. They are real tokens; only padding has 0",
     (
         "order",
         "mask second",
-    ): "mask and segments are swapped. Return ids, segments, mask in this order",
+    ): "you swapped mask and segments. Return ids, segments, mask in this order",
     (
         "side",
         "left",
-    ): "padding is on the left. Put it on the right, so that [CLS] has position 0",
+    ): "you padded on the left. Pad on the right, so that [CLS] has position 0",
     (
         "width",
         "longest",
-    ): "all rows have the maximum length. Pad only to the longest row of the batch",
+    ): "you padded all rows to the maximum length. Pad only to the longest row of the batch",
     ("cut", "none"): "a row is longer than allowed. Cut the sentences first, then frame them",
     (
         "cut",
         "framed",
-    ): "the row was cut after framing, so a [SEP] is lost. Cut the sentences first, then frame "
+    ): "you cut the row after framing, so a [SEP] is lost. Cut the sentences first, then frame "
     "them",
     (
         "cut",
         "second",
-    ): "only the second sentence was cut. Take each token from the one that is longer at that "
+    ): "you cut only the second sentence. Take each token from the one that is longer at that "
     "moment",
     (
         "cut",
         "first",
-    ): "only the first sentence was cut. Take each token from the one that is longer at that "
+    ): "you cut only the first sentence. Take each token from the one that is longer at that "
     "moment",
     (
         "cut",
         "first at a tie",
-    ): "with two equally long sentences, the first lost a token. At a tie, cut the second",
-    ("cut", "front"): "tokens were cut at the start of a sentence. Cut at its end",
+    ): "you cut the first of two equally long sentences. At a tie, cut the second",
+    ("cut", "front"): "you cut tokens at the start of a sentence. Cut at its end",
     (
         "specials",
         2,
-    ): "too few tokens were cut: three positions are needed for [CLS] and two [SEP]",
+    ): "you cut too few tokens: three positions are needed for [CLS] and two [SEP]",
     (
         "specials",
         0,
-    ): "too few tokens were cut: three positions are needed for [CLS] and two [SEP]",
-    ("specials", 4): "one token too many was cut. [CLS] and two [SEP] take three positions",
+    ): "you cut too few tokens: three positions are needed for [CLS] and two [SEP]",
+    ("specials", 4): "you cut one token too many. [CLS] and two [SEP] take three positions",
 }
 RIGHT = {
     "cls": "first",

@@ -83,7 +83,7 @@ def best_cut(words: Words, shares: Shares) -> float:
 MISTAKES: list[tuple[Score, str]] = [
     (
         lambda words, shares: explained(words, shares)[-1],
-        "you cut between all words only. For three words there are cuts into two parts, too: one "
+        "you only cut into single words. For three words there are cuts into two parts, too: one "
         "word and a pair.",
     ),
     (
@@ -102,7 +102,7 @@ MISTAKES: list[tuple[Score, str]] = [
     ),
     (
         lambda words, shares: exp(best_cut(words, shares)),
-        "the logarithm is missing: where the words are independent the score is 0, not 1.",
+        "you leave out the logarithm: where the words are independent the score is 0, not 1.",
     ),
     (
         lambda words, shares: best_cut(words, shares) / log(2),
@@ -110,7 +110,7 @@ MISTAKES: list[tuple[Score, str]] = [
     ),
     (
         lambda words, shares: -best_cut(words, shares),
-        "the sign is flipped: divide the n-gram's share by that of its parts.",
+        "you flip the sign: divide the n-gram's share by that of its parts.",
     ),
     (
         lambda words, shares: log(shares[words]),

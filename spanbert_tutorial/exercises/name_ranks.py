@@ -65,9 +65,8 @@ def by_probabilities(logs: Logs, name: tuple[int, ...]) -> float:
 MISTAKES: list[tuple[Rank, str]] = [
     (
         lambda logs, names, true: placed(logs, names, true, shared=0),
-        "you give every tie to the true name. A model that scores all names alike would then be "
-        "always right. Count half "
-        "of the names with an equal score.",
+        "you give every tie to the true name. A model that scores all names alike would then "
+        "always be right. Count half of the names with an equal score.",
     ),
     (
         lambda logs, names, true: placed(logs, names, true, shared=1),
@@ -77,7 +76,7 @@ MISTAKES: list[tuple[Rank, str]] = [
     ),
     (
         lambda logs, names, true: rank(logs, names, true) + 0.5,
-        "the true name is counted among the names that have its own score. Leave it out.",
+        "you count the true name among the names that have its own score. Leave it out.",
     ),
     (
         lambda logs, names, true: rank(logs, names, true) - 1,
@@ -85,7 +84,7 @@ MISTAKES: list[tuple[Rank, str]] = [
     ),
     (
         lambda logs, names, true: len(names) + 1 - rank(logs, names, true),
-        "the lowest score gets rank 1. A log-probability near 0 is a high one.",
+        "you give the lowest score rank 1. A log-probability near 0 is a high one.",
     ),
     (
         lambda logs, names, true: placed(logs, names, true, lambda logs, name: logs[0][name[0]]),

@@ -63,12 +63,12 @@ def mean_of_blocks(ids: np.ndarray, pad_id: int) -> float:
 PLATEAU_MISTAKES = [
     (
         lambda ids, pad: entropy(ids, -1),
-        "padding is counted as a token. Take the real tokens only.",
+        "you count padding as a token. Take the real tokens only.",
     ),
     (
         lambda ids, pad: terms(np.unique(ids[ids != pad], return_counts=True)[1] / ids.size).sum(),
-        "padding is left out of the counts but not of the divisor. Divide by the number of real "
-        "tokens.",
+        "you leave padding out of the counts but not out of the divisor. Divide by the number of "
+        "real tokens.",
     ),
     (
         lambda ids, pad: terms(shares(ids[ids != pad])).mean(),
@@ -89,12 +89,12 @@ PLATEAU_MISTAKES = [
     ),
     (
         lambda ids, pad: float(-np.log(shares(ids[ids != pad])).mean()),
-        "every kind of token counts once. Weigh −ln p by p, because a frequent token is masked "
+        "you count every kind of token once. Weigh −ln p by p, because a frequent token is masked "
         "more often.",
     ),
     (
         mean_of_blocks,
-        "the frequencies are taken block by block. Count over the whole text, then take the "
+        "you take the frequencies block by block. Count over the whole text, then take the "
         "entropy once.",
     ),
     (
@@ -111,7 +111,7 @@ diagnose_plateau = Diagnosis(
     returns="one number: sum over the tokens",
     right=entropy,
     mistakes=PLATEAU_MISTAKES,
-    correct="this is where a model that only counts ends.",
+    correct="frequencies alone get no lower.",
 )
 
 
@@ -166,7 +166,7 @@ SCHEDULE_MISTAKES = [
         lambda step, peak, warmup, steps: (
             peak * min((step - 1) / warmup, (steps - step + 1) / steps)
         ),
-        "the fall is measured from step 0. Divide by the steps that are left after the warm-up.",
+        "you measure the fall from step 0. Divide by the steps that are left after the warm-up.",
     ),
     (
         lambda step, peak, warmup, steps: rate(step, 1.0, warmup, steps),

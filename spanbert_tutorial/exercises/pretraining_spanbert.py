@@ -28,23 +28,23 @@ def parts(sbo: list[float | None]) -> list[float]:
 MISTAKES = [
     (
         lambda mlm, sbo: sum(mlm) / len(mlm),
-        "the boundary part is missing. SpanBERT adds it to the first part.",
+        "you leave out the boundary part. SpanBERT adds it to the first part.",
     ),
     (
         lambda mlm, sbo: sum(parts(sbo)) / len(mlm),
-        "the first part is missing. The boundary objective is added to the MLM loss and does not "
+        "you leave out the first part. The boundary objective is added to the MLM loss and does not "
         "replace it.",
     ),
     (
         lambda mlm, sbo: (
             sum(mlm) / len(mlm) + (sum(parts(sbo)) / len(parts(sbo)) if parts(sbo) else 0)
         ),
-        "the boundary part is divided by the number of its own tokens. The paper divides both by "
+        "you divide the boundary part by the number of its own tokens. The paper divides both by "
         "the number of masked tokens.",
     ),
     (
         lambda mlm, sbo: sum(mlm) / len(mlm) + sum(parts(sbo)) / (len(parts(sbo)) + 1),
-        "the boundary part is divided by its own tokens plus one. The released code does that, "
+        "you divide the boundary part by its own tokens plus one. The released code does that, "
         "the paper does not.",
     ),
     (
@@ -53,7 +53,7 @@ MISTAKES = [
     ),
     (
         lambda mlm, sbo: (sum(mlm) + sum(parts(sbo))) / (len(mlm) + len(parts(sbo))),
-        "the two parts of a token count as two tokens. Divide by the number of masked tokens.",
+        "you count the two parts of a token as two tokens. Divide by the number of masked tokens.",
     ),
 ]
 

@@ -40,26 +40,29 @@ RIGHT = {
 }
 # A setting of `answer_with` that is wrong, and what to say.
 MISTAKES = {
-    ("order", False): "an answer may end before it starts. Look only at pairs with first ≤ last",
+    (
+        "order",
+        False,
+    ): "you let an answer end before it starts. Look only at pairs with first ≤ last",
     (
         "place",
         "question",
-    ): "an answer may be in the question, or extend from it into the context. Begin at "
+    ): "you let an answer be in the question, or extend from it into the context. Begin at "
     "`window.first`",
     (
         "central",
         False,
-    ): "a span counts in every window that contains it. Take it only where `window.central` is "
+    ): "you count a span in every window that contains it. Take it only where `window.central` is "
     "True for its first token, which then has the most context",
     (
         "more",
         1,
-    ): "an answer may be one token too long. From first to last there are last − first + 1 tokens",
+    ): "you let an answer be one token too long. From first to last there are last − first + 1 tokens",
     (
         "more",
         -1,
-    ): "the longest answers are left out. From first to last there are last − first + 1 tokens",
-    ("more", 999): "an answer may be of any length. Keep to `longest` tokens",
+    ): "you leave out the longest answers. From first to last there are last − first + 1 tokens",
+    ("more", 999): "you let an answer be of any length. Keep to `longest` tokens",
     (
         "null",
         "greatest",
@@ -70,22 +73,22 @@ MISTAKES = {
     (
         "cls",
         "none",
-    ): "null score and threshold change nothing. Return None when null score − best score is "
+    ): "you ignore null score and threshold. Return None when null score − best score is "
     "above the "
     "threshold",
     (
         "sign",
         -1,
-    ): "the difference is the wrong way around. There is no answer when null score − best score is "
+    ): "you take the difference the wrong way around. There is no answer when null score − best score is "
     "above the threshold",
     (
         "limit",
         "zero",
-    ): "the threshold changes nothing. Compare null score − best score with it, not with 0",
+    ): "you ignore the threshold. Compare null score − best score with it, not with 0",
     (
         "reached",
         True,
-    ): "a difference equal to the threshold counts as no answer. Only above it there is none",
+    ): "you count a difference equal to the threshold as no answer. Only above it there is none",
     (
         "unit",
         "share",
@@ -94,10 +97,10 @@ MISTAKES = {
     (
         "over",
         "merged",
-    ): "an answer may start in one window and end in another. No window has seen it as a whole: "
+    ): "you let an answer start in one window and end in another. No window has seen it as a whole: "
     "keep both ends in one window",
     ("over", "first"): "you look for the span in one window only. Go through all of them",
-    ("apart", True): "start and end are chosen separately. Choose the pair with the largest sum",
+    ("apart", True): "you choose start and end separately. Choose the pair with the largest sum",
     (
         "counted",
         "input",

@@ -73,11 +73,11 @@ MISTAKES = (
     ),
     (
         lambda ids, pad: (ids == pad).long().cumsum(1) * (ids == pad) + pad,
-        "padding is counted and tokens are not. It is the other way around: ids != pad_id.",
+        "you count padding and not tokens. It is the other way around: ids != pad_id.",
     ),
     (
         lambda ids, pad: _counted(ids, 1) * (ids != 1) + 1,
-        "pad_id is assumed to be 1. Use the argument.",
+        "you assume that pad_id is 1. Use the argument.",
     ),
 )
 
@@ -97,7 +97,7 @@ diagnose_positions = Diagnosis(
     returns=f"a tensor of the shape [B,n] = {tuple(REAL.shape)}",
     right=position_numbers,
     otherwise=_mistake,
-    correct="the real tokens count on from pad_id + 1, and padding has pad_id wherever it is.",
+    correct="real tokens are numbered from pad_id + 1, and padding has pad_id wherever it is.",
 )
 
 

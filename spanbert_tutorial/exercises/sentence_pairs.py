@@ -94,8 +94,8 @@ def pair_kind(pair: tuple, number: int, at: int, stop: int) -> int:
     if second == chunk[len(first) :]:
         if next_at == middle:
             raise NotYet(
-                "after an IsNext pair the next chunk begins inside the pair, so its second "
-                "segment is used twice."
+                "you begin the next chunk inside an IsNext pair, so its second segment is "
+                "used twice."
             )
         if next_at != stop:
             raise NotYet(f"the next chunk begins at {next_at}, and the chunk ends at {stop}.")
@@ -104,15 +104,15 @@ def pair_kind(pair: tuple, number: int, at: int, stop: int) -> int:
         raise NotYet("the second segment runs past the chunk. End it before sentence `stop`.")
     homes = {sentence[0] for sentence in second}
     if homes == {DOCUMENTS[number][0][0]}:
-        raise NotYet("a NotNext segment comes from the same document. Draw it from another one.")
+        raise NotYet("you take a NotNext segment from the same document. Draw it from another one.")
     run = [sentence for document in DOCUMENTS for sentence in document if sentence[0] in homes]
     begin = run.index(second[0]) if second[0] in run else 0
     if len(homes) > 1 or second != run[begin : begin + len(second)]:
         raise NotYet("a NotNext segment is not a run of sentences of one other document.")
     if next_at == stop:
         raise NotYet(
-            "after a NotNext pair the replaced part of the chunk is lost. "
-            "Nobody has read it yet, so the next chunk begins with it."
+            "you lose the replaced part of the chunk after a NotNext pair. "
+            "It is in no pair yet, so the next chunk begins with it."
         )
     if next_at != middle:
         raise NotYet(f"the next chunk begins at {next_at}; the first segment ends at {middle}.")
@@ -126,7 +126,7 @@ def judge_draws(kinds: Counter, middles: Counter, borrowed: dict[int, set[str]])
     wrong = kinds[IS_NEXT, NOT_NEXT] + kinds[NOT_NEXT, IS_NEXT]
     if wrong == sum(kinds.values()):
         raise NotYet(
-            "the labels are reversed. Here, as in transformers, 0 is IsNext and 1 is NotNext."
+            "you reverse the labels. Here, as in transformers, 0 is IsNext and 1 is NotNext."
         )
     if wrong:
         raise NotYet(f"{wrong} of {sum(kinds.values())} labels are wrong for their pairs.")
@@ -140,8 +140,8 @@ def judge_draws(kinds: Counter, middles: Counter, borrowed: dict[int, set[str]])
     )
     if min(map(len, [*documents, *places])) < 3:
         raise NotYet(
-            "NotNext text for a chunk always comes from the same document or begins at the same "
-            "sentence. "
+            "you always take the NotNext text for a chunk from the same document or begin at the "
+            "same sentence. "
             "Draw both."
         )
     at, stop, _ = max(middles, key=lambda key: key[1] - key[0])

@@ -68,7 +68,7 @@ MISTAKES: list[tuple[Measure, str]] = [
     ),
     (
         changed(lambda tp, fp, fn, tn: ratio(2 * tp, 2 * tp + fp + fn)),
-        "this is F1. It does not look at the zeros that were right.",
+        "you compute F1. It ignores the 0s that were right.",
     ),
     (
         changed(
@@ -76,7 +76,7 @@ MISTAKES: list[tuple[Measure, str]] = [
                 tp * tn - fp * fn, (tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)
             )
         ),
-        "the square root in the denominator is missing.",
+        "you leave out the square root in the denominator.",
     ),
     (
         changed(
@@ -111,12 +111,12 @@ MISTAKES: list[tuple[Measure, str]] = [
     ),
     (
         changed(lambda tp, fp, fn, tn: ratio(tp * tn - fp * fn, tp * tn + fp * fn)),
-        "the denominator is the root of four sums: how often 1 and 0 are predicted, and how often "
-        "they are gold.",
+        "your denominator is wrong. Take the root of a product of four sums: how often 1 and 0 are "
+        "predicted, and how often they are gold.",
     ),
     (
         changed(lambda tp, fp, fn, tn: ratio(tp, tp + fn) + ratio(tn, tn + fp) - 1),
-        "this is recall of the ones plus recall of the zeros, minus 1. It counts how many gold "
+        "you compute recall of the 1s plus recall of the 0s, minus 1. It counts how many gold "
         "labels are found, not how many of the predictions are right.",
     ),
 ]

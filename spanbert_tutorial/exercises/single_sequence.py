@@ -51,24 +51,28 @@ def mistake(blocks: list[list[int]], wanted: list[list[int]], documents: Documen
     flat = [[token for sentence in document for token in sentence] for document in documents]
     given = [token for block in blocks for token in block]
     if any(isinstance(token, str) for token in given):
-        return "a block contains [CLS] or [SEP]. Leave them out, but keep two positions for them."
+        return "you put [CLS] or [SEP] in a block. Leave them out, but keep two positions for them."
     if any(not isinstance(token, int) for token in given):
         return "a block contains lists. Make each block one flat list of tokens."
     if [] in blocks:
         return "a block is empty. Check whether the block has any tokens before you close it."
     goes_on = any(a == b[: len(a)] for a, b in zip(blocks, blocks[1:], strict=False))
     if goes_on and set(given) == {token for document in flat for token in document}:
-        return "a block continues in the next document. Begin each document with an empty block."
+        return "you continue a block in the next document. Begin each document with an empty block."
     if problem := lost(given, flat):
         return problem
     if any(
         len({number for number, d in enumerate(flat) if set(block) & set(d)}) > 1
         for block in blocks
     ):
-        return "a block holds tokens of two documents. Close the block where a document ends."
+        return (
+            "you put tokens of two documents in one block. Close the block where a document ends."
+        )
     ends = {sentence[-1] for document in documents for sentence in document}
     if any(block[-1] not in ends for block in blocks):
-        return "a block ends inside a sentence. A sentence that does not fit begins the next block."
+        return (
+            "you end a block inside a sentence. A sentence that does not fit begins the next block."
+        )
     longest = max(map(len, blocks))
     if longest > n - 2:
         return (
@@ -104,7 +108,9 @@ def not_greedy(blocks: list[list[int]], documents: Documents, n: int) -> str:
     """Why whole, ordered, short blocks of one document are still not the wanted ones: room is left
     over."""
     if len(blocks) == sum(map(len, documents)):
-        return "every sentence has its own block. Fill a block as long as the next sentence fits."
+        return (
+            "you give every sentence its own block. Fill a block as long as the next sentence fits."
+        )
     if blocks == pack(documents, n - 1):
         return "a block that would be exactly full is closed too early: it may hold n − 2 tokens."
     if blocks == pack(documents, n - 2):

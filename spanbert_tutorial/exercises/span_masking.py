@@ -49,19 +49,19 @@ def _law_mistake(answer: np.ndarray, exact: np.ndarray, p: float, max_words: int
         [
             (
                 np.append(full[:-1], 1 - full[:-1].sum()),
-                "longer draws were moved to the last length, as min(ℓ, limit) does. Clipping "
+                "you moved longer draws to the last length, as min(ℓ, limit) does. Clipping "
                 "cuts them off and divides by "
                 "what is left.",
             ),
             (full, f"the values add up to {answer.sum():.3f}. Divide by their sum."),
             (
                 full * (1 - p),
-                "the first exponent is 1. P(1) is proportional to p(1−p)⁰: lengths start at 1, "
+                "your first exponent is 1. P(1) is proportional to p(1−p)⁰: lengths start at 1, "
                 "exponents at 0.",
             ),
             (
                 clipped_geometric(1 - p, max_words) if p < 1 else exact,
-                "p and 1 − p are swapped. With p = 0.2, short spans are only slightly more likely "
+                "you swap p and 1 − p. With p = 0.2, short spans are only slightly more likely "
                 "than long ones.",
             ),
         ],

@@ -31,22 +31,25 @@ MISTAKES = {
     (
         "overlap",
         True,
-    ): "a word is in two spans. Remember which words are taken, also by copies of the same run",
+    ): "you put a word into two spans. Remember which words are taken, also by copies of the same run",
     (
         "shortest",
         True,
-    ): "short spans choose first, so names come apart. Let the longest choose first",
+    ): "you let short spans choose first, so names come apart. Let the longest choose first",
     (
         "single",
         True,
-    ): "a cluster has one span only, so no copy is left to point at. Count the spans after you "
-    "have left out those with taken words",
+    ): "you keep a cluster with one span only, so no copy is left to point at. Count the spans "
+    "after you have left out those with taken words",
     (
         "punctuation",
         True,
-    ): "a span holds punctuation. Take runs of words for which `word.isalnum()` is true",
-    ("stop_words", True): "a cluster has stop words alone. At least one word must be another",
-    ("lower", True): "copies that differ in a capital letter count. Compare letter by letter",
+    ): "you let a span hold punctuation. Take runs of words for which `word.isalnum()` is true",
+    (
+        "stop_words",
+        True,
+    ): "you let a cluster have stop words alone. At least one word must be no stop word",
+    ("lower", True): "you count copies that differ in a capital letter. Compare letter by letter",
 }
 RIGHT = dict.fromkeys((name for name, _ in MISTAKES), False)
 

@@ -99,12 +99,12 @@ MISTAKES: list[tuple[Measure, str]] = [
     (measure(shared=lambda one, other: len(set(one) & set(other))), AS_SET),
     (
         measure(shared=lambda one, other: sum(word in other for word in one)),
-        "a repeated word of the prediction counts every time, although the gold answer has it "
+        "you count a repeated word of the prediction every time, although the gold answer has it "
         "less often. It counts as often as both have it.",
     ),
     (
         measure(shared=lambda one, other: sum(word in one for word in other)),
-        "a repeated word of the gold answer counts every time, although the prediction has it "
+        "you count a repeated word of the gold answer every time, although the prediction has it "
         "less often. It counts as often as both have it.",
     ),
     (
@@ -129,9 +129,9 @@ MISTAKES: list[tuple[Measure, str]] = [
     ),
     (
         measure(both_empty=0.0),
-        "two empty sides agree: no answer, and none expected. There F1 is 1.",
+        "you give 0 to two empty sides. They agree, no answer and none expected, so F1 is 1.",
     ),
-    (measure(one_empty=1.0), "when only one side is empty, F1 is 0."),
+    (measure(one_empty=1.0), "you give 1 when only one side is empty. F1 is 0 there."),
     (
         measure(join=lambda precision, recall: (precision + recall) / 2),
         "you take the mean of precision and recall. F1 is their harmonic mean, 2PR / (P + R).",
@@ -146,7 +146,7 @@ MISTAKES: list[tuple[Measure, str]] = [
     ),
     (
         measure(join=lambda precision, recall: precision * recall / (precision + recall)),
-        "the factor 2 is missing.",
+        "you leave out the factor 2.",
     ),
     (
         measure(shared=lambda one, other: sum(a == b for a, b in zip(one, other, strict=False))),

@@ -48,7 +48,7 @@ def _why_wrong(answer: list[str], wanted: list[str], word: str, vocabulary: set[
     if wanted == ["[UNK]"]:
         return _unknown_mistake(word, vocabulary, answer)
     if answer == [token.removeprefix("##") for token in wanted]:
-        return "the tokens are right, but those that do not begin the word carry ##"
+        return "you left out ##: those that do not begin the word carry ##"
     if answer == ["[UNK]"]:
         where = "Look inside the word for tokens with ##, and at its beginning for those without"
         return (
@@ -66,7 +66,7 @@ def _why_wrong(answer: list[str], wanted: list[str], word: str, vocabulary: set[
         return "the token that begins the word has no ##, and all others have it"
     if len(answer) > len(wanted):
         return (
-            "a shorter match was taken. Try the whole rest of the word first, then one "
+            "you took a shorter match. Try the whole rest of the word first, then one "
             "character less"
         )
     return "look for the longest match at each position, from the left"
@@ -159,7 +159,7 @@ def over_pairs(words: Words, pair: tuple[str, str]) -> float:
     return pairs[pair] / (left * right)
 
 
-TWICE = "a token or a pair that occurs twice in a word counts twice."
+TWICE = "you count a token or a pair once per word. If it occurs twice in a word, it counts twice."
 SCORE_MISTAKES: list[tuple[Score, str]] = [
     (
         score(lambda both, left, right: both),
@@ -181,10 +181,10 @@ SCORE_MISTAKES: list[tuple[Score, str]] = [
         score(lambda both, left, right: both / left * right),
         "you multiply by the right count. Put the product in parentheses.",
     ),
-    (over_pairs, "a token counts wherever it occurs, not only in pairs."),
+    (over_pairs, "you count a token only in pairs. It counts wherever it occurs."),
     (
         lambda words, pair: score()(dict.fromkeys(words, 1), pair),
-        "every word is counted once. Each occurs in the text as often as its count says.",
+        "you count every word once. Each occurs in the text as often as its count says.",
     ),
     (score(tokens=in_words, pairs=in_words), TWICE),
     (score(tokens=in_words), TWICE),

@@ -99,7 +99,7 @@ def encoder_flow(config: EncoderConfig, tokens: Sequence[str]) -> Stages:
             280,
             "attention",
             same,
-            f"Each token takes a mixture of what all tokens offer, in {A} heads side by side "
+            f"Each token takes a mixture of what all tokens offer, in {A} attention heads "
             f"with weights "
             f"{shape(A, n, n)}. Here the tokens meet, and nowhere else.",
         ),
@@ -135,8 +135,8 @@ def encoder_flow(config: EncoderConfig, tokens: Sequence[str]) -> Stages:
             72,
             "states",
             shape(n, H),
-            "One vector for each token, and each has seen the whole input. Heads compute "
-            "predictions from them.",
+            "One vector for each token, and each has seen the whole input. Prediction heads "
+            "turn them into answers.",
         ),
     ]
     return Stages(picture, stages, first=2)

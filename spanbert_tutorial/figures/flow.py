@@ -142,7 +142,7 @@ def find_carry_decode(words: Sequence[str] = ("in", "Thornby"), hidden: str = "C
         WIDTH,
         300,
         "To use a neighbor, a model must find, carry and decode",
-        f"A gap, [MASK], stands after “{other} {neighbor}”. 1, find: the query of the gap meets "
+        f"A gap, [MASK], follows “{other} {neighbor}”. 1, find: the query of the gap meets "
         f"the key of "
         f"“{neighbor}”, so the gap looks there. 2, carry: the value of “{neighbor}” flows into "
         f"the state of the gap. "
@@ -172,7 +172,7 @@ def find_carry_decode(words: Sequence[str] = ("in", "Thornby"), hidden: str = "C
     picture.token(right - wide / 2, 36, hidden, "prediction", wide)
     parts = {
         72: ("3  decode", "a head makes a", "prediction of it"),
-        146: ("2  carry", "a value brings", "what stands there"),
+        146: ("2  carry", "a value carries", "what is there"),
         216: ("1  find", "a query meets", "a key"),
     }
     for y, (name, *lines) in parts.items():

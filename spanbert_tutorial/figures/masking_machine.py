@@ -135,11 +135,10 @@ class MaskingMachine:
                 else "the budget is used up"
             )
             told += f"Cut after {span.words} word{'s' * (span.words > 1)}: {why}. "
-        rest = f"{span.left} token{'s' * (span.left != 1)}" if span.left else "Nothing"
-        told += f"{rest} of the budget left"
-        return told + (
-            ", and no word fits." if span.left and frame.placed == len(one.spans) else "."
-        )
+        if not span.left:
+            return told + "No budget left."
+        told += f"{span.left} token{'s' * (span.left != 1)} of the budget left"
+        return told + (", and no word fits." if frame.placed == len(one.spans) else ".")
 
     def counts(self) -> np.ndarray:
         """int [10]: how often each length was drawn, in all rounds."""

@@ -144,5 +144,5 @@ def sentence_heads(hidden: int) -> Diagram:
     for x, said in ((85, "entailment"), (265, "3.8")):
         picture.arrow(x, 83, x, 60)
         picture.token(x - 45, 37, said, "prediction", 90)
-    picture.text(85, 22, "RTE and seven others", size=12).text(265, 22, "STS-B", size=12)
+    picture.text(85, 22, "does it follow?", size=12).text(265, 22, "how similar, 0 to 5?", size=12)
     return picture

@@ -116,7 +116,7 @@ def _says(
     told = ", ".join(f"{name} {values[place]:.2f}" for name, values in losses.items())
     best = ", ".join(f"“{gap.predictions[place][0][0]}”" for gap in gaps)
     return (
-        f"Step {step}. Loss {told}. Most attention of a head to the neighbors: "
+        f"Step {step}. Loss {told}. Most attention any head gives the neighbors: "
         f"{neighbors(attention)[place].max():.2f}. Top predictions: {best}."
     )
 

@@ -177,7 +177,7 @@ EASY_FIRST = [[Row("almanac first", "corpus, then corpus", WIKIPEDIA_LOSS)]]
 
 # --- Part II -------------------------------------------------------------------------
 
-HIDDEN = {"token": "tokens hidden one by one", "span": "tokens hidden in spans"}
+HIDDEN = {"token": "single tokens masked", "span": "spans masked"}
 OF_TOKENS = ("token masking", "mlm")
 OF_SPANS = ("span masking", "span")
 OF_BOTH = ("span masking with SBO", "span+sbo")
@@ -204,7 +204,7 @@ BOUNDARY_PROBE = [
             OF_BOTH,
             SPANS_ALONE,
             Measure(
-                f"{label} of a hidden name, read from the two states {where}",
+                f"{label} of a masked name, read from the two states {where}",
                 f"probe/{states}/{label}",
                 scale=100,
             ),
@@ -252,13 +252,11 @@ def over_all_names(content: Mapping, arm: str) -> list[float]:
 
 
 TEXT_SAME = "a word and a name mean the same, AUC of a probe on the states"
-NAMES = Measure("hidden names that must be inferred, ranked first", "names/inferred/first")
-ELSEWHERE = Measure(
-    "hidden names that stand elsewhere in the block, ranked first", "names/elsewhere/first"
-)
-ALL_NAMES = Measure("all hidden names, ranked first", over_all_names)
-KIND = Measure("kind of a hidden name, read from the states outside", "kinds/boundary")
-KIND_INSIDE = Measure("kind of a hidden name, read from the states inside", "kinds/inside")
+NAMES = Measure("masked names that the block has once, ranked first", "names/inferred/first")
+ELSEWHERE = Measure("masked names that the block repeats, ranked first", "names/elsewhere/first")
+ALL_NAMES = Measure("all masked names, ranked first", over_all_names)
+KIND = Measure("kind of a masked name, read from the states outside", "kinds/boundary")
+KIND_INSIDE = Measure("kind of a masked name, read from the states inside", "kinds/inside")
 SAME = Measure(f"{TEXT_SAME} outside", "pairs/outside")
 SAME_INSIDE = Measure(f"{TEXT_SAME} inside", "pairs/inside")
 ANSWERS = Measure("2,000 questions on the almanac, F1, an answer forced", "uses/questions, 2000/f1")
@@ -424,6 +422,28 @@ SQUAD_REAL = [
 ]
 MADE_FIRST = [
     [Row("made questions first", "real questions only", Measure("SQuAD 1.1, F1", "score/f1"))]
+]
+
+FINISHED = Measure("SQuAD 1.1, F1", "squad/f1", by=("start", "goes_on"))
+COPYING_AND_ANSWERS = [
+    [
+        Row((name, start, "nothing"), ("tokens", "mlm", "nothing"), FINISHED)
+        for name, start in {
+            "spans with SBO": "spansbo",
+            "tokens in pairs": "mlmnsp",
+            "a mix of both": "mix",
+        }.items()
+    ]
+]
+FEW_QUESTIONS_HERE = [
+    [
+        Row(
+            "spanbert-mini",
+            "bert-mini",
+            Measure(f"SQuAD 1.1, F1 after {size:,} questions", f"scores/{size}/f1", by=("model",)),
+        )
+        for size in (128, 1_024, 4_096)
+    ]
 ]
 
 # Where spanbert-mini was expected to be better than bert-mini.
@@ -661,6 +681,8 @@ COMPARISONS: Mapping[str, Sequence[Sequence[Row]]] = {
     "relation_markers": RELATION_MARKERS,
     "squad_real": SQUAD_REAL,
     "made_first": MADE_FIRST,
+    "copying_and_answers": COPYING_AND_ANSWERS,
+    "few_questions_here": FEW_QUESTIONS_HERE,
     "roberta_masks": ROBERTA_MASKS,
     "roberta_formats": ROBERTA_FORMATS,
     "albert_sharing": ALBERT_SHARING,

@@ -80,7 +80,7 @@ QUESTIONS: Mapping[str, Mapping[str, Filter]] = {
         "relation_markers": everything,
     },
     "sentences (Table 5)": {"span_tasks": about(*SENTENCES)},
-    "what is hidden (Table 6)": {
+    "what is masked (Table 6)": {
         "token_vs_span": without_sbo,
         "spans_and_boundaries": without_sbo,
         "ways_of_hiding": without_pairs,
@@ -170,7 +170,7 @@ class Sign(NamedTuple):
             f"{column}: {f'{paper:+.1f}'.replace('-', '−')}",
             f"{comparison.measure}: {with_half(gain, ours.half, comparison.unit, signed=True)}",
             {True: "+", False: "−", None: ""}[comparison.expected],
-            agreement if ours.shown else "not shown",
+            agreement if ours.shown else "within noise",
         ]
 
 
@@ -201,7 +201,7 @@ GLUE = {"sst2": "SST-2", "cola": "CoLA", "rte": "RTE", "mrpc": "MRPC acc.", "sts
 BY_FORMAT = tuple(
     ("SQuAD 2.0", f"held-out loss, measured on {way}") for way in ("one segment", "pairs")
 )
-KIND = "kind of a hidden name, read from the two states outside the span"
+KIND = "kind of a masked name, read from the two states outside the span"
 ON_SQUAD = (("SQuAD 1.1 F1", "SQuAD 1.1, F1"), ("SQuAD 2.0 F1", "SQuAD 2.0, F1"))
 ON_GLUE = tuple((column, TOLD[task]) for task, column in GLUE.items())
 PRETRAINED = "SpanBERT against BERT"

@@ -128,7 +128,7 @@ TABLES = {
     3: ("coreference", "OntoNotes, test set", (*pairs(("MUC", "B³", "CEAF"), THREE), "average F1")),
     4: ("relations", "TACRED, test set", THREE),
     5: ("sentences and pairs of sentences", "GLUE, test sets", GLUE),
-    6: ("what is hidden", f"two sequences with NSP, no SBO; {DEV}", ABLATION),
+    6: ("what is masked", f"two sequences with NSP, no SBO; {DEV}", ABLATION),
     7: ("one sequence, and SBO", DEV, ABLATION),
 }
 ROWS = {5: glue_rows, 7: ablation_rows}  # the other tables: `rows`

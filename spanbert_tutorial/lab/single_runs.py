@@ -90,12 +90,12 @@ def squad_negatives(content: Mapping) -> Iterable[Line]:
 
 def shipped_losses(content: Mapping) -> Iterable[Line]:
     """The mini models under both ways of masking."""
-    for way, text in {"token": "one by one", "span": "in spans"}.items():
+    for way, text in {"token": "single tokens", "span": "spans"}.items():
         loss = {name: content["losses"][name]["held out"][way]["mlm"] for name in TWINS}
         best, other = sorted(loss, key=loss.__getitem__)
         yield Line(
             SINGLE,
-            f"{best} below {other}: loss on held-out Wikipedia, tokens hidden {text}",
+            f"{best} below {other}: loss on held-out Wikipedia, {text} masked",
             f"{loss[best]:.2f} and {loss[other]:.2f} nats",
         )
 
@@ -105,11 +105,11 @@ def twins(content: Mapping) -> Iterable[Line]:
     parts = [f"{TWINS[0]}-{part}" for part in range(1, PARTS + 1)]
     ends = [joined(content, parts[:count], "token")[0][-1] for count in range(1, PARTS + 1)]
     when = " and ".join(f"{end:.0f}" for end in ends) + " million tokens after the common start"
-    for way, text in {"token": "one by one", "span": "in spans"}.items():
+    for way, text in {"token": "single tokens", "span": "spans"}.items():
         leads = " and ".join(f"{nats:.2f}".replace("-", "−") for nats in lead(content, way))
         yield Line(
             SINGLE,
-            f"spanbert-mini below bert-mini (above where negative), tokens hidden {text}, {when}",
+            f"spanbert-mini below bert-mini (above where negative), {text} masked, {when}",
             f"{leads} nats",
         )
 
@@ -123,11 +123,26 @@ def copied_names(content: Mapping) -> Iterable[Line]:
             low, high = 0 - high, 0 - low
             pair = TWINS
         word = "better than" if low > 0 else "against"
-        text = f"{pair[0]} {word} {pair[1]}: a hidden name given back, {case}"
+        text = f"{pair[0]} {word} {pair[1]}: a masked name restored, {case}"
         yield interval_line(text, low, high, abs(row["mean"]))
         rates = ", ".join(f"{rate:.1f}" for rate in content["right"][case].values())
-        text = f"a hidden name given back by bert-mini, spanbert-mini and a rule, {case}"
+        text = f"a masked name restored by bert-mini, spanbert-mini and a rule, {case}"
         yield Line(SINGLE, text, f"{rates} %")
+
+
+def copying_and_answers(content: Mapping) -> Iterable[Line]:
+    """What four finished models copy; no seeds, because copying is measured before fine-tuning."""
+    starts = {"mlm": "tokens", "mlmnsp": "tokens in pairs", "spansbo": "spans", "mix": "a mix"}
+    last = "its last token, it stands in the block again"
+    for path, text in {
+        ("copying", last): "a masked name restored, its last token, the block repeats it",
+        ("copying", "token", "again", "right"): "rare tokens restored that the block shows again",
+    }.items():
+        rates = [
+            column(content, *path, start=start, goes_on="nothing", seed=0)[0] for start in starts
+        ]
+        shown = ", ".join(f"{rate:.1f}" for rate in rates)
+        yield Line(SINGLE, f"{text}, by models of {', '.join(starts.values())}", f"{shown} %")
 
 
 # --- the engine ----------------------------------------------------------------------
@@ -205,6 +220,7 @@ SINGLE_RUNS: Mapping[str, Callable[[Mapping], Iterable[Line]]] = {
         shipped_losses,
         twins,
         copied_names,
+        copying_and_answers,
         speed_steps,
         speed_attention,
         speed_masking,

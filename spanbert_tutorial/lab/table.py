@@ -128,6 +128,21 @@ EXPERIMENTS = {
             "models": "folder that keeps the trained models",
         },
     ),
+    "masking_and_answers": Row(
+        "what does each objective cost in answers? (16 models; needs a graphics card)",
+        10,
+        {
+            "text": "encoded text, as `pretrain` keeps it",
+            "start": "the checkpoint from which all arms continue",
+            "valid": "another .jsonl file",
+            "data": "folder of SQuAD files (.json.xz)",
+        },
+    ),
+    "few_questions_here": Row(
+        "how do the shipped models answer after few questions?",
+        60,
+        {"data": "folder of SQuAD files (.json.xz)"},
+    ),
     "shipped_losses": Row(
         "losses of the shipped models, against two frequency baselines",
         20,
