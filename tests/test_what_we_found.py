@@ -410,7 +410,10 @@ def test_a_new_file_brings_its_section_and_its_panels(later):
 def test_a_sign_is_told_for_the_later_idea_also_where_it_is_a_loss():
     spans, tokens, *later = beside.signs(6).lines[1:]
     assert spans[:2] == ["spans against tokens, from scratch", "SQuAD 2.0: +1.6"] == tokens[:2]
-    assert spans[2].endswith("loss, spans masked: −0.95 ± 0.18 nats") and spans[3:] == ["", "opposite"]
+    assert spans[2].endswith("loss, spans masked: −0.95 ± 0.18 nats") and spans[3:] == [
+        "",
+        "opposite",
+    ]
     assert later[1][2].endswith("single tokens masked: −1.91 ± 0.10 nats") and later[1][3:] == [
         "",
         "opposite",
