@@ -58,7 +58,7 @@ def test_memory_and_growth():
 
 
 BELOW_97_PERCENT = {
-    (name, "mlm") for name in ("spanbert-tiny", "bert-mini", "spanbert-mini")
+    (name, "mlm") for name in ("spanbert-tiny", "bert-mini")
 }  # 8 bits: 96.6 to 96.8
 
 

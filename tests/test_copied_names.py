@@ -23,7 +23,10 @@ from spanbert_tutorial.lab.experiments.copied_names import (
 from spanbert_tutorial.pretraining.checkpoints import load_checkpoint, read_vocabulary
 from spanbert_tutorial.text.corpora import documents
 
-KEPT = json.loads(data_path("results", "copied_names.json").read_text(encoding="utf-8"))
+KEPT, FIRST_PAIR = (
+    json.loads(data_path("results", name).read_text(encoding="utf-8"))
+    for name in ("copied_names.json", "first_pair_copying.json")
+)
 WORDPIECE = read_vocabulary(data_path("checkpoints", "bert-mini"))
 REAL = Path(os.environ.get("SPANBERT_TUTORIAL_REAL_DATA", "unset"))
 # Two sentences of more than 150 words: one name stands twice, one once, one begins the sentence.
@@ -82,13 +85,25 @@ def test_a_model_is_right_when_it_gives_every_hidden_token():
     assert right([NAME], PART, model, WORDPIECE).tolist() == [100]
 
 
-def test_the_kept_differences_belong_to_the_kept_shares():
-    for what, row in KEPT["right"].items():
+@pytest.mark.parametrize("saved", [KEPT, FIRST_PAIR])
+def test_the_saved_differences_belong_to_the_saved_shares(saved):
+    for what, row in saved["right"].items():
+        difference = saved["differences"][what]
         assert row["spanbert-mini"] - row["bert-mini"] == pytest.approx(
-            KEPT["differences"][what]["mean"], abs=2e-4
+            difference["mean"], abs=2e-4
         )
-        low, high = KEPT["differences"][what]["interval"]
-        assert low <= KEPT["differences"][what]["mean"] <= high
+        low, high = difference["interval"]
+        assert low <= difference["mean"] <= high
+
+
+def test_both_pairs_were_asked_for_the_same_names():
+    for key in ("command", "documents", "names"):
+        assert KEPT[key] == FIRST_PAIR[key]
+    rules = [
+        {what: row["copying by rule"] for what, row in saved["right"].items()}
+        for saved in (KEPT, FIRST_PAIR)
+    ]
+    assert rules[0] == rules[1]
 
 
 @pytest.mark.real_data

@@ -164,30 +164,30 @@ CELLS = [
 MODELS = {"NAMES": ("spanbert-mini", "bert-mini")}
 ORACLE = {
     "scores": {
-        "spanbert-mini": [43.62, 65.4],
-        "bert-mini": [52.72, 70.82],
+        "spanbert-mini": [61.1, 71.1],
+        "bert-mini": [57.3, 69.5],
         "type of answer": [19.6, 28.4],
         "shared words": [17.0, 28.06],
     },
     "whole": np.array(44.06),
-    "ends": [[15.8, 28.6], [12.5, 24.7]],
+    "ends": [[4.6, 15.5], [5.8, 19.1]],
 }
 FORCED = {
     "silent": 54.552,
     "systems": {},
-    "beyond": [-0.59, 1.587],
-    "spoken": [6.715, 12.89],
-    "must": [38.2, 50.9],
+    "beyond": [1.714, 3.812],
+    "spoken": [23.339, 18.865],
+    "must": [59.5075, 56.7959],
     "seeds": [[0.8, 6.7, 2.0], [2.6, 12.9, 17.3]],
     "size": 1428,
     "no": 779,
     "two": KEPT["squad2"],
 }
 LURED = {
-    "table": [34.5, 34.5, 19.3, 13.8, 1.4],
-    "there": [18.4, 21.1, 7.7, 3.3, 0.8],
-    "lows": (7.6, 7.7),
-    "highs": (23.4, 22.8),
+    "table": [31.7, 28.3, 19.3, 13.8, 1.4],
+    "there": [22.1, 22.7, 7.7, 3.3, 0.8],
+    "lows": (4.7, 0.7),
+    "highs": (20.4, 16.9),
     "tempting": [None] * 145,
     "two": KEPT["squad2"],
     "systems": KEPT["squad2"]["systems"],
@@ -250,15 +250,15 @@ def swapped(pair: list) -> list:
         ("spoken = [", FORCED, "must", FORCED["spoken"]),  # silenced by the threshold
         ("spoken = [", FORCED, "spoken", FORCED["must"]),
         ("spoken = [", FORCED, "beyond", swapped(FORCED["beyond"])),
-        ("there = [systems", LURED, "table", [19.3, 13.8, 34.5, 34.5, 1.4]),
-        ("there = [systems", LURED, "table", [34.5, 29.7, 19.3, 13.8, 1.4]),
+        ("there = [systems", LURED, "table", [19.3, 13.8, 31.7, 28.3, 1.4]),
+        ("there = [systems", LURED, "table", [31.7, 31.7, 19.3, 13.8, 1.4]),
         (
             "there = [systems",
             LURED,
             "there",
-            [20.8, 21.0, 18.5, 16.0, 1.0],
+            [39.1, 36.5, 18.5, 16.0, 1.0],
         ),  # of questions with an answer
-        ("there = [systems", LURED, "lows", (0.7, 2.7)),
+        ("there = [systems", LURED, "lows", (0.7, 4.7)),
         ("there = [systems", LURED, "tempting", [None] * 299),
     ],
 )

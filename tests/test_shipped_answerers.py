@@ -19,7 +19,7 @@ REAL = Path(os.environ.get("SPANBERT_TUTORIAL_REAL_DATA", "unset"))
 KEPT = json.loads(data_path("results", "squad_real.json").read_text(encoding="utf-8"))
 SHIPPED = json.loads(data_path("results", "answer_errors.json").read_text(encoding="utf-8"))
 STARTS = ["spanbert-mini", "bert-mini"]
-SEED = 1  # of the shipped models
+SEED = 0  # of the shipped models
 
 
 def folder(start: str) -> Path:
@@ -50,25 +50,24 @@ def scores(text: str, what: str) -> list[float]:
 
 @pytest.mark.parametrize("start", STARTS)
 def test_the_cards_repeat_what_the_run_and_the_shipped_model_score(start):
-    """SQuAD 2.0 was asked again, of the shipped model; SQuAD 1.1 came before the last stage."""
+    """SQuAD 2.0 was asked of the shipped model, whose threshold was chosen again, because its
+    weights are in half precision; SQuAD 1.1 came before the last stage."""
     text = card(start)
-    row = SHIPPED["squad2"]["systems"][start]["tuned"]
-    for what, task in (
-        ("SQuAD 1.1", "squad1"),
-        ("the same half before", "made"),
-        ("SQuAD 2.0", "squad2"),
+    shipped = SHIPPED["squad2"]["systems"][start]["tuned"]
+    for what, kept in (
+        ("SQuAD 1.1", row_of(start, "squad1")),
+        ("the same half before", row_of(start, "made")),
+        ("SQuAD 2.0", shipped),
     ):
-        kept = row_of(start, task)
         assert scores(text, what) == pytest.approx([kept["exact"], kept["f1"]], abs=0.006)
-    again = [row[key] - kept[key] for key in ("f1", "HasAns_f1", "NoAns_f1")]
-    assert again == pytest.approx([0, 0, 0], abs=0.2)  # of the weights in half precision
+    assert shipped["f1"] == pytest.approx(row_of(start, "squad2")["f1"], abs=0.3)
     (parts,) = re.findall(r"questions with an answer ([\d.]+), without ([\d.]+)", text)
     assert [float(part) for part in parts] == pytest.approx(
-        [kept["HasAns_f1"], kept["NoAns_f1"]], abs=0.006
+        [shipped["HasAns_f1"], shipped["NoAns_f1"]], abs=0.006
     )
     (threshold,) = re.findall(r"--threshold (-[\d.]+)`", text)
-    assert float(threshold) == pytest.approx(row["threshold"], abs=0.01)
-    assert f"tuned on the scored questions: f1 {kept['same']:.2f}" in text
+    assert float(threshold) == pytest.approx(shipped["threshold"], abs=0.001)
+    assert f"tuned on the scored questions: f1 {shipped['same']:.2f}" in text
 
 
 @pytest.mark.parametrize("start", STARTS)
@@ -89,9 +88,7 @@ def test_it_beats_programs_that_learn_nothing_and_the_card_says_where_it_does_no
 def f1s(start: str, task: str) -> list[float]:
     """F1 of the kept runs, in the order of their seeds."""
     rows = [row for row in KEPT["rows"] if (row["start"], row["task"]) == (start, task)]
-    assert [row["seed"] for row in rows] == list(
-        range(1 if start in squad_real.ONCE else squad_real.SEEDS)
-    )
+    assert [row["seed"] for row in rows] == list(range(squad_real.SEEDS))
     return [row["score"]["f1"] for row in rows]
 
 
@@ -106,7 +103,7 @@ def test_new_weights_read_the_same_questions_and_stay_behind_the_programs_and_th
         assert all(
             one == [{**stage, "seed": one[0]["seed"]} for stage in stages[0]] for one in stages
         )
-        assert len(f1s(start, task)) == 3
+        assert len(f1s(start, task)) == squad_real.SEEDS
     (new,) = f1s("new weights", "squad1")
     assert new < KEPT["baselines"]["type"]["squad1"]["f1"] and new + 10 < min(f1s(start, "squad1"))
 

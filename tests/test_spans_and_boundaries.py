@@ -273,7 +273,7 @@ def test_the_welcome_page_tells_the_kept_numbers():
     welcome = (ROOT / "book" / "welcome.md").read_text(encoding="utf-8")
     assert f"first in {first['span']:.1f}% of cases" in welcome
     assert f"on single tokens in {first['token']:.1f}%" in welcome
-    kept = json.loads(data_path("results", "squad_real.json").read_text(encoding="utf-8"))
+    kept = json.loads(data_path("results", "first_pair_answers.json").read_text(encoding="utf-8"))
     span, token = (
         np.mean(column(kept, "score", "f1", start=start, task="squad1"))
         for start in ("spanbert-mini", "bert-mini")

@@ -78,16 +78,21 @@ def test_the_notes_on_questions_say_what_the_model_does():
     right = {
         "Who built the ferry?": "Ida Brandt",
         "How deep is the lake?": "forty metres deep",
+        "When was the tower built?": "1612 and 1618",
         "What is the new roof made of?": "copper",
     }
-    wrong = {"Who opened the bridge?": "Ida Brandt", "When was the tower built?": "1790"}
-    assert said == {**right, **wrong, "How wide is the lake?": "", "Who does not bake bread?": ""}
+    wrong = {
+        "Who opened the bridge?": "Ida Brandt",
+        "How wide is the lake?": "forty metres deep and freezes every winter",
+    }
+    assert said == {**right, **wrong, "Who does not bake bread?": ""}
     assert {one.question for one in try_it.ASKED if one.note.startswith("Wrong")} == set(wrong)
-    # no threshold parts them: a right one is less sure than each of the wrong ones
-    assert max(odds[question] for question in right) > max(odds[question] for question in wrong)
-    assert odds["Who opened the bridge?"] < min(
-        odds["Who built the ferry?"], odds["How deep is the lake?"]
-    )
+    # no threshold parts them: a right one is less sure than a wrong one
+    assert odds["When was the tower built?"] > odds["How wide is the lake?"]
+    answered = right | wrong
+    assert max(answered, key=odds.get) == "Who opened the bridge?"
+    on_lake = ("Who built the ferry?", "How deep is the lake?")
+    assert max(odds[question] for question in on_lake) < odds["How wide is the lake?"]
 
 
 def test_the_stored_example_stays_readable_and_cannot_end_its_script():
@@ -459,7 +464,7 @@ def test_a_question_is_answered_and_the_threshold_silences_it(ask):
     slide(ask, odds + 1)
     assert answer.inner_text() == "Answer: Ida Brandt"
     ask.get_by_role("button", name="chosen on other questions").click()
-    assert ask.get_by_label("Threshold").input_value() == "-6.2"
+    assert ask.get_by_label("Threshold").input_value() == "-6.3"
 
 
 @browser_only

@@ -1,13 +1,17 @@
 """The twins on their way: the record of each part, parts joined, and by how much one leads."""
 
 import json
+import re
+import shlex
 
 import pytest
+from page_links import BOOK, markdown
 
-from spanbert_tutorial.__main__ import main
+from spanbert_tutorial.__main__ import main, parser
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.lab.experiments import span_tasks, squad_real, twins
 
+PAGE = markdown(BOOK / "evidence" / "masking_and_copying.ipynb")
 NAMES = ["short", "mini-start", *(f"{twin}-{part}" for twin in twins.TWINS for part in (1, 2))]
 
 
@@ -51,7 +55,7 @@ def test_a_missing_record_is_named(tmp_path, capsys):
     said = capsys.readouterr().err
     assert (
         f"{tmp_path / 'mini-start' / 'metrics.jsonl'} is not the record of a part" in said
-        and "the cards" in said
+        and "masking_and_copying" in said
     )
     assert not (tmp_path / "out").exists()
 
@@ -73,16 +77,43 @@ def test_the_lead_is_what_the_one_is_below_the_other(content):
     assert twins.lead(content, "token") == [2.0, -2.5]
 
 
-def test_the_kept_parts_are_those_of_the_cards():
-    kept = json.loads(data_path("results", "twins.json").read_text(encoding="utf-8"))
-    assert list(kept["losses"]) == NAMES
+def test_the_page_has_a_command_for_each_saved_part():
+    saved = json.loads(data_path("results", "twins.json").read_text(encoding="utf-8"))["losses"]
+    assert list(saved) == NAMES
+    commands = {
+        output: int(steps)
+        for steps, output in re.findall(r"--steps (\d+) [^`]*?--output FOLDER/(\S+)", PAGE)
+    }
+    assert list(commands) == ["easy", *NAMES[:4]]
+    for twin in twins.TWINS:  # alike but for the objective
+        for part in (1, 2):
+            assert saved[f"{twin}-{part}"]["steps"] == commands[f"bert-mini-{part}"]
+    assert all(saved[name]["steps"] == commands[name] for name in NAMES[:2])
+    assert PAGE.count("--leave-out data/squad_dev_titles.txt") == 4
+
+
+def test_the_commands_of_the_page_are_read():
+    (block,) = re.findall(r"```bash\n(python -m spanbert_tutorial pretrain.*?)```", PAGE, re.DOTALL)
+    commands = re.findall("spanbert_tutorial (pretrain .*)", block.replace("\\\n", " "))
+    assert len(commands) == 5
+    for command in commands:
+        given = shlex.split(command)
+        for objective in ("mlm+nsp", "span+sbo"):
+            given[given.index("--objective") + 1] = objective
+            assert parser().parse_args(given).steps
+    assert len(re.search(r"<details>.*?</details>", PAGE, re.DOTALL)[0].splitlines()) <= 25
+
+
+def test_a_hundred_million_tokens_were_read_by_each():
+    saved = json.loads(data_path("results", "twins.json").read_text(encoding="utf-8"))
+    before = twins.joined(saved, list(twins.START), "token")[0][-1]
     for twin in twins.TWINS:
-        for part, file in ((1, "first.jsonl"), (2, "metrics.jsonl")):
-            assert (
-                twins.measured_losses(data_path("checkpoints", twin, file))
-                == kept["losses"][f"{twin}-{part}"]
-            )
+        read = 3.0 + before + twins.path(saved, twin, "token")[0][-1]
+        for name in ("first_pair_answers", "first_pair_copying", "first_pair_tasks"):
+            file = data_path("results", name + ".json")
+            models = json.loads(file.read_text(encoding="utf-8"))["models"]
+            assert "100.2 million tokens each" in models and read == pytest.approx(100.2, abs=0.1)
 
 
-def test_the_shipped_models_stand_for_the_last_parts():
+def test_the_tasks_start_from_models_of_these_names():
     assert set(twins.TWINS) <= set(squad_real.STARTS) & set(span_tasks.STARTS)

@@ -265,16 +265,18 @@ def test_a_page_tells_the_command_of_each_file_that_it_draws_from(path):
             assert named in told, file.stem
 
 
-EVIDENCE = [report for report in findings.REPORTS if report.page.startswith("evidence/")]
+EVIDENCE = [one for one in SECTIONS if one.report.page.startswith("evidence/")]
 COMMAND = re.compile(r"python -m spanbert_tutorial experiment (\w+)((?:[^`\n]|\\\n)*)")
 
 
-@pytest.mark.parametrize("report", EVIDENCE, ids=lambda report: report.name)
-def test_an_evidence_page_says_how_its_experiment_is_run_again(report):
-    found = dict(COMMAND.findall(markdown_of(ROOT / "book" / f"{report.page}.ipynb")))
-    assert report.name in found, report.page
-    options = set(re.findall(r"--(\w+) ", found[report.name]))
-    assert options - {"seeds"} == {*EXPERIMENTS[report.name].inputs, "output"}
+@pytest.mark.parametrize("section", EVIDENCE, ids=lambda section: section.report.name)
+def test_an_evidence_page_says_how_its_experiment_is_run_again(section):
+    page = section.report.page
+    found = dict(COMMAND.findall(markdown_of(ROOT / "book" / f"{page}.ipynb")))
+    (name,) = re.findall(r"experiment (\w+)", section.content["command"])
+    assert name in found, page
+    options = set(re.findall(r"--(\w+) ", found[name]))
+    assert options - {"seeds"} == {*EXPERIMENTS[name].inputs, "output"}
 
 
 @pytest.mark.parametrize(
@@ -429,6 +431,13 @@ def test_a_sign_is_told_for_the_later_idea_also_where_it_is_a_loss():
 def test_a_sign_expected_before_the_runs_is_told():
     assert {line[3] for line in beside.signs(3).lines[1:]} == {"+"}
     assert beside.signs(5).lines[0][3] == "expected" and "expected" not in beside.signs(1).lines[0]
+
+
+def test_both_pairs_of_mini_models_are_set_against_the_first_table_of_the_paper():
+    *first_pair, longer = beside.signs(1).lines[1:]
+    assert [line[-1] for line in first_pair] == ["opposite", "within noise"]
+    assert longer[0].endswith(beside.LONGER) and longer[-1] == "the same"
+    assert len(beside.asked("answers (Table 1)")) == 3
 
 
 def test_a_panel_says_each_seed_of_each_arm_once():

@@ -140,16 +140,21 @@ ASKED = (
     Asked(
         "How wide is the lake?",
         LAKE,
-        "No answer at threshold 0, which is right: the text does not say. What is its best span?",
+        "Wrong: the text does not say. Move the threshold down: which answers on the lake are left "
+        "when it abstains here?",
     ),
     Asked(
         "Who opened the bridge?",
         LAKE,
-        "Wrong: nobody is named. It picks the only person in the text, and its null odds are "
-        "lower than those of the right answers on the ferry and the depth. So a threshold that "
-        "rejects this answer rejects them, too.",
+        "Wrong: nobody is named. It picks the only person in the text, but it is less sure than "
+        "of its other answers.",
     ),
-    Asked("When was the tower built?", TOWER, "Wrong: it takes the year of the fire."),
+    Asked(
+        "When was the tower built?",
+        TOWER,
+        "Right, but its null odds are higher than those of the wrong answer on the width of the "
+        "lake. So a threshold that rejects that one rejects this one, too.",
+    ),
     Asked("What is the new roof made of?", TOWER, "Right."),
     Asked(
         "Who does not bake bread?",

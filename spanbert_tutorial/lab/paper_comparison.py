@@ -70,7 +70,11 @@ def without_pairs(comparison: Comparison) -> bool:
 
 # question → experiment → which of its comparisons ask it
 QUESTIONS: Mapping[str, Mapping[str, Filter]] = {
-    "answers (Table 1)": {"squad_real": everything, "almanac_answers": everything},
+    "answers (Table 1)": {
+        "first_pair_answers": everything,
+        "copying_and_answers": everything,
+        "almanac_answers": everything,
+    },
     "coreference (Table 3)": {
         "span_tasks": about("LitBank", "GAP"),
         "almanac_coreference": everything,
@@ -202,14 +206,18 @@ BY_FORMAT = tuple(
     ("SQuAD 2.0", f"held-out loss, measured on {way}") for way in ("one segment", "pairs")
 )
 KIND = "kind of a masked name, read from the two states outside the span"
+FIRST_PAIR = (f"the first {TWINS[0]}", f"the first {TWINS[1]}")
+AS_ARMS = ("spans with SBO", "tokens in pairs")  # the twins, fine-tuned in short windows
 ON_SQUAD = (("SQuAD 1.1 F1", "SQuAD 1.1, F1"), ("SQuAD 2.0 F1", "SQuAD 2.0, F1"))
 ON_GLUE = tuple((column, TOLD[task]) for task, column in GLUE.items())
 PRETRAINED = "SpanBERT against BERT"
+LONGER = "trained longer"
 SCRATCH = "from scratch"
 PLATEAU = "past the plateau"
 WIKIPEDIA = "on Wikipedia"
 SIGNS = (
-    Sign(PRETRAINED, 1, BERT, "squad_real", TWINS, ON_SQUAD),
+    Sign(PRETRAINED, 1, BERT, "first_pair_answers", FIRST_PAIR, ON_SQUAD),
+    Sign(f"{PRETRAINED}, {LONGER}", 1, BERT, "copying_and_answers", AS_ARMS, ON_SQUAD[:1]),
     Sign(PRETRAINED, 3, BERT, "span_tasks", TWINS, (("average F1", TOLD["coreference"]),)),
     Sign(PRETRAINED, 4, BERT, "span_tasks", TWINS, (("F1", TOLD["relations"]),)),
     Sign(PRETRAINED, 5, BERT, "span_tasks", TWINS, ON_GLUE),

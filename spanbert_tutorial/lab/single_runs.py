@@ -31,7 +31,30 @@ def directions(content: Mapping) -> Iterable[Line]:
 
 
 def squad_real(content: Mapping) -> Iterable[Line]:
-    """The mini models against what has learned less: new weights, counting words, abstaining."""
+    """The mini models beside what has learned less: new weights, counting words, abstaining."""
+
+    def f1(start: str, task: str) -> float:
+        return column(content, "score", "f1", start=start, task=task)[0]
+
+    baselines = content["baselines"]
+    counting = max(baselines[name]["squad1"]["f1"] for name in ("lexical", "type"))
+    abstaining = baselines["always abstain"]["squad2"]["f1"]
+    for name, task, beside, score in (
+        ("SQuAD 1.1", "squad1", "the better of two programs that count words", counting),
+        ("SQuAD 2.0", "squad2", "never answering", abstaining),
+    ):
+        yield Line(
+            SINGLE,
+            f"{name}, F1: spanbert-mini, bert-mini, {beside}, new weights (one run each)",
+            ", ".join(
+                f"{figure:.1f}" for figure in (*(f1(mini, task) for mini in SPANBERT_FIRST), score)
+            )
+            + f", {f1('new weights', task):.1f}",
+        )
+
+
+def first_pair_answers(content: Mapping) -> Iterable[Line]:
+    """The first mini models against what has learned less: new weights, counting words, abstaining."""
 
     def scores(start: str, task: str) -> list[float]:
         return column(content, "score", "f1", start=start, task=task)
@@ -109,13 +132,23 @@ def twins(content: Mapping) -> Iterable[Line]:
         leads = " and ".join(f"{nats:.2f}".replace("-", "−") for nats in lead(content, way))
         yield Line(
             SINGLE,
-            f"spanbert-mini below bert-mini (above where negative), {text} masked, {when}",
+            f"the first spanbert-mini below the first bert-mini (above where negative), {text} masked, {when}",
             f"{leads} nats",
         )
 
 
 def copied_names(content: Mapping) -> Iterable[Line]:
     """Names masked whole or in part, predicted by the mini models and by a rule."""
+    return copied_by(content, dict(zip(TWINS, TWINS, strict=True)))
+
+
+def first_pair_copying(content: Mapping) -> Iterable[Line]:
+    """The same, by the first mini models."""
+    return copied_by(content, {name: f"the first {name}" for name in TWINS})
+
+
+def copied_by(content: Mapping, told: Mapping[str, str]) -> Iterable[Line]:
+    """told: a model's name in the file → on the page."""
     for case, row in content["differences"].items():
         low, high = row["interval"]
         pair = SPANBERT_FIRST
@@ -123,10 +156,10 @@ def copied_names(content: Mapping) -> Iterable[Line]:
             low, high = 0 - high, 0 - low
             pair = TWINS
         word = "better than" if low > 0 else "against"
-        text = f"{pair[0]} {word} {pair[1]}: a masked name restored, {case}"
+        text = f"{told[pair[0]]} {word} {told[pair[1]]}: a masked name restored, {case}"
         yield interval_line(text, low, high, abs(row["mean"]))
         rates = ", ".join(f"{rate:.1f}" for rate in content["right"][case].values())
-        text = f"a masked name restored by bert-mini, spanbert-mini and a rule, {case}"
+        text = f"a masked name restored by {', '.join(told.values())} and a rule, {case}"
         yield Line(SINGLE, text, f"{rates} %")
 
 
@@ -215,11 +248,13 @@ SINGLE_RUNS: Mapping[str, Callable[[Mapping], Iterable[Line]]] = {
     for function in (
         directions,
         squad_real,
+        first_pair_answers,
         answer_errors,
         squad_negatives,
         shipped_losses,
         twins,
         copied_names,
+        first_pair_copying,
         copying_and_answers,
         speed_steps,
         speed_attention,

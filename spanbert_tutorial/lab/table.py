@@ -89,7 +89,7 @@ EXPERIMENTS = {
     "squad_negatives": Row("which unanswerable questions are easy to detect?", 10, SQUAD),
     "squad_real": Row(
         "how well do the shipped checkpoints do on SQuAD?",
-        660,
+        280,
         MADE | {"models": "folder that keeps the trained models"},
     ),
     "made_first": Row("does it help to train on generated questions first?", 70, MADE),

@@ -9,6 +9,9 @@ last token alone. The MLM head guesses each hidden token alone, and is right whe
 rules that learn nothing do the same: the last token is copied from where the tokens before it stand
 again; for a whole name the commonest other name of the block with as many tokens is said.
 Intervals: 95 %, over documents.
+
+`data/results/first_pair_copying.json` has what this command gave with the mini models that the book
+shipped first.
 """
 
 from collections import Counter

@@ -1,10 +1,10 @@
-"""The twins on their way: do they draw apart? Held-out losses of every part of their pre-training.
-Chapter: `book/evidence/masking_and_copying`.
+"""The first pair of mini models on its way: do they draw apart? Held-out losses of every part of
+their pre-training. Chapter: `book/evidence/masking_and_copying`.
 
-`--parts` is a folder with what the commands of the cards write: `short` and `mini-start`, the
+`--parts` is a folder with what the commands of that chapter write: `short` and `mini-start`, the
 common start, and of each twin a folder for each part, `bert-mini-1`, `bert-mini-2` and so on. There
-is one pre-training run of each twin. Tasks are asked of the last parts only, which are the shipped
-models, by `span_tasks` and `squad_real`.
+is one pre-training run of each twin. The last parts are the mini models that the book shipped
+first; `first_pair_answers`, `first_pair_copying` and `first_pair_tasks` are about them.
 """
 
 import json
@@ -31,7 +31,8 @@ def measured_losses(file: Path) -> dict:
         lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     except (OSError, ValueError) as error:
         raise InputError(
-            f"{file} is not the record of a part ({error}): the cards have the commands."
+            f"{file} is not the record of a part ({error}): the commands that write it are in "
+            "book/evidence/masking_and_copying."
         ) from error
     seen = [line for line in lines if "held_out_token" in line]
     last = lines[-1]
