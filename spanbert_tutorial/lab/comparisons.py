@@ -434,7 +434,7 @@ COPYING_AND_ANSWERS = [
             "a mix of both": "mix",
         }.items()
     ],
-    # the paper's comparison, SpanBERT against BERT
+    # the paper's comparison, SpanBERT against BERT; added when the scores were known
     [
         Row(
             ("spans with SBO", "spansbo", "nothing"),

@@ -43,13 +43,11 @@ def squad_real(content: Mapping) -> Iterable[Line]:
         ("SQuAD 1.1", "squad1", "the better of two programs that count words", counting),
         ("SQuAD 2.0", "squad2", "never answering", abstaining),
     ):
+        minis = [f1(mini, task) for mini in SPANBERT_FIRST]
         yield Line(
             SINGLE,
             f"{name}, F1: spanbert-mini, bert-mini, {beside}, new weights (one run each)",
-            ", ".join(
-                f"{figure:.1f}" for figure in (*(f1(mini, task) for mini in SPANBERT_FIRST), score)
-            )
-            + f", {f1('new weights', task):.1f}",
+            ", ".join(f"{figure:.1f}" for figure in (*minis, score, f1("new weights", task))),
         )
 
 
@@ -132,7 +130,8 @@ def twins(content: Mapping) -> Iterable[Line]:
         leads = " and ".join(f"{nats:.2f}".replace("-", "−") for nats in lead(content, way))
         yield Line(
             SINGLE,
-            f"the first spanbert-mini below the first bert-mini (above where negative), {text} masked, {when}",
+            "the first spanbert-mini below the first bert-mini (above where negative), "
+            f"{text} masked, {when}",
             f"{leads} nats",
         )
 
