@@ -109,7 +109,12 @@ def test_a_hundred_million_tokens_were_read_by_each():
     before = twins.joined(saved, list(twins.START), "token")[0][-1]
     for twin in twins.TWINS:
         read = 3.0 + before + twins.path(saved, twin, "token")[0][-1]
-        for name in ("first_pair_answers", "first_pair_copying", "first_pair_tasks"):
+        for name in (
+            "first_pair_answers",
+            "first_pair_copying",
+            "first_pair_tasks",
+            "first_pair_made",
+        ):
             file = data_path("results", name + ".json")
             models = json.loads(file.read_text(encoding="utf-8"))["models"]
             assert "100.2 million tokens each" in models and read == pytest.approx(100.2, abs=0.1)

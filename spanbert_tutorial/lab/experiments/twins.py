@@ -4,7 +4,7 @@ their pre-training. Chapter: `book/evidence/masking_and_copying`.
 `--parts` is a folder with what the commands of that chapter write: `short` and `mini-start`, the
 common start, and of each twin a folder for each part, `bert-mini-1`, `bert-mini-2` and so on. There
 is one pre-training run of each twin. The last parts are the mini models that the book shipped
-first; `first_pair_answers`, `first_pair_copying` and `first_pair_tasks` are about them.
+first; `first_pair_answers`, `_copying`, `_tasks` and `_made` are about them.
 """
 
 import json
