@@ -453,6 +453,20 @@ FEW_QUESTIONS_HERE = [
         for size in (128, 1_024, 4_096)
     ]
 ]
+ONE_SEGMENT = Measure(
+    "STS-B, Pearson correlation × 100", "scores/stsb pearson", by=("start", "segments")
+)
+SEGMENTS = [
+    [
+        Row(
+            (f"{name}, one segment", name, "one"),
+            (f"{name}, two segments", name, "two"),
+            ONE_SEGMENT,
+            expected,
+        )
+        for name, expected in (("spanbert-mini", True), ("bert-mini", None))
+    ]
+]
 
 # Where spanbert-mini was expected to be better than bert-mini.
 EXPECTED = ("coreference", "clusters", "relations", "rte", "stsb")
@@ -689,6 +703,7 @@ COMPARISONS: Mapping[str, Sequence[Sequence[Row]]] = {
     "relation_markers": RELATION_MARKERS,
     "first_pair_answers": FIRST_PAIR_ANSWERS,
     "made_first": MADE_FIRST,
+    "one_segment": SEGMENTS,
     "copying_and_answers": COPYING_AND_ANSWERS,
     "few_questions_here": FEW_QUESTIONS_HERE,
     "roberta_masks": ROBERTA_MASKS,

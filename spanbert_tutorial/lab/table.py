@@ -138,6 +138,11 @@ EXPERIMENTS = {
             "data": "folder of SQuAD files (.json.xz)",
         },
     ),
+    "one_segment": Row(
+        "does an untrained second segment cost points on pairs of sentences?",
+        40,
+        {"data": "folder with stsb/ of GLUE"},
+    ),
     "few_questions_here": Row(
         "how do the shipped models answer after few questions?",
         60,

@@ -30,6 +30,7 @@ import numpy as np
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.lab.experiments import copied_names
+from spanbert_tutorial.lab.experiments.one_segment import in_one_segment
 from spanbert_tutorial.lab.experiments.spans_and_boundaries import kept_or_trained
 from spanbert_tutorial.lab.experiments.spans_on_wikipedia import begun_from
 from spanbert_tutorial.lab.grid import as_json, fingerprint, text_facts
@@ -165,7 +166,7 @@ def one(arm: tuple[str, str], seed: int, settings: Mapping, given: Given) -> dic
     model = model_of(start, goes_on, seed, settings, given)
     found = {"copying": copied(model, settings, given)}
     if goes_on == ONE_SEGMENT:  # the encoder no longer hears of a second one
-        model.encoder.register_forward_pre_hook(lambda _, inputs: (inputs[0], None, *inputs[2:]))
+        in_one_segment(model.encoder)
     return rounded(found | {"squad": answers(model, seed, settings, given)})
 
 
