@@ -2,7 +2,7 @@
 Chapter: `book/evidence/states_and_sentences`.
 
 STS-B gives two sentences, and BERT's input marks the second one by another segment.
-`spanbert-mini` was pre-trained on one segment, so its row for the second is as it was initialized.
+`spanbert-mini` was pre-trained on one segment, so its row for the second never had a gradient.
 Both mini models are fine-tuned with two segments, and with one for everything. A seed draws the new
 head, the order and dropout, the same for all four. Parts and settings are those of `span_tasks`,
 and so are its seeds: the arms with two segments repeat its rows.
