@@ -1,13 +1,11 @@
-"""The check of the encoder's exercise, and the words of its attention figure."""
+"""The check of the encoder's exercise."""
 
 import math
 
 import matplotlib
 import pytest
-import torch
 
 from spanbert_tutorial.exercises.bert import MISTAKES, check_attention, diagnose_attention
-from spanbert_tutorial.figures.attention import describe_heads, draw_heads
 
 matplotlib.use("agg")
 
@@ -43,16 +41,3 @@ def test_each_mistake_is_named(mistake, sentence):
 )
 def test_other_answers(attempt, sentence):
     assert sentence in diagnose_attention(attempt)
-
-
-def test_heads_in_words_and_as_a_picture():
-    left = torch.diag(torch.ones(3), -1) + torch.diag(torch.tensor([1.0, 0, 0, 0]))
-    maps = torch.stack([left, torch.full((4, 4), 0.25)])
-    tokens = ["a", "b", "c", "<d>"]
-    assert describe_heads(maps, tokens).splitlines() == [
-        "head 1: a → a, b → a, c → b, <d> → c",
-        "head 2: every token looks at all alike",
-    ]
-    figure = draw_heads(maps, tokens, names=["left", "even"])
-    assert [axis.get_title() for axis in figure.axes[:2]] == ["left", "even"]
-    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == tokens

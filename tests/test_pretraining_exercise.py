@@ -17,8 +17,7 @@ from spanbert_tutorial.exercises.pretraining_spanbert import (
     diagnose_loss,
     paper_loss,
 )
-from spanbert_tutorial.figures.arms import draw_arms
-from spanbert_tutorial.figures.curves import draw_curves, draw_intervals, smoothed
+from spanbert_tutorial.figures.curves import draw_arms, draw_curves, draw_intervals, smoothed
 
 
 def test_the_papers_loss_is_accepted_and_by_hand():

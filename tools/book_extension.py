@@ -174,7 +174,7 @@ class InlineDiagrams(SphinxPostTransform):
                 kind := DRAWING.match(drawing := path.read_text(encoding="utf-8"))
             ):
                 html = self.html_of(path.name, drawing)
-                if kind[1] == "plot":  # its words stand beside it
+                if kind[1] == "plot" and "aria-label" not in drawing:  # its words stand beside it
                     html = html.replace(
                         ' role="img"', f' role="img" aria-label="{escape(image["alt"])}"', 1
                     )

@@ -2,11 +2,10 @@
 `book/spanbert/boundary`, `book/welcome`.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.figures.diagram import HIGH, SMALL, WIDTH, Diagram, subscript, text_width
 from spanbert_tutorial.figures.explorer import Explorer
 from spanbert_tutorial.spanbert.boundary import boundary_targets
@@ -17,63 +16,46 @@ WORDS = (
 SPAN = (5, 8)  # "an American football game", counted from 1
 WORD = 7  # "football"
 ORDINALS = ("first", "second", "third", "fourth")
+ROW = 25  # of the drawing: from token to token
+TOP = 26  # the first one's upper edge
+HEADS = 236  # where the heads begin
 
 
-@dataclass(frozen=True)
-class Reads:
-    """What the heads read to predict one word; places from 1, as the paper counts. left, right: the
-    span's boundary tokens; place: j of p_j, None when the word is not masked."""
+class Reads(NamedTuple):
+    """What the heads read to predict one word; positions from 1, as the paper counts. left, right:
+    the span's boundary tokens; offset: j of p_j, None when the word is not masked."""
 
     left: int
     right: int
-    place: int | None
+    offset: int | None
 
 
 def reads(span: tuple[int, int], word: int) -> Reads:
-    """What feeds the heads for `word` when the words first..last are masked. The rows are those of
-    the training.
-
-    Raises InputError when the span touches an edge of the sentence: such a span has no two boundary
-    tokens.
-    """
+    """What feeds the heads for `word` when the words first..last are masked, by the rows of the
+    training. The span touches no edge of the sentence."""
     selected = np.zeros((1, len(WORDS)), dtype=bool)
     selected[0, span[0] - 1 : span[1]] = True
-    ids = np.arange(len(WORDS))[None]
-    rows = boundary_targets(selected, ids, np.array([len(WORDS)]))
-    if not len(rows.pairs):
-        raise InputError(
-            f"the span {span} has no boundary token on one side: choose from 2 to {len(WORDS) - 1}."
-        )
+    rows = boundary_targets(selected, np.arange(len(WORDS))[None], np.array([len(WORDS)]))
     left, right = rows.pairs[0].tolist()  # into the model's input: [CLS] stands before word 1
-    places = np.flatnonzero(rows.targets[0].numpy() == word - 1)
-    return Reads(left, right, int(places[0]) + 1 if len(places) else None)
-
-
-# of the drawing: from token to token, and the first one's upper edge
-ROW = 25
-TOP = 26
-HEADS = 236  # where the heads begin
+    (found,) = np.nonzero(rows.targets[0].numpy() == word - 1)
+    return Reads(left, right, int(found[0]) + 1 if len(found) else None)
 
 
 def description(span: tuple[int, int], word: int) -> str:
     """The drawing in words."""
-    fed = reads(span, word)
+    left, right, offset = reads(span, word)
     name = WORDS[word - 1]
     hidden = " ".join(WORDS[span[0] - 1 : span[1]])
     start = f"The span “{hidden}” is masked. The encoder gives each token a hidden state x. "
-    if fed.place is None:
+    if offset is None:
         return start + f"“{name}” is token {word} and is not masked, so no head predicts it."
-    left, right = (
-        f"x{i}, the hidden state of the boundary token “{WORDS[i - 1]}”"
-        for i in (fed.left, fed.right)
+    beside = ", ".join(
+        f"x{i}, the hidden state of the boundary token “{WORDS[i - 1]}”" for i in (left, right)
     )
     return (
-        start
-        + f"To predict “{name}”, the MLM head reads x{word}, that word's own hidden state. The "
-        "SBO head reads "
-        f"{left}, {right}, and p{fed.place}, because “{name}” is {ORDINALS[fed.place - 1]} in "
-        f"the span. "
-        "The loss is the sum of both."
+        f"{start}To predict “{name}”, the MLM head reads x{word}, that word's own hidden state. "
+        f"The SBO head reads {beside}, and p{offset}, because “{name}” is {ORDINALS[offset - 1]} "
+        "in the span. The loss is the sum of both."
     )
 
 
@@ -84,20 +66,24 @@ def draw(span: tuple[int, int] = SPAN, word: int = WORD) -> Diagram:
     picture = Diagram(WIDTH, 376, "What each head of SpanBERT reads", description(span, word))
     for x, name in ((43, "input"), (117, "encoder"), (176, "states")):
         picture.text(x, 14, name, size=SMALL, soft=True)
-    picture.box(105, 21, 24, len(WORDS) * ROW + 4)
-    picture.text(
-        121, TOP + 6 * ROW, "each state has seen all tokens", size=SMALL, turned=True, soft=True
-    )
+    look = 'fill="currentColor" fill-opacity=".09" stroke="currentColor" stroke-opacity=".35"'
+    picture.rectangle(105, 21, 24, len(WORDS) * ROW + 4, look, 8)
+    seen = "each state has seen all tokens"
+    picture.text(121, TOP + 6 * ROW, seen, size=SMALL, turned=True, soft=True)
     for place, text in enumerate(WORDS, start=1):
         masked = span[0] <= place <= span[1]
         kind = "masked" if masked else "boundary" if place in (fed.left, fed.right) else ""
         middle = _middle(place)
         wide = picture.token(4, middle - HIGH / 2, "[MASK]" if masked else text, kind)
-        picture.line((5 + wide, middle), (105, middle))
-        picture.arrow(130, middle, 140, middle)
+        picture.line((5 + wide, middle), (105, middle)).arrow(130, middle, 140, middle)
         picture.text(158, middle + 4, f"x{subscript(place)}", size=SMALL, anchor="end", soft=True)
         picture.vector(161, middle - 3, kind)
-    return _heads(picture, fed, word, fed.place) if fed.place else _idle(picture, word)
+    if fed.offset:
+        return _heads(picture, fed, word, fed.offset)
+    idle = f"“{WORDS[word - 1]}”", "is not masked:", "no head predicts it,", "it adds no loss"
+    for place, line in enumerate(idle):
+        picture.text(HEADS + 52, 160 + 18 * place, line, soft=bool(place))
+    return picture
 
 
 def _middle(place: int) -> float:
@@ -105,35 +91,25 @@ def _middle(place: int) -> float:
     return TOP + ROW * (place - 1) + HIGH / 2
 
 
-def _heads(picture: Diagram, fed: Reads, word: int, number: int) -> Diagram:
+def _heads(picture: Diagram, fed: Reads, word: int, offset: int) -> Diagram:
     """Both heads with what flows into them, and the loss."""
     name = WORDS[word - 1]
-    wide = 2 * round(text_width(WORDS[word - 1]) / 2) + 12
+    wide = 2 * round(text_width(name) / 2) + 12
     middle = HEADS + 60
-    left, right, own, place = (subscript(i) for i in (fed.left, fed.right, word, number))
+    left, right, own, j = map(subscript, (fed.left, fed.right, word, offset))
     for top, kind, lines in (
-        (78, "boundary", ["SBO head", f"x{left}, x{right}, p{place}"]),
+        (78, "boundary", ["SBO head", f"x{left}, x{right}, p{j}"]),
         (248, "masked", ["MLM head", f"x{own}"]),
     ):
-        picture.head(HEADS, top, 120, 44, lines, kind)
-        picture.arrow(middle, top - 1, middle, top - 22)
+        picture.head(HEADS, top, 120, 44, lines, kind).arrow(middle, top - 1, middle, top - 22)
         picture.token(middle - wide / 2, top - 45, name, "prediction", wide)
-    picture.arrow(198, _middle(word), HEADS + 3, 274, "masked", bend="h")
-    picture.arrow(198, _middle(fed.left), HEADS + 7, 98, "boundary", bend="h")
-    picture.arrow(198, _middle(fed.right), HEADS + 3, 112, "boundary", bend="h")
+    picture.arrow(198, _middle(word), HEADS + 3, 274, "masked", bend=True)
+    picture.arrow(198, _middle(fed.left), HEADS + 7, 98, "boundary", bend=True)
+    picture.arrow(198, _middle(fed.right), HEADS + 3, 112, "boundary", bend=True)
     picture.vector(middle - 17, 142, "learned").arrow(middle, 140, middle, 124, "learned")
-    picture.text(middle, 163, f"p{place}: {ORDINALS[number - 1]} in the span", size=SMALL)
-    return picture.loss(
-        4, 344, 352, f"loss = −ln P({name} | x{own}) − ln P({name} | x{left}, x{right}, p{place})"
-    )
-
-
-def _idle(picture: Diagram, word: int) -> Diagram:
-    """Without a masked word there is nothing to predict."""
-    lines = [f"“{WORDS[word - 1]}”", "is not masked:", "no head predicts it,", "it adds no loss"]
-    for place, line in enumerate(lines):
-        picture.text(HEADS + 52, 160 + 18 * place, line, soft=bool(place))
-    return picture
+    picture.text(middle, 163, f"p{j}: {ORDINALS[offset - 1]} in the span", size=SMALL)
+    loss = f"loss = −ln P({name} | x{own}) − ln P({name} | x{left}, x{right}, p{j})"
+    return picture.loss(4, 344, 352, loss)
 
 
 class Panel:
