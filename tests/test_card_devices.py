@@ -68,7 +68,10 @@ def test_the_pretended_card_refuses_what_a_card_refuses():
 def test_attention_maps_come_back_to_their_ids():
     encoder = BertEncoder(EncoderConfig.tiny(vocab_size=50)).eval()
     ids = torch.arange(1, 9).repeat(2, 1)
-    inputs = {"segments": torch.zeros_like(ids), "attention_mask": torch.ones(2, 8).tril(5)[:, :8]}
+    inputs = {
+        "token_type_ids": torch.zeros_like(ids),
+        "attention_mask": torch.ones(2, 8).tril(5)[:, :8],
+    }
     inputs["attention_mask"][0, 6:] = 0
     wanted = encoder.attention_maps(ids, **inputs)
     with pretend_card():

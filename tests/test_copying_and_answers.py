@@ -30,10 +30,8 @@ MASK = 4
 
 # two blocks: 11 is masked and stands once more, 12 is masked and does not, 13 is masked twice
 BATCH = {
-    "ids": torch.tensor([[2, MASK, 20, 11, 3], [2, MASK, MASK, MASK, 3]]),
-    "masked_batch": torch.tensor([0, 1, 1, 1]),
-    "masked_position": torch.tensor([1, 1, 2, 3]),
-    "masked_ids": torch.tensor([11, 12, 13, 13]),
+    "input_ids": torch.tensor([[2, MASK, 20, 11, 3], [2, MASK, MASK, MASK, 3]]),
+    "labels": torch.tensor([[-100, 11, -100, -100, -100], [-100, 12, 13, 13, -100]]),
 }
 
 
@@ -173,7 +171,7 @@ def test_one_segment_is_what_the_questions_then_come_as(given, monkeypatch):
         real = torch.ones_like(ids, dtype=torch.bool)
         with torch.no_grad():
             seen[model] = [
-                model.encoder(ids, some, real) for some in (segments, torch.zeros_like(segments))
+                model.encoder(ids, token_type_ids=some, attention_mask=real) for some in (segments, torch.zeros_like(segments))
             ]
         return {}
 

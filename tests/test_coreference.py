@@ -290,8 +290,8 @@ def test_a_mention_looks_only_back_and_scores_add_up(wordpiece, documents):
 
 def hidden_of(model, batch):
     """States and words of the first document of a batch."""
-    ids = batch["ids"]
-    hidden = model.encoder(ids.flatten(0, 1), None, batch["attention_mask"].flatten(0, 1))
+    ids = batch["input_ids"]
+    hidden = model.encoder(ids.flatten(0, 1), attention_mask=batch["attention_mask"].flatten(0, 1))
     return hidden.view(*ids.shape, -1)[0], batch["words"][0]
 
 

@@ -413,7 +413,11 @@ def test_what_the_heads_read(wordpiece, head, width):
     batch = rx.tensors(
         [rx.Marked.of(one, more, "around", 40) for one in (EXAMPLE, BACKWARDS)], more.pad_id
     )
-    hidden = encoder(batch["ids"], batch["segments"], batch["attention_mask"])
+    hidden = encoder(
+        batch["input_ids"],
+        token_type_ids=batch["token_type_ids"],
+        attention_mask=batch["attention_mask"],
+    )
     assert model.classifier.in_features == width
     for row, places in enumerate(batch["places"]):
         states = (

@@ -264,7 +264,7 @@ def test_only_word_starts_have_a_target(wordpiece):
     assert np.flatnonzero(batch["tags"][1] != NO_TARGET).tolist() == starts.tolist()
     assert batch["tags"][1, starts].tolist() == [0, 0, 1, 0]
     assert batch["tags"][0].tolist() == [NO_TARGET, 1] + [NO_TARGET] * (len(batch["tags"][0]) - 2)
-    assert not batch["segments"].any()
+    assert not batch["token_type_ids"].any()
 
 
 def test_the_loss_is_the_mean_over_words(wordpiece):

@@ -93,13 +93,19 @@ def log_p_at(
     batch = padded_batch(rows, tokens)
     row = torch.arange(len(rows))
     if isinstance(model, LeftToRight):
-        states = model.states(batch["ids"])[
+        states = model.states(batch["input_ids"])[
             row, torch.from_numpy(places)
         ]  # the token before; [CLS] is in front
     else:
-        lengths = batch["real"].sum(1)
-        real = batch["real"] if end else torch.arange(batch["ids"].shape[1]) < lengths[:, None] - 1
-        states = model.encoder(batch["ids"], None, real)[row, torch.from_numpy(places + 1)]
+        lengths = batch["attention_mask"].sum(1)
+        real = (
+            batch["attention_mask"]
+            if end
+            else torch.arange(batch["input_ids"].shape[1]) < lengths[:, None] - 1
+        )
+        states = model.encoder(batch["input_ids"], attention_mask=real)[
+            row, torch.from_numpy(places + 1)
+        ]
     return model.masked_language_model(states).log_softmax(-1)
 
 
@@ -126,10 +132,12 @@ def gaps(model: Model, rows: list[np.ndarray], tokens: WordPiece) -> dict[str, d
     wanted = torch.tensor([row[place] for row, place in zip(rows, places, strict=True)])
     if isinstance(model, LeftToRight):
         batch = padded_batch(rows[:TRIED], tokens)
-        before_end = (batch["real"].sum(1) - 1).tolist()  # [SEP] is no target of the third way
+        before_end = (
+            batch["attention_mask"].sum(1) - 1
+        ).tolist()  # [SEP] is no target of the third way
         parts = [
             gap_by_chain_rule(model, ids[:n], int(p) + 1)
-            for ids, n, p in zip(batch["ids"], before_end, places, strict=False)
+            for ids, n, p in zip(batch["input_ids"], before_end, places, strict=False)
         ]
         left = log_p_at(model, rows, places, tokens)
         return {

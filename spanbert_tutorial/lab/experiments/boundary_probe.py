@@ -102,7 +102,7 @@ def states(encoder: BertEncoder, names: HiddenNames) -> dict[str, Tensor]:
     inside = []
     for start in range(0, len(names.ids), ROWS):
         rows = slice(start, start + ROWS)
-        hidden = encoder(names.ids[rows], None, names.real[rows])
+        hidden = encoder(names.ids[rows], attention_mask=names.real[rows])
         row = torch.arange(len(hidden))[:, None]
         spans = names.spans[rows]
         outside.append(hidden[row, spans + torch.tensor([-1, 1])].flatten(1))

@@ -161,7 +161,7 @@ def detection(
         for batch in data.epoch(np.random.default_rng(12345)):
             ids, labels = replace_tokens(batch, pick(model.generate(batch), draws))
             real = batch["attention_mask"].bool()
-            chosen += len(batch["masked_ids"])
+            chosen += len(batch["masked_positions"])
             replaced.append(labels[real])
             said.append(model.detect(batch, ids)[real] > 0)
         labels = torch.cat(replaced)

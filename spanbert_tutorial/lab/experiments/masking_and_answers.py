@@ -32,6 +32,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from spanbert_tutorial.bert.encoder import BertEncoder, set_dropout
+from spanbert_tutorial.bert.inputs import masked_labels
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import write_json
 from spanbert_tutorial.errors import InputError
@@ -357,7 +358,7 @@ def ways_of(given: Given) -> dict[str, Way]:
     """The held-out batches, brought to the card once."""
     found = {}
     for way, batches in given.ways.items():
-        rare = given.rare[torch.cat([batch["masked_ids"] for batch in batches]).numpy()]
+        rare = given.rare[torch.cat([masked_labels(batch) for batch in batches]).numpy()]
         again = torch.cat([copying.shown_again(batch) for batch in batches]).numpy()
         kinds = {"all": np.ones_like(again), "again": rare & again, "new": rare & ~again}
         moved = [{name: value.to(device()) for name, value in b.items()} for b in batches]
@@ -398,8 +399,8 @@ def of_tokens(
     nats, right = [], []
     for batch in batches:
         logits = model.masked_logits(model.encode(batch), batch).float()
-        nats.append(F.cross_entropy(logits, batch["masked_ids"], reduction="none"))
-        right.append(logits.argmax(-1) == batch["masked_ids"])
+        nats.append(F.cross_entropy(logits, masked_labels(batch), reduction="none"))
+        right.append(logits.argmax(-1) == masked_labels(batch))
     return torch.cat(nats).cpu().numpy(), torch.cat(right).cpu().numpy()
 
 
@@ -409,7 +410,7 @@ def restored(model: PretrainingModel, names: HiddenNames) -> list[list[int]]:
     lengths = torch.from_numpy(names.lengths).to(device())
     mask = torch.arange(ids.shape[1], device=device()) < lengths[:, None]
     parts = zip(ids.split(256), mask.split(256), strict=True)
-    hidden = torch.cat([model.encoder(part, None, real) for part, real in parts])
+    hidden = torch.cat([model.encoder(part, attention_mask=real) for part, real in parts])
     rows = [row for row, own in enumerate(names.positions) for _ in own]
     places = [place for own in names.positions for place in own]
     best = iter(model.masked_language_model(hidden[rows, places]).argmax(-1).tolist())
@@ -549,7 +550,7 @@ def answered(found: Mapping[str, Any], seed: int) -> dict[str, float]:
     most = max(row["questions"] for row in found["answers"])
     scores: dict[str, list[float]] = {}
     for row in found["answers"]:
-        asked = (row["seed"], row["fraction"], row["questions"], row["segments"])
+        asked = (row["seed"], row["fraction"], row["questions"], row["token_type_ids"])
         if asked == (seed, 1.0, most, "two segments"):
             scores.setdefault(row["arm"], []).append(row["f1"])
     return {arm: float(np.mean(f1s)) for arm, f1s in scores.items()}

@@ -17,8 +17,8 @@ import torch
 import torch.nn.functional as F
 
 from spanbert_tutorial import almanac
-from spanbert_tutorial.bert.inputs import assemble
-from spanbert_tutorial.bert.masking import SHARES, MaskedBlocks, corrupt
+from spanbert_tutorial.bert.inputs import collate, masked_labels
+from spanbert_tutorial.bert.masking import CORRUPTION, MaskedBlocks, corrupt
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.loop import History, train
 from spanbert_tutorial.lab.grid import text_facts
@@ -37,7 +37,7 @@ from spanbert_tutorial.pretraining.presets import Run
 # those of `corrupt`.
 ARM = "variant"
 SEEDS = 5
-ARMS = {"80/10/10": SHARES, "100/0/0": (1.0, 0.0), "80/20/0": (0.8, 0.0)}
+ARMS = {"80/10/10": CORRUPTION, "100/0/0": (1.0, 0.0), "80/20/0": (0.8, 0.0)}
 SHOWN = {
     "mask": (1.0, 0.0),
     "same": (0.0, 0.0),
@@ -62,7 +62,7 @@ def with_shares(
 def chosen_tokens(
     text: EncodedText, length: int = START.max_length
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """ids [B,n], selected bool [B,n] and lengths [B] of all held-out blocks: the same tokens for
+    """ids [B,n], masked bool [B,n] and lengths [B] of all held-out blocks: the same tokens for
     every model."""
     data = PretrainingData(text.held_out, text.wordpiece, Objective.named("mlm"), length, ROWS)
     choose = np.random.default_rng(1)
@@ -82,8 +82,7 @@ def without_context(text: EncodedText, length: int = START.max_length) -> dict[s
     them, and the accuracy of a table that knows how frequent each token is at each position (see
     `unigram_baselines`)."""
     chosen = [
-        (selected.nonzero()[1] + 1, ids[selected])
-        for ids, selected, _ in chosen_tokens(text, length)
+        (masked.nonzero()[1] + 1, ids[masked]) for ids, masked, _ in chosen_tokens(text, length)
     ]
     positions, ids = (np.concatenate(part) for part in zip(*chosen, strict=True))
     tables = unigram_baselines(
@@ -107,23 +106,25 @@ def by_input(
         draw = np.random.default_rng(2)
         losses = []
         right = []
-        for ids, selected, lengths in chosen_tokens(text, length):
+        for ids, masked, lengths in chosen_tokens(text, length):
             shown_ids = corrupt(
                 ids,
-                selected,
+                masked,
                 draw,
                 mask_id=text.wordpiece.mask_id,
                 random_ids=text.train.ids,
                 unit="token",
-                shares=shares,
+                probs=shares,
             )
-            batch = assemble([MaskedBlocks(ids, shown_ids, selected, lengths)], text.wordpiece)
-            hidden = model.encoder(batch["ids"], batch["segments"], batch["attention_mask"])
-            logits = model.masked_language_model(
-                hidden[batch["masked_batch"], batch["masked_position"]]
+            batch = collate([MaskedBlocks(ids, shown_ids, masked, lengths)], text.wordpiece)
+            hidden = model.encoder(
+                batch["input_ids"],
+                token_type_ids=batch["token_type_ids"],
+                attention_mask=batch["attention_mask"],
             )
-            losses.append(F.cross_entropy(logits, batch["masked_ids"], reduction="none"))
-            right.append((logits.argmax(-1) == batch["masked_ids"]).float())
+            logits = model.masked_language_model(hidden[batch["labels"] != -100])
+            losses.append(F.cross_entropy(logits, masked_labels(batch), reduction="none"))
+            right.append((logits.argmax(-1) == masked_labels(batch)).float())
         results[shown] = {
             "loss": torch.cat(losses).mean().item(),
             "accuracy": torch.cat(right).mean().item(),

@@ -160,10 +160,16 @@ def read(
     found: dict[str, list[Tensor]] = {name: [] for name in READ}
     for start in range(0, len(order), batch_size):
         batch = stacked([inputs[i] for i in order[start : start + batch_size]], wordpiece.pad_id)
-        states = below(batch["ids"], batch["segments"], batch["attention_mask"]).float()
-        special = (batch["ids"] == wordpiece.cls_id) | (batch["ids"] == wordpiece.sep_id)
+        states = below(
+            batch["input_ids"],
+            token_type_ids=batch["token_type_ids"],
+            attention_mask=batch["attention_mask"],
+        ).float()
+        special = (batch["input_ids"] == wordpiece.cls_id) | (
+            batch["input_ids"] == wordpiece.sep_id
+        )
         tokens = (batch["attention_mask"] & ~special)[..., None].float()  # [B,n,1]
-        embeddings = below.embeddings.words.weight[batch["ids"]].float()
+        embeddings = below.embeddings.words.weight[batch["input_ids"]].float()
         found["C"].append(states[:, 0])
         for name, each in (("mean", states), ("bag", embeddings)):
             found[name].append((each * tokens).sum(1) / tokens.sum(1))

@@ -20,7 +20,8 @@ from spanbert_tutorial.lab.experiments.boundary_probe import go_on
 from spanbert_tutorial.lab.grid import text_facts
 from spanbert_tutorial.lab.results import CURVES, curve, rounded
 from spanbert_tutorial.pretraining.objectives import Objective
-from spanbert_tutorial.spanbert.boundary import Boundary, boundary_loss
+from spanbert_tutorial.spanbert.boundary import boundary_loss
+from spanbert_tutorial.spanbert.boundary_task import Boundary
 from spanbert_tutorial.spanbert.span_masking import SpanMasking
 
 

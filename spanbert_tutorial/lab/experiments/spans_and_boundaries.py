@@ -26,6 +26,7 @@ from spanbert_tutorial.almanac import coreference
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.lab import placebo  # noqa: F401, the row span+placebo
 from spanbert_tutorial.lab.experiments import boundary_probe
 from spanbert_tutorial.lab.experiments.boundary_probe import Trained, go_on
 from spanbert_tutorial.lab.grid import as_json, text_facts

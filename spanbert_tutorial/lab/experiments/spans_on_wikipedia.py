@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
+from spanbert_tutorial.lab import placebo  # noqa: F401, the row span+placebo
 from spanbert_tutorial.lab.experiments.boundary_probe import go_on
 from spanbert_tutorial.lab.experiments.spans_and_boundaries import kept_or_trained
 from spanbert_tutorial.lab.grid import as_json, fingerprint, text_facts

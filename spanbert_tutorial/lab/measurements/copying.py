@@ -13,6 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from spanbert_tutorial.bert.inputs import masked_labels
 from spanbert_tutorial.pretraining.model import PretrainingModel
 
 RARE = 2 / 10_000  # of the tokens of the training text, at most
@@ -29,8 +30,9 @@ def rare_tokens(ids: np.ndarray, vocabulary: int) -> np.ndarray:
 def shown_again(batch: dict[str, Tensor]) -> Tensor:
     """For each masked token whether its block shows it unmasked, bool [t]. batch: with every chosen
     token replaced by [MASK], so that what a block shows is what it holds."""
-    rows = batch["ids"][batch["masked_batch"]]  # [t, n]
-    return (rows == batch["masked_ids"][:, None]).any(1)
+    rows, _ = (batch["labels"] != -100).nonzero(as_tuple=True)
+    rows = batch["input_ids"][rows]  # [t, n]
+    return (rows == masked_labels(batch)[:, None]).any(1)
 
 
 @torch.no_grad()
@@ -44,11 +46,11 @@ def measured(
     device = next(model.parameters()).device
     again, right, nats = [], [], []
     for batch in batches:
-        chosen = torch.from_numpy(rare)[batch["masked_ids"]]
+        chosen = torch.from_numpy(rare)[masked_labels(batch)]
         again.append(shown_again(batch)[chosen])
         moved = {name: value.to(device) for name, value in batch.items()}
         logits = model.masked_logits(model.encode(moved), moved).float().cpu()[chosen]
-        wanted = batch["masked_ids"][chosen]
+        wanted = masked_labels(batch)[chosen]
         right.append(logits.argmax(-1) == wanted)
         nats.append(F.cross_entropy(logits, wanted, reduction="none"))
     stands, hits, losses = torch.cat(again), torch.cat(right).float(), torch.cat(nats)

@@ -149,7 +149,7 @@ class Answering:
 
         def made(_: dict[str, Tensor]) -> dict[str, Tensor]:
             batch = chosen(held, held["order"].index_select(0, learner.at)[0])
-            return batch | {"segments": batch["segments"] * held["second"]}
+            return batch | {"token_type_ids": batch["token_type_ids"] * held["second"]}
 
         self.how = learner.record("questions", {}, made)
         return Slot(learner, held)
@@ -210,7 +210,9 @@ class Answering:
         for rows in torch.arange(len(self.owners), device=device()).split(512):
             batch = chosen(self.asked, rows)
             with arithmetic():
-                starts, ends = model.scores(batch | {"segments": batch["segments"] * int(second)})
+                starts, ends = model.scores(
+                    batch | {"token_type_ids": batch["token_type_ids"] * int(second)}
+                )
             parts.append(
                 best_spans(starts, ends, self.asked["may_start"][rows], self.asked["context"][rows])
             )
@@ -226,9 +228,9 @@ def on_card(some: Windows) -> dict[str, Tensor]:
     width = np.arange(some.ids.shape[1])
     context = (width >= some.first[:, None]) & (width < some.length[:, None] - 1)
     arrays = {
-        "ids": some.ids,
+        "input_ids": some.ids,
         "attention_mask": width < some.length[:, None],
-        "segments": (width >= some.first[:, None]) & (width < some.length[:, None]),
+        "token_type_ids": (width >= some.first[:, None]) & (width < some.length[:, None]),
         "targets": some.targets,
         "may_start": some.may_start,
         "context": context,
@@ -239,8 +241,8 @@ def on_card(some: Windows) -> dict[str, Tensor]:
 def chosen(held: Mapping[str, Tensor], rows: Tensor) -> dict[str, Tensor]:
     """A batch of these windows."""
     return {
-        "ids": held["ids"][rows].long(),
-        "segments": held["segments"][rows].long(),
+        "input_ids": held["input_ids"][rows].long(),
+        "token_type_ids": held["token_type_ids"][rows].long(),
         "attention_mask": held["attention_mask"][rows],
         "start": held["targets"][rows, 0],
         "end": held["targets"][rows, 1],

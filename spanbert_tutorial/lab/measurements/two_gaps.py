@@ -68,7 +68,7 @@ def gap_probabilities(model: PretrainingModel, gaps: TwoGaps, ids: Tensor | None
     parts = []
     for start in range(0, len(ids), ROWS):
         rows = slice(start, start + ROWS)
-        hidden = model.encoder(ids[rows], None, gaps.real[rows])  # [b,n,H]
+        hidden = model.encoder(ids[rows], attention_mask=gaps.real[rows])  # [b,n,H]
         places = gaps.first[rows, None] + torch.arange(2)
         chosen = hidden[torch.arange(len(places))[:, None], places]  # [b,2,H]
         parts.append(model.masked_language_model(chosen).softmax(-1))
