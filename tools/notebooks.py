@@ -26,7 +26,7 @@ from address import read_address, write_cells
 from environment import ROOT, prepare, warm_up
 from kinds import code_of, report, write_form
 
-CELL_TIMEOUT = 300  # seconds, the same as in pyproject.toml
+CELL_TIMEOUT = 900  # seconds, the same as in pyproject.toml
 COLORS = re.compile(r"\x1b\[[0-9;]*m")
 # what the book uses; everything else is an editor's own
 CELL_METADATA = ("cellView", "mystnb", "tags")
