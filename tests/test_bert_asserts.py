@@ -14,11 +14,11 @@ import pytest
 import torch
 from chapter_cells import PAPERS, breaks, cells, kept, swapped
 
+from research import results as kept_results
+from research.experiments import directions as of_five_seeds
+from research.experiments import leaving_the_plateau
 from spanbert_tutorial.bert.encoder import EncoderConfig
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.lab import results as kept_results
-from spanbert_tutorial.lab.experiments import directions as of_five_seeds
-from spanbert_tutorial.lab.experiments import leaving_the_plateau
 from spanbert_tutorial.pretraining import directions
 from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
 from spanbert_tutorial.pretraining.encoded_text import open_text
@@ -237,7 +237,7 @@ def test_the_six_differences_of_the_shares():
         for name in ("loss", "accuracy")
     }
     exec(
-        "from itertools import product\nfrom spanbert_tutorial.lab.results import family",
+        "from itertools import product\nfrom research.results import family",
         given := {},
     )
     given |= {

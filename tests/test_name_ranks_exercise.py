@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from research.measurements import name_ranks
 from spanbert_tutorial.exercises import name_ranks as exercise
-from spanbert_tutorial.lab.measurements import name_ranks
 
 
 def with_numpy(logs, candidates, true):

@@ -10,10 +10,10 @@ import pytest
 import torch
 from chapter_cells import PAPERS, breaks, cells, kept
 
+from research.experiments import albert_sop, beyond_ways, electra_mini
+from research.results import column, family
 from spanbert_tutorial.bert.encoder import EncoderConfig
 from spanbert_tutorial.figures.curves import draw_intervals
-from spanbert_tutorial.lab.experiments import albert_sop, beyond_ways, electra_mini
-from spanbert_tutorial.lab.results import column, family
 from spanbert_tutorial.relatives.albert import SHARING, AlbertConfig, AlbertEncoder
 from spanbert_tutorial.relatives.electra import ElectraConfig
 from spanbert_tutorial.relatives.electra_flops import electra_flops, mlm_flops

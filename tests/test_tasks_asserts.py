@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from chapter_cells import PAPERS, breaks, cells, kept, swapped
 
-from spanbert_tutorial.lab.experiments import relation_markers, sentence_states
-from spanbert_tutorial.lab.results import column, family
+from research.experiments import relation_markers, sentence_states
+from research.results import column, family
 from spanbert_tutorial.tasks import question_answering as qa
 from spanbert_tutorial.tasks.squad_negatives import RULES
 from spanbert_tutorial.tasks.windows import MAX_QUESTION_TOKENS
