@@ -12,7 +12,7 @@ by a Markdown page, becomes part of the page, so that it takes the page's colors
 has a live form is replaced by it. The map of the book gets its links, and each chapter a sign at
 its head that says where you are (`road.py`).
 
-A page is found first for the terms of the glossary that lead to it. Korean words are marked as
+A page names the terms of the glossary that lead to it. Korean words are marked as
 such, each page says in its head what it is, and `polish.py` mends what the theme writes. A page
 with a part that computes in the browser (`spanbert_tutorial/figures/try_it.py`) gets its style and
 script, other pages do not.
@@ -32,8 +32,9 @@ from pathlib import Path
 from posixpath import normpath
 
 from docutils import nodes
-from sphinx import addnodes
+from math_core import LatexError, LatexToMathML
 from sphinx.application import Sphinx
+from sphinx.ext.mathjax import html_visit_displaymath, html_visit_math
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
 from kinds import asserts_in, code_of, title_of
@@ -64,6 +65,7 @@ ROW = re.compile(
     r"^\| \*\*(.+?)\*\* \| (.+?) \| .* \| \[.*?\]\(([^)#]+)\.(?:ipynb|md)[^)]*\) \|$", re.MULTILINE
 )
 HANGUL = re.compile(r"([가-힣]+(?:[ ,·]+[가-힣]+)*)")
+MATHML = LatexToMathML()
 NO_WORDS = (nodes.raw, nodes.literal_block, nodes.title)
 DESCRIPTION = (
     "BERT and SpanBERT from the ground up: every idea is code that runs, every number has a check."
@@ -84,6 +86,18 @@ def visit_fold(translator, node: Fold) -> None:
 def depart_fold(translator, node: Fold) -> None:
     """Close it."""
     translator.body.append("</details>\n")
+
+
+def visit_formula(translator, node: nodes.math | nodes.math_block) -> None:
+    """Write a formula as MathML, which needs no script; one that is not understood, for MathJax."""
+    block = isinstance(node, nodes.math_block)
+    try:
+        formula = MATHML.convert_with_local_state(node.astext(), displaystyle=block)
+    except LatexError:
+        (html_visit_displaymath if block else html_visit_math)(translator, node)
+    else:
+        translator.body.append(f'<div class="formula">{formula}</div>' if block else formula)
+        raise nodes.SkipNode
 
 
 def label(kind: str, source: str) -> str:
@@ -215,26 +229,18 @@ class RoadSigns(SphinxPostTransform):
             title.parent.insert(title.parent.index(title) + 1, nodes.raw("", sign, format="html"))
 
 
-class Glossed(SphinxPostTransform):
-    """Make each page the first that the search finds for the terms of the glossary that lead to
-    it."""
-
-    default_priority = 199
-    formats = ("html",)
-
-    def run(self, **kwargs) -> None:
-        """Add entries of an index; the page does not show them."""
-        file = Path(self.env.srcdir, GLOSSARY)
-        rows = ROW.findall(file.read_text(encoding="utf-8")) if file.is_file() else []
-        for term, korean, page in rows:
-            if self.env.docname == normpath(
-                f"{file.parent.relative_to(self.env.srcdir).as_posix()}/{page}"
-            ):
-                names = re.split(r", |[()]", term.replace("\\", "")) + re.split(r", |[()]", korean)
-                entries = [
-                    ("single", name.strip(), "", "main", None) for name in names if name.strip()
-                ]
-                self.document += addnodes.index(entries=entries)
+def keywords(source: Path, docname: str) -> str:
+    """The terms of the glossary, English and Korean, that lead to a page; the search asks for
+    them."""
+    file = source / GLOSSARY
+    rows = ROW.findall(file.read_text(encoding="utf-8")) if file.is_file() else []
+    terms = [
+        name.strip()
+        for term, korean, page in rows
+        if docname == normpath(f"{Path(GLOSSARY).parent.as_posix()}/{page}")
+        for name in re.split(r", |[()]", f"{term}, {korean}".replace("\\", ""))
+    ]
+    return ", ".join(filter(None, terms))
 
 
 class KoreanWords(SphinxPostTransform):
@@ -274,6 +280,7 @@ def describe(app: Sphinx, pagename: str, templatename: str, context: dict, doctr
     context["metatags"] = "\n".join(
         [
             f'<meta name="description" content="{escape(says)}" />',
+            f'<meta name="keywords" content="{escape(keywords(Path(app.srcdir), pagename))}" />',
             *tags,
             context.get("metatags", ""),
         ]
@@ -324,10 +331,11 @@ def write_models(app: Sphinx, error: Exception | None) -> None:
 def setup(app: Sphinx) -> dict[str, bool]:
     """Add the folds and the diagrams; take back what the unused extensions wanted to do later."""
     app.add_node(Fold, html=(visit_fold, depart_fold))
+    for formula in (nodes.math, nodes.math_block):
+        app.add_node(formula, override=True, html=(visit_formula, None))
     app.add_post_transform(FoldCells)
     app.add_post_transform(InlineDiagrams)
     app.add_post_transform(RoadSigns)
-    app.add_post_transform(Glossed)
     app.add_post_transform(KoreanWords)
     app.connect("html-page-context", describe)
     app.connect("build-finished", finish)
