@@ -496,7 +496,10 @@ def test_configs_with_unknown_names():
         ({"input_ids": torch.zeros(16, dtype=torch.long)}, r"shape \(16,\): give a batch"),
         ({"input_ids": torch.zeros(3, 0, dtype=torch.long)}, r"shape \(3, 0\)"),
         ({"input_ids": torch.zeros(3, 33, dtype=torch.long)}, "33 tokens is longer than 32"),
-        ({"token_type_ids": torch.full((3, 16), 2)}, "token_type_ids: the value 2 is outside 0 to 1"),
+        (
+            {"token_type_ids": torch.full((3, 16), 2)},
+            "token_type_ids: the value 2 is outside 0 to 1",
+        ),
         ({"token_type_ids": torch.zeros(3, 16)}, "token_type_ids have the type"),
         (
             {"token_type_ids": torch.zeros(1, 16, dtype=torch.long)},
@@ -527,7 +530,9 @@ def test_kinds_of_masks_and_ids_agree():
     assert torch.equal(encoder(**inputs | {"input_ids": inputs["input_ids"].int()}), wanted)
     no_segments = torch.zeros(3, 16, dtype=torch.long)
     assert torch.allclose(
-        encoder(inputs["input_ids"]), encoder(inputs["input_ids"], token_type_ids=no_segments), atol=1e-6
+        encoder(inputs["input_ids"]),
+        encoder(inputs["input_ids"], token_type_ids=no_segments),
+        atol=1e-6,
     )
 
 
