@@ -9,6 +9,8 @@ import torch
 from transformers import AlbertConfig as TheirConfig
 from transformers import AlbertForPreTraining, AlbertModel, BertConfig, BertModel
 
+from research import grid
+from research.experiments import albert_sharing, albert_sop
 from spanbert_tutorial.bert.encoder import (
     BertEncoder,
     EncoderConfig,
@@ -22,8 +24,6 @@ from spanbert_tutorial.bert.sentence_pairs import (
     sentence_order_pairs,
 )
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.lab import grid
-from spanbert_tutorial.lab.experiments import albert_sharing, albert_sop
 from spanbert_tutorial.pretraining import runs
 from spanbert_tutorial.pretraining.batches import PretrainingData
 from spanbert_tutorial.pretraining.encoded_text import open_text

@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from environment import ROOT
+from research import grid
+from research.experiments import beyond_ways
 from spanbert_tutorial.bert.encoder import EncoderConfig
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.lab import grid
-from spanbert_tutorial.lab.experiments import beyond_ways
 from spanbert_tutorial.pretraining import runs
 from spanbert_tutorial.pretraining.directions import attention_pattern, twin_states
 from spanbert_tutorial.pretraining.encoded_text import open_text

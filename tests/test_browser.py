@@ -290,9 +290,9 @@ def test_folded_code_is_one_quiet_line_that_opens(page):
 def test_folds_need_no_script(browser):
     page = browser.new_context(java_script_enabled=False).new_page()
     page.goto(f"{PAGES.as_uri()}/book/bert/masking.html")
-    check = page.locator("details.fold-check").first
-    check.locator("summary").click()
-    assert check.locator("pre").first.is_visible()
+    solution = page.locator("details.fold-hide-input").first
+    solution.locator("summary").click()
+    assert solution.locator("pre").first.is_visible()
     page.context.close()
 
 
@@ -300,9 +300,8 @@ def test_on_paper_solutions_are_open_and_the_rest_is_quiet(browser):
     page = visit(browser, "book/bert/masking.html")
     page.emulate_media(media="print")
     assert page.locator("details.fold-hide-input pre").first.is_visible()
-    for kind in ("check", "plumbing", "colab-setup"):
-        assert not page.locator(f"details.fold-{kind} pre").first.is_visible(), kind
-        assert page.locator(f"details.fold-{kind} summary").first.is_visible() == (kind == "check")
+    for kind in ("plumbing", "colab-setup"):
+        assert not page.locator(f"details.fold-{kind} summary").first.is_visible(), kind
     page.context.close()
 
 

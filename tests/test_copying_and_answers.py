@@ -9,12 +9,12 @@ import pytest
 import torch
 from torch import nn
 
+from research import grid
+from research.experiments import copying_and_answers as experiment
+from research.measurements import copying
 from spanbert_tutorial.bert.encoder import EncoderConfig
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.lab import grid
-from spanbert_tutorial.lab.experiments import copying_and_answers as experiment
-from spanbert_tutorial.lab.measurements import copying
 from spanbert_tutorial.pretraining.checkpoints import save_checkpoint
 from spanbert_tutorial.pretraining.encoded_text import EncodedText
 from spanbert_tutorial.pretraining.model import PretrainingModel

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import torch
 
+from research.measurements import frozen_states
 from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
 from spanbert_tutorial.bert.inputs import NO_TARGET
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.lab.measurements import frozen_states
 from spanbert_tutorial.pretraining import directions, runs
 from spanbert_tutorial.pretraining.directions import (
     PATTERNS,

@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 import torch
 
+from research import grid
+from research.experiments import boundary_probe, masking_mini
+from research.experiments.boundary_probe import go_on
+from research.experiments.masking_mini import with_shares
+from research.measurements import two_gaps
+from research.measurements.names import Block, Name, named_blocks, with_specials
 from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.encoder import EncoderConfig
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.engine.loop import History
-from spanbert_tutorial.lab import grid
-from spanbert_tutorial.lab.experiments import boundary_probe, masking_mini
-from spanbert_tutorial.lab.experiments.boundary_probe import go_on
-from spanbert_tutorial.lab.experiments.masking_mini import with_shares
-from spanbert_tutorial.lab.measurements import two_gaps
-from spanbert_tutorial.lab.measurements.names import Block, Name, named_blocks, with_specials
 from spanbert_tutorial.pretraining import runs
 from spanbert_tutorial.pretraining.baselines import unigram_baselines
 from spanbert_tutorial.pretraining.batches import PretrainingData

@@ -9,12 +9,12 @@ import pytest
 import torch
 from toy_card import inputs
 
+from research.experiments import copied_names
+from research.experiments import masking_and_answers as experiment
+from research.measurements import copying, many_answers
+from research.measurements.many_answers import Answering, Tuning, best_spans
+from research.side_by_side import Learner, rates
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.lab.experiments import copied_names
-from spanbert_tutorial.lab.experiments import masking_and_answers as experiment
-from spanbert_tutorial.lab.measurements import copying, many_answers
-from spanbert_tutorial.lab.measurements.many_answers import Answering, Tuning, best_spans
-from spanbert_tutorial.lab.side_by_side import Learner, rates
 from spanbert_tutorial.pretraining.checkpoints import continue_from
 from spanbert_tutorial.pretraining.encoded_text import reopen_text
 from spanbert_tutorial.pretraining.objectives import objective_or_mixture

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 import torch
 
+from research import grid
+from research.experiments import one_segment
+from research.measurements.span_tasks_sentences import PLANS
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.lab import grid
-from spanbert_tutorial.lab.experiments import one_segment
-from spanbert_tutorial.lab.measurements.span_tasks_sentences import PLANS
 from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
 
 EXAMPLES = {

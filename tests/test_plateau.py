@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import torch
 
+from research import grid
+from research.experiments import leaving_the_plateau as leaving
 from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.lab import grid
-from spanbert_tutorial.lab.experiments import leaving_the_plateau as leaving
 from spanbert_tutorial.pretraining import plateau
 from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.pretraining.objectives import Objective

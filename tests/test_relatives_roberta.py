@@ -472,7 +472,7 @@ def test_formats_that_cannot_be_are_refused(corpus, wordpiece):
 def test_a_format_trains(corpus, wordpiece):
     text = EncodedText(corpus, corpus, wordpiece)
     run = Run(objective="mlm", steps=2, batch_size=4)
-    from spanbert_tutorial.lab.experiments import roberta_formats
+    from research.experiments import roberta_formats
 
     for form in FORMATS:
         model, history, tokens = roberta_formats.pretrain(form, run, text)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
+from research.experiments import sentence_states as states
 from spanbert_tutorial import almanac
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.lab.experiments import sentence_states as states
 from spanbert_tutorial.text.sentences import split_sentences
 
 

@@ -9,8 +9,8 @@ import pytest
 import torch
 from transformers import AutoModelForQuestionAnswering, AutoTokenizer
 
+from research.experiments import squad_real
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.lab.experiments import squad_real
 from spanbert_tutorial.tasks import squad
 from spanbert_tutorial.tasks.question_answering import QuestionAnswerer
 from spanbert_tutorial.tasks.real_questions import answered

@@ -2,9 +2,10 @@
 nobody uses.
 
 A code cell of one of the kinds of `kinds.py` that are folded, and any cell tagged `hide-input`,
-shows one quiet line in place of its code, an HTML `<details>` that needs no script: "✓ 6 checks
-passed", "Solution", "Code of the figure". Outputs stay visible; plumbing has its line below the
-output, where a caption stands. Lines that follow one another stand in one row.
+shows one quiet line in place of its code, an HTML `<details>` that needs no script: "Solution",
+"Code of the figure". Outputs stay visible; plumbing has its line below the output, where a caption
+stands. Lines that follow one another stand in one row. Checks are off the page, which ends with
+their tally.
 
 A diagram or a plot (an SVG of `figures.diagram` or `figures.plots`), stored in a notebook or shown
 by a Markdown page, becomes part of the page, so that it takes the page's colors. A still one that
@@ -42,12 +43,8 @@ from polish import polish
 from road import map_html, read_road, sign_html
 
 UNUSED = ("sphinx_thebe", "sphinx_comments")
-FOLDED_TAGS = (
-    "check",
-    "plumbing",
-    "colab-setup",
-    "hide-input",
-)  # the first that a cell has names its fold
+# the first that a cell has names its fold; checks have none, they are counted
+FOLDED_TAGS = ("check", "plumbing", "colab-setup", "hide-input")
 
 
 MAP = "road.svg"
@@ -109,9 +106,6 @@ def visit_formula(translator, node: nodes.math | nodes.math_block) -> None:
 
 def label(kind: str, source: str) -> str:
     """The line that stands for the code of a cell."""
-    if kind == "check":
-        count = len(asserts_in(source))
-        return f"✓ {count} check{'' if count == 1 else 's'} passed"
     return "Setup" if kind == "colab-setup" else title_of(source) or "Code"
 
 
@@ -160,15 +154,22 @@ class FoldCells(SphinxPostTransform):
     formats = ("html",)
 
     def run(self, **kwargs) -> None:
-        """Fold every cell that has one of the tags."""
+        """Fold every cell that has one of the tags; take out the checks and count them."""
+        checks = 0
         for cell in list(self.document.findall(is_cell)):
-            kind = next(
-                (tag for tag in FOLDED_TAGS if tag in cell["cell_metadata"].get("tags", [])), None
-            )
-            if kind:
+            tags = cell["cell_metadata"].get("tags", [])
+            kind = next((tag for tag in FOLDED_TAGS if tag in tags), None)
+            if kind == "check":
+                checks += len(asserts_in(next(cell.findall(nodes.literal_block)).astext()))
+                cell.parent.remove(cell)
+            elif kind:
                 fold_cell(cell, kind)
-                if kind in ("check", "plumbing"):
+                if kind == "plumbing":
                     join_rows(cell)
+        if checks:
+            numbers = "1 number" if checks == 1 else f"{checks} numbers"
+            line = f'<p class="tally">✓ {numbers} in the text of this page checked</p>'
+            self.document += nodes.raw("", line, format="html")
 
 
 def live_form(name: str) -> str:
