@@ -26,6 +26,10 @@ ICONS = f'x={{bars:[1,2,[],"f0","M1"],{LEFT},sun:[1,2,[],"f2",["M","N"]]}}'
         ('<th style="x"></th>', '<td style="x"></td>'),
         ('<table class="x">', '<table tabindex="0" class="x">'),
         (
+            '<div data-view aria-live="polite"><div style="x"><table tabindex="0">',
+            '<div data-view><div style="x"><table tabindex="0">',
+        ),
+        (
             '<a href="../_sources/book/a.ipynb" target="_blank"',
             '<a href="../_sources/book/a.ipynb" download',
         ),
@@ -57,6 +61,21 @@ def test_the_parts_of_the_contents_are_folded_except_the_one_with_this_page():
         assert folds == [(" open" if number == opened else "", str(number)) for number in range(2)]
         assert page.count("</ul></details>") == 2 and "caption" not in page
         assert polish.mended("book/a.html", page) == page
+
+
+def test_numbers_stand_on_the_right_under_their_heading():
+    def table(*rows: str) -> str:
+        cells = ["".join(f"<td{cell}</td>" for cell in row.split("|")) for row in rows]
+        return f'<table tabindex="0">{"".join(f"<tr>{row}</tr>" for row in cells)}</table>'
+
+    before = table('>name| class="head">F1|>span', ">a|><p>61.2 ± 1.3</p>|>1 of 2", ">b|>–|>x")
+    after = table(
+        '>name| class="number head">F1|>span',
+        '>a| class="number"><p>61.2 ± 1.3</p>|>1 of 2',
+        '>b| class="number">–|>x',
+    )
+    assert polish.mended("book/a.html", before) == after
+    assert polish.mended("book/a.html", after) == after
 
 
 def test_formulas_bring_their_script_and_other_pages_have_none():
