@@ -1,6 +1,7 @@
 """What the last step of the build mends in the theme's pages, and what it leaves out."""
 
 import re
+import struct
 
 import pytest
 import yaml
@@ -123,6 +124,8 @@ def test_no_built_page_is_heavier_than_one_and_a_half_megabytes():
 @pytest.mark.browser
 def test_every_page_says_in_its_head_what_it_is():
     contents = (ROOT / "_toc.yml").read_text(encoding="utf-8")
+    card = PAGES / "_static" / "card.png"
+    assert struct.unpack(">II", card.read_bytes()[16:24]) == (1200, 630)
     for name in [
         line.split(": ")[1] for line in contents.splitlines() if "file:" in line or "root:" in line
     ]:
@@ -131,7 +134,12 @@ def test_every_page_says_in_its_head_what_it_is():
         assert (
             head.count('<meta name="description" content="') == 1 and 'property="og:title"' in head
         ), name
-        assert 'rel="icon"' in head
+        assert 'rel="icon"' in head and 'rel="canonical"' not in head  # it has no address
+        assert head.count('name="twitter:card" content="summary_large_image"') == 1
+        image = re.search(r'property="og:image" content="([^"]+)"', head)[1]
+        assert (PAGES / f"{name}.html").parent.joinpath(image).resolve() == card.resolve()
+        foot = page.split('<footer class="bd-footer-content">')[1]
+        assert all(words in foot for words in ("Version", "MIT", "CC BY 4.0", "How to cite")), name
 
 
 @pytest.mark.browser
