@@ -33,12 +33,12 @@ class Reads(NamedTuple):
 def reads(span: tuple[int, int], word: int) -> Reads:
     """What feeds the heads for `word` when the words first..last are masked, by the rows of the
     training. The span touches no edge of the sentence."""
-    selected = np.zeros((1, len(WORDS)), dtype=bool)
-    selected[0, span[0] - 1 : span[1]] = True
-    rows = boundary_targets(selected, np.arange(len(WORDS))[None], np.array([len(WORDS)]))
-    left, right = rows.pairs[0].tolist()  # into the model's input: [CLS] stands before word 1
-    (found,) = np.nonzero(rows.targets[0].numpy() == word - 1)
-    return Reads(left, right, int(found[0]) + 1 if len(found) else None)
+    masked = np.zeros((1, len(WORDS)), dtype=bool)
+    masked[0, span[0] - 1 : span[1]] = True
+    rows = boundary_targets(masked, np.arange(len(WORDS))[None], np.array([len(WORDS)]))
+    offsets = rows.offset[rows.labels == word - 1].tolist()
+    # into the model's input: [CLS] stands before word 1
+    return Reads(int(rows.left[0]), int(rows.right[0]), offsets[0] + 1 if offsets else None)
 
 
 def description(span: tuple[int, int], word: int) -> str:
