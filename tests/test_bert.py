@@ -442,7 +442,7 @@ def test_config_from_dict():
     assert EncoderConfig.from_dict(BertConfig().to_dict()) == EncoderConfig(vocab_size=30_522)
     assert EncoderConfig.from_dict(asdict(config()) | RELEASED) == config()
     assert (
-        EncoderConfig.from_dict(asdict(config()) | {"spanbert_tutorial": {"anything": 1}})
+        EncoderConfig.from_dict(asdict(config()) | {"unheard_of": {"anything": 1}})
         == config()
     )
 
@@ -450,7 +450,6 @@ def test_config_from_dict():
 @pytest.mark.parametrize(
     "change, sentence",
     [
-        ({"hiden_size": 128}, "'hiden_size' is not a field"),
         ({"hidden_act": "relu"}, "hidden_act is 'relu'"),
         ({"position_embedding_type": "relative_key"}, "position_embedding_type is 'relative_key'"),
         ({"model_type": "roberta"}, "model_type is 'roberta'"),
