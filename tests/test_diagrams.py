@@ -244,7 +244,7 @@ def test_shapes_of_the_heads_are_those_of_a_call():
     layer = BertEncoder(TINY).eval().layers[0]
     hidden = torch.randn(1, n, TINY.hidden_size)
     queries = layer.attention.split(layer.attention.query(hidden))  # [1, A, n, H/A]
-    weights = layer.attention.maps(hidden, None)  # [1, A, n, n]
+    weights = layer.attention.attention_probs(hidden, None)  # [1, A, n, n]
     told = shown_in(encoder.heads(TINY, n))
     assert queries.shape[1] == weights.shape[1] == TINY.num_attention_heads
     for tensor in (hidden[0], queries[0, 0], queries[0, 0].T, weights[0, 0]):
