@@ -226,7 +226,7 @@ def test_shapes_of_the_encoder_are_those_of_a_call():
         for part in (model.embeddings, layer.attention, layer.expand, layer.feed_forward_norm):
             part.register_forward_hook(lambda part, given, made: passed.append(made[0]))
         hidden = model(torch.zeros(1, n, dtype=torch.long))
-        maps = layer.attention.maps(hidden, None)[0]
+        maps = layer.attention.attention_probs(hidden, None)[0]
         queries = layer.attention.split(layer.attention.query(hidden))[0]
     tips = re.findall(r"<title>([^<]*), \[", FILES["encoder_layers.svg"])
     assert len(tips) == 7 and tips[2] == "attention"

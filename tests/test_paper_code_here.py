@@ -42,7 +42,7 @@ from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.pretraining.objectives import OBJECTIVES, Objective
 from spanbert_tutorial.pretraining.presets import BERT, RUNS, preset
 from spanbert_tutorial.pretraining.runs import training_data
-from spanbert_tutorial.spanbert import span_masking
+from spanbert_tutorial.spanbert import span_masking_batch
 from spanbert_tutorial.spanbert.boundary import (
     SpanBoundaryObjective,
     boundary_loss,
@@ -564,7 +564,9 @@ def test_25_packing_loses_no_text():
 
 def test_26_specials_and_segment_0_stay_and_the_pooler_goes(wordpiece, model):
     ids = np.arange(10, 18)[None]
-    batch = collate([(ids, ids, np.zeros((1, 8), dtype=bool), np.array([8]))], wordpiece)
+    batch = collate(
+        [MaskedBlocks(ids, ids, np.zeros((1, 8), dtype=bool), np.array([8]))], wordpiece
+    )
     assert decide(batch["input_ids"].shape[1], with_specials=10, without=8) == "with_specials"
     assert batch["input_ids"][0, [0, -1]].tolist() == [wordpiece.cls_id, wordpiece.sep_id]
     assert batch["token_type_ids"].unique().tolist() == [0]
@@ -717,13 +719,13 @@ WRONG = {
     "11, one segment only": (EACH, PretrainingData, "masked_segment", None),
     "13, another law": (
         HALF,
-        span_masking,
+        span_masking_batch,
         "clipped_geometric",
         lambda p, most: clipped_geometric(0.4, most),
     ),
     "13, lengths of one word": (
         HALF,
-        span_masking,
+        span_masking_batch,
         "clipped_geometric",
         lambda p, most: clipped_geometric(1, most),
     ),
