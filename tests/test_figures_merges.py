@@ -1,11 +1,8 @@
 """The panel of the merges' explorer: words, numbers, next pairs, and what a reader may type."""
 
-import pytest
-
 from spanbert_tutorial.bert.wordpiece import joined
-from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.figures.explorer import Explorer
-from spanbert_tutorial.figures.merges import COLORS, Merges
+from spanbert_tutorial.figures.merges import Merges
 
 POEM = "the hen she sees the queen then the queen sees the hen"
 
@@ -48,24 +45,6 @@ def test_a_token_made_twice_has_the_number_of_its_first_merge():
         "Best next pairs, gain: none is left.",
         "Tokens: 1 in the text, 3 in the vocabulary.",
     ]
-
-
-def test_the_page_shows_the_same_as_the_text():
-    html = Merges(POEM, "frequency", 2)._repr_html_()
-    assert "the<sup>2</sup>" in html and "Merged: 1 ##h ##e, 2 t ##he." in html
-    assert html.count(COLORS[1]) == 2 * 2  # the and then, each with ground and line
-    assert "http" not in html and "<script" not in html
-
-
-def test_text_is_escaped():
-    html = Merges("<b>&", "gain", 2)._repr_html_()
-    assert "<b>" not in html and "&lt;" in html and "&amp;" in html
-
-
-@pytest.mark.parametrize("text", ["", " \n", "x" * 21, " ".join(f"w{i}" for i in range(41))])
-def test_a_text_that_does_not_suit(text):
-    with pytest.raises(InputError, match="give 1 to 40 words of at most 20 characters"):
-        Merges(text, "frequency", 1)
 
 
 def test_in_an_explorer_a_reader_may_type_a_text():

@@ -5,25 +5,19 @@ import json
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
-from html import unescape
 
 import numpy as np
 import pytest
 import torch
-from test_diagrams import LEAST_SIZE, SVG, fits, real_call
-from test_figures_explorer import NASTY, Page
 
-from notebooks import book_notebooks, read
 from spanbert_tutorial.bert.config import EncoderConfig
 from spanbert_tutorial.bert.encoder import BertEncoder
 from spanbert_tutorial.bert.masking import TokenMasking
-from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.figures.encoder import encoder_flow, layer_stack, shape
+from spanbert_tutorial.figures.encoder import encoder_flow, shape
 from spanbert_tutorial.figures.masking_machine import MaskingMachine
-from spanbert_tutorial.figures.moving import Button, Moving, MovingDiagram, changes_of
-from spanbert_tutorial.figures.stages import Stage, Stages
-from spanbert_tutorial.figures.training_scrubber import Gap, neighbors, training_scrubber
-from spanbert_tutorial.pretraining.plateau import predictions
+from spanbert_tutorial.figures.moving import Button, Moving, MovingDiagram
+from spanbert_tutorial.figures.stages import Stages
+from spanbert_tutorial.figures.training_scrubber import Gap, training_scrubber
 from spanbert_tutorial.spanbert.span_masking import SpanMasking
 
 PIECES = (
@@ -79,13 +73,6 @@ def figure(request) -> Moving | Stages:
     return FIGURES[request.param]()
 
 
-def drawing(html: str) -> ET.Element:
-    """The drawing that stands in the HTML; without a namespace, as HTML needs none."""
-    return ET.fromstring(
-        re.search(r"<svg.*</svg>", html, re.S)[0].replace("<svg", f'<svg xmlns="{SVG[1:-1]}"', 1)
-    )
-
-
 def stored(html: str) -> dict:
     return json.loads(re.search(r'<script type="application/json">(.*?)</script>', html, re.S)[1])
 
@@ -104,53 +91,6 @@ def in_frame(data: dict, frame: int) -> list[dict[str, str]]:
 # --- what all have in common --------------------------------------------------------
 
 
-def test_a_figure_is_the_same_every_time_asks_for_nothing_and_has_words(figure):
-    html = figure._repr_html_()
-    assert html == figure._repr_html_() and "http" not in html and " id=" not in html
-    root = drawing(html)
-    assert root.find(f"{SVG}title").text == figure.picture.title
-    assert root.find(f"{SVG}desc").text == figure.picture.description
-    assert figure.picture.title in repr(figure) and figure.picture.description in repr(figure)
-    assert len(html.encode()) < 150_000
-
-
-def test_without_script_the_first_frame_stands_whole_and_the_controls_are_hidden(figure):
-    page = Page(figure._repr_html_())
-    controls = [looks for _, looks in page.tags if "data-controls" in looks or "data-hint" in looks]
-    assert controls and all("hidden" in looks for looks in controls)
-    told = (
-        figure.says[figure.picture.first] if isinstance(figure, Moving) else figure.stages[-1].says
-    )
-    assert told in "".join(page.text)
-
-
-def test_the_text_of_the_first_frame_stays_inside_and_can_be_read_on_a_telephone(figure):
-    root = drawing(figure._repr_html_())
-    parents = {child: parent for parent in root.iter() for child in parent}
-    for text in root.iter(f"{SVG}text"):
-
-        def look(name: str, other: str, text: ET.Element = text) -> str:
-            return text.get(name) or parents[text].get(name) or other
-
-        size = float(look("font-size", "13"))
-        assert size >= LEAST_SIZE, text.text
-        if parents[text].get("transform") is None:  # the chips of the machine fly
-            assert fits(
-                root, text, size, look("text-anchor", "middle"), text.get("transform") is not None
-            ), text.text
-
-
-def test_pages_of_the_book_keep_the_figures():
-    kept = {kind: 0 for kind in ("data-moving", "data-stages")}
-    for path in book_notebooks():
-        for cell in read(path).cells:
-            for output in cell.get("outputs", []):
-                html = output.get("data", {}).get("text/html", "")
-                for kind in kept:
-                    kept[kind] += html.startswith(f"<div {kind}")
-    assert kept["data-moving"] >= 2 and kept["data-stages"] >= 1
-
-
 def test_a_notebook_stores_a_still_picture_which_a_live_kernel_does_not_need(figure, monkeypatch):
     shown = []
     monkeypatch.setattr("IPython.display.display", lambda made, **options: shown.append(made))
@@ -164,50 +104,6 @@ def test_a_notebook_stores_a_still_picture_which_a_live_kernel_does_not_need(fig
     monkeypatch.setattr("spanbert_tutorial.figures.moving.kernel_is_live", lambda: True)
     figure._ipython_display_()
     assert shown[2:] == [moving]
-
-
-# --- moving diagrams ----------------------------------------------------------------
-
-
-def test_the_page_gets_only_the_values_that_change():
-    data = stored(small_moving()._repr_html_())
-    assert data["parts"] == [
-        {"x": [[0, "0"], [1, "10"], [2, "20"]]},
-        {"words": [[0, "<a>"], [1, "b"]]},
-    ]
-    assert in_frame(data, 2) == [{"x": "20"}, {"words": "b"}]
-    assert data["says"] == ["zero", "one", "two"] and data["first"] == 1
-    assert data["buttons"] == [{"stops": [2], "plays": True}, {"stops": [1, 2], "plays": False}]
-    assert changes_of(["a", "a", "b", "a"]) == [(0, "a"), (2, "b"), (3, "a")]
-
-
-def test_all_text_of_a_moving_figure_is_escaped():
-    picture = MovingDiagram(100, 60, NASTY[0], NASTY[-1], frames=2)
-    picture.part("text", [NASTY[0], NASTY[4]], x=[1, 2]).part("text", NASTY[-1])
-    made = Moving(
-        picture,
-        [NASTY[0], NASTY[4]],
-        buttons=[Button(NASTY[-1], [1])],
-        slider=NASTY[0],
-        marks=NASTY[:2],
-    )
-    page = Page(made._repr_html_())
-    shapes = {"svg", "title", "desc", "g", "rect", "text"}
-    assert page.names() <= shapes | {"div", "style", "button", "label", "input", "span", "script"}
-    assert len(page.scripts) == 2 and json.loads(page.scripts[0])["says"] == [NASTY[0], NASTY[4]]
-
-
-def test_what_does_not_fit_the_frames_is_refused():
-    with pytest.raises(InputError, match="frame 3 of 3"):
-        MovingDiagram(10, 10, "a", "b", frames=3, first=3)
-    with pytest.raises(InputError, match="x has 2 values for 3 frames"):
-        MovingDiagram(10, 10, "a", "b", frames=3).part("rect", x=[1, 2])
-    with pytest.raises(InputError, match="2 sentences"):
-        small_moving(says=("a", "b"))
-    with pytest.raises(InputError, match="1 marks"):
-        small_moving(slider="step", marks=["a"])
-    with pytest.raises(InputError, match="over 150,000"):
-        small_moving(says=("a" * 150_000, "b", "c"))
 
 
 # --- the masking machine ------------------------------------------------------------
@@ -260,74 +156,6 @@ def test_every_frame_of_the_machine_shows_the_masks_the_budget_and_the_draws():
         )
 
 
-def test_the_machine_says_what_happened():
-    made = machine()
-    told = [made.says(frame) for frame in made.frames]
-    assert told[0] == f"A new round: {len(PIECES)} tokens, 4 of them may be masked."
-    for number, span in enumerate(made.draws, start=1):
-        (after,) = [one for one in told if one.startswith(f"Draw {number} of") and ", at “" in one]
-        assert f"ℓ = {span.length}, at “" in after
-        assert ("Cut after" in after) == (span.words < span.length)
-        assert ("No budget left" in after) == (span.left == 0)
-    with pytest.raises(InputError, match="at least two seeds"):
-        MaskingMachine(PIECES, [1])
-    with pytest.raises(InputError, match="begins with a whole word"):
-        MaskingMachine(PIECES[2:], [1, 2])
-
-
-# --- the slider through a training --------------------------------------------------
-
-
-def test_the_scrubber_shows_the_numbers_that_it_was_given():
-    made = scrubber()
-    data = stored(made._repr_html_())
-    assert data["marks"] == ["0", "50", "100", "150"] and data["first"] == 3
-    attention = np.random.default_rng(0).dirichlet(np.ones(9), (4, 2, 2))
-    for frame in range(4):
-        words = [part["words"] for part in in_frame(data, frame) if "words" in part]
-        loss = np.linspace(7, 3, 4)[frame]
-        assert f"as it is {loss:.2f}" in words
-        both = attention[frame][..., [3, 5]].sum(-1)
-        assert [f"{one:.2f}" for one in both.ravel()] == [
-            word for word in words if re.fullmatch(r"\d\.\d\d", word)
-        ]
-        assert (
-            f"{both.max():.2f}" in data["says"][frame]
-            and f"as it is {loss:.2f}" in data["says"][frame]
-        )
-    assert np.allclose(neighbors(attention), attention[..., 3] + attention[..., 5])
-    still = "".join(unescape(text) for text in Page(made._repr_html_()).text)
-    assert "✓ of 0.50" in still and "✓ <b>" not in still and "hidden: at" in still
-
-
-def test_the_scrubber_refuses_what_does_not_fit():
-    listed = [[("a", 0.5)]] * 2
-    gaps = [Gap([], "a", [], listed)]
-    fitting = [range(2), {"a": [1, 2], "b": [1, 2]}, {"c": 1.0}, np.full((2, 2, 2, 9), 1 / 9), gaps]
-    training_scrubber(*fitting)
-    for place, other, message in (
-        (1, {"a": [1, 2]}, "give two"),
-        (3, np.ones((2, 3, 2, 9)), "at most four heads"),
-        (3, np.ones((1, 2, 2, 9)), "attention has shape"),
-        (4, [Gap([], "a", [], listed[:1])], "no guesses for some"),
-    ):
-        with pytest.raises(InputError, match=message):
-            training_scrubber(*[other if i == place else one for i, one in enumerate(fitting)])
-
-
-def test_guesses_are_the_likeliest_tokens_of_the_head():
-    model, batch = real_call()
-    tokens, p, right = predictions(model, batch, [0, 3], most=4)
-    with torch.no_grad():
-        hidden = model.encode(batch)[batch["masked_batch"], batch["masked_position"]]
-        all_p = model.masked_language_model(hidden).softmax(-1).numpy()[[0, 3]]
-    assert tokens.shape == p.shape == (2, 4)
-    assert np.allclose(p, -np.sort(-all_p, axis=1)[:, :4]) and np.allclose(
-        np.take_along_axis(all_p, tokens, 1), p
-    )
-    assert np.allclose(right, all_p[[0, 1], batch["masked_ids"][[0, 3]]])
-
-
 # --- the encoder's stages -----------------------------------------------------------
 
 
@@ -365,23 +193,6 @@ def test_the_stages_have_the_shapes_of_a_real_call():
     assert f"{TINY.vocab_size:,} in the vocabulary" in stages[0].says
 
 
-def test_every_stage_has_room_for_a_finger_and_covers_no_other():
-    stages = flow().stages
-    for lower, upper in zip(stages, stages[1:], strict=False):
-        assert upper.below <= lower.top
-    assert all(stage.below - stage.top >= 24 for stage in stages)
-
-
-def test_stages_are_escaped_and_refused_without_any():
-    picture = layer_stack(TINY, ["a", "b"])
-    made = Stages(picture, [Stage(0, 20, NASTY[0], NASTY[4], NASTY[-1])])
-    page = Page(made._repr_html_())
-    assert len(page.scripts) == 1 and not page.names() & {"img", "b "}
-    assert NASTY[-1] in "".join(page.text)
-    with pytest.raises(InputError, match="stage 1 of 1"):
-        Stages(picture, made.stages, first=1)
-
-
 # --- in a browser -------------------------------------------------------------------
 
 
@@ -412,12 +223,6 @@ def browser_page(request, tmp_path) -> Iterator:
 
 
 @pytest.mark.browser
-def test_the_still_picture_steps_back(browser_page):
-    drawings = browser_page.locator("svg.diagram")
-    assert [one.is_visible() for one in drawings.all()] == [False, True] * len(FIGURES)
-
-
-@pytest.mark.browser
 def test_buttons_play_pause_and_start_again_by_keyboard(browser_page):
     root = browser_page.locator("[data-moving]").first
     says, (play, following) = root.locator("[data-says]"), root.locator("button").all()
@@ -433,51 +238,6 @@ def test_buttons_play_pause_and_start_again_by_keyboard(browser_page):
     )
     browser_page.wait_for_function(
         "() => document.querySelector('button').textContent == 'Play'", timeout=5_000
-    )
-
-
-@pytest.mark.browser
-def test_playing_can_be_paused(browser_page):
-    root = browser_page.locator("[data-moving]").nth(1)  # the machine, slow enough to be paused
-    roll = root.locator("button").first
-    roll.press("Enter")
-    assert roll.inner_text() == "Pause"
-    roll.press("Enter")
-    before = root.locator("[data-says]").inner_text()
-    browser_page.wait_for_timeout(1_200)
-    assert roll.inner_text() == "Re-roll" and root.locator("[data-says]").inner_text() == before
-
-
-@pytest.mark.browser
-def test_the_slider_moves_by_the_arrow_keys(browser_page):
-    root = browser_page.locator("[data-moving]").nth(2)
-    data = stored(scrubber()._repr_html_())
-    slider = root.get_by_label("training step")
-    slider.press("ArrowLeft")
-    assert slider.get_attribute("aria-valuetext") == "100"
-    assert root.locator("[data-says]").inner_text() == data["says"][2]
-    slider.press("Home")
-    assert root.locator("[data-says]").inner_text() == data["says"][0]
-    shown = root.locator("[data-part]").all()
-    for part, wanted in zip(shown, in_frame(data, 0), strict=True):
-        for name, value in wanted.items():
-            assert (part.text_content() if name == "words" else part.get_attribute(name)) == value
-
-
-@pytest.mark.browser
-@pytest.mark.parametrize("browser_page", ["reduce"], indirect=True)
-def test_less_motion_shows_results_at_once(browser_page):
-    roots = browser_page.locator("[data-moving]")
-    made = machine()
-    roots.nth(1).locator("button").first.press("Enter")
-    assert roots.nth(1).locator("[data-says]").inner_text() == made.says(
-        made.frames[made.ends()[1]]
-    )
-    lasts = "part => getComputedStyle(part).transitionDuration"
-    assert roots.nth(1).locator("[data-part]").first.evaluate(lasts) == "0s"
-    assert (
-        not roots.nth(2).locator("button").is_visible()
-        and roots.nth(2).locator("input").is_visible()
     )
 
 

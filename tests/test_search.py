@@ -4,14 +4,10 @@ an excerpt."""
 import re
 
 import pytest
-from page_links import BOOK
 from test_browser import browser, visit  # noqa: F401  browser is a fixture
-
-import book_extension
 
 pytestmark = pytest.mark.browser
 
-GLOSSARY = (BOOK / "workshop" / "glossary.md").read_text(encoding="utf-8")
 # what a reader may look for → the page that explains it
 WANTED = {
     "SBO": "spanbert/boundary",
@@ -51,16 +47,3 @@ def page(browser):  # noqa: F811
 @pytest.mark.parametrize("term", WANTED)
 def test_a_term_finds_its_page_first_or_second(term, page):
     assert WANTED[term] in found(page, term)[:2]
-
-
-def test_what_is_found_has_an_excerpt_and_nothing_is_blocked(page):
-    assert found(page, "plateau")[0] == "bert/pretraining"
-    excerpt = page.locator("#search-results p.context").first
-    excerpt.wait_for(timeout=10_000)
-    assert len(excerpt.inner_text()) > 40
-    assert page.complaints == []
-
-
-def test_the_glossary_names_a_page_for_every_term():
-    terms = re.findall(r"^\| \*\*(.+?)\*\* \|", GLOSSARY, re.MULTILINE)
-    assert [term for term, *_ in book_extension.ROW.findall(GLOSSARY)] == terms and len(terms) > 90
