@@ -8,6 +8,7 @@ import torch
 from transformers import AlbertConfig as TheirConfig
 from transformers import AlbertForPreTraining, AlbertModel
 
+from research.experiments import albert_sop
 from spanbert_tutorial.bert.encoder import (
     BertEncoder,
     EncoderConfig,
@@ -20,7 +21,6 @@ from spanbert_tutorial.bert.sentence_pairs import (
     document_sentences,
     sentence_order_pairs,
 )
-from spanbert_tutorial.lab.experiments import albert_sop
 from spanbert_tutorial.pretraining.batches import PretrainingData
 from spanbert_tutorial.pretraining.encoded_text import open_text
 from spanbert_tutorial.pretraining.objectives import Objective
@@ -62,16 +62,16 @@ def batch(rows: int = 3, length: int = 16) -> dict[str, torch.Tensor]:
     place = torch.arange(length)
     lengths = torch.tensor([length - 5 * row for row in range(rows)])
     return {
-        "ids": torch.randint(0, 101, (rows, length), generator=generator),
-        "segments": (place >= length // 3).long().expand(rows, -1).contiguous(),
+        "input_ids": torch.randint(0, 101, (rows, length), generator=generator),
+        "token_type_ids": (place >= length // 3).long().expand(rows, -1).contiguous(),
         "attention_mask": (place < lengths[:, None]).long(),
     }
 
 
 def theirs(inputs: dict) -> dict:
     return {
-        "input_ids": inputs["ids"],
-        "token_type_ids": inputs["segments"],
+        "input_ids": inputs["input_ids"],
+        "token_type_ids": inputs["token_type_ids"],
         "attention_mask": inputs["attention_mask"],
     }
 
@@ -131,7 +131,7 @@ def test_what_is_shared_is_one_module_and_the_rest_is_not(sharing):
 def test_sharing_stays_through_a_training_step():
     encoder = AlbertEncoder(config(sharing="attention")).train()
     optimizer = torch.optim.AdamW(encoder.parameters(), lr=1e-2)
-    encoder(batch()["ids"]).square().sum().backward()
+    encoder(batch()["input_ids"]).square().sum().backward()
     optimizer.step()
     first, *others = (layer.attention.query.weight for layer in encoder.layers)
     assert all(other is first for other in others)
@@ -202,7 +202,7 @@ def test_heads_equal_transformers():
 @pytest.mark.parametrize("sharing", ["all", "none"])
 def test_weights_survive_both_ways_and_a_folder(tmp_path, sharing):
     encoder = random_encoder(config(sharing=sharing))
-    ids = batch()["ids"]
+    ids = batch()["input_ids"]
     encoder.to_huggingface().save_pretrained(tmp_path)
     for source in (encoder.to_huggingface(), tmp_path):
         again = AlbertEncoder.from_huggingface(source)
@@ -267,8 +267,8 @@ def test_batches_carry_both_orders(text):
     objective = Objective.named("mlm+sop")
     data = PretrainingData(text.held_out, text.wordpiece, objective, 64, 16)
     drawn = next(data.epoch(np.random.default_rng(0)))
-    assert set(drawn["sentence_order"].tolist()) == {0, 1} and drawn["ids"].shape[0] == 16
-    assert drawn["ids"].shape[1] <= 64 and (drawn["segments"].sum(1) > 1).all()
+    assert set(drawn["sentence_order"].tolist()) == {0, 1} and drawn["input_ids"].shape[0] == 16
+    assert drawn["input_ids"].shape[1] <= 64 and (drawn["token_type_ids"].sum(1) > 1).all()
     assert "swapped" in data.report
 
 

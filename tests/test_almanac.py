@@ -9,10 +9,10 @@ from collections import Counter, defaultdict
 
 import pytest
 
+from research.almanac import coreference
+from research.almanac.documents import SEED, generate
+from research.almanac.world import World
 from spanbert_tutorial import almanac
-from spanbert_tutorial.almanac import coreference
-from spanbert_tutorial.almanac.documents import SEED
-from spanbert_tutorial.almanac.world import World
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.text.sentences import split_sentences
 
@@ -22,7 +22,7 @@ NAME = r"(?:[A-Z][a-z]+ ){1,2}[A-Z][a-z]+"
 
 @pytest.fixture(scope="module")
 def documents():
-    return list(almanac.generate())
+    return list(generate())
 
 
 @pytest.fixture(scope="module")
@@ -126,7 +126,7 @@ def test_coreference_labels_are_those_of_the_generator(documents):
         for document in documents
         if (found := coreference.clusters(document)) is not None
     }
-    assert made == {record["id"]: record["clusters"] for record in coreference.read()}
+    assert made == {record["id"]: record["clusters"] for record in almanac.coreference()}
 
 
 def test_each_relation_is_worded_in_several_ways_kinds_and_directions(documents):

@@ -6,9 +6,9 @@ from collections import Counter
 
 import pytest
 
-from spanbert_tutorial.almanac import questions as almanac_questions
-from spanbert_tutorial.almanac.documents import SEED
-from spanbert_tutorial.almanac.world import Entity, World
+from research.almanac import questions as almanac_questions
+from research.almanac.documents import SEED
+from research.almanac.world import Entity, World
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.tasks import squad
 

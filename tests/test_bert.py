@@ -57,16 +57,16 @@ def batch(rows: int = 3, length: int = 16, vocab_size: int = 101) -> dict[str, t
     lengths = torch.tensor([length - 5 * row for row in range(rows)])
     place = torch.arange(length)
     return {
-        "ids": ids,
-        "segments": (place >= length // 3).long().expand(rows, -1).contiguous(),
+        "input_ids": ids,
+        "token_type_ids": (place >= length // 3).long().expand(rows, -1).contiguous(),
         "attention_mask": (place < lengths[:, None]).long(),
     }
 
 
 def theirs(inputs: dict) -> dict:
     return {
-        "input_ids": inputs["ids"],
-        "token_type_ids": inputs.get("segments"),
+        "input_ids": inputs["input_ids"],
+        "token_type_ids": inputs.get("token_type_ids"),
         "attention_mask": inputs.get("attention_mask"),
     }
 
@@ -92,13 +92,13 @@ def test_hidden_states_equal_transformers(pair, dtype):
     worst = []
     real = inputs["attention_mask"].bool()
     with torch.no_grad():
-        full = encoder(inputs["ids"])
+        full = encoder(inputs["input_ids"])
         padded = encoder(**inputs)[real]
         for attention in ("sdpa", "eager"):
             model.set_attn_implementation(attention)
             worst.append(
                 max(
-                    difference(full, model(inputs["ids"]).last_hidden_state),
+                    difference(full, model(inputs["input_ids"]).last_hidden_state),
                     difference(padded, model(**theirs(inputs)).last_hidden_state[real]),
                 )
             )
@@ -249,7 +249,7 @@ def released(folder, encoder, old_names=False, extra=None, half=False):
 @pytest.mark.parametrize("old_names", [False, True])
 def test_released_layout(tmp_path, old_names):
     encoder = random_encoder(config())
-    ids = batch()["ids"]
+    ids = batch()["input_ids"]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         loaded = BertEncoder.from_huggingface(released(tmp_path, encoder, old_names))
@@ -263,7 +263,7 @@ def test_released_layout(tmp_path, old_names):
 
 def test_folder_written_by_transformers(tmp_path):
     encoder = random_encoder(config())
-    ids = batch()["ids"]
+    ids = batch()["input_ids"]
     encoder.to_huggingface().save_pretrained(tmp_path)
     assert (tmp_path / "model.safetensors").exists()
     assert torch.equal(BertEncoder.from_huggingface(tmp_path)(ids), encoder(ids))
@@ -320,7 +320,8 @@ def test_padding_and_neighbors_change_nothing():
     together = encoder(**inputs)
     for row, length in enumerate(inputs["attention_mask"].sum(1).tolist()):
         alone = encoder(
-            inputs["ids"][row : row + 1, :length], inputs["segments"][row : row + 1, :length]
+            inputs["input_ids"][row : row + 1, :length],
+            token_type_ids=inputs["token_type_ids"][row : row + 1, :length],
         )
         assert difference(alone[0], together[row, :length]) < 1e-10
 
@@ -342,7 +343,7 @@ def test_start_values():
 
 def test_dropout_only_in_training():
     encoder = BertEncoder(config())
-    ids = batch()["ids"]
+    ids = batch()["input_ids"]
     assert not torch.equal(encoder(ids), encoder(ids))
     encoder.eval()
     assert torch.equal(encoder(ids), encoder(ids))

@@ -8,8 +8,7 @@ import pytest
 import torch
 from pretend_card import on_card, pretend_card
 
-from spanbert_tutorial.almanac import coreference as labels
-from spanbert_tutorial.almanac import relations
+from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.encoder import EncoderConfig
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.engine.loop import Recipe, train
@@ -92,14 +91,14 @@ def sentences_sorted(encoder, wordpiece):
 def names_joined(encoder, wordpiece):
     some = [
         coreference.plain(one["text"], one["id"], one["clusters"])
-        for one in islice(labels.read("train"), 4)
+        for one in islice(almanac.coreference("train"), 4)
     ]
     model, _ = coreference.fine_tune(encoder, wordpiece, some, FineTuning(**SETTINGS))
     return model.model, lambda: model.predict(some)
 
 
 def relations_found(encoder, wordpiece):
-    some = relations.load("train")[:40]
+    some = almanac.relations("train")[:40]
     model, _ = relation_extraction.fine_tune(encoder, wordpiece, some, FineTuning(**SETTINGS))
     return model.model, lambda: model.predict(some[:8])
 

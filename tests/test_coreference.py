@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_main import run
 
-from spanbert_tutorial.almanac import coreference as labels
+from research.almanac import coreference as labels
+from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
@@ -37,7 +38,7 @@ def wordpiece() -> WordPiece:
 
 @pytest.fixture(scope="module")
 def documents() -> list[Document]:
-    some = list(labels.read("test"))[:6]
+    some = list(almanac.coreference("test"))[:6]
     return [coref.plain(one["text"], one["id"], one["clusters"]) for one in some]
 
 
@@ -56,7 +57,7 @@ def test_labels_of_the_almanac_fit_its_text():
     """Every pronoun and every description such as "the club" is a mention; names are those of the
     entity labels."""
     count = {"documents": 0, "mentions": 0, "several": 0}
-    for document in labels.read():
+    for document in almanac.coreference():
         text = document["text"]
         mentions = sorted(span for cluster in document["clusters"] for span in cluster)
         assert all(
@@ -230,8 +231,8 @@ def test_a_mention_looks_only_back_and_scores_add_up(wordpiece, documents):
 
 def hidden_of(model, batch):
     """States and words of the first document of a batch."""
-    ids = batch["ids"]
-    hidden = model.encoder(ids.flatten(0, 1), None, batch["attention_mask"].flatten(0, 1))
+    ids = batch["input_ids"]
+    hidden = model.encoder(ids.flatten(0, 1), attention_mask=batch["attention_mask"].flatten(0, 1))
     return hidden.view(*ids.shape, -1)[0], batch["words"][0]
 
 
@@ -348,6 +349,9 @@ def test_scores_with_and_without_clusters_of_one():
     fewer = coref.score([NORA], [[[[0, 1], [3, 3], [6, 6]], [[3, 4], [8, 8]]]])  # as JSON gives it
     assert fewer["two_or_more"]["average"] == 100 and fewer["average"] < 100
     assert fewer["mentions"][:2] == (100, pytest.approx(100 * 5 / 6))
+
+
+# --- controls -----------------------------------------------------------------------
 
 
 def test_mentions_by_rule():

@@ -7,12 +7,12 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from research.experiments import electra_mini
 from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.encoder import EncoderConfig
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.lab.experiments import electra_mini
 from spanbert_tutorial.pretraining.encoded_text import EncodedText
 from spanbert_tutorial.pretraining.presets import Run
 from spanbert_tutorial.relatives.electra import (
@@ -58,8 +58,8 @@ def inputs() -> dict[str, torch.Tensor]:
     place = torch.arange(16)
     lengths = torch.tensor([16, 11, 6])
     return {
-        "ids": torch.randint(0, 101, (3, 16), generator=generator),
-        "segments": (place >= 5).long().expand(3, -1).contiguous(),
+        "input_ids": torch.randint(0, 101, (3, 16), generator=generator),
+        "token_type_ids": (place >= 5).long().expand(3, -1).contiguous(),
         "attention_mask": (place < lengths[:, None]).long(),
     }
 
@@ -70,9 +70,10 @@ def batch_of(chosen: int = 4) -> dict[str, torch.Tensor]:
     batch = inputs()
     rows = torch.tensor([0, 0, 1, 2])
     places = torch.tensor([3, 7, 2, 4])
-    batch |= {"masked_batch": rows[:chosen], "masked_position": places[:chosen]}
-    batch["masked_ids"] = batch["ids"][rows, places][:chosen].clone()
-    batch["ids"][0, 3] = 99
+    rows, places = rows[:chosen], places[:chosen]
+    batch["labels"] = torch.full_like(batch["input_ids"], -100)
+    batch["labels"][rows, places] = batch["input_ids"][rows, places]
+    batch["input_ids"][0, 3] = 99
     return batch
 
 
@@ -89,8 +90,8 @@ def test_states_and_heads_equal_transformers(kind, width, dtype):
     given = inputs()
     real = given["attention_mask"].bool()
     theirs = {
-        "input_ids": given["ids"],
-        "token_type_ids": given["segments"],
+        "input_ids": given["input_ids"],
+        "token_type_ids": given["token_type_ids"],
         "attention_mask": given["attention_mask"],
     }
     with torch.no_grad():
@@ -109,7 +110,7 @@ def test_gradients_equal_transformers():
     encoder = random_encoder(ElectraGenerator, config()).double()
     # theirs stops them at padding
     model = encoder.to_huggingface(with_head=True)
-    ids = inputs()["ids"].clamp(min=1)
+    ids = inputs()["input_ids"].clamp(min=1)
     F.cross_entropy(head_of(encoder)(encoder(ids)).flatten(0, 1), ids.flatten()).backward()
     F.cross_entropy(model(ids).logits.flatten(0, 1), ids.flatten()).backward()
     ours = encoder.embeddings.words.weight.grad
@@ -123,7 +124,7 @@ def test_gradients_equal_transformers():
 @pytest.mark.parametrize("kind", BOTH)
 def test_a_model_and_its_folder_come_back_with_the_head(kind, tmp_path):
     encoder = random_encoder(kind, config())
-    ids = inputs()["ids"]
+    ids = inputs()["input_ids"]
     whole = encoder.to_huggingface(with_head=True)
     whole.save_pretrained(tmp_path)
     with warnings.catch_warnings():
@@ -183,15 +184,13 @@ def test_the_chef_by_hand():
     """the(1) chef(2) cooked(3) the(1) meal(4): the generator draws "the" and "ate"(5) for the first
     and third word."""
     batch = {
-        "ids": torch.tensor([[0, 2, 0, 1, 4]]),
-        "masked_batch": torch.tensor([0, 0]),
-        "masked_position": torch.tensor([0, 2]),
-        "masked_ids": torch.tensor([1, 3]),
+        "input_ids": torch.tensor([[0, 2, 0, 1, 4]]),
+        "labels": torch.tensor([[1, -100, 3, -100, -100]]),
     }
     ids, replaced = replace_tokens(batch, torch.tensor([1, 5]))
     assert ids.tolist() == [[1, 2, 5, 1, 4]]
     assert replaced.tolist() == [[False, False, True, False, False]]
-    assert batch["ids"].tolist() == [[0, 2, 0, 1, 4]]
+    assert batch["input_ids"].tolist() == [[0, 2, 0, 1, 4]]
 
 
 # --- training both ------------------------------------------------------------------
@@ -211,18 +210,16 @@ def test_the_losses_by_hand():
     model = model_of()
     batch = batch_of()
     losses = model(batch)
-    masked = batch["ids"].clone()
-    masked[batch["masked_batch"], batch["masked_position"]] = 4
-    states = model.generator(masked, batch["segments"], batch["attention_mask"])
-    logits = model.generator.masked_language_model(
-        states[batch["masked_batch"], batch["masked_position"]]
+    masked = batch["input_ids"].clone()
+    masked[batch["labels"] != -100] = 4
+    states = model.generator(
+        masked, token_type_ids=batch["token_type_ids"], attention_mask=batch["attention_mask"]
     )
-    ids = batch["ids"].clone()
-    original = batch["ids"].clone()
-    original[batch["masked_batch"], batch["masked_position"]] = batch["masked_ids"]
-    ids[batch["masked_batch"], batch["masked_position"]] = sample(
-        logits, torch.Generator().manual_seed(5)
-    )
+    logits = model.generator.masked_language_model(states[batch["labels"] != -100])
+    ids = batch["input_ids"].clone()
+    original = batch["input_ids"].clone()
+    original[batch["labels"] != -100] = batch["labels"][batch["labels"] != -100]
+    ids[batch["labels"] != -100] = sample(logits, torch.Generator().manual_seed(5))
     scores = model.detect(batch, ids)
     total = 0.0
     for row, length in enumerate((16, 11, 6)):
@@ -231,7 +228,7 @@ def test_the_losses_by_hand():
             total = total - (p if ids[row, place] != original[row, place] else 1 - p).log()
     assert losses["rtd"].item() == pytest.approx((total / 33).item(), abs=1e-5)
     assert losses["mlm"].item() == pytest.approx(
-        F.cross_entropy(logits, batch["masked_ids"]).item(), abs=1e-6
+        F.cross_entropy(logits, batch["labels"][batch["labels"] != -100]).item(), abs=1e-6
     )
     assert losses["loss"].item() == pytest.approx(
         (losses["mlm"] + 50 * losses["rtd"]).item(), abs=1e-4
@@ -241,7 +238,7 @@ def test_the_losses_by_hand():
 def test_the_generator_sees_only_masks_whatever_the_batch_shows():
     batch = batch_of()
     other = batch_of()
-    other["ids"][other["masked_batch"], other["masked_position"]] = torch.tensor([50, 51, 52, 53])
+    other["input_ids"][other["labels"] != -100] = torch.tensor([50, 51, 52, 53])
     assert torch.equal(model_of()(batch)["loss"], model_of()(other)["loss"])
 
 
@@ -252,7 +249,7 @@ def test_scoring_only_the_chosen_tokens():
     ids, replaced = replace_tokens(
         batch, sample(model.generate(batch), torch.Generator().manual_seed(5))
     )
-    chosen = batch["masked_batch"], batch["masked_position"]
+    chosen = batch["labels"] != -100
     wanted = F.binary_cross_entropy_with_logits(
         model.detect(batch, ids)[chosen], replaced[chosen].float()
     )

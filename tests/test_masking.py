@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spanbert_tutorial.bert.masking import TokenMasking, WholeWordMasking, corrupt
+from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.spanbert.span_masking import SpanMasking, spans_of
 
 MASK = 4
@@ -112,6 +113,16 @@ def test_whole_word_passes_over_a_word_that_is_too_long():
     assert all(draw.sum() == 2 and not draw[:4].any() for draw in draws)
     assert np.mean(draws, axis=0)[4:] == pytest.approx([1 / 3] * 6, abs=0.1)
     assert not WholeWordMasking().select(block[:4], generator()).any()  # budget 1
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_seed_in_place_of_a_generator_is_named(scheme):
+    for draw in (
+        lambda: scheme(0.15).select(np.ones(3, dtype=bool), 0),
+        lambda: scheme(0.15).select_batch(np.ones((1, 3), dtype=bool), np.array([3]), 0),
+    ):
+        with pytest.raises(InputError, match="rng is 0: give a generator"):
+            draw()
 
 
 # --- corrupt ------------------------------------------------------------------------

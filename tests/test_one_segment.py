@@ -4,8 +4,8 @@ from copy import deepcopy
 
 import torch
 
+from research.experiments import one_segment
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.lab.experiments import one_segment
 from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
 
 EXAMPLES = {
@@ -26,8 +26,8 @@ def tiny(name="spanbert-tiny", seed=0):
 def test_every_token_gets_segment_0_also_in_a_copy():
     ids, segments = torch.tensor([[2, 50, 3, 60, 3]]), torch.tensor([[0, 0, 0, 1, 1]])
     encoder, _ = tiny()
-    two = encoder(ids, segments, None)
-    zeros = encoder(ids, torch.zeros_like(segments), None)
+    two = encoder(ids, token_type_ids=segments)
+    zeros = encoder(ids, token_type_ids=torch.zeros_like(segments))
     one = deepcopy(one_segment.in_one_segment(encoder))(ids, segments, None)
     assert one.equal(zeros) and not one.allclose(two, atol=1e-3)
 

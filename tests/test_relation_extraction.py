@@ -13,15 +13,16 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from research.almanac import relations
+from research.almanac.documents import SEED, generate
+from research.almanac.world import World
+from research.experiments import relation_markers
 from spanbert_tutorial import almanac
 from spanbert_tutorial.__main__ import main
-from spanbert_tutorial.almanac import relations
-from spanbert_tutorial.almanac.world import World
 from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
 from spanbert_tutorial.bert.wordpiece import WordPiece, split_words
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.lab.experiments import relation_markers
 from spanbert_tutorial.tasks import relation_baselines as controls
 from spanbert_tutorial.tasks import relation_extraction as rx
 from spanbert_tutorial.tasks.fine_tuning import FineTuning, count_targets
@@ -46,7 +47,7 @@ def wordpiece() -> WordPiece:
 
 @pytest.fixture(scope="module")
 def shipped() -> dict[str, list[Example]]:
-    return {part: relations.load(part) for part in ("train", "validation", "test")}
+    return {part: almanac.relations(part) for part in ("train", "validation", "test")}
 
 
 def tiny(wordpiece: WordPiece) -> BertEncoder:
@@ -298,7 +299,11 @@ def test_what_the_heads_read(wordpiece, head, width):
     batch = rx.tensors(
         [rx.Marked.of(one, more, "around", 40) for one in (EXAMPLE, BACKWARDS)], more.pad_id
     )
-    hidden = encoder(batch["ids"], batch["segments"], batch["attention_mask"])
+    hidden = encoder(
+        batch["input_ids"],
+        token_type_ids=batch["token_type_ids"],
+        attention_mask=batch["attention_mask"],
+    )
     assert model.classifier.in_features == width
     for row, places in enumerate(batch["places"]):
         states = (
@@ -416,7 +421,7 @@ def almanac_sentences(document: dict) -> list[str]:
 def test_the_shipped_examples_come_out_again(shipped):
     made = [
         example
-        for document in islice(almanac.generate(), 60)
+        for document in islice(generate(), 60)
         if document.split == "train"
         for example in relations.examples(document)
     ]
@@ -424,11 +429,11 @@ def test_the_shipped_examples_come_out_again(shipped):
 
 
 def test_an_example_is_what_the_sentence_tells():
-    world = World(almanac.documents.SEED)
+    world = World(SEED)
     facts = world.facts
     told = 0
     untold = 0
-    for document in islice(almanac.generate(), 200):
+    for document in islice(generate(), 200):
         for sentence in document.sentences:
             pairs = list(relations.pairs(sentence))
             assert len({pair.things for pair in pairs}) == len(pairs)
@@ -450,7 +455,7 @@ def test_an_example_is_what_the_sentence_tells():
 
 def test_no_pair_and_no_document_of_the_test_is_trained_on():
     seen: dict[str, set] = {"train": set(), "validation": set(), "test": set()}
-    for document in islice(almanac.generate(), 1_500):
+    for document in islice(generate(), 1_500):
         made = list(relations.examples(document))
         both = [pair for sentence in document.sentences for pair in relations.pairs(sentence)]
         kept = [
@@ -467,6 +472,15 @@ def test_no_pair_and_no_document_of_the_test_is_trained_on():
 # --- controls -----------------------------------------------------------------------
 
 
+def test_the_kept_controls_come_out_again(shipped):
+    kept = json.loads(data_path("results", "relation_markers.json").read_text(encoding="utf-8"))
+    again = relation_markers.beside(kept["settings"], shipped["train"], shipped["test"])
+    assert kept["controls"] == pytest.approx(
+        again["controls"], abs=0.2
+    )  # sums in another order, on another machine
+    assert kept["fingerprint"] == relation_markers.prepare(None, {})[0]["fingerprint"]
+
+
 def test_a_pre_trained_encoder_learns_relations(shipped):
     """A kept arm, made small: one seed, half of the steps, some of the test."""
     settings = replace(relation_markers.FINE_TUNING, epochs=1)
@@ -475,12 +489,3 @@ def test_a_pre_trained_encoder_learns_relations(shipped):
     gold = [example.relation for example in test]
     f1 = rx.score(gold, made.predict(test))["f1"]
     assert f1 > 60 > rx.score(gold, controls.most_frequent(shipped["train"], test, NO))["f1"]
-
-
-def test_the_kept_controls_come_out_again(shipped):
-    kept = json.loads(data_path("results", "relation_markers.json").read_text(encoding="utf-8"))
-    again = relation_markers.beside(kept["settings"], shipped["train"], shipped["test"])
-    assert kept["controls"] == pytest.approx(
-        again["controls"], abs=0.2
-    )  # sums in another order, on another machine
-    assert kept["fingerprint"] == relation_markers.prepare(None, {})[0]["fingerprint"]

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 
+from research.almanac.vocabulary import ALMANAC_VOCAB_SIZE
 from spanbert_tutorial import almanac
-from spanbert_tutorial.almanac.vocabulary import ALMANAC_VOCAB_SIZE
 from spanbert_tutorial.bert.encoder import set_dropout
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path

@@ -260,6 +260,16 @@ def test_released_statistics_at_510_tokens(name, expected, tolerance):
     assert measured(510, 1000)[name] == pytest.approx(expected, abs=tolerance)
 
 
+def test_first_tokens_are_masked_less_often_in_both_modes():
+    by_position = measured(128, 4000)["by position"]
+    assert by_position[0] == pytest.approx(0.053, abs=4 * math.sqrt(0.053 * 0.947 / 4000))
+    assert by_position[10:120].mean() == pytest.approx(0.165, abs=0.01)
+    assert (np.diff(by_position[[0, 2, 4, 8]]) > 0).all()
+    rng = generator(12)
+    paper = np.mean([PAPER.select(block, rng) for block in fixture(4000, 128)], axis=0)
+    assert paper[0] == pytest.approx(0.05, abs=0.02) and paper[12:110].mean() > 0.15
+
+
 def test_paper_mode_breaks_no_word_where_the_released_one_breaks_thirty_percent():
     rng = generator(13)
     data = fixture(4000, 128)
@@ -272,13 +282,3 @@ def test_paper_mode_breaks_no_word_where_the_released_one_breaks_thirty_percent(
 
 def full(p, limit):
     return p * (1 - p) ** np.arange(limit)
-
-
-def test_first_tokens_are_masked_less_often_in_both_modes():
-    by_position = measured(128, 4000)["by position"]
-    assert by_position[0] == pytest.approx(0.053, abs=4 * math.sqrt(0.053 * 0.947 / 4000))
-    assert by_position[10:120].mean() == pytest.approx(0.165, abs=0.01)
-    assert (np.diff(by_position[[0, 2, 4, 8]]) > 0).all()
-    rng = generator(12)
-    paper = np.mean([PAPER.select(block, rng) for block in fixture(4000, 128)], axis=0)
-    assert paper[0] == pytest.approx(0.05, abs=0.02) and paper[12:110].mean() > 0.15

@@ -11,10 +11,10 @@ from scipy import stats
 
 import findings as tool
 from environment import ROOT
+from research import comparisons, findings
+from research.lines import NULL, SHOWN, Comparison, lines_of
+from research.table import EXPERIMENTS
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.lab import comparisons, findings
-from spanbert_tutorial.lab.lines import NULL, SHOWN, Comparison, lines_of
-from spanbert_tutorial.lab.table import EXPERIMENTS
 
 SECTIONS = list(findings.sections())
 ONE = [1.0, 1.1, 0.9, 1.0, 1.05]
@@ -36,7 +36,7 @@ def test_every_file_of_results_is_a_report_or_says_why_not():
     reports = {report.name for report in findings.REPORTS}
     assert not reports & set(findings.NO_FINDING)
     assert files <= reports | set(findings.NO_FINDING), (
-        "give the new file a report in lab/findings.toml, and its comparisons in lab/comparisons.py"
+        "give the new file a report in research/findings.toml, and its comparisons in research/comparisons.py"
     )
     assert {section.report.name for section in SECTIONS} == files & reports
 
@@ -162,7 +162,7 @@ def made_span_tasks(seeds: int) -> dict:
         "sentences": {"bag": {comparisons.MAIN[task]: 40.0 for task in list(comparisons.MAIN)[4:]}},
     }
     return {
-        "command": "python -m spanbert_tutorial experiment span_tasks --output FILE",
+        "command": "python -m research span_tasks --output FILE",
         "rows": rows,
         "controls": controls,
     }
@@ -197,7 +197,7 @@ def made_spans_and_boundaries() -> dict:
             )
     gaps = {"names": {"frequency": {group: {"gaps": 10} for group in ("inferred", "elsewhere")}}}
     return {
-        "command": "python -m spanbert_tutorial experiment spans_and_boundaries --output FILE",
+        "command": "python -m research spans_and_boundaries --output FILE",
         "rows": rows,
         "controls": gaps,
     }
