@@ -24,13 +24,18 @@ def test_the_pages_are_those_that_the_tool_writes():
     """So every public module stands there once, in the order of the floors, with links to the
     chapters it names."""
     written = api_page.pages(INDEX.split("\n## ")[0])
-    assert written == {api_page.INDEX: INDEX, **PAGES}, "run python tools/api_page.py"
+    contents = api_page.CONTENTS.read_text(encoding="utf-8")
+    assert written == {api_page.CONTENTS: contents, api_page.INDEX: INDEX, **PAGES}, (
+        "run python tools/api_page.py"
+    )
 
 
 def test_every_public_module_is_on_one_page_in_the_order_of_the_floors():
     found = [AUTOMODULE.findall(text) for text in PAGES.values()]
-    assert sorted(sum(found, [])) == sorted(MODULES) and len(found) == 8
+    assert sorted(sum(found, [])) == sorted(MODULES)
     for names in found:
+        lines = [MODULES[name].read_text(encoding="utf-8").count("\n") for name in names]
+        assert sum(lines[:-1]) <= api_page.MOST
         floors = [floor(name.split(".", 1)[1]) for name in names]
         assert floors == sorted(floors)
 

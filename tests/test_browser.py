@@ -141,8 +141,8 @@ LINES = """
 () => {
   const lines = [];
   for (const part of document.querySelectorAll('.bd-article section > p, .bd-article li, .bd-article .admonition p')) {
-    const quiet = part.closest('table, nav, [data-try]') || part.querySelector('math, p, ul, pre');
-    if (quiet || !part.checkVisibility()) continue;
+    if (part.closest('table, nav, [data-try]') || part.querySelector('math, p, ul, pre')) continue;
+    if (!part.checkVisibility()) continue;
     const words = document.createTreeWalker(part, NodeFilter.SHOW_TEXT), range = document.createRange();
     let low = -1, line = '';
     while (words.nextNode()) {

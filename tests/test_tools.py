@@ -2,14 +2,17 @@
 
 import json
 import re
+import sys
 import tomllib
+import types
 
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
-from sample_book import good_notebook, make_book, set_address
+from sample_book import build, good_notebook, make_book, set_address
 
 import address
 import notebooks
+import pages
 from environment import ROOT
 
 URL = "https://github.com/someone/spanbert-book"
@@ -22,6 +25,13 @@ def sources(path) -> str:
     return "\n".join(cell.source for cell in notebooks.read(path).cells)
 
 
+@pytest.fixture(autouse=True)
+def nowhere(monkeypatch):
+    """The workflow on GitHub has an address; a test pretends one."""
+    for name in ("GITHUB_REPOSITORY", "GITHUB_SHA"):
+        monkeypatch.delenv(name, raising=False)
+
+
 def test_the_address_appears_and_disappears(tmp_path):
     chapter = make_book(tmp_path)
     before = {path: path.read_text() for path in (chapter, tmp_path / "_config.yml")}
@@ -30,9 +40,9 @@ def test_the_address_appears_and_disappears(tmp_path):
     set_address(tmp_path, URL + ".git")
     assert address.apply(tmp_path) == ["_config.yml", "book/bert/chapter.ipynb"]
     badge, setup = notebooks.read(chapter).cells[1:3]
-    assert f'%pip install -q "spanbert-tutorial @ git+{URL}@main"' in setup.source
+    assert f'%pip install -q "spanbert-tutorial @ git+{URL}@colab"' in setup.source
     assert (
-        "colab.research.google.com/github/someone/spanbert-book/blob/main/book/bert/chapter.ipynb"
+        "colab.research.google.com/github/someone/spanbert-book/blob/colab/book/bert/chapter.ipynb"
         in badge.source
     )
     assert "remove-cell" in badge.metadata.tags and "hide-input" in setup.metadata.tags
@@ -43,10 +53,87 @@ def test_the_address_appears_and_disappears(tmp_path):
     assert {path: path.read_text() for path in before} == before
 
 
+def test_a_rehearsal_of_publishing(tmp_path, monkeypatch, capsys):
+    """What the workflow does, at a pretended address: no setting, no edit; pages with buttons, and
+    notebooks that install the commit that they belong to."""
+    chapter = make_book(tmp_path)
+    page = tmp_path / "_build" / "html" / "book" / "bert" / "chapter.html"
+    assert build(tmp_path).returncode == 0
+    without = page.read_text()
+    assert "github" not in without and 'rel="canonical"' not in without
+
+    monkeypatch.setenv("GITHUB_REPOSITORY", "someone/spanbert-book")
+    monkeypatch.setenv("GITHUB_SHA", "1234abc")
+    assert address.main(tmp_path) == 0
+    assert f'%pip install -q "spanbert-tutorial @ git+{URL}@1234abc"' in sources(chapter)
+    assert notebooks.check(chapter, tmp_path) == []
+    result = build(tmp_path)
+    assert result.returncode == 0, result.stderr
+    published = page.read_text()
+    for wanted in (
+        "colab.research.google.com/github/someone/spanbert-book/blob/colab/book/bert/chapter.ipynb",
+        f"{URL}/issues",
+        'rel="canonical" href="https://someone.github.io/spanbert-book/book/bert/chapter.html"',
+        'content="https://someone.github.io/spanbert-book/_static/card.png"',
+    ):
+        assert wanted in published
+    assert "colab-badge" not in published  # the badge is for readers on GitHub
+    assert pages.page_problems(page.parents[2], tmp_path) == []
+
+    notebook = notebooks.read(chapter)
+    setup = next(cell for cell in notebook.cells if address.has_tag(cell, "colab-setup"))
+    setup.source = address.setup_source(address.Address())
+    notebooks.write(notebook, chapter)
+    assert address.not_installing(tmp_path) == ["book/bert/chapter.ipynb"]
+
+
+def test_the_workflow_publishes_what_the_rehearsal_tries():
+    text = (ROOT / ".github" / "workflows" / "book.yml").read_text(encoding="utf-8")
+    steps = [
+        "make address",
+        f"push --force origin HEAD:{address.PUBLISHED}",
+        "make html",
+        "upload-",
+    ]
+    places = [text.index(step) for step in steps]
+    assert places == sorted(places)
+
+
+def run_setup(source: str, root) -> list[str]:
+    """Run a setup cell whose /content is `root`; what it installs."""
+    installed: list[str] = []
+    line = re.search(r"(?m)^    %pip install -q (.*)$", source)[1]
+    source = source.replace(f"%pip install -q {line}", f"install(f'{line}')")
+    exec(source.replace("/content", str(root)), {"install": installed.append})
+    return installed
+
+
+@pytest.mark.parametrize("place", ["book", "folder/book", "drive/MyDrive/Lessons/book"])
+def test_without_an_address_the_setup_cell_finds_the_folder(place, tmp_path, monkeypatch):
+    """In Colab, or in a Drive that is there only when it is mounted."""
+
+    def put(path=None):
+        package = tmp_path / place / "spanbert_tutorial"
+        package.mkdir(parents=True)
+        (package / "__init__.py").touch()
+
+    drive = types.SimpleNamespace(mount=put)
+    monkeypatch.setitem(sys.modules, "google.colab", types.SimpleNamespace(drive=drive))
+    if "drive" not in place:
+        put()
+    assert run_setup(address.setup_source(address.Address()), tmp_path) == [f'"{tmp_path / place}"']
+
+
+def test_a_folder_that_is_nowhere_is_asked_for(tmp_path, monkeypatch):
+    drive = types.SimpleNamespace(mount=lambda path: None)
+    monkeypatch.setitem(sys.modules, "google.colab", types.SimpleNamespace(drive=drive))
+    with pytest.raises(SystemExit, match="Copy the book's folder"):
+        run_setup(address.setup_source(address.Address()), tmp_path)
+
+
 def test_the_real_book_is_in_line_with_its_address():
-    url = address.read_address(ROOT / "_config.yml")
     text = (ROOT / "_config.yml").read_text(encoding="utf-8")
-    assert address.write_buttons(text, url) == text
+    assert address.write_settings(text, address.read_address(ROOT / "_config.yml")) == text
 
 
 # Execution and the normal form.

@@ -31,6 +31,7 @@ from importlib import import_module
 from pathlib import Path
 from posixpath import normpath
 
+import yaml
 from docutils import nodes
 from math_core import LatexError, LatexToMathML
 from sphinx.application import Sphinx
@@ -96,7 +97,10 @@ def visit_formula(translator, node: nodes.math | nodes.math_block) -> None:
     except LatexError:
         (html_visit_displaymath if block else html_visit_math)(translator, node)
     else:
-        translator.body.append(f'<div class="formula">{formula}</div>' if block else formula)
+        # no line break between a formula and the comma behind it
+        translator.body.append(
+            f'<div class="formula">{formula}</div>' if block else f"{formula}&#8288;"
+        )
         raise nodes.SkipNode
 
 
@@ -273,10 +277,19 @@ def describe(app: Sphinx, pagename: str, templatename: str, context: dict, doctr
         "og:description": says,
         "og:type": "article",
         "og:site_name": app.config.html_title,
+        "og:image": context["pathto"]("_static/card.png", resource=True),
+        "og:image:alt": "Two words light up, and what they hide between them is predicted.",
+        "og:image:width": 1200,
+        "og:image:height": 630,
     }
+    if app.config.html_baseurl:  # only then is it known where the page will be
+        told["og:url"] = context["pageurl"]
+        told["og:image"] = f"{app.config.html_baseurl}_static/card.png"
     tags = [
         f'<meta property="{name}" content="{escape(str(value))}" />' for name, value in told.items()
     ]
+    tags.append('<meta name="twitter:card" content="summary_large_image" />')
+    context["theme_extra_footer"] = footer(Path(app.srcdir), context)
     context["metatags"] = "\n".join(
         [
             f'<meta name="description" content="{escape(says)}" />',
@@ -284,6 +297,32 @@ def describe(app: Sphinx, pagename: str, templatename: str, context: dict, doctr
             *tags,
             context.get("metatags", ""),
         ]
+    )
+
+
+def footer(source: Path, context: dict) -> str:
+    """Who wrote the book, which version this is, under which licenses; how to cite it, and where to
+    report a mistake. `CITATION.cff` knows; a sample book has none."""
+    file = source / "CITATION.cff"
+    if not file.is_file():
+        return ""
+    known = yaml.safe_load(file.read_text(encoding="utf-8"))
+    authors = " and ".join(author["name"] for author in known["authors"])
+    date = known["date-released"]
+    issues = f"{url}/issues" if (url := context.get("theme_repository_url")) else ""
+    report = issues or context["pathto"]("book/workshop/faq")
+    cite = f"""@book{{spanbert_ground_up,
+  title   = {{{known["title"]}}},
+  author  = {{{{{authors}}}}},
+  year    = {{{date.year}}},
+  version = {{{known["version"]}}}
+}}"""
+    return (
+        f"<p>{escape(known['title'])}, by {escape(authors)}. Version {known['version']}, "
+        f'<time datetime="{date}">{date:%B} {date.day}, {date.year}</time>. '
+        f"Code: MIT; text, figures and data: CC BY 4.0. "
+        f'<a href="{report}">Report a mistake</a></p>'
+        f"<details><summary>How to cite</summary><pre>{escape(cite)}</pre></details>"
     )
 
 
