@@ -218,7 +218,7 @@ def test_a_batch_of_transformers_collator_trains_our_model(tmp_path, wordpiece, 
     collator = DataCollatorForLanguageModeling(
         tokenizer, mlm_probability=0.5, whole_word_mask=whole_words, seed=0
     )
-    batch = dict(collator([tokenizer(text) for text in texts]))
+    batch = dict(collator([tokenizer(text, return_offsets_mapping=whole_words) for text in texts]))
     assert (batch["labels"] != -100).any()
     model, there = model_of("mlm"), BertForMaskedLM.from_pretrained(folder).eval()
     loss = model(batch)["loss"]

@@ -174,7 +174,7 @@ def test_the_stages_have_the_shapes_of_a_real_call():
         part.register_forward_hook(lambda part, given, made: passed.append(made[0]))
     with torch.no_grad():
         passed.append(model(torch.zeros(1, 3, dtype=torch.long))[0])
-        maps = one.attention.maps(passed[0][None], None)
+        maps = one.attention.attention_probs(passed[0][None], None)
     assert [stage.name for stage in stages] == [
         "tokens",
         "embeddings",

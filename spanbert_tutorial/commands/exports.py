@@ -145,7 +145,7 @@ class FillingGraph(nn.Module):
         if not rows:
             return hidden, logits
         boundary = cast(SpanBoundaryObjective, self.model.boundary)
-        targets = BoundaryTargets(*rows[:4], labels=rows[0])  # logits need no labels
+        targets = BoundaryTargets(*rows, rows[0])  # logits need no labels
         return hidden, logits, boundary(hidden, targets)
 
 

@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from spanbert_tutorial.engine.loop import Recipe
-from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.errors import InputError, is_number, is_whole, require, shown
 from spanbert_tutorial.pretraining.objectives import objective_or_mixture
 
 
 @dataclass(frozen=True)
 class Run:
-    """Settings of a run. length: n with [CLS] and [SEP]; batch_size in blocks; accumulate: batches
+    """Settings of a run. max_length: n with [CLS] and [SEP]; batch_size in blocks; accumulate: batches
     of a step.
 
     initializer_range: deviation of the first weights; BERT's 0.02 suits a width of 768, narrow
@@ -39,6 +39,16 @@ class Run:
     beta2: float = 0.98
     epsilon: float = 1e-6
     weight_decay: float = 0.01
+
+    def __post_init__(self) -> None:
+        whole = ("steps", "max_length", "batch_size", "accumulate")
+        for name in whole:
+            value = getattr(self, name)
+            require(is_whole(value) and value >= 1, f"{name} is {shown(value)}: give at least 1.")
+        require(
+            is_number(self.warmup) and 0 <= self.warmup <= 1,
+            f"warmup is {shown(self.warmup)}: give a share of the steps, such as 0.1.",
+        )
 
     def recipe(self) -> Recipe:
         """How the training loop takes these settings."""

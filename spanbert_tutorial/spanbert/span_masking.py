@@ -18,7 +18,9 @@ from spanbert_tutorial.bert.masking import (
 from spanbert_tutorial.errors import is_number, is_whole, require, shown
 
 
-def clipped_geometric(p: float = 0.2, max_words: int = 10) -> np.ndarray:
+def clipped_geometric(
+    p: float = 0.2, max_words: int = 10
+) -> np.ndarray:
     """Probabilities of span lengths 1 … max_words, float [max_words].
 
     Cut off and rescaled: longer draws are not moved to max_words
@@ -101,7 +103,9 @@ class SpanMasking(MaskingScheme):
         super().__post_init__()
         clipped_geometric(self.p, self.max_words)  # refuses bad ones
 
-    def select(self, word_starts: np.ndarray, rng: Generator) -> np.ndarray:
+    def select(
+        self, word_starts: np.ndarray, rng: Generator
+    ) -> np.ndarray:
         """Which tokens of one block are masked, bool [n]."""
         check_draw(word_starts, rng)
         sizes = word_sizes(word_starts)
