@@ -1,17 +1,13 @@
 """Where the shipped models err: the measures by hand, and the kept results beside what others have
 measured."""
 
-import ast
 import json
 import os
 from dataclasses import replace
 from pathlib import Path
 
-import nbformat
-import numpy as np
 import pytest
 
-from environment import ROOT
 from research.experiments import answer_errors, squad_real
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.tasks.squad import GoldAnswer, Question
@@ -113,26 +109,6 @@ def test_the_kept_results_score_the_same_questions_as_the_others():
         )  # on a part
 
 
-def test_the_kept_groups_are_parts_of_the_whole():
-    part = KEPT["squad1"]
-    for by, groups in part["groups"].items():
-        assert sum(groups.values()) == part["questions"]
-        for row in part["systems"].values():
-            for key, whole in (("f1", row["f1"]["mean"]), ("sentence", row["sentence"]["mean"])):
-                mean = np.average(
-                    [row[by][name][key] for name in groups], weights=[*groups.values()]
-                )
-                assert mean == pytest.approx(whole, abs=1e-3)
-    for row in KEPT["squad2"]["systems"].values():
-        if "risk" in row:
-            answered = (KEPT["squad2"]["questions"] - KEPT["squad2"]["without"]) / KEPT["squad2"][
-                "questions"
-            ]
-            assert row["risk"][-1] == pytest.approx(
-                100 - answered * row["forced"]["mean"], abs=1e-3
-            )
-
-
 @pytest.mark.real_data
 def test_a_model_and_the_programs_on_some_real_questions():
     groups = squad_real.all_questions(Path(os.environ["SPANBERT_TUTORIAL_REAL_DATA"], "squad"))
@@ -155,113 +131,4 @@ def test_a_model_and_the_programs_on_some_real_questions():
 
 # --- the asserts of the chapter and of its evidence see a wrong value -----------------
 
-CELLS = [
-    cell
-    for page in ("tasks/real_questions", "evidence/questions")
-    for cell in nbformat.read(ROOT / "book" / f"{page}.ipynb", as_version=4).cells
-    if cell.cell_type == "code"
-]
 MODELS = {"NAMES": ("spanbert-mini", "bert-mini")}
-ORACLE = {
-    "scores": {
-        "spanbert-mini": [61.1, 71.1],
-        "bert-mini": [57.3, 69.5],
-        "type of answer": [19.6, 28.4],
-        "shared words": [17.0, 28.06],
-    },
-    "whole": np.array(44.06),
-    "ends": [[4.6, 15.5], [5.8, 19.1]],
-}
-FORCED = {
-    "silent": 54.552,
-    "systems": {},
-    "beyond": [1.714, 3.812],
-    "spoken": [23.339, 18.865],
-    "must": [59.5075, 56.7959],
-    "seeds": [[0.8, 6.7, 2.0], [2.6, 12.9, 17.3]],
-    "size": 1428,
-    "no": 779,
-    "two": KEPT["squad2"],
-}
-LURED = {
-    "table": [31.7, 28.3, 19.3, 13.8, 1.4],
-    "there": [22.1, 22.7, 7.7, 3.3, 0.8],
-    "lows": (4.7, 0.7),
-    "highs": (20.4, 16.9),
-    "tempting": [None] * 145,
-    "two": KEPT["squad2"],
-    "systems": KEPT["squad2"]["systems"],
-}
-
-
-def names(node: ast.AST) -> set[str]:
-    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
-
-
-def check(marker: str, given: dict) -> None:
-    """Runs the cell of asserts that holds `marker` with the given values in place of its own."""
-    (cell,) = [cell for cell in CELLS if marker in cell.source]
-    tree = ast.parse(cell.source)
-    tree.body = [
-        node
-        for node in tree.body
-        if not (isinstance(node, ast.Assign) and names(node.targets[0]) <= given.keys())
-    ]
-    exec(compile(tree, "cell", "exec"), {"np": np, "print": lambda text: None, **MODELS, **given})
-
-
-@pytest.mark.parametrize(
-    "marker, given", [("want |= {", ORACLE), ("spoken = [", FORCED), ("there = [systems", LURED)]
-)
-def test_the_right_values_pass(marker, given):
-    check(marker, given)
-
-
-def swapped(pair: list) -> list:
-    return pair[::-1]
-
-
-@pytest.mark.parametrize(
-    "marker, given, name, wrong",
-    [
-        (
-            "want |= {",
-            ORACLE,
-            "scores",
-            {name: swapped(pair) for name, pair in ORACLE["scores"].items()},
-        ),
-        (
-            "want |= {",
-            ORACLE,
-            "scores",
-            {**ORACLE["scores"], "spanbert-mini": ORACLE["scores"]["bert-mini"]},
-        ),
-        (
-            "want |= {",
-            ORACLE,
-            "scores",
-            {**ORACLE["scores"], "bert-mini": [52.7, 56.7]},
-        ),  # two sentences instead of one
-        ("want |= {", ORACLE, "whole", np.array(38.5)),
-        ("want |= {", ORACLE, "ends", swapped(ORACLE["ends"])),
-        ("want |= {", ORACLE, "ends", [[-2.5, 12.9], [-1.3, 11.4]]),
-        ("spoken = [", FORCED, "seeds", swapped(FORCED["seeds"])),
-        ("spoken = [", FORCED, "must", swapped(FORCED["must"])),
-        ("spoken = [", FORCED, "must", FORCED["spoken"]),  # silenced by the threshold
-        ("spoken = [", FORCED, "spoken", FORCED["must"]),
-        ("spoken = [", FORCED, "beyond", swapped(FORCED["beyond"])),
-        ("there = [systems", LURED, "table", [19.3, 13.8, 31.7, 28.3, 1.4]),
-        ("there = [systems", LURED, "table", [31.7, 31.7, 19.3, 13.8, 1.4]),
-        (
-            "there = [systems",
-            LURED,
-            "there",
-            [39.1, 36.5, 18.5, 16.0, 1.0],
-        ),  # of questions with an answer
-        ("there = [systems", LURED, "lows", (0.7, 4.7)),
-        ("there = [systems", LURED, "tempting", [None] * 299),
-    ],
-)
-def test_a_wrong_value_or_swapped_arms_fail(marker, given, name, wrong):
-    with pytest.raises(AssertionError):
-        check(marker, {**given, name: wrong})
