@@ -95,9 +95,9 @@ colab-check: $(STAMP)
 card-check: $(STAMP)
 	@$(PY) tools/card_check.py $(CHECK)
 
-# Benchmark, check and training runs in one call of a few minutes; PLAN holds its options, such as --text and --start.
+# Benchmark, check and experiments one after the other; PLAN="'NAME --option value' …" names the experiments.
 card-plan: $(STAMP)
-	@$(PY) tools/card_plan.py run --output $(CARD) $(PLAN)
+	@sh research/card_plan.sh $(PY) $(CARD) $(PLAN)
 
 # A real encoder that comes as a Python package, through the code of tasks/released_spanbert (needs the network once);
 # QUESTIONS="TRAIN TEST" are SQuAD files, the almanac's own questions without them.

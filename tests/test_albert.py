@@ -9,8 +9,6 @@ import torch
 from transformers import AlbertConfig as TheirConfig
 from transformers import AlbertForPreTraining, AlbertModel, BertConfig, BertModel
 
-from research import grid
-from research.experiments import albert_sharing, albert_sop
 from spanbert_tutorial.bert.encoder import (
     BertEncoder,
     EncoderConfig,
@@ -18,13 +16,9 @@ from spanbert_tutorial.bert.encoder import (
     NextSentenceHead,
 )
 from spanbert_tutorial.bert.sentence_pairs import (
-    IN_ORDER,
-    SWAPPED,
-    document_sentences,
     sentence_order_pairs,
 )
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.pretraining import runs
 from spanbert_tutorial.pretraining.batches import PretrainingData
 from spanbert_tutorial.pretraining.encoded_text import open_text
 from spanbert_tutorial.pretraining.objectives import Objective
@@ -335,28 +329,6 @@ def text(tmp_path_factory):
     return open_text("almanac", tmp_path_factory.mktemp("almanac"))
 
 
-def test_pairs_are_neighbors_of_one_document_in_one_of_two_orders(text):
-    corpus = text.held_out
-    pairs = sentence_order_pairs(corpus, 61, np.random.default_rng(0))
-    swapped = pairs.labels == SWAPPED
-    assert 0.45 < swapped.mean() < 0.55 and set(pairs.labels) == {IN_ORDER, SWAPPED}
-    earlier = np.where(swapped[:, None], pairs.second, pairs.first)
-    later = np.where(swapped[:, None], pairs.first, pairs.second)
-    assert (
-        (earlier[:, 1] <= later[:, 0]).all()
-        and (np.diff(earlier) > 0).all()
-        and (np.diff(later) > 0).all()
-    )
-    home = [
-        np.searchsorted(corpus.document_ends, part[:, 0], side="right") for part in (earlier, later)
-    ]
-    assert (home[0] == home[1]).all()
-    lengths = np.diff(earlier)[:, 0] + np.diff(later)[:, 0]
-    assert lengths.max() == 61 and pairs.borrowed_truncated == 0
-    # each token stands in one pair, was cut, or belongs to a sentence that is alone
-    assert 0 < len(corpus.ids) - lengths.sum() - pairs.truncated < 61 * pairs.alone
-
-
 def test_the_same_pairs_for_the_same_numbers_and_others_for_others(text):
     draws = [
         sentence_order_pairs(text.held_out, 61, np.random.default_rng(seed)) for seed in (0, 0, 1)
@@ -365,17 +337,6 @@ def test_the_same_pairs_for_the_same_numbers_and_others_for_others(text):
         draws[0].labels, draws[1].labels
     )
     assert not np.array_equal(draws[0].labels[:200], draws[2].labels[:200])
-
-
-def test_without_a_cut_a_pair_is_the_whole_chunk(text):
-    """A chunk as long as any document: one pair a document, and nothing is lost."""
-    corpus = text.held_out
-    pairs = sentence_order_pairs(corpus, 10_000, np.random.default_rng(0))
-    assert len(pairs.labels) + pairs.alone == len(corpus.document_ends) and pairs.truncated == 0
-    swapped = pairs.labels == SWAPPED
-    middle = np.where(swapped, pairs.first[:, 0], pairs.second[:, 0])
-    assert (np.where(swapped, pairs.second[:, 1], pairs.first[:, 1]) == middle).all()
-    assert set(middle) <= set(np.concatenate(document_sentences(corpus)))
 
 
 def test_no_pair_at_all_is_refused(text):
@@ -393,91 +354,3 @@ def test_batches_carry_both_orders(text):
 
 
 # --- the experiments, made small ----------------------------------------------------
-
-
-def test_all_kinds_of_sharing_start_alike(text):
-    models = [albert_sharing.new_model(albert_sharing.RUN, text, sharing) for sharing in SHARING]
-    for model in models[1:]:
-        for mine, first in zip(
-            model.encoder.embeddings.parameters(),
-            models[0].encoder.embeddings.parameters(),
-            strict=True,
-        ):
-            assert torch.equal(mine, first)
-        assert torch.equal(
-            model.encoder.layers[0].expand.weight, models[0].encoder.layers[0].expand.weight
-        )
-    last = [list(model.encoder.layers)[-1].expand.weight for model in models]
-    assert torch.equal(last[0], last[2]) and not torch.equal(last[0], last[3])
-
-
-def test_a_stopped_experiment_goes_on(tmp_path, monkeypatch, text):
-    output = tmp_path / "sharing.json"
-    short = replace(albert_sharing.RUN, steps=2, batch_size=4)
-    monkeypatch.setattr(albert_sharing, "ARMS", ("all", "none"))
-    monkeypatch.setattr(albert_sharing, "held_out_metrics", lambda *_: {"token": {"loss": 1.0}})
-    monkeypatch.setattr(grid, "open_text", lambda *_: text)
-    for seeds in (1, 2):
-        grid.run(albert_sharing, output, seeds, settings=albert_sharing.SETTINGS | {"start": short})
-    rows = json.loads(output.read_text())["rows"]
-    assert [(row["sharing"], row["seed"]) for row in rows] == [
-        (s, n) for n in (0, 1) for s in ("all", "none")
-    ]
-    assert rows[0]["in_layers"] * 2 == rows[1]["in_layers"]
-
-
-@pytest.fixture(scope="module")
-def pairs(text):
-    """Both kinds of whole pairs, of the held-out text only: it is short."""
-    return {
-        task: albert_sop.whole(task, replace(text, train=text.held_out))
-        for task in albert_sop.TASKS
-    }
-
-
-def test_whole_pairs_are_balanced_and_hide_nothing(text, pairs):
-    for data, _ in pairs.values():
-        assert data.labels.mean() == 0.5 and len(data) > 800
-        drawn = next(data.epoch(np.random.default_rng(0)))
-        assert len(drawn["masked_ids"]) == 0 and text.wordpiece.mask_id not in drawn["ids"]
-
-
-def test_shared_tokens_do_not_know_the_order(pairs):
-    """Swapped segments give the same product of bags; two bags side by side can tell."""
-    data = pairs["SOP"][0]
-    shared, labels = albert_sop.bags(data, "shared", 50)
-    beside, _ = albert_sop.bags(data, "side by side", 50)
-    half = beside.shape[1] // 2
-    assert torch.equal(shared, beside[:, :half] * beside[:, half:]) and len(labels) == 50
-    known = [
-        albert_sop.bag_of_words(data, data, reader) for reader in albert_sop.READERS
-    ]  # fitted to the asked pairs
-    assert known[0] < 0.9 and known[1] > 0.95
-
-
-def test_each_model_is_asked_both_questions(tmp_path, monkeypatch, text):
-    short = replace(albert_sop.START, steps=2)
-    output = tmp_path / "sop.json"
-    monkeypatch.setattr(albert_sop, "open_text", lambda *_: replace(text, train=text.held_out))
-    settings = {"start": short, "task": short, "probed": 64}
-    for _ in range(2):  # the second time nothing is left to do
-        grid.run(albert_sop, output, 1, settings=settings)
-    with pytest.raises(InputError, match="probed: 64 there, 65 now"):
-        grid.run(albert_sop, output, 1, settings=settings | {"probed": 65})
-    content = json.loads(output.read_text())
-    assert [row["trained"] for row in content["rows"]] == ["none", "NSP", "SOP"]
-    for row in content["rows"]:
-        assert {name: set(found) for name, found in row["asked"].items()} == {
-            name: {"head", "probe"} for name in albert_sop.TASKS
-        }
-    first, second, third = (row["asked"]["NSP"] for row in content["rows"])
-    assert first != second or second != third
-
-
-def test_a_new_head_stands_on_the_same_encoder(text):
-    start = runs.new_model(replace(albert_sop.START, objective="mlm", seed=5), text)
-    model = albert_sop.with_head(start, albert_sop.TASK, text)
-    assert all(
-        torch.equal(weight, model.state_dict()[name]) for name, weight in start.state_dict().items()
-    )
-    assert [task.name for task in model.tasks] == ["next_sentence"]

@@ -4,14 +4,12 @@ costs."""
 import json
 import warnings
 
-import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
 from torch.utils.flop_counter import FlopCounterMode
 from transformers import BertConfig, BertModel
 
-from research import grid
 from research.experiments import electra_mini
 from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
@@ -527,36 +525,6 @@ def test_detection_counts(text, monkeypatch):
     found = electra_mini.detection(model, text)["arg-max"]
     assert found["found"] == found["false_alarms"] == 1
     assert found["accuracy"] == pytest.approx(1 - found["always_original"])
-
-
-def test_a_stopped_experiment_goes_on(text, tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        electra_mini, "measured", lambda encoder, text, seed, mentions: {"x": 0.123456}
-    )
-    monkeypatch.setattr(electra_mini.tasks, "town_mentions", lambda documents, tokens: [])
-    monkeypatch.setattr(electra_mini, "open_text", lambda *_: text)
-    ran = []
-    original = electra_mini.train
-    monkeypatch.setattr(
-        electra_mini, "train", lambda *asked: ran.append(asked[:2]) or original(*asked)
-    )
-    output = tmp_path / "results.json"
-    first = ("untrained", "scratch")
-    settings = electra_mini.SETTINGS | {"scratch": RUN, "go_on": RUN}
-    monkeypatch.setattr(electra_mini, "ARMS", (first,))
-    grid.run(electra_mini, output, 1, settings=settings)
-    monkeypatch.setattr(electra_mini, "ARMS", (first, ("mlm", "start"), ("arg-max", "start")))
-    grid.run(electra_mini, output, 1, settings=settings)
-    assert ran == [
-        first,
-        ("mlm", "scratch"),
-        ("mlm", "start"),
-        ("arg-max", "start"),
-    ]  # one start for both
-    kept = json.loads(output.read_text())
-    assert electra_mini.column(kept, "arg-max", "start", "tasks", "x") == [0.1235]
-    assert np.isfinite(electra_mini.column(kept, "arg-max", "start", "curve", "rtd")[0]).all()
-    assert set(kept["live"]["curve"]) == set(kept["live_tolerance"])
 
 
 def test_kept_results_are_complete():

@@ -1,6 +1,5 @@
 """The experiment on an untrained second segment: what the encoder is told, and a toy run."""
 
-import json
 import os
 from copy import deepcopy
 from pathlib import Path
@@ -8,7 +7,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from research import grid
 from research.experiments import one_segment
 from research.measurements.span_tasks_sentences import PLANS
 from spanbert_tutorial.engine.files import data_path
@@ -56,26 +54,6 @@ def test_the_arms_differ_in_the_segments_alone(monkeypatch):
         assert max(told, default=0) == greatest  # without segments nothing is looked up
         scores[segments] = row["scores"]
     assert scores["one"].keys() == scores["two"].keys() and "stsb pearson" in scores["one"]
-
-
-def test_the_arms_with_two_segments_repeat_the_rows_of_the_table_over_all_tasks():
-    kept, table = (
-        json.loads(data_path("results", f"{name}.json").read_text(encoding="utf-8"))
-        for name in ("one_segment", "span_tasks")
-    )
-    assert not grid.missing(one_segment, kept["rows"], one_segment.SEEDS)
-    assert kept["fingerprint"] == table["fingerprints"]["stsb"]
-    rows = {
-        (row["start"], row["seed"]): row["scores"]
-        for row in kept["rows"]
-        if row["segments"] == "two"
-    }
-    again = [
-        row for row in table["rows"] if row["task"] == "stsb" and row["start"] != "new weights"
-    ]
-    assert len(again) == 6
-    for row in again:
-        assert rows[row["start"], row["seed"]] == pytest.approx(row["scores"], abs=0.5)
 
 
 @pytest.mark.real_data

@@ -1,6 +1,5 @@
 """Names ranked, pairs told apart, and the experiment that uses both: on small hand-made blocks."""
 
-import json
 from collections import Counter
 from dataclasses import replace
 from itertools import islice
@@ -9,21 +8,17 @@ import numpy as np
 import pytest
 import torch
 
-from environment import ROOT
 from research.almanac import documents
 from research.experiments import (
     span_settings,
     spans_and_boundaries,
     spans_on_wikipedia,
-    spans_pilot,
     ways_of_hiding,
 )
 from research.experiments.boundary_probe import go_on
-from research.grid import as_json, missing
 from research.measurements import name_ranks, pair_probe, span_uses
 from research.measurements.name_ranks import ELSEWHERE, INFERRED, OTHERWISE, Gap, Known
 from research.measurements.names import Block, Name, named_blocks
-from research.results import column
 from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.masking import MaskedBlocks, WholeWordMasking
 from spanbert_tutorial.bert.wordpiece import WordPiece
@@ -228,57 +223,6 @@ def test_uses_leave_the_encoder_as_it_is(monkeypatch):
 
 
 # --- the pilot ----------------------------------------------------------------------
-
-
-def test_each_arm_gets_the_rate_with_the_lower_loss_under_its_own_way_of_hiding():
-    high, low = spans_pilot.RATES
-    wanted = {"token": high, "span": low, "span+sbo": low, "placebo": high}
-    rows = [
-        {
-            "arm": name,
-            "rate": rate,
-            "seed": seed,
-            "losses": {
-                way: (rate != wanted[name]) * (1 if way == spans_pilot.WAYS[name] else -5)
-                + 0.1 * seed
-                for way in ("token", "span")
-            },
-        }
-        for name, rate in spans_pilot.ARMS
-        for seed in range(2)
-    ]
-    assert spans_pilot.chosen({"rows": rows}) == wanted
-
-
-def test_the_seeds_of_the_pilot_are_its_own():
-    assert spans_pilot.FIRST_SEED > 2 * spans_and_boundaries.SEEDS
-    assert spans_pilot.SETTINGS["start"] == spans_and_boundaries.START
-
-
-def test_the_arms_have_the_rates_that_the_pilot_chose():
-    kept = json.loads(data_path("results", "spans_pilot.json").read_text(encoding="utf-8"))
-    assert missing(spans_pilot, kept["rows"], spans_pilot.SEEDS) == []
-    assert set(spans_pilot.chosen(kept).values()) == {spans_and_boundaries.GO_ON.peak_learning_rate}
-    assert all(kept[name] == value for name, value in as_json(spans_pilot.SETTINGS).items())
-
-
-def test_the_welcome_page_tells_the_kept_numbers():
-    rows = json.loads(
-        data_path("results", "spans_and_boundaries.json").read_text(encoding="utf-8")
-    )["rows"]
-    first = {
-        arm: np.mean([row["names"]["inferred"]["first"] for row in rows if row["arm"] == arm])
-        for arm in ("span", "token")
-    }
-    welcome = (ROOT / "book" / "welcome.md").read_text(encoding="utf-8")
-    assert f"first in {first['span']:.1f}% of cases" in welcome
-    assert f"on single tokens in {first['token']:.1f}%" in welcome
-    kept = json.loads(data_path("results", "first_pair_answers.json").read_text(encoding="utf-8"))
-    span, token = (
-        np.mean(column(kept, "score", "f1", start=start, task="squad1"))
-        for start in ("spanbert-mini", "bert-mini")
-    )
-    assert f"scored {token - span:.1f} F1 *below* a BERT of the same size and text" in welcome
 
 
 def test_the_cost_of_a_step_is_the_median_of_ratios_within_a_round(monkeypatch, wordpiece):
