@@ -94,9 +94,9 @@ colab-check: $(STAMP)
 card-check: $(STAMP)
 	@$(PY) tools/card_check.py $(CHECK)
 
-# Benchmark, check and training runs in one call; PLAN holds the inputs of the experiment masking_and_answers.
+# Benchmark, check and experiments one after the other; PLAN="'NAME --option value' …" names the experiments.
 card-plan: $(STAMP)
-	@$(PY) tools/card_plan.py $(CARD) $(PLAN)
+	@sh research/card_plan.sh $(PY) $(CARD) $(PLAN)
 
 clean:
 	rm -rf _build dist .pytest_cache .ruff_cache .hypothesis

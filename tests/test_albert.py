@@ -1,6 +1,6 @@
 """ALBERT's encoder, heads and data against transformers and against their definitions."""
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -8,7 +8,6 @@ import torch
 from transformers import AlbertConfig as TheirConfig
 from transformers import AlbertForPreTraining, AlbertModel
 
-from research.experiments import albert_sop
 from spanbert_tutorial.bert.encoder import (
     BertEncoder,
     EncoderConfig,
@@ -16,11 +15,9 @@ from spanbert_tutorial.bert.encoder import (
     NextSentenceHead,
 )
 from spanbert_tutorial.bert.sentence_pairs import (
-    IN_ORDER,
-    SWAPPED,
-    document_sentences,
     sentence_order_pairs,
 )
+from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.pretraining.batches import PretrainingData
 from spanbert_tutorial.pretraining.encoded_text import open_text
 from spanbert_tutorial.pretraining.objectives import Objective
@@ -220,28 +217,6 @@ def text(tmp_path_factory):
     return open_text("almanac", tmp_path_factory.mktemp("almanac"))
 
 
-def test_pairs_are_neighbors_of_one_document_in_one_of_two_orders(text):
-    corpus = text.held_out
-    pairs = sentence_order_pairs(corpus, 61, np.random.default_rng(0))
-    swapped = pairs.labels == SWAPPED
-    assert 0.45 < swapped.mean() < 0.55 and set(pairs.labels) == {IN_ORDER, SWAPPED}
-    earlier = np.where(swapped[:, None], pairs.second, pairs.first)
-    later = np.where(swapped[:, None], pairs.first, pairs.second)
-    assert (
-        (earlier[:, 1] <= later[:, 0]).all()
-        and (np.diff(earlier) > 0).all()
-        and (np.diff(later) > 0).all()
-    )
-    home = [
-        np.searchsorted(corpus.document_ends, part[:, 0], side="right") for part in (earlier, later)
-    ]
-    assert (home[0] == home[1]).all()
-    lengths = np.diff(earlier)[:, 0] + np.diff(later)[:, 0]
-    assert lengths.max() == 61 and pairs.borrowed_truncated == 0
-    # each token stands in one pair, was cut, or belongs to a sentence that is alone
-    assert 0 < len(corpus.ids) - lengths.sum() - pairs.truncated < 61 * pairs.alone
-
-
 def test_the_same_pairs_for_the_same_numbers_and_others_for_others(text):
     draws = [
         sentence_order_pairs(text.held_out, 61, np.random.default_rng(seed)) for seed in (0, 0, 1)
@@ -252,15 +227,9 @@ def test_the_same_pairs_for_the_same_numbers_and_others_for_others(text):
     assert not np.array_equal(draws[0].labels[:200], draws[2].labels[:200])
 
 
-def test_without_a_cut_a_pair_is_the_whole_chunk(text):
-    """A chunk as long as any document: one pair a document, and nothing is lost."""
-    corpus = text.held_out
-    pairs = sentence_order_pairs(corpus, 10_000, np.random.default_rng(0))
-    assert len(pairs.labels) + pairs.alone == len(corpus.document_ends) and pairs.truncated == 0
-    swapped = pairs.labels == SWAPPED
-    middle = np.where(swapped, pairs.first[:, 0], pairs.second[:, 0])
-    assert (np.where(swapped, pairs.second[:, 1], pairs.first[:, 1]) == middle).all()
-    assert set(middle) <= set(np.concatenate(document_sentences(corpus)))
+def test_no_pair_at_all_is_refused(text):
+    with pytest.raises(InputError, match="no chunk has two sentences"):
+        sentence_order_pairs(text.held_out, 1, np.random.default_rng(0))
 
 
 def test_batches_carry_both_orders(text):
@@ -273,12 +242,3 @@ def test_batches_carry_both_orders(text):
 
 
 # --- the experiments, made small ----------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def pairs(text):
-    """Both kinds of whole pairs, of the held-out text only: it is short."""
-    return {
-        task: albert_sop.whole(task, replace(text, train=text.held_out))
-        for task in albert_sop.TASKS
-    }

@@ -1,5 +1,6 @@
 """The truth contract holds for the real book, and each of its guards bites on a bad sample."""
 
+import re
 import subprocess
 import sys
 

@@ -2,7 +2,6 @@
 
 import matplotlib
 import torch
-
 from spanbert_tutorial.figures.attention import describe_heads, draw_heads
 
 matplotlib.use("agg")

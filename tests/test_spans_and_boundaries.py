@@ -1,6 +1,5 @@
 """Names ranked, pairs told apart, and the experiment that uses both: on small hand-made blocks."""
 
-import json
 from collections import Counter
 from dataclasses import replace
 from itertools import islice
@@ -14,11 +13,9 @@ from research.experiments import (
     span_settings,
     spans_and_boundaries,
     spans_on_wikipedia,
-    spans_pilot,
     ways_of_hiding,
 )
 from research.experiments.boundary_probe import go_on
-from research.grid import as_json, missing
 from research.measurements import name_ranks, pair_probe, span_uses
 from research.measurements.name_ranks import ELSEWHERE, INFERRED, OTHERWISE, Gap, Known
 from research.measurements.names import Block, Name, named_blocks
@@ -221,33 +218,6 @@ def test_uses_leave_the_encoder_as_it_is(monkeypatch):
 
 
 # --- the pilot ----------------------------------------------------------------------
-
-
-def test_each_arm_gets_the_rate_with_the_lower_loss_under_its_own_way_of_hiding():
-    high, low = spans_pilot.RATES
-    wanted = {"token": high, "span": low, "span+sbo": low, "placebo": high}
-    rows = [
-        {
-            "arm": name,
-            "rate": rate,
-            "seed": seed,
-            "losses": {
-                way: (rate != wanted[name]) * (1 if way == spans_pilot.WAYS[name] else -5)
-                + 0.1 * seed
-                for way in ("token", "span")
-            },
-        }
-        for name, rate in spans_pilot.ARMS
-        for seed in range(2)
-    ]
-    assert spans_pilot.chosen({"rows": rows}) == wanted
-
-
-def test_the_arms_have_the_rates_that_the_pilot_chose():
-    kept = json.loads(data_path("results", "spans_pilot.json").read_text(encoding="utf-8"))
-    assert missing(spans_pilot, kept["rows"], spans_pilot.SEEDS) == []
-    assert set(spans_pilot.chosen(kept).values()) == {spans_and_boundaries.GO_ON.peak_learning_rate}
-    assert all(kept[name] == value for name, value in as_json(spans_pilot.SETTINGS).items())
 
 
 # --- on Wikipedia -------------------------------------------------------------------
