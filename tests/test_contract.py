@@ -13,7 +13,7 @@ import contract
 import notebooks
 import pages
 from spanbert_tutorial.figures import legend
-from spanbert_tutorial.figures.boundary import draw
+from spanbert_tutorial.figures.diagram import Diagram
 
 MARKDOWN_TABLE = new_output("display_data", data={"text/markdown": "| a |\n|---|"})
 PICTURE = new_output("display_data", data={"image/png": "iVBORw0KGgo=", "text/plain": "<Figure>"})
@@ -332,6 +332,10 @@ def test_the_page_folds_what_is_not_the_idea(tmp_path):
     assert len(re.findall(r'class="folds ', html)) == 6  # lines that follow one another share a row
 
 
+def draw() -> Diagram:
+    return Diagram(20, 20, "A box", "A box").box(1, 1, 18, 18)
+
+
 def test_a_diagram_becomes_part_of_the_page_and_a_live_one_replaces_its_picture(tmp_path):
     chapter = good_notebook()
     stored = new_output(
@@ -351,7 +355,7 @@ def test_a_diagram_becomes_part_of_the_page_and_a_live_one_replaces_its_picture(
         for name in ("bert/chapter.html", "welcome.html")
     )
     assert draw().svg() in page and legend.language().svg() in welcome
-    assert welcome.count("data-explorer style") == 1 and "language.svg" not in welcome
+    assert welcome.count('<div data-try="figure-one"') == 1 and "language.svg" not in welcome
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@ of the chapters."""
 
 import re
 import xml.etree.ElementTree as ET
-from itertools import combinations_with_replacement
 
 import numpy as np
 import pytest
@@ -16,7 +15,6 @@ from spanbert_tutorial.bert.encoder import BertEncoder
 from spanbert_tutorial.bert.wordpiece import SPECIALS, WordPiece
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.figures import (
-    boundary,
     encoder,
     flow,
     legend,
@@ -25,7 +23,6 @@ from spanbert_tutorial.figures import (
     span_scores,
     tasks,
 )
-from spanbert_tutorial.figures.boundary import WORDS, Reads, draw, figure_one, reads
 from spanbert_tutorial.figures.diagram import COLORS, SIZE, Diagram, subscript, text_width
 from spanbert_tutorial.figures.encoder import shape
 from spanbert_tutorial.pretraining.batches import PretrainingData
@@ -95,9 +92,6 @@ DRAWINGS = {
     "legend": legend.language,
     "own data": own_data.two_ways,
     "scales": lambda: scales.draw_scales(SCALES, "Two scales"),
-    "figure 1": draw,
-    "figure 1, short span": lambda: draw((7, 7), 7),
-    "figure 1, word in view": lambda: draw((6, 7), 8),
 }
 
 
@@ -190,46 +184,6 @@ def test_small_helpers():
     assert subscript(12) == "₁₂" and subscript("s-1") == "s₋₁"
     assert text_width("mmm") > text_width("aaa") > text_width("iii") > 0
     assert text_width("aa", 26) == 2 * text_width("aa", 13)
-
-
-# --- the paper's Figure 1 -----------------------------------------------------------
-
-
-@pytest.mark.parametrize("span", list(combinations_with_replacement(range(2, 12), 2)))
-def test_what_the_heads_read_is_what_the_paper_says(span):
-    """y_i = f(x_{s-1}, x_{e+1}, p_{i-s+1}), counted by hand."""
-    first, last = span
-    for word in range(1, len(WORDS) + 1):
-        place = word - first + 1 if first <= word <= last else None
-        assert reads(span, word) == Reads(first - 1, last + 1, place)
-
-
-def test_the_figure_shows_the_papers_example():
-    assert WORDS[7 - 1] == "football" and reads((5, 8), 7) == Reads(4, 9, 3)
-    shown = [text.text for text, *_ in texts(draw())]
-    assert shown.count("[MASK]") == 4 and shown.count("football") == 2  # only as predictions
-    assert {"x₄, x₉, p₃", "x₇", "p₃: third in the span"} <= set(shown)
-    assert "x4, the hidden state of the boundary token “was”" in draw().description
-    assert "it adds no loss" in [text.text for text, *_ in texts(draw((6, 7), 8))]
-
-
-@pytest.mark.parametrize("span", [(1, 3), (10, 12)])
-def test_a_span_at_the_edge_has_no_figure(span):
-    with pytest.raises(InputError, match="no boundary token on one side"):
-        draw(span, 2)
-
-
-def test_the_live_figure_has_a_panel_for_every_choice():
-    explorer = figure_one()
-    spans, words = explorer.controls.values()
-    assert spans[0] == "an American football game" and words[0] == "football" and len(spans) == 6
-    assert sorted(words) == sorted(boundary.WORDS[4:8])
-    shown = iter(explorer.panels)
-    for span in spans:
-        for word in words:
-            told = repr(next(shown))
-            assert f"The span “{span}” is masked" in told
-            assert ("so no head predicts it" in told) == (word not in span.split())
 
 
 # --- the encoder --------------------------------------------------------------------
