@@ -4,6 +4,7 @@ browser."""
 import json
 import re
 from itertools import islice
+from xml.etree import ElementTree
 
 import pytest
 from test_browser import NARROW, visit
@@ -11,7 +12,7 @@ from test_browser import NARROW, visit
 from environment import ROOT, find_chromium
 from pages import PAGES
 from spanbert_tutorial import almanac
-from spanbert_tutorial.figures import try_it
+from spanbert_tutorial.figures import playground, try_it
 from spanbert_tutorial.figures.predictions import mask_and_predict
 
 SCRIPT = (ROOT / "book_assets" / "try_it.js").read_text(encoding="utf-8")
@@ -93,6 +94,19 @@ def test_the_notes_on_questions_say_what_the_model_does():
     assert max(answered, key=odds.get) == "Who opened the bridge?"
     on_lake = ("Who built the ferry?", "How deep is the lake?")
     assert max(odds[question] for question in on_lake) < odds["How wide is the lake?"]
+
+
+def test_the_still_pictures_say_what_the_models_predict():
+    stored = {
+        "try_line": try_it.filled_in(try_it.DECISION),
+        "try_hide": try_it.filled_in(try_it.BORN),
+        "try_ask": playground.ask(
+            try_it.answerer(), try_it.ASKED[0].question, try_it.ASKED[0].context
+        ),
+    }
+    for name, made in stored.items():
+        picture = ElementTree.parse(ROOT / "book_assets" / f"{name}.svg")
+        assert picture.find("{*}desc").text.split() == repr(made).split()
 
 
 def test_the_stored_example_stays_readable_and_cannot_end_its_script():
@@ -453,7 +467,7 @@ def test_a_question_is_answered_and_the_threshold_silences_it(ask):
     answer = ask.locator(".try-answer")
     assert answer.inner_text() == "Answer: Ida Brandt"
     spans = ask.locator("table").first.locator("tbody tr")
-    known = try_it.answerer().answer(try_it.FERRY.question, try_it.FERRY.context)
+    known = try_it.answerer().answer(try_it.ASKED[0].question, try_it.ASKED[0].context)
     assert spans.count() == 5 and "Ida Brandt" in spans.first.inner_text()
     told = ask.locator(".try-legend").first.inner_text().replace("−", "-")
     odds = float(re.search(r"null odds (-?[\d.]+)", told)[1])

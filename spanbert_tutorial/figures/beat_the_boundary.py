@@ -12,7 +12,8 @@ import numpy as np
 
 from spanbert_tutorial.bert.wordpiece import split_words
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.figures.try_it import MINI, Part, pretrained
+from spanbert_tutorial.figures.part import Part
+from spanbert_tutorial.figures.try_it import MINI, pretrained
 from spanbert_tutorial.pretraining.model import fill_masks
 from spanbert_tutorial.spanbert.span_masking import clipped_geometric
 from spanbert_tutorial.text.sentences import split_sentences

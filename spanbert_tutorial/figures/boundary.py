@@ -6,8 +6,9 @@ predicts. Chapters: `book/spanbert/boundary`, `book/welcome`.
 
 from functools import cache
 
+from spanbert_tutorial.figures.part import Part
 from spanbert_tutorial.figures.predictions import mask_and_predict
-from spanbert_tutorial.figures.try_it import MINI, Part, pretrained
+from spanbert_tutorial.figures.try_it import MINI, pretrained
 
 SENTENCE = "Super Bowl 50 was an American football game to determine the champion"  # the paper's
 SPAN = (4, 7)  # "an American football game", words counted from 0

@@ -1,21 +1,18 @@
 """The parts of a page that come alive in the reader's browser, each with an example that Python
 computed. Page: `book/workshop/try_it`.
 
-In the built page `book_assets/try_it.js` takes such a part over and computes what the reader asks
-for. Where it cannot (on GitHub, in Colab, without JavaScript) the stored example stays, with a line
-that says what is missing.
+The examples are in `try_it.toml`; `book_assets/try_it.js` computes what the reader asks for.
 """
 
-import json
 import tomllib
 from collections.abc import Sequence
-from functools import cache
-from html import escape
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from spanbert_tutorial.bert.wordpiece import WordPiece, split_words
 from spanbert_tutorial.engine.files import data_path
+from spanbert_tutorial.figures.part import Part
 from spanbert_tutorial.figures.playground import ask
 from spanbert_tutorial.figures.predictions import Guesses, Predictions, mask_and_predict
 from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
@@ -23,7 +20,6 @@ from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.tasks.question_answering import QuestionAnswerer
 
 BEST = 5  # predictions of a head, spans of an answer
-MISSING = "This is a stored example. In the built book (make book), in a browser with JavaScript, you can {}."
 TINY, MINI, ANSWERING = "spanbert-tiny", "spanbert-mini", "spanbert-mini-squad"
 
 
@@ -76,29 +72,6 @@ def answerer() -> QuestionAnswerer:
     return QuestionAnswerer.from_pretrained(data_path("checkpoints", ANSWERING))
 
 
-class Part:
-    """A part of a page that comes alive. kind: the name of its script's class; still: the stored
-    example, with `_repr_html_` and a `repr`; what: what a reader could do here; data: what the
-    script needs."""
-
-    def __init__(self, kind: str, still: Any, what: str, data: dict[str, Any]) -> None:
-        self.kind, self.still, self.data = kind, still, data
-        self.missing = MISSING.format(what)
-
-    def __repr__(self) -> str:
-        return f"{self.still!r}\n{self.missing}"
-
-    def _repr_html_(self) -> str:
-        # "<" followed by "/" or "!" would end the script element or hide its end.
-        data = json.dumps(self.data, ensure_ascii=False)
-        data = data.replace("</", "<\\/").replace("<!", "\\u003c!")
-        return (
-            f'<div data-try="{self.kind}"><div data-still>{self.still._repr_html_()}'
-            f'<p style="font-size:.9em">{escape(self.missing)}</p></div>'
-            f'<script type="application/json">{data}</script></div>'
-        )
-
-
 def mask_part(examples: Sequence[Masked] = MASKED, best: int = BEST) -> Part:
     """Mask a span: both heads' predictions for the first of the examples, `best` per head, and the
     others to choose from; with several examples, attention too."""
@@ -144,14 +117,10 @@ def _guesses(row: Guesses) -> list[dict[str, Any]] | None:
 
 def ask_part(examples: Sequence[Asked] = ASKED) -> Part:
     """Ask a question: the answer to the first of the examples, and the others to choose from."""
-    first = examples[0]
-    model = answerer()
-    data = {
-        "best": BEST,
-        "model": ANSWERING,
-        "examples": [one._asdict() for one in examples],
-        "stored": _answer_result(model, first),
-    }
+    first, model = examples[0], answerer()
+    said = [one._asdict() for one in examples]
+    data = {"best": BEST, "model": ANSWERING, "examples": said}
+    data["stored"] = _answer_result(model, first)
     return Part("ask", ask(model, first.question, first.context), "ask about your own text", data)
 
 
@@ -162,25 +131,22 @@ def _answer_result(model: QuestionAnswerer, example: Asked) -> dict[str, Any]:
     ((_, _, encoded, (window,)),) = next(model.grouped([pair], 1))
     starts, ends = next(model.scores([window], 1))
     _, _, _, found, null = next(model.candidates([pair]))
-    offsets = encoded.offsets.tolist()
-    here = slice(window.first, window.first + len(offsets))
-    tokens = zip(model.wordpiece.tokens(encoded.context), offsets, strict=True)
+    at = encoded.offsets.tolist()
+    here = slice(window.first, window.first + len(at))
+    spans = [
+        {"text": example.context[at[one.first][0] : at[one.last][1]], **vars(one)}
+        | {"score": round(one.score, 2)}
+        for one in found[:BEST]
+    ]
+    tokens = zip(model.wordpiece.tokens(encoded.context), at, strict=True)
     return {
         "tokens": [{"token": token, "start": a, "end": b} for token, (a, b) in tokens],
         "start": starts[here].round(2).tolist(),
         "end": ends[here].round(2).tolist(),
-        "spans": [
-            {
-                "text": example.context[offsets[span.first][0] : offsets[span.last][1]],
-                **{**vars(span), "score": round(span.score, 2)},
-            }
-            for span in found[:BEST]
-        ],
+        "spans": spans,
         "nullScore": round(null, 2),
         "nullOdds": round(null - found[0].score, 2),
     }
 
 
-def line() -> Part:
-    """The small part of the welcome page."""
-    return mask_part([DECISION], best=1)
+line = partial(mask_part, [DECISION], best=1)  # the small part of the welcome page
