@@ -58,7 +58,7 @@
       this.words.boundary = new Set([first - 1, last + 1]);
       this.words.mark();
       const [left, next, mine, p] = [first, last + 2, own + 1, this.place + 1].map(low); // the paper counts from 1
-      this.chosen.replaceChildren("Predict: ", ...masked.map((i, k) => make("button", { type: "button", "aria-pressed": k === this.place }, word(i))));
+      this.chosen.replaceChildren("Predict: ", ...masked.map((i, k) => make("button", { type: "button", "aria-pressed": String(k === this.place) }, word(i))));
       const fill = (card, title, reads, list) => card.replaceChildren(make("h4", {}, title), make("p", {}, ...reads),
         TryIt.guesses(list.map(([token, probability]) => ({ token, probability })), right));
       const rows = this.predictions[`${first}-${last}`];

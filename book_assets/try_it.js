@@ -313,7 +313,7 @@ var TryIt = (function () {
     }
 
     choose({ model, text, masked, note }) {
-      [this.model.value, this.text.value, this.note.textContent] = [model, text, note];
+      [this.model.value, this.text.value, this.note.textContent] = [model, text, this.examples.length > 1 ? note : ""];
       this.words.masked = new Set(range(...masked));
     }
 
