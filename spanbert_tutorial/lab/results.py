@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from scipy import stats
 
-from spanbert_tutorial.engine.loop import History
+from spanbert_tutorial.engine.history import History
 from spanbert_tutorial.engine.processes import precision
 from spanbert_tutorial.errors import InputError
 

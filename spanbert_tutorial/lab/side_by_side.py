@@ -15,8 +15,8 @@ from typing import Any, Generic, TypeVar
 import torch
 from torch import Tensor, nn
 
-from spanbert_tutorial.engine.loop import parameter_groups
 from spanbert_tutorial.engine.processes import precision
+from spanbert_tutorial.pretraining.train import TrainingConfig, adamw
 
 Model = TypeVar("Model", bound=nn.Module)
 Batch = dict[str, Tensor]
@@ -63,8 +63,9 @@ class Learner(Generic[Model]):
         self.rates = torch.zeros(most, device=self.here)
         self.at = torch.zeros(1, dtype=torch.long, device=self.here)  # steps taken
         self.loss = torch.zeros((), device=self.here)  # sum over steps, until it is taken
+        groups = adamw(model, TrainingConfig(most, 0.0, 1)).param_groups
         self.optimizer = torch.optim.AdamW(
-            parameter_groups(model, 0.01),
+            [{name: group[name] for name in ("params", "weight_decay")} for group in groups],
             lr=self.rate if on_card else 0.0,
             betas=betas,
             eps=epsilon,

@@ -20,7 +20,6 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from spanbert_tutorial.bert.masking import MaskedBlocks
-from spanbert_tutorial.engine.loop import train
 from spanbert_tutorial.lab.grid import text_facts
 from spanbert_tutorial.lab.measurements.frozen_states import linear_probe
 from spanbert_tutorial.lab.results import rounded
@@ -30,6 +29,7 @@ from spanbert_tutorial.pretraining.encoded_text import EncodedText, open_text
 from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.pretraining.objectives import Objective
 from spanbert_tutorial.pretraining.presets import Run
+from spanbert_tutorial.pretraining.train import train
 from spanbert_tutorial.text.encoding import EncodedCorpus
 
 TASKS = ("NSP", "SOP")

@@ -21,7 +21,6 @@ from torch import Tensor
 from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.encoder import BertEncoder
 from spanbert_tutorial.bert.wordpiece import WordPiece
-from spanbert_tutorial.engine.loop import History, train
 from spanbert_tutorial.lab.grid import text_facts
 from spanbert_tutorial.lab.measurements.names import Block, named_blocks, with_specials
 from spanbert_tutorial.lab.results import CURVES, curve, rounded
@@ -30,6 +29,7 @@ from spanbert_tutorial.pretraining.encoded_text import EncodedText, open_text
 from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.pretraining.objectives import Objective
 from spanbert_tutorial.pretraining.presets import Run
+from spanbert_tutorial.pretraining.train import History, train
 
 ROWS = 64
 FIT_DOCUMENTS = 1_000

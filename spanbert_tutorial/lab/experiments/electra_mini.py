@@ -22,7 +22,7 @@ import torch
 from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.encoder import BertEncoder
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.engine.loop import History
+from spanbert_tutorial.engine.history import History
 from spanbert_tutorial.lab import results
 from spanbert_tutorial.lab.grid import text_facts
 from spanbert_tutorial.lab.measurements import frozen_states as tasks

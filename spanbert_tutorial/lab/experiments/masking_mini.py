@@ -20,7 +20,6 @@ from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.inputs import assemble
 from spanbert_tutorial.bert.masking import SHARES, MaskedBlocks, corrupt
 from spanbert_tutorial.bert.wordpiece import WordPiece
-from spanbert_tutorial.engine.loop import History, train
 from spanbert_tutorial.lab.grid import text_facts
 from spanbert_tutorial.lab.measurements import two_gaps
 from spanbert_tutorial.lab.measurements.names import named_blocks
@@ -32,6 +31,7 @@ from spanbert_tutorial.pretraining.encoded_text import EncodedText, open_text
 from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.pretraining.objectives import Objective
 from spanbert_tutorial.pretraining.presets import Run
+from spanbert_tutorial.pretraining.train import History, train
 
 # Named as in BERT's Table 8, percent of [MASK], of the same token, of a random one; the values are
 # those of `corrupt`.

@@ -11,7 +11,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from spanbert_tutorial.engine.loop import History, train
 from spanbert_tutorial.lab.experiments.roberta_masks import MEASURED, first_documents
 from spanbert_tutorial.lab.results import CURVE_EVERY, curve, rounded
 from spanbert_tutorial.pretraining import runs
@@ -19,6 +18,7 @@ from spanbert_tutorial.pretraining.encoded_text import EncodedText
 from spanbert_tutorial.pretraining.evaluation import evaluate
 from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.pretraining.presets import Run
+from spanbert_tutorial.pretraining.train import History, train
 from spanbert_tutorial.relatives.roberta import FORMATS, FormatData
 
 ARM = "format"
@@ -52,7 +52,7 @@ def pretrain(form: str, run: Run, text: EncodedText) -> tuple[PretrainingModel, 
 
     return (
         model,
-        train(model, counted(), run.recipe(), text.unigram_entropy),
+        train(model, counted(), run.recipe()),
         float(np.mean(tokens)),
     )
 

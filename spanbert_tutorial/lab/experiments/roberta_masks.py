@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 
-from spanbert_tutorial.engine.loop import History, train
 from spanbert_tutorial.lab.grid import text_facts
 from spanbert_tutorial.lab.results import CURVES, curve, rounded
 from spanbert_tutorial.pretraining import runs
@@ -21,6 +20,7 @@ from spanbert_tutorial.pretraining.encoded_text import EncodedText, open_text
 from spanbert_tutorial.pretraining.evaluation import evaluate
 from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.pretraining.presets import Run
+from spanbert_tutorial.pretraining.train import History, train
 from spanbert_tutorial.relatives.roberta import view_batches
 from spanbert_tutorial.text.encoding import EncodedCorpus
 
@@ -54,9 +54,7 @@ def pretrain(way: str, run: Run, text: EncodedText) -> tuple[PretrainingModel, H
     model = runs.new_model(run, text)
     data = runs.training_data(run, text)
     order, masks = (np.random.default_rng([run.seed, stream]) for stream in range(2))
-    return model, train(
-        model, view_batches(data, ARMS[way], order, masks), run.recipe(), text.unigram_entropy
-    )
+    return model, train(model, view_batches(data, ARMS[way], order, masks), run.recipe())
 
 
 def losses(model: PretrainingModel, run: Run, text: EncodedText) -> dict[str, dict[str, float]]:
