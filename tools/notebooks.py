@@ -29,7 +29,7 @@ from kinds import code_of, report, write_form
 CELL_TIMEOUT = 300  # seconds, the same as in pyproject.toml
 COLORS = re.compile(r"\x1b\[[0-9;]*m")
 # what the book uses; everything else is an editor's own
-CELL_METADATA = ("cellView", "mystnb", "tags")
+CELL_METADATA = ("cellView", "mystnb", "source", "tags")
 NOTEBOOK_METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python", "pygments_lexer": "ipython3"},

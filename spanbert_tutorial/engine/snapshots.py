@@ -149,6 +149,8 @@ class Snapshots(Hook):
         try:
             content = parse_json((newest / STATE).read_text(encoding="utf-8"))
             earlier = dict(content["facts"])
+            if content["sha256"] != checksum(newest / TENSORS):
+                raise ValueError(f"{TENSORS} was changed")
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise unreadable(newest, error) from error
         changes = [
@@ -167,8 +169,9 @@ class Snapshots(Hook):
 
 def unreadable(snapshot: Path, error: Exception) -> InputError:
     return InputError(
-        f"{snapshot} holds no state that loads here ({type(error).__name__}): restore it from a "
-        "copy, resume with the version that wrote it, or remove the run's folder and start over."
+        f"{snapshot} holds no state that loads here ({type(error).__name__}: {str(error)[:80]}): "
+        "restore it from a copy, resume with the version that wrote it, or remove the run's folder "
+        "and start over."
     )
 
 
@@ -191,9 +194,10 @@ def save(content: dict[str, Any], folder: Path) -> None:
         number, _ = tensors.setdefault(where, (len(tensors), value))
         return {"tensor": number}
 
-    text = json.dumps(content, default=placeholder)
+    plain = json.loads(json.dumps(content, default=placeholder))
     copies = {str(n): value.detach().cpu().contiguous() for n, value in tensors.values()}
     save_file(copies, folder / TENSORS)
+    text = json.dumps(plain | {"sha256": checksum(folder / TENSORS)})
     (folder / STATE).write_text(text, encoding="utf-8")
 
 
