@@ -12,13 +12,13 @@ from spanbert_tutorial.almanac import coreference as labels
 from spanbert_tutorial.almanac import relations
 from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.engine.loop import Recipe, train
 from spanbert_tutorial.pretraining import plateau
 from spanbert_tutorial.pretraining.batches import PretrainingData
 from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
 from spanbert_tutorial.pretraining.evaluation import evaluate
 from spanbert_tutorial.pretraining.model import PretrainingModel, fill_masks
 from spanbert_tutorial.pretraining.objectives import MIXTURES, OBJECTIVES
+from spanbert_tutorial.pretraining.train import TrainingConfig, train
 from spanbert_tutorial.tasks import (
     classification,
     coreference,
@@ -91,7 +91,7 @@ def test_a_model_trains_on_the_card_and_comes_back(name, shipped):
     seen = []
     model.encoder.register_forward_pre_hook(lambda _, inputs: seen.append(on_card(inputs[0])))
     with pretend_card():
-        history = train(model, source.batches(np.random.default_rng(0)), Recipe(2, 1e-3, 1))
+        history = train(model, source.batches(np.random.default_rng(0)), TrainingConfig(2, 1e-3, 1))
         assert seen == [True, True] and len(history.losses["loss"]) == 2
         assert not any(map(on_card, model.parameters()))
         model.to("cuda")
@@ -107,7 +107,7 @@ def test_a_mixture_trains_on_the_card(shipped):
     batches = MixedData(parts, mixture.shares).batches(np.random.default_rng(0))
     model = PretrainingModel(EncoderConfig.tiny(vocab_size=len(shipped[1])), mixture)
     with pretend_card():
-        history = train(model, batches, Recipe(4, 1e-3, 1))
+        history = train(model, batches, TrainingConfig(4, 1e-3, 1))
     assert np.isfinite(history.losses["loss"]).all()
 
 

@@ -12,7 +12,7 @@ from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.encoder import EncoderConfig
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.engine.loop import History
+from spanbert_tutorial.engine.history import History
 from spanbert_tutorial.lab import grid
 from spanbert_tutorial.lab.experiments import boundary_probe, masking_mini
 from spanbert_tutorial.lab.experiments.boundary_probe import go_on

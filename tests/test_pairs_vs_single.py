@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from spanbert_tutorial.bert.wordpiece import WordPiece
-from spanbert_tutorial.engine.loop import History
+from spanbert_tutorial.engine.history import History
 from spanbert_tutorial.lab import grid
 from spanbert_tutorial.lab.experiments import pairs_vs_single
 from spanbert_tutorial.lab.results import column

@@ -24,10 +24,9 @@ from spanbert_tutorial.bert.config import EncoderConfig
 from spanbert_tutorial.bert.inputs import NO_TARGET, assemble, frame
 from spanbert_tutorial.bert.masking import Blocks, TokenMasking, WholeWordMasking, corrupt
 from spanbert_tutorial.bert.wordpiece import WordPiece
-from spanbert_tutorial.engine import loop
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.engine.loop import parameter_groups
 from spanbert_tutorial.pretraining import presets
+from spanbert_tutorial.pretraining import train as train_module
 from spanbert_tutorial.pretraining.batches import PretrainingData
 from spanbert_tutorial.pretraining.checkpoints import model_state
 from spanbert_tutorial.pretraining.encoded_text import EncodedText
@@ -35,6 +34,7 @@ from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.pretraining.objectives import OBJECTIVES, Objective
 from spanbert_tutorial.pretraining.presets import BERT, RUNS, preset
 from spanbert_tutorial.pretraining.runs import training_data
+from spanbert_tutorial.pretraining.train import TrainingConfig
 from spanbert_tutorial.spanbert import span_masking
 from spanbert_tutorial.spanbert.boundary import (
     SpanBoundaryObjective,
@@ -474,7 +474,7 @@ def test_22_weight_decay_is_the_papers_at_base_and_large_and_on_matrices(model):
         "base": "paper",
         "large": "paper",
     }
-    groups = parameter_groups(model, 0.01)
+    groups = train_module.adamw(model, TrainingConfig(1, 1.0, 0)).param_groups
     decayed = {id(p) for group in groups if group["weight_decay"] for p in group["params"]}
     assert (
         decide(id(model.boundary.norm2.weight) in decayed, every_parameter=True, matrices=False)
@@ -684,11 +684,8 @@ def floored(self, n: int) -> int:
     return math.floor(self.mask_ratio * n)
 
 
-def decay_everything(model, weight_decay):
-    return [
-        {"params": list(model.parameters()), "weight_decay": weight_decay},
-        {"params": [], "weight_decay": 0.0},
-    ]
+def decay_everything(model, config):
+    return torch.optim.AdamW(model.parameters(), weight_decay=config.weight_decay)
 
 
 def passage_first(question, passage, **specials):
@@ -715,7 +712,7 @@ WRONG = {
         lambda p, most: clipped_geometric(1, most),
     ),
     "22, decay of the small sizes": (ADAM, RUNS, "tiny", replace(RUNS["tiny"], weight_decay=0.1)),
-    "22, decay of every parameter": (ADAM, loop, "parameter_groups", decay_everything),
+    "22, decay of every parameter": (ADAM, train_module, "adamw", decay_everything),
     "23, epsilon of the small sizes": (ADAM, RUNS, "tiny", replace(RUNS["tiny"], epsilon=1e-8)),
     "23, beta of the small sizes": (ADAM, RUNS, "tiny", replace(RUNS["tiny"], beta2=0.999)),
     "23, epsilon of the large size": (ADAM, presets.PAPERS, "span", BERT),

@@ -13,16 +13,17 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from test_bert import random_encoder, released
-from test_distributed import data_of
 from test_main import OBJECTS, SMALL, SUBJECTS, VERBS, run
+from toys import data_of
 
 from spanbert_tutorial.__main__ import parser
 from spanbert_tutorial.bert.encoder import EncoderConfig
 from spanbert_tutorial.commands.pretrain import HELD_OUT_BATCHES, settings
 from spanbert_tutorial.commands.run_state import read_titles
-from spanbert_tutorial.engine import loop
+from spanbert_tutorial.engine import stream
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.pretraining import runs
+from spanbert_tutorial.pretraining import train as train_module
 from spanbert_tutorial.pretraining.encoded_text import EncodedText
 from spanbert_tutorial.pretraining.evaluation import held_out_metrics
 from spanbert_tutorial.pretraining.model import PretrainingModel
@@ -500,7 +501,7 @@ class Slow(PretrainingModel):
 @pytest.fixture
 def slow(monkeypatch):
     clock = SimpleNamespace(monotonic=lambda: Slow.now)
-    monkeypatch.setattr(loop, "time", clock)
+    monkeypatch.setattr(stream, "time", clock)
     monkeypatch.setattr(runs, "time", clock)
     monkeypatch.setattr(runs, "PretrainingModel", Slow)
 
@@ -519,31 +520,23 @@ def test_a_dry_run_times_what_a_real_run_takes(capsys, tmp_path, titled, slow, a
     assert said == pytest.approx(shown, rel=0.15)
 
 
-def test_a_dry_run_of_slow_steps_times_their_batches(monkeypatch, slow):
-    """Of a step of many seconds it times single batches, and says what the whole step takes."""
-    monkeypatch.setattr(runs, "SLOW", 0.1)
-    made = []
-    right = loop.Trainer.step
-    monkeypatch.setattr(
-        loop.Trainer,
-        "step",
-        lambda self, drawn, *n: made.append(len(drawn)) or right(self, drawn, *n),
-    )
+def test_a_dry_run_times_single_batches_of_a_step(slow):
     data = data_of(Objective.named("mlm"))
     text = EncodedText(data.corpus, data.corpus, data.wordpiece)
     large = Run(objective="mlm", steps=10, max_length=48, batch_size=4, accumulate=8)
-    _, seconds, tokens = runs.rehearse(large, text, runs.new_model(large, text), steps=4)
-    assert made == [1] * 6 and seconds == pytest.approx(8 * 0.06)
+    model = runs.new_model(large, text)
+    _, seconds, tokens = runs.rehearse(large, text, model, steps=4)
+    assert model.batches == 8 and seconds == pytest.approx(8 * 0.06)
     assert 8 * 4 * 10 < tokens < 8 * 4 * 48
 
 
 def test_a_step_of_several_batches_is_counted_as_one(capsys, monkeypatch, tmp_path, titled):
     steps = []
-    before = loop.Trainer.step
+    before = train_module.read
     monkeypatch.setattr(
-        loop.Trainer,
-        "step",
-        lambda self, batches, *more: steps.append(len(batches)) or before(self, batches, *more),
+        train_module,
+        "read",
+        lambda unread, a: steps.append(len(unread[0].losses)) or before(unread, a),
     )
     assert (
         run(

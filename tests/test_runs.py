@@ -5,6 +5,7 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from spanbert_tutorial.almanac.vocabulary import ALMANAC_VOCAB_SIZE, write_alman
 from spanbert_tutorial.bert.encoder import set_dropout
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.engine.loop import History
+from spanbert_tutorial.engine.history import History
 from spanbert_tutorial.engine.metrics import Metrics
 from spanbert_tutorial.engine.snapshots import Snapshots
 from spanbert_tutorial.errors import InputError
@@ -155,16 +156,17 @@ def test_looking_at_held_out_text_leaves_the_training_mode(text):
 
 
 def test_a_long_run_has_about_forty_held_out_figures(tmp_path):
-    history = History()
     asked = []
-    lines = Metrics(
-        tmp_path / "metrics.jsonl", 1, 20_000, lambda: asked.append(1) or {"held_out": 1.0}
-    )
-    for step in range(1, 20_001):
-        history.steps = [step]
-        history.losses = {"loss": [1.0]}
-        lines.add(history, 0.1, step, 1.0)
-    assert len(asked) == 40 and lines.held_out_every == 500
+    metrics = Metrics(tmp_path / "metrics.jsonl", lambda: asked.append(1) or {"held_out": 1.0})
+    schedule = SimpleNamespace(get_last_lr=lambda: [0.1])
+    batches = SimpleNamespace(taken=lambda: (1, 1.0))
+    config = SimpleNamespace(steps=20_000)
+    for step in range(10, 20_001, 10):
+        history = History([step], {"loss": [1.0]})
+        metrics.on_log(
+            SimpleNamespace(history=history, schedule=schedule, batches=batches, config=config)
+        )
+    assert len(asked) == 40
 
 
 def test_write_almanac_writes_documents_and_vocabulary(tmp_path, monkeypatch):

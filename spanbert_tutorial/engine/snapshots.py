@@ -23,7 +23,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from spanbert_tutorial.engine.device import check_weights
-from spanbert_tutorial.engine.files import put_in_place
+from spanbert_tutorial.engine.files import whole_folder
 from spanbert_tutorial.engine.hooks import Hook, ProgressBar, finishing_the_step
 from spanbert_tutorial.engine.metrics import Metrics
 from spanbert_tutorial.engine.processes import any_process, fail_together, processes
@@ -123,20 +123,16 @@ class Snapshots(Hook):
         if not processes().is_main_process:
             return
         before = self.newest()
-        part = target.with_suffix(".part")
         try:
-            shutil.rmtree(part, ignore_errors=True)
-            part.mkdir(parents=True)
-            save(content, part)
-            put_in_place(part, target)
+            with whole_folder(target) as part:
+                save(content, part)
         except (OSError, SafetensorError) as error:
-            shutil.rmtree(part, ignore_errors=True)  # it takes up the missing room
             kept = f"the last whole snapshot is {before.name}" if before else "there is none yet"
             raise NoRoom(
                 f"no snapshot can be written to {self.folder} ({error}): make room, or allow "
                 f"writing there; {kept}."
             ) from error
-        for path in self.folder.glob("step-*"):
+        for path in self.folder.iterdir():  # earlier ones, and what killed processes left
             if path != target:
                 shutil.rmtree(path, ignore_errors=True)
 
