@@ -3,7 +3,7 @@ it.
 
 `python -m benchmarks.steps [OUTPUT.json]`: forward, backward, clipping and AdamW, n = 128, all
 threads. Each model runs in a process of its own, as its users run it: ours keeps freed memory, as
-`loop.train` does. Then both in one process that keeps it.
+`train` does. Then both in one process that keeps it.
 """
 
 import subprocess

@@ -32,7 +32,6 @@ from spanbert_tutorial.errors import InputError, NoRoom, parse_json
 
 EVERY = 120.0  # seconds between two snapshots
 STATE, TENSORS = "state.json", "tensors.safetensors"
-PARTS = ("model", "optimizer", "schedule", "batches", "history")
 
 
 @contextmanager
@@ -173,9 +172,9 @@ def unreadable(snapshot: Path, error: Exception) -> InputError:
 
 def parts_of(state: Any) -> dict[str, Any]:
     """What a snapshot keeps of a run, by name."""
-    parts = {name: getattr(state, name) for name in PARTS}
+    names = ("model", "optimizer", "schedule", "batches", "history")
     scaler = state.optimizer.scaler  # of the loss, in fp16
-    return parts if scaler is None else parts | {"scaler": scaler}
+    return {name: getattr(state, name) for name in names} | ({"scaler": scaler} if scaler else {})
 
 
 def save(content: dict[str, Any], folder: Path) -> None:

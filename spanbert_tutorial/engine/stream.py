@@ -23,8 +23,7 @@ DEPTH = 8  # batches that wait to be taken
 
 
 class Source(IterableDataset):
-    """Batches with their state after each, as a worker draws them; at last the error that ended
-    them, if one did."""
+    """Batches with their state after each; at last the error that ended them, if one did."""
 
     def __init__(self, batches: Any):
         self.batches = batches
@@ -61,29 +60,14 @@ class Stream:
         return self
 
     def __next__(self) -> dict[str, Tensor]:
-        batch = self.from_worker() if self.ahead else next(self.batches)
-        self.tokens = self.tokens + batch["attention_mask"].sum()
-        return batch
-
-    def from_worker(self) -> dict[str, Tensor]:
-        """The next batch that the worker has drawn; starts it before the first."""
-        if self.drawn is None:
-            # said before the process is copied, or the tokenizers in the copy print a warning
-            os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
-            loader = DataLoader(
-                Source(self.batches),
-                batch_size=None,  # they are batches already
-                num_workers=1,
-                prefetch_factor=DEPTH,
-                pin_memory=torch.cuda.is_available(),
-                worker_init_fn=leave_signals,
-                generator=torch.Generator(),  # or it would draw from that of the dropout
-            )
-            self.drawn = iter(loader)
-        batch, state = next(self.drawn)
+        if self.ahead:
+            self.drawn = self.drawn or worker(self.batches)
+            batch, self.state = next(self.drawn)
+        else:
+            batch = next(self.batches)
         if isinstance(batch, Exception):
             raise batch
-        self.state = state
+        self.tokens = self.tokens + batch["attention_mask"].sum()
         return batch
 
     @property
@@ -113,7 +97,24 @@ class Stream:
             self.batches.load_state_dict(self.state)
 
 
-def leave_signals(worker: int) -> None:
+def worker(batches: Any) -> Iterator[tuple[Any, Any]]:
+    """Starts a process that draws the batches, and ends with this iterator."""
+    # said before the process is copied, or the tokenizers in the copy print a warning
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
+    return iter(
+        DataLoader(
+            Source(batches),
+            batch_size=None,  # they are batches already
+            num_workers=1,
+            prefetch_factor=DEPTH,
+            pin_memory=torch.cuda.is_available(),
+            worker_init_fn=leave_signals,
+            generator=torch.Generator(),  # or it would draw from that of the dropout
+        )
+    )
+
+
+def leave_signals(number: int) -> None:
     """Ctrl-C reaches all processes; what to do about it decides the one that trains."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
