@@ -1,10 +1,9 @@
-# make book · make test · make style · make fuzz · make older · make serve · make notebooks · make student · make address · make colab-check · make card-check · make card-plan · make minilm-check · make clean
+# make book · make test · make style · make older · make serve · make notebooks · make student · make address · make colab-check · make card-check · make card-plan · make minilm-check · make clean
 # The first of them makes .venv and installs everything into it; after that only older needs the network, once.
 
 PYTHON ?= python3
 WORKERS ?= 2
 PORT ?= 8000
-FUZZ ?= 1500
 
 VENV := .venv
 PY := $(VENV)/bin/python
@@ -20,7 +19,7 @@ OLDER := _build/transformers-5.15.0
 MINILM := _build/minilm
 CARD := _build/card
 
-.PHONY: help book html style types test fuzz older serve notebooks student address colab-check card-check card-plan minilm-check clean
+.PHONY: help book html style types test older serve notebooks student address colab-check card-check card-plan minilm-check clean
 .NOTPARALLEL:
 
 help:
@@ -63,13 +62,6 @@ test: style html
 	@echo "Running the tests and every cell of the book, $(WORKERS) at a time ..."
 	@SPANBERT_TUTORIAL_COUNTS=$${SPANBERT_TUTORIAL_COUNTS:-_build/counts.json} \
 	  $(PY) -m pytest --nbval tests book -n $(WORKERS) --dist loadfile --quiet
-
-# Hostile inputs, FUZZ for each door; the counts go to data/results/fuzz.json.
-fuzz: $(STAMP)
-	@echo "Trying $(FUZZ) inputs at each door, $(WORKERS) doors at a time ..."
-	@rm -rf _build/fuzz
-	@export SPANBERT_TUTORIAL_FUZZ=$(FUZZ); $(PY) -m pytest tests/test_fuzz_*.py -n $(WORKERS) --dist loadfile --quiet; \
-	  status=$$?; $(PY) tests/fuzz.py && exit $$status
 
 # What reads checkpoints once more, with the transformers of Colab: it still has functions that the newest lacks.
 older: $(STAMP)

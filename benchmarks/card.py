@@ -238,7 +238,7 @@ def theirs(size: str, shape: Shape) -> Step:
     model, optimizer = accelerator.prepare(bare, adamw(bare, TrainingConfig(1, 1e-4, 0)))
 
     def step(batch: Batch) -> None:
-        fields = {"input_ids": batch["ids"], "token_type_ids": batch["segments"]}
+        fields = {"input_ids": batch["input_ids"], "token_type_ids": batch["token_type_ids"]}
         fields |= {"attention_mask": batch["attention_mask"], "labels": batch["labels"]}
         accelerator.backward(model(**fields).loss)
         accelerator.clip_grad_norm_(model.parameters(), 1.0)
@@ -246,15 +246,6 @@ def theirs(size: str, shape: Shape) -> Step:
         optimizer.zero_grad()
 
     return step
-
-
-def labeled(batch: Batch) -> Batch:
-    """With `labels` [B, n], as transformers takes its targets."""
-    labels = torch.full_like(batch["ids"], -100)
-    real = batch["masked_ids"] != -100
-    rows, places = batch["masked_batch"][real], batch["masked_position"][real]
-    labels[rows, places] = batch["masked_ids"][real]
-    return {**batch, "labels": labels}
 
 
 def package(
@@ -414,7 +405,7 @@ def measure(report: Report, size: str, shape: Shape, n_steps: int, warm_up: int)
     add("compiled", lambda _: plain(size, shape, compiling=True))
     if torch.cuda.is_available():
         add("graph", lambda moved: recorded(size, shape, moved[0]))
-    add("transformers", lambda _: theirs(size, shape), [labeled(batch) for batch in batches])
+    add("transformers", lambda _: theirs(size, shape), [batch for batch in batches])
     spans = list(islice(data_of(shape, "span+sbo").batches(np.random.default_rng(0)), READY))
     add("with SBO", lambda _: plain(size, shape, "span+sbo"), spans)
     drawing(report, size, shape, data, n_steps)

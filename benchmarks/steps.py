@@ -89,14 +89,12 @@ def theirs(config: EncoderConfig, batch: dict, dtype: torch.dtype):
         )
     }
     model = transformers.BertForMaskedLM(transformers.BertConfig(**sizes, **NO_DROPOUT))
-    labels = torch.full_like(batch["ids"], -100)
-    labels[batch["masked_batch"], batch["masked_position"]] = batch["masked_ids"]
     fields = {
-        "input_ids": batch["ids"],
-        "token_type_ids": batch["segments"],
+        "input_ids": batch["input_ids"],
+        "token_type_ids": batch["token_type_ids"],
         "attention_mask": batch["attention_mask"],
     }
-    return stepper(model, lambda model: model(**fields, labels=labels).loss, dtype)
+    return stepper(model, lambda model: model(**fields, labels=batch["labels"]).loss, dtype)
 
 
 def ours(config: EncoderConfig, batch: dict, objective: str, dtype: torch.dtype):

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from spanbert_tutorial.lab.experiments.token_vs_span import measured_run
-from spanbert_tutorial.lab.results import CURVES
+from research.experiments.token_vs_span import measured_run
+from research.results import CURVES
 from spanbert_tutorial.pretraining.presets import Run
 
 ARM = "batch"

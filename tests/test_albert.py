@@ -9,6 +9,8 @@ import torch
 from transformers import AlbertConfig as TheirConfig
 from transformers import AlbertForPreTraining, AlbertModel, BertConfig, BertModel
 
+from research import grid
+from research.experiments import albert_sharing, albert_sop
 from spanbert_tutorial.bert.encoder import (
     BertEncoder,
     EncoderConfig,
@@ -22,8 +24,6 @@ from spanbert_tutorial.bert.sentence_pairs import (
     sentence_order_pairs,
 )
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.lab import grid
-from spanbert_tutorial.lab.experiments import albert_sharing, albert_sop
 from spanbert_tutorial.pretraining import runs
 from spanbert_tutorial.pretraining.batches import PretrainingData
 from spanbert_tutorial.pretraining.encoded_text import open_text
@@ -66,16 +66,16 @@ def batch(rows: int = 3, length: int = 16) -> dict[str, torch.Tensor]:
     place = torch.arange(length)
     lengths = torch.tensor([length - 5 * row for row in range(rows)])
     return {
-        "ids": torch.randint(0, 101, (rows, length), generator=generator),
-        "segments": (place >= length // 3).long().expand(rows, -1).contiguous(),
+        "input_ids": torch.randint(0, 101, (rows, length), generator=generator),
+        "token_type_ids": (place >= length // 3).long().expand(rows, -1).contiguous(),
         "attention_mask": (place < lengths[:, None]).long(),
     }
 
 
 def theirs(inputs: dict) -> dict:
     return {
-        "input_ids": inputs["ids"],
-        "token_type_ids": inputs["segments"],
+        "input_ids": inputs["input_ids"],
+        "token_type_ids": inputs["token_type_ids"],
         "attention_mask": inputs["attention_mask"],
     }
 
@@ -107,7 +107,7 @@ def test_a_wide_embedding_and_base_sizes_are_alike_too():
         AlbertConfig(vocab_size=101),
     ):
         encoder = random_encoder(chosen)
-        ids = batch()["ids"]
+        ids = batch()["input_ids"]
         with torch.no_grad():
             assert (
                 encoder(ids) - encoder.to_huggingface()(ids).last_hidden_state
@@ -115,7 +115,7 @@ def test_a_wide_embedding_and_base_sizes_are_alike_too():
 
 
 def test_the_two_gelus_differ():
-    ids = batch()["ids"]
+    ids = batch()["input_ids"]
     exact, by_tanh = (random_encoder(config(hidden_act=name))(ids) for name in ("gelu", "gelu_new"))
     assert 1e-6 < (exact - by_tanh).abs().max() < 1e-2
 
@@ -155,7 +155,7 @@ def test_what_is_shared_is_one_module_and_the_rest_is_not(sharing):
 def test_sharing_stays_through_a_training_step():
     encoder = AlbertEncoder(config(sharing="attention")).train()
     optimizer = torch.optim.AdamW(encoder.parameters(), lr=1e-2)
-    encoder(batch()["ids"]).square().sum().backward()
+    encoder(batch()["input_ids"]).square().sum().backward()
     optimizer.step()
     first, *others = (layer.attention.query.weight for layer in encoder.layers)
     assert all(other is first for other in others)
@@ -234,7 +234,7 @@ def test_heads_equal_transformers():
 @pytest.mark.parametrize("sharing", ["all", "none"])
 def test_weights_survive_both_ways_and_a_folder(tmp_path, sharing):
     encoder = random_encoder(config(sharing=sharing))
-    ids = batch()["ids"]
+    ids = batch()["input_ids"]
     encoder.to_huggingface().save_pretrained(tmp_path)
     for source in (encoder.to_huggingface(), tmp_path):
         again = AlbertEncoder.from_huggingface(source)
@@ -246,7 +246,7 @@ def test_weights_survive_both_ways_and_a_folder(tmp_path, sharing):
 
 def test_partly_shared_weights_are_written_as_copies():
     encoder = random_encoder(config(sharing="attention"))
-    ids = batch()["ids"]
+    ids = batch()["input_ids"]
     again = AlbertEncoder.from_huggingface(encoder.to_huggingface())
     assert again.config == replace(encoder.config, sharing="none")
     assert torch.equal(again(ids), encoder(ids))
@@ -387,8 +387,8 @@ def test_batches_carry_both_orders(text):
     objective = Objective.named("mlm+sop")
     data = PretrainingData(text.held_out, text.wordpiece, objective, 64, 16)
     drawn = next(data.epoch(np.random.default_rng(0)))
-    assert set(drawn["sentence_order"].tolist()) == {0, 1} and drawn["ids"].shape[0] == 16
-    assert drawn["ids"].shape[1] <= 64 and (drawn["segments"].sum(1) > 1).all()
+    assert set(drawn["sentence_order"].tolist()) == {0, 1} and drawn["input_ids"].shape[0] == 16
+    assert drawn["input_ids"].shape[1] <= 64 and (drawn["token_type_ids"].sum(1) > 1).all()
     assert "swapped" in data.report
 
 
@@ -439,7 +439,9 @@ def test_whole_pairs_are_balanced_and_hide_nothing(text, pairs):
     for data, _ in pairs.values():
         assert data.labels.mean() == 0.5 and len(data) > 800
         drawn = next(data.epoch(np.random.default_rng(0)))
-        assert len(drawn["masked_ids"]) == 0 and text.wordpiece.mask_id not in drawn["ids"]
+        assert (
+            len(drawn["masked_positions"]) == 0 and text.wordpiece.mask_id not in drawn["input_ids"]
+        )
 
 
 def test_shared_tokens_do_not_know_the_order(pairs):

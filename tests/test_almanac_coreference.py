@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from chapter_cells import PAPERS, breaks, cells, kept
 
-from spanbert_tutorial.lab.experiments import almanac_coreference as experiment
-from spanbert_tutorial.lab.results import family
+from research.experiments import almanac_coreference as experiment
+from research.results import family
 
 ROWS = "average = {start: []"
 

@@ -6,10 +6,9 @@ from collections import Counter
 
 import pytest
 
-from spanbert_tutorial import almanac
-from spanbert_tutorial.almanac import questions as almanac_questions
-from spanbert_tutorial.almanac.documents import SEED
-from spanbert_tutorial.almanac.world import Entity, World
+from research.almanac import questions as almanac_questions
+from research.almanac.documents import SEED, generate
+from research.almanac.world import Entity, World
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.tasks import squad
 
@@ -182,7 +181,7 @@ def contradicted(question: str, facts: dict) -> bool:
 
 def test_answers_name_the_object_of_the_fact():
     world = World(SEED)
-    document = next(almanac.generate())
+    document = next(generate())
     for fact in almanac_questions.stated(document, world).values():
         for answer in fact.answers:
             assert document.text[answer.start : answer.start + len(answer.text)] == answer.text

@@ -58,16 +58,16 @@ def batch(rows: int = 3, length: int = 16, vocab_size: int = 101) -> dict[str, t
     lengths = torch.tensor([length - 5 * row for row in range(rows)])
     place = torch.arange(length)
     return {
-        "ids": ids,
-        "segments": (place >= length // 3).long().expand(rows, -1).contiguous(),
+        "input_ids": ids,
+        "token_type_ids": (place >= length // 3).long().expand(rows, -1).contiguous(),
         "attention_mask": (place < lengths[:, None]).long(),
     }
 
 
 def theirs(inputs: dict) -> dict:
     return {
-        "input_ids": inputs["ids"],
-        "token_type_ids": inputs.get("segments"),
+        "input_ids": inputs["input_ids"],
+        "token_type_ids": inputs.get("token_type_ids"),
         "attention_mask": inputs.get("attention_mask"),
     }
 
@@ -93,13 +93,13 @@ def test_hidden_states_equal_transformers(pair, dtype):
     worst = []
     real = inputs["attention_mask"].bool()
     with torch.no_grad():
-        full = encoder(inputs["ids"])
+        full = encoder(inputs["input_ids"])
         padded = encoder(**inputs)[real]
         for attention in ("sdpa", "eager"):
             model.set_attn_implementation(attention)
             worst.append(
                 max(
-                    difference(full, model(inputs["ids"]).last_hidden_state),
+                    difference(full, model(inputs["input_ids"]).last_hidden_state),
                     difference(padded, model(**theirs(inputs)).last_hidden_state[real]),
                 )
             )
@@ -115,7 +115,10 @@ def test_the_comparison_bites(name):
     model = encoder.to_huggingface()
     with torch.no_grad():
         encoder.get_parameter(f"layers.1.{name}").mul_(1.01)
-    assert difference(encoder(inputs["ids"]), model(inputs["ids"]).last_hidden_state) > 1e-5
+    assert (
+        difference(encoder(inputs["input_ids"]), model(inputs["input_ids"]).last_hidden_state)
+        > 1e-5
+    )
 
 
 def test_gradients_equal_transformers():
@@ -275,7 +278,7 @@ def released(folder, encoder, old_names=False, extra=None, half=False):
 @pytest.mark.parametrize("old_names", [False, True])
 def test_released_layout(tmp_path, old_names):
     encoder = random_encoder(config())
-    ids = batch()["ids"]
+    ids = batch()["input_ids"]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         loaded = BertEncoder.from_huggingface(released(tmp_path, encoder, old_names))
@@ -296,7 +299,7 @@ def test_half_precision_becomes_float32(tmp_path):
 
 def test_folder_written_by_transformers(tmp_path):
     encoder = random_encoder(config())
-    ids = batch()["ids"]
+    ids = batch()["input_ids"]
     encoder.to_huggingface().save_pretrained(tmp_path)
     assert (tmp_path / "model.safetensors").exists()
     assert torch.equal(BertEncoder.from_huggingface(tmp_path)(ids), encoder(ids))
@@ -399,7 +402,7 @@ def hub(monkeypatch, tmp_path):
 
 def test_hub_names(hub, tmp_path):
     encoder = random_encoder(config())
-    ids = batch()["ids"]
+    ids = batch()["input_ids"]
     released(tmp_path, encoder)
     assert torch.equal(BertEncoder.from_huggingface("someone/model")(ids), encoder(ids))
     assert hub == ["model.safetensors", "pytorch_model.bin"]
@@ -485,18 +488,21 @@ def test_configs_with_unknown_names():
     "change, sentence",
     [
         (
-            {"ids": torch.full((3, 16), 101)},
+            {"input_ids": torch.full((3, 16), 101)},
             "ids: the value 101 is outside 0 to 100; take the vocabulary",
         ),
-        ({"ids": torch.full((3, 16), -1)}, "ids: the value -1 is outside"),
-        ({"ids": torch.zeros(3, 16)}, "ids have the type torch.float32"),
-        ({"ids": torch.zeros(16, dtype=torch.long)}, r"shape \(16,\): give a batch"),
-        ({"ids": torch.zeros(3, 0, dtype=torch.long)}, r"shape \(3, 0\)"),
-        ({"ids": torch.zeros(3, 33, dtype=torch.long)}, "33 tokens is longer than 32"),
-        ({"segments": torch.full((3, 16), 2)}, "segments: the value 2 is outside 0 to 1"),
-        ({"segments": torch.zeros(3, 16)}, "segments have the type"),
+        ({"input_ids": torch.full((3, 16), -1)}, "input_ids: the value -1 is outside"),
+        ({"input_ids": torch.zeros(3, 16)}, "input_ids have the type torch.float32"),
+        ({"input_ids": torch.zeros(16, dtype=torch.long)}, r"shape \(16,\): give a batch"),
+        ({"input_ids": torch.zeros(3, 0, dtype=torch.long)}, r"shape \(3, 0\)"),
+        ({"input_ids": torch.zeros(3, 33, dtype=torch.long)}, "33 tokens is longer than 32"),
         (
-            {"segments": torch.zeros(1, 16, dtype=torch.long)},
+            {"token_type_ids": torch.full((3, 16), 2)},
+            "token_type_ids: the value 2 is outside 0 to 1",
+        ),
+        ({"token_type_ids": torch.zeros(3, 16)}, "token_type_ids have the type"),
+        (
+            {"token_type_ids": torch.zeros(1, 16, dtype=torch.long)},
             r"segments: shape \(1, 16\), wanted \(3, 16\)",
         ),
         ({"attention_mask": torch.ones(3, 15)}, r"attention_mask: shape \(3, 15\)"),
@@ -521,9 +527,13 @@ def test_kinds_of_masks_and_ids_agree():
         assert torch.equal(
             encoder(**inputs | {"attention_mask": inputs["attention_mask"].to(kind)}), wanted
         )
-    assert torch.equal(encoder(**inputs | {"ids": inputs["ids"].int()}), wanted)
+    assert torch.equal(encoder(**inputs | {"input_ids": inputs["input_ids"].int()}), wanted)
     no_segments = torch.zeros(3, 16, dtype=torch.long)
-    assert torch.allclose(encoder(inputs["ids"]), encoder(inputs["ids"], no_segments), atol=1e-6)
+    assert torch.allclose(
+        encoder(inputs["input_ids"]),
+        encoder(inputs["input_ids"], token_type_ids=no_segments),
+        atol=1e-6,
+    )
 
 
 def test_padding_and_neighbors_change_nothing():
@@ -532,7 +542,8 @@ def test_padding_and_neighbors_change_nothing():
     together = encoder(**inputs)
     for row, length in enumerate(inputs["attention_mask"].sum(1).tolist()):
         alone = encoder(
-            inputs["ids"][row : row + 1, :length], inputs["segments"][row : row + 1, :length]
+            inputs["input_ids"][row : row + 1, :length],
+            token_type_ids=inputs["token_type_ids"][row : row + 1, :length],
         )
         assert difference(alone[0], together[row, :length]) < 1e-10
 
@@ -554,7 +565,7 @@ def test_start_values():
 
 def test_dropout_only_in_training():
     encoder = BertEncoder(config())
-    ids = batch()["ids"]
+    ids = batch()["input_ids"]
     assert not torch.equal(encoder(ids), encoder(ids))
     encoder.eval()
     assert torch.equal(encoder(ids), encoder(ids))

@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from environment import ROOT
+from research import grid
+from research.experiments import beyond_ways
 from spanbert_tutorial.bert.encoder import EncoderConfig
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.lab import grid
-from spanbert_tutorial.lab.experiments import beyond_ways
 from spanbert_tutorial.pretraining import runs
 from spanbert_tutorial.pretraining.directions import attention_pattern, twin_states
 from spanbert_tutorial.pretraining.encoded_text import open_text
@@ -132,11 +132,9 @@ def test_left_to_right_looks_left():
 
 def batch():
     return {
-        "ids": torch.tensor([[CLS, MASK, 1, 2], [CLS, 2, 0, 0]]),
+        "input_ids": torch.tensor([[CLS, MASK, 1, 2], [CLS, 2, 0, 0]]),
         "attention_mask": torch.tensor([[1, 1, 1, 1], [1, 1, 0, 0]]),
-        "masked_batch": torch.tensor([0, 1]),
-        "masked_position": torch.tensor([1, 1]),
-        "masked_ids": torch.tensor([0, 1]),
+        "labels": torch.tensor([[-100, 0, -100, -100], [-100, 1, -100, -100]]),
     }
 
 
@@ -144,12 +142,12 @@ def batch():
 def test_the_loss_of_the_original_text(every, kept):
     model = beyond.LeftToRight(small(), every)
     given_batch = batch()
-    before = given_batch["ids"].clone()
+    before = given_batch["input_ids"].clone()
     loss = model(given_batch)["loss"].item()
     whole = model.chain_rule(torch.tensor([[CLS, 0, 1, 2], [CLS, 1, 0, 0]]))
     wanted = torch.cat([whole[0], whole[1, :1]])  # three pairs of the first row, one of the second
     assert abs(loss + wanted[kept].mean().item()) < 1e-9
-    assert torch.equal(given_batch["ids"], before)  # the batch is left as it was
+    assert torch.equal(given_batch["input_ids"], before)  # the batch is left as it was
 
 
 def test_both_ways_share_their_weights():

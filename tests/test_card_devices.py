@@ -8,8 +8,7 @@ import pytest
 import torch
 from pretend_card import on_card, pretend_card
 
-from spanbert_tutorial.almanac import coreference as labels
-from spanbert_tutorial.almanac import relations
+from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.pretraining import plateau
@@ -68,7 +67,10 @@ def test_the_pretended_card_refuses_what_a_card_refuses():
 def test_attention_maps_come_back_to_their_ids():
     encoder = BertEncoder(EncoderConfig.tiny(vocab_size=50)).eval()
     ids = torch.arange(1, 9).repeat(2, 1)
-    inputs = {"segments": torch.zeros_like(ids), "attention_mask": torch.ones(2, 8).tril(5)[:, :8]}
+    inputs = {
+        "token_type_ids": torch.zeros_like(ids),
+        "attention_mask": torch.ones(2, 8).tril(5)[:, :8],
+    }
     inputs["attention_mask"][0, 6:] = 0
     wanted = encoder.attention_maps(ids, **inputs)
     with pretend_card():
@@ -150,14 +152,14 @@ def sentences_sorted(encoder, wordpiece):
 def names_joined(encoder, wordpiece):
     some = [
         coreference.plain(one["text"], one["id"], one["clusters"])
-        for one in islice(labels.read("train"), 4)
+        for one in islice(almanac.coreference("train"), 4)
     ]
     model, _ = coreference.fine_tune(encoder, wordpiece, some, FineTuning(**SETTINGS))
     return model.model, lambda: model.predict(some)
 
 
 def relations_found(encoder, wordpiece):
-    some = relations.load("train")[:40]
+    some = almanac.relations("train")[:40]
     model, _ = relation_extraction.fine_tune(encoder, wordpiece, some, FineTuning(**SETTINGS))
     return model.model, lambda: model.predict(some[:8])
 

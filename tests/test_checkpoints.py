@@ -12,7 +12,14 @@ import torch
 import transformers
 from safetensors.torch import load_file, save_file
 from torch import Tensor
-from transformers import AutoTokenizer, BertConfig, BertForMaskedLM, BertForPreTraining, BertModel
+from transformers import (
+    AutoTokenizer,
+    BertConfig,
+    BertForMaskedLM,
+    BertForPreTraining,
+    BertModel,
+    DataCollatorForLanguageModeling,
+)
 
 from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
 from spanbert_tutorial.bert.wordpiece import SPECIALS, WordPiece
@@ -200,14 +207,18 @@ def test_transformers_opens_the_folder(tmp_path, wordpiece, objective):
     model = model_of(objective)
     batch = batch_of(objective, wordpiece)
     inputs = {
-        "input_ids": batch["ids"],
-        "token_type_ids": batch["segments"],
+        "input_ids": batch["input_ids"],
+        "token_type_ids": batch["token_type_ids"],
         "attention_mask": batch["attention_mask"],
     }
     inputs["attention_mask"] = inputs["attention_mask"].long()
     real = batch["attention_mask"]
     with torch.no_grad():
-        hidden = model.encoder(batch["ids"], batch["segments"], batch["attention_mask"])
+        hidden = model.encoder(
+            batch["input_ids"],
+            token_type_ids=batch["token_type_ids"],
+            attention_mask=batch["attention_mask"],
+        )
         there = BertModel.from_pretrained(folder).eval()(**inputs).last_hidden_state
         assert (hidden - there)[real].abs().max() < 1e-5
         logits = BertForMaskedLM.from_pretrained(folder).eval()(**inputs).logits
@@ -222,6 +233,35 @@ def test_transformers_opens_the_folder(tmp_path, wordpiece, objective):
     assert tokenizer(text)["input_ids"] == [2, *wordpiece.encode(text).tolist(), 3]
 
 
+@pytest.mark.parametrize("objective", ["mlm", "span+sbo"])
+def test_our_batch_has_the_same_loss_in_transformers(tmp_path, wordpiece, objective):
+    batch = batch_of(objective, wordpiece)
+    there = BertForMaskedLM.from_pretrained(saved(tmp_path, wordpiece, objective)).eval()
+    names = ("input_ids", "attention_mask", "token_type_ids", "labels")
+    with torch.no_grad():
+        ours = model_of(objective)(batch)["mlm"]
+        theirs = there(**{name: batch[name] for name in names}).loss
+    assert ours.item() == pytest.approx(theirs.item(), abs=1e-5)
+
+
+@pytest.mark.parametrize("whole_words", [False, True])
+def test_a_batch_of_transformers_collator_trains_our_model(tmp_path, wordpiece, whole_words):
+    folder = saved(tmp_path, wordpiece, "mlm")
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    texts = ["Abc a bad A. a bad bad a Abc a", "a bad A. Abc a bad", "bad a Abc A a bad bad a"]
+    collator = DataCollatorForLanguageModeling(
+        tokenizer, mlm_probability=0.5, whole_word_mask=whole_words, seed=0
+    )
+    batch = dict(collator([tokenizer(text) for text in texts]))
+    assert (batch["labels"] != -100).any()
+    model, there = model_of("mlm"), BertForMaskedLM.from_pretrained(folder).eval()
+    loss = model(batch)["loss"]
+    batch.pop("offset_mapping", None)
+    assert loss.item() == pytest.approx(there(**batch).loss.item(), abs=1e-5)
+    loss.backward()
+    assert all(weight.grad.isfinite().all() for weight in model.encoder.layers.parameters())
+
+
 def test_the_encoder_here_opens_the_folder_too(tmp_path, wordpiece):
     folder = saved(tmp_path, wordpiece)
     model = model_of("span+sbo")
@@ -229,7 +269,7 @@ def test_the_encoder_here_opens_the_folder_too(tmp_path, wordpiece):
     with pytest.warns(UserWarning, match="Only the encoder was loaded"):
         encoder = BertEncoder.from_huggingface(folder).eval()
     with torch.no_grad():
-        assert torch.equal(encoder(batch["ids"]), model.encoder(batch["ids"]))
+        assert torch.equal(encoder(batch["input_ids"]), model.encoder(batch["input_ids"]))
 
 
 # --- writing: whole or not at all ---------------------------------------------------

@@ -51,7 +51,7 @@ def test_scores_are_those_of_transformers(wordpiece):
     label = torch.tensor([2, 0])
     with torch.no_grad():
         wanted = theirs.eval()(
-            batch["ids"], batch["attention_mask"], batch["segments"], labels=label
+            batch["input_ids"], batch["attention_mask"], batch["token_type_ids"], labels=label
         )
         assert torch.allclose(ours.eval().scores(batch), wanted.logits, atol=1e-5)
         assert ours(batch | {"label": label})["loss"].item() == pytest.approx(

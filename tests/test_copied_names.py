@@ -9,9 +9,8 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.lab.experiments import copied_names
-from spanbert_tutorial.lab.experiments.copied_names import (
+from research.experiments import copied_names
+from research.experiments.copied_names import (
     HIDDEN,
     Name,
     copied,
@@ -20,6 +19,7 @@ from spanbert_tutorial.lab.experiments.copied_names import (
     hide,
     right,
 )
+from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.pretraining.checkpoints import load_checkpoint, read_vocabulary
 from spanbert_tutorial.text.corpora import documents
 

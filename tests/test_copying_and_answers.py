@@ -9,12 +9,12 @@ import pytest
 import torch
 from torch import nn
 
+from research import grid
+from research.experiments import copying_and_answers as experiment
+from research.measurements import copying
 from spanbert_tutorial.bert.encoder import EncoderConfig
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.lab import grid
-from spanbert_tutorial.lab.experiments import copying_and_answers as experiment
-from spanbert_tutorial.lab.measurements import copying
 from spanbert_tutorial.pretraining.checkpoints import save_checkpoint
 from spanbert_tutorial.pretraining.encoded_text import EncodedText
 from spanbert_tutorial.pretraining.model import PretrainingModel
@@ -30,10 +30,8 @@ MASK = 4
 
 # two blocks: 11 is masked and stands once more, 12 is masked and does not, 13 is masked twice
 BATCH = {
-    "ids": torch.tensor([[2, MASK, 20, 11, 3], [2, MASK, MASK, MASK, 3]]),
-    "masked_batch": torch.tensor([0, 1, 1, 1]),
-    "masked_position": torch.tensor([1, 1, 2, 3]),
-    "masked_ids": torch.tensor([11, 12, 13, 13]),
+    "input_ids": torch.tensor([[2, MASK, 20, 11, 3], [2, MASK, MASK, MASK, 3]]),
+    "labels": torch.tensor([[-100, 11, -100, -100, -100], [-100, 12, 13, 13, -100]]),
 }
 
 
@@ -173,7 +171,8 @@ def test_one_segment_is_what_the_questions_then_come_as(given, monkeypatch):
         real = torch.ones_like(ids, dtype=torch.bool)
         with torch.no_grad():
             seen[model] = [
-                model.encoder(ids, some, real) for some in (segments, torch.zeros_like(segments))
+                model.encoder(ids, token_type_ids=some, attention_mask=real)
+                for some in (segments, torch.zeros_like(segments))
             ]
         return {}
 

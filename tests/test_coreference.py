@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_main import run
 
+from research.almanac import coreference as labels
 from spanbert_tutorial import almanac
-from spanbert_tutorial.almanac import coreference as labels
 from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
@@ -40,7 +40,7 @@ def wordpiece() -> WordPiece:
 
 @pytest.fixture(scope="module")
 def documents() -> list[Document]:
-    some = list(labels.read("test"))[:6]
+    some = list(almanac.coreference("test"))[:6]
     return [coref.plain(one["text"], one["id"], one["clusters"]) for one in some]
 
 
@@ -59,7 +59,7 @@ def test_labels_of_the_almanac_fit_its_text():
     """Every pronoun and every description such as "the club" is a mention; names are those of the
     entity labels."""
     count = {"documents": 0, "mentions": 0, "several": 0}
-    for document in labels.read():
+    for document in almanac.coreference():
         text = document["text"]
         mentions = sorted(span for cluster in document["clusters"] for span in cluster)
         assert all(
@@ -88,12 +88,12 @@ def test_labels_are_written_as_they_are_shipped(tmp_path):
     """The first of them; test_almanac compares all."""
     with lzma.open(labels.write(tmp_path, count=300), "rt", encoding="ascii") as made:
         found = made.readlines()
-    with lzma.open(data_path("almanac", labels.FILE), "rt", encoding="ascii") as shipped:
+    with lzma.open(data_path("almanac", "coreference.jsonl.xz"), "rt", encoding="ascii") as shipped:
         assert len(found) > 40 and found == list(islice(shipped, len(found)))
 
 
 def test_labels_are_left_out_where_a_pronoun_is_unknown(tmp_path):
-    shipped = {document["id"] for document in labels.read()}
+    shipped = {document["id"] for document in almanac.coreference()}
     without = [document for document in almanac.read("test") if document["id"] not in shipped]
     assert all(labels.POINTING.search(document["text"]) for document in without)
     (tmp_path / "file").write_text("", encoding="utf-8")
@@ -290,8 +290,8 @@ def test_a_mention_looks_only_back_and_scores_add_up(wordpiece, documents):
 
 def hidden_of(model, batch):
     """States and words of the first document of a batch."""
-    ids = batch["ids"]
-    hidden = model.encoder(ids.flatten(0, 1), None, batch["attention_mask"].flatten(0, 1))
+    ids = batch["input_ids"]
+    hidden = model.encoder(ids.flatten(0, 1), attention_mask=batch["attention_mask"].flatten(0, 1))
     return hidden.view(*ids.shape, -1)[0], batch["words"][0]
 
 

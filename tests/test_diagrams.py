@@ -276,12 +276,14 @@ def test_too_many_tokens_and_missing_segments_are_refused():
 def test_the_flow_has_the_shapes_of_a_real_call_and_the_loss_of_the_package():
     model, batch = real_call()
     shapes = flow.shapes_of(model, batch)
-    t = len(batch["masked_ids"])
-    targets = int((batch["boundary_targets"] >= 0).sum())
+    t = len(batch["masked_positions"])
+    targets = len(batch["boundary_labels"])
     assert 0 < targets < t  # some spans touch an edge
     H = TINY.hidden_size
     V = TINY.vocab_size
-    assert shapes["hidden"] == shape(*batch["ids"].shape, H) and shapes["mlm_states"] == shape(t, H)
+    assert shapes["hidden"] == shape(*batch["input_ids"].shape, H) and shapes[
+        "mlm_states"
+    ] == shape(t, H)
     assert (shapes["mlm_logits"], shapes["sbo_logits"]) == (shape(t, V), shape(targets, V))
     assert shapes["sbo_states"] == shape(targets, 2 * H + 200)  # left, right, place
     told = shown_in(flow.pretraining_flow(model, batch, 0.15))

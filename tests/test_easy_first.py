@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
+from research import grid
+from research.experiments import easy_first
 from spanbert_tutorial import almanac
 from spanbert_tutorial.__main__ import main
-from spanbert_tutorial.lab import grid
-from spanbert_tutorial.lab.experiments import easy_first
 
 TOY = easy_first.SETTINGS | {
     "run": replace(easy_first.RUN, size="tiny", steps=4, batch_size=4),

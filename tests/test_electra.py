@@ -11,13 +11,13 @@ import torch.nn.functional as F
 from torch.utils.flop_counter import FlopCounterMode
 from transformers import BertConfig, BertModel
 
+from research import grid
+from research.experiments import electra_mini
 from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.lab import grid
-from spanbert_tutorial.lab.experiments import electra_mini
 from spanbert_tutorial.pretraining import runs
 from spanbert_tutorial.pretraining.encoded_text import EncodedText
 from spanbert_tutorial.pretraining.model import PretrainingModel
@@ -66,8 +66,8 @@ def inputs() -> dict[str, torch.Tensor]:
     place = torch.arange(16)
     lengths = torch.tensor([16, 11, 6])
     return {
-        "ids": torch.randint(0, 101, (3, 16), generator=generator),
-        "segments": (place >= 5).long().expand(3, -1).contiguous(),
+        "input_ids": torch.randint(0, 101, (3, 16), generator=generator),
+        "token_type_ids": (place >= 5).long().expand(3, -1).contiguous(),
         "attention_mask": (place < lengths[:, None]).long(),
     }
 
@@ -78,9 +78,10 @@ def batch_of(chosen: int = 4) -> dict[str, torch.Tensor]:
     batch = inputs()
     rows = torch.tensor([0, 0, 1, 2])
     places = torch.tensor([3, 7, 2, 4])
-    batch |= {"masked_batch": rows[:chosen], "masked_position": places[:chosen]}
-    batch["masked_ids"] = batch["ids"][rows, places][:chosen].clone()
-    batch["ids"][0, 3] = 99
+    rows, places = rows[:chosen], places[:chosen]
+    batch["labels"] = torch.full_like(batch["input_ids"], -100)
+    batch["labels"][rows, places] = batch["input_ids"][rows, places]
+    batch["input_ids"][0, 3] = 99
     return batch
 
 
@@ -97,8 +98,8 @@ def test_states_and_heads_equal_transformers(kind, width, dtype):
     given = inputs()
     real = given["attention_mask"].bool()
     theirs = {
-        "input_ids": given["ids"],
-        "token_type_ids": given["segments"],
+        "input_ids": given["input_ids"],
+        "token_type_ids": given["token_type_ids"],
         "attention_mask": given["attention_mask"],
     }
     with torch.no_grad():
@@ -125,7 +126,7 @@ def test_states_and_heads_equal_transformers(kind, width, dtype):
 def test_the_comparison_bites(kind, name):
     encoder = random_encoder(kind, config())
     whole = encoder.to_huggingface(with_head=True)
-    ids = inputs()["ids"]
+    ids = inputs()["input_ids"]
     with torch.no_grad():
         encoder.get_parameter(name).mul_(1.05)
         assert (head_of(encoder)(encoder(ids)) - whole(ids).logits).abs().max() > 1e-4
@@ -135,7 +136,7 @@ def test_gradients_equal_transformers():
     encoder = random_encoder(ElectraGenerator, config()).double()
     # theirs stops them at padding
     model = encoder.to_huggingface(with_head=True)
-    ids = inputs()["ids"].clamp(min=1)
+    ids = inputs()["input_ids"].clamp(min=1)
     F.cross_entropy(head_of(encoder)(encoder(ids)).flatten(0, 1), ids.flatten()).backward()
     F.cross_entropy(model(ids).logits.flatten(0, 1), ids.flatten()).backward()
     ours = encoder.embeddings.words.weight.grad
@@ -149,7 +150,7 @@ def test_gradients_equal_transformers():
 @pytest.mark.parametrize("kind", BOTH)
 def test_a_model_and_its_folder_come_back_with_the_head(kind, tmp_path):
     encoder = random_encoder(kind, config())
-    ids = inputs()["ids"]
+    ids = inputs()["input_ids"]
     whole = encoder.to_huggingface(with_head=True)
     whole.save_pretrained(tmp_path)
     with warnings.catch_warnings():
@@ -170,7 +171,7 @@ def test_the_generators_decoder_stays_tied_after_loading():
 @pytest.mark.parametrize("kind", BOTH)
 def test_a_checkpoint_without_a_head_gets_an_untrained_one_and_says_so(kind):
     encoder = random_encoder(kind, config())
-    ids = inputs()["ids"]
+    ids = inputs()["input_ids"]
     with pytest.warns(UserWarning, match=f"has no {kind.head}: it starts untrained"):
         again = kind.from_huggingface(encoder.to_huggingface())
     assert (
@@ -292,15 +293,13 @@ def test_the_chef_by_hand():
     """the(1) chef(2) cooked(3) the(1) meal(4): the generator draws "the" and "ate"(5) for the first
     and third word."""
     batch = {
-        "ids": torch.tensor([[0, 2, 0, 1, 4]]),
-        "masked_batch": torch.tensor([0, 0]),
-        "masked_position": torch.tensor([0, 2]),
-        "masked_ids": torch.tensor([1, 3]),
+        "input_ids": torch.tensor([[0, 2, 0, 1, 4]]),
+        "labels": torch.tensor([[1, -100, 3, -100, -100]]),
     }
     ids, replaced = replace_tokens(batch, torch.tensor([1, 5]))
     assert ids.tolist() == [[1, 2, 5, 1, 4]]
     assert replaced.tolist() == [[False, False, True, False, False]]
-    assert batch["ids"].tolist() == [[0, 2, 0, 1, 4]]
+    assert batch["input_ids"].tolist() == [[0, 2, 0, 1, 4]]
 
 
 # --- training both ------------------------------------------------------------------
@@ -320,18 +319,16 @@ def test_the_losses_by_hand():
     model = model_of()
     batch = batch_of()
     losses = model(batch)
-    masked = batch["ids"].clone()
-    masked[batch["masked_batch"], batch["masked_position"]] = 4
-    states = model.generator(masked, batch["segments"], batch["attention_mask"])
-    logits = model.generator.masked_language_model(
-        states[batch["masked_batch"], batch["masked_position"]]
+    masked = batch["input_ids"].clone()
+    masked[batch["labels"] != -100] = 4
+    states = model.generator(
+        masked, token_type_ids=batch["token_type_ids"], attention_mask=batch["attention_mask"]
     )
-    ids = batch["ids"].clone()
-    original = batch["ids"].clone()
-    original[batch["masked_batch"], batch["masked_position"]] = batch["masked_ids"]
-    ids[batch["masked_batch"], batch["masked_position"]] = sample(
-        logits, torch.Generator().manual_seed(5)
-    )
+    logits = model.generator.masked_language_model(states[batch["labels"] != -100])
+    ids = batch["input_ids"].clone()
+    original = batch["input_ids"].clone()
+    original[batch["labels"] != -100] = batch["labels"][batch["labels"] != -100]
+    ids[batch["labels"] != -100] = sample(logits, torch.Generator().manual_seed(5))
     scores = model.detect(batch, ids)
     total = 0.0
     for row, length in enumerate((16, 11, 6)):
@@ -340,7 +337,7 @@ def test_the_losses_by_hand():
             total = total - (p if ids[row, place] != original[row, place] else 1 - p).log()
     assert losses["rtd"].item() == pytest.approx((total / 33).item(), abs=1e-5)
     assert losses["mlm"].item() == pytest.approx(
-        F.cross_entropy(logits, batch["masked_ids"]).item(), abs=1e-6
+        F.cross_entropy(logits, batch["labels"][batch["labels"] != -100]).item(), abs=1e-6
     )
     assert losses["loss"].item() == pytest.approx(
         (losses["mlm"] + 50 * losses["rtd"]).item(), abs=1e-4
@@ -350,14 +347,14 @@ def test_the_losses_by_hand():
 def test_the_generator_sees_only_masks_whatever_the_batch_shows():
     batch = batch_of()
     other = batch_of()
-    other["ids"][other["masked_batch"], other["masked_position"]] = torch.tensor([50, 51, 52, 53])
+    other["input_ids"][other["labels"] != -100] = torch.tensor([50, 51, 52, 53])
     assert torch.equal(model_of()(batch)["loss"], model_of()(other)["loss"])
 
 
 def test_padding_is_not_scored():
     batch = batch_of()
     other = batch_of()
-    other["ids"][2, 6:] = 77
+    other["input_ids"][2, 6:] = 77
     assert model_of()(batch)["rtd"].item() == pytest.approx(
         model_of()(other)["rtd"].item(), abs=1e-6
     )
@@ -370,7 +367,7 @@ def test_scoring_only_the_chosen_tokens():
     ids, replaced = replace_tokens(
         batch, sample(model.generate(batch), torch.Generator().manual_seed(5))
     )
-    chosen = batch["masked_batch"], batch["masked_position"]
+    chosen = batch["labels"] != -100
     wanted = F.binary_cross_entropy_with_logits(
         model.detect(batch, ids)[chosen], replaced[chosen].float()
     )
@@ -446,13 +443,13 @@ def test_flops_equal_pytorchs_count():
     ids = torch.arange(2 * 16).reshape(2, 16)
     rows = torch.arange(8) % 2
     places = torch.arange(8)
+    labels = torch.full_like(ids, -100)
+    labels[rows, places] = ids[rows, places]
     batch = {
-        "ids": ids,
-        "segments": torch.zeros_like(ids),
+        "input_ids": ids,
+        "token_type_ids": torch.zeros_like(ids),
         "attention_mask": torch.ones_like(ids, dtype=torch.bool),
-        "masked_batch": rows,
-        "masked_position": places,
-        "masked_ids": ids[rows, places],
+        "labels": labels,
     }
 
     def counted(model):

@@ -7,8 +7,8 @@ import matplotlib.pyplot as plt
 import pytest
 
 from environment import ROOT
+from research.findings import REPORTS
 from spanbert_tutorial.figures.curves import draw_intervals
-from spanbert_tutorial.lab.findings import REPORTS
 
 PAGES = [
     "input_formats",

@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 import torch
 
+from research import grid
+from research.experiments import boundary_probe, masking_mini
+from research.experiments.boundary_probe import go_on
+from research.experiments.masking_mini import with_shares
+from research.measurements import two_gaps
+from research.measurements.names import Block, Name, named_blocks, with_specials
 from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.encoder import EncoderConfig
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.engine.history import History
-from spanbert_tutorial.lab import grid
-from spanbert_tutorial.lab.experiments import boundary_probe, masking_mini
-from spanbert_tutorial.lab.experiments.boundary_probe import go_on
-from spanbert_tutorial.lab.experiments.masking_mini import with_shares
-from spanbert_tutorial.lab.measurements import two_gaps
-from spanbert_tutorial.lab.measurements.names import Block, Name, named_blocks, with_specials
 from spanbert_tutorial.pretraining import runs
 from spanbert_tutorial.pretraining.baselines import unigram_baselines
 from spanbert_tutorial.pretraining.batches import PretrainingData
@@ -92,7 +92,7 @@ class Knows(torch.nn.Module):
     left gap prefers 4 by a little and the right gap prefers 3; a filled gap decides the other
     one."""
 
-    def encoder(self, ids, segments, real):
+    def encoder(self, ids, *, token_type_ids=None, attention_mask=None):
         return torch.nn.functional.one_hot(ids, 10).float()
 
     def masked_language_model(self, states):
@@ -190,9 +190,7 @@ def test_mask_only_hides_every_chosen_token(text):
         text.train, text.wordpiece, replace(Objective.named("mlm"), shares=(1.0, 0.0)), 64, 4
     )
     batch = next(data.epoch(np.random.default_rng(0)))
-    assert (
-        batch["ids"][batch["masked_batch"], batch["masked_position"]] == text.wordpiece.mask_id
-    ).all()
+    assert (batch["input_ids"][batch["labels"] != -100] == text.wordpiece.mask_id).all()
 
 
 def test_both_arms_go_on_from_the_same_weights_with_the_same_masks(text):
@@ -223,7 +221,7 @@ def test_the_three_inputs_ask_for_the_same_tokens(text, monkeypatch):
     def spy(segments, wordpiece):
         batch = original(segments, wordpiece)
         asked.append(
-            (batch["masked_ids"], batch["ids"][batch["masked_batch"], batch["masked_position"]])
+            (batch["labels"][batch["labels"] != -100], batch["input_ids"][batch["labels"] != -100])
         )
         return batch
 
@@ -266,7 +264,7 @@ def test_the_probe_reads_the_two_neighbors_and_never_the_edge(wordpiece, some):
         ).any()
     assert torch.equal((last - first + 1).clamp(max=4) - 1, names.labels["length"])
 
-    def encoder(ids, segments, real):
+    def encoder(ids, token_type_ids=None, attention_mask=None):
         return ids[..., None].float()
 
     outside = boundary_probe.states(encoder, names)["boundary"]

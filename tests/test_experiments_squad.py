@@ -8,10 +8,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from research import grid
+from research.experiments import squad_negatives, squad_real
 from spanbert_tutorial.__main__ import main
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.lab import grid
-from spanbert_tutorial.lab.experiments import squad_negatives, squad_real
 from spanbert_tutorial.tasks import real_questions
 from spanbert_tutorial.tasks.squad import GoldAnswer, Question
 from spanbert_tutorial.tasks.squad_files import write

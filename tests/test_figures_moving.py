@@ -319,13 +319,13 @@ def test_guesses_are_the_likeliest_tokens_of_the_head():
     model, batch = real_call()
     tokens, p, right = predictions(model, batch, [0, 3], most=4)
     with torch.no_grad():
-        hidden = model.encode(batch)[batch["masked_batch"], batch["masked_position"]]
+        hidden = model.encode(batch)[batch["labels"] != -100]
         all_p = model.masked_language_model(hidden).softmax(-1).numpy()[[0, 3]]
     assert tokens.shape == p.shape == (2, 4)
     assert np.allclose(p, -np.sort(-all_p, axis=1)[:, :4]) and np.allclose(
         np.take_along_axis(all_p, tokens, 1), p
     )
-    assert np.allclose(right, all_p[[0, 1], batch["masked_ids"][[0, 3]]])
+    assert np.allclose(right, all_p[[0, 1], batch["labels"][batch["labels"] != -100][[0, 3]]])
 
 
 # --- the encoder's stages -----------------------------------------------------------

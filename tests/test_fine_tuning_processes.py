@@ -105,7 +105,7 @@ def test_a_process_without_a_row_computes_one_that_counts_nothing():
     _, data = example("classification")
     batch = data.batch(np.arange(2), np.random.default_rng(0))
     without = weighted_shard(batch, 2, 3, data.target_field)
-    assert without["weight"] == 0 and torch.equal(without["ids"], batch["ids"][:1])
+    assert without["weight"] == 0 and torch.equal(without["input_ids"], batch["input_ids"][:1])
     assert count_targets(batch["label"]) == 2
     assert weighted_shard(batch, 0, 3, data.target_field)["weight"] == 1.5
 

@@ -34,7 +34,7 @@ def test_padded_batches_have_the_losses_and_gradients_of_the_plain_ones(name):
     model = model_of(name)
     pairs = zip(batches_of(name), with_fixed_shapes(batches_of(name)), strict=False)
     for plain, fixed in islice(pairs, 12):  # also the last of an epoch
-        assert fixed["ids"].shape == (len(plain["ids"]), 48)
+        assert fixed["input_ids"].shape == (len(plain["input_ids"]), 48)
         (losses, gradients), (found, same) = result(model, plain), result(model, fixed)
         assert losses.keys() == found.keys()
         for loss, value in losses.items():
@@ -59,7 +59,7 @@ def test_more_targets_than_usual_get_as_much_room_again():
     batch = next(batches_of("span+sbo"))
     model = model_of("span+sbo")
     small = padded(batch, 48, targets=1)
-    assert len(small["masked_ids"]) > len(batch["ids"])
+    assert len(small["masked_positions"]) > len(batch["input_ids"])
     losses, found = model(batch), model(small)
     for loss in losses:
         assert found[loss].item() == pytest.approx(losses[loss].item(), abs=ROUNDING)

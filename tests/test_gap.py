@@ -4,8 +4,8 @@ import lzma
 
 import pytest
 
+from research.measurements import span_tasks_coreference as task
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.lab.measurements import span_tasks_coreference as task
 from spanbert_tutorial.tasks import coreference, gap
 
 TEXT = "Ann Hill met Nora Lund before she left. Hill was early."

@@ -8,11 +8,11 @@ from types import ModuleType
 import numpy as np
 import pytest
 
+from research import findings, grid, table
+from research.results import row_value
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.lab import findings, grid, table
-from spanbert_tutorial.lab.results import row_value
 from spanbert_tutorial.pretraining.encoded_text import EncodedText
 from spanbert_tutorial.pretraining.presets import Run
 from spanbert_tutorial.text.encoding import EncodedCorpus
@@ -23,7 +23,7 @@ RUN = Run(objective="mlm", steps=9)
 @pytest.fixture
 def toy():
     """An experiment whose rows tell how they were asked; `asked` holds all calls."""
-    made = ModuleType("spanbert_tutorial.lab.toy")
+    made = ModuleType("research.toy")
     made.ARM = "way"
     made.ARMS = {"plain": 0, "twice": 1}
     made.SEEDS = 2
@@ -47,7 +47,7 @@ def test_every_arm_with_every_seed(toy, tmp_path):
     output = tmp_path / "toy.json"
     grid.run(toy, output)
     kept = read(output)
-    assert kept["command"] == "python -m spanbert_tutorial experiment toy --output FILE --seeds 2"
+    assert kept["command"] == "python -m research toy --output FILE --seeds 2"
     assert {"torch", "device", "threads"} <= set(kept["surroundings"])
     assert kept["arms"] == toy.ARMS and kept["run"]["steps"] == 9 and kept["tokens"] == 7
     assert kept["rows"] == [
@@ -201,7 +201,7 @@ def test_what_is_measured_once_has_neither_seeds_nor_an_output_before(tmp_path):
     grid.run(made, tmp_path / "toy.json", data=tmp_path / "here")
     assert read(tmp_path / "toy.json")["found"] == "here"
     assert read(tmp_path / "toy.json")["command"] == (
-        "python -m spanbert_tutorial experiment toy --data DATA --output FILE"
+        "python -m research toy --data DATA --output FILE"
     )
     for options, told in (
         ({"seeds": 2}, "--seeds is given, but toy measures only once"),
@@ -251,7 +251,7 @@ def test_each_row_of_the_table_is_an_experiment_with_kept_results(name):
     finished = Path(data_path("results"), f"{name}.json").is_file()
     experiment = table.module_of(name)
     kept = read(data_path("results" if finished else "unfinished", f"{name}.json"))
-    assert kept["command"].startswith(f"python -m spanbert_tutorial experiment {name} ")
+    assert kept["command"].startswith(f"python -m research {name} ")
     assert {"torch", "device", "threads"} <= set(kept["surroundings"])
     if not finished:
         settings = grid.as_json(grid.definitions(experiment) | experiment.SETTINGS)

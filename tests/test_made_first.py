@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 import torch
 
+from research import grid
+from research.experiments import made_first, squad_real
 from spanbert_tutorial.__main__ import main
 from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.lab import grid
-from spanbert_tutorial.lab.experiments import made_first, squad_real
 from spanbert_tutorial.tasks.squad import read
 from spanbert_tutorial.tasks.squad_files import write
 

@@ -9,12 +9,12 @@ import pytest
 import torch
 from toy_card import inputs
 
+from research.experiments import copied_names
+from research.experiments import masking_and_answers as experiment
+from research.measurements import copying, many_answers
+from research.measurements.many_answers import Answering, Tuning, best_spans
+from research.side_by_side import Learner, rates
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.lab.experiments import copied_names
-from spanbert_tutorial.lab.experiments import masking_and_answers as experiment
-from spanbert_tutorial.lab.measurements import copying, many_answers
-from spanbert_tutorial.lab.measurements.many_answers import Answering, Tuning, best_spans
-from spanbert_tutorial.lab.side_by_side import Learner, rates
 from spanbert_tutorial.pretraining.checkpoints import continue_from
 from spanbert_tutorial.pretraining.encoded_text import reopen_text
 from spanbert_tutorial.pretraining.objectives import objective_or_mixture
@@ -69,8 +69,8 @@ def test_the_arms_have_their_own_masks_and_one_shape(given):
         other = drawn[len(experiment.OTHERS) + place][2]
         assert name == arm and 0 < tokens <= SETTINGS.batch_size * SETTINGS.max_length
         assert {n: t.shape for n, t in batch.items()} == {n: t.shape for n, t in other.items()}
-        assert ("boundary_targets" in batch) == ("sbo" in arm)
-        assert bool(batch["segments"].any()) == ("nsp" in arm)
+        assert ("boundary_labels" in batch) == ("sbo" in arm)
+        assert bool(batch["token_type_ids"].any()) == ("nsp" in arm)
 
 
 # --- steps --------------------------------------------------------------------------
@@ -116,7 +116,7 @@ def test_measured_is_what_the_other_experiments_measure(given, files):
         )[way]
         for kind in ("again", "new"):
             assert mine[kind] == pytest.approx(theirs[kind], abs=1e-3)
-        assert mine["all"]["tokens"] == sum(len(batch["masked_ids"]) for batch in batches)
+        assert mine["all"]["tokens"] == sum(len(batch["masked_positions"]) for batch in batches)
     names = copied_names.drawn(documents(files.valid), given.text.wordpiece)
     for told, again in copied_names.STANDS.items():
         some = [one for one in names if one.again == again][: SETTINGS.names]

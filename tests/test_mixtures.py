@@ -107,8 +107,8 @@ def test_two_processes_see_the_batches_of_one(text, three, monkeypatch):
         data = runs.data_of(three, text)
         halves.append(list(islice(data.batches(np.random.default_rng(0)), 8)))
     for batch, first, second in zip(whole, *halves, strict=True):
-        joined = torch.cat([first["ids"], second["ids"]])
-        assert torch.equal(joined, torch.cat([batch["ids"][0::2], batch["ids"][1::2]]))
+        joined = torch.cat([first["input_ids"], second["input_ids"]])
+        assert torch.equal(joined, torch.cat([batch["input_ids"][0::2], batch["input_ids"][1::2]]))
 
 
 def test_every_weight_gets_a_gradient_from_each_part(text, three):

@@ -238,7 +238,9 @@ def test_attention_maps_need_eager_attention(old, model, tokenizer, answerer):
     with torch.no_grad():
         assert not model(**inputs, output_attentions=True).attentions
         maps = eager(**inputs, output_attentions=True).attentions
-    ours = answerer.model.encoder.attention_maps(inputs["input_ids"], inputs["token_type_ids"])
+    ours = answerer.model.encoder.attention_maps(
+        inputs["input_ids"], token_type_ids=inputs["token_type_ids"]
+    )
     assert len(maps) == len(ours) == 2
     assert all(torch.allclose(one, other, atol=1e-5) for one, other in zip(maps, ours, strict=True))
 
@@ -255,8 +257,8 @@ def test_half_precision_on_disk_is_half_precision_in_memory(tmp_path, cased, tok
         rough, fine, exact = (m(**inputs).start_logits.float() for m in (default, full, written))
         mine, _ = ours.model.scores(
             {
-                "ids": inputs["input_ids"],
-                "segments": inputs["token_type_ids"],
+                "input_ids": inputs["input_ids"],
+                "token_type_ids": inputs["token_type_ids"],
                 "attention_mask": inputs["attention_mask"].bool(),
             }
         )

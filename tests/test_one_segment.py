@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 import torch
 
+from research import grid
+from research.experiments import one_segment
+from research.measurements.span_tasks_sentences import PLANS
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.lab import grid
-from spanbert_tutorial.lab.experiments import one_segment
-from spanbert_tutorial.lab.measurements.span_tasks_sentences import PLANS
 from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
 
 EXAMPLES = {
@@ -32,8 +32,8 @@ def tiny(name="spanbert-tiny", seed=0):
 def test_every_token_gets_segment_0_also_in_a_copy():
     ids, segments = torch.tensor([[2, 50, 3, 60, 3]]), torch.tensor([[0, 0, 0, 1, 1]])
     encoder, _ = tiny()
-    two = encoder(ids, segments, None)
-    zeros = encoder(ids, torch.zeros_like(segments), None)
+    two = encoder(ids, token_type_ids=segments)
+    zeros = encoder(ids, token_type_ids=torch.zeros_like(segments))
     one = deepcopy(one_segment.in_one_segment(encoder))(ids, segments, None)
     assert one.equal(zeros) and not one.allclose(two, atol=1e-3)
 
@@ -68,7 +68,7 @@ def test_the_arms_with_two_segments_repeat_the_rows_of_the_table_over_all_tasks(
     rows = {
         (row["start"], row["seed"]): row["scores"]
         for row in kept["rows"]
-        if row["segments"] == "two"
+        if row["token_type_ids"] == "two"
     }
     again = [
         row for row in table["rows"] if row["task"] == "stsb" and row["start"] != "new weights"

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import torch
 
+from research import grid
+from research.experiments import pairs_vs_single
+from research.results import column
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.history import History
-from spanbert_tutorial.lab import grid
-from spanbert_tutorial.lab.experiments import pairs_vs_single
-from spanbert_tutorial.lab.results import column
 from spanbert_tutorial.pretraining import runs
 from spanbert_tutorial.pretraining.encoded_text import EncodedText
 from spanbert_tutorial.pretraining.presets import Run

@@ -6,6 +6,7 @@ asserts the one that the project follows. Probabilities are exact by hand; 4,000
 between them.
 """
 
+import inspect
 import json
 import math
 import re
@@ -21,8 +22,14 @@ from chapter_cells import cells
 
 from environment import ROOT
 from spanbert_tutorial.bert.config import EncoderConfig
-from spanbert_tutorial.bert.inputs import NO_TARGET, assemble, frame
-from spanbert_tutorial.bert.masking import Blocks, TokenMasking, WholeWordMasking, corrupt
+from spanbert_tutorial.bert.inputs import collate, frame
+from spanbert_tutorial.bert.masking import (
+    Blocks,
+    MaskedBlocks,
+    TokenMasking,
+    WholeWordMasking,
+    corrupt,
+)
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.pretraining import presets
@@ -198,7 +205,7 @@ def test_07_the_first_tokens_are_hidden_less_often(measured, mode):
 def test_08_touching_spans_are_one(measured):
     selected = np.array([[0, 0, 1, 1, 1, 0, 0, 0]], dtype=bool)  # drawn as places 2–3 and 4
     rows = boundary_targets(selected, np.arange(8)[None], [8])
-    assert decide(rows.pairs.tolist(), fused=[[2, 6]], apart=[[2, 5], [4, 6]]) == "fused"
+    assert decide(pairs(rows), fused=[[2, 6]], apart=[[2, 5], [4, 6]]) == "fused"
     long = [
         b[a : e + 1].sum() > 10
         for b, m in zip(measured["blocks"], measured["released"], strict=True)
@@ -251,7 +258,7 @@ def test_10_pretraining_draws_from_the_corpus(wordpiece, monkeypatch):
     corpus = EncodedCorpus(np.array([40] * 60), np.array([30, 60]), np.array([60]))
     data = PretrainingData(corpus, wordpiece, OBJECTIVES["span"], 32, 2)
     seen = np.concatenate(
-        [data.batch(np.arange(2), generator(s))["ids"].numpy().ravel() for s in range(60)]
+        [data.batch(np.arange(2), generator(s))["input_ids"].numpy().ravel() for s in range(60)]
     )
     assert set(seen.tolist()) == {
         40,
@@ -264,7 +271,7 @@ def test_11_each_segment_has_its_own_budget(wordpiece):
     corpus = EncodedCorpus(ids, np.array([8, 16, 24, 32]), np.array([16, 32]))
     data = PretrainingData(corpus, wordpiece, OBJECTIVES["mlm+nsp"].mask_only, 19, 1)
     eights = [row for row in range(len(data)) if all(np.diff(s[row]) == 8 for s in data.segments)]
-    chosen = len(data.batch(np.array(eights[:1]), generator())["masked_ids"])
+    chosen = len(data.batch(np.array(eights[:1]), generator())["masked_positions"])
     assert decide(chosen, own=2 + 2, together=3) == "own"
 
 
@@ -313,7 +320,7 @@ def test_13_the_other_half_of_named_entity_masking_needs_a_longest_length_of_one
 def test_14_cls_and_sep_are_no_boundary_tokens(measured):
     selected = np.array([[1, 1, 0, 0, 1, 0, 0, 1]], dtype=bool)
     rows = boundary_targets(selected, np.arange(8)[None], [8])
-    assert decide(rows.pairs.tolist(), inner=[[4, 6]], all=[[0, 3], [4, 6], [7, 9]]) == "inner"
+    assert decide(pairs(rows), inner=[[4, 6]], all=[[0, 3], [4, 6], [7, 9]]) == "inner"
     edge = [a == 0 or e == 127 for m in measured["released"] for a, e in spans_of(m)]
     assert np.mean(edge) == pytest.approx(0.048, abs=0.015)
 
@@ -324,7 +331,7 @@ def test_15_p1_is_row_0():
     selected = np.arange(12)[None] // 4 == 1  # x5 to x8
     rows = boundary_targets(selected, np.arange(12)[None], [12])
     hidden = torch.randn(1, 14, 8)
-    assert rows.pairs.tolist() == [[4, 9]] and rows.targets[0, 2] == 6  # football, counted from 0
+    assert pairs(rows) == [[4, 9]] and rows.labels[2] == 6  # football, counted from 0
     moved = []
     with torch.no_grad():
         before = head(hidden, rows)[2].clone()
@@ -341,11 +348,8 @@ def test_15_p1_is_row_0():
 def test_16_a_long_span_has_fifteen_targets():
     selected = (np.arange(20) > 1) & (np.arange(20) < 19)
     rows = boundary_targets(selected[None], np.arange(20)[None], [20])
-    assert (
-        decide(int((rows.targets != NO_TARGET).sum()), first=15, default_of_the_code=17, no_row=0)
-        == "first"
-    )
-    assert rows.targets[0].tolist() == list(range(2, 17))
+    assert decide(len(rows.labels), first=15, default_of_the_code=17, no_row=0) == "first"
+    assert rows.labels.tolist() == list(range(2, 17))
 
 
 def test_17_kept_tokens_are_targets_of_both_heads(wordpiece):
@@ -353,11 +357,11 @@ def test_17_kept_tokens_are_targets_of_both_heads(wordpiece):
     selected = np.array([[0, 0, 0, 1, 1, 1, 0, 0]], dtype=bool)
     random = np.where(selected, 99, ids)
     for seen in (ids.copy(), random):
-        batch = assemble([(ids, seen, selected, np.array([8]))], wordpiece)
+        batch = collate([MaskedBlocks(ids, seen, selected, np.array([8]))], wordpiece)
         readings = {"originals": [13, 14, 15], "what stands there": [99, 99, 99], "only [MASK]": []}
-        assert decide(batch["masked_ids"].tolist(), **readings) == "originals"
+        assert decide(batch["labels"][batch["labels"] != -100].tolist(), **readings) == "originals"
         rows = boundary_targets(selected, ids, [8])
-        assert decide(rows.targets[rows.targets != NO_TARGET].tolist(), **readings) == "originals"
+        assert decide(rows.labels.tolist(), **readings) == "originals"
 
 
 def test_17_pretraining_hands_the_originals_to_both_heads(wordpiece):
@@ -366,14 +370,13 @@ def test_17_pretraining_hands_the_originals_to_both_heads(wordpiece):
     found = []
     for seed in range(40):
         batch = data.batch(np.arange(1), generator(seed))
-        places = batch["masked_position"]
-        assert (batch["masked_ids"] == 40 + (places - 1) % 2).all()
-        first = batch["boundary_pairs"][
-            :, 0
-        ]  # left boundary token, [CLS] counted: the span's first block place
-        row, offset = (batch["boundary_targets"] != NO_TARGET).nonzero(as_tuple=True)
-        assert (batch["boundary_targets"][row, offset] == 40 + (first[row] + offset) % 2).all()
-        found.append(bool((batch["ids"][0, places] != wordpiece.mask_id).any()))
+        masked = batch["labels"][0] != -100
+        places = masked.nonzero()[:, 0]
+        assert (batch["labels"][0, masked] == 40 + (places - 1) % 2).all()
+        # left boundary token, [CLS] counted: the span's first position in the block
+        here = batch["boundary_left"] + batch["boundary_offset"]
+        assert (batch["boundary_labels"] == 40 + here % 2).all()
+        found.append(bool((batch["input_ids"][0, masked] != wordpiece.mask_id).any()))
     assert any(found)  # the fixture did meet kept or random spans
 
 
@@ -381,7 +384,10 @@ def test_18_f_ends_in_layer_norm_and_its_linear_steps_have_biases():
     torch.manual_seed(0)
     head = SpanBoundaryObjective(8, torch.nn.Parameter(torch.randn(12, 8)))
     rows = boundary_targets(np.arange(12)[None] == 5, np.arange(12)[None], [12])
-    y = head.represent(torch.randn(1, 14, 8), rows)
+    found = []
+    head.norm2.register_forward_hook(lambda *call: found.append(call[-1]))
+    head(torch.randn(1, 14, 8), rows)
+    (y,) = found
     ends_in = "GELU" if y.min() > -0.17001 else "LayerNorm"
     assert ends_in == "LayerNorm" and y.mean().abs() < 1e-5
     assert [layer.bias.shape for layer in (head.linear1, head.linear2)] == [(8,), (8,)]
@@ -423,7 +429,6 @@ def test_20_both_losses_are_divided_by_the_masked_tokens(uniform):
     }
     readings = {name: round(value, 3) for name, value in readings.items()}
     assert decide(round(boundary_loss(*uniform).item(), 3), **readings) == "masked tokens"
-    assert decide(round(boundary_loss(*uniform, "released").item(), 3), **readings) == "targets + 1"
 
 
 def test_20_pretraining_adds_both_parts_with_the_weight_one(model, wordpiece):
@@ -435,22 +440,26 @@ def test_20_pretraining_adds_both_parts_with_the_weight_one(model, wordpiece):
     )
     with torch.no_grad():
         losses = model.eval()(batch)
-        hidden = model.encoder(batch["ids"], batch["segments"], batch["attention_mask"])
+        hidden = model.encoder(
+            batch["input_ids"],
+            token_type_ids=batch["token_type_ids"],
+            attention_mask=batch["attention_mask"],
+        )
         rows = boundary_targets(*_selected_of(batch, 60))
-        sbo = boundary_loss(model.boundary(hidden, rows), rows, len(batch["masked_ids"]))
-        a_target = boundary_loss(model.boundary(hidden, rows), rows, rows.count())
-    assert 0 < (rows.targets != NO_TARGET).sum() < len(batch["masked_ids"]) == 9
+        sbo = boundary_loss(model.boundary(hidden, rows), rows, len(batch["masked_positions"]))
+        a_target = boundary_loss(model.boundary(hidden, rows), rows, len(rows.labels))
+    assert 0 < len(rows.labels) < len(batch["masked_positions"]) == 9
     assert losses["sbo"].item() == pytest.approx(a_target.item(), abs=1e-5)  # what is shown
     assert losses["loss"].item() == pytest.approx(losses["mlm"].item() + sbo.item(), abs=1e-5)
 
 
 def _targets(batch) -> int:
-    return int((batch["boundary_targets"] != NO_TARGET).sum())
+    return len(batch["boundary_labels"])
 
 
 def _selected_of(batch, n):
     selected = np.zeros((1, n), dtype=bool)
-    selected[0, batch["masked_position"].numpy() - 1] = True
+    selected[0, (batch["labels"][0] != -100).nonzero()[:, 0].numpy() - 1] = True
     return selected, np.arange(100, 100 + n)[None], [n]
 
 
@@ -555,10 +564,10 @@ def test_25_packing_loses_no_text():
 
 def test_26_specials_and_segment_0_stay_and_the_pooler_goes(wordpiece, model):
     ids = np.arange(10, 18)[None]
-    batch = assemble([(ids, ids, np.zeros((1, 8), dtype=bool), np.array([8]))], wordpiece)
-    assert decide(batch["ids"].shape[1], with_specials=10, without=8) == "with_specials"
-    assert batch["ids"][0, [0, -1]].tolist() == [wordpiece.cls_id, wordpiece.sep_id]
-    assert batch["segments"].unique().tolist() == [0]
+    batch = collate([(ids, ids, np.zeros((1, 8), dtype=bool), np.array([8]))], wordpiece)
+    assert decide(batch["input_ids"].shape[1], with_specials=10, without=8) == "with_specials"
+    assert batch["input_ids"][0, [0, -1]].tolist() == [wordpiece.cls_id, wordpiece.sep_id]
+    assert batch["token_type_ids"].unique().tolist() == [0]
     assert not any("pooler" in name for name in model_state(model))
     pairs = PretrainingModel(EncoderConfig.tiny(vocab_size=2000), Objective.named("mlm+nsp"))
     assert any("pooler" in name for name in model_state(pairs))
@@ -572,11 +581,8 @@ def test_27_the_defaults_are_the_recipe():
     assert (
         decide(SpanMasking().p, recipe=0.2, code=PAPERS["spanbert_code_span_p_default"]) == "recipe"
     )
-    rows = boundary_targets(np.zeros((1, 4), dtype=bool), np.zeros((1, 4), dtype=int), [4])
-    assert (
-        decide(rows.targets.shape[1], recipe=15, code=PAPERS["spanbert_code_max_targets_default"])
-        == "recipe"
-    )
+    width = inspect.signature(boundary_targets).parameters["max_offset"].default
+    assert decide(width, recipe=15, code=PAPERS["spanbert_code_max_targets_default"]) == "recipe"
     assert RUNS["tiny"].objective == "span+sbo"
 
 
@@ -692,6 +698,13 @@ def passage_first(question, passage, **specials):
     return frame(passage, question, **specials)
 
 
+def pairs(rows):
+    """Left and right boundary token of each span."""
+    return [
+        list(x) for x in dict.fromkeys(zip(rows.left.tolist(), rows.right.tolist(), strict=True))
+    ]
+
+
 EACH = "each = [segment.count(0)"
 HALF = "thin, in_runs = "
 ADAM = "large, tiny = recipes.values()"
@@ -734,8 +747,8 @@ def test_a_cell_fails_for_a_wrong_value(page, monkeypatch, name):
         right = PretrainingData.masked_segment
 
         def value(self, ranges, rng):
-            ids, seen, selected, lengths = right(self, ranges, rng)
-            return ids, seen, selected & (ranges is self.segments[0]), lengths
+            blocks = right(self, ranges, rng)
+            return blocks._replace(masked=blocks.masked & (ranges is self.segments[0]))
 
     (monkeypatch.setitem if isinstance(where, dict) else monkeypatch.setattr)(where, what, value)
     with pytest.raises(AssertionError):

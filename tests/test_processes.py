@@ -66,16 +66,14 @@ def test_the_shares_of_a_batch_are_the_batch(name):
     batch = next(data.batches(np.random.default_rng(1)))
     parts = [data.share(batch, process, 2) for process in (0, 1)]
     assert torch.equal(
-        torch.cat([part["ids"] for part in parts]),
-        torch.cat([batch["ids"][0::2], batch["ids"][1::2]]),
+        torch.cat([part["input_ids"] for part in parts]),
+        torch.cat([batch["input_ids"][0::2], batch["input_ids"][1::2]]),
     )
     for process, part in enumerate(parts):
-        back = part["masked_batch"] * 2 + process
-        assert torch.equal(
-            part["ids"][part["masked_batch"], part["masked_position"]],
-            batch["ids"][back, part["masked_position"]],
-        )
-        assert part["masked_count"] * 2 == len(batch["masked_ids"])
+        assert torch.equal(part["labels"], batch["labels"][process::2])
+        masked = (part["labels"] != -100).flatten().nonzero()[:, 0]
+        assert torch.equal(part["masked_positions"], masked)
+        assert part["masked_count"] * 2 == len(batch["masked_positions"])
         for task in data.objective.tasks:
             assert (
                 part[f"{task.name}_count"] * 2 == task.count(batch) == sum(map(task.count, parts))

@@ -272,7 +272,9 @@ def test_a_long_context_goes_through_the_model_a_batch_at_a_time(answerer, monke
     shapes = []
     scores = answerer.model.scores
     monkeypatch.setattr(
-        answerer.model, "scores", lambda batch: shapes.append(batch["ids"].shape) or scores(batch)
+        answerer.model,
+        "scores",
+        lambda batch: shapes.append(batch["input_ids"].shape) or scores(batch),
     )
     answer = answerer.answer(QUESTION, context, threshold=1e9)
     assert len(context) > 95_000 and answer.text == context[answer.start : answer.end]
@@ -318,7 +320,9 @@ def test_a_saved_answerer_is_the_same_and_opens_in_transformers(answerer, wordpi
     batch = qa.stacked([window], wordpiece.pad_id)
     with torch.no_grad():
         output = theirs(
-            batch["ids"], token_type_ids=batch["segments"], attention_mask=batch["attention_mask"]
+            batch["input_ids"],
+            token_type_ids=batch["token_type_ids"],
+            attention_mask=batch["attention_mask"],
         )
         starts, ends = again.model.scores(batch)
     assert torch.allclose(output.start_logits, starts, atol=1e-4) and torch.allclose(

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from environment import ROOT
+from research.experiments import answer_errors, squad_real
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.lab.experiments import answer_errors, squad_real
 from spanbert_tutorial.tasks.squad import GoldAnswer, Question
 
 CONTEXT = "Mara wrote it in Brell. Lund read it in 1901."

@@ -13,15 +13,16 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from research.almanac import relations
+from research.almanac.documents import SEED, generate
+from research.almanac.world import World
+from research.experiments import relation_markers
 from spanbert_tutorial import almanac
 from spanbert_tutorial.__main__ import main
-from spanbert_tutorial.almanac import relations
-from spanbert_tutorial.almanac.world import World
 from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
 from spanbert_tutorial.bert.wordpiece import WordPiece, split_words
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.lab.experiments import relation_markers
 from spanbert_tutorial.tasks import relation_baselines as controls
 from spanbert_tutorial.tasks import relation_extraction as rx
 from spanbert_tutorial.tasks.fine_tuning import FineTuning, count_targets
@@ -47,7 +48,7 @@ def wordpiece() -> WordPiece:
 
 @pytest.fixture(scope="module")
 def shipped() -> dict[str, list[Example]]:
-    return {part: relations.load(part) for part in ("train", "validation", "test")}
+    return {part: almanac.relations(part) for part in ("train", "validation", "test")}
 
 
 def tiny(wordpiece: WordPiece) -> BertEncoder:
@@ -413,7 +414,11 @@ def test_what_the_heads_read(wordpiece, head, width):
     batch = rx.tensors(
         [rx.Marked.of(one, more, "around", 40) for one in (EXAMPLE, BACKWARDS)], more.pad_id
     )
-    hidden = encoder(batch["ids"], batch["segments"], batch["attention_mask"])
+    hidden = encoder(
+        batch["input_ids"],
+        token_type_ids=batch["token_type_ids"],
+        attention_mask=batch["attention_mask"],
+    )
     assert model.classifier.in_features == width
     for row, places in enumerate(batch["places"]):
         states = (
@@ -566,7 +571,7 @@ def almanac_sentences(document: dict) -> list[str]:
 def test_the_shipped_examples_come_out_again(shipped):
     made = [
         example
-        for document in islice(almanac.generate(), 60)
+        for document in islice(generate(), 60)
         if document.split == "train"
         for example in relations.examples(document)
     ]
@@ -574,8 +579,8 @@ def test_the_shipped_examples_come_out_again(shipped):
 
 
 def test_what_is_written_is_read_again(tmp_path, monkeypatch, shipped):
-    some = list(islice(almanac.generate(), 120))
-    monkeypatch.setattr(almanac.documents, "generate", lambda: iter(some))
+    some = list(islice(generate(), 120))
+    monkeypatch.setattr(relations.documents, "generate", lambda: iter(some))
     relations.write(tmp_path, training_documents=50)
     first = [document for document in some if document.split == "train"][:50]
     parts = {"train": first} | {
@@ -590,11 +595,11 @@ def test_what_is_written_is_read_again(tmp_path, monkeypatch, shipped):
 
 
 def test_an_example_is_what_the_sentence_tells():
-    world = World(almanac.documents.SEED)
+    world = World(SEED)
     facts = world.facts
     told = 0
     untold = 0
-    for document in islice(almanac.generate(), 200):
+    for document in islice(generate(), 200):
         for sentence in document.sentences:
             pairs = list(relations.pairs(sentence))
             assert len({pair.things for pair in pairs}) == len(pairs)
@@ -616,7 +621,7 @@ def test_an_example_is_what_the_sentence_tells():
 
 def test_no_pair_and_no_document_of_the_test_is_trained_on():
     seen: dict[str, set] = {"train": set(), "validation": set(), "test": set()}
-    for document in islice(almanac.generate(), 1_500):
+    for document in islice(generate(), 1_500):
         made = list(relations.examples(document))
         both = [pair for sentence in document.sentences for pair in relations.pairs(sentence)]
         kept = [
@@ -628,24 +633,6 @@ def test_no_pair_and_no_document_of_the_test_is_trained_on():
         seen[document.split] |= set(kept)
     assert all(len(things) > 200 for things in seen.values())
     assert not seen["train"] & (seen["validation"] | seen["test"])
-
-
-def test_distant_supervision_labels_what_no_sentence_tells():
-    some = list(islice(almanac.generate(), 300))
-    noise = relations.distant_supervision(some, World(almanac.documents.SEED))
-    exact = Counter(
-        pair.relation
-        for document in some
-        for sentence in document.sentences
-        for pair in relations.pairs(sentence)
-        if pair.relation != NO
-    )
-    assert (
-        noise.told == exact
-    )  # nothing that is told is missed: the facts of the world are complete
-    assert noise.labeled.total() > noise.told.total()
-    assert noise.told["town:founder"] == noise.labeled["town:founder"] > 0
-    assert noise.told["river:mouth"] < 0.6 * noise.labeled["river:mouth"]
 
 
 # --- controls -----------------------------------------------------------------------

@@ -62,7 +62,7 @@ def batch(length=16) -> dict[str, torch.Tensor]:
     """A full row, one padded on the right, one padded in the middle, one on the left."""
     ids = torch.randint(2, 101, (4, length), generator=torch.Generator().manual_seed(1))
     ids[1, 11:] = ids[2, 5:9] = ids[3, :3] = PAD
-    return {"ids": ids, "attention_mask": (ids != PAD).long()}
+    return {"input_ids": ids, "attention_mask": (ids != PAD).long()}
 
 
 def difference(here, there) -> float:
@@ -82,13 +82,17 @@ def test_hidden_states_equal_transformers(name, dtype):
     with torch.no_grad():
         for attention in ("sdpa", "eager"):
             model.set_attn_implementation(attention)
-            masked = model(inputs["ids"], attention_mask=inputs["attention_mask"]).last_hidden_state
+            masked = model(
+                inputs["input_ids"], attention_mask=inputs["attention_mask"]
+            ).last_hidden_state
             worst = max(
                 difference(encoder(**inputs)[real], masked[real]),
-                difference(encoder(inputs["ids"]), model(inputs["ids"]).last_hidden_state),
                 difference(
-                    encoder(inputs["ids"], torch.zeros_like(real).long()),
-                    model(inputs["ids"]).last_hidden_state,
+                    encoder(inputs["input_ids"]), model(inputs["input_ids"]).last_hidden_state
+                ),
+                difference(
+                    encoder(inputs["input_ids"], token_type_ids=torch.zeros_like(real).long()),
+                    model(inputs["input_ids"]).last_hidden_state,
                 ),
             )
             print(f"PARITY RoBERTa {name} {dtype} {attention}: {worst:.1e}")
@@ -111,7 +115,7 @@ def test_gradients_equal_transformers():
     model = encoder.to_huggingface()
     real = inputs["attention_mask"].bool()
     encoder(**inputs)[real].square().sum().backward()
-    model(inputs["ids"], attention_mask=inputs["attention_mask"]).last_hidden_state[
+    model(inputs["input_ids"], attention_mask=inputs["attention_mask"]).last_hidden_state[
         real
     ].square().sum().backward()
     here = bert.to_huggingface_names(
@@ -145,13 +149,13 @@ def test_the_masked_language_model_head_is_berts():
     )
     inputs = batch()
     real = inputs["attention_mask"].bool()
-    wanted = model(inputs["ids"], attention_mask=inputs["attention_mask"]).logits[real]
+    wanted = model(inputs["input_ids"], attention_mask=inputs["attention_mask"]).logits[real]
     assert difference(head(encoder(**inputs)[real]), wanted) <= 1e-10
 
 
 def test_weights_survive_both_ways(tmp_path):
     encoder = random_encoder()
-    ids = batch()["ids"]
+    ids = batch()["input_ids"]
     encoder.to_huggingface().save_pretrained(tmp_path)
     for source in (encoder.to_huggingface(), tmp_path):
         again = RobertaEncoder.from_huggingface(source)
@@ -241,7 +245,7 @@ def test_positions_count_real_tokens_from_two():
 
 def test_berts_positions_would_give_other_numbers():
     encoder = random_encoder()
-    ids = batch()["ids"][:1]
+    ids = batch()["input_ids"][:1]
     shifted = random_encoder()
     with torch.no_grad():
         shifted.embeddings.positions.weight.copy_(encoder.embeddings.positions.weight.roll(-2, 0))
@@ -250,25 +254,25 @@ def test_berts_positions_would_give_other_numbers():
 
 def test_padding_anywhere_changes_no_real_state():
     encoder = random_encoder().double()
-    ids = batch()["ids"][:1, :10]
+    ids = batch()["input_ids"][:1, :10]
     for places in ([0, 1], [4, 5, 6], [10]):
         wide = torch.full((1, 10 + len(places)), PAD)
         real = torch.ones(10 + len(places), dtype=torch.bool)
         real[places] = False
         wide[0, real] = ids[0]
-        assert difference(encoder(wide, None, real[None].long())[0, real], encoder(ids)[0]) < 1e-12
+        assert (
+            difference(encoder(wide, attention_mask=real[None].long())[0, real], encoder(ids)[0])
+            < 1e-12
+        )
 
 
 def test_a_pretraining_model_takes_this_encoder():
     encoder = RobertaEncoder(config(pad_token_id=0))
     model = PretrainingModel(encoder.config, Objective.named("mlm"), encoder)
     inputs = batch()
-    inputs |= {
-        "segments": torch.zeros_like(inputs["ids"]),
-        "masked_batch": torch.tensor([0, 1]),
-        "masked_position": torch.tensor([3, 4]),
-        "masked_ids": torch.tensor([7, 8]),
-    }
+    labels = torch.full_like(inputs["input_ids"], -100)
+    labels[0, 3], labels[1, 4] = 7, 8
+    inputs |= {"labels": labels}
     model(inputs)["loss"].backward()
     assert encoder.embeddings.positions.weight.grad[1:17].abs().sum(1).min() > 0
 
@@ -340,13 +344,13 @@ def test_all_three_ways_begin_with_the_same_masks_and_keep_the_order(corpus, wor
     for batches in (static, dynamic):  # in the second epoch the same blocks, under other masks
         restored = []
         for one in batches[steps:]:
-            ids = one["ids"].clone()
-            ids[one["masked_batch"], one["masked_position"]] = one["masked_ids"]
+            ids = one["input_ids"].clone()
+            ids[one["labels"] != -100] = one["labels"][one["labels"] != -100]
             restored.append(ids)
         originals.append(restored)
     assert all(torch.equal(here, there) for here, there in zip(*originals, strict=True))
     assert any(
-        not torch.equal(a["ids"], b["ids"])
+        not torch.equal(a["input_ids"], b["input_ids"])
         for a, b in zip(static[steps:], dynamic[steps:], strict=True)
     )
 
@@ -356,14 +360,14 @@ def test_a_view_holds_every_block_once(corpus, wordpiece):
     batches = list(
         islice(view_batches(data, 1, *map(np.random.default_rng, (0, 1))), -(-len(data) // 16))
     )
-    assert sum(len(one["ids"]) for one in batches) == len(data)
+    assert sum(len(one["input_ids"]) for one in batches) == len(data)
     assert sum(int(one["attention_mask"].sum()) for one in batches) == data.lengths().sum()
 
 
 def test_pairs_have_views_too(corpus, wordpiece):
     data = PretrainingData(corpus, wordpiece, Objective.named("mlm+nsp"), 64, 16)
     one = next(view_batches(data, 1, *map(np.random.default_rng, (0, 1))))
-    assert one["segments"].max() == 1
+    assert one["token_type_ids"].max() == 1
 
 
 def test_no_copy_is_refused(corpus, wordpiece):
@@ -413,7 +417,7 @@ def test_a_separator_is_never_chosen(corpus, wordpiece):
     data = format_data(corpus, wordpiece, "FULL-SENTENCES")
     for seed in range(20):
         for one in data.epoch(np.random.default_rng(seed)):
-            assert (one["masked_ids"] != wordpiece.sep_id).all()
+            assert (one["labels"][one["labels"] != -100] != wordpiece.sep_id).all()
 
 
 def test_a_sentence_as_long_as_a_block_leaves_no_separator_at_an_edge(wordpiece):
@@ -472,7 +476,7 @@ def test_formats_that_cannot_be_are_refused(corpus, wordpiece):
 def test_a_format_trains(corpus, wordpiece):
     text = EncodedText(corpus, corpus, wordpiece)
     run = Run(objective="mlm", steps=2, batch_size=4)
-    from spanbert_tutorial.lab.experiments import roberta_formats
+    from research.experiments import roberta_formats
 
     for form in FORMATS:
         model, history, tokens = roberta_formats.pretrain(form, run, text)

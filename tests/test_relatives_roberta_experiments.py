@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 import torch
 
+from research import grid
+from research.experiments import roberta_formats, roberta_masks, roberta_real
 from spanbert_tutorial import almanac
 from spanbert_tutorial.__main__ import main
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.engine.history import History
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.lab import grid
-from spanbert_tutorial.lab.experiments import roberta_formats, roberta_masks, roberta_real
 from spanbert_tutorial.pretraining import runs
 from spanbert_tutorial.pretraining.encoded_text import EncodedText
 from spanbert_tutorial.pretraining.presets import Run

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from research import results
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.lab import results
 
 
 def test_interval_by_hand():

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 import torch
 
+from research.almanac import documents
+from research.almanac.vocabulary import ALMANAC_VOCAB_SIZE, write_almanac
 from spanbert_tutorial import almanac
-from spanbert_tutorial.almanac.vocabulary import ALMANAC_VOCAB_SIZE, write_almanac
 from spanbert_tutorial.bert.encoder import set_dropout
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
@@ -171,7 +172,7 @@ def test_a_long_run_has_about_forty_held_out_figures(tmp_path):
 
 def test_write_almanac_writes_documents_and_vocabulary(tmp_path, monkeypatch):
     monkeypatch.setattr(
-        almanac, "write", lambda folder, write=almanac.write: write(folder, documents=60)
+        documents, "write", lambda folder, write=documents.write: write(folder, documents=60)
     )
     write_almanac(tmp_path / "made")
     assert {path.name for path in Path(tmp_path, "made").iterdir()} == {

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
+from research.experiments import sentence_states as states
 from spanbert_tutorial import almanac
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.lab.experiments import sentence_states as states
 from spanbert_tutorial.text.sentences import split_sentences
 
 
@@ -51,7 +51,7 @@ def test_the_vectors_are_those_of_each_sentence_alone(rows):
     for place in (0, 33, 69):
         ids = torch.tensor([[wordpiece.cls_id, *wordpiece.encode(texts[place]), wordpiece.sep_id]])
         with torch.no_grad():
-            alone = encoder(ids, None, None)[0]
+            alone = encoder(ids, attention_mask=None)[0]
         assert torch.allclose(many["C"][place], alone[0], atol=1e-4)
         assert torch.allclose(many["mean"][place], alone[1:-1].mean(0), atol=1e-4)
         assert torch.allclose(

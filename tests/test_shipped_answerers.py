@@ -9,8 +9,8 @@ import pytest
 import torch
 from transformers import AutoModelForQuestionAnswering, AutoTokenizer
 
+from research.experiments import squad_real
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.lab.experiments import squad_real
 from spanbert_tutorial.tasks import squad
 from spanbert_tutorial.tasks.question_answering import QuestionAnswerer
 from spanbert_tutorial.tasks.real_questions import answered
@@ -120,7 +120,7 @@ def test_it_is_small_and_transformers_opens_it(start):
         "Who founded the town?", "The town was founded by Anna Sorel in 1873.", return_tensors="pt"
     )
     ids, segments, mask = (pair[name] for name in ("input_ids", "token_type_ids", "attention_mask"))
-    batch = {"ids": ids, "segments": segments, "attention_mask": mask.bool()}
+    batch = {"input_ids": ids, "token_type_ids": segments, "attention_mask": mask.bool()}
     with torch.no_grad():
         mine = answerer.model.scores(batch)
         other = theirs(**pair)

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from transformers import AutoTokenizer, BertModel
 
+from research.experiments import shipped_losses
+from research.table import EXPERIMENTS
 from spanbert_tutorial.__main__ import main
 from spanbert_tutorial.commands.run_state import read_titles
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.lab.experiments import shipped_losses
-from spanbert_tutorial.lab.table import EXPERIMENTS
 from spanbert_tutorial.pretraining.checkpoints import continue_from, load_checkpoint
 from spanbert_tutorial.pretraining.encoded_text import EncodedText
 from spanbert_tutorial.pretraining.evaluation import held_out_metrics

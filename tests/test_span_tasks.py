@@ -6,10 +6,10 @@ import json
 import pytest
 
 from environment import ROOT
+from research import comparisons
+from research.experiments import span_tasks, squad_real
+from research.grid import as_json, definitions, missing
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.lab import comparisons
-from spanbert_tutorial.lab.experiments import span_tasks, squad_real
-from spanbert_tutorial.lab.grid import as_json, definitions, missing
 
 KEPT = json.loads(data_path("results", "span_tasks.json").read_text(encoding="utf-8"))
 LEVELS = dict(zip(span_tasks.STARTS, (10, 20, 40), strict=True))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from spanbert_tutorial.lab.measurements import span_tasks_coreference as task
+from research.measurements import span_tasks_coreference as task
 from spanbert_tutorial.tasks import conll
 from spanbert_tutorial.tasks.conll import Document
 

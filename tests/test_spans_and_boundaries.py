@@ -10,30 +10,32 @@ import pytest
 import torch
 
 from environment import ROOT
-from spanbert_tutorial import almanac
-from spanbert_tutorial.almanac import coreference, documents
-from spanbert_tutorial.bert.masking import MaskedBlocks, WholeWordMasking
-from spanbert_tutorial.bert.wordpiece import WordPiece
-from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.lab.experiments import (
+from research.almanac import documents
+from research.experiments import (
     span_settings,
     spans_and_boundaries,
     spans_on_wikipedia,
     spans_pilot,
     ways_of_hiding,
 )
-from spanbert_tutorial.lab.experiments.boundary_probe import go_on
-from spanbert_tutorial.lab.grid import as_json, missing
-from spanbert_tutorial.lab.measurements import name_ranks, pair_probe, span_uses
-from spanbert_tutorial.lab.measurements.name_ranks import ELSEWHERE, INFERRED, OTHERWISE, Gap, Known
-from spanbert_tutorial.lab.measurements.names import Block, Name, named_blocks
-from spanbert_tutorial.lab.results import column
+from research.experiments.boundary_probe import go_on
+from research.grid import as_json, missing
+from research.measurements import name_ranks, pair_probe, span_uses
+from research.measurements.name_ranks import ELSEWHERE, INFERRED, OTHERWISE, Gap, Known
+from research.measurements.names import Block, Name, named_blocks
+from research.placebo import Placebo
+from research.results import column
+from spanbert_tutorial import almanac
+from spanbert_tutorial.bert.masking import MaskedBlocks, WholeWordMasking
+from spanbert_tutorial.bert.wordpiece import WordPiece
+from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.pretraining import runs
 from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
 from spanbert_tutorial.pretraining.encoded_text import EncodedText, open_text
 from spanbert_tutorial.pretraining.objectives import Objective
 from spanbert_tutorial.pretraining.presets import Run
-from spanbert_tutorial.spanbert.boundary import Boundary, Placebo, SpanBoundaryObjective
+from spanbert_tutorial.spanbert.boundary import SpanBoundaryObjective
+from spanbert_tutorial.spanbert.boundary_task import Boundary
 from spanbert_tutorial.spanbert.labeled_masking import ENTITY
 from spanbert_tutorial.tasks import gap
 from spanbert_tutorial.tasks.question_answering import QuestionAnsweringSettings
@@ -107,7 +109,7 @@ class Copies(torch.nn.Module):
         self.one = torch.nn.Parameter(torch.zeros(1))
         self.wanted = wanted
 
-    def encoder(self, ids, segments, real):
+    def encoder(self, ids, *, token_type_ids=None, attention_mask=None):
         self.seen = ids
         return torch.arange(ids.shape[1]).repeat(len(ids), 1)[..., None].float()
 
@@ -172,7 +174,7 @@ def test_pairs_are_a_word_and_a_name_of_one_kind(wordpiece):
 
 
 def test_words_of_the_almanac_never_share_a_cluster_with_names_of_another_kind(wordpiece):
-    some = pair_probe.pairs(islice(coreference.read("validation"), 40), wordpiece, 62)
+    some = pair_probe.pairs(islice(almanac.coreference("validation"), 40), wordpiece, 62)
     assert len(some.same) > 40 and 0.4 < some.same.mean() < 0.9
 
 
@@ -183,14 +185,16 @@ def test_the_placebo_reads_the_neighbors_of_another_span():
     segments = [MaskedBlocks(ids, ids, selected, np.array([12, 12]))]
     true = Boundary().targets(segments, None)
     placebo = Placebo().targets(segments, None)
-    assert torch.equal(true["boundary_targets"], placebo["boundary_targets"])
-    assert true["boundary_pairs"].tolist() == [[2, 5], [8, 10], [5, 7]]
-    assert placebo["boundary_pairs"].tolist() == [[8, 10], [5, 7], [2, 5]]
-    assert placebo["boundary_batch"].tolist() == [0, 1, 0]
+    assert torch.equal(true["boundary_labels"], placebo["boundary_labels"])
+    assert true["boundary_left"].tolist() == [2, 2, 8, 5]
+    assert true["boundary_right"].tolist() == [5, 5, 10, 7]
+    assert placebo["boundary_left"].tolist() == [8, 8, 5, 2]
+    assert placebo["boundary_right"].tolist() == [10, 10, 7, 5]
+    assert placebo["boundary_batch"].tolist() == [0, 0, 1, 0]
 
 
 def test_named_blocks_keep_whom_they_name(wordpiece):
-    document = next(iter(coreference.read("validation")))
+    document = next(iter(almanac.coreference("validation")))
     names = [name for block in named_blocks([document], wordpiece) for name in block.names]
     assert [name.entity for name in names] == [entity for *_, entity in document["entities"]]
 

@@ -227,7 +227,7 @@ def batch() -> dict[str, torch.Tensor]:
     ids[torch.arange(3)[:, None], positions] = QUESTION_ID
     mask = (torch.arange(20) < torch.tensor([20, 14, 9])[:, None]).long()
     answers = torch.tensor([[[6, 8], [1, 1]], [[2, 3], [10, 13]], [[4, 4], [8, 8]]])
-    return {"ids": ids, "positions": positions, "attention_mask": mask, "answers": answers}
+    return {"input_ids": ids, "positions": positions, "attention_mask": mask, "answers": answers}
 
 
 @torch.no_grad()
@@ -235,9 +235,9 @@ def test_logits_and_loss_are_those_of_pretraining_in_transformers():
     theirs = random_model()
     ours = Splinter.from_huggingface(theirs)
     b = batch()
-    start, end = ours(b["ids"], b["positions"], b["attention_mask"])
+    start, end = ours(b["input_ids"], b["positions"], b["attention_mask"])
     gold = theirs(
-        b["ids"],
+        b["input_ids"],
         b["attention_mask"].double(),  # whole numbers would give nan there
         question_positions=b["positions"],
         start_positions=b["answers"][..., 0].clone(),
@@ -268,8 +268,8 @@ def test_logits_are_those_of_question_answering_in_transformers():
     theirs = random_model(SplinterForQuestionAnswering)
     ours = Splinter.from_huggingface(theirs)
     b = batch()
-    start, end = ours(b["ids"], b["positions"][:, :1])
-    gold = theirs(b["ids"])
+    start, end = ours(b["input_ids"], b["positions"][:, :1])
+    gold = theirs(b["input_ids"])
     torch.testing.assert_close(start[:, 0], gold.start_logits, **CLOSE)
     torch.testing.assert_close(end[:, 0], gold.end_logits, **CLOSE)
 
@@ -333,7 +333,7 @@ def test_the_books_own_encoder_learns_to_point():
     b = batch()
     adam = torch.optim.Adam(model.parameters(), lr=1e-3)
     for _ in range(30):
-        start, end = model(b["ids"], b["positions"], b["attention_mask"])
+        start, end = model(b["input_ids"], b["positions"], b["attention_mask"])
         adam.zero_grad()
         selection_loss(start, end, b["answers"]).backward()
         adam.step()

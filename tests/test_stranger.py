@@ -11,10 +11,10 @@ import torch
 from stranger import LabeledMasking, LongBlock
 from test_main import run
 
+from research.table import EXPERIMENTS, Row
 from spanbert_tutorial.bert.encoder import BertEncoder
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.lab.table import EXPERIMENTS, Row
 from spanbert_tutorial.pretraining.batches import PretrainingData
 from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
 from spanbert_tutorial.pretraining.objectives import OBJECTIVES, Objective
@@ -77,21 +77,15 @@ def test_a_scheme_sees_the_labeled_spans_of_each_block():
     batch = data.batch(np.arange(3), np.random.default_rng(0))
     assert data.segments[0].tolist() == [[0, 5], [5, 13], [13, 20]]
     assert seen == [[[0, 3, 4, 1], [1, 2, 4, 2]]]
-    chosen = list(
-        zip(batch["masked_batch"].tolist(), batch["masked_position"].tolist(), strict=True)
-    )
+    chosen = [tuple(one) for one in (batch["labels"] != -100).nonzero().tolist()]
     assert chosen[:5] == [(0, 4), (0, 5), (1, 3), (1, 4), (1, 5)]  # + 1 for [CLS]
 
 
 def test_an_experiment_is_listed_run_and_gone_on_with(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("SPANBERT_TUTORIAL_STATIC", "1")
     monkeypatch.setitem(EXPERIMENTS, "batches", Row("what does a batch size cost?", 7))
-    monkeypatch.setitem(
-        sys.modules, "spanbert_tutorial.lab.experiments.batches", stranger_experiment
-    )
-    monkeypatch.setattr(
-        stranger_experiment, "__name__", "spanbert_tutorial.lab.experiments.batches"
-    )
+    monkeypatch.setitem(sys.modules, "research.experiments.batches", stranger_experiment)
+    monkeypatch.setattr(stranger_experiment, "__name__", "research.experiments.batches")
     assert "7  batches: what does a batch size cost?" in run(capsys, "experiment")[1]
     command = "experiment", "batches", "--output", tmp_path / "batches.json", "--steps", 2
     for seeds in (1, 2):  # the second time only the second seed is new

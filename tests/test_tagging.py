@@ -10,13 +10,13 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from research.experiments import tagging_names
 from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
 from spanbert_tutorial.bert.inputs import NO_TARGET
 from spanbert_tutorial.bert.wordpiece import WordPiece, split_words
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.lab.experiments import tagging_names
 from spanbert_tutorial.pretraining.batches import Batches
 from spanbert_tutorial.tasks import tagging
 from spanbert_tutorial.tasks.fine_tuning import FineTuning, weighted_shard
@@ -264,7 +264,7 @@ def test_only_word_starts_have_a_target(wordpiece):
     assert np.flatnonzero(batch["tags"][1] != NO_TARGET).tolist() == starts.tolist()
     assert batch["tags"][1, starts].tolist() == [0, 0, 1, 0]
     assert batch["tags"][0].tolist() == [NO_TARGET, 1] + [NO_TARGET] * (len(batch["tags"][0]) - 2)
-    assert not batch["segments"].any()
+    assert not batch["token_type_ids"].any()
 
 
 def test_the_loss_is_the_mean_over_words(wordpiece):

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from research.paper_tables import TABLES, paper_table, quoted
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.lab.paper_tables import TABLES, paper_table, quoted
 
 
 @pytest.mark.parametrize("number", TABLES)

@@ -7,9 +7,9 @@ import shlex
 import pytest
 from page_links import BOOK, markdown
 
+from research.experiments import span_tasks, squad_real, twins
 from spanbert_tutorial.__main__ import main, parser
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.lab.experiments import span_tasks, squad_real, twins
 
 PAGE = markdown(BOOK / "evidence" / "masking_and_copying.ipynb")
 NAMES = ["short", "mini-start", *(f"{twin}-{part}" for twin in twins.TWINS for part in (1, 2))]

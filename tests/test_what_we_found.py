@@ -13,14 +13,14 @@ from scipy import stats
 
 import findings as tool
 from environment import ROOT
+from research import comparisons, findings
+from research import paper_comparison as beside
+from research.comparisons import families_of
+from research.experiments import span_settings, spans_on_wikipedia, ways_of_hiding
+from research.lines import NULL, SHOWN, SINGLE, Comparison, interval_line, lines_of
+from research.table import EXPERIMENTS
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.lab import comparisons, findings
-from spanbert_tutorial.lab import paper_comparison as beside
-from spanbert_tutorial.lab.comparisons import families_of
-from spanbert_tutorial.lab.experiments import span_settings, spans_on_wikipedia, ways_of_hiding
-from spanbert_tutorial.lab.lines import NULL, SHOWN, SINGLE, Comparison, interval_line, lines_of
-from spanbert_tutorial.lab.table import EXPERIMENTS
 
 SECTIONS = list(findings.sections())
 ONE = [1.0, 1.1, 0.9, 1.0, 1.05]
@@ -42,7 +42,7 @@ def test_every_file_of_results_is_a_report_or_says_why_not():
     reports = {report.name for report in findings.REPORTS}
     assert not reports & set(findings.NO_FINDING)
     assert files <= reports | set(findings.NO_FINDING), (
-        "give the new file a report in lab/findings.toml, and its comparisons in lab/comparisons.py"
+        "give the new file a report in research/findings.toml, and its comparisons in research/comparisons.py"
     )
     assert {section.report.name for section in SECTIONS} == files & reports
 
@@ -261,12 +261,12 @@ def test_a_page_tells_the_command_of_each_file_that_it_draws_from(path):
     for file in sorted(data_path("results").glob("*.json")):
         if re.search(rf"[\"']{file.stem}(\.json)?[\"']", code):
             command = json.loads(file.read_text(encoding="utf-8"))["command"]
-            (named,) = re.findall(r"experiment \w+|benchmarks\.\w+|tests/fuzz\.py", command)
+            (named,) = re.findall(r"experiment \w+|benchmarks\.\w+", command)
             assert named in told, file.stem
 
 
 EVIDENCE = [one for one in SECTIONS if one.report.page.startswith("evidence/")]
-COMMAND = re.compile(r"python -m spanbert_tutorial experiment (\w+)((?:[^`\n]|\\\n)*)")
+COMMAND = re.compile(r"python -m research (\w+)((?:[^`\n]|\\\n)*)")
 
 
 @pytest.mark.parametrize("section", EVIDENCE, ids=lambda section: section.report.name)
@@ -320,7 +320,7 @@ def made_span_tasks(seeds: int) -> dict:
         "sentences": {"bag": {comparisons.MAIN[task]: 40.0 for task in list(comparisons.MAIN)[4:]}},
     }
     return {
-        "command": "python -m spanbert_tutorial experiment span_tasks --output FILE",
+        "command": "python -m research span_tasks --output FILE",
         "rows": rows,
         "controls": controls,
     }
@@ -355,7 +355,7 @@ def made_spans_and_boundaries() -> dict:
             )
     gaps = {"names": {"frequency": {group: {"gaps": 10} for group in ("inferred", "elsewhere")}}}
     return {
-        "command": "python -m spanbert_tutorial experiment spans_and_boundaries --output FILE",
+        "command": "python -m research spans_and_boundaries --output FILE",
         "rows": rows,
         "controls": gaps,
     }

@@ -28,7 +28,6 @@ PARTS = {
     "Relatives": ("relatives",),
     "Almanac and figures": ("almanac", "figures"),
     "Exercises and commands": ("exercises", "commands"),
-    "Lab": ("lab",),
 }
 
 

@@ -2,16 +2,17 @@
 nobody uses.
 
 A code cell of one of the kinds of `kinds.py` that are folded, and any cell tagged `hide-input`,
-shows one quiet line in place of its code, an HTML `<details>` that needs no script: "✓ 6 checks
-passed", "Solution", "Code of the figure". Outputs stay visible; plumbing has its line below the
-output, where a caption stands. Lines that follow one another stand in one row.
+shows one quiet line in place of its code, an HTML `<details>` that needs no script: "Solution",
+"Code of the figure". Outputs stay visible; plumbing has its line below the output, where a caption
+stands. Lines that follow one another stand in one row. Checks are off the page, which ends with
+their tally.
 
 A diagram or a plot (an SVG of `figures.diagram` or `figures.plots`), stored in a notebook or shown
 by a Markdown page, becomes part of the page, so that it takes the page's colors. A still one that
 has a live form is replaced by it. The map of the book gets its links, and each chapter a sign at
 its head that says where you are (`road.py`).
 
-A page is found first for the terms of the glossary that lead to it. Korean words are marked as
+A page names the terms of the glossary that lead to it. Korean words are marked as
 such, each page says in its head what it is, and `polish.py` mends what the theme writes. A page
 with a part that computes in the browser (`spanbert_tutorial/figures/try_it.py`) gets its style and
 script, other pages do not.
@@ -31,8 +32,9 @@ from pathlib import Path
 from posixpath import normpath
 
 from docutils import nodes
-from sphinx import addnodes
+from math_core import LatexError, LatexToMathML
 from sphinx.application import Sphinx
+from sphinx.ext.mathjax import html_visit_displaymath, html_visit_math
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
 from kinds import asserts_in, code_of, title_of
@@ -40,12 +42,8 @@ from polish import polish
 from road import map_html, read_road, sign_html
 
 UNUSED = ("sphinx_thebe", "sphinx_comments")
-FOLDED_TAGS = (
-    "check",
-    "plumbing",
-    "colab-setup",
-    "hide-input",
-)  # the first that a cell has names its fold
+# the first that a cell has names its fold; checks have none, they are counted
+FOLDED_TAGS = ("check", "plumbing", "colab-setup", "hide-input")
 
 
 MAP = "road.svg"
@@ -67,6 +65,7 @@ ROW = re.compile(
     r"^\| \*\*(.+?)\*\* \| (.+?) \| .* \| \[.*?\]\(([^)#]+)\.(?:ipynb|md)[^)]*\) \|$", re.MULTILINE
 )
 HANGUL = re.compile(r"([가-힣]+(?:[ ,·]+[가-힣]+)*)")
+MATHML = LatexToMathML()
 NO_WORDS = (nodes.raw, nodes.literal_block, nodes.title)
 DESCRIPTION = (
     "BERT and SpanBERT from the ground up: every idea is code that runs, every number has a check."
@@ -89,11 +88,20 @@ def depart_fold(translator, node: Fold) -> None:
     translator.body.append("</details>\n")
 
 
+def visit_formula(translator, node: nodes.math | nodes.math_block) -> None:
+    """Write a formula as MathML, which needs no script; one that is not understood, for MathJax."""
+    block = isinstance(node, nodes.math_block)
+    try:
+        formula = MATHML.convert_with_local_state(node.astext(), displaystyle=block)
+    except LatexError:
+        (html_visit_displaymath if block else html_visit_math)(translator, node)
+    else:
+        translator.body.append(f'<div class="formula">{formula}</div>' if block else formula)
+        raise nodes.SkipNode
+
+
 def label(kind: str, source: str) -> str:
     """The line that stands for the code of a cell."""
-    if kind == "check":
-        count = len(asserts_in(source))
-        return f"✓ {count} check{'' if count == 1 else 's'} passed"
     return "Setup" if kind == "colab-setup" else title_of(source) or "Code"
 
 
@@ -142,15 +150,22 @@ class FoldCells(SphinxPostTransform):
     formats = ("html",)
 
     def run(self, **kwargs) -> None:
-        """Fold every cell that has one of the tags."""
+        """Fold every cell that has one of the tags; take out the checks and count them."""
+        checks = 0
         for cell in list(self.document.findall(is_cell)):
-            kind = next(
-                (tag for tag in FOLDED_TAGS if tag in cell["cell_metadata"].get("tags", [])), None
-            )
-            if kind:
+            tags = cell["cell_metadata"].get("tags", [])
+            kind = next((tag for tag in FOLDED_TAGS if tag in tags), None)
+            if kind == "check":
+                checks += len(asserts_in(next(cell.findall(nodes.literal_block)).astext()))
+                cell.parent.remove(cell)
+            elif kind:
                 fold_cell(cell, kind)
-                if kind in ("check", "plumbing"):
+                if kind == "plumbing":
                     join_rows(cell)
+        if checks:
+            numbers = "1 number" if checks == 1 else f"{checks} numbers"
+            line = f'<p class="tally">✓ {numbers} in the text of this page checked</p>'
+            self.document += nodes.raw("", line, format="html")
 
 
 def live_form(name: str) -> str:
@@ -214,26 +229,18 @@ class RoadSigns(SphinxPostTransform):
             title.parent.insert(title.parent.index(title) + 1, nodes.raw("", sign, format="html"))
 
 
-class Glossed(SphinxPostTransform):
-    """Make each page the first that the search finds for the terms of the glossary that lead to
-    it."""
-
-    default_priority = 199
-    formats = ("html",)
-
-    def run(self, **kwargs) -> None:
-        """Add entries of an index; the page does not show them."""
-        file = Path(self.env.srcdir, GLOSSARY)
-        rows = ROW.findall(file.read_text(encoding="utf-8")) if file.is_file() else []
-        for term, korean, page in rows:
-            if self.env.docname == normpath(
-                f"{file.parent.relative_to(self.env.srcdir).as_posix()}/{page}"
-            ):
-                names = re.split(r", |[()]", term.replace("\\", "")) + re.split(r", |[()]", korean)
-                entries = [
-                    ("single", name.strip(), "", "main", None) for name in names if name.strip()
-                ]
-                self.document += addnodes.index(entries=entries)
+def keywords(source: Path, docname: str) -> str:
+    """The terms of the glossary, English and Korean, that lead to a page; the search asks for
+    them."""
+    file = source / GLOSSARY
+    rows = ROW.findall(file.read_text(encoding="utf-8")) if file.is_file() else []
+    terms = [
+        name.strip()
+        for term, korean, page in rows
+        if docname == normpath(f"{Path(GLOSSARY).parent.as_posix()}/{page}")
+        for name in re.split(r", |[()]", f"{term}, {korean}".replace("\\", ""))
+    ]
+    return ", ".join(filter(None, terms))
 
 
 class KoreanWords(SphinxPostTransform):
@@ -273,6 +280,7 @@ def describe(app: Sphinx, pagename: str, templatename: str, context: dict, doctr
     context["metatags"] = "\n".join(
         [
             f'<meta name="description" content="{escape(says)}" />',
+            f'<meta name="keywords" content="{escape(keywords(Path(app.srcdir), pagename))}" />',
             *tags,
             context.get("metatags", ""),
         ]
@@ -323,10 +331,11 @@ def write_models(app: Sphinx, error: Exception | None) -> None:
 def setup(app: Sphinx) -> dict[str, bool]:
     """Add the folds and the diagrams; take back what the unused extensions wanted to do later."""
     app.add_node(Fold, html=(visit_fold, depart_fold))
+    for formula in (nodes.math, nodes.math_block):
+        app.add_node(formula, override=True, html=(visit_formula, None))
     app.add_post_transform(FoldCells)
     app.add_post_transform(InlineDiagrams)
     app.add_post_transform(RoadSigns)
-    app.add_post_transform(Glossed)
     app.add_post_transform(KoreanWords)
     app.connect("html-page-context", describe)
     app.connect("build-finished", finish)

@@ -388,7 +388,7 @@ def run_plan(asked: argparse.Namespace) -> int:
 def train_part(asked: argparse.Namespace) -> int:
     """The process of the runs."""
     end = time.monotonic() + 60 * asked.minutes
-    from spanbert_tutorial.lab.experiments import masking_and_answers as experiment
+    from research.experiments import masking_and_answers as experiment
     from spanbert_tutorial.pretraining.encoded_text import reopen_text
 
     here = asked.scratch / "unpacked"

@@ -44,21 +44,22 @@ def never_executed(notebook: nbformat.NotebookNode) -> list[str]:
 
 
 def unasserted(notebook: nbformat.NotebookNode) -> list[str]:
-    """Cells whose output is ignored, with no `assert` in them or in one of the next two code
-    cells."""
-    cells = code_cells(notebook)
-    problems = []
-    for place, cell in enumerate(cells):
-        ignored = has_tag(cell, "nbval-ignore-output") or "NBVAL_IGNORE_OUTPUT" in cell.source
-        near = cells[place : place + 3]
-        if (
-            ignored
-            and not has_tag(cell, "colab-setup")
-            and not any(ASSERT.search(other.source) for other in near)
-        ):
-            problems.append(
-                f"{describe(cell, notebook.cells)} ignores its output and no assert follows it."
-            )
+    """Cells whose output is ignored, with no `assert` in them or after them in their section."""
+    problems, open_cells = [], []
+    end = nbformat.v4.new_markdown_cell("## End")
+    for cell in [*notebook.cells, end]:
+        if cell.cell_type == "markdown" and re.search(r"^## ", cell.source, re.MULTILINE):
+            problems += [
+                f"{describe(one, notebook.cells)} ignores its output and no assert follows it in "
+                "its section."
+                for one in open_cells
+            ]
+            open_cells = []
+        elif cell.cell_type == "code" and not has_tag(cell, "colab-setup"):
+            if has_tag(cell, "nbval-ignore-output") or "NBVAL_IGNORE_OUTPUT" in cell.source:
+                open_cells.append(cell)
+            if ASSERT.search(cell.source):
+                open_cells = []
     return problems
 
 

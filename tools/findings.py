@@ -5,9 +5,9 @@ tools/findings.py"""
 from collections.abc import Sequence
 
 from environment import ROOT
+from research.findings import NO_FINDING, Section, counts, headlines, sections
+from research.lines import NULL, SHOWN, SINGLE
 from road import read_road
-from spanbert_tutorial.lab.findings import NO_FINDING, Section, counts, headlines, sections
-from spanbert_tutorial.lab.lines import NULL, SHOWN, SINGLE
 
 BOOK = ROOT / "book"
 PAGE = BOOK / "workshop" / "what_we_found.md"

@@ -21,7 +21,7 @@ import nbformat
 
 TAGGED = ("teach", "check", "plumbing")
 FOLDED = ("check", "plumbing", "solution")
-MOST_LINES = 25  # of a visible cell
+MOST_LINES = 25  # of a visible cell; `spine.py` has the limits of the package's own text
 GOOD_LINES = 12
 VISIBLE_COLUMNS = 72
 FOLDED_COLUMNS = 88
@@ -127,7 +127,7 @@ def cell_problems(cell: nbformat.NotebookNode) -> list[str]:
             f"{TAGGED[-1]}."
         ]
     (kind,), asserts, lines = kinds, asserts_in(cell.source), cell.source.splitlines()
-    tall = kind == "teach" and len(lines) > MOST_LINES
+    tall = kind == "teach" and len(lines) > MOST_LINES and "source" not in cell.metadata
     columns = VISIBLE_COLUMNS if kind == "teach" else FOLDED_COLUMNS
     long = [number for number, line in enumerate(lines, start=1) if len(line) > columns]
     printed = "".join(

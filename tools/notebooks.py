@@ -26,10 +26,10 @@ from address import read_address, write_cells
 from environment import ROOT, prepare, warm_up
 from kinds import code_of, report, write_form
 
-CELL_TIMEOUT = 300  # seconds, the same as in pyproject.toml
+CELL_TIMEOUT = 900  # seconds, the same as in pyproject.toml
 COLORS = re.compile(r"\x1b\[[0-9;]*m")
 # what the book uses; everything else is an editor's own
-CELL_METADATA = ("cellView", "mystnb", "source", "tags")
+CELL_METADATA = ("cellView", "mystnb", "source", "tags", "varies")
 NOTEBOOK_METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python", "pygments_lexer": "ipython3"},
@@ -99,7 +99,8 @@ def format_code(notebook: nbformat.NotebookNode) -> None:
         for cell, formatted in zip(
             notebook.cells, nbformat.reads(result.stdout, 4).cells, strict=True
         ):
-            cell.source = formatted.source
+            if "source" not in cell.metadata:  # the package's own text, as `spine.py` writes it
+                cell.source = formatted.source
 
 
 def normalize(

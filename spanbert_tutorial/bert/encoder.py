@@ -124,57 +124,70 @@ class BertEncoder(nn.Module):
         initialize(self, config.initializer_range, generator)
 
     def forward(
-        self, ids: Tensor, segments: Tensor | None = None, attention_mask: Tensor | None = None
+        self,
+        input_ids: Tensor,
+        *,
+        token_type_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
     ) -> Tensor:
-        """`segments` [B,n]: 0 or 1, all 0 by default. `attention_mask` [B,n]: 1 at real tokens, 0
+        """`token_type_ids` [B,n]: 0 or 1, all 0 by default. `attention_mask` [B,n]: 1 at real tokens, 0
         at padding, where the states mean nothing; or [B,n,n]: 1 where the position of the row may
         look at the position of the column. Raises InputError for ids, lengths and masks that do not
         fit."""
-        mask = self._check(ids, segments, attention_mask)
-        hidden = self.embeddings(ids, segments)
+        mask = self._check(input_ids, token_type_ids, attention_mask)
+        hidden = self.embeddings(input_ids, token_type_ids)
         for layer in self.layers:
             hidden = layer(hidden, mask)
         return hidden
 
     @torch.no_grad()
     def attention_maps(
-        self, ids: Tensor, segments: Tensor | None = None, attention_mask: Tensor | None = None
+        self,
+        input_ids: Tensor,
+        *,
+        token_type_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
     ) -> list[Tensor]:
         """One tensor [B,A,n,n] a layer: the attention weights that `forward` uses (call `.eval()`
         first). They are for looking at, so the inputs may be on another device than the encoder,
         which is on a card after `QuestionAnswerer.from_pretrained`; the maps return to that of
-        `ids`."""
-        mask = self._check(ids, segments, attention_mask)
-        home = ids.device
+        `input_ids`."""
+        mask = self._check(input_ids, token_type_ids, attention_mask)
+        home = input_ids.device
         here = self.embeddings.words.weight.device
         mask = None if mask is None else mask.to(here)
         maps = []
-        hidden = self.embeddings(ids.to(here), None if segments is None else segments.to(here))
+        segments = None if token_type_ids is None else token_type_ids.to(here)
+        hidden = self.embeddings(input_ids.to(here), segments)
         for layer in cast("list[Layer]", self.layers):
             maps.append(layer.attention.maps(hidden, mask).to(home))
             hidden = layer(hidden, mask)
         return maps
 
     def _check(
-        self, ids: Tensor, segments: Tensor | None, attention_mask: Tensor | None
+        self, input_ids: Tensor, token_type_ids: Tensor | None, attention_mask: Tensor | None
     ) -> Tensor | None:
         """The attention mask as true/false [B,1,1 or n,n], None if all may look at all, once all
         fits together."""
         longest = self.config.longest
-        if ids.dim() != 2 or 0 in ids.shape:
+        if input_ids.dim() != 2 or 0 in input_ids.shape:
             raise InputError(
-                f"ids have the shape {tuple(ids.shape)}: give a batch [B,n], a row a sequence."
+                f"input_ids have the shape {tuple(input_ids.shape)}: give a batch [B,n], a row a sequence."
             )
-        if ids.shape[1] > longest:
+        if input_ids.shape[1] > longest:
             raise InputError(
-                f"a sequence of {ids.shape[1]} tokens is longer than {longest} "
+                f"a sequence of {input_ids.shape[1]} tokens is longer than {longest} "
                 "(max_position_embeddings): cut it, or split it into several."
             )
-        _check_values("ids", ids, ids.shape, self.config.vocab_size)
-        _check_values("segments", segments, ids.shape, self.config.type_vocab_size)
+        _check_values("input_ids", input_ids, input_ids.shape, self.config.vocab_size)
+        _check_values(
+            "token_type_ids", token_type_ids, input_ids.shape, self.config.type_vocab_size
+        )
         if attention_mask is None:
             return None
-        shape = ids.shape if attention_mask.dim() < 3 else (*ids.shape, ids.shape[1])
+        shape = (
+            input_ids.shape if attention_mask.dim() < 3 else (*input_ids.shape, input_ids.shape[1])
+        )
         _check_values("attention_mask", attention_mask, torch.Size(shape), 2)
         mask = attention_mask.bool()
         if _may_look(mask) and not mask.any(dim=-1).all():
@@ -288,7 +301,9 @@ def _check_values(name: str, tensor: Tensor | None, shape: torch.Size, size: int
             f"{name}: shape {tuple(tensor.shape)}, wanted {tuple(shape)}: they must be equal."
         )
     if _may_look(tensor):
-        remedy = "take the vocabulary of this model" if name == "ids" else "use only these values"
+        remedy = (
+            "take the vocabulary of this model" if name == "input_ids" else "use only these values"
+        )
         for value in (tensor.min().item(), tensor.max().item()):
             if not 0 <= value < size:
                 raise InputError(f"{name}: the value {value} is outside 0 to {size - 1}; {remedy}.")

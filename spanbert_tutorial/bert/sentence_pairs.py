@@ -220,11 +220,8 @@ class NextSentence(AuxiliaryObjective):
     ) -> dict[str, Tensor]:
         return {self.name: torch.from_numpy(labels)}
 
-    def count(self, batch: dict[str, Tensor]) -> int:
-        return len(batch[self.name])
-
-    def loss(self, head: nn.Module, hidden: Tensor, batch: dict[str, Tensor]) -> Tensor:
-        return F.cross_entropy(head(hidden), batch[self.name], reduction="sum")
+    def loss(self, head: nn.Module, hidden_states: Tensor, batch: dict[str, Tensor]) -> Tensor:
+        return F.cross_entropy(head(hidden_states), batch[self.name], reduction="sum")
 
 
 class SentenceOrder(NextSentence):

@@ -36,17 +36,18 @@ def reads(span: tuple[int, int], word: int) -> Reads:
     Raises InputError when the span touches an edge of the sentence: such a span has no two boundary
     tokens.
     """
-    selected = np.zeros((1, len(WORDS)), dtype=bool)
-    selected[0, span[0] - 1 : span[1]] = True
+    masked = np.zeros((1, len(WORDS)), dtype=bool)
+    masked[0, span[0] - 1 : span[1]] = True
     ids = np.arange(len(WORDS))[None]
-    rows = boundary_targets(selected, ids, np.array([len(WORDS)]))
-    if not len(rows.pairs):
+    rows = boundary_targets(masked, ids, np.array([len(WORDS)]))
+    if not len(rows.labels):
         raise InputError(
             f"the span {span} has no boundary token on one side: choose from 2 to {len(WORDS) - 1}."
         )
-    left, right = rows.pairs[0].tolist()  # into the model's input: [CLS] stands before word 1
-    places = np.flatnonzero(rows.targets[0].numpy() == word - 1)
-    return Reads(left, right, int(places[0]) + 1 if len(places) else None)
+    # into the model's input: [CLS] stands before word 1
+    left, right = int(rows.left[0]), int(rows.right[0])
+    offsets = rows.offset[rows.labels == word - 1]
+    return Reads(left, right, int(offsets[0]) + 1 if len(offsets) else None)
 
 
 # of the drawing: from token to token, and the first one's upper edge

@@ -11,17 +11,18 @@ from torch import Tensor
 from spanbert_tutorial.figures.diagram import SMALL, WIDTH, Diagram
 from spanbert_tutorial.figures.encoder import shape
 from spanbert_tutorial.pretraining.model import PretrainingModel
-from spanbert_tutorial.spanbert.boundary import Boundary, SpanBoundaryObjective
+from spanbert_tutorial.spanbert.boundary import SpanBoundaryObjective
+from spanbert_tutorial.spanbert.boundary_task import Boundary
 
 BATCH = (
-    "ids",
+    "input_ids",
     "attention_mask",
-    "masked_batch",
-    "masked_position",
-    "masked_ids",
+    "labels",
+    "masked_positions",
     "boundary_batch",
-    "boundary_pairs",
-    "boundary_targets",
+    "boundary_left",
+    "boundary_right",
+    "boundary_labels",
 )
 
 
@@ -35,12 +36,12 @@ def shapes_of(model: PretrainingModel, batch: dict[str, Tensor]) -> dict[str, st
     tensors = {
         **{name: batch[name] for name in BATCH},
         "hidden": hidden,
-        "mlm_states": hidden[batch["masked_batch"], batch["masked_position"]],
+        "mlm_states": hidden[batch["labels"] != -100],
         "mlm_logits": model.masked_logits(hidden, batch),
         "sbo_logits": head(hidden, rows),
     }
     shapes = {name: shape(*tensor.shape) for name, tensor in tensors.items()}
-    return {**shapes, "sbo_states": shape(rows.count(), head.linear1.in_features)}
+    return {**shapes, "sbo_states": shape(len(rows.labels), head.linear1.in_features)}
 
 
 def pretraining_flow(
@@ -52,7 +53,7 @@ def pretraining_flow(
     mask_ratio: the share of a block's tokens that is chosen.
     """
     shapes = shapes_of(model, batch)
-    t = len(batch["masked_ids"])
+    t = len(batch["masked_positions"])
     told = {name: f"{name} {size}" for name, size in shapes.items()}
     picture = Diagram(
         WIDTH,
@@ -60,14 +61,14 @@ def pretraining_flow(
         "From a document to the loss",
         "Documents are cut into blocks of whole sentences. Spans of a block are selected, and the "
         "input is corrupted. "
-        f"The encoder reads {told['ids']} and gives {told['hidden']}. The MLM head reads the "
+        f"The encoder reads {told['input_ids']} and gives {told['hidden']}. The MLM head reads the "
         f"hidden states at the masked positions, {shapes['mlm_states']}, and gives logits "
         f"{shapes['mlm_logits']} for "
-        f"{told['masked_ids']}. The SBO "
-        f"head reads, for each target, the two states of its row of {told['boundary_pairs']} and "
+        f"the {t} labels. The SBO "
+        f"head reads, for each target, the two states of {told['boundary_left']} and {told['boundary_right']} and "
         f"a vector p, "
-        f"{shapes['sbo_states']}, and gives logits {shapes['sbo_logits']} for the real ones of "
-        f"{told['boundary_targets']}. Each head has a sum of losses; both sums together, divided "
+        f"{shapes['sbo_states']}, and gives logits {shapes['sbo_logits']} for "
+        f"{told['boundary_labels']}. Each head has a sum of losses; both sums together, divided "
         f"by the {t} masked "
         "tokens, are the training loss.",
     )
@@ -79,24 +80,24 @@ def pretraining_flow(
         picture.text(64, 54 + 54 * place, note, size=SMALL, anchor="start", soft=True)
     _tensors(picture, 190, 24, "the batch", [told[name] for name in BATCH])
     picture.arrow(104, 185, 178, 185).line((182, 12), (182, 194))
-    picture.box(8, 226, 344, 34, [f"encoder: {shapes['ids']} → {shapes['hidden']}"])
+    picture.box(8, 226, 344, 34, [f"encoder: {shapes['input_ids']} → {shapes['hidden']}"])
     _branch(
         picture,
         8,
         "masked",
         "MLM",
-        ("hidden at masked_batch,", "masked_position"),
+        ("hidden at the", "masked_positions"),
         shapes,
-        told["masked_ids"],
+        f"labels {shape(t)}",
     )
     _branch(
         picture,
         188,
         "boundary",
         "SBO",
-        ("hidden at boundary_batch,", "boundary_pairs, and p"),
+        ("hidden at boundary_left and", "boundary_right, and p"),
         shapes,
-        told["boundary_targets"],
+        told["boundary_labels"],
     )
     return picture.loss(70, 526, 220, f"(sum MLM + sum SBO) / {t}")
 

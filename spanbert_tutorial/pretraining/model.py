@@ -19,7 +19,7 @@ from spanbert_tutorial.bert.encoder import (
     MaskedLanguageModelHead,
     initialize,
 )
-from spanbert_tutorial.bert.inputs import frame
+from spanbert_tutorial.bert.inputs import frame, masked_labels, masked_positions
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.pretraining.objectives import Mixture, Objective
@@ -61,24 +61,28 @@ class PretrainingModel(nn.Module):
         return self.losses(self.encode(batch), batch)
 
     def encode(self, batch: dict[str, Tensor]) -> Tensor:
-        """States [B, n, H]."""
-        return self.encoder(batch["ids"], batch["segments"], batch["attention_mask"])
+        """Hidden states [B,n,H]. token_type_ids and attention_mask may be left out."""
+        return self.encoder(
+            batch["input_ids"],
+            token_type_ids=batch.get("token_type_ids"),
+            attention_mask=batch.get("attention_mask"),
+        )
 
-    def masked_logits(self, hidden: Tensor, batch: dict[str, Tensor]) -> Tensor:
-        """Logits [t, V] of the masked language model head: only chosen tokens are scored."""
-        return self.masked_language_model(hidden[batch["masked_batch"], batch["masked_position"]])
+    def masked_logits(self, hidden_states: Tensor, batch: dict[str, Tensor]) -> Tensor:
+        """Logits [t,V] of the MLM head: only masked tokens are scored."""
+        return self.masked_language_model(hidden_states.flatten(0, 1)[masked_positions(batch)])
 
-    def losses(self, hidden: Tensor, batch: dict[str, Tensor]) -> dict[str, Tensor]:
-        """What `forward` returns, from the states."""
-        logits = self.masked_logits(hidden, batch)
-        count = (
-            batch["masked_count"] if "masked_count" in batch else max(len(logits), 1)
-        )  # of all processes
-        losses = {"mlm": F.cross_entropy(logits, batch["masked_ids"], reduction="sum") / count}
-        trained = losses["mlm"]
+    def losses(self, hidden_states: Tensor, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+        """What `forward` returns, from the hidden states."""
+        logits = self.masked_logits(hidden_states, batch)
+        # of all processes
+        count = batch["masked_count"] if "masked_count" in batch else max(len(logits), 1)
+        mlm = F.cross_entropy(logits, masked_labels(batch), reduction="sum") / count
+        losses = {"mlm": mlm}
+        trained = mlm
         for task in self.tasks:
             if task.has_targets(batch):
-                total = task.loss(getattr(self, task.name), hidden, batch)
+                total = task.loss(getattr(self, task.name), hidden_states, batch)
                 counted = f"{task.name}_count"
                 targets = batch[counted] if counted in batch else max(task.count(batch), 1)
                 losses[task.loss_name] = total / targets
@@ -129,18 +133,18 @@ def fill_masks(
     """What each head puts into each run of [MASK] in `text`. Raises InputError when there is
     none."""
     ids = wordpiece.encode(text)
-    selected = ids == wordpiece.mask_id
-    if not selected.any():
+    masked = ids == wordpiece.mask_id
+    if not masked.any():
         raise InputError("the text has no [MASK]: write one [MASK] for each hidden token.")
     model.eval()
     device = model.encoder.embeddings.words.weight.device
     framed, _ = frame(ids, cls_id=wordpiece.cls_id, sep_id=wordpiece.sep_id)
-    hidden = model.encoder(torch.from_numpy(framed).to(device)[None])  # [1, n + 2, H]
+    hidden_states = model.encoder(torch.from_numpy(framed).to(device)[None])  # [1, n + 2, H]
     found = {
-        "mlm": dict(enumerate(model.masked_language_model(hidden[0, 1:-1])))
+        "mlm": dict(enumerate(model.masked_language_model(hidden_states[0, 1:-1])))
     }  # head → place → logits [V]
     found |= {
-        task.loss_name: task.predictions(getattr(model, task.name), hidden, selected, ids)
+        task.loss_name: task.predictions(getattr(model, task.name), hidden_states, masked, ids)
         for task in model.tasks
     }
     return [
@@ -156,7 +160,7 @@ def fill_masks(
                 for head, logits in found.items()
             },
         )
-        for first, last in spans_of(selected).tolist()
+        for first, last in spans_of(masked).tolist()
     ]
 
 

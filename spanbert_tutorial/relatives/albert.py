@@ -111,8 +111,8 @@ class FactorisedEmbeddings(Embeddings):
         super().__init__(config, config.embedding_size)
         self.project = nn.Linear(config.embedding_size, config.hidden_size)
 
-    def forward(self, ids: Tensor, segments: Tensor | None) -> Tensor:
-        return self.project(super().forward(ids, segments))  # [B,n,E] -> [B,n,H]
+    def forward(self, input_ids: Tensor, token_type_ids: Tensor | None) -> Tensor:
+        return self.project(super().forward(input_ids, token_type_ids))  # [B,n,E] -> [B,n,H]
 
 
 class RepeatedLayer(nn.ModuleList):

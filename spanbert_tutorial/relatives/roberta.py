@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from spanbert_tutorial.bert.config import EncoderConfig
 from spanbert_tutorial.bert.encoder import BertEncoder
-from spanbert_tutorial.bert.inputs import Embeddings, assemble
+from spanbert_tutorial.bert.inputs import Embeddings, collate
 from spanbert_tutorial.bert.masking import MaskedBlocks
 from spanbert_tutorial.bert.sentence_pairs import (
     NOT_NEXT,
@@ -79,13 +79,15 @@ class RobertaEmbeddings(Embeddings):
         super().__init__(config)
         self.pad_id = config.pad_token_id
 
-    def forward(self, ids: Tensor, segments: Tensor | None) -> Tensor:
-        """Vectors [B,n,H] of ids [B,n]; segments, where there are any, are all 0."""
-        segment = self.segments.weight[0] if segments is None else self.segments(segments)
+    def forward(self, input_ids: Tensor, token_type_ids: Tensor | None) -> Tensor:
+        """Vectors [B,n,H]; token_type_ids, where there are any, are all 0."""
+        segment = (
+            self.segments.weight[0] if token_type_ids is None else self.segments(token_type_ids)
+        )
         position = self.positions(
-            position_numbers(ids, self.pad_id)
+            position_numbers(input_ids, self.pad_id)
         )  # [B,n,H]: rows differ where padding does
-        return self.dropout(self.layer_norm(self.words(ids) + segment + position))
+        return self.dropout(self.layer_norm(self.words(input_ids) + segment + position))
 
 
 class RobertaEncoder(BertEncoder):
@@ -108,7 +110,7 @@ class RobertaEncoder(BertEncoder):
 
 View = list[
     tuple
-]  # of all blocks, for each segment: original ids, corrupted ids, selected [B,n] and lengths [B]
+]  # of all blocks, for each segment: original ids, corrupted ids, masked [B,n] and lengths [B]
 
 
 def views(data: PretrainingData, copies: int | None, rng: np.random.Generator) -> Iterator[View]:
@@ -142,7 +144,7 @@ def view_batches(
         places = order.permutation(len(data))
         for start in range(0, len(places), data.batch_size):
             rows = places[start : start + data.batch_size]
-            yield assemble(
+            yield collate(
                 [MaskedBlocks(*(part[rows] for part in segment)) for segment in view],
                 data.wordpiece,
             )
@@ -252,7 +254,7 @@ class FormatData(PretrainingData):
         blocks = super().masked_segment(ranges, rng)
         border = blocks.ids == self.wordpiece.sep_id
         corrupted = np.where(border, blocks.ids, blocks.corrupted)
-        return blocks._replace(corrupted=corrupted, selected=blocks.selected & ~border)
+        return blocks._replace(corrupted=corrupted, masked=blocks.masked & ~border)
 
     def statistics(self) -> dict[str, float]:
         """inputs; mean_length in tokens, with [CLS] and [SEP]; padding: its share if all inputs

@@ -51,24 +51,24 @@ class LabeledMasking(MaskingScheme):
     def select_blocks(self, blocks: Blocks, rng: np.random.Generator) -> np.ndarray:
         """See `MaskingScheme.select_blocks`. A unit that would push past the budget is passed over,
         and so is one that touches a chosen one."""
-        selected = np.zeros(blocks.word_starts.shape, dtype=bool)
+        masked = np.zeros(blocks.word_starts.shape, dtype=bool)
         spans = blocks.labeled[blocks.labeled[:, 3] == self.kind]
         for row, length in enumerate(blocks.lengths.tolist()):
             own = spans[spans[:, 0] == row, 1:3]
             words = words_of(blocks.word_starts[row, :length])
-            self.choose(selected[row, :length], own, words, rng)
-        return selected
+            self.choose(masked[row, :length], own, words, rng)
+        return masked
 
     def choose(
-        self, selected: np.ndarray, spans: np.ndarray, words: np.ndarray, rng: np.random.Generator
+        self, masked: np.ndarray, spans: np.ndarray, words: np.ndarray, rng: np.random.Generator
     ) -> None:
-        """Fills `selected`, bool [n], in place. spans, words: int [.,2], first and last token of
+        """Fills `masked`, bool [n], in place. spans, words: int [.,2], first and last token of
         each."""
-        left = self.budget(len(selected))
+        left = self.budget(len(masked))
         for first, last in self.in_turn(spans, words, rng):
             size = last - first + 1
-            if size <= left and not selected[first : last + 1].any():
-                selected[first : last + 1] = True
+            if size <= left and not masked[first : last + 1].any():
+                masked[first : last + 1] = True
                 left -= size
             if not left:
                 return

@@ -1,18 +1,93 @@
 """Span masking of all rows of a batch at once. Chapters: `book/spanbert/span_masking`,
 `book/workshop/engine`.
 
-The law is that of `span_masking`; only the order of the draws differs. Every row gets more draws
-than it needs, and NumPy finds out for all rows together which of them count. A draw is passed over
-if its first word is already masked: to draw again until a word is free is the same as to draw among
-the free ones. What the draws leave of a budget is returned, for the plain loop.
+The distribution is that of `span_masking`; only the order of the draws differs. Every row gets more
+draws than it needs, and NumPy finds out for all rows together which of them count. A draw is passed
+over if its first word is already masked: to draw again until a word is free is the same as to draw
+among the free ones. A row whose draws did not spend its budget goes on alone, span after span.
 
 The words of all rows stand in one list, one row after another, and a span is (first, one past the
 last) word in it. NumPy only.
 """
 
+from bisect import bisect
 from typing import NamedTuple
 
 import numpy as np
+
+from spanbert_tutorial.bert.masking import select_rows
+from spanbert_tutorial.spanbert.span_masking import SpanMasking, clipped_geometric
+
+
+@select_rows.register
+def select_spans(
+    scheme: SpanMasking, word_starts: np.ndarray, lengths: np.ndarray, rng: np.random.Generator
+) -> np.ndarray:
+    """What `SpanMasking.select_batch` does once it has checked. Returns bool [B,n]."""
+    if not word_starts.size:
+        return np.zeros(word_starts.shape, dtype=bool)
+    budget_of = {length: scheme.budget(length) for length in np.unique(lengths).tolist()}
+    budgets = np.array([budget_of[length] for length in lengths.tolist()])
+    words = words_of_rows(word_starts, lengths)
+    cumulated = np.cumsum(clipped_geometric(scheme.p, scheme.max_words))
+    cumulated /= cumulated[-1]  # exactly 1 at the end, whatever the rounding
+
+    if scheme.complete_words:
+        masked, left = mask_words(words, budgets, cumulated, rng)
+        for row in np.flatnonzero(left).tolist():
+            of_row = words.of_row(row)
+            more_words(masked[of_row], words.sizes[of_row], left[row], cumulated, rng)
+        return words.tokens_of(masked).reshape(word_starts.shape)
+
+    masked, left = mask_tokens(words, lengths, budgets, cumulated, rng)
+    for row in np.flatnonzero(left).tolist():
+        sizes = words.sizes[words.of_row(row)]
+        more_tokens(masked[row, : lengths[row]], sizes, left[row], cumulated, rng)
+    return masked
+
+
+def more_words(
+    masked: np.ndarray,
+    sizes: np.ndarray,
+    left: int,
+    cumulated: np.ndarray,
+    rng: np.random.Generator,
+) -> None:
+    """`span_masking.mask_words` of one row that has masked words already, bool [words], written to.
+    left: tokens of its budget."""
+    while len(starts := np.flatnonzero(~masked & (sizes <= left))):
+        first = starts[rng.integers(len(starts))]
+        length = bisect(cumulated, rng.random()) + 1
+        for word in range(first, min(first + length, len(sizes))):
+            if masked[word]:
+                continue
+            if sizes[word] > left:
+                break
+            masked[word] = True
+            left -= sizes[word]
+
+
+def more_tokens(
+    masked: np.ndarray,
+    sizes: np.ndarray,
+    left: int,
+    cumulated: np.ndarray,
+    rng: np.random.Generator,
+) -> None:
+    """`span_masking.mask_tokens` of one row that has masked tokens already, bool [n], written
+    to."""
+    ends = np.cumsum(sizes)
+    word_of_token = np.repeat(np.arange(len(sizes)), sizes)
+    while left:
+        length = bisect(cumulated, rng.random()) + 1
+        anchor = rng.integers(len(masked))
+        if masked[anchor]:
+            continue
+        word = word_of_token[anchor]
+        span = np.arange(ends[word] - sizes[word], ends[min(word + length, len(sizes)) - 1])
+        new = span[~masked[span]][:left]
+        masked[new] = True
+        left -= len(new)
 
 
 class Words(NamedTuple):
@@ -30,14 +105,14 @@ class Words(NamedTuple):
 
     def tokens_of(self, masked: np.ndarray) -> np.ndarray:
         """Of words, bool [words], all tokens, bool [B·n]."""
-        selected = np.zeros(self.places[-1] + self.sizes[-1], dtype=bool)
+        tokens = np.zeros(self.places[-1] + self.sizes[-1], dtype=bool)
         words = np.flatnonzero(masked)
         for token in range(
             np.max(self.sizes[words], initial=0)
         ):  # the first tokens, then the second ones, …
-            selected[self.places[words] + token] = True
+            tokens[self.places[words] + token] = True
             words = words[self.sizes[words] > token + 1]
-        return selected
+        return tokens
 
 
 def words_of_rows(word_starts: np.ndarray, lengths: np.ndarray) -> Words:
@@ -94,14 +169,14 @@ def mask_tokens(
     anchors += words.places[words.begins, None]
     spans = draw_spans(word_of_token[anchors], words.ends, cumulated, rng)  # [B,draws,2]
     masked, left, cut, spans_to_cut = mask_affordable(words, spans, budgets)
-    selected = words.tokens_of(masked)
+    tokens = words.tokens_of(masked)
     ends = np.append(
-        words.places, len(selected)
+        words.places, len(tokens)
     )  # of words, in tokens: a span of words is now one of tokens
     left[cut] -= mask_beginnings(
-        selected, np.ones(len(selected), dtype=int), ends[spans_to_cut], left[cut]
+        tokens, np.ones(len(tokens), dtype=int), ends[spans_to_cut], left[cut]
     )
-    return selected.reshape(len(lengths), -1), left
+    return tokens.reshape(len(lengths), -1), left
 
 
 def enough_draws(words: Words, budgets: np.ndarray, cumulated: np.ndarray) -> int:

@@ -73,7 +73,11 @@ class ClassificationModel(nn.Module):
 
     def scores(self, batch: dict[str, Tensor]) -> Tensor:
         """The score of each label, [B,K]."""
-        hidden = self.encoder(batch["ids"], batch["segments"], batch["attention_mask"])  # [B,n,H]
+        hidden = self.encoder(
+            batch["input_ids"],
+            token_type_ids=batch["token_type_ids"],
+            attention_mask=batch["attention_mask"],
+        )  # [B,n,H]
         return self.classifier(self.dropout(torch.tanh(self.pooler(hidden[:, 0])))).float()
 
     def forward(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:

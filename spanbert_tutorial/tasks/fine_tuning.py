@@ -87,11 +87,11 @@ class FineTuning:
 
 
 def stacked(inputs: Sequence[Input], pad_id: int) -> dict[str, Tensor]:
-    """ids, segments int64 [B,n] and attention_mask bool [B,n] of inputs, padded on the right."""
+    """input_ids, token_type_ids int64 [B,n] and attention_mask bool [B,n] of inputs, padded on the right."""
     lengths = np.array([len(one.ids) for one in inputs])
     arrays = {
-        "ids": padded([one.ids for one in inputs], pad_id),
-        "segments": padded([one.segments for one in inputs], 0),
+        "input_ids": padded([one.ids for one in inputs], pad_id),
+        "token_type_ids": padded([one.segments for one in inputs], 0),
         "attention_mask": np.arange(lengths.max()) < lengths[:, None],
     }
     return {name: torch.from_numpy(array) for name, array in arrays.items()}

@@ -51,7 +51,11 @@ class QuestionAnsweringModel(nn.Module):
 
     def scores(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
         """S · x and E · x at each position, [B,n] each; minus infinity at padding."""
-        hidden = self.encoder(batch["ids"], batch["segments"], batch["attention_mask"])
+        hidden = self.encoder(
+            batch["input_ids"],
+            token_type_ids=batch["token_type_ids"],
+            attention_mask=batch["attention_mask"],
+        )
         scores = (
             self.boundaries(hidden)
             .float()

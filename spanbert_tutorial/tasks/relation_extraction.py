@@ -252,7 +252,11 @@ class RelationModel(nn.Module):
 
     def scores(self, batch: dict[str, Tensor]) -> Tensor:
         """[B,R]."""
-        hidden = self.encoder(batch["ids"], batch["segments"], batch["attention_mask"])  # [B,n,H]
+        hidden = self.encoder(
+            batch["input_ids"],
+            token_type_ids=batch["token_type_ids"],
+            attention_mask=batch["attention_mask"],
+        )  # [B,n,H]
         if self.head == "cls":
             states = hidden[:, 0]  # [B,H]
         else:

@@ -199,7 +199,11 @@ class TaggingModel(nn.Module):
 
     def scores(self, batch: dict[str, Tensor]) -> Tensor:
         """The score of each tag at each position, [B,n,T]."""
-        hidden = self.encoder(batch["ids"], batch["segments"], batch["attention_mask"])  # [B,n,H]
+        hidden = self.encoder(
+            batch["input_ids"],
+            token_type_ids=batch["token_type_ids"],
+            attention_mask=batch["attention_mask"],
+        )  # [B,n,H]
         return self.classifier(hidden).float()
 
     def forward(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -245,7 +249,7 @@ class TaggingData:
     def batch(self, rows: np.ndarray, rng: np.random.Generator) -> dict[str, Tensor]:
         """Tensors of these texts; nothing is drawn at random."""
         tensors = stacked([self.inputs[row] for row in rows], self.wordpiece.pad_id)
-        tags = torch.full_like(tensors["ids"], NO_TARGET)
+        tags = torch.full_like(tensors["input_ids"], NO_TARGET)
         for number, row in enumerate(rows):
             tags[number, self.inputs[row].positions] = torch.from_numpy(self.rows[row])
         return tensors | {"tags": tags}
