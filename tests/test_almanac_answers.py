@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 import torch
 
-from spanbert_tutorial.almanac.questions import CATEGORIES, says_a_second_fact
+from research.almanac.questions import CATEGORIES, says_a_second_fact
+from research.experiments import almanac_answers
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.lab.experiments import almanac_answers
 from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
 from spanbert_tutorial.tasks import squad
 from spanbert_tutorial.tasks.question_answering import fine_tune

@@ -1,66 +1,200 @@
-"""Every check of the exercises takes right answers in two styles, and tells three typical mistakes
-apart.
-
-One table for all, so that a check without a row is refused. Further mistakes of a check stand in
-the file of its own, `test_…_exercise.py`.
-"""
+"""Every check of the exercises takes right answers in two styles, names the likely mistakes that it
+knows, and says of anything else what the right answer would be."""
 
 import importlib
-import inspect
+import math
 import pkgutil
 from collections import Counter
 from itertools import groupby
 
 import numpy as np
 import pytest
-import test_albert_exercise
-import test_bert_exercise
-import test_bert_pretraining_exercise
-import test_beyond_exercise
-import test_classification_exercise
-import test_coreference_exercise
-import test_directions_exercise
-import test_electra_exercise
-import test_inputs_exercise
-import test_labeled_masking_exercise
-import test_masking
-import test_name_ranks_exercise
-import test_question_answering_exercise
-import test_relation_extraction_exercise
-import test_relatives_roberta_exercise
-import test_sentence_pairs_exercise
-import test_sentence_tasks_exercise
-import test_single_sequence_exercise
-import test_squad_exercise
-import test_wordpiece_exercise
 import torch
 
 from spanbert_tutorial import exercises
-from spanbert_tutorial.bert.wordpiece import pair_scores, split_word
-from spanbert_tutorial.exercises import (
-    albert,
-    boundary,
-    classification,
-    coreference,
-    electra,
-    inputs,
-    labeled_masking,
-    name_ranks,
-    old_notes,
-    pretraining,
-    pretraining_spanbert,
-    question_answering,
-    real_questions,
-    relation_extraction,
-    roberta,
-    sentence_tasks,
-    single_sequence,
-    splinter,
-)
-from spanbert_tutorial.spanbert.span_masking import clipped_geometric
-from spanbert_tutorial.tasks.squad import f1, normalize
+from spanbert_tutorial.bert.sentence_pairs import NOT_NEXT
+from spanbert_tutorial.exercises import inputs, sentence_pairs
+from spanbert_tutorial.exercises import masking as corrupting
+from spanbert_tutorial.exercises.diagnosis import Diagnosis
+from spanbert_tutorial.tasks.squad import normalize
 
-# --- right answers in a second style, where the check's own file has one only --------
+
+def albert_right(vocabulary, embedding, hidden, layers, sharing):
+    attention = 4 * hidden**2 + 6 * hidden
+    feed_forward = 8 * hidden**2 + 7 * hidden
+    around = (vocabulary + 512 + 2 + 2) * embedding + (embedding + 1) * hidden
+    attention *= 1 if sharing in ("all", "attention") else layers
+    feed_forward *= 1 if sharing in ("all", "feed_forward") else layers
+    return around + attention + feed_forward
+
+
+def counted(ids, pad_id):
+    """The same by another way: a Counter and the sum of c/N · ln(N/c)."""
+    counts = Counter(token for row in ids.tolist() for token in row if token != pad_id)
+    total = sum(counts.values())
+    return sum(c / total * math.log(total / c) for c in counts.values())
+
+
+def bent(step, peak, warmup, steps):
+    """The same by another way: the lower of two straight lines."""
+    return peak * max(0.0, min((step - 1) / warmup, (steps - step + 1) / (steps - warmup)))
+
+
+def beyond_right(ids, selected, sentinels):
+    source = []
+    target = []
+    marks = iter(sentinels)
+    for place, (token, hidden) in enumerate(zip(ids, selected, strict=True)):
+        if hidden and not (place and selected[place - 1]):
+            mark = next(marks)
+            source.append(mark)
+            target.append(mark)
+        (target if hidden else source).append(token)
+    return source, [*target, next(marks)]
+
+
+CLASSIFICATION_SPECIAL = {"[CLS]", "[SEP]", "[PAD]"}
+
+
+def classification_with_numpy(states, tokens):
+    return np.array(states)[~np.isin(tokens, list(CLASSIFICATION_SPECIAL))].mean(0)
+
+
+def coreference_sums(one, other):
+    """The recall over pairs of clusters."""
+    total = sum(len(cluster) for cluster in one)
+    return (
+        sum(len(set(a) & set(b)) ** 2 / len(a) for a in one for b in other) / total if total else 0
+    )
+
+
+def in_loops(name, real):
+    rules = {"left-to-right": lambda i, j: j <= i, "right-to-left": lambda i, j: i <= j}
+    allowed = rules.get(name, lambda i, j: i != j)
+    n = len(real)
+    return [[float(allowed(i, j) and bool(real[j])) for j in range(n)] for i in range(n)]
+
+
+def inputs_right(pairs, longest):
+    """With lists only, and by another way of cutting."""
+    rows = []
+    for first, second in pairs:
+        for _ in range(max(0, len(first) + len(second) + 3 - longest)):
+            if len(first) > len(second):
+                first = first[:-1]
+            else:
+                second = second[:-1]
+        rows.append(
+            (
+                [inputs.CLS, *first, inputs.SEP, *second, inputs.SEP],
+                [0] * (len(first) + 2) + [1] * (len(second) + 1),
+            )
+        )
+    n = max(len(ids) for ids, _ in rows)
+    ids = [row + [inputs.PAD] * (n - len(row)) for row, _ in rows]
+    segments = [row + [0] * (n - len(row)) for _, row in rows]
+    return ids, segments, [[token != inputs.PAD for token in row] for row in ids]
+
+
+def from_the_left(words, share):
+    """The best way to cut the first so many words, from that of fewer."""
+    best = [0.0]
+    for end in range(1, len(words) + 1):
+        parts = [(at, words[at:end]) for at in range(end) if words[at:end] != words]
+        best.append(max(best[at] + math.log(share[part]) for at, part in parts))
+    return math.log(share[words]) - best[-1]
+
+
+def name_ranks_with_numpy(logs, candidates, true):
+    """By the mean place of all with the same score."""
+    scores = np.array(logs)[np.arange(len(logs)), np.array(candidates)].sum(axis=1)
+    in_order = np.sort(scores)[::-1]
+    return np.flatnonzero(in_order == scores[true]).mean() + 1
+
+
+def from_precision_and_recall(gold, said, relation):
+    right = sum(a == b and a.startswith(relation) for a, b in zip(gold, said, strict=True))
+    precision = right / max(1, sum(label.startswith(relation) for label in said))
+    recall = right / sum(label.startswith(relation) for label in gold)
+    return 100 * 2 * precision * recall / (precision + recall) if right else 0
+
+
+def with_a_loop(ids, pad_id):
+    rows = []
+    for row in ids.tolist():
+        seen = pad_id
+        numbers = []
+        for token in row:
+            seen += token != pad_id
+            numbers.append(seen if token != pad_id else pad_id)
+        rows.append(numbers)
+    return torch.tensor(rows)
+
+
+def sentence_tasks_with_numpy(gold, said):
+    one, other = (1.0 * (np.array(row) == "1") for row in (gold, said))
+    return float(np.corrcoef(one, other)[0, 1]) if np.ptp(one) and np.ptp(other) else 0
+
+
+def greedy(word, vocabulary, *, mark="##", shortest=False, missing=None, first_mark=""):
+    """Longest match first with a choice of mistakes. missing: what to do at a place without a
+    match."""
+    tokens = []
+    start = 0
+    while start < len(word):
+        ends = range(len(word), start, -1)
+        prefix = mark if start else first_mark
+        found = [
+            end
+            for end in (reversed(ends) if shortest else ends)
+            if prefix + word[start:end] in vocabulary
+        ]
+        if not found:
+            return missing(tokens, word[start:]) if missing else ["[UNK]"]
+        tokens.append(prefix + word[start : found[0]])
+        start = found[0]
+    return tokens or ["[UNK]"]
+
+
+def wordpiece_count(words, thing):
+    if isinstance(thing, tuple):
+        return sum(n * list(zip(w, w[1:], strict=False)).count(thing) for w, n in words.items())
+    return sum(n * w.count(thing) for w, n in words.items())
+
+
+def wordpiece_score(words, pair):
+    return (
+        wordpiece_count(words, pair)
+        / wordpiece_count(words, pair[0])
+        / wordpiece_count(words, pair[1])
+    )
+
+
+def token_by_token(ids, selected, rng, mask_id, random_ids):
+    made = ids.copy()
+    for place in np.flatnonzero(selected):
+        draw = rng.random()
+        made[place] = (
+            mask_id if draw < 0.8 else rng.choice(random_ids) if draw < 0.9 else ids[place]
+        )
+    return made
+
+
+def by_loops(windows, scores, threshold, longest):
+    """As a reader may write it."""
+    best = -np.inf
+    span = None
+    null = np.inf
+    for window, (starts, ends) in zip(windows, scores, strict=True):
+        null = min(null, starts[0] + ends[0])
+        shift = window.first - window.start
+        for i in range(window.start, window.end):
+            for j in range(i, min(i + longest, window.end)):
+                value = starts[i + shift] + ends[j + shift]
+                if window.central[i - window.start] and value > best:
+                    best = value
+                    span = (i, j)
+    return None if null - best > threshold else span
 
 
 def attention_in_loops(query, key, value, real):
@@ -126,11 +260,6 @@ def shared_one_by_one(prediction, gold):
     return 2 * shared / both if both else 1
 
 
-def squad_exact(prediction, gold):
-    """A typical mistake: the other score."""
-    return float(normalize(prediction) == normalize(gold))
-
-
 def drawn_by_counts(values, titles, drawn):
     often = np.array([Counter(drawn)[title] for title in titles])
     return (often * np.array(values)).sum() / often.sum()
@@ -148,35 +277,6 @@ def pair_by_coin(documents, number, at, stop, rng):
         return text[at : at + cut], text[at + cut : stop], 0, stop
     other = documents[(number + 1 + int(rng.integers(3))) % 4]
     return text[at : at + cut], [other[int(rng.integers(7))]], 1, at + cut
-
-
-# --- the table: check → right answers, typical mistakes -----------------------------
-
-
-def first_three(mistakes) -> list:
-    """The attempts of a list of (attempt, sentence)."""
-    return [attempt for attempt, _ in mistakes[:3]]
-
-
-def with_settings(answer, right: dict, mistakes) -> list:
-    """An attempt for each of three wrong settings of `answer(*case, **settings)`."""
-    return [
-        lambda *case, wrong=dict([one]): answer(*case, **{**right, **wrong})
-        for one in list(mistakes)[:3]
-    ]
-
-
-def of_name(name, answer):
-    """An attempt at the patterns that is wrong for one name."""
-    return test_directions_exercise.only(name, answer)
-
-
-words = test_wordpiece_exercise
-masks = test_masking
-pairs = test_sentence_pairs_exercise
-packing = test_single_sequence_exercise
-questions = test_question_answering_exercise
-square = test_directions_exercise.SQUARE
 
 
 def clusters_by_striking_out(words, stop):
@@ -199,196 +299,146 @@ def clusters_by_striking_out(words, stop):
     return clusters
 
 
+def by_pairs_of_clusters(key, response):
+    return coreference_sums(response, key), coreference_sums(key, response)
+
+
+def electra_in_a_loop(original, selected, sampled, real):
+    ids = [
+        new if hidden else old for old, hidden, new in zip(original, selected, sampled, strict=True)
+    ]
+    return ids, [new != old for old, new in zip(original, ids, strict=True)], list(real)
+
+
+# --- the table: check → a right answer in another style than the package's ----------
+
 ANSWERS = {
-    "albert.count": ([test_albert_exercise.right, albert.counted()], first_three(albert.MISTAKES)),
-    "bert.attention": (
-        [test_bert_exercise.right, attention_in_loops],
-        first_three(test_bert_exercise.MISTAKES),
-    ),
-    "beyond.span_corruption": (
-        [test_beyond_exercise.right, test_beyond_exercise.by_spans],
-        first_three(test_beyond_exercise.MISTAKES),
-    ),
-    "boundary.boundary_rows": (
-        [
-            lambda spans, n: boundary.boundary_rows_with(spans, n, **boundary.RIGHT),
-            boundary_rows_by_runs,
-        ],
-        with_settings(boundary.boundary_rows_with, boundary.RIGHT, boundary.MISTAKES),
-    ),
-    "classification.mean": (
-        [test_classification_exercise.with_lists, test_classification_exercise.with_numpy],
-        first_three(classification.MISTAKES),
-    ),
-    "coreference.b_cubed": (
-        [
-            coreference.b_cubed,
-            lambda key, response: (
-                test_coreference_exercise.sums(response, key),
-                test_coreference_exercise.sums(key, response),
-            ),
-        ],
-        first_three(coreference.MISTAKES),
-    ),
-    "directions.pattern": (
-        [test_directions_exercise.right, test_directions_exercise.in_loops],
-        [
-            of_name("left-to-right", lambda real: square.tril()),
-            of_name("left-to-right", lambda real: square & real),
-            of_name("all but yourself", lambda real: square & real),
-        ],
-    ),
-    "electra.replace": (
-        [test_electra_exercise.right, test_electra_exercise.answering()],
-        with_settings(electra.replace_with, electra.RIGHT, electra.MISTAKES),
-    ),
-    "inputs.batch": (
-        [test_inputs_exercise.right, lambda *case: inputs.batch_with(*case, **inputs.RIGHT)],
-        with_settings(inputs.batch_with, inputs.RIGHT, inputs.MISTAKES),
-    ),
-    "labeled_masking.pmi": (
-        [labeled_masking.best_cut, test_labeled_masking_exercise.from_the_left],
-        first_three(labeled_masking.MISTAKES),
-    ),
-    "masking.corrupt": (
-        [masks.by_shares(0.8, 0.1), masks.token_by_token],
-        [masks.one_draw_for_the_block, masks.random_over_masks, masks.by_shares(1, 0)],
-    ),
-    "name_ranks.rank": (
-        [name_ranks.rank, test_name_ranks_exercise.with_numpy],
-        first_three(name_ranks.MISTAKES),
-    ),
-    "old_notes.lower_case": (
-        [old_notes.lower_case, lower_case_by_letters],
-        first_three(old_notes.MISTAKES),
-    ),
-    "pretraining.plateau": (
-        [pretraining.entropy, test_bert_pretraining_exercise.counted],
-        first_three(pretraining.PLATEAU_MISTAKES),
-    ),
-    "pretraining.schedule": (
-        [pretraining.rate, test_bert_pretraining_exercise.bent],
-        first_three(pretraining.SCHEDULE_MISTAKES),
-    ),
-    "pretraining_spanbert.loss": (
-        [pretraining_spanbert.paper_loss, loss_token_by_token],
-        first_three(pretraining_spanbert.MISTAKES),
-    ),
-    "question_answering.answer": (
-        [questions.with_decode, questions.by_loops],
-        with_settings(question_answering.answer_with, {}, question_answering.MISTAKES),
-    ),
-    "real_questions.draw": (
-        [real_questions.drawn_mean, drawn_by_counts],
-        [real_questions.each_once, real_questions.mean_of_means, real_questions.over_all],
-    ),
-    "relation_extraction.directed": (
-        [
-            relation_extraction.directed_f1,
-            test_relation_extraction_exercise.from_precision_and_recall,
-        ],
-        first_three(relation_extraction.MISTAKES),
-    ),
-    "roberta.positions": (
-        [test_relatives_roberta_exercise.right, test_relatives_roberta_exercise.with_a_loop],
-        first_three(roberta.MISTAKES),
-    ),
-    "sentence_pairs.pair": (
-        [pairs.pair, pair_by_coin],
-        [pairs.from_the_same_document, pairs.consumes_the_replaced_part, pairs.reads_twice],
-    ),
-    "sentence_tasks.matthews": (
-        [sentence_tasks.matthews, test_sentence_tasks_exercise.with_numpy],
-        first_three(sentence_tasks.MISTAKES),
-    ),
-    "single_sequence.packing": (
-        [single_sequence.pack, packed_greedily],
-        [packing.across_documents, packing.splits, packing.without_full_test],
-    ),
-    "span_masking.length_law": (
-        [clipped_geometric, law_in_a_loop],
-        [
-            lambda p, most: p * (1 - p) ** np.arange(most),
-            lambda p, most: p * (1 - p) ** np.arange(1, most + 1),
-            lambda p, most: np.append(p * (1 - p) ** np.arange(most - 1), (1 - p) ** (most - 1)),
-        ],
-    ),
-    "span_masking.cut": (
-        [lambda sizes, left: int((np.cumsum(sizes) <= left).sum()), cut_in_a_loop],
-        [
-            lambda sizes, left: int((np.cumsum(sizes) < left).sum()),
-            lambda sizes, left: min(left, sum(sizes)),
-            lambda sizes, left: int((np.cumsum(sizes) - sizes < left).sum()),
-        ],
-    ),
-    "squad.f1": (
-        [f1, shared_one_by_one],
-        [test_squad_exercise.as_sets, lambda *both: 100 * f1(*both), squad_exact],
-    ),
-    "splinter.clusters": (
-        [splinter.clusters_with, clusters_by_striking_out],
-        with_settings(splinter.clusters_with, splinter.RIGHT, splinter.MISTAKES),
-    ),
-    "wordpiece.split": (
-        [split_word, words.greedy],
-        [
-            lambda *given: words.greedy(*given, mark=""),
-            lambda *given: words.greedy(*given, shortest=True),
-            words.any_division,
-        ],
-    ),
-    "wordpiece.score": (
-        [words.score, lambda counts, pair: pair_scores(counts)[pair]],
-        [
-            words.count,
-            lambda counts, pair: words.count(counts, pair) / words.count(counts, pair[0]),
-            lambda counts, pair: words.score(dict.fromkeys(counts, 1), pair),
-        ],
-    ),
+    "albert.count": albert_right,
+    "bert.attention": attention_in_loops,
+    "beyond.span_corruption": beyond_right,
+    "boundary.boundary_rows": boundary_rows_by_runs,
+    "classification.mean": classification_with_numpy,
+    "coreference.b_cubed": by_pairs_of_clusters,
+    "directions.pattern": in_loops,
+    "electra.replace": electra_in_a_loop,
+    "inputs.batch": inputs_right,
+    "labeled_masking.pmi": from_the_left,
+    "masking.corrupt": token_by_token,
+    "name_ranks.rank": name_ranks_with_numpy,
+    "old_notes.lower_case": lower_case_by_letters,
+    "pretraining.plateau": counted,
+    "pretraining.schedule": bent,
+    "pretraining_spanbert.loss": loss_token_by_token,
+    "question_answering.answer": by_loops,
+    "real_questions.draw": drawn_by_counts,
+    "relation_extraction.directed": from_precision_and_recall,
+    "roberta.positions": with_a_loop,
+    "sentence_pairs.pair": pair_by_coin,
+    "sentence_tasks.matthews": sentence_tasks_with_numpy,
+    "single_sequence.packing": packed_greedily,
+    "span_masking.length_law": law_in_a_loop,
+    "span_masking.cut": cut_in_a_loop,
+    "squad.f1": shared_one_by_one,
+    "splinter.clusters": clusters_by_striking_out,
+    "wordpiece.split": greedy,
+    "wordpiece.score": wordpiece_score,
 }
 
 
-def every_check() -> list[str]:
-    """MODULE.NAME of each `check_NAME` of the exercises' room."""
-    modules = [
-        importlib.import_module(f"{exercises.__name__}.{one.name}")
-        for one in pkgutil.iter_modules(exercises.__path__)
-    ]
-    return [
-        f"{module.__name__.rsplit('.', 1)[1]}.{name.removeprefix('check_')}"
-        for module in modules
-        for name, _ in inspect.getmembers(module, inspect.isfunction)
-        if name.startswith("check_")
-    ]
+def every_diagnosis() -> dict:
+    """MODULE.NAME → the function that gives the sentence, for each exercise of the book."""
+    found = {}
+    for one in pkgutil.iter_modules(exercises.__path__):
+        module = importlib.import_module(f"{exercises.__name__}.{one.name}")
+        names = [name for name in vars(module) if name.startswith("diagnose_")]
+        found |= {f"{one.name}.{name[9:]}": getattr(module, name) for name in names}
+    return found
 
 
-def said_to(check: str, attempt) -> str:
-    """What the check of this name says."""
-    module, name = check.split(".")
-    return getattr(importlib.import_module(f"{exercises.__name__}.{module}"), f"diagnose_{name}")(
-        attempt
-    )
+CHECKS = every_diagnosis()
+TABLES = {name: check for name, check in CHECKS.items() if isinstance(check, Diagnosis)}
+MISTAKES = [
+    (name, mistake, sentence)
+    for name, check in TABLES.items()
+    for mistake, sentence in check.mistakes
+]
 
 
 def test_every_check_has_a_row():
-    assert sorted(ANSWERS) == sorted(every_check())
+    assert sorted(ANSWERS) == sorted(CHECKS)
+    assert len(CHECKS) - len(TABLES) == 2  # drawn at random: corrupt and pair
 
 
-@pytest.mark.parametrize("check", ANSWERS)
-def test_right_answers_in_two_styles(check):
-    attempts, _ = ANSWERS[check]
-    assert len(attempts) == 2 and attempts[0] is not attempts[1]
-    for attempt in attempts:
-        said = said_to(check, attempt)
-        assert said.startswith("Correct: "), said
+@pytest.mark.parametrize("name", ANSWERS)
+def test_right_answers(name, capsys):
+    module, exercise = name.split(".")
+    module = importlib.import_module(f"{exercises.__name__}.{module}")
+    getattr(module, f"check_{exercise}")(ANSWERS[name])
+    assert capsys.readouterr().out.startswith("Correct: ")
+    assert name not in TABLES or TABLES[name](TABLES[name].right).startswith("Correct: ")
 
 
-@pytest.mark.parametrize("check", ANSWERS)
-def test_three_mistakes_have_three_messages(check):
-    _, mistakes = ANSWERS[check]
-    told = [said_to(check, attempt) for attempt in mistakes]
-    assert len(mistakes) == 3 and all(said.startswith("Not yet: ") for said in told), told
-    assert len(set(told)) == 3, told
-    assert not any(
-        "the function returns nothing" in said or "the function stopped" in said for said in told
-    ), told
+@pytest.mark.parametrize("name, mistake, sentence", MISTAKES)
+def test_a_likely_mistake_is_named(name, mistake, sentence):
+    assert len(TABLES[name].mistakes) == 3
+    assert TABLES[name](mistake) == f"Not yet: {sentence}"
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_anything_else_is_not_yet(name):
+    for attempt in (lambda *case: None, lambda *case: 7.5, lambda *case: [7.5], lambda: 1):
+        said = CHECKS[name](attempt)
+        assert said.startswith("Not yet: ") and "\n" not in said, said
+
+
+def masked_share(masked, random):
+    def attempt(ids, selected, rng, mask_id, random_ids):
+        draw = rng.random(len(ids))
+        made = np.where(selected & (draw < masked), mask_id, ids)
+        replaced = selected & (draw >= masked) & (draw < masked + random)
+        return np.where(replaced, rng.choice(random_ids, len(ids)), made)
+
+    return attempt
+
+
+def two_draws(ids, selected, rng, mask_id, random_ids):
+    random, kept = (rng.random(len(ids)) < 0.1 for _ in range(2))
+    seen = np.where(random, rng.choice(random_ids, len(ids)), np.where(kept, ids, mask_id))
+    return np.where(selected, seen, ids)
+
+
+@pytest.mark.parametrize(
+    "attempt, sentence",
+    [
+        (two_draws, "drawn independently"),
+        (masked_share(1, 0), "every selected token became"),
+        (masked_share(0.7, 0.2), "they should be 80/10/10"),
+        (lambda ids, *rest: ids[:-1], "the shape"),
+        (lambda ids, *rest: ids + 1, "were not selected"),
+    ],
+)
+def test_mistakes_of_corruption(attempt, sentence):
+    assert sentence in corrupting.diagnose_corrupt(attempt)
+
+
+def changed_pair(change):
+    return lambda *case: change(*case[1:4], *pair_by_coin(*case))
+
+
+@pytest.mark.parametrize(
+    "change, sentence",
+    [
+        (lambda n, at, stop, a, b, label, after: (a, b, label, stop), "lose the replaced part"),
+        (lambda n, at, stop, a, b, label, after: (a, b, 1 - label, after), "a label is wrong"),
+        (
+            lambda n, at, stop, a, b, label, after: (
+                (a, [sentence_pairs.DOCUMENTS[n][0]], label, after)
+                if label == NOT_NEXT
+                else (a, b, label, after)
+            ),
+            "from the same document",
+        ),
+    ],
+)
+def test_mistakes_of_pairs(change, sentence):
+    assert sentence in sentence_pairs.diagnose_pair(changed_pair(change))

@@ -194,6 +194,7 @@ LINKS = {  # page and link → the part, and what it then shows
     ),
     f"{TRY_IT}#widget=ask&q=What+is+red%3F&s=The+gate+is+red.&at=-2": ("[data-try=ask]", "−2.0"),
     "book/spanbert/span_masking.html#widget=figure1&frame=2": ("[data-moving]", "Draw 1 of"),
+    "book/bert/pretraining.html#widget=figure1&frame=3": ("[data-moving]", "Step 150"),
     "book/spanbert/span_masking.html#widget=panels1&at=1-0-2": ("[data-explorer]", "broken words:"),
 }
 

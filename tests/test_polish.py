@@ -1,6 +1,7 @@
 """What the last step of the build mends in the theme's pages, and what it leaves out."""
 
 import re
+import struct
 
 import pytest
 import yaml
@@ -24,9 +25,10 @@ ICONS = f'x={{bars:[1,2,[],"f0","M1"],{LEFT},sun:[1,2,[],"f2",["M","N"]]}}'
         ('<th class="head"><p></p></th>', '<td class="head"></td>'),
         ("<th></th><th>a</th>", "<td></td><th>a</th>"),
         ('<th style="x"></th>', '<td style="x"></td>'),
+        ('<table class="x">', '<table tabindex="0" class="x">'),
         (
-            '<div style="overflow-x:auto"><table>',
-            '<div style="overflow-x:auto"><table tabindex="0">',
+            '<div data-view aria-live="polite"><div style="x"><table tabindex="0">',
+            '<div data-view><div style="x"><table tabindex="0">',
         ),
         (
             '<a href="../_sources/book/a.ipynb" target="_blank"',
@@ -62,6 +64,21 @@ def test_the_parts_of_the_contents_are_folded_except_the_one_with_this_page():
         assert polish.mended("book/a.html", page) == page
 
 
+def test_numbers_stand_on_the_right_under_their_heading():
+    def table(*rows: str) -> str:
+        cells = ["".join(f"<td{cell}</td>" for cell in row.split("|")) for row in rows]
+        return f'<table tabindex="0">{"".join(f"<tr>{row}</tr>" for row in cells)}</table>'
+
+    before = table('>name| class="head">F1|>span', ">a|><p>61.2 ± 1.3</p>|>1 of 2", ">b|>–|>x")
+    after = table(
+        '>name| class="number head">F1|>span',
+        '>a| class="number"><p>61.2 ± 1.3</p>|>1 of 2',
+        '>b| class="number">–|>x',
+    )
+    assert polish.mended("book/a.html", before) == after
+    assert polish.mended("book/a.html", after) == after
+
+
 def test_formulas_bring_their_script_and_other_pages_have_none():
     assert "mathjax" not in polish.mended("book/a.html", HEAD).lower()
     with_formula = polish.mended("book/a.html", HEAD + '<span class="math notranslate">x</span>')
@@ -69,12 +86,11 @@ def test_formulas_bring_their_script_and_other_pages_have_none():
     assert "documentation_options" in polish.mended("book/a.html", HEAD)
 
 
-def test_only_the_search_page_loads_the_index_and_the_texts():
+def test_only_the_search_page_loads_what_is_searched():
     assert "search" not in polish.mended("book/a.html", HEAD)
-    page = '<script src="_static/searchtools.js"></script>'
-    once = polish.mended("search.html", page)
-    assert once.index("search_texts.js") < once.index("searchtools.js")
-    assert polish.mended("search.html", once) == once
+    page = polish.mended("search.html", HEAD + "</head>")
+    assert "search_texts.js" in page and "search.js" in page and "searchindex" not in page
+    assert polish.mended("search.html", page) == page
 
 
 def test_the_icons_that_pages_show_are_kept_by_each_of_their_names():
@@ -83,12 +99,16 @@ def test_the_icons_that_pages_show_are_kept_by_each_of_their_names():
     assert polish.used_icons(ICONS, {"bars"}) == 'x={bars:[1,2,[],"f0","M1"]}'
 
 
-def test_an_excerpt_has_the_words_of_the_article_only():
+def test_the_search_reads_sections_without_folds_and_signs():
     page = (
-        "<nav>menu</nav><article><h1>A<a>#</a></h1>\n<pre>code</pre><p>one &amp; "
-        "two</p></article><p>foot</p>"
+        '<meta name="keywords" content="k, 말"><nav>menu</nav><article><section id="a"><h1>A'
+        '<a class="headerlink">#</a></h1><nav>sign</nav><pre>code</pre><p>one &amp; two</p>'
+        '<details class="fold"><pre>setup</pre></details><p>three</p><section id="b"><h2>B</h2>'
+        "</section></section></article><p>foot</p>"
     )
-    assert polish.Article(page).text() == "A one & two"
+    article = polish.Article(page)
+    assert article.keywords == "k, 말"
+    assert article.read() == [["a", "A", "one & two three", "code"], ["b", "B", "", ""]]
 
 
 @pytest.mark.browser
@@ -104,6 +124,8 @@ def test_no_built_page_is_heavier_than_one_and_a_half_megabytes():
 @pytest.mark.browser
 def test_every_page_says_in_its_head_what_it_is():
     contents = (ROOT / "_toc.yml").read_text(encoding="utf-8")
+    card = PAGES / "_static" / "card.png"
+    assert struct.unpack(">II", card.read_bytes()[16:24]) == (1200, 630)
     for name in [
         line.split(": ")[1] for line in contents.splitlines() if "file:" in line or "root:" in line
     ]:
@@ -112,7 +134,12 @@ def test_every_page_says_in_its_head_what_it_is():
         assert (
             head.count('<meta name="description" content="') == 1 and 'property="og:title"' in head
         ), name
-        assert 'rel="icon"' in head
+        assert 'rel="icon"' in head and 'rel="canonical"' not in head  # it has no address
+        assert head.count('name="twitter:card" content="summary_large_image"') == 1
+        image = re.search(r'property="og:image" content="([^"]+)"', head)[1]
+        assert (PAGES / f"{name}.html").parent.joinpath(image).resolve() == card.resolve()
+        foot = page.split('<footer class="bd-footer-content">')[1]
+        assert all(words in foot for words in ("Version", "MIT", "CC BY 4.0", "How to cite")), name
 
 
 @pytest.mark.browser

@@ -1,66 +1,80 @@
-"""The search of the built book, opened from the disk: terms of the glossary find their page, with
-an excerpt."""
-
-import re
+"""The search of the built pages, in a real browser: what readers ask, and the page that has to be
+among the first three."""
 
 import pytest
-from page_links import BOOK
-from test_browser import browser, visit  # noqa: F401  browser is a fixture
-
-import book_extension
+from test_browser import browser, visit  # noqa: F401  a fixture
 
 pytestmark = pytest.mark.browser
 
-GLOSSARY = (BOOK / "workshop" / "glossary.md").read_text(encoding="utf-8")
-# what a reader may look for → the page that explains it
-WANTED = {
+# what a reader types → the page that must be among the first three
+QUESTIONS = {
+    "fine-tune on my own data": "workshop/your_own_data",
+    "OOM": "workshop/faq",
+    "out of memory": "workshop/faq",
+    "coreference": "tasks/coreference",
+    "masking": "bert/masking",
+    "span masking": "spanbert/span_masking",
+    "SpanBERT vs BERT": "welcome|one_page|workshop/what_we_found|spanbert/pretraining_spanbert",
     "SBO": "spanbert/boundary",
-    "span boundary objective": "spanbert/boundary",
-    "boundary token": "spanbert/boundary",
-    "WordPiece": "bert/wordpiece",
-    "80/10/10": "bert/masking",
-    "plateau": "bert/pretraining",
+    "boundary objective": "spanbert/boundary",
     "next sentence prediction": "bert/sentence_pairs",
-    "null odds": "tasks/question_answering",
-    "byte-level BPE": "relatives/roberta",
-    "BIO tags": "tasks/classification",
-    "경계 토큰": "spanbert/boundary",
+    "WordPiece": "bert/wordpiece",
+    "attention": "bert/bert",
+    "pretraining": "bert/pretraining",
+    "relation extraction TACRED": "tasks/relation_extraction",
+    "SQuAD F1": "tasks/squad",
+    "question answering": "tasks/question_answering",
+    "NER": "tasks/classification",
+    "geometric distribution": "spanbert/span_masking",
+    "RoBERTa": "relatives/roberta",
+    "glossary": "workshop/glossary",
+    "gpu": "workshop/engine|workshop/faq|workshop/your_own_data",
+    "가림 언어 모형": "bert/masking",
 }
 
 
-def found(page, term: str) -> list[str]:
-    """The pages that the search shows for the term, best first."""
-    page.goto(re.sub(r"\?.*|$", f"?q={term}", page.url, count=1))
-    page.wait_for_function(
-        "document.querySelector('#search-results .search-summary')?.innerText", timeout=20_000
-    )
-    links = page.locator("#search-results > ul.search > li > a").evaluate_all(
-        "all => all.map(one => one.href)"
-    )
-    return [re.search(r"/html/(?:book/)?(.*?)\.html", link)[1] for link in links]
-
-
 @pytest.fixture(scope="module")
-def page(browser):  # noqa: F811
-    """One tab for all searches."""
-    opened = visit(browser, "search.html")
-    yield opened
-    opened.context.close()
+def search(browser):  # noqa: F811
+    """The search page, opened once."""
+    page = visit(browser, "search.html")
+    yield page
+    page.context.close()
 
 
-@pytest.mark.parametrize("term", WANTED)
-def test_a_term_finds_its_page_first_or_second(term, page):
-    assert WANTED[term] in found(page, term)[:2]
+def results(page, question: str) -> list[str]:
+    """The addresses that a question brings, the best first; the API's are not among them."""
+    page.locator("main input[name=q]").fill(question)
+    links = page.locator("#search-results > ol > li > a")
+    return links.evaluate_all("all => all.map((one) => one.getAttribute('href').split('#')[0])")
 
 
-def test_what_is_found_has_an_excerpt_and_nothing_is_blocked(page):
-    assert found(page, "plateau")[0] == "bert/pretraining"
-    excerpt = page.locator("#search-results p.context").first
-    excerpt.wait_for(timeout=10_000)
-    assert len(excerpt.inner_text()) > 40
-    assert page.complaints == []
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_question_finds_its_page_among_the_first_three(search, question):
+    first = [
+        address.removeprefix("book/").removesuffix(".html")
+        for address in results(search, question)[:3]
+    ]
+    assert {*QUESTIONS[question].split("|")} & {*first}, first
 
 
-def test_the_glossary_names_a_page_for_every_term():
-    terms = re.findall(r"^\| \*\*(.+?)\*\* \|", GLOSSARY, re.MULTILINE)
-    assert [term for term, *_ in book_extension.ROW.findall(GLOSSARY)] == terms and len(terms) > 90
+def test_the_reference_of_the_api_is_folded_below_the_chapters(search):
+    assert not any("/api/" in address for address in results(search, "masking"))
+    folded = search.locator("#search-results > details")
+    assert folded.count() == 1 and not folded.evaluate("one => one.open")
+    assert folded.locator("a[href*='/api/']").count()
+
+
+def test_a_result_shows_its_words_and_leads_to_its_section(search):
+    results(search, "fine-tune on my own data")
+    assert search.locator("#search-results mark").count()
+    assert "page" in search.get_by_role("status").inner_text()
+    address = search.locator("#search-results a[href*='#']").first.get_attribute("href")
+    search.goto(search.url.replace("search.html", address))
+    assert search.locator(f"[id='{address.split('#')[1]}']").count() == 1
+    search.go_back()
+    assert search.complaints == []
+
+
+def test_nothing_found_is_said(search):
+    assert results(search, "xyzzyqux") == []
+    assert "Nothing found" in search.get_by_role("status").inner_text()

@@ -5,8 +5,8 @@ from collections import Counter
 
 import pytest
 
-from spanbert_tutorial.almanac import pairs
-from spanbert_tutorial.almanac.pairs import Statement
+from research.almanac import pairs
+from research.almanac.pairs import Statement
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.tasks.sentence_baselines import controls
 from spanbert_tutorial.tasks.sentence_tasks import TASKS, read, score

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import torch
 
+from research.measurements import span_tasks_relations as experiment
 from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.lab.measurements import span_tasks_relations as experiment
 from spanbert_tutorial.tasks.fine_tuning import FineTuning
 from spanbert_tutorial.tasks.relation_files import Argument, Example
 

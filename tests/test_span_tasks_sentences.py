@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from research.measurements import span_tasks_sentences as sentences
+from research.measurements.span_tasks_sentences import PLANS, Plan, parted
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.lab.measurements import span_tasks_sentences as sentences
-from spanbert_tutorial.lab.measurements.span_tasks_sentences import PLANS, Plan, parted
 from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
 from spanbert_tutorial.tasks.fine_tuning import FineTuning
 

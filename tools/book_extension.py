@@ -2,16 +2,17 @@
 nobody uses.
 
 A code cell of one of the kinds of `kinds.py` that are folded, and any cell tagged `hide-input`,
-shows one quiet line in place of its code, an HTML `<details>` that needs no script: "✓ 6 checks
-passed", "Solution", "Code of the figure". Outputs stay visible; plumbing has its line below the
-output, where a caption stands. Lines that follow one another stand in one row.
+shows one quiet line in place of its code, an HTML `<details>` that needs no script: "Solution",
+"Code of the figure". Outputs stay visible; plumbing has its line below the output, where a caption
+stands. Lines that follow one another stand in one row. Checks are off the page, which ends with
+their tally.
 
 A diagram or a plot (an SVG of `figures.diagram` or `figures.plots`), stored in a notebook or shown
 by a Markdown page, becomes part of the page, so that it takes the page's colors. A still one that
 has a live form is replaced by it. The map of the book gets its links, and each chapter a sign at
 its head that says where you are (`road.py`).
 
-A page is found first for the terms of the glossary that lead to it. Korean words are marked as
+A page names the terms of the glossary that lead to it. Korean words are marked as
 such, each page says in its head what it is, and `polish.py` mends what the theme writes. A page
 with a part that computes in the browser (`spanbert_tutorial/figures/try_it.py`) gets its style and
 script, other pages do not.
@@ -30,9 +31,11 @@ from importlib import import_module
 from pathlib import Path
 from posixpath import normpath
 
+import yaml
 from docutils import nodes
-from sphinx import addnodes
+from math_core import LatexError, LatexToMathML
 from sphinx.application import Sphinx
+from sphinx.ext.mathjax import html_visit_displaymath, html_visit_math
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
 from kinds import asserts_in, code_of, title_of
@@ -40,12 +43,8 @@ from polish import polish
 from road import map_html, read_road, sign_html
 
 UNUSED = ("sphinx_thebe", "sphinx_comments")
-FOLDED_TAGS = (
-    "check",
-    "plumbing",
-    "colab-setup",
-    "hide-input",
-)  # the first that a cell has names its fold
+# the first that a cell has names its fold; checks have none, they are counted
+FOLDED_TAGS = ("check", "plumbing", "colab-setup", "hide-input")
 
 
 MAP = "road.svg"
@@ -71,6 +70,7 @@ ROW = re.compile(
     r"^\| \*\*(.+?)\*\* \| (.+?) \| .* \| \[.*?\]\(([^)#]+)\.(?:ipynb|md)[^)]*\) \|$", re.MULTILINE
 )
 HANGUL = re.compile(r"([가-힣]+(?:[ ,·]+[가-힣]+)*)")
+MATHML = LatexToMathML()
 NO_WORDS = (nodes.raw, nodes.literal_block, nodes.title)
 DESCRIPTION = (
     "BERT and SpanBERT from the ground up: every idea is code that runs, every number has a check."
@@ -93,11 +93,23 @@ def depart_fold(translator, node: Fold) -> None:
     translator.body.append("</details>\n")
 
 
+def visit_formula(translator, node: nodes.math | nodes.math_block) -> None:
+    """Write a formula as MathML, which needs no script; one that is not understood, for MathJax."""
+    block = isinstance(node, nodes.math_block)
+    try:
+        formula = MATHML.convert_with_local_state(node.astext(), displaystyle=block)
+    except LatexError:
+        (html_visit_displaymath if block else html_visit_math)(translator, node)
+    else:
+        # no line break between a formula and the comma behind it
+        translator.body.append(
+            f'<div class="formula">{formula}</div>' if block else f"{formula}&#8288;"
+        )
+        raise nodes.SkipNode
+
+
 def label(kind: str, source: str) -> str:
     """The line that stands for the code of a cell."""
-    if kind == "check":
-        count = len(asserts_in(source))
-        return f"✓ {count} check{'' if count == 1 else 's'} passed"
     return "Setup" if kind == "colab-setup" else title_of(source) or "Code"
 
 
@@ -146,15 +158,22 @@ class FoldCells(SphinxPostTransform):
     formats = ("html",)
 
     def run(self, **kwargs) -> None:
-        """Fold every cell that has one of the tags."""
+        """Fold every cell that has one of the tags; take out the checks and count them."""
+        checks = 0
         for cell in list(self.document.findall(is_cell)):
-            kind = next(
-                (tag for tag in FOLDED_TAGS if tag in cell["cell_metadata"].get("tags", [])), None
-            )
-            if kind:
+            tags = cell["cell_metadata"].get("tags", [])
+            kind = next((tag for tag in FOLDED_TAGS if tag in tags), None)
+            if kind == "check":
+                checks += len(asserts_in(next(cell.findall(nodes.literal_block)).astext()))
+                cell.parent.remove(cell)
+            elif kind:
                 fold_cell(cell, kind)
-                if kind in ("check", "plumbing"):
+                if kind == "plumbing":
                     join_rows(cell)
+        if checks:
+            numbers = "1 number" if checks == 1 else f"{checks} numbers"
+            line = f'<p class="tally">✓ {numbers} in the text of this page checked</p>'
+            self.document += nodes.raw("", line, format="html")
 
 
 def live_form(name: str) -> str:
@@ -178,7 +197,7 @@ class InlineDiagrams(SphinxPostTransform):
                 kind := DRAWING.match(drawing := path.read_text(encoding="utf-8"))
             ):
                 html = self.html_of(path.name, drawing)
-                if kind[1] == "plot":  # its words stand beside it
+                if kind[1] == "plot" and "aria-label" not in drawing:  # its words stand beside it
                     html = html.replace(
                         ' role="img"', f' role="img" aria-label="{escape(image["alt"])}"', 1
                     )
@@ -218,26 +237,18 @@ class RoadSigns(SphinxPostTransform):
             title.parent.insert(title.parent.index(title) + 1, nodes.raw("", sign, format="html"))
 
 
-class Glossed(SphinxPostTransform):
-    """Make each page the first that the search finds for the terms of the glossary that lead to
-    it."""
-
-    default_priority = 199
-    formats = ("html",)
-
-    def run(self, **kwargs) -> None:
-        """Add entries of an index; the page does not show them."""
-        file = Path(self.env.srcdir, GLOSSARY)
-        rows = ROW.findall(file.read_text(encoding="utf-8")) if file.is_file() else []
-        for term, korean, page in rows:
-            if self.env.docname == normpath(
-                f"{file.parent.relative_to(self.env.srcdir).as_posix()}/{page}"
-            ):
-                names = re.split(r", |[()]", term.replace("\\", "")) + re.split(r", |[()]", korean)
-                entries = [
-                    ("single", name.strip(), "", "main", None) for name in names if name.strip()
-                ]
-                self.document += addnodes.index(entries=entries)
+def keywords(source: Path, docname: str) -> str:
+    """The terms of the glossary, English and Korean, that lead to a page; the search asks for
+    them."""
+    file = source / GLOSSARY
+    rows = ROW.findall(file.read_text(encoding="utf-8")) if file.is_file() else []
+    terms = [
+        name.strip()
+        for term, korean, page in rows
+        if docname == normpath(f"{Path(GLOSSARY).parent.as_posix()}/{page}")
+        for name in re.split(r", |[()]", f"{term}, {korean}".replace("\\", ""))
+    ]
+    return ", ".join(filter(None, terms))
 
 
 class KoreanWords(SphinxPostTransform):
@@ -270,16 +281,52 @@ def describe(app: Sphinx, pagename: str, templatename: str, context: dict, doctr
         "og:description": says,
         "og:type": "article",
         "og:site_name": app.config.html_title,
+        "og:image": context["pathto"]("_static/card.png", resource=True),
+        "og:image:alt": "Two words light up, and what they hide between them is predicted.",
+        "og:image:width": 1200,
+        "og:image:height": 630,
     }
+    if app.config.html_baseurl:  # only then is it known where the page will be
+        told["og:url"] = context["pageurl"]
+        told["og:image"] = f"{app.config.html_baseurl}_static/card.png"
     tags = [
         f'<meta property="{name}" content="{escape(str(value))}" />' for name, value in told.items()
     ]
+    tags.append('<meta name="twitter:card" content="summary_large_image" />')
+    context["theme_extra_footer"] = footer(Path(app.srcdir), context)
     context["metatags"] = "\n".join(
         [
             f'<meta name="description" content="{escape(says)}" />',
+            f'<meta name="keywords" content="{escape(keywords(Path(app.srcdir), pagename))}" />',
             *tags,
             context.get("metatags", ""),
         ]
+    )
+
+
+def footer(source: Path, context: dict) -> str:
+    """Who wrote the book, which version this is, under which licenses; how to cite it, and where to
+    report a mistake. `CITATION.cff` knows; a sample book has none."""
+    file = source / "CITATION.cff"
+    if not file.is_file():
+        return ""
+    known = yaml.safe_load(file.read_text(encoding="utf-8"))
+    authors = " and ".join(author["name"] for author in known["authors"])
+    date = known["date-released"]
+    issues = f"{url}/issues" if (url := context.get("theme_repository_url")) else ""
+    report = issues or context["pathto"]("book/workshop/faq")
+    cite = f"""@book{{spanbert_ground_up,
+  title   = {{{known["title"]}}},
+  author  = {{{{{authors}}}}},
+  year    = {{{date.year}}},
+  version = {{{known["version"]}}}
+}}"""
+    return (
+        f"<p>{escape(known['title'])}, by {escape(authors)}. Version {known['version']}, "
+        f'<time datetime="{date}">{date:%B} {date.day}, {date.year}</time>. '
+        f"Code: MIT; text, figures and data: CC BY 4.0. "
+        f'<a href="{report}">Report a mistake</a></p>'
+        f"<details><summary>How to cite</summary><pre>{escape(cite)}</pre></details>"
     )
 
 
@@ -334,10 +381,11 @@ def write_models(app: Sphinx, error: Exception | None) -> None:
 def setup(app: Sphinx) -> dict[str, bool]:
     """Add the folds and the diagrams; take back what the unused extensions wanted to do later."""
     app.add_node(Fold, html=(visit_fold, depart_fold))
+    for formula in (nodes.math, nodes.math_block):
+        app.add_node(formula, override=True, html=(visit_formula, None))
     app.add_post_transform(FoldCells)
     app.add_post_transform(InlineDiagrams)
     app.add_post_transform(RoadSigns)
-    app.add_post_transform(Glossed)
     app.add_post_transform(KoreanWords)
     app.connect("html-page-context", describe)
     app.connect("build-finished", finish)

@@ -24,7 +24,9 @@ ROLE = re.compile(r"\{[a-z][\w:.-]*\}`[^`]+`")
 LABEL = re.compile(r"^\([\w-]+\)=\s*$", re.MULTILINE)
 CODE = re.compile(r"^(`{3,}|~{3,}).*?^\1|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 ASSERT = re.compile(r"^\s*assert\b", re.MULTILINE)
-WORDED = re.compile(r"<title>[^<]*\w[^<]*</title><desc>[^<]*\w[^<]*</desc>")
+WORDED = re.compile(
+    r"<title>[^<]*\w[^<]*</title><desc>[^<]*\w[^<]*</desc>|^<svg class=\"plot\"[^>]* aria-label=\"[^\"]*\w"
+)
 ARXIV = re.compile(r"arxiv\.org/(?:abs|pdf|html)/(\d{4}\.\d{4,5})")
 ACL = re.compile(r"aclanthology\.org/([\w.-]+?)(?:\.pdf)?(?=[/\s)>\]\"']|$)")
 
@@ -44,21 +46,22 @@ def never_executed(notebook: nbformat.NotebookNode) -> list[str]:
 
 
 def unasserted(notebook: nbformat.NotebookNode) -> list[str]:
-    """Cells whose output is ignored, with no `assert` in them or in one of the next two code
-    cells."""
-    cells = code_cells(notebook)
-    problems = []
-    for place, cell in enumerate(cells):
-        ignored = has_tag(cell, "nbval-ignore-output") or "NBVAL_IGNORE_OUTPUT" in cell.source
-        near = cells[place : place + 3]
-        if (
-            ignored
-            and not has_tag(cell, "colab-setup")
-            and not any(ASSERT.search(other.source) for other in near)
-        ):
-            problems.append(
-                f"{describe(cell, notebook.cells)} ignores its output and no assert follows it."
-            )
+    """Cells whose output is ignored, with no `assert` in them or after them in their section."""
+    problems, open_cells = [], []
+    end = nbformat.v4.new_markdown_cell("## End")
+    for cell in [*notebook.cells, end]:
+        if cell.cell_type == "markdown" and re.search(r"^## ", cell.source, re.MULTILINE):
+            problems += [
+                f"{describe(one, notebook.cells)} ignores its output and no assert follows it in "
+                "its section."
+                for one in open_cells
+            ]
+            open_cells = []
+        elif cell.cell_type == "code" and not has_tag(cell, "colab-setup"):
+            if has_tag(cell, "nbval-ignore-output") or "NBVAL_IGNORE_OUTPUT" in cell.source:
+                open_cells.append(cell)
+            if ASSERT.search(cell.source):
+                open_cells = []
     return problems
 
 
@@ -120,7 +123,7 @@ def missing_alt_text(notebook: nbformat.NotebookNode) -> list[str]:
 
 
 def has_words(mime: str, data: str) -> bool:
-    """Whether the picture is an SVG with a title and a description in it."""
+    """Whether the picture is an SVG with a title and a description, or a label, in it."""
     return mime == "image/svg+xml" and bool(WORDED.search(data))
 
 

@@ -24,12 +24,12 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernel
 
 from address import read_address, write_cells
 from environment import ROOT, prepare, warm_up
-from kinds import code_of, report, write_form
+from kinds import code_of, write_form
 
-CELL_TIMEOUT = 300  # seconds, the same as in pyproject.toml
+CELL_TIMEOUT = 900  # seconds, the same as in pyproject.toml
 COLORS = re.compile(r"\x1b\[[0-9;]*m")
 # what the book uses; everything else is an editor's own
-CELL_METADATA = ("cellView", "mystnb", "tags")
+CELL_METADATA = ("cellView", "mystnb", "source", "tags", "varies")
 NOTEBOOK_METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python", "pygments_lexer": "ipython3"},
@@ -99,7 +99,8 @@ def format_code(notebook: nbformat.NotebookNode) -> None:
         for cell, formatted in zip(
             notebook.cells, nbformat.reads(result.stdout, 4).cells, strict=True
         ):
-            cell.source = formatted.source
+            if "source" not in cell.metadata:  # the package's own text, as `spine.py` writes it
+                cell.source = formatted.source
 
 
 def normalize(
@@ -225,22 +226,12 @@ def check_all(paths: list[Path]) -> int:
     return 1 if problems else 0
 
 
-def show_kinds(paths: list[Path]) -> int:
-    """Print the kinds of the code cells and what fits where one is missing; the exit code."""
-    for path in paths:
-        print(
-            f"{path.name}\n{report([cell for cell in read(path).cells if cell.cell_type == 'code'])}\n"
-        )
-    return 0
-
-
 def main() -> int:
     """The command line."""
     commands = {
         "execute": execute_all,
         "normalize": normalize_all,
         "check": check_all,
-        "kinds": show_kinds,
     }
     parser = argparse.ArgumentParser(
         description="Execute, normalize or check the book's notebooks."

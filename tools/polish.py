@@ -21,10 +21,13 @@ MENDS = {
         r'<details\1><summary aria-label="Pages of this part">\2'
     ),
     r"<th( [^>]*)?>(?:<p></p>)?</th>": r"<td\1></td>",  # a corner of a table heads nothing
-    # a wide table of an output scrolls by keyboard
-    r'(<div style="overflow-x:auto"><table)>': r'\1 tabindex="0">',
+    r"<table(?![^>]*tabindex)": '<table tabindex="0"',  # a wide table scrolls by keyboard
+    # a table that changes is not read aloud as a whole: the choice, which was just made, is
+    r'<div data-view aria-live="polite">(?=(?:<div[^>]*>)*<table)': "<div data-view>",
     # A notebook is downloaded; without the attribute a browser shows its text.
     r'(href="[^"]*_sources/[^"]*\.ipynb") target="_blank"': r"\1 download",
+    # The search says this of another search.
+    r"<p>\s*Searching for multiple words only[^<]*</p>": "",
     # Advertisements of a place where this book is not.
     r'<div id="ethical-ad-placement"[^>]*>\s*</div>': "",
 }
@@ -34,57 +37,75 @@ PART = re.compile(
     r'(<ul class="(current )?nav bd-sidenav">.*?</ul>)(?=\s*(?:<p aria-level="2"|</div>))',
     re.DOTALL,
 )
+HERE = re.compile(r'<details class="part" open><summary>(.*?)</summary><ul class="current')
+TABLE = re.compile(r"<table.*?</table>", re.DOTALL)
+ROW = re.compile(r"<tr.*?</tr>", re.DOTALL)
+CELL = re.compile(r"<t[dh]\b(?P<looks>[^>]*)>(?P<text>.*?)</t[dh]>", re.DOTALL)
+NUMBER = re.compile(r"(?:[-−+±≤≥<>≈]? ?\d[\d.,]*(?: ?(?:%|±|to|–|/|×) ?)?)+(?: \w+)?|[–—-]?")
 FORMULA = 'class="math'
 MATHJAX = re.compile(r"\s*<script[^>]*(?:mathjax/[^>]*></script>|>window\.MathJax = .*?</script>)")
 # The theme loads the index of the search on every page, for a search while one types, which is off.
 SEARCH = re.compile(
     r'\s*<script src="[^"]*(?:searchtools|language_data|searchindex)\.js[^"]*"></script>'
 )
-TOOLS = '<script src="_static/searchtools.js'
-# From the disk a page may not read other pages: the texts for the excerpts come with the search
-# page.
-EXCERPTS = """const TEXTS = %s;
-if (location.protocol === "file:") {
-  window.fetch = async (address) => ({
-    text: async () => `<main role="main">${TEXTS[address.replace("./", "").split(".html")[0]] ?? ""}</main>`
-  });
-}
-"""
+FIND = '<script src="_static/search_texts.js"></script>\n  <script src="_static/search.js"></script>\n  </head>'
+HEADINGS = ("h1", "h2", "h3")
 ICON = re.compile(
     r'(?:"([\w-]+)"|\b([\w-]+)):\[\d+,\d+,\[([^\]]*)\],"[0-9a-f]+",(?:"[^"]*"|\[[^\]]*\])\],?'
 )
 
 
 class Article(HTMLParser):
-    """The text of a page's article, without code, scripts and the signs beside headings."""
+    """What the search reads of a page: the sections of its article, each an anchor, a heading, text
+    and code. Folded code, drawings and signs are left out."""
 
-    SILENT = ("script", "style", "pre", "svg", "nav", "select")
+    SILENT = ("script", "style", "svg", "nav", "select", "annotation")
 
     def __init__(self, page: str):
         super().__init__()
-        self.words: list[str] = []
-        self.inside = False
-        self.silent = 0
+        self.sections: list[list[str]] = []
+        self.keywords = self.anchor = self.silent_in = ""
+        self.inside = self.in_code = False
+        self.depth = 0  # inside an element that is not read
+        self.field = 2  # of a section: 1 its heading, 2 its text
         self.feed(page)
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        """Enter the article, or something in it that is not read."""
+        """Enter the article, a section, a heading, code, or something that is not read."""
+        given = dict(attributes)
+        classes = (given.get("class") or "").split()
+        if tag == "meta" and given.get("name") == "keywords":
+            self.keywords = given.get("content") or ""
         self.inside |= tag == "article"
-        self.silent += tag in self.SILENT
+        if self.depth:
+            self.depth += tag == self.silent_in
+        elif tag in self.SILENT or {"fold", "headerlink"} & {*classes}:
+            self.depth, self.silent_in = 1, tag
+        elif tag == "section" or (tag == "dt" and "sig" in classes):
+            self.anchor = given.get("id") or self.anchor
+        if self.inside and not self.depth and (tag in HEADINGS or "sig" in classes):
+            self.sections.append([self.anchor, "", "", ""])
+            self.field = 1
+        self.in_code |= tag == "pre"
 
     def handle_endtag(self, tag: str) -> None:
         """Leave it."""
+        self.depth -= bool(self.depth) and tag == self.silent_in
         self.inside &= tag != "article"
-        self.silent -= tag in self.SILENT
+        self.in_code &= tag != "pre"
+        if tag in (*HEADINGS, "dt"):
+            self.field = 2
+        elif self.sections and tag in ("p", "li", "td", "th", "div"):
+            self.sections[-1][2] += " "
 
     def handle_data(self, data: str) -> None:
         """Keep the words."""
-        if self.inside and not self.silent and data != "#":
-            self.words.append(data)
+        if self.inside and not self.depth and self.sections:
+            self.sections[-1][3 if self.in_code else self.field] += data
 
-    def text(self) -> str:
-        """The words with single spaces."""
-        return " ".join(unescape("".join(self.words)).split())
+    def read(self) -> list[list[str]]:
+        """The sections, with single spaces."""
+        return [[" ".join(text.split()) for text in section] for section in self.sections]
 
 
 def folded_parts(page: str) -> str:
@@ -100,17 +121,42 @@ def folded_parts(page: str) -> str:
     return PART.sub(fold, page)
 
 
+def with_numbers_right(found: re.Match) -> str:
+    """A table whose columns of numbers carry the class `number`, their headings, too."""
+    table = found[0]
+    rows = [(row, list(CELL.finditer(row))) for row in ROW.findall(table)]
+    if "colspan" in table or "rowspan" in table or len({len(cells) for _, cells in rows}) != 1:
+        return table
+
+    def text(cell: re.Match) -> str:
+        return unescape(re.sub(r"<[^>]*>", "", cell["text"])).strip()
+
+    columns = list(zip(*(map(text, cells) for _, cells in rows[1:]), strict=True))
+    right = [any(column) and all(map(NUMBER.fullmatch, column)) for column in columns]
+    for row, cells in rows:
+        new = row
+        for cell, is_number in reversed(list(zip(cells, right, strict=False))):
+            if is_number and "class=" not in cell["looks"]:
+                place = cell.start("looks")
+                new = f'{new[:place]} class="number"{new[place:]}'
+            elif is_number and "number" not in cell["looks"]:
+                place = row.index('class="', cell.start()) + len('class="')
+                new = f"{new[:place]}number {new[place:]}"
+        table = table.replace(row, new, 1)
+    return table
+
+
 def mended(name: str, page: str) -> str:
     """The page as a reader gets it."""
     for pattern, instead in MENDS.items():
         page = re.sub(pattern, instead, page)
-    page = folded_parts(page)
+    page = folded_parts(TABLE.sub(with_numbers_right, page))
     if FORMULA not in page:
         page = MATHJAX.sub("", page)
-    if name != "search.html":
-        return SEARCH.sub("", page)
-    texts = '<script src="_static/search_texts.js"></script>\n  '
-    return page if texts in page else page.replace(TOOLS, texts + TOOLS, 1)
+    page = SEARCH.sub("", page)
+    if name == "search.html" and FIND not in page:
+        page = page.replace("</head>", FIND, 1)
+    return page
 
 
 def used_icons(script: str, names: set[str]) -> str:
@@ -124,9 +170,8 @@ def used_icons(script: str, names: set[str]) -> str:
 
 
 def polish(folder: Path) -> None:
-    """Mend every page of the built book, write the texts of the search, and make its scripts
-    smaller."""
-    texts = {}
+    """Mend every page of the built book, write what the search reads, and make its scripts smaller."""
+    found = []
     icons = set()
     for path in sorted(folder.rglob("*.html")):
         name = path.relative_to(folder).as_posix()
@@ -134,14 +179,24 @@ def polish(folder: Path) -> None:
             continue
         page = path.read_text(encoding="utf-8")
         icons |= set(re.findall(r"\bfa-([\w-]+)", page))
-        texts[name.removesuffix(".html")] = Article(page).text()
-        path.write_text(mended(name, page), encoding="utf-8")
-    texts = {
-        name: text for name, text in texts.items() if text and "/" in name
-    }  # no index, no search page
+        page = mended(name, page)
+        article = Article(page)
+        if article.sections and "/" in name:  # no index, no search page
+            part = HERE.search(page)
+            sections = article.read()
+            found.append(
+                [
+                    name,
+                    unescape(part[1]) if part else "",
+                    sections[0][1],
+                    article.keywords,
+                    sections,
+                ]
+            )
+        path.write_text(page, encoding="utf-8")
     static = folder / "_static"
     (static / "search_texts.js").write_text(
-        EXCERPTS % json.dumps(texts, ensure_ascii=False), encoding="utf-8"
+        f"const PAGES = {json.dumps(found, ensure_ascii=False)};\n", encoding="utf-8"
     )
     script = static / "scripts" / "fontawesome.js"
     script.write_text(used_icons(script.read_text(encoding="utf-8"), icons), encoding="utf-8")

@@ -10,7 +10,8 @@ from spanbert_tutorial.figures.part import Part
 from spanbert_tutorial.figures.predictions import mask_and_predict
 from spanbert_tutorial.figures.try_it import MINI, pretrained
 
-SENTENCE = "Super Bowl 50 was an American football game to determine the champion"  # the paper's
+# the paper's sentence
+WORDS = "Super Bowl 50 was an American football game to determine the champion".split()
 SPAN = (4, 7)  # "an American football game", words counted from 0
 PLACE = 2  # of "football" in it
 BEST = 4  # predictions of a head
@@ -21,9 +22,11 @@ def figure_one() -> Part:
     """The figure, with the predictions of `spanbert-mini` for every span that has a neighbor on
     both sides: "4-7" → head → for each masked word its top tokens."""
     model, wordpiece = pretrained(MINI)
-    words = [wordpiece.tokens(wordpiece.encode(word)) for word in SENTENCE.split()]
+    words = [wordpiece.tokens(wordpiece.encode(word)) for word in WORDS]
     filled = {
-        (first, last): mask_and_predict(model, wordpiece, SENTENCE, first + 1, last + 1, BEST)
+        (first, last): mask_and_predict(
+            model, wordpiece, " ".join(WORDS), first + 1, last + 1, BEST
+        )
         for first in range(1, len(words) - 1)
         for last in range(first, len(words) - 1)
     }

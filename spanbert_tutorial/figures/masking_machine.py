@@ -12,10 +12,8 @@ from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.figures.diagram import COLORS, HIGH, SMALL, WIDTH, text_width
 from spanbert_tutorial.figures.moving import Button, Moving, MovingDiagram
 from spanbert_tutorial.spanbert.span_masking import (
-    DrawnSpan,
     SpanMasking,
     clipped_geometric,
-    mask_words,
     spans_of,
 )
 
@@ -23,6 +21,32 @@ COLUMN, SQUARE = 34, 8  # from length to length, and the height of one draw
 TOP, LINE = 42, 25  # room above the distribution; from line to line of the text
 MASKED = COLORS["masked"]
 LAW = clipped_geometric()
+
+
+class DrawnSpan(NamedTuple):
+    """One span of the paper's mode: its first word, the length drawn, how many words it has after
+    the cuts, and how many tokens of the budget are left then."""
+
+    start: int
+    length: int
+    words: int
+    left: int
+
+
+def drawn_spans(sizes: np.ndarray, left: int, rng: np.random.Generator) -> list[DrawnSpan]:
+    """The spans of `span_masking.mask_words`, in the order of the draws."""
+    masked = np.zeros(len(sizes), dtype=bool)
+    spans = []
+    while len(starts := np.flatnonzero(~masked & (sizes <= left))):
+        start = int(rng.choice(starts))
+        length = 1 + int(rng.choice(len(LAW), p=LAW))
+        word, end = start, min(start + length, len(sizes))
+        while word < end and (cost := 0 if masked[word] else int(sizes[word])) <= left:
+            masked[word] = True
+            left -= cost
+            word += 1
+        spans.append(DrawnSpan(start, length, word - start, left))
+    return spans
 
 
 class Round(NamedTuple):
@@ -40,12 +64,12 @@ def draw_round(word_starts: np.ndarray, seed: int) -> Round:
     """Both maskings of one block, with 15% of its tokens; the same seed gives what
     `SpanMasking().select` and `TokenMasking().select` give."""
     scheme, sizes = SpanMasking(), word_sizes(word_starts)
-    masked = np.zeros(len(sizes), dtype=bool)
     budget = scheme.budget(len(word_starts))
-    spans = mask_words(masked, sizes, budget, scheme._cumulated, np.random.default_rng(seed))
+    spans = drawn_spans(sizes, budget, np.random.default_rng(seed))
+    span = scheme.select(word_starts, np.random.default_rng(seed))
     token = TokenMasking().select(word_starts, np.random.default_rng(seed))
     order = np.random.default_rng(seed).permutation(np.flatnonzero(token))
-    return Round(spans, np.repeat(masked, sizes), token, order)
+    return Round(spans, span, token, order)
 
 
 class Frame(NamedTuple):

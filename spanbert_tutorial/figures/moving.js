@@ -48,4 +48,14 @@ document.querySelectorAll('[data-moving]:not([data-ready])').forEach(function (r
   if (slider) slider.addEventListener('input', function () { rest(); tell('off'); show(Number(slider.value)); });
   root.frame = {show: function (frame) { rest(); show(frame); }, now: function () { return now; }};
   root.querySelector('[data-controls]').hidden = false;
-HIDE_STILL});
+  // a stored notebook shows the still picture right before; here it has done its work
+  var title = root.querySelector('svg > title').textContent;
+  for (var node = root; node && node != document.body; node = node.parentElement) {
+    var before = node.previousElementSibling;
+    if (!before) continue;
+    var still = before.matches('svg, img') ? before : before.querySelector('svg.diagram, img');
+    var content = still && (still.src ? decodeURIComponent(still.src) : still.textContent);
+    if (content && content.indexOf(title) >= 0) before.hidden = true;
+    break;
+  }
+});

@@ -22,9 +22,7 @@ LARGEST = 150_000  # bytes of HTML that one figure may add to a notebook
 # Who asked the system for less motion sees each result at once, and the slider in place of the
 # button that plays.
 STYLE = HERE.with_suffix(".css").read_text(encoding="utf-8")
-# A stored notebook shows the still picture right before; with this script it has done its work.
-HIDE_STILL = HERE.with_name("still.js").read_text(encoding="utf-8")
-SCRIPT = HERE.with_suffix(".js").read_text(encoding="utf-8").replace("HIDE_STILL", HIDE_STILL)
+SCRIPT = HERE.with_suffix(".js").read_text(encoding="utf-8")
 
 
 class Live:

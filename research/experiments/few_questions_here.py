@@ -1,0 +1,68 @@
+"""How do the book's own models answer after few questions? Chapter: `book/tasks/released_spanbert`.
+
+The learning curve of `tasks.few_questions`, on SQuAD 1.1: each model starts from its shipped
+weights with a new head. A seed draws the questions, their order and the head, the same for both
+models. Each was pre-trained once, so the scores describe two models. Small models need a higher
+learning rate than the released ones, and short windows around the answers.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from research.grid import fingerprint
+from spanbert_tutorial.engine.files import data_path
+from spanbert_tutorial.tasks import few_questions
+from spanbert_tutorial.tasks.few_questions import HUB, Plan
+from spanbert_tutorial.tasks.question_answering import PRESETS
+from spanbert_tutorial.tasks.squad import Question
+
+ARMS = ("bert-mini", "spanbert-mini")
+SEEDS = 2
+FINE_TUNING = True
+SETTINGS = {
+    "sizes": [128, 1_024, 4_096],
+    "scored": 1_000,
+    "min_steps": 200,
+    "fine_tuning": replace(PRESETS["short-first"], epochs=2.0),
+}
+
+
+def plan_of(model: str, seed: int, settings: Mapping, data: Path) -> Plan:
+    """A plan for one model of the book, with the questions of a folder of SQuAD files."""
+    return replace(
+        HUB,
+        models={model: data_path("checkpoints", model)},
+        train=data / "train-v1.1-part.json.xz",
+        test=data / "dev-v1.1-half.json.xz",
+        sizes=tuple(settings["sizes"]),
+        seeds=(seed,),
+        scored=settings["scored"],
+        min_steps=settings["min_steps"],
+        settings=settings["fine_tuning"],
+    )
+
+
+def prepare(folder: Path, settings: Mapping, data: Path) -> tuple[dict, tuple]:
+    """Questions to learn from and to score."""
+    train, test = few_questions.questions_of(plan_of(ARMS[0], 0, settings, data))
+    facts = {"known": len(train), "questions_fingerprint": fingerprint(train, test)}
+    return facts, (data, train, test)
+
+
+def one(
+    model: str,
+    seed: int,
+    settings: Mapping,
+    data: Path,
+    train: list[Question],
+    test: list[Question],
+) -> dict:
+    """The scores of one model at each number of questions."""
+    points, _ = few_questions.learning_curve(plan_of(model, seed, settings, data), train, test)
+    names = ("exact", "f1")
+    scores = {
+        str(point.questions): {name: round(getattr(point, name), 4) for name in names}
+        for point in points
+    }
+    return {"scores": scores}

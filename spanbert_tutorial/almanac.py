@@ -1,0 +1,99 @@
+"""Reads the almanac, the small fictional world that the book ships: `read("train")` gives its
+documents. Chapter: `book/welcome`. What made them is `research/almanac/`, in a clone.
+"""
+
+import json
+import lzma
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from spanbert_tutorial.engine.files import data_path
+from spanbert_tutorial.tasks import relation_files
+from spanbert_tutorial.text.corpora import read_almanac as read
+from spanbert_tutorial.text.sentences import split_sentences
+
+__all__ = ["coreference", "name_inference", "read", "relations", "sentence_entities"]
+
+
+def coreference(split: str | None = None) -> Iterator[dict]:
+    """The labeled documents, all or those of one split, as `read` gives them, with `clusters`: the
+    mentions of each entity, (start, end) in characters of the text. Entities named once are
+    clusters of one. Documents with a pronoun whose meaning the writer did not know are left out."""
+    with lzma.open(data_path("almanac", "coreference.jsonl.xz"), "rt", encoding="ascii") as lines:
+        labels = {record["id"]: record["clusters"] for record in map(json.loads, lines)}
+    for document in read(split):
+        if document["id"] in labels:
+            clusters = [[tuple(span) for span in spans] for spans in labels[document["id"]]]
+            yield document | {"clusters": clusters}
+
+
+def relations(split: str) -> list[relation_files.Example]:
+    """Every two names of a sentence with the relation that it tells of them, or without one. split:
+    train, validation or test; the last two share no pair of things with training."""
+    return relation_files.read(data_path("almanac", f"relations-{split}.json.xz"))
+
+
+def sentence_entities(document: dict) -> list[list[tuple[str, str]]]:
+    """For each sentence of a document its labeled (label, entity id), in order."""
+    ends = np.cumsum([len(sentence) + 1 for sentence in split_sentences(document["text"])])
+    found: list[list[tuple[str, str]]] = [[] for _ in ends]
+    for start, _, label, entity in document["entities"]:
+        found[int(np.searchsorted(ends, start, side="right"))].append((label, entity))
+    return found
+
+
+def name_inference(train: Iterable[dict], test: Iterable[dict], label: str) -> dict:
+    """Count-based control: how often is a masked name guessed, from frequency and from context?
+
+    Each mention of the label in `test` is masked in turn. `frequency` guesses the name most
+    frequent in `train`. `sentence` and `document` guess the name that most often shared a training
+    document with the other entities of the masked sentence or document (each count divided by the
+    documents that hold that entity). The masked name's other mentions are never context. Keys with
+    `unseen_` count only names that stand nowhere else in their document.
+    """
+    together: dict[str, Counter[str]] = defaultdict(Counter)
+    known: Counter[str] = Counter()
+    frequency: Counter[str] = Counter()
+    for document in train:
+        entities = {tuple(entity[2:]) for entity in document["entities"]}
+        names = [entity for kind, entity in entities if kind == label]
+        known.update(entity for _, entity in entities)
+        frequency.update(entity[3] for entity in document["entities"] if entity[2] == label)
+        for _, companion in entities:
+            together[companion].update(name for name in names if name != companion)
+    most_frequent = frequency.most_common(1)[0][0]
+
+    def guess(context: set[str]) -> str:
+        scores: dict[str, float] = defaultdict(float)
+        for companion in sorted(context):
+            for name, count in together[companion].items():
+                scores[name] += count / known[companion]
+        return max(scores, key=lambda name: (scores[name], name)) if scores else most_frequent
+
+    hits: Counter[str] = Counter()
+    for document in test:
+        sentences = sentence_entities(document)
+        mentions = Counter(entity for sentence in sentences for _, entity in sentence)
+        for sentence in sentences:
+            for _, name in [pair for pair in sentence if pair[0] == label]:
+                near = {entity for _, entity in sentence} - {name}
+                right = {
+                    "mentions": 1,
+                    "frequency": name == most_frequent,
+                    "sentence": name == guess(near),
+                    "document": name == guess(set(mentions) - {name}),
+                }
+                hits.update(right)
+                hits.update(
+                    {f"unseen_{key}": value for key, value in right.items() if mentions[name] == 1}
+                )
+    total = {"": hits["mentions"], "unseen_": hits["unseen_mentions"]}
+    return {
+        prefix + key: hits[prefix + key]
+        if key == "mentions"
+        else hits[prefix + key] / max(total[prefix], 1)
+        for prefix in total
+        for key in ("mentions", "frequency", "sentence", "document")
+    }

@@ -1,1 +1,0 @@
-"""The experiments, one file each, listed in `lab.table` and kept in `data/results/`."""
