@@ -75,7 +75,6 @@ def run(
     output = Path(output)
     if output.suffix != ".csv" or output.is_dir():
         raise InputError(f"{output} is no .csv file: give one by --output.")
-    output.parent.mkdir(parents=True, exist_ok=True)
     beside = output.with_suffix(".settings.json")
     kept = json.loads(beside.read_text(encoding="utf-8")) if beside.exists() else {}
     if kept.get("experiment", name) != name or output.exists() and not kept:
