@@ -41,7 +41,7 @@ import numpy as np
 import torch
 
 from spanbert_tutorial.engine.files import whole_file, write_json
-from spanbert_tutorial.engine.loop import History
+from spanbert_tutorial.engine.history import History
 from spanbert_tutorial.engine.processes import precision
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.pretraining.encoded_text import EncodedText, open_text
@@ -75,7 +75,6 @@ def run(
     output = Path(output)
     if output.suffix != ".csv" or output.is_dir():
         raise InputError(f"{output} is no .csv file: give one by --output.")
-    output.parent.mkdir(parents=True, exist_ok=True)
     beside = output.with_suffix(".settings.json")
     kept = json.loads(beside.read_text(encoding="utf-8")) if beside.exists() else {}
     if kept.get("experiment", name) != name or output.exists() and not kept:

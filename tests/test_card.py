@@ -1,5 +1,4 @@
-"""What is due on a graphics card, rehearsed on the CPU: the benchmark, the check of the notebooks,
-the plan that does both."""
+"""What is due on a graphics card, rehearsed on the CPU: the benchmark and the check of the notebooks."""
 
 import json
 import subprocess
@@ -7,11 +6,9 @@ import sys
 import time
 
 import nbformat
-import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
 import card_check
-import card_plan
 from benchmarks import card
 from environment import ROOT
 from notebooks import book_notebooks
@@ -42,13 +39,6 @@ def test_quick_means_the_notebooks_that_may_meet_a_card():
     quick = {path.stem for path in book_notebooks() if card_check.reaches_a_card(path)}
     assert {"old_notes", "pretraining", "question_answering"} <= quick
     assert not {"wordpiece", "squad"} & quick
-
-
-@pytest.mark.parametrize("inputs, parts", [([], 2), (["--text", "x"], 3)])
-def test_the_plan_does_what_is_left(tmp_path, inputs, parts):
-    assert len(card_plan.commands(tmp_path, inputs, True, 1)) == parts
-    (tmp_path / "benchmark.json").write_text('{"finished": true}')
-    assert "benchmark" not in card_plan.commands(tmp_path, inputs, True, 1)
 
 
 def test_what_has_no_time_left_is_stopped():

@@ -11,12 +11,12 @@ from pretend_card import on_card, pretend_card
 from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.encoder import EncoderConfig
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.engine.loop import Recipe, train
 from spanbert_tutorial.pretraining.batches import PretrainingData
 from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
 from spanbert_tutorial.pretraining.evaluation import evaluate
 from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.pretraining.objectives import OBJECTIVES
+from spanbert_tutorial.pretraining.train import TrainingConfig, train
 from spanbert_tutorial.tasks import (
     classification,
     coreference,
@@ -71,7 +71,7 @@ def test_a_model_trains_on_the_card_and_comes_back(name, shipped):
     seen = []
     model.encoder.register_forward_pre_hook(lambda _, inputs: seen.append(on_card(inputs[0])))
     with pretend_card():
-        history = train(model, source.batches(np.random.default_rng(0)), Recipe(2, 1e-3, 1))
+        history = train(model, source.batches(np.random.default_rng(0)), TrainingConfig(2, 1e-3, 1))
         assert seen == [True, True] and len(history.losses["loss"]) == 2
         assert not any(map(on_card, model.parameters()))
         model.to("cuda")

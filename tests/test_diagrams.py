@@ -4,7 +4,6 @@ numbers of what they show."""
 import json
 import re
 import xml.etree.ElementTree as ET
-from itertools import combinations_with_replacement
 from pathlib import Path
 
 import numpy as np
@@ -19,8 +18,8 @@ from spanbert_tutorial.bert.encoder import BertEncoder
 from spanbert_tutorial.bert.wordpiece import SPECIALS, WordPiece
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.figures import boundary, span_scores
-from spanbert_tutorial.figures.boundary import WORDS, Reads, draw, figure_one, reads
+from spanbert_tutorial.figures import span_scores
+from spanbert_tutorial.figures.boundary import WORDS
 from spanbert_tutorial.figures.diagram import SIZE, Diagram, text_width
 from spanbert_tutorial.figures.scales import draw_scales
 from spanbert_tutorial.pretraining.batches import PretrainingData
@@ -76,8 +75,6 @@ DRAWINGS = {
     "start and end": span_scores.start_and_end(PIECES, STARTS, ENDS, **CONTEXT).svg(),
     "pairs": span_scores.pair_matrix(PIECES, STARTS, ENDS, **CONTEXT).svg(),
     "scales": draw_scales(SCALES, "Two scales").svg(),
-    "a short span": draw((7, 7), 7).svg(),
-    "a word in view": draw((6, 7), 8).svg(),
 }
 WIDE = ("road.svg",)  # has another layout for a telephone
 
@@ -166,42 +163,6 @@ def test_every_drawing_is_shown_somewhere():
 def test_a_picture_with_a_live_form_is_what_the_package_draws(name):
     """`python tools/picture.py` draws them anew."""
     assert (picture.FOLDER / name).read_text(encoding="utf-8") == picture.drawn(name)
-
-
-# --- the paper's Figure 1 -----------------------------------------------------------
-
-
-@pytest.mark.parametrize("span", list(combinations_with_replacement(range(2, 12), 2)))
-def test_what_the_heads_read_is_what_the_paper_says(span):
-    """y_i = f(x_{s-1}, x_{e+1}, p_{i-s+1}), counted by hand."""
-    first, last = span
-    for word in range(1, len(WORDS) + 1):
-        place = word - first + 1 if first <= word <= last else None
-        assert reads(span, word) == Reads(first - 1, last + 1, place)
-
-
-def test_the_figure_shows_the_papers_example():
-    assert WORDS[7 - 1] == "football" and reads((5, 8), 7) == Reads(4, 9, 3)
-    shown = [text.text for text, *_ in texts_of(ET.fromstring(draw().svg()))]
-    assert shown.count("[MASK]") == 4 and shown.count("football") == 2  # only as predictions
-    assert {"x₄, x₉, p₃", "x₇", "p₃: third in the span"} <= set(shown)
-    assert "x4, the hidden state of the boundary token “was”" in draw().description
-    assert "it adds no loss" in [
-        text.text for text, *_ in texts_of(ET.fromstring(draw((6, 7), 8).svg()))
-    ]
-
-
-def test_the_live_figure_has_a_panel_for_every_choice():
-    explorer = figure_one()
-    spans, words = explorer.controls.values()
-    assert spans[0] == "an American football game" and words[0] == "football" and len(spans) == 6
-    assert sorted(words) == sorted(boundary.WORDS[4:8])
-    shown = iter(explorer.panels)
-    for span in spans:
-        for word in words:
-            told = repr(next(shown))
-            assert f"The span “{span}” is masked" in told
-            assert ("so no head predicts it" in told) == (word not in span.split())
 
 
 # --- numbers in drawings that compute nothing ----------------------------------------

@@ -112,8 +112,7 @@ def test_bad_arguments_get_one_sentence_and_write_nothing(
 ):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
-    (tmp_path / "empty").touch()
-    (tmp_path / "other").write_text('{"command": "python -m research live_run ", "rows": []}')
+    (tmp_path / "other.csv").touch()
     before = sorted(tmp_path.rglob("*"))
     assert main([*arguments]) == 2
     said = capsys.readouterr().err

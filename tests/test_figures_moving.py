@@ -267,7 +267,7 @@ def test_the_machine_says_what_happened():
 def test_the_scrubber_shows_the_numbers_that_it_was_given():
     made = scrubber()
     data = stored(made._repr_html_())
-    assert data["marks"] == ["0", "50", "100", "150"] and data["first"] == 3
+    assert data["marks"] == ["0", "50", "100", "150"] and data["first"] == 0
     attention = np.random.default_rng(0).dirichlet(np.ones(9), (4, 2, 2))
     for frame in range(4):
         words = [part["words"] for part in in_frame(data, frame) if "words" in part]

@@ -31,8 +31,8 @@ TINY = data_path("checkpoints", "spanbert-tiny")
 # The command as it is, but in float32 and with a snapshot after every step.
 PROGRAM = """
 import sys
-from spanbert_tutorial.engine import loop, snapshots
-loop.precision, snapshots.EVERY = lambda: "no", 0
+from spanbert_tutorial.engine import device, snapshots
+device.precision, snapshots.EVERY = lambda: "no", 0
 from spanbert_tutorial.__main__ import main
 sys.exit(main(sys.argv[1:]))
 """

@@ -20,11 +20,12 @@ from spanbert_tutorial.bert.masking import (
 )
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.engine.loop import parameter_groups
+from spanbert_tutorial.pretraining import train as train_module
 from spanbert_tutorial.pretraining.batches import PretrainingData
 from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.pretraining.objectives import OBJECTIVES, Objective
 from spanbert_tutorial.pretraining.presets import RUNS, preset
+from spanbert_tutorial.pretraining.train import TrainingConfig
 from spanbert_tutorial.spanbert.boundary import (
     boundary_loss,
     boundary_targets,
@@ -299,7 +300,7 @@ def test_22_weight_decay_is_the_papers_at_base_and_large_and_on_matrices(model):
         "base": "paper",
         "large": "paper",
     }
-    groups = parameter_groups(model, 0.01)
+    groups = train_module.adamw(model, TrainingConfig(1, 1.0, 0)).param_groups
     decayed = {id(p) for group in groups if group["weight_decay"] for p in group["params"]}
     assert (
         decide(id(model.boundary.norm2.weight) in decayed, every_parameter=True, matrices=False)

@@ -196,7 +196,8 @@ def test_a_stopped_fine_tuning_goes_on_and_ends_the_same(capsys, monkeypatch, tm
 
     with monkeypatch.context() as patch:
         patch.setattr(snapshots, "EVERY", 0.0)
-        patch.setattr(snapshots.Snapshots, "_tidy", stop)  # just after the first snapshot is whole
+        write = snapshots.Snapshots.write  # just after the first snapshot is whole
+        patch.setattr(snapshots.Snapshots, "write", lambda *given: write(*given) or stop())
         assert run(capsys, *given, tmp_path / "stopped")[0] == 130
     assert not (tmp_path / "stopped").exists()
     code, _, err = run(capsys, *given, tmp_path / "stopped")

@@ -23,12 +23,12 @@ from research.measurements.names import Block, named_blocks, with_specials
 from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.encoder import BertEncoder
 from spanbert_tutorial.bert.wordpiece import WordPiece
-from spanbert_tutorial.engine.loop import History, train
 from spanbert_tutorial.pretraining import runs
 from spanbert_tutorial.pretraining.encoded_text import EncodedText, open_text
 from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.pretraining.objectives import Objective
 from spanbert_tutorial.pretraining.presets import Run
+from spanbert_tutorial.pretraining.train import History, train
 
 ROWS = 64
 FIT_DOCUMENTS = 1_000

@@ -22,12 +22,12 @@ from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.encoder import BertEncoder, initialize
 from spanbert_tutorial.bert.inputs import NO_TARGET
 from spanbert_tutorial.bert.wordpiece import WordPiece
-from spanbert_tutorial.engine.loop import Recipe, train
 from spanbert_tutorial.pretraining.directions import (
     attention_pattern,
     new_language_model,
     padded_batch,
 )
+from spanbert_tutorial.pretraining.train import TrainingConfig, train
 from spanbert_tutorial.tasks.tagging import labeled_sentences
 from spanbert_tutorial.text.sentences import split_sentences
 
@@ -274,7 +274,7 @@ def tune(
     train(
         tagger,
         tag_batches(rows, tokens, np.random.default_rng(seed)),
-        Recipe(steps, 2e-3, warmup_steps=10),
+        TrainingConfig(steps, 2e-3, warmup_steps=10),
     )
     return tagger.cpu().classifier
 

@@ -20,12 +20,12 @@ from spanbert_tutorial.bert.encoder import (
     initialize,
 )
 from spanbert_tutorial.bert.wordpiece import WordPiece
-from spanbert_tutorial.engine.loop import Recipe, train
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.pretraining.batches import gather
 from spanbert_tutorial.pretraining.encoded_text import EncodedText
 from spanbert_tutorial.pretraining.model import PretrainingModel, start_positions_from_sinusoids
 from spanbert_tutorial.pretraining.presets import Run
+from spanbert_tutorial.pretraining.train import TrainingConfig, train
 from spanbert_tutorial.spanbert.single_sequence import single_sequence_blocks
 
 PATTERNS = ("left-to-right", "right-to-left", "both ways", "all but yourself")
@@ -152,7 +152,7 @@ def train_language_model(
     batches."""
     model = new_language_model(pattern, len(text.wordpiece), seed)
     batches = text_batches(text, np.random.default_rng(seed))
-    history = train(model, batches, Recipe(steps, 3e-3, warmup_steps=max(1, steps // 10)))
+    history = train(model, batches, TrainingConfig(steps, 3e-3, warmup_steps=max(1, steps // 10)))
     return model.cpu(), history.losses["loss"]  # trained on a GPU if there is one, used on the CPU
 
 

@@ -4,9 +4,10 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
-from spanbert_tutorial.engine.loop import Recipe
+from spanbert_tutorial.engine.device import steps_between_readings
 from spanbert_tutorial.errors import InputError, is_number, is_whole, require, shown
 from spanbert_tutorial.pretraining.objectives import objective_or_mixture
+from spanbert_tutorial.pretraining.train import TrainingConfig
 
 
 @dataclass(frozen=True)
@@ -50,10 +51,10 @@ class Run:
             f"warmup is {shown(self.warmup)}: give a share of the steps, such as 0.1.",
         )
 
-    def recipe(self) -> Recipe:
+    def recipe(self) -> TrainingConfig:
         """How the training loop takes these settings."""
         rising = max(1, int(self.warmup * self.steps))
-        return Recipe(
+        return TrainingConfig(
             self.steps,
             self.peak_learning_rate,
             rising,
@@ -61,6 +62,7 @@ class Run:
             betas=(0.9, self.beta2),
             epsilon=self.epsilon,
             weight_decay=self.weight_decay,
+            log_every=steps_between_readings(),
         )
 
 

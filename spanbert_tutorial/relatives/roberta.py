@@ -145,7 +145,7 @@ def view_batches(
     order: np.random.Generator,
     masks: np.random.Generator,
 ) -> Iterator[dict[str, Tensor]]:
-    """Batches for `loop.train`, each epoch with its view. Two generators, so that the order of the
+    """Batches for `train`, each epoch with its view. Two generators, so that the order of the
     blocks is the same however often masks are drawn."""
     for view in views(data, copies, masks):
         places = order.permutation(len(data))

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from spanbert_tutorial.bert.encoder import BertEncoder, initialize
 from spanbert_tutorial.bert.inputs import frame
 from spanbert_tutorial.bert.wordpiece import WordPiece
-from spanbert_tutorial.engine.loop import History
+from spanbert_tutorial.engine.history import History
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.tasks.fine_tuning import FineTuning, fit, stacked
 

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from spanbert_tutorial.bert.encoder import BertEncoder
 from spanbert_tutorial.bert.inputs import NO_TARGET, frame
 from spanbert_tutorial.bert.wordpiece import WordPiece, split_words
-from spanbert_tutorial.engine.loop import History
+from spanbert_tutorial.engine.history import History
 from spanbert_tutorial.engine.snapshots import Snapshots
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.tasks import conll, task_checkpoints

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from spanbert_tutorial.bert.encoder import BertEncoder, initialize
 from spanbert_tutorial.bert.inputs import frame
 from spanbert_tutorial.bert.wordpiece import WordPiece
-from spanbert_tutorial.engine.loop import History
+from spanbert_tutorial.engine.history import History
 from spanbert_tutorial.engine.snapshots import Snapshots
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.tasks import task_checkpoints
