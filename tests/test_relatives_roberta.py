@@ -19,10 +19,8 @@ from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.pretraining.batches import PretrainingData
-from spanbert_tutorial.pretraining.encoded_text import EncodedText
 from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.pretraining.objectives import Objective
-from spanbert_tutorial.pretraining.presets import Run
 from spanbert_tutorial.relatives import roberta
 from spanbert_tutorial.relatives.roberta import (
     FORMATS,
@@ -467,14 +465,3 @@ def test_natural_pairs_that_do_not_fit_are_cut(corpus):
 def test_formats_that_cannot_be_are_refused(corpus, wordpiece):
     with pytest.raises(InputError, match='"pairs" is unknown: use one of SEGMENT'):
         format_data(corpus, wordpiece, "pairs")
-
-
-def test_a_format_trains(corpus, wordpiece):
-    text = EncodedText(corpus, corpus, wordpiece)
-    run = Run(objective="mlm", steps=2, batch_size=4)
-    from research.experiments import roberta_formats
-
-    for form in FORMATS:
-        model, history, tokens = roberta_formats.pretrain(form, run, text)
-        assert ("nsp" in history.losses) == ("NSP" in form) and tokens > 100
-        assert bool(model.tasks) == ("NSP" in form)
