@@ -41,7 +41,7 @@ import numpy as np
 import torch
 
 from spanbert_tutorial.engine.files import whole_file, write_json
-from spanbert_tutorial.engine.loop import History
+from spanbert_tutorial.engine.history import History
 from spanbert_tutorial.engine.processes import precision
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.pretraining.encoded_text import EncodedText, open_text

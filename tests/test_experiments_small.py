@@ -13,7 +13,7 @@ from research.measurements.names import named_blocks, with_specials
 from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.engine.loop import History
+from spanbert_tutorial.engine.history import History
 from spanbert_tutorial.pretraining import runs
 from spanbert_tutorial.pretraining.batches import PretrainingData
 from spanbert_tutorial.pretraining.encoded_text import EncodedText
@@ -85,9 +85,7 @@ def test_mask_only_hides_every_chosen_token(text):
         text.train, text.wordpiece, replace(Objective.named("mlm"), shares=(1.0, 0.0)), 64, 4
     )
     batch = next(data.epoch(np.random.default_rng(0)))
-    assert (
-        batch["ids"][batch["masked_batch"], batch["masked_position"]] == text.wordpiece.mask_id
-    ).all()
+    assert (batch["input_ids"][batch["labels"] != -100] == text.wordpiece.mask_id).all()
 
 
 # --- what is measured ---------------------------------------------------------------
@@ -118,7 +116,7 @@ def test_the_probe_reads_the_two_neighbors_and_never_the_edge(wordpiece, some):
         ).any()
     assert torch.equal((last - first + 1).clamp(max=4) - 1, names.labels["length"])
 
-    def encoder(ids, segments, real):
+    def encoder(ids, token_type_ids=None, attention_mask=None):
         return ids[..., None].float()
 
     outside = boundary_probe.states(encoder, names)["boundary"]

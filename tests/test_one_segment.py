@@ -1,14 +1,10 @@
 """The experiment on an untrained second segment: what the encoder is told, and a toy run."""
 
-import os
 from copy import deepcopy
-from pathlib import Path
 
-import pytest
 import torch
 
 from research.experiments import one_segment
-from research.measurements.span_tasks_sentences import PLANS
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
 
@@ -30,8 +26,8 @@ def tiny(name="spanbert-tiny", seed=0):
 def test_every_token_gets_segment_0_also_in_a_copy():
     ids, segments = torch.tensor([[2, 50, 3, 60, 3]]), torch.tensor([[0, 0, 0, 1, 1]])
     encoder, _ = tiny()
-    two = encoder(ids, segments, None)
-    zeros = encoder(ids, torch.zeros_like(segments), None)
+    two = encoder(ids, token_type_ids=segments)
+    zeros = encoder(ids, token_type_ids=torch.zeros_like(segments))
     one = deepcopy(one_segment.in_one_segment(encoder))(ids, segments, None)
     assert one.equal(zeros) and not one.allclose(two, atol=1e-3)
 
@@ -54,10 +50,3 @@ def test_the_arms_differ_in_the_segments_alone(monkeypatch):
         assert max(told, default=0) == greatest  # without segments nothing is looked up
         scores[segments] = row["scores"]
     assert scores["one"].keys() == scores["two"].keys() and "stsb pearson" in scores["one"]
-
-
-@pytest.mark.real_data
-def test_the_parts_are_those_of_the_table_over_all_tasks(tmp_path):
-    folder = Path(os.environ["SPANBERT_TUTORIAL_REAL_DATA"])
-    facts, (parts,) = one_segment.prepare(tmp_path, one_segment.SETTINGS, data=folder)
-    assert facts["examples"]["test"] == len(parts["test"]) == PLANS["stsb"].test

@@ -24,7 +24,7 @@ from research.measurements import frozen_states as tasks
 from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.encoder import BertEncoder
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.engine.loop import History
+from spanbert_tutorial.engine.history import History
 from spanbert_tutorial.pretraining import runs
 from spanbert_tutorial.pretraining.batches import PretrainingData
 from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
@@ -158,7 +158,7 @@ def detection(
         for batch in data.epoch(np.random.default_rng(12345)):
             ids, labels = replace_tokens(batch, pick(model.generate(batch), draws))
             real = batch["attention_mask"].bool()
-            chosen += len(batch["masked_ids"])
+            chosen += len(batch["masked_positions"])
             replaced.append(labels[real])
             said.append(model.detect(batch, ids)[real] > 0)
         labels = torch.cat(replaced)

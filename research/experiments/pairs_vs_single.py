@@ -13,7 +13,6 @@ import numpy as np
 import torch
 
 from research.grid import CURVES, curves, rounded
-from spanbert_tutorial.engine.loop import History, train
 from spanbert_tutorial.pretraining import runs
 from spanbert_tutorial.pretraining.batches import PretrainingData
 from spanbert_tutorial.pretraining.encoded_text import EncodedText
@@ -21,6 +20,7 @@ from spanbert_tutorial.pretraining.evaluation import evaluate
 from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.pretraining.objectives import Objective
 from spanbert_tutorial.pretraining.presets import Run
+from spanbert_tutorial.pretraining.train import History, train
 
 # What the model reads and what it predicts, as objectives: a model of `mlm` passes over the labels
 # of `mlm+nsp` data.
@@ -41,9 +41,7 @@ def pretrain(name: str, run: Run, text: EncodedText) -> tuple[PretrainingModel, 
     data = PretrainingData(
         text.train, text.wordpiece, Objective.named(reads), run.max_length, run.batch_size
     )
-    return model, train(
-        model, data.batches(np.random.default_rng(run.seed)), run.recipe(), text.unigram_entropy
-    )
+    return model, train(model, data.batches(np.random.default_rng(run.seed)), run.recipe())
 
 
 def held_out(model: PretrainingModel, run: Run, text: EncodedText) -> dict[str, dict[str, float]]:

@@ -19,7 +19,8 @@ from research.experiments import spans_and_boundaries as core
 from research.experiments.boundary_probe import go_on
 from research.grid import CURVES, curve, rounded, text_facts
 from spanbert_tutorial.pretraining.objectives import Objective
-from spanbert_tutorial.spanbert.boundary import Boundary, boundary_loss
+from spanbert_tutorial.spanbert.boundary import boundary_loss
+from spanbert_tutorial.spanbert.boundary_task import Boundary
 from spanbert_tutorial.spanbert.span_masking import SpanMasking
 
 

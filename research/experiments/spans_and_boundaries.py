@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from research import placebo  # noqa: F401, the row span+placebo
 from research.experiments import boundary_probe
 from research.experiments.boundary_probe import Trained, go_on
 from research.grid import CURVES, as_json, curve, rounded, text_facts

@@ -19,6 +19,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+from research import placebo  # noqa: F401, the row span+placebo
 from research.experiments import spans_and_boundaries as core
 from research.experiments.boundary_probe import go_on
 from research.experiments.spans_and_boundaries import kept_or_trained
