@@ -24,7 +24,7 @@ import json
 import platform
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from importlib.metadata import version
 from itertools import cycle, islice
@@ -36,16 +36,17 @@ from torch import Tensor, nn
 
 from spanbert_tutorial.bert.encoder import EncoderConfig
 from spanbert_tutorial.bert.wordpiece import WordPiece
-from spanbert_tutorial.engine.ahead import drawn_ahead
+from spanbert_tutorial.engine.device import steps_between_readings
 from spanbert_tutorial.engine.files import data_path, write_json
-from spanbert_tutorial.engine.loop import Recipe, parameter_groups, train
 from spanbert_tutorial.engine.processes import precision, processes
+from spanbert_tutorial.engine.stream import Stream
 from spanbert_tutorial.pretraining.batches import PretrainingData
 from spanbert_tutorial.pretraining.fixed_shapes import compiled, compiling_pays, with_fixed_shapes
 from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.pretraining.objectives import OBJECTIVES
 from spanbert_tutorial.pretraining.presets import Run
 from spanbert_tutorial.pretraining.scaling_up import matmul_rate, operations
+from spanbert_tutorial.pretraining.train import TrainingConfig, adamw, train
 from spanbert_tutorial.text.encoding import EncodedCorpus
 
 Batch = dict[str, Tensor]
@@ -162,9 +163,10 @@ def config_of(size: str, shape: Shape) -> EncoderConfig:
 
 
 def step_of(model: nn.Module, loss_of: Callable[[Batch], Tensor], graph: bool = False) -> Step:
-    """A training step as `engine.loop` does it, which asks the card for nothing."""
-    groups = parameter_groups(model, 0.01)
-    optimizer = torch.optim.AdamW(groups, lr=1e-4, fused=True, capturable=graph)
+    """A training step as `train` does it, which asks the card for nothing."""
+    optimizer = adamw(model, TrainingConfig(1, 1e-4, 0))
+    for group in optimizer.param_groups:
+        group["capturable"] = graph
     dtype = TYPES[precision()]
 
     def step(batch: Batch) -> None:
@@ -233,11 +235,10 @@ def theirs(size: str, shape: Shape) -> Step:
     sizes = {name: getattr(config, name) for name in (*names, "intermediate_size")}
     settings = transformers.BertConfig(**sizes, **NO_DROPOUT)
     bare = transformers.BertForMaskedLM(settings).train()
-    groups = parameter_groups(bare, 0.01)
-    model, optimizer = accelerator.prepare(bare, torch.optim.AdamW(groups, lr=1e-4, fused=True))
+    model, optimizer = accelerator.prepare(bare, adamw(bare, TrainingConfig(1, 1e-4, 0)))
 
     def step(batch: Batch) -> None:
-        fields = {"input_ids": batch["ids"], "token_type_ids": batch["segments"]}
+        fields = {"input_ids": batch["input_ids"], "token_type_ids": batch["token_type_ids"]}
         fields |= {"attention_mask": batch["attention_mask"], "labels": batch["labels"]}
         accelerator.backward(model(**fields).loss)
         accelerator.clip_grad_norm_(model.parameters(), 1.0)
@@ -245,15 +246,6 @@ def theirs(size: str, shape: Shape) -> Step:
         optimizer.zero_grad()
 
     return step
-
-
-def labeled(batch: Batch) -> Batch:
-    """With `labels` [B, n], as transformers takes its targets."""
-    labels = torch.full_like(batch["ids"], -100)
-    real = batch["masked_ids"] != -100
-    rows, places = batch["masked_batch"][real], batch["masked_position"][real]
-    labels[rows, places] = batch["masked_ids"][real]
-    return {**batch, "labels": labels}
 
 
 def package(
@@ -264,10 +256,11 @@ def package(
     model = ours(size, shape).cpu()
     moments: list[float] = []
     seen: list[int] = []
-    recipe = Recipe(warm_up + n_steps + 1, 1e-4, warmup_steps=1)
+    steps, log_every = warm_up + n_steps + 1, steps_between_readings()
+    config = TrainingConfig(steps, 1e-4, warmup_steps=1, log_every=log_every)
     run = Run(size=size, max_length=shape.length, batch_size=shape.batch)
     with compiled(model, run) if compiling_pays(run) else nullcontext():
-        train(model, timed(batches, (warm_up, warm_up + n_steps), moments, seen), recipe)
+        train(model, timed(batches, (warm_up, warm_up + n_steps), moments, seen), config)
     began, ended = moments
     return (ended - began) / n_steps, sum(seen[warm_up : warm_up + n_steps]) / n_steps
 
@@ -412,7 +405,7 @@ def measure(report: Report, size: str, shape: Shape, n_steps: int, warm_up: int)
     add("compiled", lambda _: plain(size, shape, compiling=True))
     if torch.cuda.is_available():
         add("graph", lambda moved: recorded(size, shape, moved[0]))
-    add("transformers", lambda _: theirs(size, shape), [labeled(batch) for batch in batches])
+    add("transformers", lambda _: theirs(size, shape), [batch for batch in batches])
     spans = list(islice(data_of(shape, "span+sbo").batches(np.random.default_rng(0)), READY))
     add("with SBO", lambda _: plain(size, shape, "span+sbo"), spans)
     drawing(report, size, shape, data, n_steps)
@@ -420,7 +413,7 @@ def measure(report: Report, size: str, shape: Shape, n_steps: int, warm_up: int)
     report.add(size, "package, ready", shape, lambda: package(size, shape, lying, n_steps, warm_up))
 
     def as_it_goes() -> tuple[float, float]:
-        with drawn_ahead(fixed(data), device()) as drawn:
+        with closing(Stream(fixed(data))) as drawn:
             return package(size, shape, drawn, n_steps, warm_up)
 
     report.add(size, "package", shape, as_it_goes)

@@ -3,7 +3,7 @@ it.
 
 `python -m benchmarks.steps [OUTPUT.json]`: forward, backward, clipping and AdamW, n = 128, all
 threads. Each model runs in a process of its own, as its users run it: ours keeps freed memory, as
-`loop.train` does. Then both in one process that keeps it.
+`train` does. Then both in one process that keeps it.
 """
 
 import subprocess
@@ -21,11 +21,11 @@ from benchmarks.race import keep, race
 from spanbert_tutorial.bert.encoder import EncoderConfig
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.engine.loop import parameter_groups
 from spanbert_tutorial.engine.processes import keep_freed_memory, precision
 from spanbert_tutorial.pretraining.batches import PretrainingData
 from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.pretraining.objectives import OBJECTIVES
+from spanbert_tutorial.pretraining.train import TrainingConfig, adamw
 from spanbert_tutorial.text.encoding import EncodedCorpus
 
 MODELS = {"tiny": 4_000, "mini": 8_000, "mini, large vocabulary": 29_000, "base": 29_000}
@@ -60,9 +60,9 @@ def data(
 
 
 def stepper(model: torch.nn.Module, loss_of, dtype: torch.dtype):
-    """One training step, as `loop.train` does it."""
+    """One training step, as `train` does it."""
     model.train()
-    optimizer = torch.optim.AdamW(parameter_groups(model, 0.01), lr=1e-4, fused=True)
+    optimizer = adamw(model, TrainingConfig(1, 1e-4, 0))
 
     def step():
         with torch.autocast("cpu", dtype, enabled=dtype != torch.float32):
@@ -89,14 +89,12 @@ def theirs(config: EncoderConfig, batch: dict, dtype: torch.dtype):
         )
     }
     model = transformers.BertForMaskedLM(transformers.BertConfig(**sizes, **NO_DROPOUT))
-    labels = torch.full_like(batch["ids"], -100)
-    labels[batch["masked_batch"], batch["masked_position"]] = batch["masked_ids"]
     fields = {
-        "input_ids": batch["ids"],
-        "token_type_ids": batch["segments"],
+        "input_ids": batch["input_ids"],
+        "token_type_ids": batch["token_type_ids"],
         "attention_mask": batch["attention_mask"],
     }
-    return stepper(model, lambda model: model(**fields, labels=labels).loss, dtype)
+    return stepper(model, lambda model: model(**fields, labels=batch["labels"]).loss, dtype)
 
 
 def ours(config: EncoderConfig, batch: dict, objective: str, dtype: torch.dtype):

@@ -51,6 +51,12 @@ def without_middle(text: str, most: int) -> str:
 # --- what many rooms check alike ----------------------------------------------------
 
 
+def require(condition: object, message: str) -> None:
+    """Raises InputError with the message unless the condition holds."""
+    if not condition:
+        raise InputError(message)
+
+
 def is_number(value: object) -> bool:
     """Whether a value is a real number that floats reach: not NaN, nor True or False, which Python
     takes as 1 and 0."""

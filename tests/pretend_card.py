@@ -134,7 +134,7 @@ def pretend_card() -> Iterator[None]:
     real = state.device
     AcceleratorState._reset_state()
     PartialState._shared_state["device"] = CARD
-    single = mock.patch("spanbert_tutorial.engine.loop.precision", lambda: "no")
+    single = mock.patch("spanbert_tutorial.engine.device.precision", lambda: "no")
     seems = mock.patch("torch.cuda.is_available", lambda: True)
     try:
         with single, seems, Operations(), Places():

@@ -85,9 +85,9 @@ def test_whole_words_are_chosen_whole():
         made, broken[name] = data(name), 0
         for batch in epoch(made)[:20]:
             chosen = torch.zeros_like(batch["attention_mask"])
-            chosen[batch["masked_batch"], batch["masked_position"]] = True
-            originals = batch["ids"].clone()
-            originals[batch["masked_batch"], batch["masked_position"]] = batch["masked_ids"]
+            chosen[batch["labels"] != -100] = True
+            originals = batch["input_ids"].clone()
+            originals[batch["labels"] != -100] = batch["labels"][batch["labels"] != -100]
             inside = torch.from_numpy(
                 ~made.wordpiece.starts[originals.numpy()]
             )  # a token that continues a word

@@ -8,7 +8,7 @@ from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.pretraining.baselines import STRENGTHS, places, unigram_baselines
 from spanbert_tutorial.pretraining.batches import PretrainingData
 from spanbert_tutorial.pretraining.objectives import Objective
-from spanbert_tutorial.spanbert.boundary import Boundary
+from spanbert_tutorial.spanbert.boundary_task import Boundary
 from spanbert_tutorial.text.encoding import encode_corpus
 
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefgh"]
@@ -80,8 +80,8 @@ def test_places_are_those_of_the_model_input(tmp_path, objective):
     wanted = np.zeros((16, V), dtype=int)
     for rows in torch.arange(len(some)).split(1):
         batch = some.batch(rows.numpy(), np.random.default_rng(0))
-        ids = batch["ids"].clone()
-        ids[batch["masked_batch"], batch["masked_position"]] = batch["masked_ids"]
+        ids = batch["input_ids"].clone()
+        ids[batch["labels"] != -100] = batch["labels"][batch["labels"] != -100]
         for position, token in enumerate(ids[0].tolist()):
             if token >= 5:  # no special token
                 wanted[position, token] += 1
@@ -96,15 +96,11 @@ def test_boundary_places_are_masked_places(tmp_path):
     some = data(tmp_path, [" ".join(rng.choice(list("abcdefgh"), size=14)) for _ in range(40)])
     batch = some.batch(np.arange(40), rng)
     masked = {
-        (int(b), int(i)): int(v)
-        for b, i, v in zip(
-            batch["masked_batch"], batch["masked_position"], batch["masked_ids"], strict=True
-        )
+        (row, i): int(batch["labels"][row, i])
+        for row, i in (batch["labels"] != -100).nonzero().tolist()
     }
     positions, ids = Boundary().predicted_tokens(batch)
-    rows = (
-        batch["boundary_batch"].repeat_interleave((batch["boundary_targets"] >= 0).sum(1)).tolist()
-    )
+    rows = batch["boundary_batch"].tolist()
     assert 0 < len(ids) < len(masked)
     assert all(
         masked[row, i] == v

@@ -9,7 +9,6 @@ import torch
 from research.measurements import frozen_states
 from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
-from spanbert_tutorial.bert.inputs import NO_TARGET
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
@@ -61,7 +60,9 @@ def test_measured_reach_is_the_matrix_power(name, layers):
     allowed = attention_pattern(name, REAL[:1])
     encoder = small(layers)
     found = measured_reach(
-        lambda ids: encoder(ids, None, allowed.expand(len(ids), -1, -1)), torch.arange(4), 11
+        lambda ids: encoder(ids, attention_mask=allowed.expand(len(ids), -1, -1)),
+        torch.arange(4),
+        11,
     )
     assert torch.equal(found, reach(allowed[0], layers))
 
@@ -93,13 +94,13 @@ def test_batches_and_losses():
         torch.equal(a, b)
         for a, b in zip(model.state_dict().values(), same.state_dict().values(), strict=True)
     )
-    batch = {"ids": torch.tensor([[1, 5, 6, 2], [1, 7, 2, 0]]), "real": REAL}
+    batch = {"input_ids": torch.tensor([[1, 5, 6, 2], [1, 7, 2, 0]]), "attention_mask": REAL}
     for pattern in ("left-to-right", "right-to-left", "both ways"):
         model.pattern = pattern
         loss = model(batch)["loss"]
-        batch["ids"][1, 3] = 9  # padding changes nothing
+        batch["input_ids"][1, 3] = 9  # padding changes nothing
         assert torch.equal(model(batch)["loss"], loss)
-        batch["ids"][1, 3] = 0
+        batch["input_ids"][1, 3] = 0
 
 
 def test_a_left_to_right_loss_by_hand():
@@ -108,9 +109,11 @@ def test_a_left_to_right_loss_by_hand():
     alone = []
     for k in range(3):  # the tokens that come later are not even there
         seen = torch.ones(1, k + 1, k + 1).tril()
-        state = model.encoder(ids[:, : k + 1], None, seen)[0, k]
+        state = model.encoder(ids[:, : k + 1], attention_mask=seen)[0, k]
         alone.append(model.head(state).log_softmax(-1)[ids[0, k + 1]])
-    loss = model({"ids": ids, "real": torch.ones_like(ids, dtype=torch.bool)})["loss"]
+    loss = model({"input_ids": ids, "attention_mask": torch.ones_like(ids, dtype=torch.bool)})[
+        "loss"
+    ]
     assert abs(loss.item() + torch.stack(alone).mean().item()) < 1e-5
 
 
@@ -125,8 +128,11 @@ def test_score_knows_its_views(almanac_text):
     batch = next(
         directions.text_batches(almanac_text, np.random.default_rng(0), max_length=20, batch_size=3)
     )
-    assert batch["ids"].shape == batch["real"].shape and batch["ids"].shape[1] <= 20
-    assert (batch["ids"][:, 0] == almanac_text.wordpiece.cls_id).all()
+    assert (
+        batch["input_ids"].shape == batch["attention_mask"].shape
+        and batch["input_ids"].shape[1] <= 20
+    )
+    assert (batch["input_ids"][:, 0] == almanac_text.wordpiece.cls_id).all()
 
 
 def test_scored_tokens_are_never_special(almanac_text):
@@ -209,39 +215,6 @@ def test_digits():
 
 NAMES = "[PAD] [UNK] [CLS] [SEP] [MASK] Old Elm Bears play in . Mill Ann".split()
 PIECES = WordPiece({name: number for number, name in enumerate(NAMES)})
-TEXT = "Old Elm Bears play in Elm. Ann play in Old Elm."
-DOCUMENT = {
-    "id": "a",
-    "text": TEXT,
-    "entities": [
-        [0, 13, "CLUB", "c"],
-        [22, 25, "TOWN", "t"],
-        [27, 30, "PERSON", "p"],
-        [39, 46, "TOWN", "u"],
-    ],
-}
-
-
-def test_mentions_and_tags():
-    found = frozen_states.town_mentions([DOCUMENT], PIECES)
-    assert [(m.town, m.longer, m.position) for m in found] == [
-        ("Old Elm", True, 2),
-        ("Elm", False, 6),
-        ("Old Elm", False, 5),
-    ]
-    assert all(PIECES.tokens([m.ids[m.position - 1]]) == ["Elm"] for m in found)
-    rows = frozen_states.tagged_sentences([DOCUMENT], PIECES)
-    assert [[frozen_states.TAGS[t] for t in tags] for _, tags in rows] == [
-        ["CLUB"] * 3 + ["O", "O", "TOWN", "O"],
-        ["PERSON", "O", "O", "TOWN", "TOWN", "O"],
-    ]
-    batch = frozen_states.tag_batch(rows, PIECES)
-    assert (
-        batch["tags"].shape == batch["ids"].shape == (2, 9)
-        and (batch["tags"][:, 0] == NO_TARGET).all()
-    )
-    assert int((batch["tags"] != NO_TARGET).sum()) == 13
-    assert frozen_states.most_frequent_tag(rows, rows) > 0.7
 
 
 def test_balanced_and_split():

@@ -7,13 +7,10 @@ from itertools import islice
 import numpy as np
 import pytest
 import torch
-from test_distributed import data_of
-from test_snapshots import on_the_processor  # noqa: F401
+from toys import batches_of, data_of, model_of
 
-from spanbert_tutorial.bert.encoder import EncoderConfig
 from spanbert_tutorial.commands.pretrain import add_options, compiled_or_not
 from spanbert_tutorial.pretraining import fixed_shapes, runs
-from spanbert_tutorial.pretraining.batches import MixedData
 from spanbert_tutorial.pretraining.encoded_text import EncodedText
 from spanbert_tutorial.pretraining.fixed_shapes import compiled, fitting, padded, with_fixed_shapes
 from spanbert_tutorial.pretraining.model import PretrainingModel
@@ -21,26 +18,8 @@ from spanbert_tutorial.pretraining.objectives import MIXTURES, OBJECTIVES, objec
 from spanbert_tutorial.pretraining.presets import RUNS, Run
 
 NAMES = [*OBJECTIVES, *MIXTURES]
+pytestmark = pytest.mark.usefixtures("on_the_processor")
 ROUNDING = 1e-5  # of sums in float32 that are taken in another order
-
-
-def model_of(name: str) -> PretrainingModel:
-    sizes = {
-        "hidden_dropout_prob": 0.0,
-        "attention_probs_dropout_prob": 0.0,
-        "num_hidden_layers": 1,
-    }
-    torch.manual_seed(0)
-    config = EncoderConfig.tiny(vocab_size=2_000, **sizes)
-    return PretrainingModel(config, objective_or_mixture(name)).train()
-
-
-def batches_of(name: str):
-    objective = objective_or_mixture(name)
-    if name in OBJECTIVES:
-        return data_of(objective).batches(np.random.default_rng(1))
-    parts = {part: data_of(row) for part, row in objective.parts.items()}
-    return MixedData(parts, objective.shares).batches(np.random.default_rng(1))
 
 
 def result(model: PretrainingModel, batch: dict) -> tuple[dict, list]:
@@ -55,7 +34,7 @@ def test_padded_batches_have_the_losses_and_gradients_of_the_plain_ones(name):
     model = model_of(name)
     pairs = zip(batches_of(name), with_fixed_shapes(batches_of(name)), strict=False)
     for plain, fixed in islice(pairs, 12):  # also the last of an epoch
-        assert fixed["ids"].shape == (len(plain["ids"]), 48)
+        assert fixed["input_ids"].shape == (len(plain["input_ids"]), 48)
         (losses, gradients), (found, same) = result(model, plain), result(model, fixed)
         assert losses.keys() == found.keys()
         for loss, value in losses.items():
@@ -80,7 +59,7 @@ def test_more_targets_than_usual_get_as_much_room_again():
     batch = next(batches_of("span+sbo"))
     model = model_of("span+sbo")
     small = padded(batch, 48, targets=1)
-    assert len(small["masked_ids"]) > len(batch["ids"])
+    assert len(small["masked_positions"]) > len(batch["input_ids"])
     losses, found = model(batch), model(small)
     for loss in losses:
         assert found[loss].item() == pytest.approx(losses[loss].item(), abs=ROUNDING)

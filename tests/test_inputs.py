@@ -11,7 +11,8 @@ from transformers import BertConfig
 from transformers.models.bert.modeling_bert import BertEmbeddings
 
 from spanbert_tutorial.bert.config import EncoderConfig
-from spanbert_tutorial.bert.inputs import NO_TARGET, Embeddings, assemble, frame
+from spanbert_tutorial.bert.inputs import NO_TARGET, Embeddings, collate, frame
+from spanbert_tutorial.bert.masking import MaskedBlocks
 from spanbert_tutorial.bert.wordpiece import SPECIALS, WordPiece
 
 WORDPIECE = WordPiece({token: i for i, token in enumerate([*SPECIALS, *"abcdefgh"])})
@@ -22,14 +23,14 @@ MASK = WORDPIECE.mask_id
 parts = st.lists(st.lists(st.integers(5, 12), max_size=9), min_size=1, max_size=2)
 
 
-def segment_of(rows: list[list[int]], chosen: list[list[bool]]) -> tuple:
-    """(original, corrupted, selected, lengths), with rubbish where the padding is."""
+def segment_of(rows: list[list[int]], chosen: list[list[bool]]) -> MaskedBlocks:
+    """Blocks with rubbish where the padding is."""
     shape = (len(rows), max(map(len, rows)) + 2)
     original = np.full(shape, 9, dtype=np.int64)
     selected = np.ones(shape, dtype=bool)
     for i, (row, hidden) in enumerate(zip(rows, chosen, strict=True)):
         original[i, : len(row)], selected[i, : len(row)] = row, hidden
-    return (
+    return MaskedBlocks(
         original,
         np.where(selected, MASK, original),
         selected,
@@ -38,14 +39,6 @@ def segment_of(rows: list[list[int]], chosen: list[list[bool]]) -> tuple:
 
 
 framed = partial(frame, cls_id=CLS, sep_id=SEP)
-
-
-def test_a_frame_by_hand():
-    ids, kinds = framed([5, 6])
-    assert ids.tolist() == [CLS, 5, 6, SEP] and kinds.tolist() == [0, 0, 0, 0]
-    ids, kinds = framed(np.array([5, 6]), [7])
-    assert ids.tolist() == [CLS, 5, 6, SEP, 7, SEP] and kinds.tolist() == [0, 0, 0, 0, 1, 1]
-    assert ids.dtype == kinds.dtype == np.int64
 
 
 @given(parts)
@@ -62,19 +55,15 @@ def test_a_frame_adds_one_cls_and_a_sep_for_each_sentence(sentences):
 def test_a_batch_by_hand():
     first = segment_of([[5, 6, 7], [8]], [[False, True, False], [False]])
     second = segment_of([[9], [10, 11]], [[True], [False, True]])
-    batch = assemble([first, second], WORDPIECE)
-    assert batch["ids"].tolist() == [
+    batch = collate([first, second], WORDPIECE)
+    assert batch["input_ids"].tolist() == [
         [CLS, 5, MASK, 7, SEP, MASK, SEP],
         [CLS, 8, SEP, 10, MASK, SEP, PAD],
     ]
-    assert batch["segments"].tolist() == [[0, 0, 0, 0, 0, 1, 1], [0, 0, 0, 1, 1, 1, 0]]
+    assert batch["token_type_ids"].tolist() == [[0, 0, 0, 0, 0, 1, 1], [0, 0, 0, 1, 1, 1, 0]]
     assert batch["attention_mask"].int().tolist() == [[1] * 7, [1] * 6 + [0]]
-    assert batch["masked_batch"].tolist() == [0, 0, 1] and batch["masked_position"].tolist() == [
-        2,
-        5,
-        4,
-    ]
-    assert batch["masked_ids"].tolist() == [6, 9, 11]
+    assert batch["masked_positions"].tolist() == [2, 5, 7 + 4]
+    assert batch["labels"][batch["labels"] != -100].tolist() == [6, 9, 11]
     assert batch["attention_mask"].dtype == torch.bool
     assert all(
         value.dtype == torch.int64 for name, value in batch.items() if name != "attention_mask"
@@ -92,25 +81,26 @@ def test_a_batch_equals_its_rows(data):
             data.draw(st.lists(st.booleans(), min_size=len(row), max_size=len(row))) for row in rows
         ]
         segments.append(segment_of(rows, chosen))
-    batch = assemble(segments, WORDPIECE)
-    originals = torch.full_like(batch["ids"], NO_TARGET)
-    originals[batch["masked_batch"], batch["masked_position"]] = batch["masked_ids"]
-    special = torch.isin(batch["ids"], torch.tensor([CLS, SEP, PAD]))
+    batch = collate(segments, WORDPIECE)
+    originals = torch.full_like(batch["input_ids"], NO_TARGET)
+    originals[batch["labels"] != -100] = batch["labels"][batch["labels"] != -100]
+    special = torch.isin(batch["input_ids"], torch.tensor([CLS, SEP, PAD]))
     assert (originals[special] == NO_TARGET).all()
     for row in range(count):
         n = int(batch["attention_mask"][row].sum())
         ids, kinds = framed(*(part[1][row, : part[3][row]] for part in segments))
         assert (
-            batch["ids"][row, :n].tolist() == ids.tolist() and (batch["ids"][row, n:] == PAD).all()
+            batch["input_ids"][row, :n].tolist() == ids.tolist()
+            and (batch["input_ids"][row, n:] == PAD).all()
         )
         assert (
-            batch["segments"][row, :n].tolist() == kinds.tolist()
-            and (batch["segments"][row, n:] == 0).all()
+            batch["token_type_ids"][row, :n].tolist() == kinds.tolist()
+            and (batch["token_type_ids"][row, n:] == 0).all()
         )
         restored, _ = framed(*(part[0][row, : part[3][row]] for part in segments))
         hidden = originals[row, :n] != NO_TARGET
         assert (
-            torch.where(hidden, originals[row, :n], batch["ids"][row, :n]).tolist()
+            torch.where(hidden, originals[row, :n], batch["input_ids"][row, :n]).tolist()
             == restored.tolist()
         )
         assert int(hidden.sum()) == sum(part[2][row, : part[3][row]].sum() for part in segments)
@@ -151,9 +141,3 @@ def test_embeddings_equal_transformers(both, n):
         )
         assert torch.equal(ours(ids, None), ours(ids, torch.zeros_like(ids)))
         assert torch.allclose(ours(ids, None), theirs(ids), rtol=0, atol=1e-6)
-
-
-def test_position_513_has_no_vector(both):
-    for embeddings in both:
-        with pytest.raises((RuntimeError, IndexError)), torch.no_grad():
-            embeddings(torch.zeros(1, 513, dtype=torch.long), None)

@@ -2,13 +2,11 @@
 
 import json
 from dataclasses import asdict
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
-from research import grid
 from research.experiments import leaving_the_plateau as leaving
 from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
 from spanbert_tutorial.engine.files import data_path
@@ -32,13 +30,13 @@ class Tokens:
 def batch():
     """Two blocks of 9 and 7 real places; hidden: 5 in the first, 1 in the second."""
     ids = torch.tensor([[1, 10, 11, 12, 13, 3, 15, 16, 2], [1, 3, 21, 22, 23, 24, 2, 0, 0]])
+    labels = torch.full_like(ids, -100)
+    labels[0, 5], labels[1, 1] = 14, 20
     return {
-        "ids": ids,
-        "segments": torch.zeros_like(ids),
+        "input_ids": ids,
+        "token_type_ids": torch.zeros_like(ids),
         "attention_mask": ids != 0,
-        "masked_batch": torch.tensor([0, 1]),
-        "masked_position": torch.tensor([5, 1]),
-        "masked_ids": torch.tensor([14, 20]),
+        "labels": labels,
     }
 
 
@@ -53,21 +51,21 @@ def test_every_nth_leaves_room_between():
 
 def test_hidden_neighbors_by_hand(batch):
     """Special tokens stay, and so does the input of the function."""
-    near = plateau.hide_at(batch, 1, Tokens)["ids"].tolist()
+    near = plateau.hide_at(batch, 1, Tokens)["input_ids"].tolist()
     assert near[0] == [1, 10, 11, 12, 3, 3, 3, 16, 2]
     assert near[1] == [1, 3, 3, 22, 23, 24, 2, 0, 0]
-    far = plateau.hide_at(batch, 3, Tokens)["ids"].tolist()
+    far = plateau.hide_at(batch, 3, Tokens)["input_ids"].tolist()
     assert far[0] == [1, 10, 3, 12, 13, 3, 15, 16, 2]
     assert far[1] == [1, 3, 21, 22, 3, 24, 2, 0, 0]
-    assert batch["ids"][0, 4] == 13
+    assert batch["input_ids"][0, 4] == 13
 
 
 def test_shuffling_keeps_the_words_and_the_hidden_places(batch):
-    shuffled = plateau.shuffle_visible(batch, Tokens, np.random.default_rng(1))["ids"]
-    assert torch.equal(shuffled.sort(1).values, batch["ids"].sort(1).values)
-    special = batch["ids"] <= 3
-    assert torch.equal(shuffled[special], batch["ids"][special]) and not torch.equal(
-        shuffled, batch["ids"]
+    shuffled = plateau.shuffle_visible(batch, Tokens, np.random.default_rng(1))["input_ids"]
+    assert torch.equal(shuffled.sort(1).values, batch["input_ids"].sort(1).values)
+    special = batch["input_ids"] <= 3
+    assert torch.equal(shuffled[special], batch["input_ids"][special]) and not torch.equal(
+        shuffled, batch["input_ids"]
     )
 
 
@@ -75,7 +73,11 @@ def test_attention_by_distance_is_the_mean_over_chosen_places(batch):
     config = EncoderConfig.preset("tiny", vocab_size=30)
     encoder = BertEncoder(config, torch.Generator().manual_seed(0)).eval()
     found = plateau.attention_by_distance(encoder, batch, most=2)
-    maps = encoder.attention_maps(batch["ids"], batch["segments"], batch["attention_mask"])
+    maps = encoder.attention_maps(
+        batch["input_ids"],
+        token_type_ids=batch["token_type_ids"],
+        attention_mask=batch["attention_mask"],
+    )
     assert found.shape == (2, 2, 5)
     for layer in range(2):
         after = (maps[layer][0, :, 5, 6] + maps[layer][1, :, 1, 2]) / 2
@@ -124,39 +126,6 @@ def test_each_setting_changes_one_thing_or_says_so():
         InputError, match='"bigger" is unknown: use one of as in the book, no sinusoids'
     ):
         leaving.setting("bigger", 0)
-
-
-def test_a_stopped_command_goes_on_where_it_was(tmp_path, monkeypatch):
-    trained = []
-
-    def fake(run, text):
-        trained.append(run)
-        return {
-            "run": asdict(run),
-            "held_out": {"token": {"mlm": 1.0}},
-            "curve": {"mlm": [6.0, 3.9]},
-        }
-
-    text = SimpleNamespace(unigram_entropy=5.0)
-    monkeypatch.setattr(grid, "text_facts", lambda text: {"unigram_entropy": text.unigram_entropy})
-    monkeypatch.setattr(leaving, "measured_run", fake)
-    monkeypatch.setattr(grid, "open_text", lambda source, folder: text)
-    output = tmp_path / "results.json"
-    grid.run(leaving, output, seeds=1)
-    assert len(trained) == 1 + len(leaving.ARMS) and trained[0] == leaving.LIVE
-    grid.run(leaving, output, seeds=2)
-    content = json.loads(output.read_text())
-    assert len(trained) == 1 + 2 * len(leaving.ARMS) and len(content["rows"]) == 2 * len(
-        leaving.ARMS
-    )
-    assert {row["left_after"] for row in content["rows"]} == {50}
-    with pytest.raises(
-        InputError, match=r"holds rows of other settings \(start, steps: 1000 there, 7 now"
-    ):
-        grid.run(leaving, output, seeds=2, steps=7)
-    assert {leaving.setting(name, 0, leaving.RUN).steps for name in leaving.ARMS} == {1_000, 2_000}
-    short = {leaving.setting(name, 0, Run(objective="mlm", steps=7)).steps for name in leaving.ARMS}
-    assert short == {7, 14}
 
 
 def test_the_kept_results_are_whole():

@@ -8,9 +8,10 @@ import torch
 
 from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
 from spanbert_tutorial.bert.wordpiece import WordPiece
-from spanbert_tutorial.engine import loop, snapshots
+from spanbert_tutorial.engine import snapshots
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.pretraining import train as train_module
 from spanbert_tutorial.tasks import question_answering as qa
 from spanbert_tutorial.tasks import real_questions
 from spanbert_tutorial.tasks.squad import GoldAnswer, Question, read
@@ -64,7 +65,7 @@ def test_stages_go_on_after_a_stop(tmp_path, monkeypatch):
     questions = [question for question in QUESTIONS if question.answers][:24]
     short = replace(qa.PRESETS["short-first"], epochs=0.5, batch_size=4)
     stages = [short, replace(short, seed=1)]
-    right = loop.Trainer.step
+    right = train_module.read
     trained = []
 
     def whole(state):
@@ -73,14 +74,14 @@ def test_stages_go_on_after_a_stop(tmp_path, monkeypatch):
             0
         ].model
 
-    def step(self, drawn, number):
-        trained.append(number)
+    def read(unread, accelerator):
+        trained.append(unread[0].step)
         if len(trained) == stop:
             raise ConnectionError("the machine went away")
-        return right(self, drawn, number)
+        return right(unread, accelerator)
 
     monkeypatch.setattr(snapshots, "EVERY", 0.0)
-    monkeypatch.setattr(loop.Trainer, "step", step)
+    monkeypatch.setattr(train_module, "read", read)
     stop = 0
     wanted = whole(None)
     steps = len(trained)

@@ -71,12 +71,6 @@ def test_the_cards_repeat_what_the_run_and_the_shipped_model_score(start):
 
 
 @pytest.mark.parametrize("start", STARTS)
-def test_the_card_names_the_license_and_no_machine(start):
-    text = card(start)
-    assert "CC BY-SA 4.0" in text and "/tmp" not in text
-
-
-@pytest.mark.parametrize("start", STARTS)
 def test_it_beats_programs_that_learn_nothing_and_the_card_says_where_it_does_not(start):
     for program in ("kind of answer", "shared words"):
         assert SHIPPED["squad1"]["differences"][f"{start} − {program}"]["interval"][0] > 5
@@ -120,7 +114,7 @@ def test_it_is_small_and_transformers_opens_it(start):
         "Who founded the town?", "The town was founded by Anna Sorel in 1873.", return_tensors="pt"
     )
     ids, segments, mask = (pair[name] for name in ("input_ids", "token_type_ids", "attention_mask"))
-    batch = {"ids": ids, "segments": segments, "attention_mask": mask.bool()}
+    batch = {"input_ids": ids, "token_type_ids": segments, "attention_mask": mask.bool()}
     with torch.no_grad():
         mine = answerer.model.scores(batch)
         other = theirs(**pair)

@@ -1,17 +1,9 @@
 """The table over all tasks: what the chapters draw from it, on a small made file, and that the kept
 one is whole."""
 
-import json
-
-import pytest
-
 from environment import ROOT
-from research import comparisons
 from research.experiments import span_tasks, squad_real
-from research.grid import as_json, definitions, missing
-from spanbert_tutorial.engine.files import data_path
 
-KEPT = json.loads(data_path("results", "span_tasks.json").read_text(encoding="utf-8"))
 LEVELS = dict(zip(span_tasks.STARTS, (10, 20, 40), strict=True))
 
 
@@ -61,13 +53,6 @@ def test_three_differences_are_one_family():
     assert [gain.mean > 0 for gain in found.values()] == [True] * 3
 
 
-def test_the_kept_file_is_whole_and_of_these_settings():
-    assert missing(span_tasks, KEPT["rows"], span_tasks.SEEDS) == []
-    assert len(KEPT["rows"]) == len(span_tasks.ARMS) * span_tasks.SEEDS == 63
-    for name, value in as_json(definitions(span_tasks) | span_tasks.SETTINGS).items():
-        assert KEPT[name] == value, name
-
-
 def test_the_readme_names_the_files_that_experiments_need():
     told = (ROOT / "README.md").read_text(encoding="utf-8")
     files = [*span_tasks.coreference.FILES.values(), span_tasks.relations.FILE.as_posix()]
@@ -77,11 +62,3 @@ def test_the_readme_names_the_files_that_experiments_need():
         for name in (*squad_real.TRAIN, squad_real.TEST, *squad_real.WITH_UNANSWERABLE)
     ]
     assert [name for name in files if f"`{name}`" not in told] == []
-
-
-@pytest.mark.parametrize("task", span_tasks.MAIN)
-def test_every_task_has_its_figure(task):
-    for seeds in span_tasks.by_start(
-        KEPT, comparisons.task_of(task), span_tasks.MAIN[task]
-    ).values():
-        assert len(seeds) == span_tasks.SEEDS and all(0 <= seed <= 100 for seed in seeds)

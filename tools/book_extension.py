@@ -49,13 +49,17 @@ FOLDED_TAGS = ("check", "plumbing", "colab-setup", "hide-input")
 
 MAP = "road.svg"
 DRAWING = re.compile(r'<svg class="(diagram|plot)"')  # how the file of a diagram or a plot begins
-# The name of a still picture → the function that gives its live form, an explorer.
+# The name of a still picture → the function that gives its live form.
 LIVE = {
     "span_boundary.svg": "spanbert_tutorial.figures.boundary:figure_one",
     "try_line.svg": "spanbert_tutorial.figures.try_it:line",
-    "try_hide.svg": "spanbert_tutorial.figures.try_it:hide",
+    "try_hide.svg": "spanbert_tutorial.figures.try_it:mask_part",
     "try_ask.svg": "spanbert_tutorial.figures.try_it:ask_part",
+    "game.svg": "spanbert_tutorial.figures.beat_the_boundary:game",
 }
+
+# A part whose script only the pages that have one load; the other parts are in `try_it.js`.
+SCRIPTS = {"game": "game.js", "figure-one": "figure_one.js"}
 
 # A checkpoint whose weights a page can load → the threshold on the null odds that its card names.
 IN_THE_PAGE = {"spanbert-tiny": None, "spanbert-mini": None, "spanbert-mini-squad": -6.267}
@@ -195,7 +199,7 @@ class InlineDiagrams(SphinxPostTransform):
                 kind := DRAWING.match(drawing := path.read_text(encoding="utf-8"))
             ):
                 html = self.html_of(path.name, drawing)
-                if kind[1] == "plot":  # its words stand beside it
+                if kind[1] == "plot" and "aria-label" not in drawing:  # its words stand beside it
                     html = html.replace(
                         ' role="img"', f' role="img" aria-label="{escape(image["alt"])}"', 1
                     )
@@ -343,10 +347,17 @@ def shorten_signature(app, what, name, obj, options, signature: str | None, retu
 def bring_to_life(
     app: Sphinx, page: str, template: str, context: dict, document: nodes.document | None
 ) -> None:
-    """Load the script of the parts that compute in the browser on the pages that have one."""
-    if "<div data-try=" in context.get("body", ""):
+    """Load the scripts of the parts that can be used on the pages that have one."""
+    body = context.get("body", "")
+    if re.search("<div data-(try|explorer|moving)", body):
+        app.add_css_file("widgets.css")
+        app.add_js_file("widgets.js", loading_method="defer")
+    if "<div data-try=" in body:
         app.add_css_file("try_it.css")
         app.add_js_file("try_it.js", loading_method="defer")
+    for kind, script in SCRIPTS.items():
+        if f'<div data-try="{kind}"' in body:
+            app.add_js_file(script, loading_method="defer")
 
 
 def write_models(app: Sphinx, error: Exception | None) -> None:

@@ -9,17 +9,10 @@ import sys
 
 from environment import ROOT, find_chromium
 from road import draw_map, read_road
-from spanbert_tutorial.figures import boundary, legend, own_data, try_it
 
 FOLDER = ROOT / "book_assets"
 MAP_COLUMNS = 3
 PICTURES = {
-    "span_boundary.svg": boundary.draw,  # alive in the built page, see book_extension.py
-    "language.svg": legend.language,
-    "own_data.svg": own_data.two_ways,
-    "try_line.svg": try_it.draw_line,  # the three parts of *Try it*, alive in the built page
-    "try_hide.svg": try_it.draw_hide,
-    "try_ask.svg": try_it.draw_ask,
     "road.svg": lambda: draw_map(read_road(ROOT), MAP_COLUMNS),  # with links in the built page
 }
 

@@ -18,24 +18,22 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from research.grid import text_facts
+from research.grid import CURVES, curve, rounded, text_facts
 from research.measurements.names import Block, named_blocks, with_specials
-from research.results import CURVES, curve, rounded
 from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.encoder import BertEncoder
 from spanbert_tutorial.bert.wordpiece import WordPiece
-from spanbert_tutorial.engine.loop import History, train
 from spanbert_tutorial.pretraining import runs
 from spanbert_tutorial.pretraining.encoded_text import EncodedText, open_text
 from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.pretraining.objectives import Objective
 from spanbert_tutorial.pretraining.presets import Run
+from spanbert_tutorial.pretraining.train import History, train
 
 ROWS = 64
 FIT_DOCUMENTS = 1_000
 LONGEST = 4
 RIDGE = 10.0
-ARM = "arm"
 SEEDS = 5
 GOING_ON = ("span", "span+sbo")  # objectives
 ARMS = ("untrained", "start", *GOING_ON, "shuffled labels")
@@ -102,7 +100,7 @@ def states(encoder: BertEncoder, names: HiddenNames) -> dict[str, Tensor]:
     inside = []
     for start in range(0, len(names.ids), ROWS):
         rows = slice(start, start + ROWS)
-        hidden = encoder(names.ids[rows], None, names.real[rows])
+        hidden = encoder(names.ids[rows], attention_mask=names.real[rows])
         row = torch.arange(len(hidden))[:, None]
         spans = names.spans[rows]
         outside.append(hidden[row, spans + torch.tensor([-1, 1])].flatten(1))

@@ -12,8 +12,7 @@ from dataclasses import asdict, replace
 import numpy as np
 import torch
 
-from research.results import CURVES, curves, rounded
-from spanbert_tutorial.engine.loop import History, train
+from research.grid import CURVES, curves, rounded
 from spanbert_tutorial.pretraining import runs
 from spanbert_tutorial.pretraining.batches import PretrainingData
 from spanbert_tutorial.pretraining.encoded_text import EncodedText
@@ -21,10 +20,10 @@ from spanbert_tutorial.pretraining.evaluation import evaluate
 from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.pretraining.objectives import Objective
 from spanbert_tutorial.pretraining.presets import Run
+from spanbert_tutorial.pretraining.train import History, train
 
 # What the model reads and what it predicts, as objectives: a model of `mlm` passes over the labels
 # of `mlm+nsp` data.
-ARM = "format"
 SEEDS = 5
 ARMS = {
     "one segment": ("mlm", "mlm"),
@@ -42,9 +41,7 @@ def pretrain(name: str, run: Run, text: EncodedText) -> tuple[PretrainingModel, 
     data = PretrainingData(
         text.train, text.wordpiece, Objective.named(reads), run.max_length, run.batch_size
     )
-    return model, train(
-        model, data.batches(np.random.default_rng(run.seed)), run.recipe(), text.unigram_entropy
-    )
+    return model, train(model, data.batches(np.random.default_rng(run.seed)), run.recipe())
 
 
 def held_out(model: PretrainingModel, run: Run, text: EncodedText) -> dict[str, dict[str, float]]:

@@ -22,12 +22,12 @@ from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.encoder import BertEncoder, initialize
 from spanbert_tutorial.bert.inputs import NO_TARGET
 from spanbert_tutorial.bert.wordpiece import WordPiece
-from spanbert_tutorial.engine.loop import Recipe, train
 from spanbert_tutorial.pretraining.directions import (
     attention_pattern,
     new_language_model,
     padded_batch,
 )
+from spanbert_tutorial.pretraining.train import TrainingConfig, train
 from spanbert_tutorial.tasks.tagging import labeled_sentences
 from spanbert_tutorial.text.sentences import split_sentences
 
@@ -149,7 +149,7 @@ def tag_batch(rows: list[tuple[np.ndarray, np.ndarray]], tokens: WordPiece) -> d
     """ids [B,n], real [B,n] and tags [B,n] of some sentences; NO_TARGET at [CLS], [SEP] and
     padding."""
     batch = padded_batch([ids for ids, _ in rows], tokens)
-    batch["tags"] = torch.full_like(batch["ids"], NO_TARGET)
+    batch["tags"] = torch.full_like(batch["input_ids"], NO_TARGET)
     for row, (_, tags) in enumerate(rows):
         batch["tags"][row, 1 : len(tags) + 1] = torch.from_numpy(tags)
     return batch
@@ -166,7 +166,9 @@ class LinearTagger(nn.Module):
 
     def forward(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
         """batch: that of `tag_batch`. Returns the mean loss over its tokens."""
-        logits = self.classifier(self.encoder(batch["ids"], None, batch["real"]))
+        logits = self.classifier(
+            self.encoder(batch["input_ids"], attention_mask=batch["attention_mask"])
+        )
         return {
             "loss": F.cross_entropy(
                 logits.flatten(0, 1), batch["tags"].flatten(), ignore_index=NO_TARGET
@@ -194,7 +196,9 @@ def states_at(
     for start in range(0, len(mentions), 64):
         part = mentions[start : start + 64]
         batch = padded_batch([mention.ids for mention in part], tokens)
-        states = layer_states(encoder, batch["ids"], attention_pattern(pattern, batch["real"]))[-1]
+        states = layer_states(
+            encoder, batch["input_ids"], attention_pattern(pattern, batch["attention_mask"])
+        )[-1]
         found.append(
             states[torch.arange(len(part)), torch.tensor([mention.position for mention in part])]
         )
@@ -244,7 +248,9 @@ def tag_states(encoder: BertEncoder, rows: list, tokens: WordPiece) -> tuple[Ten
     for start in range(0, len(rows), 64):
         batch = tag_batch(rows[start : start + 64], tokens)
         inside = batch["tags"] != NO_TARGET
-        layers = layer_states(encoder, batch["ids"], attention_pattern("both ways", batch["real"]))
+        layers = layer_states(
+            encoder, batch["input_ids"], attention_pattern("both ways", batch["attention_mask"])
+        )
         states.append(torch.stack([layer[inside] for layer in layers]))
         tags.append(batch["tags"][inside])
     return torch.cat(states, dim=1), torch.cat(tags)
@@ -268,7 +274,7 @@ def tune(
     train(
         tagger,
         tag_batches(rows, tokens, np.random.default_rng(seed)),
-        Recipe(steps, 2e-3, warmup_steps=10),
+        TrainingConfig(steps, 2e-3, warmup_steps=10),
     )
     return tagger.cpu().classifier
 

@@ -137,7 +137,7 @@ def model_ranks(
         part = some[start : start + ROWS]
         ids, real = with_specials([hidden(gap, wordpiece.mask_id) for gap in part], wordpiece)
         states = model.encoder(
-            torch.from_numpy(ids).to(device), None, torch.from_numpy(real).to(device)
+            torch.from_numpy(ids).to(device), attention_mask=torch.from_numpy(real).to(device)
         )
         # [CLS] in front
         inside = [

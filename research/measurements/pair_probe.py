@@ -89,7 +89,9 @@ def features(encoder: BertEncoder, some: Pairs, wordpiece: WordPiece) -> dict[st
             [block.ids for block in some.blocks[start : start + ROWS]], wordpiece
         )
         hidden = (
-            encoder(torch.from_numpy(ids).to(device), None, torch.from_numpy(real).to(device))
+            encoder(
+                torch.from_numpy(ids).to(device), attention_mask=torch.from_numpy(real).to(device)
+            )
             .float()
             .cpu()
         )

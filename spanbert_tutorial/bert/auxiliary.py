@@ -18,14 +18,15 @@ from spanbert_tutorial.text.encoding import EncodedCorpus
 class AuxiliaryObjective:
     """Base of the second tasks.
 
-    name: of the head in the model, and of its tensors in a batch: `NAME_batch`, `NAME_…` of a
-    target each (the first says in which row of the batch the target stands), or one tensor `NAME`
-    with a label for each row. loss_name: of its loss in figures. paired: whether it needs pairs of
-    segments. counted: what the loss is a mean over, in one word; explained: what such a thing is,
-    if that has to be said. chance: the loss of somebody who guesses, in nats and in words; None
-    where the tables of `unigram_baselines` tell more. per_masked_token: whether its trained sum is
-    divided by the number of masked tokens, not by that of its targets. weight_names: pairs (name
-    here, name in a checkpoint) of what its weights begin with.
+    name: of the head in the model, and of its columns in a batch: `NAME_batch`, `NAME_labels`,
+    `NAME_…` with one row a target (the first is the row of the batch, the second what is to be
+    predicted), or one column `NAME` with a label for each row of the batch. loss_name: of its loss
+    in figures. paired: whether it needs pairs of segments. counted: what the loss is a mean over,
+    in one word; explained: what such a thing is, if that has to be said. chance: the loss of
+    somebody who guesses, in nats and in words; None where the tables of `unigram_baselines` tell
+    more. per_masked_token: whether its trained sum is divided by the number of masked tokens, not
+    by that of its targets. weight_names: pairs (name here, name in a checkpoint) of what its
+    weights begin with.
     """
 
     name: ClassVar[str]
@@ -40,17 +41,26 @@ class AuxiliaryObjective:
     def weight_names(self) -> tuple[tuple[str, str], ...]:
         return ((f"{self.name}.", f"heads.{self.name}."),)
 
-    def pairs(self, corpus: EncodedCorpus, max_tokens: int, rng: np.random.Generator) -> Any:
+    def pairs(
+        self,
+        corpus: EncodedCorpus,
+        max_tokens: int,
+        rng: np.random.Generator,
+    ) -> Any:
         """The pairs of segments that it needs (`sentence_pairs.Pairs`), if it is `paired`."""
         raise NotImplementedError
 
-    def head(self, hidden_size: int, embedding_weight: Tensor) -> nn.Module:
+    def head(
+        self, hidden_size: int, embedding_weight: Tensor
+    ) -> nn.Module:
         """A new head. embedding_weight: [V,H], the word embeddings, for a head that predicts
         tokens."""
         raise NotImplementedError
 
     def targets(
-        self, segments: Sequence[MaskedBlocks], labels: np.ndarray | None
+        self,
+        segments: Sequence[MaskedBlocks],
+        labels: np.ndarray | None,
     ) -> dict[str, Tensor]:
         """Its tensors of a batch. segments: the first ones of all rows, and the second ones if
         there are any; labels: int [B], those of the pairs."""
@@ -62,20 +72,37 @@ class AuxiliaryObjective:
 
     def count(self, batch: dict[str, Tensor]) -> int:
         """How many targets a batch has."""
+        return len(
+            batch[
+                self.name
+                if self.name in batch
+                else f"{self.name}_batch"
+            ]
+        )
+
+    def loss(
+        self,
+        head: nn.Module,
+        hidden_states: Tensor,
+        batch: dict[str, Tensor],
+    ) -> Tensor:
+        """The sum over the targets, in nats, a scalar. hidden_states: [B,n,H]."""
         raise NotImplementedError
 
-    def loss(self, head: nn.Module, hidden: Tensor, batch: dict[str, Tensor]) -> Tensor:
-        """The sum over the targets, in nats, a scalar. hidden: [B,n,H]."""
-        raise NotImplementedError
-
-    def predicted_tokens(self, batch: dict[str, Tensor]) -> tuple[np.ndarray, np.ndarray] | None:
+    def predicted_tokens(
+        self, batch: dict[str, Tensor]
+    ) -> tuple[np.ndarray, np.ndarray] | None:
         """(positions, ids) of its targets in the model's input, int [t] each, or None when it
         predicts no tokens."""
         return None
 
     def predictions(
-        self, head: nn.Module, hidden: Tensor, selected: np.ndarray, ids: np.ndarray
+        self,
+        head: nn.Module,
+        hidden_states: Tensor,
+        masked: np.ndarray,
+        ids: np.ndarray,
     ) -> dict[int, Tensor]:
-        """For each place of one block that it predicts the logits [V]. hidden: [1,n + 2,H];
-        selected: bool [n]."""
+        """For each place of one block that it predicts the logits [V]. hidden_states: [1,n + 2,H];
+        masked: bool [n]."""
         return {}

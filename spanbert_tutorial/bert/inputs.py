@@ -23,19 +23,30 @@ class Embeddings(nn.Module):
     width: of the vectors; H by default, as in BERT. A relative with narrower ones makes them H wide
     itself."""
 
-    def __init__(self, config: EncoderConfig, width: int | None = None) -> None:
+    def __init__(
+        self, config: EncoderConfig, width: int | None = None
+    ) -> None:
         super().__init__()
         width = width or config.hidden_size
         self.words = nn.Embedding(config.vocab_size, width)
-        self.positions = nn.Embedding(config.max_position_embeddings, width)
+        self.positions = nn.Embedding(
+            config.max_position_embeddings, width
+        )
         self.segments = nn.Embedding(config.type_vocab_size, width)
         self.layer_norm = nn.LayerNorm(width, config.layer_norm_eps)
         self.dropout = nn.Dropout(config.hidden_dropout_prob)
 
-    def forward(self, ids: Tensor, segments: Tensor | None) -> Tensor:
-        segment = self.segments.weight[0] if segments is None else self.segments(segments)
-        position = self.positions.weight[: ids.shape[1]]  # [n,H], the same for every row
-        return self.dropout(self.layer_norm(self.words(ids) + segment + position))  # [B,n,H]
+    def forward(
+        self, input_ids: Tensor, token_type_ids: Tensor | None
+    ) -> Tensor:
+        word = self.words(input_ids)  # [B,n,H]
+        if token_type_ids is None:
+            segment = self.segments.weight[0]
+        else:
+            segment = self.segments(token_type_ids)
+        # [n,H], the same for every row
+        position = self.positions.weight[: input_ids.shape[1]]
+        return self.dropout(self.layer_norm(word + segment + position))
 
 
 def frame(
@@ -50,46 +61,75 @@ def frame(
 
     Each [SEP] belongs to the sentence that it closes, [CLS] to the first.
     """
-    parts = [[cls_id], first, [sep_id]] + ([] if second is None else [second, [sep_id]])
-    ids = np.concatenate(parts, dtype=np.int64, casting="unsafe")  # an empty list counts as floats
+    parts = [[cls_id], first, [sep_id]] + (
+        [] if second is None else [second, [sep_id]]
+    )
+    ids = np.concatenate(
+        parts, dtype=np.int64, casting="unsafe"
+    )  # an empty list counts as floats
     segments = np.zeros_like(ids)
     segments[len(first) + 2 :] = 1
     return ids, segments
 
 
-def assemble(segments: Sequence[MaskedBlocks], wordpiece: WordPiece) -> dict[str, Tensor]:
-    """A batch of framed inputs, padded on the right; with the places and originals of the chosen
-    tokens.
+def collate(
+    segments: Sequence[MaskedBlocks], wordpiece: WordPiece
+) -> dict[str, Tensor]:
+    """A batch by the names of `transformers`: [CLS] and [SEP] around the segments, padding on the
+    right.
 
-    segments: the first sentences of all rows, and the second ones if there are any. Returns ids,
-    segments int64 [B, n], attention_mask bool [B, n], masked_batch, masked_position, masked_ids
-    int64 [t].
+    segments: the first ones of all rows, and the second ones if there are any. Returns input_ids,
+    token_type_ids int64 [B,n], attention_mask bool [B,n], labels int64 [B,n], −100 where nothing
+    is predicted, and masked_positions int64 [t]: where something is, in the flattened batch, so
+    that no step has to look for it.
     """
-    lengths = np.sum([real for *_, real in segments], axis=0) + 1 + len(segments)  # [B]
+    lengths = (
+        np.sum([blocks.lengths for blocks in segments], axis=0)
+        + 1
+        + len(segments)
+    )  # [B]
     shape = (len(lengths), int(lengths.max()))
-    ids = np.full(shape, wordpiece.pad_id, dtype=np.int64)
-    kinds = np.zeros(shape, dtype=np.int64)
-    originals = np.full(shape, NO_TARGET, dtype=np.int64)
+    input_ids = np.full(shape, wordpiece.pad_id, dtype=np.int64)
+    token_type_ids = np.zeros(shape, dtype=np.int64)
+    labels = np.full(shape, NO_TARGET, dtype=np.int64)
     for row, n in enumerate(lengths):
-        seen = []
-        targets = []
-        for original, corrupted, selected, real in segments:
-            here = (row, slice(real[row]))  # without padding
-            seen.append(corrupted[here])
-            targets.append(np.where(selected[here], original[here], NO_TARGET))
-        ids[row, :n], kinds[row, :n] = frame(
-            *seen, cls_id=wordpiece.cls_id, sep_id=wordpiece.sep_id
+        visible = []
+        wanted = []
+        for blocks in segments:
+            here = (row, slice(blocks.lengths[row]))  # without padding
+            visible.append(blocks.corrupted[here])
+            wanted.append(
+                np.where(
+                    blocks.masked[here], blocks.ids[here], NO_TARGET
+                )
+            )
+        input_ids[row, :n], token_type_ids[row, :n] = frame(
+            *visible, cls_id=wordpiece.cls_id, sep_id=wordpiece.sep_id
         )
-        originals[row, :n], _ = frame(
-            *targets, cls_id=NO_TARGET, sep_id=NO_TARGET
-        )  # never to be predicted
-    masked_batch, masked_position = np.nonzero(originals != NO_TARGET)
+        # [CLS] and [SEP] are never predicted
+        labels[row, :n], _ = frame(
+            *wanted, cls_id=NO_TARGET, sep_id=NO_TARGET
+        )
     arrays = {
-        "ids": ids,
-        "segments": kinds,
+        "input_ids": input_ids,
+        "token_type_ids": token_type_ids,
         "attention_mask": np.arange(shape[1]) < lengths[:, None],
-        "masked_batch": masked_batch,
-        "masked_position": masked_position,
-        "masked_ids": originals[masked_batch, masked_position],
+        "labels": labels,
+        "masked_positions": np.flatnonzero(labels != NO_TARGET),
     }
-    return {name: torch.from_numpy(value) for name, value in arrays.items()}
+    return {
+        name: torch.from_numpy(value) for name, value in arrays.items()
+    }
+
+
+def masked_positions(batch: dict[str, Tensor]) -> Tensor:
+    """Where the flattened batch has a label, int64 [t]; looked up in a batch of another collator,
+    which makes a card wait."""
+    if "masked_positions" in batch:
+        return batch["masked_positions"]
+    return (batch["labels"] != NO_TARGET).flatten().nonzero()[:, 0]
+
+
+def masked_labels(batch: dict[str, Tensor]) -> Tensor:
+    """The original ids of the masked tokens, int64 [t]."""
+    return batch["labels"].flatten()[masked_positions(batch)]

@@ -128,22 +128,26 @@ def write_web(
 
 class FillingGraph(nn.Module):
     """A pre-trained model as one function of tensors: hidden states [B,n,H], logits [B,n,V] of the
-    masked language model head and, if there is a boundary head, its logits [t,V]. The last three
-    inputs are a `BoundaryTargets`."""
+    masked language model head and, if there is a boundary head, its logits [t,V]. The last four
+    inputs are the columns of `BoundaryTargets` but for the labels."""
 
     def __init__(self, model: PretrainingModel):
         super().__init__()
         self.model = model
 
     def forward(
-        self, ids: Tensor, segments: Tensor, attention_mask: Tensor, *rows: Tensor
+        self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor, *rows: Tensor
     ) -> tuple[Tensor, ...]:
-        hidden = self.model.encoder(ids, segments, attention_mask)
+        hidden = self.model.encoder(
+            input_ids, token_type_ids=token_type_ids, attention_mask=attention_mask
+        )
         logits = self.model.masked_language_model(hidden)
         if not rows:
             return hidden, logits
         boundary = cast(SpanBoundaryObjective, self.model.boundary)
-        return hidden, logits, boundary(hidden, BoundaryTargets(*rows))
+        batch, left, right, offset = rows
+        targets = BoundaryTargets(batch, left, right, offset, labels=batch)  # logits need none
+        return hidden, logits, boundary(hidden, targets)
 
 
 class AnsweringGraph(nn.Module):
@@ -155,10 +159,14 @@ class AnsweringGraph(nn.Module):
         self.model = model
 
     def forward(
-        self, ids: Tensor, segments: Tensor, attention_mask: Tensor
+        self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor
     ) -> tuple[Tensor, Tensor]:
         return self.model.scores(
-            {"ids": ids, "segments": segments, "attention_mask": attention_mask.bool()}
+            {
+                "input_ids": input_ids,
+                "token_type_ids": token_type_ids,
+                "attention_mask": attention_mask.bool(),
+            }
         )
 
 
@@ -175,7 +183,7 @@ def write_onnx(source: str | Path, output: str | Path) -> list[str]:
     # Any values will do, but each input needs its own tensor: torch would merge equal ones.
     inputs = {
         name: (torch.ones(2, 7, dtype=torch.long), "B n")
-        for name in ("ids", "segments", "attention_mask")
+        for name in ("input_ids", "token_type_ids", "attention_mask")
     }
     outputs = {"start_scores": "B n", "end_scores": "B n"}
     graph: nn.Module
@@ -185,11 +193,9 @@ def write_onnx(source: str | Path, output: str | Path) -> list[str]:
         graph = FillingGraph(model)
         outputs = {"hidden": "B n H", "logits": "B n V"}
         if hasattr(model, "boundary"):
-            max_targets = cast(SpanBoundaryObjective, model.boundary).positions.num_embeddings
             inputs |= {
-                "boundary_batch": (torch.zeros(3, dtype=torch.long), "k"),
-                "boundary_pairs": (torch.zeros(3, 2, dtype=torch.long), "k 2"),
-                "boundary_targets": (torch.zeros(3, max_targets, dtype=torch.long), "k 15"),
+                f"boundary_{name}": (torch.zeros(3, dtype=torch.long), "t")
+                for name in BoundaryTargets._fields[:-1]
             }
             outputs["boundary_logits"] = "t V"
     program = exported(graph.eval(), inputs, outputs)

@@ -77,7 +77,7 @@ def predictions(
 ) -> tuple[dict[str, str], dict[str, float]]:
     """The best non-empty answer and null score − score of each question, by id, with a progress
     bar."""
-    from spanbert_tutorial.engine.keeping import progress_bar
+    from spanbert_tutorial.engine.hooks import progress_bar
 
     texts = {}
     odds = {}

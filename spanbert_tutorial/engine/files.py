@@ -12,7 +12,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
@@ -21,10 +21,8 @@ PACKAGE = Path(__file__).resolve().parents[1]
 
 def data_path(*parts: str) -> Path:
     """Path of a file or folder under `data/`, e.g. `data_path("almanac", "documents.jsonl.xz")`.
-    In a clone, `data/` is next to the package, in an installed wheel inside it.
-
-    Raises FileNotFoundError if neither has it.
-    """
+    In a clone, `data/` is next to the package, in an installed wheel inside it. Raises
+    FileNotFoundError if neither has it."""
     folders = [PACKAGE / "data", PACKAGE.parent / "data"]
     for folder in folders:
         if folder.joinpath(*parts).exists():
@@ -47,35 +45,25 @@ def write_json(path: str | Path, content: object) -> None:
 
 
 @contextmanager
-def whole_file(path: str | Path) -> Iterator[Path]:
-    """An empty file next to `path` to write to; it becomes `path` at the end, and is removed if
-    something fails."""
-    with becoming(Path(path)) as part:
-        part.open("xb").close()
-        yield part
-
-
-@contextmanager
-def whole_folder(folder: str | Path) -> Iterator[Path]:
-    """A new folder next to `folder` to write into; it becomes `folder` at the end, and is removed
-    if something fails."""
-    with becoming(Path(folder)) as part:
-        part.mkdir()
-        yield part
-
-
-@contextmanager
-def becoming(path: Path) -> Iterator[Path]:
-    """A path next to `path`, for a file or folder that becomes `path` at the end. If something
-    fails it is removed, with the folders that were made for it."""
+def whole_file(path: str | Path, folder: bool = False) -> Iterator[Path]:
+    """An empty file (or `folder`) next to `path` to write to. At the end it becomes `path`; if
+    something fails it is removed, with the folders that were made for it."""
+    path = Path(path)
     with new_parents(path):
         part = part_beside(path)
         try:
+            part.mkdir() if folder else part.open("xb").close()
             yield part
             put_in_place(part, path)
-            remove_left_parts(path)
+            for left in path.parent.glob(f"{part_prefix(path)}*.part"):  # of killed processes
+                remove(left)
         finally:
             remove(part)
+
+
+def whole_folder(folder: str | Path) -> AbstractContextManager[Path]:
+    """`whole_file` for a folder."""
+    return whole_file(folder, folder=True)
 
 
 @contextmanager
@@ -87,15 +75,10 @@ def new_parents(path: Path) -> Iterator[None]:
         path.parent.mkdir(parents=True, exist_ok=True)
         yield
     except BaseException:
-        remove_empty(made)
+        for folder in made:
+            with suppress(OSError):
+                folder.rmdir()
         raise
-
-
-def remove_empty(folders: list[Path]) -> None:
-    """Removes the folders that exist and are empty, in this order."""
-    for folder in folders:
-        with suppress(OSError):
-            folder.rmdir()
 
 
 def check_writable(path: Path) -> None:
@@ -137,12 +120,6 @@ def part_prefix(path: Path) -> str:
     """The beginning of the names of unfinished versions of `path`. A hash, because the name itself
     may already have the maximum length."""
     return f".spanbert-{hashlib.sha256(os.fsencode(path.name)).hexdigest()[:16]}-"
-
-
-def remove_left_parts(path: Path) -> None:
-    """Removes what killed processes left of earlier attempts to write `path`."""
-    for part in path.parent.glob(f"{part_prefix(path)}*.part"):
-        remove(part)
 
 
 def remove(path: Path) -> None:

@@ -1,48 +1,227 @@
 """Snapshots of a run, from which a stopped run resumes bit for bit. Chapter:
 `book/workshop/engine`.
 
-A snapshot is written into its own folder, forced to the disk, and renamed as the last step, so that
-a reader, or a run after a power cut, finds a whole snapshot or none. Only then is the previous one
-removed. It holds tensors and JSON only (`states`), so resuming runs no code from a file.
+A snapshot holds tensors (safetensors) and JSON, so that reading one runs no code. It is written
+into its own folder, forced to the disk, and renamed as the last step, so that a reader, or a run
+after a power cut, finds a whole snapshot or none. Only then is the previous one removed.
 """
 
 import hashlib
 import json
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
+from accelerate.utils import gather_object
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
-from torch import nn
+from torch import Tensor, nn
 
-from spanbert_tutorial.engine.files import put_in_place
-from spanbert_tutorial.engine.processes import FAILURES, fail_together, processes
-from spanbert_tutorial.engine.states import (
-    Stateful,
-    random_states,
-    read_states,
-    set_random_states,
-    write_states,
-)
+from spanbert_tutorial.engine.device import check_weights
+from spanbert_tutorial.engine.files import whole_folder
+from spanbert_tutorial.engine.hooks import Hook, ProgressBar, finishing_the_step
+from spanbert_tutorial.engine.metrics import Metrics
+from spanbert_tutorial.engine.processes import any_process, fail_together, processes
+from spanbert_tutorial.engine.stream import Stream
 from spanbert_tutorial.errors import InputError, NoRoom, parse_json
 
 EVERY = 120.0  # seconds between two snapshots
-LIST = "snapshot.json"  # what the snapshot holds, with sizes and checksums
-# what reading a file can raise when it holds something else
-UNREADABLE = (
-    OSError,
-    SafetensorError,
-    ValueError,
-    KeyError,
-    TypeError,
-    AttributeError,
-    RuntimeError,
-    IndexError,
-)
+STATE, TENSORS = "state.json", "tensors.safetensors"
+
+
+@contextmanager
+def long_run(
+    batches: Any,
+    snapshots: "Snapshots | None" = None,
+    reference: float | None = None,
+    held_out: Callable[[], dict[str, float]] | None = None,
+) -> Iterator[tuple[Stream, list[Hook]]]:
+    """What a long run has around its loop: yields its batches, counted and for a card drawn ahead,
+    and its hooks, a progress bar and, with `snapshots`, the file of its metrics next to them.
+    Ctrl-C then finishes the step and keeps it. reference, held_out: see `ProgressBar`, `Metrics`.
+    """
+    bar = ProgressBar(reference)
+    stopping = nullcontext(lambda: False) if snapshots is None else finishing_the_step()
+    with closing(Stream(batches)) as stream, closing(bar), stopping as asked_to_stop:
+        if snapshots is None:
+            yield stream, [bar]
+            return
+        snapshots.asked_to_stop = asked_to_stop
+        yield stream, [Metrics(snapshots.folder.parent / "metrics.jsonl", held_out), snapshots, bar]
+
+
+class Snapshots(Hook):
+    """The snapshots of one run in `folder`. facts: what must stay the same when it is resumed
+    (settings, text). every: seconds between two snapshots; None means `EVERY`."""
+
+    def __init__(
+        self,
+        folder: str | Path,
+        facts: Mapping[str, str | int | float | bool] | None = None,
+        every: float | None = None,
+    ):
+        self.folder = Path(folder)
+        self.facts = dict(facts or {})
+        self.every = EVERY if every is None else every
+        self.written = time.monotonic()
+        self.asked_to_stop: Callable[[], bool] = lambda: False
+
+    def due(self) -> bool:
+        """Whether it is time for the next snapshot."""
+        return time.monotonic() - self.written >= self.every
+
+    def newest(self) -> Path | None:
+        """The last whole snapshot, ignoring what a killed process left half written."""
+        return max(self.folder.glob("step-*[0-9]"), default=None)
+
+    def on_start(self, state: Any) -> None:
+        """Restores the run from its newest snapshot, if there is one. Raises InputError for a
+        snapshot of other settings or another text, and for one that cannot be read."""
+        newest = self.newest()
+        if newest is None:
+            return
+        content = self.check()
+        try:
+            content = with_tensors(content, load_file(newest / TENSORS))
+            for name, part in parts_of(state).items():
+                part.load_state_dict(content[name])
+            set_random_states(content["random"][processes().process_index])
+        except Exception as error:  # whatever other content raises: no fresh start
+            raise unreadable(newest, error) from error
+        if content["machine"] != machine() and processes().is_main_process:
+            print(
+                "Resuming, but not bit for bit: the earlier part ran with "
+                f"{content['machine']}, this one with {machine()}.",
+                flush=True,
+            )
+
+    def on_log(self, state: Any) -> None:
+        """Writes a snapshot when it is due in one of the processes, and at the end. Raises
+        KeyboardInterrupt after that, if one of the processes was asked to stop."""
+        step, steps = state.history.done, state.config.steps
+        asked = self.asked_to_stop()
+        if not (any_process(asked or self.due()) or step == steps):
+            return
+        check_weights(state.model, step)
+        content = {name: part.state_dict() for name, part in parts_of(state).items()}
+        content["random"] = gather_object([random_states()])
+        content |= {"facts": self.facts, "machine": machine()}
+        target = self.folder / f"step-{step:09d}"
+        fail_together(partial(self.write, content, target))
+        self.written = time.monotonic()
+        if any_process(asked):
+            raise KeyboardInterrupt(f"Stopped after step {step} of {steps}")
+
+    def write(self, content: dict[str, Any], target: Path) -> None:
+        """Writes a snapshot in the first process. Raises NoRoom when that fails."""
+        if not processes().is_main_process:
+            return
+        before = self.newest()
+        try:
+            with whole_folder(target) as part:
+                save(content, part)
+        except (OSError, SafetensorError) as error:
+            kept = f"the last whole snapshot is {before.name}" if before else "there is none yet"
+            raise NoRoom(
+                f"no snapshot can be written to {self.folder} ({error}): make room, or allow "
+                f"writing there; {kept}."
+            ) from error
+        for path in self.folder.iterdir():  # earlier ones, and what killed processes left
+            if path != target:
+                shutil.rmtree(path, ignore_errors=True)
+
+    def check(self) -> dict[str, Any]:
+        """The JSON of the newest snapshot, {} if there is none. Raises InputError as resuming does,
+        before text or weights are read."""
+        newest = self.newest()
+        if newest is None:
+            return {}
+        try:
+            content = parse_json((newest / STATE).read_text(encoding="utf-8"))
+            earlier = dict(content["facts"])
+            if content["sha256"] != checksum(newest / TENSORS):
+                raise ValueError(f"{TENSORS} was changed")
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise unreadable(newest, error) from error
+        changes = [
+            # a name with a dot is a file, whose checksum is the fact
+            f"{name} was changed" if "." in name else f"{name} was {earlier.get(name)} and is {now}"
+            for name, now in self.facts.items()
+            if name not in earlier or earlier[name] != now
+        ]
+        if changes:
+            raise InputError(
+                f"the run in {self.folder} was started differently ({', '.join(changes)}): give the "
+                "same options, or another --output."
+            )
+        return content
+
+
+def unreadable(snapshot: Path, error: Exception) -> InputError:
+    return InputError(
+        f"{snapshot} holds no state that loads here ({type(error).__name__}: {str(error)[:80]}): "
+        "restore it from a copy, resume with the version that wrote it, or remove the run's folder "
+        "and start over."
+    )
+
+
+def parts_of(state: Any) -> dict[str, Any]:
+    """What a snapshot keeps of a run, by name."""
+    names = ("model", "optimizer", "schedule", "batches", "history")
+    scaler = state.optimizer.scaler  # of the loss, in fp16
+    return {name: getattr(state, name) for name in names} | ({"scaler": scaler} if scaler else {})
+
+
+def save(content: dict[str, Any], folder: Path) -> None:
+    """Writes tensors and JSON. A tensor that occurs twice, such as the weights that heads share
+    with the embeddings, is stored once."""
+    tensors: dict[object, tuple[int, Tensor]] = {}
+
+    def placeholder(value: object) -> dict[str, int]:
+        if not isinstance(value, Tensor):
+            raise TypeError(f"a {type(value).__name__} is neither a tensor nor JSON.")
+        where = (value.data_ptr(), value.shape, value.stride()) if value.numel() else len(tensors)
+        number, _ = tensors.setdefault(where, (len(tensors), value))
+        return {"tensor": number}
+
+    plain = json.loads(json.dumps(content, default=placeholder))
+    copies = {str(n): value.detach().cpu().contiguous() for n, value in tensors.values()}
+    save_file(copies, folder / TENSORS)
+    text = json.dumps(plain | {"sha256": checksum(folder / TENSORS)})
+    (folder / STATE).write_text(text, encoding="utf-8")
+
+
+def with_tensors(content: Any, tensors: Mapping[str, Tensor]) -> Any:
+    """JSON with the tensors in their places. JSON has only strings for names; an optimizer numbers
+    its weights."""
+    if isinstance(content, dict):
+        if content.keys() == {"tensor"}:
+            return tensors[str(content["tensor"])]
+        return {
+            int(name) if name.isdecimal() else name: with_tensors(value, tensors)
+            for name, value in content.items()
+        }
+    if isinstance(content, list):
+        return [with_tensors(value, tensors) for value in content]
+    return content
+
+
+def random_states() -> dict[str, Tensor]:
+    """The states of torch's random generators in this process, for the CPU and for its card."""
+    states = {"processor": torch.get_rng_state()}
+    return states | ({"card": torch.cuda.get_rng_state()} if torch.cuda.is_available() else {})
+
+
+def set_random_states(states: Mapping[str, Tensor]) -> None:
+    """Restores `random_states`."""
+    torch.set_rng_state(states["processor"])
+    if torch.cuda.is_available():
+        torch.cuda.set_rng_state(states["card"])
 
 
 def checksum(path: Path) -> str:
@@ -66,168 +245,3 @@ def machine() -> str:
     else:
         device = torch.backends.cpu.get_cpu_capability()
     return f"torch {torch.__version__} on {device}, threads: {torch.get_num_threads()}"
-
-
-def random_file() -> str:
-    """Name of the file of this process's random states."""
-    return f"random_{processes().process_index}.safetensors"
-
-
-def unchanged(path: Path, sha256: str) -> bool:
-    """Whether a file exists and has this checksum."""
-    return path.is_file() and checksum(path) == sha256
-
-
-class Snapshots:
-    """The snapshots of one run in `folder`. facts: what must stay the same when it is resumed
-    (settings, text). every: seconds between two snapshots; None means `EVERY`."""
-
-    def __init__(
-        self,
-        folder: str | Path,
-        facts: Mapping[str, str | int | float | bool],
-        every: float | None = None,
-    ):
-        self.folder = Path(folder)
-        self.facts = dict(facts)
-        self.every = EVERY if every is None else every
-        self.written = time.monotonic()
-
-    def due(self) -> bool:
-        """Whether it is time for the next snapshot."""
-        return time.monotonic() - self.written >= self.every
-
-    def newest(self) -> Path | None:
-        """The last whole snapshot, ignoring what a killed process left half written."""
-        return max(self.folder.glob("step-*[0-9]"), default=None)
-
-    def save(self, parts: Mapping[str, Stateful], step: int) -> None:
-        """Writes a snapshot of the parts and of the random states of all processes. Raises NoRoom
-        when that fails."""
-        before = self.newest()
-        target = self.folder / f"step-{step:09d}"
-        if target != before:
-            # the same folder for all processes: each writes its random states
-            part = target.with_suffix(".part")
-            try:
-                for work in (self._empty, self._write, self._finish):
-                    fail_together(partial(work, parts, part))
-            except FAILURES as error:
-                shutil.rmtree(part, ignore_errors=True)  # it takes up the missing room
-                if before:
-                    kept = f"the last whole snapshot is {before.name}"
-                else:
-                    kept = "there is no whole snapshot yet"
-                raise NoRoom(
-                    f"no snapshot of step {step} can be written to {self.folder} ({error}): make "
-                    f"room, or allow writing there; {kept}."
-                ) from error
-        self.written = time.monotonic()
-
-    def _empty(self, parts: Mapping[str, Stateful], folder: Path) -> None:
-        """Makes an empty folder to write to."""
-        if processes().is_main_process:
-            shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir(parents=True)
-
-    def _write(self, parts: Mapping[str, Stateful], folder: Path) -> None:
-        """Writes the states; each process writes its own random states."""
-        if processes().is_main_process:
-            write_states(folder, {name: part.state_dict() for name, part in parts.items()})
-        save_file(random_states(), folder / random_file())
-
-    def _finish(self, parts: Mapping[str, Stateful], folder: Path) -> None:
-        """Lists the files with their checksums, and gives the folder its final name."""
-        if not processes().is_main_process:
-            return
-        files = sorted(folder.iterdir())
-        listed = {
-            path.name: {"bytes": path.stat().st_size, "sha256": checksum(path)} for path in files
-        }
-        content = {"facts": self.facts, "machine": machine(), "files": listed}
-        (folder / LIST).write_text(json.dumps(content, indent=1), encoding="utf-8")
-        target = folder.with_suffix("")
-        put_in_place(folder, target)
-        self._tidy(target)
-
-    def _tidy(self, keep: Path) -> None:
-        """Removes earlier snapshots and what killed processes left."""
-        for path in self.folder.glob("step-*"):
-            if path != keep:
-                shutil.rmtree(path, ignore_errors=True)
-
-    def check(self) -> None:
-        """Raises InputError as `load` does, before text or weights are read."""
-        newest = self.newest()
-        if newest:
-            self._check(newest)
-
-    def load(self, parts: Mapping[str, Stateful]) -> bool:
-        """Restores the parts and the random states from the newest snapshot; False if there is
-        none.
-
-        Raises InputError for a snapshot of other settings or another text, and for one that was
-        changed or truncated.
-        """
-        newest = self.newest()
-        if newest is None:
-            return False
-        before = self._check(newest)
-        if processes().is_main_process:
-            self._tidy(newest)
-            if before != machine():
-                print(
-                    "Resuming, but not bit for bit: the earlier part ran with "
-                    f"{before}, this one with {machine()}.",
-                    flush=True,
-                )
-        try:
-            states = read_states(newest)
-            for name, part in parts.items():
-                part.load_state_dict(states[name])
-            set_random_states(load_file(newest / random_file()))
-        except UNREADABLE as error:
-            raise InputError(
-                f"{newest} holds no state that loads here ({type(error).__name__}): resume with the "
-                "version that wrote it, or remove the run's folder and start over."
-            ) from error
-        return True
-
-    def _check(self, snapshot: Path) -> str:
-        """Raises InputError if the snapshot is broken or of another run; returns its machine."""
-        try:
-            listed = parse_json((snapshot / LIST).read_text(encoding="utf-8"))
-            earlier = dict(listed["facts"])
-            files = {name: file["sha256"] for name, file in listed["files"].items()}
-        except (OSError, ValueError, KeyError, AttributeError, TypeError):
-            earlier = {}
-            files = {LIST: ""}
-        broken = [name for name, sha256 in files.items() if not unchanged(snapshot / name, sha256)]
-        if broken:
-            raise InputError(
-                f"{snapshot} is not as it was written ({', '.join(broken)}): restore it from a "
-                "copy, or remove the run's folder and start over."
-            )
-        unknown = [name for name in self.facts if name not in earlier]
-        if unknown:
-            raise InputError(
-                f"the run in {self.folder} was started with another version of this package, which "
-                f"did not keep {', '.join(unknown)}: finish it with that version, or start over."
-            )
-        changes = [
-            change(name, earlier[name], value)
-            for name, value in self.facts.items()
-            if earlier[name] != value
-        ]
-        if changes:
-            raise InputError(
-                f"the run in {self.folder} was started differently ({', '.join(changes)}): give the "
-                "same options, or another --output."
-            )
-        return listed.get("machine", "an unknown machine")
-
-
-def change(name: str, earlier: object, now: object) -> str:
-    """How a fact has changed, for a message. A name with a dot is a file, whose checksum is the
-    fact."""
-    return f"{name} was changed" if "." in name else f"{name} was {earlier} and is {now}"

@@ -3,7 +3,7 @@
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,13 +11,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from spanbert_tutorial.bert.inputs import NO_TARGET, assemble
+from spanbert_tutorial.bert.inputs import NO_TARGET, collate
 from spanbert_tutorial.bert.masking import Blocks, MaskedBlocks, corrupt
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.processes import processes
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.pretraining.objectives import Objective
-from spanbert_tutorial.spanbert.boundary import with_places
 from spanbert_tutorial.spanbert.single_sequence import single_sequence_blocks
 from spanbert_tutorial.text.encoding import EncodedCorpus
 
@@ -45,7 +44,7 @@ def gather(corpus: EncodedCorpus, ranges: np.ndarray, pad_id: int) -> tuple[np.n
 class PretrainingData:
     """Batches of one objective over an encoded corpus, masked anew each time they are drawn.
 
-    length: n of the model's input, with [CLS] and [SEP]. by_length: in training, batches of blocks
+    max_length: n of the model's input, with [CLS] and [SEP]. by_length: in training, batches of blocks
     that are about equally long, so that nearly nothing is padding; each then holds about
     `batch_size` × `max_length` tokens.
     """
@@ -103,27 +102,27 @@ class PretrainingData:
         blocks = Blocks(
             self.wordpiece.word_starts(ids), lengths, ids, labeled_spans(self.corpus, ranges)
         )
-        selected = self.objective.masking.select_blocks(blocks, rng)
+        masked = self.objective.masking.select_blocks(blocks, rng)
         mask_id = self.wordpiece.mask_id
         if self.objective.shares is None:
-            corrupted = np.where(selected, mask_id, ids)
+            corrupted = np.where(masked, mask_id, ids)
         else:
             # drawn from the corpus itself, so that random replacements follow its frequencies
             corrupted = corrupt(
                 ids,
-                selected,
+                masked,
                 rng,
                 mask_id=mask_id,
                 random_ids=self.corpus.ids,
                 unit=self.objective.unit,
-                shares=self.objective.shares,
+                probs=self.objective.shares,
             )
-        return MaskedBlocks(ids, corrupted, selected, lengths)
+        return MaskedBlocks(ids, corrupted, masked, lengths)
 
     def batch(self, rows: np.ndarray, rng: np.random.Generator) -> dict[str, Tensor]:
         """The named tensors that `PretrainingModel` takes, for these blocks."""
         segments = [self.masked_segment(ranges[rows], rng) for ranges in self.segments]
-        batch = assemble(segments, self.wordpiece)
+        batch = collate(segments, self.wordpiece)
         labels = None if self.labels is None else self.labels[rows]
         for task in self.objective.tasks:
             batch |= task.targets(segments, labels)
@@ -133,14 +132,11 @@ class PretrainingData:
         """What the losses of a batch are means over, by the names that `PretrainingModel` looks
         for."""
         counts = {f"{task.name}_count": task.count(batch) for task in self.objective.tasks}
-        return {"masked_count": len(batch["masked_ids"]), **counts}
+        return {"masked_count": len(batch["masked_positions"]), **counts}
 
     def share(self, batch: dict[str, Tensor], process: int, processes: int) -> dict[str, Tensor]:
         """The part of a batch that one of several processes takes."""
-        names = ("masked", *(task.name for task in self.objective.tasks))
-        kinds = [name for name in names if f"{name}_batch" in batch]
-        batch = {name: value for name, value in batch.items() if name != "boundary_real"}
-        return with_places(share(batch, process, processes, self.counts(batch), kinds))
+        return share(batch, process, processes, self.counts(batch))
 
 
 def labeled_spans(corpus: EncodedCorpus, ranges: np.ndarray) -> np.ndarray:
@@ -174,7 +170,8 @@ class Batches:
         self.data = data
         self.rng = rng
         self.share = share or data.share
-        self.ready: Callable[[dict], dict] = with_places  # what is done to a batch at the end
+        # what is done to a batch at the end
+        self.ready: Callable[[dict], dict] | None = None
         state = processes()
         self.process = state.process_index
         self.processes = state.num_processes
@@ -208,7 +205,7 @@ class Batches:
         self.at += 1
         if self.processes > 1:
             batch = self.share(batch, self.process, self.processes)
-        return self.ready(batch)
+        return batch if self.ready is None else self.ready(batch)
 
     @property
     def place(self) -> str:
@@ -298,39 +295,49 @@ def grouped_by_length(
     return batches
 
 
-INPUTS = ("ids", "segments", "attention_mask")
+INPUTS = ("input_ids", "token_type_ids", "attention_mask")
+
+
+def target_columns(batch: Mapping[str, Tensor]) -> dict[str, list[str]]:
+    """By the name of an auxiliary objective its columns with one row a target: `NAME_…`, where
+    there is a `NAME_batch`."""
+    names = [name.removesuffix("_batch") for name in batch if name.endswith("_batch")]
+    counts = {f"{name}_count" for name in names}
+    return {
+        name: [column for column in batch if column.startswith(f"{name}_") and column not in counts]
+        for name in names
+    }
 
 
 def share(
-    batch: dict[str, Tensor],
-    process: int,
-    processes: int,
-    counts: Mapping[str, int],
-    kinds: Sequence[str],
+    batch: dict[str, Tensor], process: int, processes: int, counts: Mapping[str, int]
 ) -> dict[str, Tensor]:
     """The rows process, process + processes, … of a batch, with what belongs to them.
 
-    kinds: of targets; for each of them the tensors `KIND_…` hold targets, and `KIND_batch` says in
-    which row each one stands. All other tensors hold rows. counts: what the losses of the whole
-    batch are means over. They come along divided by `processes`: the gradients of the processes are
-    averaged, and so become those of one process with the whole batch. The last batch of an epoch
-    may have no row left for a process: it gets one without targets, because all have to compute in
-    step.
+    counts: what the losses of the whole batch are means over. They come along divided by
+    `processes`: the gradients of the processes are averaged, and so become those of one process
+    with the whole batch. The last batch of an epoch may have no row left for a process: it gets one
+    without targets, because all have to compute in step.
     """
-    targets = {name: kind for kind in kinds for name in batch if name.startswith(f"{kind}_")}
-    if process >= len(batch["ids"]):
-        part = share(batch, 0, processes, {}, kinds)
+    targets = target_columns(batch)
+    columns = {column for names in targets.values() for column in names}
+    if process >= len(batch["input_ids"]):
+        part = share(batch, 0, processes, {})
         for name in set(part) - set(INPUTS):
-            none = name in targets
+            none = name in columns or name == "masked_positions"
             part[name] = part[name][:0] if none else torch.full_like(part[name], NO_TARGET)
     else:
         part = {
             name: tensor[process::processes]
             for name, tensor in batch.items()
-            if name not in targets
+            if name not in columns and name != "masked_positions"
         }
-        for name, kind in targets.items():
-            part[name] = batch[name][batch[f"{kind}_batch"] % processes == process]
-        for kind in kinds:
+        n = batch["labels"].shape[1]
+        row, position = batch["masked_positions"] // n, batch["masked_positions"] % n
+        own = row % processes == process
+        part["masked_positions"] = row[own] // processes * n + position[own]
+        for kind, names in targets.items():
+            own = batch[f"{kind}_batch"] % processes == process
+            part |= {name: batch[name][own] for name in names}
             part[f"{kind}_batch"] = part[f"{kind}_batch"] // processes
     return part | {name: torch.tensor(max(count, 1) / processes) for name, count in counts.items()}

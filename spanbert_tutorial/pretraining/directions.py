@@ -20,12 +20,12 @@ from spanbert_tutorial.bert.encoder import (
     initialize,
 )
 from spanbert_tutorial.bert.wordpiece import WordPiece
-from spanbert_tutorial.engine.loop import Recipe, train
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.pretraining.batches import gather
 from spanbert_tutorial.pretraining.encoded_text import EncodedText
 from spanbert_tutorial.pretraining.model import PretrainingModel, start_positions_from_sinusoids
 from spanbert_tutorial.pretraining.presets import Run
+from spanbert_tutorial.pretraining.train import TrainingConfig, train
 from spanbert_tutorial.spanbert.single_sequence import single_sequence_blocks
 
 PATTERNS = ("left-to-right", "right-to-left", "both ways", "all but yourself")
@@ -94,9 +94,9 @@ class LanguageModel(nn.Module):
 
     def forward(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
         """batch: ids [B,n], real bool [B,n]. Returns the mean loss over all pairs of neighbors."""
-        real = batch["real"]
-        ids = batch["ids"]
-        hidden = self.encoder(ids, None, attention_pattern(self.pattern, real))  # [B,n,H]
+        real = batch["attention_mask"]
+        ids = batch["input_ids"]
+        hidden = self.encoder(ids, attention_mask=attention_pattern(self.pattern, real))  # [B,n,H]
         pairs = real[:, 1:]  # where both tokens are real
         if self.pattern == "right-to-left":
             return {"loss": F.cross_entropy(self.head(hidden[:, 1:][pairs]), ids[:, :-1][pairs])}
@@ -142,7 +142,7 @@ def padded_batch(rows: Iterable[np.ndarray], tokens: WordPiece) -> dict[str, Ten
     framed = [torch.tensor([tokens.cls_id, *row.tolist(), tokens.sep_id]) for row in rows]
     ids = nn.utils.rnn.pad_sequence(framed, batch_first=True, padding_value=tokens.pad_id)
     lengths = torch.tensor([len(row) for row in framed])
-    return {"ids": ids, "real": torch.arange(ids.shape[1]) < lengths[:, None]}
+    return {"input_ids": ids, "attention_mask": torch.arange(ids.shape[1]) < lengths[:, None]}
 
 
 def train_language_model(
@@ -152,7 +152,7 @@ def train_language_model(
     batches."""
     model = new_language_model(pattern, len(text.wordpiece), seed)
     batches = text_batches(text, np.random.default_rng(seed))
-    history = train(model, batches, Recipe(steps, 3e-3, warmup_steps=max(1, steps // 10)))
+    history = train(model, batches, TrainingConfig(steps, 3e-3, warmup_steps=max(1, steps // 10)))
     return model.cpu(), history.losses["loss"]  # trained on a GPU if there is one, used on the CPU
 
 
@@ -165,8 +165,8 @@ def scored_tokens(text: EncodedText, batches: int = 40) -> Iterator[tuple[Tensor
     rng = np.random.default_rng(12345)
     tokens = text.wordpiece
     for _, batch in zip(range(batches), text_batches(text, rng, held_out=True), strict=False):
-        ids = batch["ids"]
-        real = batch["real"]
+        ids = batch["input_ids"]
+        real = batch["attention_mask"]
         chosen = torch.from_numpy(rng.random(ids.shape) < 1 / 7) & real & (ids != tokens.sep_id)
         chosen[:, 0] = False  # nothing stands before [CLS]
         yield ids, real, chosen
@@ -191,7 +191,7 @@ def score(
     pattern = "left-to-right" if view == "not looked at" else model.pattern
     for ids, real, chosen in scored_tokens(text, batches):
         seen = torch.where(chosen, text.wordpiece.mask_id, ids) if view == "behind [MASK]" else ids
-        hidden = model.encoder(seen, None, attention_pattern(pattern, real))
+        hidden = model.encoder(seen, attention_mask=attention_pattern(pattern, real))
         logits = model.head(hidden[:, :-1][chosen[:, 1:]])
         losses.append(F.cross_entropy(logits, ids[chosen], reduction="none"))
         right.append(logits.argmax(dim=-1) == ids[chosen])
@@ -234,7 +234,7 @@ def score_gaps(
     for ids, real, chosen in scored_tokens(text, batches):
         rows, place = chosen.nonzero(as_tuple=True)
         seen, kept = gap_inputs(ids[rows], place, real.sum(dim=1)[rows] - 1, side, text.wordpiece)
-        states = model.encoder(seen, None, kept)[torch.arange(len(rows)), place]
+        states = model.encoder(seen, attention_mask=kept)[torch.arange(len(rows)), place]
         logits = model.masked_language_model(states)
         losses.append(F.cross_entropy(logits, ids[chosen], reduction="none"))
         right.append(logits.argmax(dim=-1) == ids[chosen])
@@ -305,11 +305,13 @@ def digit_game(
     kind = GAMES[name][1]
     everywhere = torch.ones_like(ids, dtype=torch.bool)
     if kind == "next":
-        return encoder(ids, None, attention_pattern(name, everywhere))[:, :-1].flatten(0, 1), ids[
-            :, 1:
-        ].flatten()
+        return encoder(ids, attention_mask=attention_pattern(name, everywhere))[:, :-1].flatten(
+            0, 1
+        ), ids[:, 1:].flatten()
     if kind == "own":
-        return encoder(ids, None, attention_pattern(name, everywhere)).flatten(0, 1), ids.flatten()
+        return encoder(ids, attention_mask=attention_pattern(name, everywhere)).flatten(
+            0, 1
+        ), ids.flatten()
     if kind == "twin":
         others = attention_pattern("all but yourself", everywhere[:1])[0]
         return twin_states(encoder, ids, MASK, everywhere[:1].T | others, others).flatten(

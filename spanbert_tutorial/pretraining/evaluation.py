@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from spanbert_tutorial.bert.inputs import masked_labels, masked_positions
 from spanbert_tutorial.bert.masking import TokenMasking
 from spanbert_tutorial.pretraining.baselines import UnigramBaselines, unigram_baselines
 from spanbert_tutorial.pretraining.batches import PretrainingData
@@ -55,12 +56,10 @@ def batch_metrics(
     """Of one batch the metrics of `evaluate`, each a mean and over how many tokens or targets."""
     hidden = model.encode(batch)
     losses = {name: loss.item() for name, loss in model.losses(hidden, batch).items()}
-    right = model.masked_logits(hidden, batch).argmax(-1) == batch["masked_ids"]
+    right = model.masked_logits(hidden, batch).argmax(-1) == masked_labels(batch)
     figures = losses | {"accuracy": right.float().mean().item()}
     if tables is not None:
-        figures |= tables.losses(
-            batch["masked_position"].cpu().numpy(), batch["masked_ids"].cpu().numpy()
-        )
+        figures |= tables.losses(*masked_tokens(batch))
     counted = {name: (value, len(right)) for name, value in figures.items()}
     for task in model.tasks:
         if task.loss_name in losses:
@@ -72,6 +71,12 @@ def batch_metrics(
                 f"{task.loss_name}_{name}": (value, count) for name, value in reached.items()
             }
     return counted
+
+
+def masked_tokens(batch: dict[str, Tensor]) -> tuple[np.ndarray, np.ndarray]:
+    """(positions in the model's input, original ids) of the masked tokens, int [t] each."""
+    positions = masked_positions(batch) % batch["labels"].shape[1]
+    return positions.cpu().numpy(), masked_labels(batch).cpu().numpy()
 
 
 WATCHED_BATCHES = 8  # of held-out text, for the curve of a run
@@ -152,10 +157,7 @@ def baseline_losses(
     results = {}
     for name, data in held_out_data(run, text).items():
         batches = list(islice(data.epoch(np.random.default_rng(GAPS_SEED)), most))
-        positions, ids = (
-            torch.cat([batch[key] for batch in batches]).numpy()
-            for key in ("masked_position", "masked_ids")
-        )
+        positions, ids = map(np.concatenate, zip(*map(masked_tokens, batches), strict=True))
         results[name] = {
             **unigram_baselines(replace(data, corpus=text.train)).losses(positions, ids),
             "tokens": len(ids),

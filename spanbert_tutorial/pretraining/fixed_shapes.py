@@ -19,9 +19,8 @@ from torch import Tensor, nn
 
 from spanbert_tutorial.bert.inputs import NO_TARGET
 from spanbert_tutorial.engine.processes import processes
-from spanbert_tutorial.pretraining.batches import INPUTS, Batches, InTurn
+from spanbert_tutorial.pretraining.batches import INPUTS, Batches, InTurn, target_columns
 from spanbert_tutorial.pretraining.presets import Run
-from spanbert_tutorial.spanbert.boundary import with_places
 
 
 def compiling_pays(run: Run) -> bool:
@@ -42,40 +41,30 @@ def with_fixed_shapes(batches: Batches | InTurn) -> Batches | InTurn:
 
 
 def padded(batch: dict[str, Tensor], length: int, targets: int) -> dict[str, Tensor]:
-    """A batch with inputs of `length` and room for `targets` masked tokens a row, with the numbers
-    of real ones, `masked_count` and `boundary_count`, beside them."""
-    rows = len(batch["ids"])
-    masked = len(batch["masked_ids"])
-    room = fitting(rows * targets, masked)
+    """A batch with inputs of `length` and room for `targets` masked tokens a row, and for as many
+    targets of each auxiliary objective, with the numbers of real ones, `masked_count` and
+    `NAME_count`, beside them."""
+    rows, n = batch["input_ids"].shape
+    positions = batch["masked_positions"]
     fixed = dict(batch)
     for name in INPUTS:
-        fixed[name] = F.pad(batch[name], (0, length - batch[name].shape[1]))
+        fixed[name] = F.pad(batch[name], (0, length - n))
+    fixed["labels"] = F.pad(batch["labels"], (0, length - n), value=NO_TARGET)
     # what is added reads [CLS] of all rows in turn: one row alone would gather all their gradients
-    fixed["masked_batch"] = torch.cat([batch["masked_batch"], torch.arange(room - masked) % rows])
-    fixed["masked_position"] = filled(batch["masked_position"], room, 0)
-    fixed["masked_ids"] = filled(batch["masked_ids"], room, NO_TARGET)
-    fixed.setdefault("masked_count", torch.tensor(float(max(masked, 1))))
-    return with_fixed_spans(fixed, room) if "boundary_targets" in batch else fixed
-
-
-def with_fixed_spans(batch: dict[str, Tensor], room: int) -> dict[str, Tensor]:
-    """A batch with room for as many boundary targets as masked tokens, and for half as many spans.
-    The last span is one without targets, where the places of added targets lie."""
-    batch = with_places(batch)
-    spans = fitting(room // 2, len(batch["boundary_batch"]) + 1)
-    real = batch["boundary_real"]
-    nowhere = torch.tensor([[spans - 1, 0]]).expand(room - len(real), 2)
-    count = torch.tensor(float(max(len(real), 1)))
-    return (
-        {"boundary_count": count}
-        | batch
-        | {
-            "boundary_batch": filled(batch["boundary_batch"], spans, 0),
-            "boundary_pairs": filled(batch["boundary_pairs"], spans, 0),
-            "boundary_targets": filled(batch["boundary_targets"], spans, NO_TARGET),
-            "boundary_real": torch.cat([real, nowhere]),
-        }
-    )
+    room = fitting(rows * targets, len(positions))
+    there = positions // n * length + positions % n
+    added = torch.arange(room - len(positions)) % rows
+    fixed["masked_positions"] = torch.cat([there, added * length])
+    fixed.setdefault("masked_count", torch.tensor(float(max(len(positions), 1))))
+    for kind, names in target_columns(batch).items():
+        real = len(batch[f"{kind}_batch"])
+        room = fitting(rows * targets, real)
+        for name in names:
+            value = NO_TARGET if name == f"{kind}_labels" else 0
+            fixed[name] = filled(batch[name], room, value)
+        fixed[f"{kind}_batch"][real:] = torch.arange(room - real) % rows
+        fixed.setdefault(f"{kind}_count", torch.tensor(float(max(real, 1))))
+    return fixed
 
 
 def fitting(usual: int, needed: int) -> int:

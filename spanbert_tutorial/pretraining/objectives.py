@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 from typing import Self, TypeVar
 
 from spanbert_tutorial.bert.auxiliary import AuxiliaryObjective
-from spanbert_tutorial.bert.masking import SHARES, MaskingScheme, TokenMasking, WholeWordMasking
+from spanbert_tutorial.bert.masking import CORRUPTION, MaskingScheme, TokenMasking, WholeWordMasking
 from spanbert_tutorial.bert.sentence_pairs import NextSentence, SentenceOrder
 from spanbert_tutorial.errors import InputError, is_number, shown
-from spanbert_tutorial.spanbert.boundary import Boundary, Placebo
+from spanbert_tutorial.spanbert.boundary_task import Boundary
 from spanbert_tutorial.spanbert.span_masking import SpanMasking
 
 Row = TypeVar("Row")
@@ -39,7 +39,7 @@ class Objective:
     masking: MaskingScheme
     unit: str
     tasks: tuple[AuxiliaryObjective, ...] = ()
-    shares: tuple[float, float] | None = SHARES
+    shares: tuple[float, float] | None = CORRUPTION
 
     @classmethod
     def named(cls, name: str) -> "Objective":
@@ -103,7 +103,6 @@ OBJECTIVES = {
     "span+nsp": Objective(SpanMasking(), "span", (NextSentence(),)),  # a row of SpanBERT's Table 7
     "span+sbo": Objective(SpanMasking(), "span", (Boundary(),)),
     "span+sbo+nsp": Objective(SpanMasking(), "span", (Boundary(), NextSentence())),
-    "span+placebo": Objective(SpanMasking(), "span", (Placebo(),)),  # a control of experiments
 }
 
 MIXTURES = {"mix": Mixture({"mlm": 1, "span+sbo": 1})}

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from spanbert_tutorial.bert.encoder import BertEncoder
+from spanbert_tutorial.bert.inputs import masked_labels, masked_positions
 from spanbert_tutorial.bert.masking import MaskingScheme
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.pretraining.model import PretrainingModel
@@ -38,22 +39,25 @@ def visible(batch: dict[str, Tensor], wordpiece: WordPiece) -> Tensor:
     special = torch.tensor(
         [getattr(wordpiece, name + "_id") for name in ("mask", "cls", "sep", "pad")]
     )
-    return ~torch.isin(batch["ids"], special)
+    return ~torch.isin(batch["input_ids"], special)
 
 
 def hide_at(batch: dict[str, Tensor], distance: int, wordpiece: WordPiece) -> dict[str, Tensor]:
     """The batch with the tokens `distance` places before and after each chosen one replaced by
     [MASK] as well."""
     near = torch.zeros_like(batch["attention_mask"])
-    last = batch["ids"].shape[1] - 1
+    rows, positions = (batch["labels"] != -100).nonzero(as_tuple=True)
+    last = batch["input_ids"].shape[1] - 1
     for side in (
         -distance,
         distance,
     ):  # a place outside falls on the edge: [CLS], [SEP] or padding, which stay
-        near[batch["masked_batch"], (batch["masked_position"] + side).clamp(0, last)] = True
+        near[rows, (positions + side).clamp(0, last)] = True
     return {
         **batch,
-        "ids": batch["ids"].masked_fill(near & visible(batch, wordpiece), wordpiece.mask_id),
+        "input_ids": batch["input_ids"].masked_fill(
+            near & visible(batch, wordpiece), wordpiece.mask_id
+        ),
     }
 
 
@@ -61,10 +65,10 @@ def shuffle_visible(
     batch: dict[str, Tensor], wordpiece: WordPiece, rng: np.random.Generator
 ) -> dict[str, Tensor]:
     """The batch with the visible tokens of each block in random order."""
-    ids = batch["ids"].clone()
+    ids = batch["input_ids"].clone()
     for row, places in zip(ids, visible(batch, wordpiece), strict=True):
         row[places] = row[places][torch.from_numpy(rng.permutation(int(places.sum())))]
-    return {**batch, "ids": ids}
+    return {**batch, "input_ids": ids}
 
 
 @torch.no_grad()
@@ -75,14 +79,9 @@ def token_losses(model: PretrainingModel, batches: Sequence[dict[str, Tensor]]) 
     losses = []
     for batch in batches:
         batch = {name: value.to(device) for name, value in batch.items()}
-        hidden = model.encoder(
-            batch["ids"], batch["segments"], batch["attention_mask"]
-        )  # [B, n, H]
-        logits = model.masked_language_model(
-            hidden[batch["masked_batch"], batch["masked_position"]]
-        )  # [t, V]
+        logits = model.masked_logits(model.encode(batch), batch)  # [t,V]
         losses.append(
-            nn.functional.cross_entropy(logits, batch["masked_ids"], reduction="none").cpu()
+            nn.functional.cross_entropy(logits, masked_labels(batch), reduction="none").cpu()
         )
     return torch.cat(losses).numpy()
 
@@ -95,14 +94,11 @@ def predictions(
     tokens, k of them. Returns the `most` top tokens, int [k, most], their probabilities,
     float [k, most], and those of the right tokens, float [k]."""
     device = next(model.parameters()).device
-    hidden = model.encoder(
-        *(batch[name].to(device) for name in ("ids", "segments", "attention_mask"))
-    )
-    rows = batch["masked_batch"][list(places)]
-    positions = batch["masked_position"][list(places)]
-    p = model.masked_language_model(hidden[rows, positions]).softmax(-1).cpu()  # [k, V]
+    hidden = model.encode({name: value.to(device) for name, value in batch.items()})
+    asked = masked_positions(batch)[list(places)]
+    p = model.masked_language_model(hidden.flatten(0, 1)[asked]).softmax(-1).cpu()  # [k, V]
     top = p.topk(most)
-    right = p.gather(1, batch["masked_ids"][list(places)][:, None])[:, 0]
+    right = p.gather(1, masked_labels(batch)[list(places)][:, None])[:, 0]
     return top.indices.numpy(), top.values.numpy(), right.numpy()
 
 
@@ -113,15 +109,17 @@ def attention_by_distance(
     −most … most; places outside the input are left out. An even spread gives about 1 / (length of
     the input) everywhere."""
     device = encoder.embeddings.words.weight.device
-    inputs = [batch[name].to(device) for name in ("ids", "segments", "attention_mask")]
-    maps = torch.stack(encoder.attention_maps(*inputs), dim=2).cpu()  # [B, A, L, n, n]
+    names = ("input_ids", "token_type_ids", "attention_mask")
+    inputs = {name: batch[name].to(device) for name in names}
+    maps = torch.stack(encoder.attention_maps(**inputs), dim=2).cpu()  # [B, A, L, n, n]
+    masked_rows, positions = (batch["labels"] != -100).nonzero(as_tuple=True)
     lengths = batch["attention_mask"].sum(1)
     means = []
     for distance in range(-most, most + 1):
-        place = batch["masked_position"] + distance
-        real = (place >= 0) & (place < lengths[batch["masked_batch"]])
-        rows = batch["masked_batch"][real]
-        looks = batch["masked_position"][real]
+        place = positions + distance
+        real = (place >= 0) & (place < lengths[masked_rows])
+        rows = masked_rows[real]
+        looks = positions[real]
         looked_at = place[real]
         means.append(maps[rows, :, :, looks, looked_at].mean(0).T)  # [L, A]
     return torch.stack(means, dim=2).numpy()

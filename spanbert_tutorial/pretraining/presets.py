@@ -4,14 +4,15 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
-from spanbert_tutorial.engine.loop import Recipe
-from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.engine.device import steps_between_readings
+from spanbert_tutorial.errors import InputError, is_number, is_whole, require, shown
 from spanbert_tutorial.pretraining.objectives import objective_or_mixture
+from spanbert_tutorial.pretraining.train import TrainingConfig
 
 
 @dataclass(frozen=True)
 class Run:
-    """Settings of a run. length: n with [CLS] and [SEP]; batch_size in blocks; accumulate: batches
+    """Settings of a run. max_length: n with [CLS] and [SEP]; batch_size in blocks; accumulate: batches
     of a step.
 
     initializer_range: deviation of the first weights; BERT's 0.02 suits a width of 768, narrow
@@ -40,10 +41,20 @@ class Run:
     epsilon: float = 1e-6
     weight_decay: float = 0.01
 
-    def recipe(self) -> Recipe:
+    def __post_init__(self) -> None:
+        whole = ("steps", "max_length", "batch_size", "accumulate")
+        for name in whole:
+            value = getattr(self, name)
+            require(is_whole(value) and value >= 1, f"{name} is {shown(value)}: give at least 1.")
+        require(
+            is_number(self.warmup) and 0 <= self.warmup <= 1,
+            f"warmup is {shown(self.warmup)}: give a share of the steps, such as 0.1.",
+        )
+
+    def recipe(self) -> TrainingConfig:
         """How the training loop takes these settings."""
         rising = max(1, int(self.warmup * self.steps))
-        return Recipe(
+        return TrainingConfig(
             self.steps,
             self.peak_learning_rate,
             rising,
@@ -51,6 +62,7 @@ class Run:
             betas=(0.9, self.beta2),
             epsilon=self.epsilon,
             weight_decay=self.weight_decay,
+            log_every=steps_between_readings(),
         )
 
 

@@ -3,8 +3,8 @@ Chapter: `book/spanbert/pretraining_spanbert`.
 """
 
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 
@@ -12,9 +12,11 @@ import numpy as np
 import torch
 
 from spanbert_tutorial.bert.encoder import EncoderConfig, set_dropout
-from spanbert_tutorial.engine.ahead import drawn_ahead
-from spanbert_tutorial.engine.loop import History, Recipe, Trainer, draw, train
-from spanbert_tutorial.engine.snapshots import Snapshots
+from spanbert_tutorial.engine.history import History
+from spanbert_tutorial.engine.hooks import Hook
+from spanbert_tutorial.engine.processes import any_process
+from spanbert_tutorial.engine.snapshots import Snapshots, long_run
+from spanbert_tutorial.engine.stream import Stream
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.pretraining.batches import Batches, InTurn, MixedData, PretrainingData
 from spanbert_tutorial.pretraining.encoded_text import EncodedText
@@ -23,10 +25,9 @@ from spanbert_tutorial.pretraining.fixed_shapes import compiled, with_fixed_shap
 from spanbert_tutorial.pretraining.model import PretrainingModel, start_positions_from_sinusoids
 from spanbert_tutorial.pretraining.objectives import Mixture, Objective, objective_or_mixture
 from spanbert_tutorial.pretraining.presets import Run
+from spanbert_tutorial.pretraining.train import TrainingState, train
 
 REHEARSAL = 6.0  # seconds that a rehearsal warms up for, and then again that it times
-SLOW = 10.0  # seconds of a step beyond which a rehearsal makes a step of each batch: the optimizer
-# takes a small part of it
 
 
 def new_model(
@@ -87,9 +88,11 @@ def pretrain(
     text gives the same batches. compiling: whether to compile the step (`fixed_shapes`)."""
     model = model or new_model(run, text)
     watch = partial(held_out_losses, model, held_out_data(run, text))
-    with prepared(run, text, model, compiling) as batches:
-        history = train(model, batches, run.recipe(), text.unigram_entropy, snapshots, watch)
-    return model, history
+    with (
+        prepared(run, text, model, compiling) as batches,
+        long_run(batches, snapshots, text.unigram_entropy, watch) as (stream, hooks),
+    ):
+        return model, train(model, stream, run.recipe(), hooks)
 
 
 @contextmanager
@@ -106,6 +109,35 @@ def prepared(
         yield with_fixed_shapes(batches)
 
 
+class Rehearsed(Exception):
+    """A rehearsal has seen enough."""
+
+
+class Rehearsal(Hook):
+    """Ends a run after a warm-up, in which kernels are chosen or compiled, and a part that is
+    timed, each of `REHEARSAL` seconds, or of so many steps. `marks`: seconds, steps and tokens (of
+    all processes) at the readings since the warm-up."""
+
+    def __init__(self, steps: int | None):
+        self.steps = steps
+        self.began = time.monotonic()
+        self.marks: list[tuple[float, int, int]] = []
+
+    def on_log(self, state: TrainingState) -> None:
+        now, done = time.monotonic(), state.history.done
+        first = self.marks[0] if self.marks else (self.began, 0, 0)
+        enough = now - first[0] > REHEARSAL if self.steps is None else done - first[1] >= self.steps
+        if self.marks or any_process(enough):
+            self.marks.append((now, done, state.batches.taken()[0]))
+        if len(self.marks) > 1 and any_process(enough):
+            raise Rehearsed
+
+    def step(self) -> tuple[float, float]:
+        """Seconds and tokens of a step."""
+        (began, first, before), (ended, last, tokens) = self.marks[0], self.marks[-1]
+        return (ended - began) / (last - first), (tokens - before) / (last - first)
+
+
 def rehearse(
     run: Run,
     text: EncodedText,
@@ -115,39 +147,17 @@ def rehearse(
 ) -> tuple[int, float, float]:
     """Trains for some seconds as the run would, with its batches drawn on the way, and times that
     after a warm-up. Returns the number of parameters, and seconds and tokens a step (of all
-    processes). steps: how many to time, if that is not left to their speed."""
-    with prepared(run, text, model, compiling) as batches:
-        recipe = run.recipe()
-        trainer = Trainer(model, recipe)
-        single = replace(recipe, accumulate=1)
-        with trainer.training(), drawn_ahead(batches, trainer.device) as source:
-            timed(trainer, source, single, 1)  # kernels are chosen, or compiled
-            seconds, _ = timed(trainer, source, single, 1)
-            if steps is None:  # on a CPU, each new shape of a batch costs time when it first comes
-                seconds, _ = timed(trainer, source, single, fitting(trainer.mean(seconds)))
-            seconds = trainer.mean(seconds)
-            whole = seconds * run.accumulate <= SLOW
-            recipe, parts = (recipe, 1) if whole else (single, run.accumulate)
-            steps = steps or fitting(seconds * recipe.accumulate)
-            seconds, tokens = timed(trainer, source, recipe, steps)
-    parameters = sum(weight.numel() for weight in model.parameters())
-    return parameters, parts * seconds, parts * tokens
+    processes). steps: how many to time, if that is not left to their speed.
 
-
-def fitting(seconds: float) -> int:
-    """How many steps of so many seconds fit into `REHEARSAL`, from 2 to 200."""
-    return min(max(round(REHEARSAL / seconds), 2), 200)
-
-
-def timed(
-    trainer: Trainer, batches: Iterable[dict], recipe: Recipe, steps: int
-) -> tuple[float, float]:
-    """Seconds and tokens a step, of so many steps that end with a reading."""
-    stream = iter(batches)
-    tokens = trainer.tokens
-    began = time.monotonic()
-    for step in range(1, steps + 1):
-        trainer.step(draw(batches, stream, recipe, step), step)
-        if step == steps or trainer.reading_due(step, asked_to_stop=False):
-            trainer.read()
-    return (time.monotonic() - began) / steps, (trainer.tokens - tokens) / steps
+    A step of several batches counts as so many steps of one: its time is an upper limit, by little.
+    """
+    clock = Rehearsal(steps)
+    config = replace(run.recipe(), steps=10**9, accumulate=1)  # the clock ends it
+    with (
+        prepared(run, text, model, compiling) as batches,
+        closing(Stream(batches)) as stream,
+        suppress(Rehearsed),
+    ):
+        train(model, stream, config, [clock])
+    seconds, tokens = (run.accumulate * number for number in clock.step())
+    return sum(weight.numel() for weight in model.parameters()), seconds, tokens

@@ -15,6 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from spanbert_tutorial.bert.inputs import NO_TARGET, masked_labels
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.spanbert.span_masking import spans_of
@@ -69,10 +70,9 @@ class LeftToRight(nn.Module):
     def forward(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
         """{"loss": mean over the targets in nats}; [CLS], before which nothing stands, is never a
         target."""
-        ids = batch["ids"].clone()
-        rows = batch["masked_batch"]
-        places = batch["masked_position"]
-        ids[rows, places] = batch["masked_ids"]
+        ids = batch["input_ids"].clone()
+        rows, places = (batch["labels"] != NO_TARGET).nonzero(as_tuple=True)
+        ids[rows, places] = masked_labels(batch)
         if self.every:
             rows, before = batch["attention_mask"].bool()[:, 1:].nonzero(as_tuple=True)
             places = before + 1
@@ -82,7 +82,7 @@ class LeftToRight(nn.Module):
     def states(self, ids: Tensor) -> Tensor:
         """[B,n] -> [B,n,H]; padding stands on the right, where no token looks."""
         content, _ = order_patterns(range(ids.shape[1]))
-        return self.encoder(ids, None, content.to(ids.device).expand(len(ids), -1, -1))
+        return self.encoder(ids, attention_mask=content.to(ids.device).expand(len(ids), -1, -1))
 
     @torch.no_grad()
     def chain_rule(self, ids: Tensor, first: int = 1) -> Tensor:
@@ -143,15 +143,15 @@ def continued(model: LeftToRight, ids: Tensor, end: int, most: int) -> Tensor:
 
 
 def span_corruption(
-    ids: np.ndarray, selected: np.ndarray, sentinels: Sequence[int]
+    ids: np.ndarray, masked: np.ndarray, sentinels: Sequence[int]
 ) -> tuple[np.ndarray, np.ndarray]:
     """T5's (input, target), int each: a sentinel of its own stands for each span; the target is
     each sentinel and what it stands for, and one more sentinel at the end. T5 §3.1.4.
 
-    ids: int [n]; selected: bool [n], as from `SpanMasking`; sentinels: ids that stand nowhere in
+    ids: int [n]; masked: bool [n], as from `SpanMasking`; sentinels: ids that stand nowhere in
     the text. Raises InputError when there are fewer than k + 1 of them.
     """
-    spans = spans_of(selected)
+    spans = spans_of(masked)
     if len(sentinels) < len(spans) + 1:
         raise InputError(
             f"{len(spans)} spans need {len(spans) + 1} sentinels, not {len(sentinels)}: add some."
@@ -164,11 +164,11 @@ def span_corruption(
     return _with_marks(ids, spans, sentinels[: len(spans)]), target
 
 
-def text_infilling(ids: np.ndarray, selected: np.ndarray, mask_id: int) -> np.ndarray:
+def text_infilling(ids: np.ndarray, masked: np.ndarray, mask_id: int) -> np.ndarray:
     """BART's input: one [MASK] for each span, however long it is. The target is the whole text.
-    BART §2.2 (which also puts [MASK] where nothing is missing; not here). ids: int [n]; selected:
+    BART §2.2 (which also puts [MASK] where nothing is missing; not here). ids: int [n]; masked:
     bool [n]."""
-    spans = spans_of(selected)
+    spans = spans_of(masked)
     return _with_marks(ids, spans, [mask_id] * len(spans))
 
 

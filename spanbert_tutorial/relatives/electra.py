@@ -25,8 +25,8 @@ from spanbert_tutorial.bert.encoder import (
     MaskedLanguageModelHead,
     initialize,
 )
-from spanbert_tutorial.bert.inputs import Embeddings
-from spanbert_tutorial.bert.weights import NAME_PAIRS, NO_EFFECT, Layout, to_huggingface_names
+from spanbert_tutorial.bert.inputs import Embeddings, masked_labels, masked_positions
+from spanbert_tutorial.bert.weights import NAME_PAIRS, Layout, to_huggingface_names
 from spanbert_tutorial.errors import InputError
 
 # Layers, H, heads, E. ELECTRA §3.2 to §3.4 and appendix A; tiny and mini are this book's.
@@ -55,10 +55,7 @@ KINDS = {
     "generator_predictions": "ElectraGenerator",
     "generator_lm_head": "ElectraGenerator",
 }
-SUMMARY = frozenset(f"summary_{key}" for key in ("activation", "last_dropout", "type", "use_proj"))
-ELECTRA = Layout(
-    "electra", PAIRS, ("classifier", "qa_outputs", "embeddings.position_ids"), NO_EFFECT | SUMMARY
-)
+ELECTRA = Layout("electra", PAIRS, ("classifier", "qa_outputs", "embeddings.position_ids"))
 WORDS = "embeddings.word_embeddings.weight"
 
 
@@ -112,8 +109,8 @@ class ProjectedEmbeddings(Embeddings):
         same = config.embedding_size == config.hidden_size
         self.projection = None if same else nn.Linear(config.embedding_size, config.hidden_size)
 
-    def forward(self, ids: Tensor, segments: Tensor | None) -> Tensor:
-        vectors = super().forward(ids, segments)  # [B,n,E]
+    def forward(self, input_ids: Tensor, token_type_ids: Tensor | None) -> Tensor:
+        vectors = super().forward(input_ids, token_type_ids)  # [B,n,E]
         return vectors if self.projection is None else self.projection(vectors)  # [B,n,H]
 
 
@@ -272,12 +269,12 @@ def replace_tokens(batch: dict[str, Tensor], samples: Tensor) -> tuple[Tensor, T
 
     A sample that equals the original counts as original. batch: as from `PretrainingData`. ELECTRA
     §2."""
-    chosen = batch["masked_batch"], batch["masked_position"]
-    ids = batch["ids"].clone()
-    replaced = torch.zeros_like(batch["ids"], dtype=torch.bool)
-    ids[chosen] = samples
-    replaced[chosen] = samples != batch["masked_ids"]
-    return ids, replaced
+    positions = masked_positions(batch)
+    input_ids = batch["input_ids"].clone()
+    replaced = torch.zeros_like(input_ids, dtype=torch.bool)
+    input_ids.view(-1)[positions] = samples
+    replaced.view(-1)[positions] = samples != masked_labels(batch)
+    return input_ids, replaced
 
 
 class ElectraPretraining(nn.Module):
@@ -315,16 +312,20 @@ class ElectraPretraining(nn.Module):
 
     def generate(self, batch: dict[str, Tensor]) -> Tensor:
         """The generator's logits [t,V] for the chosen tokens, which it sees as [MASK]."""
-        chosen = batch["masked_batch"], batch["masked_position"]
-        masked = batch["ids"].clone()
-        masked[chosen] = self.mask_id
-        hidden = self.generator(masked, batch["segments"], batch["attention_mask"])  # [B,n,H/4]
-        return self.generator.masked_language_model(hidden[chosen])
+        positions = masked_positions(batch)
+        masked = batch["input_ids"].clone()
+        masked.view(-1)[positions] = self.mask_id
+        hidden = self.generator(
+            masked, token_type_ids=batch["token_type_ids"], attention_mask=batch["attention_mask"]
+        )  # [B,n,H/4]
+        return self.generator.masked_language_model(hidden.flatten(0, 1)[positions])
 
     def detect(self, batch: dict[str, Tensor], ids: Tensor) -> Tensor:
         """The discriminator's logits [B,n] for `ids`, the batch with some tokens replaced."""
         return self.discriminator.replaced_token_head(
-            self.discriminator(ids, batch["segments"], batch["attention_mask"])
+            self.discriminator(
+                ids, token_type_ids=batch["token_type_ids"], attention_mask=batch["attention_mask"]
+            )
         )
 
     def forward(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -337,8 +338,8 @@ class ElectraPretraining(nn.Module):
         scored = batch["attention_mask"].bool()
         if not self.everywhere:
             scored = torch.zeros_like(scored)
-            scored[batch["masked_batch"], batch["masked_position"]] = True
-        mlm = F.cross_entropy(logits, batch["masked_ids"])
+            scored.view(-1)[masked_positions(batch)] = True
+        mlm = F.cross_entropy(logits, masked_labels(batch))
         rtd = F.binary_cross_entropy_with_logits(
             self.detect(batch, ids)[scored].float(), replaced[scored].float()
         )

@@ -11,11 +11,12 @@ from itertools import count
 from typing import ClassVar
 
 import numpy as np
+import torch
 from torch import Tensor, nn
 
 from spanbert_tutorial.bert.config import EncoderConfig
-from spanbert_tutorial.bert.encoder import BertEncoder
-from spanbert_tutorial.bert.inputs import Embeddings, assemble
+from spanbert_tutorial.bert.encoder import BertEncoder, Layer, initialize
+from spanbert_tutorial.bert.inputs import Embeddings, collate
 from spanbert_tutorial.bert.masking import MaskedBlocks
 from spanbert_tutorial.bert.sentence_pairs import (
     NOT_NEXT,
@@ -79,13 +80,15 @@ class RobertaEmbeddings(Embeddings):
         super().__init__(config)
         self.pad_id = config.pad_token_id
 
-    def forward(self, ids: Tensor, segments: Tensor | None) -> Tensor:
-        """Vectors [B,n,H] of ids [B,n]; segments, where there are any, are all 0."""
-        segment = self.segments.weight[0] if segments is None else self.segments(segments)
+    def forward(self, input_ids: Tensor, token_type_ids: Tensor | None) -> Tensor:
+        """Vectors [B,n,H]; token_type_ids, where there are any, are all 0."""
+        segment = (
+            self.segments.weight[0] if token_type_ids is None else self.segments(token_type_ids)
+        )
         position = self.positions(
-            position_numbers(ids, self.pad_id)
+            position_numbers(input_ids, self.pad_id)
         )  # [B,n,H]: rows differ where padding does
-        return self.dropout(self.layer_norm(self.words(ids) + segment + position))
+        return self.dropout(self.layer_norm(self.words(input_ids) + segment + position))
 
 
 class RobertaEncoder(BertEncoder):
@@ -93,7 +96,13 @@ class RobertaEncoder(BertEncoder):
     `BertEncoder`."""
 
     config_class = RobertaConfig
-    embeddings_class = RobertaEmbeddings
+
+    def __init__(self, config: RobertaConfig, generator: torch.Generator | None = None) -> None:
+        nn.Module.__init__(self)
+        self.config = config
+        self.embeddings = RobertaEmbeddings(config)
+        self.layers = nn.ModuleList(Layer(config) for _ in range(config.num_hidden_layers))
+        initialize(self, config.initializer_range, generator)
 
     def _empty_huggingface(self) -> nn.Module:
         from transformers import (
@@ -108,7 +117,7 @@ class RobertaEncoder(BertEncoder):
 
 View = list[
     tuple
-]  # of all blocks, for each segment: original ids, corrupted ids, selected [B,n] and lengths [B]
+]  # of all blocks, for each segment: original ids, corrupted ids, masked [B,n] and lengths [B]
 
 
 def views(data: PretrainingData, copies: int | None, rng: np.random.Generator) -> Iterator[View]:
@@ -136,13 +145,13 @@ def view_batches(
     order: np.random.Generator,
     masks: np.random.Generator,
 ) -> Iterator[dict[str, Tensor]]:
-    """Batches for `loop.train`, each epoch with its view. Two generators, so that the order of the
+    """Batches for `train`, each epoch with its view. Two generators, so that the order of the
     blocks is the same however often masks are drawn."""
     for view in views(data, copies, masks):
         places = order.permutation(len(data))
         for start in range(0, len(places), data.batch_size):
             rows = places[start : start + data.batch_size]
-            yield assemble(
+            yield collate(
                 [MaskedBlocks(*(part[rows] for part in segment)) for segment in view],
                 data.wordpiece,
             )
@@ -252,7 +261,7 @@ class FormatData(PretrainingData):
         blocks = super().masked_segment(ranges, rng)
         border = blocks.ids == self.wordpiece.sep_id
         corrupted = np.where(border, blocks.ids, blocks.corrupted)
-        return blocks._replace(corrupted=corrupted, selected=blocks.selected & ~border)
+        return blocks._replace(corrupted=corrupted, masked=blocks.masked & ~border)
 
     def statistics(self) -> dict[str, float]:
         """inputs; mean_length in tokens, with [CLS] and [SEP]; padding: its share if all inputs

@@ -1,69 +1,99 @@
-"""Span masking: contiguous runs of whole words. Chapter: `book/spanbert/span_masking`.
+"""Span masking: contiguous runs of whole words. Chapter:
+`book/spanbert/span_masking`.
 
-Source: SpanBERT §3.1. Two modes: as the paper states it, and as the released code does it
-(`complete_words=False`). NumPy only. As in `masking`, blocks come without [CLS] and [SEP]. Here one
-span is drawn after another, as in the chapter; `span_masking_rows` draws those of a whole batch at
-once.
+Source: SpanBERT §3.1 and the released code. Blocks come without [CLS]
+and [SEP]. The same for a whole batch at once: `span_masking_batch`.
 """
 
-from bisect import bisect
 from dataclasses import dataclass
-from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 
-from spanbert_tutorial.bert.masking import MaskingScheme, booleans, word_sizes
-from spanbert_tutorial.errors import InputError, is_number, is_whole, shown
-from spanbert_tutorial.spanbert import span_masking_batch
+from spanbert_tutorial.bert.masking import (
+    MaskingScheme,
+    check_draw,
+    word_sizes,
+)
+from spanbert_tutorial.errors import is_number, is_whole, require, shown
 
-MOST_WORDS = 1_000_000  # of a span; each length has its number in memory
 
+def clipped_geometric(
+    p: float = 0.2, max_words: int = 10
+) -> np.ndarray:
+    """Probabilities of span lengths 1 … max_words, float [max_words].
 
-def clipped_geometric(p: float = 0.2, max_words: int = 10) -> np.ndarray:
-    """Probabilities of span lengths 1 … max_words, float [max_words] (SpanBERT §3.1).
-
-    "Clipped" means cut off and divided by what is left: P(k) = p(1−p)^(k−1) / (1 −
-    (1−p)^max_words). Longer draws are NOT moved to max_words. Raises InputError unless 0 < p ≤ 1
-    and max_words is a whole number from 1 to MOST_WORDS.
-    """
-    if not is_number(p) or not 0 < p <= 1:
-        raise InputError(
-            f"p is {shown(p)}, but the geometric law needs a p above 0 and at most 1: try 0.2."
-        )
-    if not is_whole(max_words) or not 1 <= max_words <= MOST_WORDS:
-        raise InputError(
-            f"max_words is {shown(max_words)}: give a whole number of at least 1, such as 10, "
-            f"and at most "
-            f"{MOST_WORDS:,}."
-        )
-    weights = p * (1 - p) ** np.arange(int(max_words))
+    Cut off and rescaled: longer draws are not moved to max_words
+    (SpanBERT §3.1)."""
+    require(
+        is_number(p) and 0 < p <= 1,
+        f"p is {shown(p)}: give a p above 0 and at most 1, such as 0.2.",
+    )
+    require(
+        is_whole(max_words) and max_words >= 1,
+        f"max_words is {shown(max_words)}: give at least 1, such as 10.",
+    )
+    weights = p * (1 - p) ** np.arange(max_words)
     return weights / weights.sum()
 
 
-def spans_of(selected: np.ndarray) -> np.ndarray:
-    """(first, last) of each maximal run, int [k,2]. Touching spans are one: both neighbors are
-    unmasked. Raises InputError for anything but one block of booleans."""
-    found = booleans("selected", selected, "a token is chosen")
-    if found.ndim != 1:
-        raise InputError(f"selected has shape {found.shape}: give one block [n].")
-    edges = np.diff(found.astype(np.int8), prepend=0, append=0)
-    return np.stack([np.flatnonzero(edges == 1), np.flatnonzero(edges == -1) - 1], axis=1)
+def mask_words(
+    sizes: np.ndarray,
+    budget: int,
+    length_probs: np.ndarray,
+    rng: Generator,
+) -> np.ndarray:
+    """Spans of whole words until no word fits the budget.
+
+    As the paper states it (§3.1). sizes: int [words], tokens of each.
+    Returns bool [words]."""
+    masked = np.zeros(len(sizes), dtype=bool)
+    while len(starts := np.flatnonzero(~masked & (sizes <= budget))):
+        first = rng.choice(starts)
+        length = 1 + rng.choice(len(length_probs), p=length_probs)
+        for word in range(first, min(first + length, len(sizes))):
+            if masked[word]:
+                continue  # spans may run over masked words, for free
+            if sizes[word] > budget:
+                break  # the last word has to fit whole
+            masked[word] = True
+            budget -= sizes[word]
+    return masked
+
+
+def mask_tokens(
+    sizes: np.ndarray,
+    budget: int,
+    length_probs: np.ndarray,
+    rng: Generator,
+) -> np.ndarray:
+    """Spans until the budget is spent to the token.
+
+    As the released code does it: the last word may break. sizes: int
+    [words]. Returns bool [tokens]."""
+    ends = np.cumsum(sizes)
+    word_of_token = np.repeat(np.arange(len(sizes)), sizes)
+    masked = np.zeros(len(word_of_token), dtype=bool)
+    while budget:
+        length = 1 + rng.choice(len(length_probs), p=length_probs)
+        anchor = rng.integers(len(masked))
+        if masked[anchor]:
+            continue  # the length is thrown away, too
+        first = word_of_token[anchor]  # spans start with a word
+        last = min(first + length, len(sizes)) - 1
+        span = np.arange(ends[first] - sizes[first], ends[last])
+        new = span[~masked[span]][:budget]
+        masked[new] = True
+        budget -= len(new)
+    return masked
 
 
 @dataclass(frozen=True)
 class SpanMasking(MaskingScheme):
-    """Spans of `clipped_geometric(p, max_words)` words, ⌈mask_ratio · n⌉ tokens in all (SpanBERT
-    §3.1).
+    """Spans of geometric length, ⌈mask_ratio · n⌉ tokens in all.
 
-    complete_words=True, the paper: the start is uniform over the words that are unmasked and fit
-    the budget that is left; a span is cut after the last whole word that fits; the end comes when
-    no word fits, so a token or two of the budget may stay unspent. complete_words=False, the
-    released code: the start is uniform over TOKENS, moved left to the start of its word; the budget
-    is always met exactly, so the last word may be broken. In both, spans grow to the right, may run
-    over masked words (which cost nothing), stop at the block's end. Raises InputError for a
-    `mask_ratio`, `p` or `max_words` out of range.
-    """
+    complete_words: True is the paper (`mask_words`), False the
+    released code (`mask_tokens`)."""
 
     p: float = 0.2
     max_words: int = 10
@@ -71,121 +101,30 @@ class SpanMasking(MaskingScheme):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        clipped_geometric(self.p, self.max_words)  # raises for a bad p or max_words
+        clipped_geometric(self.p, self.max_words)  # refuses bad ones
 
-    def select(self, word_starts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """bool [n] in, bool [n] out; see `MaskingScheme.select`."""
+    def select(
+        self, word_starts: np.ndarray, rng: Generator
+    ) -> np.ndarray:
+        """Which tokens of one block are masked, bool [n]."""
+        check_draw(word_starts, rng)
         sizes = word_sizes(word_starts)
         budget = self.budget(len(word_starts))
+        probs = clipped_geometric(self.p, self.max_words)
         if self.complete_words:
-            masked = np.zeros(len(sizes), dtype=bool)
-            mask_words(masked, sizes, budget, self._cumulated, rng)
-            return np.repeat(masked, sizes)
-        selected = np.zeros(len(word_starts), dtype=bool)
-        mask_tokens(selected, sizes, budget, self._cumulated, rng)
-        return selected
-
-    def select_rows(
-        self, word_starts: np.ndarray, lengths: np.ndarray, rng: np.random.Generator
-    ) -> np.ndarray:
-        """Draws for all rows at once; a row whose draws did not spend its budget goes on alone,
-        span after span."""
-        if not word_starts.size:
-            return np.zeros(word_starts.shape, dtype=bool)
-        budget_of = {length: self.budget(length) for length in np.unique(lengths).tolist()}
-        budgets = np.array([budget_of[length] for length in lengths.tolist()])
-        words = span_masking_batch.words_of_rows(word_starts, lengths)
-        cumulated = self._cumulated
-
-        if self.complete_words:
-            masked, left = span_masking_batch.mask_words(words, budgets, cumulated, rng)
-            for row in np.flatnonzero(left).tolist():
-                of_row = words.of_row(row)
-                mask_words(masked[of_row], words.sizes[of_row], left[row], cumulated, rng)
-            return words.tokens_of(masked).reshape(word_starts.shape)
-
-        selected, left = span_masking_batch.mask_tokens(words, lengths, budgets, cumulated, rng)
-        for row in np.flatnonzero(left).tolist():
-            mask_tokens(
-                selected[row, : lengths[row]],
-                words.sizes[words.of_row(row)],
-                left[row],
-                cumulated,
-                rng,
-            )
-        return selected
-
-    @cached_property
-    def _cumulated(self) -> np.ndarray:
-        """Probabilities of at most 1, 2, … max_words words."""
-        cumulated = np.cumsum(clipped_geometric(self.p, self.max_words))
-        return cumulated / cumulated[-1]  # exactly 1 at the end, whatever the rounding
+            words = mask_words(sizes, budget, probs, rng)
+            return np.repeat(words, sizes)
+        return mask_tokens(sizes, budget, probs, rng)
 
 
-class DrawnSpan(NamedTuple):
-    """One span of the paper's mode: its first word, the length drawn, how many words it has after
-    the cuts, and how many tokens of the budget are left then."""
-
-    start: int
-    length: int
-    words: int
-    left: int
-
-
-def mask_words(
-    masked: np.ndarray,
-    sizes: np.ndarray,
-    left: int,
-    cumulated: np.ndarray,
-    rng: np.random.Generator,
-) -> list[DrawnSpan]:
-    """The paper's mode: span after span of whole words, until no word fits what is left of the
-    budget.
-
-    masked: bool [words], written to; sizes: int [words], in tokens; left: tokens that may still be
-    masked; cumulated: see `draw_length`. Returns the spans in the order of the draws.
-    """
-    spans = []
-    while len(starts := np.flatnonzero(~masked & (sizes <= left))):
-        start = int(starts[rng.integers(len(starts))])
-        length = draw_length(cumulated, rng)
-        # end: one past the span
-        word = start
-        end = min(start + length, len(sizes))
-        while word < end and (cost := 0 if masked[word] else int(sizes[word])) <= left:
-            masked[word] = True
-            left = left - cost
-            word = word + 1
-        spans.append(DrawnSpan(start, length, word - start, left))
-    return spans
-
-
-def mask_tokens(
-    selected: np.ndarray,
-    sizes: np.ndarray,
-    left: int,
-    cumulated: np.ndarray,
-    rng: np.random.Generator,
-) -> None:
-    """The released code's mode: span after span, until the budget is spent to the token.
-
-    selected: bool [n], written to; the others as in `mask_words`.
-    """
-    ends = np.cumsum(sizes)  # of the words, in tokens
-    word_of_token = np.repeat(np.arange(len(sizes)), sizes)
-    while left:
-        length = draw_length(cumulated, rng)
-        anchor = rng.integers(len(selected))
-        if selected[anchor]:
-            continue  # the length is thrown away too
-        word = word_of_token[anchor]
-        last = min(word + length, len(sizes)) - 1
-        for token in range(ends[word] - sizes[word], ends[last]):
-            if left and not selected[token]:
-                selected[token] = True
-                left -= 1
-
-
-def draw_length(cumulated: np.ndarray, rng: np.random.Generator) -> int:
-    """One length in words. cumulated: probabilities of at most 1, 2, … words, float [max_words]."""
-    return bisect(cumulated, rng.random()) + 1
+def spans_of(masked: np.ndarray) -> np.ndarray:
+    """First and last position of each maximal run, int [k,2]."""
+    masked = np.asarray(masked)
+    require(
+        masked.ndim == 1 and (masked.dtype == bool or not masked.size),
+        f"masked has shape {masked.shape} and type {masked.dtype}: give one block, bool [n].",
+    )
+    edges = np.diff(masked.astype(np.int8), prepend=0, append=0)
+    first = np.flatnonzero(edges == 1)
+    last = np.flatnonzero(edges == -1) - 1
+    return np.stack([first, last], axis=1)

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from spanbert_tutorial.bert.encoder import BertEncoder, initialize
 from spanbert_tutorial.bert.inputs import frame
 from spanbert_tutorial.bert.wordpiece import WordPiece
-from spanbert_tutorial.engine.loop import History
+from spanbert_tutorial.engine.history import History
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.tasks.fine_tuning import FineTuning, fit, stacked
 
@@ -73,7 +73,11 @@ class ClassificationModel(nn.Module):
 
     def scores(self, batch: dict[str, Tensor]) -> Tensor:
         """The score of each label, [B,K]."""
-        hidden = self.encoder(batch["ids"], batch["segments"], batch["attention_mask"])  # [B,n,H]
+        hidden = self.encoder(
+            batch["input_ids"],
+            token_type_ids=batch["token_type_ids"],
+            attention_mask=batch["attention_mask"],
+        )  # [B,n,H]
         return self.classifier(self.dropout(torch.tanh(self.pooler(hidden[:, 0])))).float()
 
     def forward(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:

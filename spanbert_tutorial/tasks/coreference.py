@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from spanbert_tutorial.bert.encoder import BertEncoder
 from spanbert_tutorial.bert.inputs import NO_TARGET, frame
 from spanbert_tutorial.bert.wordpiece import WordPiece, split_words
-from spanbert_tutorial.engine.loop import History
+from spanbert_tutorial.engine.history import History
 from spanbert_tutorial.engine.snapshots import Snapshots
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.tasks import conll, task_checkpoints
@@ -214,7 +214,7 @@ def stacked(parts: Sequence[Segmented], pad_id: int) -> dict[str, Tensor]:
     mask = padded(np.split(mask, documents), False).astype(bool)
     mask[:, :, 0] = True  # a padding segment attends to its first position
     arrays = {
-        "ids": padded(np.split(ids, documents), pad_id),
+        "input_ids": padded(np.split(ids, documents), pad_id),
         "attention_mask": mask,
         "words": padded([one.words for one in parts], NO_TARGET),
         "sentences": padded([one.sentences for one in parts], NO_TARGET),
@@ -371,9 +371,9 @@ class CoreferenceModel(nn.Module):
 
     def documents(self, batch: Mapping[str, Tensor]) -> Iterable[Scored]:
         """The scores of each document of a batch."""
-        ids = batch["ids"]
+        ids = batch["input_ids"]
         mask = batch["attention_mask"]
-        hidden = self.encoder(ids.flatten(0, 1), None, mask.flatten(0, 1)).float()
+        hidden = self.encoder(ids.flatten(0, 1), attention_mask=mask.flatten(0, 1)).float()
         hidden = hidden.view(*ids.shape, -1)  # [B,S,n,H]
         for states, words, sentences in zip(
             hidden, batch["words"], batch["sentences"], strict=True
@@ -403,8 +403,8 @@ class CoreferenceModel(nn.Module):
     def forward(self, batch: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """{"loss", "antecedent", and with singletons "mention"}: nats, summed over spans and
         divided by the words of the batch. `loss` is the sum of the others."""
-        antecedent = torch.zeros((), device=batch["ids"].device)
-        mention = torch.zeros((), device=batch["ids"].device)
+        antecedent = torch.zeros((), device=batch["input_ids"].device)
+        mention = torch.zeros((), device=batch["input_ids"].device)
         for document, mentions in zip(self.documents(batch), batch["mentions"], strict=True):
             cluster = clusters_of(document.spans, mentions[mentions[:, 0] != NO_TARGET])
             antecedent = antecedent + antecedent_loss(document, cluster[document.chosen])

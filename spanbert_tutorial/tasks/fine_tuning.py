@@ -17,11 +17,13 @@ from torch import Tensor, nn
 from spanbert_tutorial.bert.encoder import BertEncoder, set_dropout
 from spanbert_tutorial.bert.inputs import NO_TARGET
 from spanbert_tutorial.bert.wordpiece import WordPiece
-from spanbert_tutorial.engine.loop import History, Recipe, train
+from spanbert_tutorial.engine.device import steps_between_readings
+from spanbert_tutorial.engine.history import History
 from spanbert_tutorial.engine.processes import processes
-from spanbert_tutorial.engine.snapshots import Snapshots
+from spanbert_tutorial.engine.snapshots import Snapshots, long_run
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.pretraining.batches import Batches
+from spanbert_tutorial.pretraining.train import TrainingConfig, train
 
 Model = TypeVar("Model", bound=nn.Module)
 
@@ -68,23 +70,28 @@ class FineTuning:
     seed: int = 0
     dropout: float = 0.1
 
-    def recipe(self, tokens: int) -> Recipe:
+    def recipe(self, tokens: int) -> TrainingConfig:
         """AdamW with β₂ = 0.999, warming up for one tenth of the steps, as in SpanBERT's released
         code. tokens: of all inputs. Raises InputError when there are none."""
         if not tokens:
             raise InputError("there is nothing to train on: give at least one question or example.")
         steps = max(1, round(self.epochs * tokens / (self.batch_size * self.max_length)))
-        return Recipe(
-            steps, self.peak_learning_rate, max(1, steps // 10), betas=(0.9, 0.999), epsilon=1e-8
+        return TrainingConfig(
+            steps,
+            self.peak_learning_rate,
+            warmup_steps=max(1, steps // 10),
+            betas=(0.9, 0.999),
+            epsilon=1e-8,
+            log_every=steps_between_readings(),
         )
 
 
 def stacked(inputs: Sequence[Input], pad_id: int) -> dict[str, Tensor]:
-    """ids, segments int64 [B,n] and attention_mask bool [B,n] of inputs, padded on the right."""
+    """input_ids, token_type_ids int64 [B,n] and attention_mask bool [B,n] of inputs, padded on the right."""
     lengths = np.array([len(one.ids) for one in inputs])
     arrays = {
-        "ids": padded([one.ids for one in inputs], pad_id),
-        "segments": padded([one.segments for one in inputs], 0),
+        "input_ids": padded([one.ids for one in inputs], pad_id),
+        "token_type_ids": padded([one.segments for one in inputs], 0),
         "attention_mask": np.arange(lengths.max()) < lengths[:, None],
     }
     return {name: torch.from_numpy(array) for name, array in arrays.items()}
@@ -153,8 +160,8 @@ def fit(
         recipe = settings.recipe(int(sum(data.lengths())))
         learner = model if process.num_processes == 1 else Weighted(model)
         shard = partial(weighted_shard, target_field=data.target_field)
-        history = train(learner, Batches(data, rng, shard), recipe, snapshots=snapshots)
-    return model, history
+        with long_run(Batches(data, rng, shard), snapshots) as (stream, hooks):
+            return model, train(learner, stream, recipe, hooks)
 
 
 # --- several processes --------------------------------------------------------------

@@ -19,8 +19,8 @@ from torch import Tensor, nn
 from spanbert_tutorial.bert.encoder import BertEncoder, initialize
 from spanbert_tutorial.bert.weights import checkpoint_folder, read_config, read_weights
 from spanbert_tutorial.bert.wordpiece import WordPiece
-from spanbert_tutorial.engine.keeping import with_bar
-from spanbert_tutorial.engine.loop import History
+from spanbert_tutorial.engine.history import History
+from spanbert_tutorial.engine.hooks import with_bar
 from spanbert_tutorial.engine.snapshots import Snapshots
 from spanbert_tutorial.errors import InputError, is_number, shown
 from spanbert_tutorial.pretraining.checkpoints import read_vocabulary
@@ -51,7 +51,11 @@ class QuestionAnsweringModel(nn.Module):
 
     def scores(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
         """S · x and E · x at each position, [B,n] each; minus infinity at padding."""
-        hidden = self.encoder(batch["ids"], batch["segments"], batch["attention_mask"])
+        hidden = self.encoder(
+            batch["input_ids"],
+            token_type_ids=batch["token_type_ids"],
+            attention_mask=batch["attention_mask"],
+        )
         scores = (
             self.boundaries(hidden)
             .float()

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from spanbert_tutorial.bert.encoder import BertEncoder, initialize
 from spanbert_tutorial.bert.inputs import frame
 from spanbert_tutorial.bert.wordpiece import WordPiece
-from spanbert_tutorial.engine.loop import History
+from spanbert_tutorial.engine.history import History
 from spanbert_tutorial.engine.snapshots import Snapshots
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.tasks import task_checkpoints
@@ -252,7 +252,11 @@ class RelationModel(nn.Module):
 
     def scores(self, batch: dict[str, Tensor]) -> Tensor:
         """[B,R]."""
-        hidden = self.encoder(batch["ids"], batch["segments"], batch["attention_mask"])  # [B,n,H]
+        hidden = self.encoder(
+            batch["input_ids"],
+            token_type_ids=batch["token_type_ids"],
+            attention_mask=batch["attention_mask"],
+        )  # [B,n,H]
         if self.head == "cls":
             states = hidden[:, 0]  # [B,H]
         else:

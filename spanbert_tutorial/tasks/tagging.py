@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from spanbert_tutorial.bert.encoder import BertEncoder, initialize
 from spanbert_tutorial.bert.inputs import NO_TARGET, frame
 from spanbert_tutorial.bert.wordpiece import WordPiece, split_words
-from spanbert_tutorial.engine.loop import History
+from spanbert_tutorial.engine.history import History
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.tasks.fine_tuning import FineTuning, fit, stacked
 from spanbert_tutorial.text.sentences import split_sentences
@@ -199,7 +199,11 @@ class TaggingModel(nn.Module):
 
     def scores(self, batch: dict[str, Tensor]) -> Tensor:
         """The score of each tag at each position, [B,n,T]."""
-        hidden = self.encoder(batch["ids"], batch["segments"], batch["attention_mask"])  # [B,n,H]
+        hidden = self.encoder(
+            batch["input_ids"],
+            token_type_ids=batch["token_type_ids"],
+            attention_mask=batch["attention_mask"],
+        )  # [B,n,H]
         return self.classifier(hidden).float()
 
     def forward(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -245,7 +249,7 @@ class TaggingData:
     def batch(self, rows: np.ndarray, rng: np.random.Generator) -> dict[str, Tensor]:
         """Tensors of these texts; nothing is drawn at random."""
         tensors = stacked([self.inputs[row] for row in rows], self.wordpiece.pad_id)
-        tags = torch.full_like(tensors["ids"], NO_TARGET)
+        tags = torch.full_like(tensors["input_ids"], NO_TARGET)
         for number, row in enumerate(rows):
             tags[number, self.inputs[row].positions] = torch.from_numpy(self.rows[row])
         return tensors | {"tags": tags}

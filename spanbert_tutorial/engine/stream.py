@@ -1,0 +1,120 @@
+"""The batches of a long run: counted, and for a graphics card drawn ahead. Chapter:
+`book/workshop/engine`.
+
+A source of batches draws them one after the other from one random generator, so one worker process
+draws for it: more of them would draw other batches for the same seed than a CPU does.
+"""
+
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from accelerate.utils import reduce
+from torch import Tensor
+from torch.utils.data import DataLoader, IterableDataset
+
+from spanbert_tutorial.engine.processes import processes
+
+DEPTH = 8  # batches that wait to be taken
+
+
+class Source(IterableDataset):
+    """Batches with their state after each; at last the error that ended them, if one did."""
+
+    def __init__(self, batches: Any):
+        self.batches = batches
+
+    def __iter__(self) -> Iterator[tuple[Any, Any]]:
+        try:
+            for batch in self.batches:
+                yield batch, self.batches.state_dict()
+        except Exception as error:  # raised again where the batch is taken
+            yield error, None
+
+
+class Stream:
+    """The same batches in the same order as `batches`, which have `state_dict` and
+    `load_state_dict`. `state_dict` here is of the batches that were taken, however many are drawn
+    already, with the tokens and seconds of the run so far.
+
+    ahead: whether a worker process draws them; by default for a graphics card. On a CPU it would
+    only take time from the training, and without `fork` (Windows) it would need a copy of the text.
+    """
+
+    def __init__(self, batches: Any, ahead: bool | None = None):
+        self.batches = batches
+        on_card = processes().device.type != "cpu"
+        can = "fork" in multiprocessing.get_all_start_methods()
+        self.ahead = on_card and can if ahead is None else ahead
+        self.drawn: Iterator[Any] | None = None
+        self.state: Any = batches.state_dict() if self.ahead else None
+        self.before: tuple[Any, float] = (0, 0.0)  # tokens, seconds of earlier parts of the run
+        self.tokens: Tensor = torch.tensor(0)  # in this process, since then
+        self.began = time.monotonic()
+
+    def __iter__(self) -> "Stream":
+        return self
+
+    def __next__(self) -> dict[str, Tensor]:
+        if self.ahead:
+            self.drawn = self.drawn or worker(self.batches)
+            batch, self.state = next(self.drawn)
+        else:
+            batch = next(self.batches)
+        if isinstance(batch, Exception):
+            raise batch
+        self.tokens = self.tokens + batch["attention_mask"].sum()
+        return batch
+
+    @property
+    def tokens_per_second(self) -> float:
+        """Of all processes, which take about as many."""
+        return processes().num_processes * int(self.tokens) / (time.monotonic() - self.began)
+
+    def taken(self) -> tuple[int, float]:
+        """Tokens and seconds of the run so far. All processes have to call this together."""
+        tokens = int(reduce(self.tokens.to(processes().device), "sum"))
+        return self.before[0] + tokens, self.before[1] + time.monotonic() - self.began
+
+    def state_dict(self) -> dict[str, Any]:
+        batches = self.state if self.ahead else self.batches.state_dict()
+        return {"batches": batches, "taken": self.taken()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.state = state["batches"]
+        self.before = tuple(state["taken"])
+        self.drawn = None
+        self.batches.load_state_dict(self.state)
+
+    def close(self) -> None:
+        """Ends the worker. The batches go on here where they were taken."""
+        if self.ahead:
+            self.drawn = None  # whose end is that of its worker
+            self.batches.load_state_dict(self.state)
+
+
+def worker(batches: Any) -> Iterator[tuple[Any, Any]]:
+    """Starts a process that draws the batches, and ends with this iterator."""
+    # said before the process is copied, or the tokenizers in the copy print a warning
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
+    return iter(
+        DataLoader(
+            Source(batches),
+            batch_size=None,  # they are batches already
+            num_workers=1,
+            prefetch_factor=DEPTH,
+            pin_memory=torch.cuda.is_available(),
+            worker_init_fn=leave_signals,
+            generator=torch.Generator(),  # or it would draw from that of the dropout
+        )
+    )
+
+
+def leave_signals(number: int) -> None:
+    """Ctrl-C reaches all processes; what to do about it decides the one that trains."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
