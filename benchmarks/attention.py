@@ -1,12 +1,12 @@
 """Attention forward and backward: the fused kernel against the maps written out, on the CPU.
 
-`python -m benchmarks.attention [OUTPUT.json]`. Why `encoder.unfused_is_faster` asks what it asks.
+`python -m benchmarks.attention [OUTPUT.json]`. Why `fast_attention.unfused_is_faster` asks what it asks.
 """
 
 import torch
 
 from benchmarks.race import keep, race
-from spanbert_tutorial.bert import encoder
+from spanbert_tutorial.bert import encoder, fast_attention
 from spanbert_tutorial.bert.config import EncoderConfig
 
 SHAPES = ((64, 64), (32, 128), (16, 256), (8, 512))  # (B, n): 4,096 tokens each
@@ -22,7 +22,7 @@ def step(fused: bool, rows: int, length: int, dtype: torch.dtype):
     mask = torch.ones(rows, 1, 1, length, dtype=torch.bool)
 
     def call():
-        encoder.unfused_is_faster = lambda value: not fused
+        fast_attention.unfused_is_faster = lambda value: not fused
         with torch.autocast("cpu", dtype, enabled=dtype != torch.float32):
             output = attention(hidden, mask)
         output.float().sum().backward()

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from research.results import surroundings
+from research.grid import surroundings
 
 ROUNDS = 7
 WARM_UP = (

@@ -6,7 +6,7 @@
 
    A reader's text is only ever set as text, by `make` or as a value.                                              */
 
-(function () {
+var TryIt = (function () {
   "use strict";
 
   const FOLDER = document.currentScript.src.replace(/[^/]*$/, "");
@@ -19,26 +19,10 @@
   const PAUSE = 120; // ms after a key before the model is asked
   const QUIET = 600; // ms after a result before it is announced, so that typing is not talked over
 
-  // --- elements --------------------------------------------------------------------------------------------------
-
-  /** An element with attributes, listeners (onclick: …) and children; a string becomes text. */
-  function make(tag, given = {}, ...children) {
-    const element = document.createElement(tag);
-    for (const [name, value] of Object.entries(given)) {
-      if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-      else if (value === true) element.setAttribute(name, "");
-      else if (value !== false && value !== null && value !== undefined) element.setAttribute(name, value);
-    }
-    element.append(...children);
-    return element;
-  }
-
+  const { make, labeled, link } = Widgets;
   const option = (value, text) => make("option", { value }, text);
   const number = (value, digits = 2) => value.toFixed(digits).replace("-", "−");
   const range = (first, last) => Array.from({ length: last - first + 1 }, (_, i) => first + i);
-
-  /** A labelled field; the label encloses it, so no id is needed. */
-  const labeled = (text, field) => make("label", { class: "try-field" }, make("span", {}, text), field);
 
   // --- models: loaded when the reader asks, once for the whole page -------------------------------------------------
 
@@ -152,31 +136,38 @@
     return new Set(moved.filter((i) => i >= 0));
   }
 
-  /** The words as buttons that mask and unmask. changed: called after each change of `masked`. */
+  /** Tokens with their probabilities, a bar below each; ✓ at the right one. */
+  const guesses = (list, right) => make("ol", { class: "try-guesses" }, ...list.map(({ token, probability }) =>
+    make("li", { style: `--share:${(100 * probability).toFixed(1)}%` },
+      make("bdi", {}, token), ` ${probability.toFixed(2)}${token === right ? " ✓" : ""}`)));
+
+  /** The words as buttons that mask and unmask. changed: called after each change of `masked`; one: at most one span is
+      masked, from the word that is pressed first to the one that is pressed next, and the outer words are only read. */
   class Words {
-    constructor(changed) {
+    constructor(changed, one = false) {
       [this.words, this.masked, this.boundary, this.at, this.anchor] = [[], new Set(), new Set(), 0, 0];
-      this.changed = changed;
+      [this.changed, this.one, this.open] = [changed, one, false];
+      const says = one ? "press the first and the last word to mask" : "press one to mask or unmask it";
       this.element = make("div", {
-        class: "try-words", role: "group", "aria-label": "The words of the text: press one to mask or unmask it",
+        class: "try-words", role: "group", "aria-label": `The words of the text: ${says}`,
         onclick: (event) => this.clicked(event), onkeydown: (event) => this.pressed(event),
-        onpointerdown: (event) => this.grasped(event), onpointerover: (event) => this.dragged(event),
-        onfocusin: (event) => this.focused(this.position(event)),
+        onpointerdown: (event) => this.grasped(event), onpointermove: (event) => this.dragged(event),
+        onfocusin: (event) => this.focused(this.position(event.target)),
       });
     }
 
-    position(event) {
-      const button = event.target.closest("button");
-      return button ? this.buttons.indexOf(button) : -1;
+    position(element) {
+      return this.buttons.indexOf(element && element.closest("button"));
     }
 
     /** Other words, or the same in other tokens. */
     show(words) {
       this.words = words;
-      this.buttons = words.map((word) => make("button", { type: "button", dir: "auto" },
+      const last = words.length - 1;
+      this.buttons = words.map((word, i) => make("button", { type: "button", dir: "auto", disabled: this.one && (!i || i === last) },
         ...word.tokens.map((token) => make("span", {}, token))));
       this.element.replaceChildren(...this.buttons);
-      this.at = Math.min(this.at, Math.max(words.length - 1, 0));
+      this.at = this.one ? Math.min(...this.masked) : Math.min(this.at, Math.max(last, 0));
       this.mark();
     }
 
@@ -192,9 +183,16 @@
       });
     }
 
+    /** The words that can be masked. */
+    limits() {
+      return this.one ? [1, this.words.length - 2] : [0, this.words.length - 1];
+    }
+
     set(first, last, mask) {
-      for (const i of range(Math.min(first, last), Math.max(first, last))) {
-        if (mask) this.masked.add(i);
+      if (this.one) this.masked.clear();
+      const [least, most] = this.limits();
+      for (const i of range(Math.max(least, Math.min(first, last)), Math.min(most, Math.max(first, last)))) {
+        if (mask || this.one) this.masked.add(i);
         else this.masked.delete(i);
       }
       this.boundary.clear(); // until the model has predicted again
@@ -209,47 +207,49 @@
     }
 
     clicked(event) {
-      const position = this.position(event);
-      if (position < 0) return;
-      if (event.shiftKey) this.set(this.anchor, position, true);
-      else if (!this.moved) this.set(position, position, !this.masked.has(position));
+      const position = this.position(event.target);
+      if (position < 0 || this.moved) return (this.moved = false);
+      const extends_ = event.shiftKey || (this.one && this.open && position !== this.anchor);
+      this.open = this.one && !extends_;
+      if (extends_) this.set(this.anchor, position, true);
+      else this.set(position, position, !this.masked.has(position));
       this.anchor = position;
     }
 
-    /** Drawing the mouse over several words hides or shows them all; a finger scrolls the page instead. */
+    /** Dragging over several words masks or unmasks them all. A finger does so sideways; up and down it scrolls the page. */
     grasped(event) {
-      this.from = event.pointerType === "touch" ? -1 : this.position(event);
-      [this.moved, this.masking] = [false, !this.masked.has(this.from)];
+      this.from = this.position(event.target);
+      [this.moved, this.to, this.masking] = [false, this.from, !this.masked.has(this.from)];
     }
     dragged(event) {
-      const position = this.position(event);
-      if (!(event.buttons & 1) || this.from < 0 || position < 0 || (position === this.from && !this.moved)) return;
-      this.moved = true;
-      this.set(this.from, position, this.masking);
+      if (!(event.buttons & 1) || !(this.from >= 0)) return;
+      const to = this.position(document.elementFromPoint(event.clientX, event.clientY));
+      if (to < 0 || to === this.to) return;
+      [this.moved, this.open, this.to] = [true, false, to];
+      this.set(this.from, to, this.masking);
     }
 
     pressed(event) {
-      const last = this.words.length - 1;
-      const to = { ArrowLeft: this.at - 1, ArrowRight: this.at + 1, Home: 0, End: last }[event.key];
-      if (event.key === "Escape" && this.masked.size) return this.set(0, last, false);
+      const [first, last] = this.limits(), to = { ArrowLeft: this.at - 1, ArrowRight: this.at + 1, Home: first, End: last }[event.key];
+      if (event.key === "Escape" && this.masked.size && !this.one) return this.set(0, last, false);
       if (event.key === " " || event.key === "Enter") this.moved = false; // what follows is a click
       if (to === undefined) return;
       event.preventDefault();
-      if (!event.shiftKey) this.anchor = Math.max(0, Math.min(to, last));
-      const next = Math.max(0, Math.min(to, last));
+      const next = Math.max(first, Math.min(to, last));
+      if (!event.shiftKey && !this.open) this.anchor = next;
       this.buttons[next].focus();
       if (event.shiftKey) this.set(this.anchor, next, true);
     }
   }
 
   class Hide {
-    constructor(root, data) {
+    constructor(root, data, name) {
       Object.assign(this, data);
       this.words = new Words(() => this.refresh());
       this.status = new Status("");
       this.result = make("div", { class: "try-result" });
       this.note = make("p", { class: "try-note" });
-      this.text = this.line ? make("input", { type: "text" }) : make("textarea", { rows: 2 });
+      this.text = make("textarea", { rows: 2 });
       for (const [name, value] of Object.entries({ dir: "auto", spellcheck: "false", autocomplete: "off" })) {
         this.text.setAttribute(name, value);
       }
@@ -261,31 +261,59 @@
       this.model = make("select", { onchange: () => this.refresh() },
         ...this.models.map((name) => option(name, MODELS[name].says)));
       this.refresh = newest(() => this.compute());
-      this.attentionView = this.attention ? new Attention() : null;
+      this.attentionView = this.examples.length > 1 ? new Attention() : null;
       root.append(...this.controls(), this.words.element, this.legend(), this.status.element, this.result);
       if (this.attentionView) root.append(this.attentionView.element);
       this.choose(this.examples[0]);
       this.words.show(wordsOf(this.stored.tokens));
       this.draw(this.stored);
+      link(root, name, () => this.state(), (given) => this.restore(given));
+    }
+
+    /** What a link keeps: the text, the model, and the masked words as 3-6 or 2,4. */
+    state() {
+      const runs = [];
+      for (const i of [...this.words.masked].sort((a, b) => a - b)) {
+        if (runs.length && runs.at(-1)[1] === i - 1) runs.at(-1)[1] = i;
+        else runs.push([i, i]);
+      }
+      return { s: this.text.value, m: runs.map(([a, b]) => (a === b ? a + 1 : `${a + 1}-${b + 1}`)).join(), model: this.model.value };
+    }
+
+    restore({ s: text = "", m = "", model }) {
+      const runs = m.split(",").map((run) => run.split("-").map((i) => Number(i) - 1));
+      const masked = runs.flatMap(([a, b = a]) => (b >= a && b - a < 500 ? range(a, b) : []));
+      this.offer(model);
+      this.text.value = text;
+      this.note.textContent = "";
+      [this.words.masked, this.words.words] = [new Set(masked), []];
+      this.refresh();
+    }
+
+    /** Adds a model to the choice, if it is one, and takes it. */
+    offer(name) {
+      if (!["spanbert-tiny", "spanbert-mini"].includes(name)) return;
+      if (![...this.model.options].some((one) => one.value === name)) this.model.append(option(name, MODELS[name].says));
+      this.model.value = name;
     }
 
     controls() {
       const choice = make("select", { onchange: () => this.take(this.examples[choice.selectedIndex]) },
         ...this.examples.map((one, i) => option(i, `${i + 1}. ${one.text}`)));
-      const several = this.examples.length > 1 ? [labeled("Example", choice), this.note] : [];
+      const several = this.examples.length > 1 ? [labeled("Example", choice)] : [];
       const models = this.models.length > 1 ? [labeled("Model", this.model)] : [];
-      return [...several, ...models, labeled("Your text", this.text)];
+      return [...several, ...models, labeled("Your text", this.text), this.note];
     }
 
     legend() {
       return make("p", { class: "try-legend" },
         make("span", { class: "try-key try-key-hidden" }), " masked ", make("span", { class: "try-key try-key-boundary" }),
-        " boundary token. Click words to mask or unmask them, or drag over them; with the keyboard: arrow keys, ",
+        " boundary token. Press words to mask or unmask them, or drag over them; with the keyboard: arrow keys, ",
         "Space, and Shift with an arrow key for a span, Escape to unmask all.");
     }
 
     choose({ model, text, masked, note }) {
-      [this.model.value, this.text.value, this.note.textContent] = [model, text, note];
+      [this.model.value, this.text.value, this.note.textContent] = [model, text, this.examples.length > 1 ? note : ""];
       this.words.masked = new Set(range(...masked));
     }
 
@@ -306,6 +334,7 @@
         this.check(tokens, name);
         const words = wordsOf(tokens);
         this.follow(words);
+        this.suggest(words, name);
         const masked = [...this.words.masked].map((i) => [words[i].first, words[i].first + words[i].tokens.length - 1]);
         const begun = performance.now(), result = await this.filled(model.fill(text, masked, { best: this.best }));
         if (stale()) return;
@@ -332,8 +361,25 @@
     follow(words) {
       const old = this.words.words, shape = (all) => all.map((word) => word.tokens.join(" ")).join("\n");
       if (shape(old) === shape(words)) return;
-      if (old.length) this.words.masked = carriedOver(this.words.masked, old, words);
+      if (old.length) {
+        this.words.masked = carriedOver(this.words.masked, old, words);
+        // a text of the reader's own gets a span of two words in its middle
+        const middle = words.length >> 1;
+        if (!this.words.masked.size && words.length > 4) this.words.masked = new Set([middle - 1, middle]);
+      }
       this.words.show(words);
+    }
+
+    /** Offers the larger model where the tiny one reads the words in many tokens. */
+    suggest(words, name) {
+      const tokens = words.reduce((sum, word) => sum + word.tokens.length, 0);
+      if (name !== "spanbert-tiny" || tokens < 1.5 * words.length || this.note.textContent) return;
+      this.note.replaceChildren("The tiny model does not know these words as whole tokens. ",
+        make("button", { type: "button", onclick: () => {
+          this.offer("spanbert-mini");
+          this.note.textContent = "";
+          this.refresh();
+        } }, `Use spanbert-mini (${MODELS["spanbert-mini"].size})`));
     }
 
     check(tokens, name) {
@@ -373,6 +419,7 @@
           make("td", {}, this.guesses(position.mlm, right)), make("td", {}, this.guesses(position.sbo, right, position)));
       });
       const caption = make("caption", {}, "The heads’ predictions at the masked positions, with probabilities; ✓ as in the text");
+      this.result.style.minHeight = `${this.result.offsetHeight}px`; // what stands below does not jump up
       this.result.replaceChildren(make("table", { class: "try-table" }, caption,
         make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...rows)), ...this.reads(result));
       if (this.attentionView && result.attention) this.attentionView.show(result);
@@ -383,15 +430,13 @@
         return position.boundary ? "none: it predicts at most 15 tokens of a span"
           : "none: the span touches an end of the text, so it has only one neighbor";
       }
-      return make("ol", { class: "try-guesses" }, ...list.map(({ token, probability }) =>
-        make("li", { style: `--share:${(100 * probability).toFixed(1)}%` },
-          make("bdi", {}, token), ` ${probability.toFixed(2)}${token === right ? " ✓" : ""}`)));
+      return guesses(list, right);
     }
 
     /** Which boundary tokens the SBO head has read. */
     reads({ tokens, positions }) {
       const pairs = new Map(positions.filter((position) => position.boundary).map((position) => [String(position.boundary), position.boundary]));
-      if (!pairs.size || this.line) return [];
+      if (!pairs.size || this.best === 1) return [];
       const said = [...pairs.values()].flatMap(([left, right], i) => [i ? "; " : "",
         make("bdi", { class: "try-boundary" }, tokens[left].token), " and ",
         make("bdi", { class: "try-boundary" }, tokens[right].token)]);
@@ -469,7 +514,7 @@
   const WIDEST = 15; // of the threshold, on both sides of 0
 
   class Ask {
-    constructor(root, data) {
+    constructor(root, data, name) {
       Object.assign(this, data);
       this.status = new Status("");
       this.note = make("p", { class: "try-note" });
@@ -495,6 +540,10 @@
       root.append(form, this.result);
       this.choose(this.examples[0]);
       this.draw(this.stored, this.examples[0].context);
+      link(root, name, () => ({ q: this.question.value, s: this.context.value, at: this.slider.value }), ({ q = "", s = "", at }) => {
+        [this.question.value, this.context.value, this.slider.value, this.note.textContent] = [q, s, at || 0, ""];
+        this.refresh();
+      });
     }
 
     choose({ question, context, note }) {
@@ -606,10 +655,20 @@
 
   // --- all parts of the page ----------------------------------------------------------------------------------------
 
-  for (const root of document.querySelectorAll("[data-try]")) {
-    const data = JSON.parse(root.querySelector('script[type="application/json"]').textContent);
-    root.querySelector("[data-still]").remove();
-    root.classList.add("try");
-    new { hide: Hide, ask: Ask }[root.dataset.try](root, data);
+  const counts = {};
+
+  /** Brings all parts of a kind to life. Part: its constructor gets the element, its data and its name in links. */
+  function add(kind, Part) {
+    for (const root of document.querySelectorAll(`[data-try="${kind}"]`)) {
+      const data = JSON.parse(root.querySelector('script[type="application/json"]').textContent);
+      root.querySelector("[data-still]").remove();
+      root.classList.add("try");
+      counts[kind] = (counts[kind] || 0) + 1;
+      new Part(root, data, kind + (counts[kind] > 1 ? counts[kind] : ""));
+    }
   }
+
+  add("hide", Hide);
+  add("ask", Ask);
+  return { add, Words, Status, guesses, number, range };
 })();

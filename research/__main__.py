@@ -1,11 +1,12 @@
 """`python -m research NAME` reruns an experiment of the book, from a clone; without a name it lists
-all of them. `python -m research almanac --output FOLDER` writes the almanac again."""
+all of them. `comparisons` works out `data/results/comparisons.csv` again, `almanac --output FOLDER`
+writes the almanac again."""
 
 import argparse
 import sys
 from pathlib import Path
 
-from research import grid, table
+from research import comparisons, grid, table
 from research.almanac import coreference, pairs, questions, relations, vocabulary
 from spanbert_tutorial.engine.files import whole_folder
 from spanbert_tutorial.errors import InputError
@@ -15,12 +16,14 @@ from spanbert_tutorial.pretraining.checkpoints import check_output
 def parser() -> argparse.ArgumentParser:
     """The options; an experiment accepts those of the input files that its row names."""
     made = argparse.ArgumentParser(prog="python -m research", description=__doc__)
-    made.add_argument("name", nargs="?", metavar="NAME", help="the experiment, or almanac")
+    made.add_argument(
+        "name", nargs="?", metavar="NAME", help="the experiment, comparisons, or almanac"
+    )
     made.add_argument(
         "--output",
         type=Path,
         metavar="FILE",
-        help="file for the results (default: runs/NAME.json); a stopped command continues it",
+        help="file for the results (default: runs/NAME.csv); a stopped command continues it",
     )
     made.add_argument("--seeds", type=int, metavar="N", help="number of seeds")
     made.add_argument("--steps", type=int, metavar="N", help="at most so many steps, for a trial")
@@ -38,7 +41,7 @@ def every_input() -> list[str]:
 def experiment(options: argparse.Namespace) -> None:
     """Runs one experiment."""
     inputs = inputs_of(options)
-    output = options.output or Path("runs", f"{options.name}.json")
+    output = options.output or Path("runs", f"{options.name}.csv")
     grid.run(table.module_of(options.name), output, options.seeds, options.steps, None, **inputs)
     print(f"The results are in {output}.")
 
@@ -89,6 +92,8 @@ def main(arguments: list[str] | None = None) -> int:
             print(listing())
         elif options.name == "almanac":
             almanac(options.output)
+        elif options.name == "comparisons":
+            comparisons.write()
         else:
             experiment(options)
     except (InputError, OSError) as error:

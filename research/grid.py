@@ -1,46 +1,55 @@
-"""The harness of all experiments: arms × seeds, kept in one file that survives a stop. Chapter:
-`book/spanbert/pretraining_spanbert`; how to add an experiment: README.md.
+"""The harness of all experiments: conditions × seeds, kept in a table that survives a stop.
 
-An experiment is a module of this room, named like its file of results, with
+An experiment is a module of `research.experiments`, named like its results, with
 
-- `ARMS`, what is compared, in order; `ARM`, what a row calls it; `SEEDS`, how many seeds unless
-  told; `ONCE`, arms that are run with the first seed only, controls far from all others;
-- `SETTINGS`, what else a row depends on, by name: runs, numbers, lists; all of it is compared
-  before a file goes on;
-- `one(arm, seed, settings, *given)`, which trains and measures, and returns the figures of a row,
-  ready for JSON;
-- if its text is not the almanac: `prepare(folder, settings, **inputs)`, which returns facts about
-  the data, ready for JSON and compared as the settings are, and what `one` is given;
-- if the file says more than rows: `beside(settings, *given)`, computed once.
+- `ARMS`, the conditions, in order (a tuple of texts, or a mapping that says what each is; a condition
+  of several values is a tuple); `SEEDS`, how many seeds unless told; `ONCE`, conditions that are run
+  with the first seed only;
+- `ARM`, where one value of a condition is a task, which goes into the measure: the values' names;
+- `SETTINGS`, what else a row depends on, by name; all of it is compared before a file goes on;
+- `one(condition, seed, settings, *given)`, which trains and measures, and returns its figures, nested
+  by name; without `ARMS` it is `one(seed, settings, *given)`;
+- `FINE_TUNING = True` where the seed is that of a fine-tuning, of one and the same pre-training;
+- if its text is not the almanac: `prepare(folder, settings, **inputs)`, which returns facts about the
+  data, compared as the settings are, and what `one` is given;
+- `beside(settings, *given)`, what has no seed, such as baselines;
+- `place(path)`, where a figure's names hold a condition: (condition, the other names), or None.
 
-Without `ARMS` a row holds all arms of a seed, and it is `one(seed, settings, *given)`. Where
-nothing is repeated with seeds there is only `content(folder, **inputs)`, which returns the content
-of the file.
+Where nothing is repeated there is only `content(folder, **inputs)`, which returns all figures.
 
-Seeds are paired: with the same seed all arms start from the same weights and read the same text, as
-far as they can.
+`NAME.csv` has one row a measured value (`COLUMNS`; what does not apply is empty), `NAME.settings.json`
+beside it the command, versions, settings, and which runs are done. Seeds are paired: with the same
+seed all conditions start from the same weights and read the same text, as far as they can.
 """
 
+import csv
 import hashlib
+import io
 import json
-import os
+import platform
+import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
+from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import ModuleType
+from typing import Any
 
 import numpy as np
+import torch
 
-from research.results import row_value, surroundings
-from spanbert_tutorial.engine.files import write_json
-from spanbert_tutorial.errors import InputError, NoRoom, regular_file
-from spanbert_tutorial.pretraining.checkpoints import check_output
+from spanbert_tutorial.engine.files import whole_file, write_json
+from spanbert_tutorial.engine.history import History
+from spanbert_tutorial.engine.processes import precision
+from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.pretraining.encoded_text import EncodedText, open_text
 from spanbert_tutorial.pretraining.presets import Run
 
-NOT_COMPARED = ("command", "surroundings", "rows")  # of a file's content
+COLUMNS = ("condition", "run", "fine_tuning", "questions", "step", "measure", "value")
+CURVE_EVERY = 25  # steps averaged into one point of a stored loss curve
+CURVES = {"curve_every": CURVE_EVERY}  # for the settings of an experiment that stores curves
 
 
 # --- running ------------------------------------------------------------------------
@@ -48,82 +57,166 @@ NOT_COMPARED = ("command", "surroundings", "rows")  # of a file's content
 
 def run(
     experiment: ModuleType,
-    output: str | Path,
+    output: Path,
     seeds: int | None = None,
     steps: int | None = None,
     settings: Mapping | None = None,
     **inputs: Path,
 ) -> None:
-    """Runs what `output` does not hold yet; it is written whole after each arm of each seed, so a
-    stopped command goes on where it was.
+    """Runs what `output`, a .csv file, does not hold yet. Both files are written after each run.
 
-    steps: at most so many in each pre-training run, for a trial. settings: others than the
-    experiment's own. inputs: as its row in `table` names them. Raises InputError for an output that
-    cannot be written, or that holds anything but rows of this experiment with the same settings and
-    data.
+    steps: at most so many in each pre-training run, for a trial. Raises InputError for an output that
+    holds rows of other settings or data.
     """
-    check_numbers(experiment, seeds, steps)
+    name = experiment.__name__.split(".")[-1]
+    for option, number in {"seeds": seeds, "steps": steps}.items():
+        if number is not None and (number < 1 or not hasattr(experiment, "one")):
+            raise InputError(f"--{option} {number} does not fit {name}: leave it out.")
     output = Path(output)
-    command = command_line(experiment, seeds, steps, inputs)
-    head = {"command": command, "surroundings": surroundings()}
-    with TemporaryDirectory(
-        ignore_cleanup_errors=True
-    ) as folder:  # an encoded text may still be open, on Windows
-        if measures_once(experiment):
-            check_output(output)
-            keep(output, head | as_json(experiment.content(Path(folder), **inputs)))
-        else:
-            settings = shortened(settings or experiment.SETTINGS, steps)
-            seeds = experiment.SEEDS if seeds is None else seeds
-            fill(experiment, output, head, seeds, settings, Path(folder), inputs)
+    if output.suffix != ".csv" or output.is_dir():
+        raise InputError(f"{output} is no .csv file: give one by --output.")
+    beside = output.with_suffix(".settings.json")
+    kept = json.loads(beside.read_text(encoding="utf-8")) if beside.exists() else {}
+    if kept.get("experiment", name) != name or output.exists() and not kept:
+        raise InputError(f"{output} holds other rows than those of {name}: give another --output.")
+    head = {"experiment": name, "surroundings": surroundings()}
+    with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        if not hasattr(experiment, "one"):
+            rows = rows_of(experiment, experiment.content(Path(folder), **inputs), {})
+            write(output, rows, head)
+            return
+        settings = shortened(settings or experiment.SETTINGS, steps)
+        facts, given = getattr(experiment, "prepare", almanac_text)(
+            Path(folder), settings, **inputs
+        )
+        arms = getattr(experiment, "ARMS", None)
+        what = {named(arm): arms[arm] for arm in arms} if isinstance(arms, Mapping) else arms
+        compared = as_json(dict(settings) | facts | {"arms": what})
+        for key, value in compared.items():
+            if kept and kept.get(key) != value:
+                raise InputError(f"{output} has rows of another {key}: give another --output.")
+        rows = read(output) if kept else {}
+        if not kept and hasattr(experiment, "beside"):
+            rows |= rows_of(experiment, experiment.beside(settings, *given), {})
+        done = kept.get("done", [])
+        for condition, seed in places(experiment, experiment.SEEDS if seeds is None else seeds):
+            if [condition, seed] in done:
+                continue
+            began = time.monotonic()
+            arm = () if condition is None else (_arm(arms, condition),)
+            column = "fine_tuning" if getattr(experiment, "FINE_TUNING", False) else "run"
+            for found in _listed(experiment.one(*arm, seed, settings, *given)):
+                rows |= rows_of(experiment, found, keys_of(experiment, arm) | {column: seed})
+            done = [*done, [condition, seed]]
+            write(output, rows, head | compared | {"done": done})
+            print(f"{condition or name}, seed {seed}: {time.monotonic() - began:.0f} s", flush=True)
 
 
-def fill(
-    experiment: ModuleType,
-    output: Path,
-    head: dict,
-    seeds: int,
-    settings: Mapping,
-    folder: Path,
-    inputs: Mapping,
-) -> None:
-    """Adds the rows that `output` lacks. head: what the content begins with. folder: for scratch
-    files."""
-    kept = read_kept(output, name_of(experiment))
-    prepare = getattr(experiment, "prepare", almanac_text)
-    facts, given = prepare(folder, settings, **inputs)
-    compared = as_json(definitions(experiment) | dict(settings) | facts)
-    refuse_others(output, kept, compared)
-    more = {name: kept[name] for name in kept if name not in compared and name not in NOT_COMPARED}
-    if not kept and hasattr(experiment, "beside"):
-        more = as_json(experiment.beside(settings, *given))
-    rows = kept.get("rows", [])
-    for place in missing(experiment, rows, seeds):
-        rows += new_rows(experiment, place, settings, given)
-        rows.sort(key=lambda row: order(experiment, row))
-        keep(output, head | compared | more | {"rows": rows})
+def places(experiment: ModuleType, seeds: int) -> Iterator[tuple[str | None, int]]:
+    """Condition and seed of each run, seed after seed."""
+    once = [named(arm) for arm in getattr(experiment, "ONCE", ())]
+    arms = [named(arm) for arm in getattr(experiment, "ARMS", ())] or [None]
+    for seed in range(seeds):
+        yield from ((arm, seed) for arm in arms if seed == 0 or arm not in once)
 
 
-def new_rows(experiment: ModuleType, place: Mapping, settings: Mapping, given: tuple) -> list[dict]:
-    """The rows of a place, mostly one."""
-    began = time.monotonic()
-    keys = keys_of(experiment, place)
-    result = experiment.one(*place.values(), settings, *given)
-    condition = ", ".join(f"{name} {value}" for name, value in keys.items())
-    print(f"{condition}: {time.monotonic() - began:.0f} s", flush=True)
-    rows = result if isinstance(result, list) else [result]
-    return [as_json(keys | row) for row in rows]
+def named(arm: Any) -> str:
+    """A condition as the table calls it."""
+    return ", ".join(map(str, arm)) if isinstance(arm, tuple) else str(arm)
 
 
-def check_numbers(experiment: ModuleType, seeds: int | None, steps: int | None) -> None:
-    """Raises InputError for numbers that are too small, or that this experiment has no use for."""
-    for name, number in {"seeds": seeds, "steps": steps}.items():
-        if number is not None and number < 1:
-            raise InputError(f"--{name} is {number}: give a number above 0.")
-        if number is not None and measures_once(experiment):
-            raise InputError(
-                f"--{name} is given, but {name_of(experiment)} measures only once: leave it out."
-            )
+def _arm(arms: Any, condition: str) -> Any:
+    return next(arm for arm in arms if named(arm) == condition)
+
+
+def keys_of(experiment: ModuleType, arm: tuple) -> dict[str, str]:
+    """Condition and task of an arm: of several values, `ARM` names the one that is the task."""
+    values = arm[0] if arm and isinstance(arm[0], tuple) else arm
+    names = getattr(experiment, "ARM", [""] * len(values))
+    task = "".join(value for name, value in zip(names, values, strict=True) if name == "task")
+    others = tuple(value for name, value in zip(names, values, strict=True) if name != "task")
+    return {"condition": named(others), "task": task}
+
+
+def _listed(found: Any) -> list:
+    return found if isinstance(found, list) else [found]
+
+
+def shortened(settings: Mapping, steps: int | None) -> dict:
+    """The settings with at most so many steps in each run among them. Raises InputError where there
+    is none."""
+    if steps is None:
+        return dict(settings)
+    if not any(isinstance(value, Run) for value in settings.values()):
+        raise InputError("--steps is given, but this experiment trains no model: leave it out.")
+    return {
+        name: replace(value, steps=min(steps, value.steps)) if isinstance(value, Run) else value
+        for name, value in settings.items()
+    }
+
+
+# --- rows ---------------------------------------------------------------------------
+
+
+def rows_of(experiment: ModuleType, figures: Mapping, keys: Mapping) -> dict[tuple, object]:
+    """The rows of nested figures: the first six columns → value. A figure's names make its measure;
+    texts beside the figures belong to the condition, a `task` to the measure."""
+    rows: dict[tuple, object] = {}
+    texts = [value for key, value in figures.items() if isinstance(value, str) and key != "task"]
+    task = figures.get("task", keys.get("task"))
+    condition = ", ".join(filter(None, [keys.get("condition", ""), *texts]))
+    for path, step, value in leaves(as_json(figures)):
+        if isinstance(value, str) or "settings" in path or path[:1] == ("run",):
+            continue
+        own, path = getattr(experiment, "place", lambda path: None)(path) or ("", path)
+        if path[0] in ("live", "start"):  # one more run, beside the rows
+            own, *path = path
+        path = [part for part in path if part not in ("score", "scores")]
+        asked = [part.split(", ")[1] for part in path if re.fullmatch(r"questions, \d+", part)]
+        path = [part.split(", ")[0] if re.fullmatch(r"questions, \d+", part) else part for part in path]  # fmt: skip
+        measure = "/".join([*filter(None, [task]), *path])
+        name = ", ".join(filter(None, [condition, own]))
+        run, fine_tuning = keys.get("run", ""), keys.get("fine_tuning", "")
+        rows[name, str(run), str(fine_tuning), "".join(asked), str(step), measure] = value
+    return rows
+
+
+def leaves(figures: Any, path: tuple = ()) -> Iterator[tuple[tuple, int | str, Any]]:
+    """(names, step, value) of each figure. A list is a curve, of which each point is the mean of
+    `CURVE_EVERY` steps where it is called so; an interval has a low and a high end."""
+    if isinstance(figures, Mapping):
+        for name, value in figures.items():
+            yield from leaves(value, (*path, str(name)))
+    elif isinstance(figures, list) and path[-1:] == ("interval",):
+        yield from ((path + (end,), "", v) for end, v in zip(("low", "high"), figures, strict=True))
+    elif isinstance(figures, list) and any(isinstance(value, list | dict) for value in figures):
+        for number, value in enumerate(figures):
+            yield from leaves(value, (*path, str(number)))
+    elif isinstance(figures, list):
+        every = CURVE_EVERY if any("curve" in name for name in path) else 1
+        yield from ((path, (number + 1) * every, value) for number, value in enumerate(figures))
+    else:
+        yield path, "", figures
+
+
+def read(output: Path) -> dict[tuple, object]:
+    """The rows of a table."""
+    with output.open(encoding="utf-8", newline="") as lines:
+        return {tuple(row[:-1]): row[-1] for row in list(csv.reader(lines))[1:]}
+
+
+def write(output: Path, rows: Mapping[tuple, object], settings: Mapping) -> None:
+    """Writes both files, each whole or not at all."""
+    text = io.StringIO()
+    lines = csv.writer(text, lineterminator="\n")
+    lines.writerow(COLUMNS)
+    lines.writerows([*key, "" if value is None else value] for key, value in rows.items())
+    with whole_file(output) as part:
+        part.write_text(text.getvalue(), encoding="utf-8")
+    write_json(output.with_suffix(".settings.json"), dict(settings))
+
+
+# --- what experiments share ---------------------------------------------------------
 
 
 def almanac_text(folder: Path, settings: Mapping) -> tuple[dict, tuple]:
@@ -159,151 +252,38 @@ def fingerprint(*parts: object) -> str:
     return digest.hexdigest()[:12]
 
 
-def shortened(settings: Mapping, steps: int | None) -> dict:
-    """The settings with at most so many steps in each run among them. Raises InputError where there
-    is none."""
-    if steps is None:
-        return dict(settings)
-    if not any(isinstance(value, Run) for value in settings.values()):
-        raise InputError(
-            "--steps is given, but this experiment does no pre-training: leave it out."
-        )
-    return {
-        name: replace(value, steps=min(steps, value.steps)) if isinstance(value, Run) else value
-        for name, value in settings.items()
-    }
-
-
-def as_json(value: object) -> dict:
+def as_json(value: object) -> Any:
     """The value as it comes back from a file: dataclasses as dicts, tuples as lists."""
     return json.loads(json.dumps(value, default=asdict))
 
 
-# --- rows and their places ----------------------------------------------------------
+def curve(losses: list[float]) -> list[float]:
+    """Means over every `CURVE_EVERY` steps."""
+    starts = range(0, len(losses), CURVE_EVERY)
+    return [round(float(np.mean(losses[start : start + CURVE_EVERY])), 4) for start in starts]
 
 
-def name_of(experiment: ModuleType) -> str:
-    """As the command and the file of results call it."""
-    return experiment.__name__.split(".")[-1]
+def curves(history: History) -> dict[str, list[float]]:
+    """`curve` of each loss of a run, by its name."""
+    return {name: curve(losses) for name, losses in history.losses.items()}
 
 
-def measures_once(experiment: ModuleType) -> bool:
-    """Whether it has no arms and no seeds."""
-    return not hasattr(experiment, "one")
+def rounded(values: Any) -> Any:
+    """The same numbers, lists and dicts with four decimals; more would differ between machines."""
+    if isinstance(values, dict):
+        return {name: rounded(value) for name, value in values.items()}
+    if isinstance(values, list):
+        return [rounded(value) for value in values]
+    return round(values, 4) if isinstance(values, float) else values
 
 
-def definitions(experiment: ModuleType) -> dict:
-    """What the arms are, where `ARMS` says more than their names."""
-    arms = getattr(experiment, "ARMS", ())
-    return {"arms": arms} if isinstance(arms, Mapping) else {}
-
-
-def places(experiment: ModuleType, seeds: int) -> list[dict]:
-    """What `one` is called with, seed after seed."""
-    if not hasattr(experiment, "ARMS"):
-        return [{"seed": seed} for seed in range(seeds)]
-    once = getattr(experiment, "ONCE", ())
-    return [
-        {"arm": arm, "seed": seed}
-        for seed in range(seeds)
-        for arm in experiment.ARMS
-        if seed == 0 or arm not in once
-    ]
-
-
-def keys_of(experiment: ModuleType, place: Mapping) -> dict:
-    """How a row says its place. An arm may be a tuple of several values; `ARM` then has a name for
-    each."""
-    if "arm" not in place:
-        return dict(place)
-    names = experiment.ARM
-    values = place["arm"]
-    if isinstance(names, str):
-        names = (names,)
-        values = (values,)
-    return dict(zip(names, values, strict=True)) | {"seed": place["seed"]}
-
-
-def missing(experiment: ModuleType, rows: Iterable[dict], seeds: int) -> list[dict]:
-    """The places that no row has."""
-    done = [
-        {name: row_value(row, name) for name in keys_of(experiment, places(experiment, 1)[0])}
-        for row in rows
-    ]
-    return [place for place in places(experiment, seeds) if keys_of(experiment, place) not in done]
-
-
-def order(experiment: ModuleType, row: Mapping) -> tuple[int, int]:
-    """Rows stand in the order of the seeds, then of the arms, whenever they were run."""
-    seed = row_value(row, "seed")
-    arms = [keys_of(experiment, place) for place in places(experiment, 1)]
-    own = {name: row_value(row, name) for name in arms[0]} | {"seed": 0}
-    return seed, arms.index(own) if own in arms else len(arms)
-
-
-# --- the file -----------------------------------------------------------------------
-
-
-def command_line(
-    experiment: ModuleType, seeds: int | None, steps: int | None, inputs: Mapping
-) -> str:
-    """The command as the file tells it, without anybody's paths."""
-    words = [f"python -m research {name_of(experiment)}"]
-    words += [f"--{name} {name.upper()}" for name in inputs] + ["--output FILE"]
-    if not measures_once(experiment):
-        words.append(f"--seeds {experiment.SEEDS if seeds is None else seeds}")
-    return " ".join([*words, *([] if steps is None else [f"--steps {steps}"])])
-
-
-def read_kept(output: Path, name: str) -> dict:
-    """The content of an earlier, stopped command; empty where there is none. Raises InputError for
-    anything else."""
-    if os.path.isdir(output):
-        raise InputError(f"the output {output} is a folder: give a file by --output.")
-    if not os.path.lexists(output):
-        check_output(output)
-        return {}
-    try:
-        content = json.loads(regular_file(output).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        content = None
-    rows = content.get("rows") if isinstance(content, dict) else None
-    if not isinstance(rows, list) or f" {name} " not in f"{content.get('command')} ":
-        raise InputError(
-            f"the output {output} exists and holds no rows of {name}: give another --output."
-        )
-    return content
-
-
-def refuse_others(output: Path, kept: Mapping, compared: Mapping) -> None:
-    """Raises InputError when the rows of a file have other settings or other data, naming the first
-    of them."""
-    for name, value in compared.items():
-        if kept and kept.get(name) != value:
-            reason = f"it does not say its {name}"
-            if name in kept:
-                reason = difference(name, kept[name], value)
-            raise InputError(
-                f"{output} holds rows of other settings ({reason}): give another --output."
-            )
-
-
-def keep(output: Path, content: dict) -> None:
-    """Writes the file. Raises NoRoom, after which it still holds what was kept before."""
-    try:
-        write_json(output, content)
-    except OSError as error:
-        problem = f"the results cannot be written to {output} ({error})"
-        raise NoRoom(
-            f"{problem}: make room and give the same command again, or another --output."
-        ) from error
-
-
-def difference(name: str, there: object, here: object) -> str:
-    """Where two values differ, in few words."""
-    if isinstance(there, dict) and isinstance(here, dict):
-        key = next(key for key in [*here, *there] if there.get(key) != here.get(key))
-        return difference(f"{name}, {key}", there.get(key), here.get(key))
-    texts = [json.dumps(value) for value in (there, here)]
-    old, new = (text if len(text) <= 40 else "other values" for text in texts)
-    return f"{name}: {old} there, {new} now"
+def surroundings() -> dict[str, str | int]:
+    """Versions and device."""
+    packages = {name: version(name) for name in ("torch", "transformers", "numpy", "tokenizers")}
+    return {
+        "python": platform.python_version(),
+        **packages,
+        "device": torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU",
+        "threads": torch.get_num_threads(),
+        "arithmetic": precision(),
+    }

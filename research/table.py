@@ -37,15 +37,9 @@ EXPERIMENTS = {
         220,
         {"corpus": "text file, .jsonl file, a folder of them, or a hub name"},
     ),
-    "masking_mini": Row("80/10/10 against other rates: what changes?", 40),
     "directions": Row("what do one-way and two-way models predict and know?", 25),
     "boundary_probe": Row(
         "what do boundary states hold, with and without the boundary objective?", 30
-    ),
-    "spans_pilot": Row(
-        "which learning rate for each arm of `spans_and_boundaries`?",
-        40,
-        {"models": "folder that keeps the trained models"},
     ),
     "spans_and_boundaries": Row(
         "what do spans and boundaries add after the plateau, from one checkpoint?",
@@ -74,7 +68,6 @@ EXPERIMENTS = {
         },
     ),
     "pairs_vs_single": Row("one segment or pairs, with and without next sentence prediction", 50),
-    "sentence_states": Row("what does the hidden state of [CLS] reveal about a sentence?", 40),
     "almanac_answers": Row(
         "how much does pre-training help question answering on the almanac?", 20
     ),
@@ -86,58 +79,12 @@ EXPERIMENTS = {
         200,
         {"data": "folder with litbank/, gap/, semeval2010-task8/ and the GLUE data sets"},
     ),
-    "squad_negatives": Row("which unanswerable questions are easy to detect?", 10, SQUAD),
     "squad_real": Row(
         "how well do the shipped checkpoints do on SQuAD?",
         280,
         MADE | {"models": "folder that keeps the trained models"},
     ),
-    "made_first": Row("does it help to train on generated questions first?", 70, MADE),
-    "answer_errors": Row("where do the shipped models go wrong on real questions?", 15, SQUAD),
-    "roberta_masks": Row("static masks, ten copies or dynamic masks?", 10),
-    "roberta_formats": Row("four input formats, with equally many tokens", 30),
-    "roberta_real": Row(
-        "GPT-2's tokens against BERT's, and input formats on Wikipedia",
-        2,
-        {"data": "folder with vocab/ and wikipedia/"},
-    ),
-    "albert_sharing": Row("what does it cost to share weights across layers?", 30),
-    "albert_sop": Row(
-        "next sentence prediction and sentence order prediction, each tested on the other", 10
-    ),
     "electra_mini": Row("ELECTRA against masked language modeling with equal compute", 30),
-    "beyond_ways": Row("one small model trained in two ways", 45),
-    "twins": Row(
-        "do `bert-mini` and `spanbert-mini` diverge during training?",
-        1,
-        {"parts": "folder with the output of the commands on the model cards"},
-    ),
-    "copied_names": Row(
-        "do the shipped models copy a name that occurs elsewhere in the block?",
-        5,
-        {"valid": "a .jsonl file that they were not trained on"},
-    ),
-    "copying_and_answers": Row(
-        "does a model answer worse because it cannot copy?",
-        400,
-        {
-            "corpus": "text that the finished models were trained on, or a part of it",
-            "valid": "another .jsonl file",
-            "arms": "folder with the finished models mlm, mlmnsp, spansbo and mix",
-            "data": "folder of SQuAD files (.json.xz)",
-            "models": "folder that keeps the trained models",
-        },
-    ),
-    "masking_and_answers": Row(
-        "what does each objective cost in answers? (16 models; needs a graphics card)",
-        10,
-        {
-            "text": "encoded text, as `pretrain` keeps it",
-            "start": "the checkpoint from which all arms continue",
-            "valid": "another .jsonl file",
-            "data": "folder of SQuAD files (.json.xz)",
-        },
-    ),
     "one_segment": Row(
         "does an untrained second segment cost points on pairs of sentences?",
         40,

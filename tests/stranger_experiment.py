@@ -3,10 +3,9 @@
 from dataclasses import replace
 
 from research.experiments.token_vs_span import measured_run
-from research.results import CURVES
+from research.grid import CURVES
 from spanbert_tutorial.pretraining.presets import Run
 
-ARM = "batch"
 ARMS = (4, 8)
 SEEDS = 2
 SETTINGS = {"run": Run(objective="labeled+long", steps=1_000), **CURVES}

@@ -4,7 +4,6 @@ distance, the table."""
 import itertools
 import json
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,12 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from environment import ROOT
-from research import grid
-from research.experiments import beyond_ways
 from spanbert_tutorial.bert.encoder import EncoderConfig
-from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.pretraining import runs
-from spanbert_tutorial.pretraining.directions import attention_pattern, twin_states
+from spanbert_tutorial.pretraining.directions import twin_states
 from spanbert_tutorial.pretraining.encoded_text import open_text
 from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.pretraining.objectives import Objective
@@ -67,19 +62,6 @@ def test_order_patterns_follow_the_order(order):
     for i, j in itertools.product(range(6), repeat=2):
         earlier = order.index(j) < order.index(i)
         assert query[i, j] == earlier and content[i, j] == (earlier or i == j)
-
-
-def test_left_to_right_is_an_order():
-    real = torch.ones(1, 5, dtype=torch.bool)
-    assert torch.equal(
-        beyond.order_patterns(range(5))[0], attention_pattern("left-to-right", real)[0]
-    )
-
-
-@pytest.mark.parametrize("order", [[0, 0, 1], [1, 2, 3], [0, 2]])
-def test_no_order(order):
-    with pytest.raises(InputError, match="name each of 0"):
-        beyond.order_patterns(order)
 
 
 def in_order(model, ids, order):
@@ -194,20 +176,8 @@ def test_pseudo_likelihoods_do_not_add_up_to_one():
     assert abs(total - 1) > 1e-3
 
 
-def test_continued():
-    model = beyond.LeftToRight(small())
-    ids = beyond.continued(model, torch.tensor([CLS, 0]), end=99, most=4)
-    assert len(ids) == 6 and ids[:2].tolist() == [CLS, 0]
-    for place in range(2, 6):  # every token is the likeliest after those before it
-        every = torch.cat([ids[:place].repeat(5, 1), torch.arange(5)[:, None]], dim=1)
-        assert model.chain_rule(every, place)[:, 0].argmax() == ids[place]
-    stopped = beyond.continued(model, torch.tensor([CLS, 0]), end=ids[2].item(), most=4)
-    assert torch.equal(stopped, ids[:3])
-
-
 # --- formats ------------------------------------------------------------------------
 
-TEXT = "Thank you for inviting me to your party last week .".split()
 HIDDEN = np.isin(np.arange(11), [2, 3, 8])
 
 
@@ -244,11 +214,6 @@ def test_both_formats_can_be_undone(hidden):
     assert len(source) + len(target) == len(ids) + 2 * len(spans_of(selected)) + 1
     infilled = beyond.text_infilling(ids, selected, 99)
     assert (infilled == 99).sum() == len(spans_of(selected)) and len(infilled) == len(source)
-
-
-def test_too_few_sentinels():
-    with pytest.raises(InputError, match="2 spans need 3 sentinels"):
-        beyond.span_corruption(np.arange(11), HIDDEN, [100, 101])
 
 
 def test_the_book_s_spans_give_short_targets():
@@ -337,22 +302,6 @@ def test_the_weights_of_deberta_in_transformers(heads):
 # --- the table ----------------------------------------------------------------------
 
 
-def test_every_cell_has_a_source():
-    assert list(systems.SYSTEMS) == list(systems.PAPERS) and len(systems.PAPERS) == 10
-    references = (ROOT / "book" / "references.md").read_text(encoding="utf-8")
-    for name, row in systems.SYSTEMS.items():
-        assert tuple(row) == systems.COLUMNS and systems.PAPERS[name] in references
-        for cell in row.values():
-            assert cell.text and cell.paper in systems.PAPERS
-            assert cell.where.startswith(("§", "Table ", "abstract"))
-
-
-def test_every_system_but_bert_is_in_a_group():
-    for groups in (systems.GROUPS, systems.GROUPS_OF_NOTES):
-        grouped = {name for names in groups.values() for name in names}
-        assert grouped == set(systems.PAPERS) - {"BERT"} and list(groups) == list(systems.GROUPS)
-
-
 def test_sizes_are_those_of_the_quoted_papers():
     papers = json.loads((ROOT / "data" / "papers.json").read_text(encoding="utf-8"))
     size = {name: row["size"].text for name, row in systems.SYSTEMS.items()}
@@ -372,117 +321,9 @@ def test_sizes_are_those_of_the_quoted_papers():
     assert size["BART"] == ", ".join("{} + {} layers".format(*pair) for pair in layers)
 
 
-def test_the_table_as_html():
-    lines = systems.html_table(("size", "use"), ("BERT", "GPT-3")).splitlines()
-    assert len(lines) == 5 and lines[1].count("<th ") == 3
-    assert (
-        lines[2].count("<td ") == 3
-        and "110 M, 340 M <small>(§3)" in lines[2]
-        and "2005.14165" in lines[3]
-    )
-    assert "(ALBERT, Table 1)" in systems.html_table(("sharing and saving",), ("BERT",))
-    assert systems.html_table(systems.COLUMNS).count("<small>") == 10 * 6
-    with pytest.raises(InputError, match="colour"):
-        systems.html_table(("colour",))
-
-
 # --- the experiment -----------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def text(tmp_path_factory):
     return open_text("almanac", tmp_path_factory.mktemp("almanac"))
-
-
-def test_the_ways_start_from_the_same_weights(text):
-    run = replace(beyond_ways.START, steps=2, batch_size=4)
-    losses = {way: beyond_ways.trained(way, run, text)[1] for way in beyond_ways.WAYS}
-    assert all(len(values) == 2 for values in losses.values())
-    assert all(abs(values[0] - 7.6) < 0.6 for values in losses.values())  # untrained, near ln 2,000
-    assert len({values[0] for values in losses.values()}) == 3
-
-
-@pytest.fixture(scope="module")
-def questions(text):
-    return beyond_ways.new_sentences(text.wordpiece, 12)
-
-
-def test_swapped_words(text):
-    tokens = text.wordpiece
-    rng = np.random.default_rng(0)
-    row = tokens.encode("Joseph Carver was born in Norbury, nine miles from Hollow Abbey.")
-    for _ in range(5):
-        other = beyond_ways.swapped(row, tokens, rng)
-        assert (
-            sorted(other) == sorted(row) and not np.array_equal(other, row) and other[-1] == row[-1]
-        )
-
-
-def test_questions_to_an_untrained_model(text, questions, monkeypatch):
-    monkeypatch.setattr(beyond_ways, "TRIED", 2)
-    assert len(questions) == 12 and all(8 <= len(row) <= 24 for row in questions)
-    model = runs.new_model(beyond_ways.START, text).eval()
-    for asked, views in (
-        (model, {"left", "left, no [SEP]", "both", "both, tried"}),
-        (beyond.LeftToRight(model), {"left", "left, tried", "both, tried"}),
-    ):
-        found = beyond_ways.gaps(asked, questions, text.wordpiece)
-        assert set(found) == views and all(
-            abs(part["loss"] - math.log(2000)) < 1.5 for part in found.values()
-        )
-        assert 0 <= beyond_ways.told_apart(asked, questions, text.wordpiece) <= 1
-        assert set(beyond_ways.copying(asked, text, rows=4)) == {"copy", "other"}
-    assert abs(beyond_ways.unigram(text, questions)["loss"] - text.unigram_entropy) < 2
-
-
-@torch.no_grad()
-def test_left_means_left(text):
-    """What stands on the right changes no answer "from the left"."""
-    tokens = text.wordpiece
-    rows = [tokens.encode("Joseph Carver was born in Norbury."), tokens.encode("Walden is a town.")]
-    cut = [row[:3] for row in rows]
-    model = runs.new_model(beyond_ways.START, text).eval()
-    places = np.array([2, 2])
-    other = beyond.LeftToRight(model)
-    ask = beyond_ways.log_p_at
-    assert torch.allclose(
-        ask(other, rows, places, tokens), ask(other, cut, places, tokens), atol=1e-4
-    )
-    hidden = beyond_ways.with_gap(cut, places, tokens.mask_id)
-    assert not torch.allclose(
-        ask(model, hidden, places, tokens), ask(model, hidden, places, tokens, end=False)
-    )
-
-
-def test_a_stopped_experiment_goes_on(text, questions, tmp_path, monkeypatch):
-    monkeypatch.setattr(beyond_ways, "TRIED", 1)
-    monkeypatch.setattr(beyond_ways, "open_text", lambda *_: text)
-    monkeypatch.setattr(beyond_ways, "new_sentences", lambda *_: questions[:3])
-    settings = beyond_ways.SETTINGS | {
-        "start": replace(beyond_ways.START, batch_size=4, steps=2),
-        "sentences": 3,
-    }
-    output = tmp_path / "ways.json"
-    grid.run(beyond_ways, output, seeds=1, settings=settings)
-    whole = json.loads(output.read_text(encoding="utf-8"))
-    assert [row["way"] for row in whole["rows"]] == list(beyond_ways.WAYS) and whole[
-        "sentences"
-    ] == 3
-    assert (
-        set(whole["shipped"]) == {"gaps", "told_apart", "copying"}
-        and len(whole["short"]["curve"]) == 1
-    )
-    output.write_text(json.dumps({**whole, "rows": whole["rows"][:1]}), encoding="utf-8")
-    again = []
-    untrained = runs.new_model(beyond_ways.START, text).eval()
-    monkeypatch.setattr(
-        beyond_ways, "trained", lambda way, *_: again.append(way) or (untrained, [7.0, 6.0])
-    )
-    grid.run(beyond_ways, output, seeds=1, settings=settings)
-    there = json.loads(output.read_text(encoding="utf-8"))
-    assert (
-        again == list(beyond_ways.WAYS[1:])
-        and there["rows"][0] == whole["rows"][0]
-        and len(there["rows"]) == 3
-    )
-    assert there["short"] == whole["short"]

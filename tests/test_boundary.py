@@ -11,8 +11,6 @@ from hypothesis import strategies as st
 from torch import nn
 
 from spanbert_tutorial.bert.masking import corrupt
-from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.exercises import boundary as exercise
 from spanbert_tutorial.spanbert.boundary import (
     BoundaryTargets,
     SpanBoundaryObjective,
@@ -76,11 +74,6 @@ def test_a_span_at_the_edge_gives_no_row(pattern):
     assert all(part.shape == (0,) for part in rows)
 
 
-def test_a_single_token_between_free_ones():
-    rows = one_block(".#.")
-    assert pairs(rows) == [[1, 3]] and real(rows) == [[101]]
-
-
 def test_touching_spans_are_one():
     """Drawn as two spans, places 1–2 and 3–4: one row, with the neighbors of the whole run."""
     masked = np.zeros((1, 6), dtype=bool)
@@ -104,28 +97,6 @@ def test_long_spans_are_cut_at_max_offset(masked, expected):
 
 def test_max_offset_sets_the_number_of_rows():
     assert real(one_block(".####.", max_offset=2)) == [[101, 102]]
-
-
-def test_lengths_end_the_block_before_its_padding():
-    assert not len(one_block("..##..", length=4).batch)  # the span ends with the block
-    assert pairs(one_block("..##..", length=5)) == [[2, 5]]
-    assert not len(one_block("..####", length=3).batch)  # marks in the padding count for nothing
-    assert not len(one_block(".#.", length=0).batch)
-
-
-def test_blocks_of_a_batch_do_not_touch():
-    """A run at the end of one block and one at the start of the next are two spans, each at an
-    edge."""
-    masked = np.array([[0, 0, 1, 1], [1, 1, 0, 0], [0, 1, 0, 0]], dtype=bool)
-    rows = boundary_targets(masked, np.arange(12).reshape(3, 4), np.array([4, 4, 3]))
-    assert grouped(rows) == {(2, 1, 3): [9]}
-
-
-def test_an_empty_batch():
-    rows = boundary_targets(
-        np.zeros((0, 7), dtype=bool), np.zeros((0, 7), dtype=int), np.zeros(0, dtype=int)
-    )
-    assert all(part.shape == (0,) and part.dtype == torch.int64 for part in rows)
 
 
 @pytest.mark.parametrize("kind", [np.int32, np.int64, np.uint16])
@@ -152,32 +123,6 @@ def test_targets_are_the_originals_also_where_the_input_keeps_or_replaces_them()
         inputs
     ) > 2  # masked, kept and random spans did occur
     assert real(rows) == [[53, 54, 55], [70, 71]]
-
-
-@pytest.mark.parametrize(
-    "wrong, message",
-    [
-        ({"ids": np.zeros((1, 2), int)}, r"ids has shape \(1, 2\) and masked \(1, 3\)"),
-        ({"lengths": [3, 3]}, r"lengths has shape \(2,\)"),
-        ({"masked": [False, True, False], "ids": [1, 2, 3]}, r"masked has shape \(3,\)"),
-        ({"masked": [[0, 1, 0]]}, "masked holds int64: give True"),
-        ({"ids": [[1.5, 2.0, 3.0]]}, "ids holds float64: give whole numbers"),
-        ({"lengths": [2.5]}, "lengths has .* float64: give 1 whole numbers"),
-        ({"max_offset": 0}, "max_offset is 0: give at least 1"),
-        ({"max_offset": "3"}, "max_offset is '3': give at least 1"),
-    ],
-)
-def test_bad_input_is_named(wrong, message):
-    given = {"masked": [[False, True, False]], "ids": [[1, 2, 3]], "lengths": [3]}
-    assert len(boundary_targets(**given).labels) == 1
-    with pytest.raises(InputError, match=message):
-        boundary_targets(**given | wrong)
-
-
-@pytest.mark.parametrize("length", [6, -1])
-def test_a_length_out_of_range_is_named(length):
-    with pytest.raises(InputError, match=rf"lengths \[{length}\] must lie between 0 and 5"):
-        one_block(".....", length=length)
 
 
 # --- targets: properties ------------------------------------------------------------
@@ -321,43 +266,6 @@ def test_only_boundary_states_reach_the_logits():
     assert not reached[:, 0].any() and not reached[:, -1].any()  # nor [CLS], [SEP]
 
 
-def test_gradients_reach_every_parameter_and_the_positions_in_use():
-    hidden, rows, _ = two_blocks()
-    head = head_of(max_offset=6)
-    boundary_loss(head(hidden, rows), rows, masked_tokens=7).backward()
-    assert all(parameter.grad.abs().sum() > 0 for parameter in head.parameters())
-    used = head.positions.weight.grad.abs().sum(dim=1) > 0
-    assert used.tolist() == [
-        True,
-        True,
-        True,
-        False,
-        False,
-        False,
-    ]  # the longest span has three tokens
-
-
-def test_without_rows_the_loss_is_zero_and_backpropagates():
-    rows = one_block("##..##")
-    head = head_of()
-    hidden = torch.randn(1, 8, 8, dtype=torch.float64, requires_grad=True)
-    logits = head(hidden, rows)
-    assert logits.shape == (0, 30)
-    loss = boundary_loss(logits, rows, masked_tokens=4)
-    assert loss.shape == () and loss == 0
-    loss.backward()
-    assert hidden.grad is not None and not hidden.grad.any()
-    assert all(
-        parameter.grad is None or not parameter.grad.any() for parameter in head.parameters()
-    )
-
-
-@pytest.mark.parametrize("shape", [(30, 9), (30,)])
-def test_an_embedding_of_another_width_is_named(shape):
-    with pytest.raises(InputError, match="its second size must be hidden_size 8"):
-        SpanBoundaryObjective(8, nn.Parameter(torch.zeros(shape)))
-
-
 # --- loss ---------------------------------------------------------------------------
 
 
@@ -371,71 +279,7 @@ def test_the_loss_by_hand():
     assert boundary_loss(logits, rows, 5).item() == pytest.approx(total / 5, abs=1e-6)
 
 
-def test_a_block_of_one_fully_masked_token_has_loss_zero():
-    rows = one_block("#")
-    assert boundary_loss(torch.zeros(0, 30), rows, masked_tokens=0).item() == 0
-
-
 def test_half_precision_logits_give_a_float32_loss():
     rows = one_block(".#.")
     loss = boundary_loss(torch.zeros(1, 128, dtype=torch.bfloat16), rows, 1)
     assert loss.dtype == torch.float32 and loss.item() == pytest.approx(math.log(128), abs=1e-6)
-
-
-# --- the chapter's exercise ---------------------------------------------------------
-
-
-def attempt_with(**mistakes):
-    return lambda spans, n: exercise.boundary_rows_with(spans, n, **{**exercise.RIGHT, **mistakes})
-
-
-def test_a_right_answer_is_correct_in_any_order_and_type():
-    assert exercise.diagnose_boundary_rows(attempt_with()).startswith("Correct")
-    assert exercise.diagnose_boundary_rows(lambda s, n: attempt_with()(s, n)[::-1]).startswith(
-        "Correct"
-    )
-
-    def of_arrays(spans, n):
-        return [
-            (np.int64(left), np.int64(right), np.array(p))
-            for left, right, p in attempt_with()(spans, n)
-        ]
-
-    assert exercise.diagnose_boundary_rows(of_arrays).startswith("Correct")
-
-
-def test_the_exercise_agrees_with_the_package():
-    for spans, n in exercise.CASES:
-        masked = np.zeros((1, n), dtype=bool)
-        for first, last in spans:
-            masked[0, first : last + 1] = True
-        rows = boundary_targets(masked, np.arange(n)[None], np.array([n]))
-        assert [[left, right] for left, right, _ in attempt_with()(spans, n)] == pairs(rows)
-        assert [len(places) for *_, places in attempt_with()(spans, n)] == list(
-            map(len, real(rows))
-        )
-
-
-@pytest.mark.parametrize("mistake", exercise.MISTAKES)
-def test_each_likely_mistake_is_named(mistake):
-    said = exercise.diagnose_boundary_rows(attempt_with(**dict([mistake])))
-    assert said == f"Not yet: {exercise.MISTAKES[mistake]}."
-
-
-def test_two_mistakes_at_once_are_both_named():
-    said = exercise.diagnose_boundary_rows(attempt_with(shift=0, position=0))
-    assert exercise.MISTAKES["shift", 0] in said and exercise.MISTAKES["position", 0] in said
-
-
-@pytest.mark.parametrize(
-    "attempt, said",
-    [
-        (lambda spans, n: None, "returns nothing"),
-        (lambda spans, n: 3, "returns 3 (int). Return a list of"),
-        (lambda spans, n: [(1, 2)], "(list). Return a list of"),
-        (lambda spans, n: [], r"the right answer is [(4, 9, [1, 2, 3, 4])], and yours is []"),
-    ],
-)
-def test_other_answers_are_shown(attempt, said, capsys):
-    exercise.check_boundary_rows(attempt)
-    assert said in " ".join(capsys.readouterr().out.split())

@@ -9,14 +9,13 @@ import torch
 from pretend_card import on_card, pretend_card
 
 from spanbert_tutorial import almanac
-from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
+from spanbert_tutorial.bert.encoder import EncoderConfig
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.pretraining import plateau
 from spanbert_tutorial.pretraining.batches import PretrainingData
 from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
 from spanbert_tutorial.pretraining.evaluation import evaluate
-from spanbert_tutorial.pretraining.model import PretrainingModel, fill_masks
-from spanbert_tutorial.pretraining.objectives import MIXTURES, OBJECTIVES
+from spanbert_tutorial.pretraining.model import PretrainingModel
+from spanbert_tutorial.pretraining.objectives import OBJECTIVES
 from spanbert_tutorial.pretraining.train import TrainingConfig, train
 from spanbert_tutorial.tasks import (
     classification,
@@ -25,7 +24,7 @@ from spanbert_tutorial.tasks import (
     relation_extraction,
 )
 from spanbert_tutorial.tasks.fine_tuning import FineTuning
-from spanbert_tutorial.tasks.question_answering import QuestionAnswerer, QuestionAnsweringSettings
+from spanbert_tutorial.tasks.question_answering import QuestionAnsweringSettings
 from spanbert_tutorial.tasks.squad import GoldAnswer, Question
 from spanbert_tutorial.text.encoding import EncodedCorpus
 
@@ -64,27 +63,6 @@ def test_the_pretended_card_refuses_what_a_card_refuses():
     assert layer(here).device.type == "cpu"
 
 
-def test_attention_maps_come_back_to_their_ids():
-    encoder = BertEncoder(EncoderConfig.tiny(vocab_size=50)).eval()
-    ids = torch.arange(1, 9).repeat(2, 1)
-    inputs = {
-        "token_type_ids": torch.zeros_like(ids),
-        "attention_mask": torch.ones(2, 8).tril(5)[:, :8],
-    }
-    inputs["attention_mask"][0, 6:] = 0
-    wanted = encoder.attention_maps(ids, **inputs)
-    with pretend_card():
-        encoder.to("cuda")
-        found = encoder.attention_maps(ids, **inputs)
-        assert not any(map(on_card, found)) and on_card(encoder.embeddings.words.weight)
-        there = encoder.attention_maps(ids.cuda())
-        assert all(map(on_card, there))
-        with pytest.raises(RuntimeError, match="same device"):
-            encoder(ids)  # a step of training moves its batch itself
-        encoder.cpu()
-    assert all(torch.equal(one, other) for one, other in zip(found, wanted, strict=True))
-
-
 @pytest.mark.parametrize("name", ROWS)
 def test_a_model_trains_on_the_card_and_comes_back(name, shipped):
     source = data(shipped[1], OBJECTIVES[name])
@@ -99,45 +77,6 @@ def test_a_model_trains_on_the_card_and_comes_back(name, shipped):
         model.to("cuda")
         found = evaluate(model, source, np.random.default_rng(0), most=2)
     assert all(np.isfinite(value) for value in found.values())
-
-
-def test_a_mixture_trains_on_the_card(shipped):
-    from spanbert_tutorial.pretraining.batches import MixedData
-
-    mixture = MIXTURES["mix"]
-    parts = {name: data(shipped[1], part) for name, part in mixture.parts.items()}
-    batches = MixedData(parts, mixture.shares).batches(np.random.default_rng(0))
-    model = PretrainingModel(EncoderConfig.tiny(vocab_size=len(shipped[1])), mixture)
-    with pretend_card():
-        history = train(model, batches, TrainingConfig(4, 1e-3, 1))
-    assert np.isfinite(history.losses["loss"]).all()
-
-
-def test_looking_inside_a_model_on_the_card(shipped):
-    model, wordpiece = shipped
-    batch = next(data(wordpiece, OBJECTIVES["mlm"]).batches(np.random.default_rng(0)))
-    text = "Clara Sander came into the [MASK] in Walden Mill."
-    wanted = plateau.token_losses(model, [batch]), fill_masks(model, wordpiece, text)
-    with pretend_card():
-        model.to("cuda")
-        found = plateau.token_losses(model, [batch]), fill_masks(model, wordpiece, text)
-        plateau.predictions(model, batch, [0, 1])
-        plateau.attention_by_distance(model.encoder, batch)
-        model.cpu()
-    assert np.allclose(found[0], wanted[0]) and found[1] == wanted[1]
-
-
-def test_an_answerer_chooses_the_card_and_answers(tmp_path):
-    source = data_path("checkpoints", "bert-mini-squad")
-    question, context = "Where was she born?", "Ada Brook was born in Leeds, and lived in York."
-    wanted = QuestionAnswerer.from_pretrained(source).answer(question, context)
-    with pretend_card():
-        answerer = QuestionAnswerer.from_pretrained(source)
-        assert on_card(next(answerer.model.parameters()))
-        assert answerer.answer(question, context).text == wanted.text
-        answerer.save(tmp_path / "again", {})
-    again = QuestionAnswerer.from_pretrained(tmp_path / "again")
-    assert again.answer(question, context).text == wanted.text
 
 
 SETTINGS = {"epochs": 1, "batch_size": 4, "peak_learning_rate": 1e-3, "max_length": 64}

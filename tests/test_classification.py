@@ -10,7 +10,6 @@ from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
 from spanbert_tutorial.bert.weights import from_huggingface_names
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
 from spanbert_tutorial.tasks.classification import (
     ClassificationData,
@@ -70,16 +69,6 @@ def test_the_longer_sentence_is_cut_at_its_end(wordpiece, length):
     assert len(framed.ids) == min(length, len(first) + len(second) + 3)
     if length < 12:
         assert 0 <= kept[0] - kept[1] <= 1 and min(kept) >= 1
-
-
-def test_bad_sentences_are_one_sentence(wordpiece):
-    for pair in ((" ", None), ("Upton", "\u200b")):
-        with pytest.raises(InputError, match="holds an empty sentence"):
-            Framed.of(pair, wordpiece, 64)
-    with pytest.raises(InputError, match=r"who \\ud83d.* holds half a character"):
-        Framed.of(("who \ud83d", None), wordpiece, 64)
-    with pytest.raises(InputError, match="a length of 4 has no room for 2 sentences"):
-        Framed.of(PAIR, wordpiece, 4)
 
 
 @pytest.mark.parametrize("pairs", [False, True])

@@ -2,8 +2,6 @@
 checkpoints, the command."""
 
 import json
-import lzma
-from itertools import islice
 
 import numpy as np
 import pytest
@@ -84,37 +82,7 @@ def test_labels_of_the_almanac_fit_its_text():
     assert count == {"documents": 2451, "mentions": 43221, "several": 8257}
 
 
-def test_labels_are_written_as_they_are_shipped(tmp_path):
-    """The first of them; test_almanac compares all."""
-    with lzma.open(labels.write(tmp_path, count=300), "rt", encoding="ascii") as made:
-        found = made.readlines()
-    with lzma.open(data_path("almanac", "coreference.jsonl.xz"), "rt", encoding="ascii") as shipped:
-        assert len(found) > 40 and found == list(islice(shipped, len(found)))
-
-
-def test_labels_are_left_out_where_a_pronoun_is_unknown(tmp_path):
-    shipped = {document["id"] for document in almanac.coreference()}
-    without = [document for document in almanac.read("test") if document["id"] not in shipped]
-    assert all(labels.POINTING.search(document["text"]) for document in without)
-    (tmp_path / "file").write_text("", encoding="utf-8")
-    with pytest.raises(InputError, match="the labels cannot be written"):
-        labels.write(tmp_path / "file" / "inside", count=1)
-
-
 # --- documents ----------------------------------------------------------------------
-
-
-def test_a_document_from_plain_text():
-    text = "Nora Lund lost her key. Lund found it."
-    document = coref.plain(
-        text, "nora", [[(0, 9), (15, 18), (24, 28)], [(15, 22), (35, 37)], [(19, 22)]]
-    )
-    assert document == NORA
-    assert coref.plain_with_offsets(text)[1][-2:] == [(35, 37), (37, 38)]
-    with pytest.raises(InputError, match="the text is empty"):
-        coref.plain(" \n ")
-    with pytest.raises(InputError, match="does not begin and end with a word"):
-        coref.plain(text, "nora", [[(0, 3)]])
 
 
 @given(
@@ -166,14 +134,6 @@ def test_parts_of_a_document_keep_the_mentions_inside_them(wordpiece, documents)
         if not any(a < border <= b for border in borders)
     }
     assert kept == wanted
-
-
-def test_words_without_tokens_and_words_longer_than_a_segment(wordpiece):
-    document = Document("odd", [["\x07", "x" * 300, "Nora"]], [[(2, 2)]])
-    (one,) = coref.segmented(document, wordpiece, 5)
-    assert wordpiece.unk_id in one.ids[0] and len(one.words) == 3 and max(map(len, one.ids)) <= 5
-    with pytest.raises(InputError, match="a length of 2 has no room"):
-        coref.segmented(document, wordpiece, 2)
 
 
 # --- spans --------------------------------------------------------------------------
@@ -234,25 +194,6 @@ def test_vectors_of_spans_by_hand(wordpiece):
             [inside[0], inside[-1], weights @ inside, vectors.widths.weight[last - first]]
         )
         assert torch.allclose(found[row], wanted, atol=1e-5)
-
-
-def test_the_antecedent_score_is_one_layer_on_the_joined_vectors(wordpiece):
-    scorer = small_model(wordpiece).antecedent_scorer
-    vectors = torch.randn(4, 404)
-    parts = scorer.mention, scorer.antecedent, scorer.product, scorer.distance
-    weight = torch.cat([part.weight for part in parts], dim=1)
-    found = scorer(vectors, torch.tensor([[0, 0], [0, 0], [1, 0], [2, 1]]))
-    joined = torch.cat(
-        [vectors[3], vectors[1], vectors[3] * vectors[1], scorer.distances.weight[1]]
-    )  # two apart
-    wanted = scorer.score(torch.relu(weight @ joined + scorer.mention.bias))
-    assert torch.allclose(found[3, 1], wanted[0], atol=1e-5)
-
-
-def test_distances_fall_into_the_buckets_of_the_paper():
-    distances = torch.tensor([1, 2, 3, 4, 5, 7, 8, 15, 16, 31, 32, 63, 64, 500])
-    found = torch.bucketize(distances, coref.BUCKETS, right=True).tolist()
-    assert found == [0, 1, 2, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8, 8]
 
 
 def test_the_loss_worked_by_hand():
@@ -316,23 +257,6 @@ def test_shares_of_a_batch_add_up_to_its_loss(wordpiece, documents):
     whole = model(batch)["loss"]
     mean = sum(model(part)["loss"] * part["weight"] for part in shares) / 2
     assert float(mean) == pytest.approx(float(whole), rel=1e-4)
-
-
-def test_without_singletons_mention_scores_learn_from_links_alone(wordpiece, documents):
-    batch = coref.CoreferenceData(documents, wordpiece, FineTuning(max_length=64)).batch(
-        np.arange(2), None
-    )
-    assert set(small_model(wordpiece)(batch)) == {"loss", "antecedent", "mention"}
-    alone = small_model(wordpiece, singletons=False)(batch)
-    assert set(alone) == {"loss", "antecedent"} and alone["loss"] == alone["antecedent"]
-    several = [
-        Document(one.name, one.sentences, [c for c in one.clusters if len(c) > 1])
-        for one in documents[:2]
-    ]
-    settings = FineTuning(epochs=0.01, max_length=64, batch_size=4)
-    resolver, _ = coref.fine_tune(load_checkpoint(TINY)[0].encoder, wordpiece, several, settings)
-    assert not resolver.model.singletons
-    assert all(len(cluster) > 1 for clusters in resolver.predict(documents) for cluster in clusters)
 
 
 # --- training, and what is kept -----------------------------------------------------
@@ -415,16 +339,6 @@ def test_the_command(documents, tmp_path, capsys):
     given = ["--model", model, "--data", tmp_path / "bad.conll", "--output", tmp_path / "other"]
     code, _, wrong = run(capsys, "evaluate", "coreference", *given)
     assert code == 2 and "bad.conll, line 1: a row outside of a document" in wrong
-
-
-def test_what_cannot_be_trained_or_scored_is_refused(wordpiece):
-    encoder = load_checkpoint(TINY)[0].encoder
-    with pytest.raises(InputError, match="no document has a cluster"):
-        coref.fine_tune(encoder, wordpiece, [Document("a", [["a"]])], FineTuning())
-    with pytest.raises(InputError, match="longer than the encoder's 512"):
-        coref.fine_tune(encoder, wordpiece, [NORA], FineTuning(max_length=600))
-    with pytest.raises(InputError, match="1 documents and 0 predictions"):
-        coref.score([NORA], [])
 
 
 def test_scores_with_and_without_clusters_of_one():

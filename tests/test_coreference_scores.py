@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.tasks.coreference_scores import (
     METRICS,
     mention_score,
@@ -109,35 +108,12 @@ def test_a_share_of_nothing_is_zero(key, response):
     assert mention_score([(key, response)]) == (0, 0, 0)
 
 
-def test_an_empty_document_changes_no_sum():
-    pair = ["abc", "de"], ["ab", "de"]
-    assert score_documents([pair, ([], [])]) == score(*pair)
-    assert score_documents([]) == score([], [])
-
-
-@pytest.mark.parametrize("wrong", [["aab"], ["ab", "bc"]])
-def test_a_mention_that_stands_twice_is_refused(wrong):
-    with pytest.raises(InputError, match="the mention [ab] stands twice in the response"):
-        score(["ab"], wrong)
-    with pytest.raises(InputError, match="stands twice in the key"):
-        score(wrong, ["ab"])
-
-
-def test_an_empty_cluster_is_refused():
-    with pytest.raises(InputError, match="a cluster of the key is empty"):
-        score(["ab", ""], ["ab"])
-
-
 def test_documents_are_added_up_before_dividing():
     """One link of one right and none of three: 1/4, and not the mean of 1 and 0."""
     both = score_documents([(["ab"], ["ab"]), (["cdef"], list("cdef"))])
     assert both["muc"][1] == 25
     assert both["b_cubed"][1] == pytest.approx(100 * (2 + 4 / 4) / 6)
     assert both["ceaf_phi4"] == percent((1 + 2 / 5) / 5, (1 + 2 / 5) / 2)
-
-
-def test_mentions_may_be_anything_hashable():
-    assert score([[(0, 1), (3, 3)]], [[(3, 3), (0, 1)]])["average"] == 100
 
 
 # --- a second way to count ----------------------------------------------------------
@@ -200,13 +176,3 @@ def test_both_ways_to_count_agree(key, response):
         precision = share(slow(response, key))
         recall = share(slow(key, response))
         assert found[name] == percent(precision, recall), name
-
-
-@given(partitions(), partitions())
-@settings(max_examples=50)
-def test_sides_exchanged_exchange_precision_and_recall(key, response):
-    there = score(key, response)
-    back = score(response, key)
-    for name in METRICS:
-        assert there[name][:2] == pytest.approx(back[name][1::-1])
-    assert there["average"] == pytest.approx(back["average"])

@@ -1,11 +1,9 @@
 """Documents from every form of file, bad input named, and the encoded corpus equal to encoding by
 hand."""
 
-import gc
 import gzip
 import json
 import lzma
-import re
 import tempfile
 from pathlib import Path
 
@@ -16,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.text import corpora
 from spanbert_tutorial.text.corpora import corpus_files, documents
 from spanbert_tutorial.text.encoding import EncodedCorpus, encode_corpus
 from spanbert_tutorial.text.sentences import split_sentences
@@ -30,18 +27,6 @@ PACK = {"": lambda data: data, ".xz": lzma.compress, ".gz": gzip.compress}
 def write(path: Path, text: str | bytes, packing: str = "") -> Path:
     path.write_bytes(PACK[packing](text.encode() if isinstance(text, str) else text))
     return path
-
-
-def complaint(path: Path) -> str:
-    """The sentence that reading the corpus at `path` raises: one line that names the path."""
-    with pytest.raises(InputError) as caught:
-        list(documents(path))
-    assert (
-        str(path) in str(caught.value)
-        and "\n" not in str(caught.value)
-        and str(caught.value).endswith(".")
-    )
-    return str(caught.value)
 
 
 # --- reading ------------------------------------------------------------------------
@@ -84,16 +69,6 @@ def test_blank_lines_line_ends_and_the_mark_in_front(tmp_path, text):
     assert list(documents(write(tmp_path / "a.txt", text))) == STORIES
 
 
-def test_jsonl_skips_blank_lines_and_the_mark_in_front(tmp_path):
-    text = "\ufeff" + JSONL.replace("\n", "\n\n") + "\n" + json.dumps({"text": " \n "}) + "\n"
-    assert list(documents(write(tmp_path / "a.jsonl", text))) == STORIES
-
-
-def test_the_last_document_counts_without_a_blank_line_after_it(tmp_path):
-    # SpanBERT's released code loses it
-    assert len(list(documents(write(tmp_path / "a.txt", "One.\n\nTwo.")))) == 2
-
-
 # --- sentences ----------------------------------------------------------------------
 
 
@@ -128,124 +103,6 @@ def test_splitting_keeps_every_character_but_space(text):
     )
 
 
-# --- bad input ----------------------------------------------------------------------
-
-
-def test_a_missing_corpus(tmp_path):
-    assert "does not exist" in complaint(tmp_path / "none.txt")
-
-
-def test_a_folder_without_files_and_a_file_of_another_kind(tmp_path):
-    (tmp_path / "folder").mkdir()
-    assert "holds no .txt or .jsonl file" in complaint(tmp_path / "folder")
-    assert "holds no .txt or .jsonl file" in complaint(write(tmp_path / "a.pdf", "text"))
-    assert "holds no .txt or .jsonl file" in complaint(write(tmp_path / "README", "text"))
-
-
-@pytest.mark.parametrize("packing", PACK)
-@pytest.mark.parametrize(
-    ("form", "text"),
-    [(".txt", ""), (".txt", " \n\n\t\n"), (".jsonl", ""), (".jsonl", '{"text": " "}\n')],
-)
-def test_no_text(tmp_path, form, packing, text):
-    assert "holds no text" in complaint(write(tmp_path / f"a{form}{packing}", text, packing))
-
-
-@pytest.mark.parametrize("packing", PACK)
-@pytest.mark.parametrize(
-    "before", ["", "Zoë.\n", "Zoë.\n" * 5_000]
-)  # the last is longer than one read
-def test_not_utf8_names_the_byte(tmp_path, packing, before):
-    bad = before.encode() + b"caf\xe9 au lait\nmore"
-    place = len(before.encode()) + 3
-    message = complaint(write(tmp_path / f"a.txt{packing}", bad, packing))
-    assert f"is not UTF-8 at byte {place:,}:" in message and "convert" in message
-
-
-def test_utf16_and_a_character_cut_at_the_end_are_not_utf8(tmp_path):
-    assert "at byte 0:" in complaint(write(tmp_path / "a.txt", "Text.".encode("utf-16")))
-    assert "at byte 4:" in complaint(write(tmp_path / "b.txt", "Text€".encode()[:-1]))
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "{",
-        "no",
-        "[1]",
-        "3",
-        "null",
-        '{"title": "a"}',
-        '{"text": 3}',
-        '{"text": null}',
-        '{"text": ["a"]}',
-        '{"text": "\\ud83d"}',
-        '{"text": ' + "1" * 5_000 + "}",
-        "[" * 200_000,
-        '{"text": ' + '{"a":' * 200_000,
-    ],
-)
-def test_a_bad_json_line_is_named(tmp_path, line):
-    path = write(tmp_path / "a.jsonl", '{"text": "Good."}\n\n' + line + "\n")
-    assert f"{path}, line 3: " in complaint(path)
-
-
-@pytest.mark.parametrize("title", [["t"], {"t": 1}, 7, True, [[]]])
-def test_a_title_of_another_type_cannot_be_left_out(tmp_path, title):
-    path = write(tmp_path / "a.jsonl", json.dumps({"text": "Good.", "title": title}))
-    assert list(documents(path)) == [["Good."]]  # nobody asked for titles
-    with pytest.raises(InputError, match=re.escape(f"{path}, line 1: the title is no string")):
-        list(documents(path, {"t"}))
-
-
-def test_a_document_without_a_title_is_not_left_out(tmp_path):
-    for document in (
-        {"text": "Good."},
-        {"text": "Good.", "title": None},
-        {"text": "Good.", "title": "\ud800"},
-    ):
-        assert list(documents(write(tmp_path / "a.jsonl", json.dumps(document)), {"t"})) == [
-            ["Good."]
-        ]
-
-
-@pytest.mark.parametrize("packing", [".xz", ".gz"])
-def test_truncated_damaged_or_mislabeled_packing(tmp_path, packing):
-    rng = np.random.default_rng(0)
-    text = "".join(rng.choice(list("abc \n"), 20_000))
-    whole = PACK[packing](text.encode())
-    middle = len(whole) // 2
-    damaged = (
-        whole[:middle]
-        + bytes(byte ^ 0xFF for byte in whole[middle : middle + 50])
-        + whole[middle + 50 :]
-    )
-    cases = {"half": whole[:middle], "damaged": damaged, "not_packed": b"Plain text."}
-    for name, data in cases.items():
-        message = complaint(write(tmp_path / f"{name}.txt{packing}", data))
-        assert f"is not a whole {packing} file" in message, name
-
-
-@pytest.mark.parametrize("packing", [".xz", ".gz"])
-def test_a_packed_file_that_is_not_utf8_and_breaks_off(tmp_path, packing):
-    whole = PACK[packing](b"caf\xe9 au lait")
-    for cut in range(1, len(whole)):
-        said = complaint(write(tmp_path / f"a.txt{packing}", whole[:cut]))
-        assert f"is not a whole {packing} file" in said or "is not UTF-8 at byte 3" in said
-
-
-def test_a_file_that_may_not_be_read(tmp_path, monkeypatch):
-    path = write(
-        tmp_path / "a.txt", "Text."
-    )  # the test may run as root, whom permissions do not stop
-
-    def refuse(*args, **options):
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setitem(corpora.OPENERS, "", refuse)
-    assert "may not be read" in complaint(path)
-
-
 # --- the encoded corpus -------------------------------------------------------------
 
 words_to_ids = st.lists(st.integers(0, 9), max_size=5)  # a sentence; may encode to nothing
@@ -277,15 +134,6 @@ def test_encoding_equals_encoding_sentence_by_sentence(corpus):
         assert encoded.document_ends[-1] == encoded.sentence_ends[-1] == len(encoded.ids)
 
 
-def test_more_documents_than_are_encoded_at_once(tmp_path):
-    corpus = [[f"{number:04d}", "12"] for number in range(1_203)]
-    encoded = encode_corpus(iter(corpus), encode_digits, 10, tmp_path / "new" / "folder")
-    assert encoded.ids.tolist() == [
-        int(digit) for document in corpus for sentence in document for digit in sentence
-    ]
-    assert encoded.document_ends.tolist() == list(range(6, 6 * 1_203 + 1, 6))
-
-
 def test_arrays_are_memory_mapped_and_open_again(tmp_path):
     first = encode_corpus(STORIES, lambda sentences: [[len(s)] for s in sentences], 100, tmp_path)
     again = EncodedCorpus.load(tmp_path)
@@ -299,41 +147,6 @@ def test_arrays_are_memory_mapped_and_open_again(tmp_path):
         "ids.npy",
         "sentence_ends.npy",
     ]
-
-
-@pytest.mark.parametrize(("vocabulary", "kind"), [(2**16, np.uint16), (2**16 + 1, np.int32)])
-def test_integers_are_as_narrow_as_the_vocabulary_allows(tmp_path, vocabulary, kind):
-    encoded = encode_corpus([["last"]], lambda sentences: [[vocabulary - 1]], vocabulary, tmp_path)
-    assert encoded.ids.dtype == kind and encoded.ids.tolist() == [vocabulary - 1]
-
-
-def test_an_id_that_the_integers_cannot_hold_is_no_silent_overflow(tmp_path):
-    with pytest.raises(OverflowError):
-        encode_corpus([["a"]], lambda sentences: [[2**16]], 100, tmp_path)
-    assert (
-        gc.get_freeze_count() == 0
-    )  # also after an error the garbage collector sees everything again
-
-
-def test_the_garbage_collector_skips_what_exists_while_text_is_encoded(tmp_path):
-    seen = []
-
-    def encode(sentences):
-        seen.append(gc.get_freeze_count())
-        return [[1] for _ in sentences]
-
-    encode_corpus(STORIES, encode, 9, tmp_path)
-    assert min(seen) > 1_000 and gc.get_freeze_count() == 0
-
-
-def test_loading_what_is_not_there_or_cut_off(tmp_path):
-    with pytest.raises(InputError, match=re.escape(str(tmp_path / "none"))):
-        EncodedCorpus.load(tmp_path / "none")
-    encode_corpus(STORIES, lambda sentences: [[1]] * len(sentences), 100, tmp_path)
-    ids = tmp_path / "ids.npy"
-    ids.write_bytes(ids.read_bytes()[:-4])
-    with pytest.raises(InputError, match="encode the text again"):
-        EncodedCorpus.load(tmp_path)
 
 
 def test_titles_to_leave_out(tmp_path):
@@ -379,26 +192,3 @@ def test_a_set_of_the_hub_is_read_as_it_arrives(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match="holds no .txt"):  # what is there as a path is a path
         list(documents("owner/name"))
-
-
-def test_a_set_that_the_hub_does_not_give_is_one_sentence(monkeypatch):
-    monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
-    with pytest.raises(
-        InputError, match=r"owner/no-such-set .* cannot be read .*: check name and network"
-    ):
-        list(documents("owner/no-such-set"))
-
-
-@pytest.mark.parametrize(
-    "error", [ConnectionError("gone"), datasets.exceptions.DatasetGenerationError("broken")]
-)
-def test_a_set_of_the_hub_that_breaks_off_is_named(monkeypatch, error):
-    def rows():
-        yield {"text": "One. Two."}
-        raise error
-
-    monkeypatch.setattr(datasets, "load_dataset", lambda *_, **__: rows())
-    with pytest.raises(
-        InputError, match=r"the set a/b of the Hugging Face hub broke off .* check the network"
-    ):
-        list(documents("a/b"))

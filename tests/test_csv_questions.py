@@ -6,7 +6,6 @@ import gzip
 
 import pytest
 
-from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.tasks import squad
 from spanbert_tutorial.tasks.real_questions import intervals
 
@@ -65,53 +64,6 @@ def test_an_answer_in_two_places_is_told(tmp_path):
     ):
         (question,) = squad.read(path)
     assert question.answers[0].start == CONTEXT.index("mill")
-
-
-@pytest.mark.parametrize(
-    "text, wanted",
-    [
-        ("", "is empty: give a table with the columns question, context, answer"),
-        ("question,text\na,b\n", "no column context and no column answer"),
-        (f"{HEAD}Who?,The mill, burned,mill\n", "line 2: it has 4 cells instead of 3; put quotes"),
-        (
-            f"{HEAD}Who?,The mill,bridge\n",
-            "line 2: the answer 'bridge' does not occur in its context",
-        ),
-        (f"{HEAD},The mill,mill\n", "its question is empty"),
-        (f'{HEAD}Who?,"The mill,mill\n', "line 2, cannot be read as a row of a table"),
-        (HEAD, "holds articles but no question"),
-        (
-            "question,context,answer,answer_start\nWho?,The mill,mill,four\n",
-            "answer_start is 'four'; write a whole",
-        ),
-        (
-            "question,context,answer,answer_start\nWho?,The mill,mill,1\n",
-            "mend answer_start or text",
-        ),
-        (
-            "id,question,context,answer\na,Who?,mill,mill\na,Who?,mill,mill\n",
-            "the id occurs 2 times",
-        ),
-    ],
-)
-def test_what_is_wrong_is_told_in_one_sentence(tmp_path, text, wanted):
-    with pytest.raises(InputError, match=wanted) as caught:
-        squad.read(table(tmp_path, text))
-    assert "\n" not in str(caught.value)
-
-
-def test_files_that_cannot_be_read(tmp_path):
-    (tmp_path / "latin.csv").write_bytes(
-        "question,context,answer\nWo?,im Café,Café\n".encode("latin-1")
-    )
-    (tmp_path / "cut.csv.gz").write_bytes(gzip.compress(b"question,context,answer\n" * 99)[:40])
-    for name, wanted in (
-        ("latin.csv", "in UTF-8"),
-        ("cut.csv.gz", "cannot be read"),
-        ("no.csv", "does not exist"),
-    ):
-        with pytest.raises(InputError, match=wanted):
-            squad.read(tmp_path / name)
 
 
 def test_intervals_are_over_articles_then_contexts_then_none(tmp_path):

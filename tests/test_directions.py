@@ -9,7 +9,6 @@ import torch
 from research.measurements import frozen_states
 from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
-from spanbert_tutorial.bert.inputs import NO_TARGET
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
@@ -216,39 +215,6 @@ def test_digits():
 
 NAMES = "[PAD] [UNK] [CLS] [SEP] [MASK] Old Elm Bears play in . Mill Ann".split()
 PIECES = WordPiece({name: number for number, name in enumerate(NAMES)})
-TEXT = "Old Elm Bears play in Elm. Ann play in Old Elm."
-DOCUMENT = {
-    "id": "a",
-    "text": TEXT,
-    "entities": [
-        [0, 13, "CLUB", "c"],
-        [22, 25, "TOWN", "t"],
-        [27, 30, "PERSON", "p"],
-        [39, 46, "TOWN", "u"],
-    ],
-}
-
-
-def test_mentions_and_tags():
-    found = frozen_states.town_mentions([DOCUMENT], PIECES)
-    assert [(m.town, m.longer, m.position) for m in found] == [
-        ("Old Elm", True, 2),
-        ("Elm", False, 6),
-        ("Old Elm", False, 5),
-    ]
-    assert all(PIECES.tokens([m.ids[m.position - 1]]) == ["Elm"] for m in found)
-    rows = frozen_states.tagged_sentences([DOCUMENT], PIECES)
-    assert [[frozen_states.TAGS[t] for t in tags] for _, tags in rows] == [
-        ["CLUB"] * 3 + ["O", "O", "TOWN", "O"],
-        ["PERSON", "O", "O", "TOWN", "TOWN", "O"],
-    ]
-    batch = frozen_states.tag_batch(rows, PIECES)
-    assert (
-        batch["tags"].shape == batch["input_ids"].shape == (2, 9)
-        and (batch["tags"][:, 0] == NO_TARGET).all()
-    )
-    assert int((batch["tags"] != NO_TARGET).sum()) == 13
-    assert frozen_states.most_frequent_tag(rows, rows) > 0.7
 
 
 def test_balanced_and_split():

@@ -7,7 +7,6 @@ import pytest
 
 from spanbert_tutorial.engine import files
 from spanbert_tutorial.engine.files import (
-    check_writable,
     part_beside,
     whole_file,
     whole_folder,
@@ -83,51 +82,3 @@ def test_what_killed_writers_left_goes_and_nothing_of_anybody_else(tmp_path):
     with whole_folder(tmp_path / "made"):
         pass
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*others, "a.json", "made"])
-
-
-def test_a_name_as_long_as_the_system_allows_can_be_written(tmp_path):
-    longest = tmp_path / ("ä" * 120 + "x" * 15)  # 255 bytes
-    write_text(longest, "whole")
-    with whole_folder(tmp_path / ("y" * 255)):
-        pass
-    assert longest.read_text(encoding="utf-8") == "whole" and len(list(tmp_path.iterdir())) == 2
-
-
-def test_folders_that_were_made_for_nothing_go_again(tmp_path):
-    (tmp_path / "there").mkdir()
-    for path in (tmp_path / "there" / "new" / "deep" / "a.json", tmp_path / "new" / "a.json"):
-        for way in (whole_file, whole_folder):
-            with pytest.raises(KeyError), way(path):
-                raise KeyError
-    assert [path.name for path in tmp_path.rglob("*")] == ["there"]
-    write_json(tmp_path / "new" / "deep" / "a.json", 1)
-    assert (tmp_path / "new" / "deep" / "a.json").is_file()
-
-
-@pytest.mark.parametrize("name", ["a", "none/deep/a", "a" * 255])
-def test_a_place_that_can_be_made_is_tried_and_left_as_it_was(tmp_path, name):
-    check_writable(tmp_path / name)
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("name", ["file/a", "none/" + "a" * 256, "a" * 256, "none/" * 1_000 + "a"])
-def test_a_place_that_cannot_be_made_is_an_os_error_before_any_work(tmp_path, name):
-    (tmp_path / "file").touch()
-    with pytest.raises(OSError):
-        check_writable(tmp_path / name)
-    assert [path.name for path in tmp_path.iterdir()] == ["file"]
-
-
-def test_a_folder_that_is_there_is_not_replaced(tmp_path):
-    (tmp_path / "made").mkdir()
-    (tmp_path / "made" / "old").touch()
-    with pytest.raises(OSError), whole_folder(tmp_path / "made") as part:
-        (part / "new").touch()
-    assert [path.name for path in tmp_path.rglob("*")] == ["made", "old"]
-
-
-def test_a_place_that_cannot_be_written_is_an_os_error(tmp_path):
-    (tmp_path / "file").touch()
-    for path in (tmp_path / ("a" * 256), tmp_path / "file" / "a.json"):
-        with pytest.raises(OSError):
-            write_json(path, 1)

@@ -3,9 +3,6 @@ page computes with its file is tested in `test_model_js.py`."""
 
 import base64
 import json
-import os
-import sys
-from types import SimpleNamespace
 
 import numpy as np
 import onnxruntime
@@ -13,7 +10,7 @@ import pytest
 import torch
 from test_main import run
 
-from spanbert_tutorial.bert.wordpiece import SPECIALS, WordPiece
+from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.commands import exports
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.spanbert.boundary import boundary_targets
@@ -44,13 +41,6 @@ def answering(tmp_path_factory):
         folder, {}
     )
     return folder
-
-
-def test_a_row_becomes_whole_numbers_by_hand():
-    """Greatest number 2.54: a step is 0.02. A row of zeros keeps its zeros."""
-    whole, scale = exports.to_bytes(torch.tensor([[2.54, -0.029, 0.031], [0.0, 0.0, 0.0]]))
-    assert whole.tolist() == [[127, -1, 2], [0, 0, 0]] and whole.dtype == torch.int8
-    assert scale[0].item() == pytest.approx(0.02) and (whole * scale[:, None]).isfinite().all()
 
 
 def test_a_script_holds_the_model_in_8_bits(capsys, tmp_path):
@@ -169,72 +159,3 @@ def test_onnx_runtime_answers_as_pytorch_does(capsys, answering, tmp_path):
         for ours, theirs in zip(wanted, session.run(None, given), strict=True):
             assert np.array_equal(np.isinf(ours), np.isinf(theirs)) and np.isinf(ours).any()
             assert np.allclose(ours, theirs, rtol=0, atol=1e-4)
-
-
-def test_what_cannot_be_exported_is_refused(capsys, monkeypatch, answering, tmp_path):
-    model, wordpiece, _ = exports.open_model(answering)
-    lower = {token: i for i, token in enumerate([*SPECIALS, *(f"p{i}" for i in range(1_995))])}
-    QuestionAnswerer(model, WordPiece(lower, lowercase=True)).save(tmp_path / "lower", {})
-    (tmp_path / "taken.js").write_text("mine")
-    encoder = tmp_path / "encoder"
-    model.encoder.to_huggingface().save_pretrained(encoder)
-    new = tmp_path / "new.js"
-    before = sorted(tmp_path.rglob("*"))
-    cases = [
-        (["web", TINY, "--output", tmp_path / "taken.js"], "taken.js exists already"),
-        (["web", tmp_path / "nowhere", "--output", new], "there is no folder"),
-        (["web", tmp_path / "taken.js", "--output", new], "taken.js is a file"),
-        (["web", encoder, "--output", new], "has no heads of this project"),
-        (["onnx", encoder, "--output", new], "has no heads of this project"),
-        (["web", tmp_path / "lower", "--output", new], "give a cased model"),
-        (
-            ["web", TINY, "--threshold", 0, "--output", new],
-            "does not answer questions: leave out --threshold",
-        ),
-        (["web", answering, "--threshold", "nan", "--output", new], "--threshold is nan"),
-        (["web", TINY], "the following arguments are required: --output"),
-        (["web", TINY, "--output", ""], "the output has no name"),
-        (["wasm", TINY, "--output", new], "invalid choice: 'wasm'"),
-        (["onnx", TINY, "--float", "--output", new], "unrecognized arguments: --float"),
-    ]
-    for arguments, expected in cases:
-        code, _, err = run(capsys, "export", *arguments)
-        assert (
-            code == 2 and expected in err and err.startswith("error: ") and err.count("\n") == 1
-        ), (arguments, err)
-        assert sorted(tmp_path.rglob("*")) == before, arguments
-    monkeypatch.setitem(sys.modules, "onnxscript", None)
-    code, _, err = run(capsys, "export", "onnx", TINY, "--output", new)
-    assert (code, err) == (
-        2,
-        "error: the package onnxscript is missing: pip install onnx onnxscript.\n",
-    )
-    assert sorted(tmp_path.rglob("*")) == before
-
-
-def test_the_books_build_writes_weights_where_they_are_missing_or_old(monkeypatch, tmp_path):
-    import book_extension
-
-    monkeypatch.setattr(book_extension, "IN_THE_PAGE", {"spanbert-tiny": None})
-    monkeypatch.setattr(
-        exports, "web_script", lambda source, name, threshold: f"{source.name} {name} {threshold}"
-    )
-    weights = tmp_path / "data" / "checkpoints" / "spanbert-tiny" / "model.safetensors"
-    app = SimpleNamespace(
-        srcdir=tmp_path, outdir=tmp_path / "html", builder=SimpleNamespace(format="html")
-    )
-    script = tmp_path / "html" / "_static" / "models" / "spanbert-tiny.js"
-    book_extension.write_models(app, None)
-    assert not script.exists()  # a book without checkpoints
-    weights.parent.mkdir(parents=True)
-    weights.write_text("")
-    book_extension.write_models(app, RuntimeError("a build that failed"))
-    assert not script.exists()
-    book_extension.write_models(app, None)
-    assert script.read_text() == "spanbert-tiny spanbert-tiny None"
-    script.write_text("fresh")
-    book_extension.write_models(app, None)
-    assert script.read_text() == "fresh"
-    os.utime(script, (1, 1))
-    book_extension.write_models(app, None)
-    assert script.read_text() != "fresh"

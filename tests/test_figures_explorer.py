@@ -163,16 +163,14 @@ def test_options_and_panels_are_escaped():
 
 
 @pytest.mark.parametrize(
-    "controls", [{}, {"sentence": []}, {"sentence": ["a", "a"]}, {"sentence": [1, "1"]}]
+    "controls", [{"sentence": []}, {"sentence": ["a", "a"]}, {"sentence": [1, "1"]}]
 )
 def test_bad_controls_are_named(controls):
     with pytest.raises(InputError):
         Explorer(controls, lambda **options: strip())
 
 
-def test_an_unknown_free_text_and_too_much_html_are_named():
-    with pytest.raises(InputError, match="no control 'title'"):
-        Explorer({"sentence": ["a"]}, lambda **options: strip(), free_text="title")
+def test_too_much_html_is_named():
     with pytest.raises(InputError, match="over 150,000"):
         Explorer(
             {"seed": list(range(30))}, lambda seed: TokenStrip(["word"] * 900, ["masked"] * 900)

@@ -14,14 +14,10 @@ from test_diagrams import LEAST_SIZE, SVG, fits, real_call
 from test_figures_explorer import NASTY, Page
 
 from notebooks import book_notebooks, read
-from spanbert_tutorial.bert.config import EncoderConfig
-from spanbert_tutorial.bert.encoder import BertEncoder
 from spanbert_tutorial.bert.masking import TokenMasking
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.figures.encoder import encoder_flow, layer_stack, shape
 from spanbert_tutorial.figures.masking_machine import MaskingMachine
 from spanbert_tutorial.figures.moving import Button, Moving, MovingDiagram, changes_of
-from spanbert_tutorial.figures.stages import Stage, Stages
 from spanbert_tutorial.figures.training_scrubber import Gap, neighbors, training_scrubber
 from spanbert_tutorial.pretraining.plateau import predictions
 from spanbert_tutorial.spanbert.span_masking import SpanMasking
@@ -30,7 +26,6 @@ PIECES = (
     "The Den ##ver Bron ##cos beat the Car ##olina Pan ##thers 24 to 10 , and won a third "
     "Super Bowl ."
 ).split()
-TINY = EncoderConfig.tiny(vocab_size=40)
 
 
 def small_moving(says: tuple[str, ...] = ("zero", "one", "two"), **options) -> Moving:
@@ -62,20 +57,15 @@ def scrubber(steps: int = 4) -> Moving:
     return training_scrubber(steps, losses, landmarks, attention, gaps)
 
 
-def flow() -> Stages:
-    return encoder_flow(TINY, ["[CLS]", "a", "b"])
-
-
 FIGURES = {
     "small": small_moving,
     "machine": lambda: machine().moving(),
     "scrubber": scrubber,
-    "flow": flow,
 }
 
 
 @pytest.fixture(params=FIGURES)
-def figure(request) -> Moving | Stages:
+def figure(request) -> Moving:
     return FIGURES[request.param]()
 
 
@@ -118,10 +108,7 @@ def test_without_script_the_first_frame_stands_whole_and_the_controls_are_hidden
     page = Page(figure._repr_html_())
     controls = [looks for _, looks in page.tags if "data-controls" in looks or "data-hint" in looks]
     assert controls and all("hidden" in looks for looks in controls)
-    told = (
-        figure.says[figure.picture.first] if isinstance(figure, Moving) else figure.stages[-1].says
-    )
-    assert told in "".join(page.text)
+    assert figure.says[figure.picture.first] in "".join(page.text)
 
 
 def test_the_text_of_the_first_frame_stays_inside_and_can_be_read_on_a_telephone(figure):
@@ -141,14 +128,13 @@ def test_the_text_of_the_first_frame_stays_inside_and_can_be_read_on_a_telephone
 
 
 def test_pages_of_the_book_keep_the_figures():
-    kept = {kind: 0 for kind in ("data-moving", "data-stages")}
+    kept = 0
     for path in book_notebooks():
         for cell in read(path).cells:
             for output in cell.get("outputs", []):
                 html = output.get("data", {}).get("text/html", "")
-                for kind in kept:
-                    kept[kind] += html.startswith(f"<div {kind}")
-    assert kept["data-moving"] >= 2 and kept["data-stages"] >= 1
+                kept += html.startswith("<div data-moving")
+    assert kept >= 2
 
 
 def test_a_notebook_stores_a_still_picture_which_a_live_kernel_does_not_need(figure, monkeypatch):
@@ -281,7 +267,7 @@ def test_the_machine_says_what_happened():
 def test_the_scrubber_shows_the_numbers_that_it_was_given():
     made = scrubber()
     data = stored(made._repr_html_())
-    assert data["marks"] == ["0", "50", "100", "150"] and data["first"] == 3
+    assert data["marks"] == ["0", "50", "100", "150"] and data["first"] == 0
     attention = np.random.default_rng(0).dirichlet(np.ones(9), (4, 2, 2))
     for frame in range(4):
         words = [part["words"] for part in in_frame(data, frame) if "words" in part]
@@ -326,60 +312,6 @@ def test_guesses_are_the_likeliest_tokens_of_the_head():
         np.take_along_axis(all_p, tokens, 1), p
     )
     assert np.allclose(right, all_p[[0, 1], batch["labels"][batch["labels"] != -100][[0, 3]]])
-
-
-# --- the encoder's stages -----------------------------------------------------------
-
-
-def test_the_stages_have_the_shapes_of_a_real_call():
-    passed = []
-    model = BertEncoder(TINY).eval()
-    stages = flow().stages
-    one = model.layers[0]
-    for part in (
-        model.embeddings,
-        one.attention,
-        one.attention_norm,
-        one.expand,
-        one.feed_forward_norm,
-    ):
-        part.register_forward_hook(lambda part, given, made: passed.append(made[0]))
-    with torch.no_grad():
-        passed.append(model(torch.zeros(1, 3, dtype=torch.long))[0])
-        maps = one.attention.maps(passed[0][None], None)
-    assert [stage.name for stage in stages] == [
-        "tokens",
-        "embeddings",
-        "attention",
-        "add, LayerNorm",
-        "feed-forward",
-        "add, LayerNorm",
-        "states",
-    ]
-    for stage, made in zip(stages[1:], passed, strict=True):
-        assert shape(*made.shape) in stage.shapes
-    assert (
-        shape(*maps[0].shape) in stages[2].says
-        and f"there are {len(model.layers)}" in stages[5].says
-    )
-    assert f"{TINY.vocab_size:,} in the vocabulary" in stages[0].says
-
-
-def test_every_stage_has_room_for_a_finger_and_covers_no_other():
-    stages = flow().stages
-    for lower, upper in zip(stages, stages[1:], strict=False):
-        assert upper.below <= lower.top
-    assert all(stage.below - stage.top >= 24 for stage in stages)
-
-
-def test_stages_are_escaped_and_refused_without_any():
-    picture = layer_stack(TINY, ["a", "b"])
-    made = Stages(picture, [Stage(0, 20, NASTY[0], NASTY[4], NASTY[-1])])
-    page = Page(made._repr_html_())
-    assert len(page.scripts) == 1 and not page.names() & {"img", "b "}
-    assert NASTY[-1] in "".join(page.text)
-    with pytest.raises(InputError, match="stage 1 of 1"):
-        Stages(picture, made.stages, first=1)
 
 
 # --- in a browser -------------------------------------------------------------------
@@ -479,21 +411,3 @@ def test_less_motion_shows_results_at_once(browser_page):
         not roots.nth(2).locator("button").is_visible()
         and roots.nth(2).locator("input").is_visible()
     )
-
-
-@pytest.mark.browser
-def test_a_stage_tells_by_pointing_by_tapping_and_by_keyboard(browser_page):
-    root = browser_page.locator("[data-stages]")
-    stages = flow().stages
-    view = root.locator("[data-view]")
-    shown = root.locator("[data-stage]")
-    assert stages[2].says in view.inner_text() and not root.locator("li").first.is_visible()
-    shown.nth(0).hover()
-    assert stages[0].says in view.inner_text()
-    shown.nth(4).click()
-    assert stages[4].says in view.inner_text()
-    browser_page.keyboard.press("ArrowUp")
-    assert stages[5].says in view.inner_text()
-    assert [stage.get_attribute("tabindex") for stage in shown.all()].index("0") == 5
-    root.locator("summary").press("Enter")
-    assert root.locator("li").first.is_visible()

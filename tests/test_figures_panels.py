@@ -1,24 +1,33 @@
-"""Panels of the explorers: bars, attention maps, predictions of both heads. Text twins, escaping,
-refusals."""
+"""What the chapters' figures show, in the page and in text: tables, attention maps, clusters,
+merges, predictions of both heads, a block beside a pair, plots."""
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
 from test_figures_explorer import NASTY, Page
 
+from spanbert_tutorial.bert.wordpiece import joined
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.figures.arms import draw_arms
-from spanbert_tutorial.figures.attention import draw_heads
 from spanbert_tutorial.figures.attention_map import AttentionMap
-from spanbert_tutorial.figures.bars import HEIGHT, Bars
-from spanbert_tutorial.figures.curves import draw_curves, draw_intervals
+from spanbert_tutorial.figures.block_and_pair import BlockAndPair
+from spanbert_tutorial.figures.clusters import COLORS, ClusterText
+from spanbert_tutorial.figures.curves import (
+    draw_arms,
+    draw_curves,
+    draw_grid,
+    draw_intervals,
+    draw_masked_positions,
+)
 from spanbert_tutorial.figures.explorer import Explorer
+from spanbert_tutorial.figures.merges import COLORS as merge_colors
 from spanbert_tutorial.figures.merges import Merges
-from spanbert_tutorial.figures.playground import AnswerPanel
 from spanbert_tutorial.figures.predictions import Predictions, mask_and_predict
+from spanbert_tutorial.figures.table import Table
 from spanbert_tutorial.figures.tokens import TokenStrip
 from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
+from spanbert_tutorial.pretraining.encoded_text import open_text
 
 SENTENCE = "Clara Sander came into the world in 1904 in Walden Mill."
 
@@ -28,138 +37,208 @@ def tiny():
     return load_checkpoint(data_path("checkpoints", "spanbert-tiny"))
 
 
-HALF = "a\ud83d"  # half a character: no page can hold it
+# --- plots ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    "make",
+    "draw, told",
     [
-        lambda: TokenStrip([HALF], [""]),
-        lambda: TokenStrip(["a"], ["masked"], {"masked": HALF}),
-        lambda: TokenStrip(["a"], [HALF]),
-        lambda: TokenStrip(["a"], [""], notes=[HALF]),
-        lambda: TokenStrip(["a"], [""], caption=HALF),
-        lambda: Bars([HALF], {"a": [0.5]}),
-        lambda: Bars(["x"], {HALF: [0.5]}),
-        lambda: Bars(["x"], {"a": [0.5]}, caption=HALF),
-        lambda: AttentionMap([[1.0]], [HALF]),
-        lambda: AttentionMap([[1.0]], ["a"], HALF),
-        lambda: Predictions(TokenStrip(["a"], [""]), [HALF], [[("a", 0.5)]], []),
-        lambda: Predictions(TokenStrip(["a"], [""]), ["a"], [[(HALF, 0.5)]], []),
-        lambda: Merges(f"a {HALF}", "frequency", 1),
-        lambda: AnswerPanel(HALF, "a", [(0, 1, 0.5)], 0.0),
-        lambda: AnswerPanel("a", HALF, [(0, 1, 0.5)], 0.0),
-        lambda: Explorer({HALF: ["a"]}, lambda **given: TokenStrip(["a"], [""])),
-        lambda: Explorer({"a": [HALF]}, lambda **given: TokenStrip(["a"], [""])),
-        lambda: draw_heads(torch.ones(1, 1, 1), [HALF]),
-        lambda: draw_heads(torch.ones(1, 1, 1), ["a"], [HALF]),
-        lambda: draw_curves({HALF: ([1], [1.0])}, {}, "steps"),
-        lambda: draw_curves({"a": ([1], [1.0])}, {HALF: 1.0}, "steps"),
-        lambda: draw_arms({HALF: {"a": [1.0]}}, {}),
-        lambda: draw_arms({"panel": {HALF: [1.0]}}, {}),
-        lambda: draw_arms({"panel": {"a": [1.0]}}, {"panel": (HALF, 0.5)}),
-        lambda: draw_intervals({HALF: (1.0, 0.5)}, "nats"),
-        lambda: draw_intervals({"a": (1.0, 0.5)}, HALF),
+        (
+            lambda: draw_curves({"a": ([1, 2], [3.0, 2.0])}, {"entropy": 1.25}, "steps"),
+            "first to last of steps: a 3.00 to 2.00; level line entropy 1.25.",
+        ),
+        (
+            lambda: draw_intervals({"a": (1, 0.5), "b": (2, (1, 2))}, "F1"),
+            "a 1 (0.5 to 1.5); b 2 (1 to 4)",
+        ),
+        (
+            lambda: draw_arms({"F1": {"a": [1, 2]}}, {"F1": ("rule", 3.5)}),
+            "F1: a 1.5, and without training rule 3.5.",
+        ),
+        (
+            lambda: draw_grid(np.array([[0.8, 4.3], [2.7, 3.3]]), ["t", "s"], ["T", "S"]),
+            "trained on t and evaluated on S 4.3; trained on s and evaluated on T 2.7",
+        ),
+        (
+            lambda: draw_masked_positions({"span": np.linspace(0, 0.29, 30)}),
+            "positions 1, 5 and 30 are masked: span 0%, 4% and 29%.",
+        ),
     ],
 )
-def test_half_a_character_is_refused(make):
-    with pytest.raises(InputError, match=r"half a character \(U\+D83D\)"):
-        make()
+def test_a_plot_tells_the_numbers_that_it_draws(draw, told):
+    figure = draw()
+    assert told in figure.get_label()
+    plt.close(figure)
 
 
-# --- bars ---------------------------------------------------------------------------
+def test_the_best_of_a_column_is_bold():
+    figure = draw_grid(np.array([[0.8, 4.3], [2.7, 3.3]]), ["t", "s"], ["T", "S"])
+    bold = {text.get_text() for text in figure.axes[0].texts if text.get_weight() == "bold"}
+    assert bold == {"0.8", "3.3"}
+    plt.close(figure)
 
 
-@pytest.mark.parametrize("top", [0, -1, float("nan"), float("inf"), "1", None, True])
-def test_a_scale_that_is_none_is_refused(top):
-    with pytest.raises(InputError, match="top is .*: give a number above 0"):
-        Bars(["x"], {"a": [0]}, top=top)
+# --- a block beside a pair -----------------------------------------------------------
 
 
-@pytest.mark.parametrize("value", ["0.5", None, True, float("nan"), float("inf"), 1j, [0.5]])
-def test_a_bar_that_is_no_number_is_refused(value):
-    with pytest.raises(InputError, match="give one for each label, between 0 and 1"):
-        Bars(["x"], {"a": [value]})
+def test_a_block_goes_on_where_a_pair_borrows(tmp_path):
+    text = open_text("almanac", tmp_path)
+    made = BlockAndPair(text.held_out, text.wordpiece)
+    block, first, second = made.tokens
+    assert block <= 62 and first + second <= 61 and made.block.startswith(made.first)
+    assert made.second not in made.block
+    page = Page(made._repr_html_())
+    assert f"{first} tokens of this document, {second} of another" in "".join(page.text)
+    assert all(part in repr(made) for part in (made.block, made.first, made.second))
 
 
-def test_a_series_without_a_color_is_refused():
-    with pytest.raises(InputError, match="4 series are too many for 3 colors"):
-        Bars(["x"], {name: [0.5] for name in "abcd"})
+# --- tables --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "weights", [[["a"]], [[None]], [[1.0], [0.5, 0.5]], None, "a", [[1j]], [[float("nan")]]]
-)
-def test_a_map_of_something_else_is_refused(weights):
-    with pytest.raises(InputError, match="weights"):
-        AttentionMap(weights, ["a"])
-
-
-def test_bars_say_every_number_in_text_and_to_a_screen_reader():
-    bars = Bars([1, 2], {"a": [0.5, 0.25], "b": [0, 1]}, caption="two < three")
-    assert repr(bars) == "       1      2\na  0.500  0.250\nb  0.000  1.000\ntwo < three"
-    page = Page(bars._repr_html_())
-    [image] = [attributes for tag, attributes in page.tags if tag == "svg"]
+def test_html_is_escaped_and_text_stands_in_columns():
+    table = Table(["who", "F1"], [["<script>", 81.5], ["a & b", "–"]])
     assert (
-        image["role"] == "img" and image["aria-label"] == "a: 1 0.500, 2 0.250; b: 1 0.000, 2 1.000"
+        "<tr><td>&lt;script&gt;</td><td>81.5</td></tr><tr><td>a &amp; b</td><td>–</td></tr>"
+        in table._repr_html_()
     )
-    assert "two < three" in page.text
+    assert table._repr_html_().count("<th>") == 2
+    assert repr(table).split("\n") == ["who       F1", "<script>  81.5", "a & b     –"]
 
 
-def test_the_height_of_a_bar_is_its_share_of_the_top():
-    page = Page(Bars(["x"], {"a": [0.25]}, top=0.5)._repr_html_())
-    [box] = [attributes for tag, attributes in page.tags if tag == "rect"]
-    assert float(box["height"]) == HEIGHT / 2 == HEIGHT - float(box["y"])
+def test_a_row_that_does_not_fit_is_refused():
+    with pytest.raises(InputError, match="row 1 has 1 cells and the head 2"):
+        Table(["who", "F1"], [["a"]])
 
 
-def test_a_line_and_a_number_at_the_top_and_at_its_half():
-    page = Page(Bars(["x"], {"a": [0.25]}, top=0.5)._repr_html_())
-    assert [attributes["d"][:7] for tag, attributes in page.tags if tag == "path"] == [
-        "M0 75.5",
-        "M0 0.5H",
-    ]
-    assert "0.25" in page.text and "0.5" in page.text
-
-
-def test_bars_escape_and_are_the_same_each_time():
-    bars = Bars(NASTY, {NASTY[0]: [0.1] * len(NASTY)}, caption=NASTY[4])
-    assert not Page(bars._repr_html_()).names() & {"script", "img"}
-    assert bars._repr_html_() == bars._repr_html_()
-
-
-@pytest.mark.parametrize(
-    "labels, series", [([], {"a": []}), ([1], {}), ([1], {"a": [0.1, 0.2]}), ([1], {"a": [1.5]})]
-)
-def test_bars_refuse_what_they_cannot_draw(labels, series):
-    with pytest.raises(InputError):
-        Bars(labels, series)
-
-
-# --- attention maps -----------------------------------------------------------------
+# --- attention maps ------------------------------------------------------------------
 
 
 def test_a_map_says_its_weights_in_percent_and_the_strongest_in_words():
-    made = AttentionMap(np.array([[0.75, 0.25], [0.004, 0.996]]), ["the", "dog"], "a caption")
-    assert repr(made) == "the → the 75%, dog → dog 100%\na caption"
+    made = AttentionMap(np.array([[0.75, 0.25], [0.004, 0.996]]), ["the", "dog"])
+    assert repr(made) == "the → the 75%, dog → dog 100%"
     page = Page(made._repr_html_())
-    cells = [
-        attributes["style"] for tag, attributes in page.tags if tag == "td" and attributes
-    ]  # the corner has none
+    cells = [looks["style"] for tag, looks in page.tags if tag == "td" and looks]  # no corner
     assert cells == ["--w:75", "--w:25", "--w:0", "--w:100"]
     assert [text for text in page.text if text.strip().isdigit()] == ["75", "25", "0", "100"]
-
-
-def test_a_map_escapes_its_tokens():
-    made = AttentionMap(np.eye(len(NASTY)), NASTY, NASTY[0])
+    made = AttentionMap(np.eye(len(NASTY)), NASTY)
     assert not Page(made._repr_html_()).names() & {"script", "img"}
 
 
-@pytest.mark.parametrize(
-    "weights, tokens", [(np.eye(2), ["a"]), (np.eye(0), []), (np.ones((2, 2)), ["a", "b"])]
-)
-def test_a_map_refuses_other_shapes_and_scores_before_softmax(weights, tokens):
-    with pytest.raises(InputError):
-        AttentionMap(weights, tokens)
+# --- clusters ------------------------------------------------------------------------
+
+WORDS = "Ella Hale lost her key . Hale found it .".split()
+CLUSTERS = [[(0, 1), (3, 3), (6, 6)], [(5, 5)], [(3, 4), (8, 8)]]
+
+
+def test_the_text_shows_clusters_by_number():
+    figure = ClusterText(WORDS, CLUSTERS, labels=["Ella Hale", "the key"])
+    assert repr(figure) == (
+        "[Ella Hale]1 lost [[her]1 key]2 [.] [Hale]1 found [it]2 .\n1 = Ella Hale; 2 = the key"
+    )
+
+
+def test_the_page_nests_marks_and_says_numbers():
+    page = Page(ClusterText(WORDS, CLUSTERS)._repr_html_())
+    titles = [
+        attributes["title"]
+        for tag, attributes in page.tags
+        if tag == "span" and "title" in attributes
+    ]
+    assert titles == ["cluster 1", "cluster 2", "cluster 1", "cluster 1", "cluster 2"]
+    assert [tag for tag, _ in page.tags].count("sup") == 5 and " lost " in page.text
+
+
+def test_colors_come_again_but_numbers_do_not():
+    many = [
+        [(2 * number, 2 * number), (2 * number + 1, 2 * number + 1)]
+        for number in range(len(COLORS) + 1)
+    ]
+    figure = ClusterText(["a"] * 2 * len(many), many)
+    assert figure._repr_html_().count(f"rgb({COLORS[0]})") == 4 and f"]{len(many)}" in repr(figure)
+
+
+def test_nasty_words_are_escaped():
+    figure = ClusterText(NASTY, [[(0, 0), (1, 1)]], labels=[NASTY[0]])
+    assert not Page(figure._repr_html_()).names() & {"script", "img"}
+
+
+# --- merges --------------------------------------------------------------------------
+
+POEM = "the hen she sees the queen then the queen sees the hen"
+
+
+def test_before_any_merge():
+    panel = Merges(POEM, "frequency", 0)
+    assert panel.tokens == 43 and len(panel.vocabulary) == 9
+    assert repr(panel).splitlines() == [
+        "t ##h ##e ×4  h ##e ##n ×2  s ##h ##e ×1  s ##e ##e ##s ×2  q ##u ##e ##e ##n ×2  t ##h "
+        "##e ##n ×1",
+        "Merged: nothing yet.",
+        "Best next pairs, frequency: ##h ##e: 6; ##e ##n: 5; t ##h: 5; ##e ##e: 4.",
+        "Tokens: 43 in the text, 9 in the vocabulary.",
+    ]
+
+
+def test_merges_are_numbered_and_scores_show_their_counts():
+    panel = Merges(POEM, "likelihood", 1)
+    assert "qu/1 ##e ##e ##n ×2" in repr(panel) and "Merged: 1 q ##u." in repr(panel)
+    assert "t ##h: 5 / (5 · 6) = 0.167" in repr(panel)
+    assert "Tokens: 41 in the text, 10 in the vocabulary." in repr(panel)
+    assert "t ##h: +12.75 nats" in repr(Merges(POEM, "gain", 0))
+    assert Merges(POEM, "frequency", 2).words[("the",)] == 4
+
+
+def test_a_token_made_twice_has_the_number_of_its_first_merge():
+    panel = Merges("abc abc abc abd abd xbc xbc xbc xbc", "frequency", 4)
+    assert panel.learned[-1] == ("##b", "##d") and panel.number == {
+        "##bc": 1,
+        "xbc": 2,
+        "abc": 3,
+        "##bd": 4,
+    }
+    panel = Merges("abc abc abc abd abd abd xbc xbc", "likelihood", 20)
+    made = [joined(pair) for pair in panel.learned]
+    assert all(made.index(token) == number - 1 for token, number in panel.number.items())
+    assert repr(Merges("ab", "gain", 9)).splitlines() == [
+        "ab/1 ×1",
+        "Merged: 1 a ##b.",
+        "Best next pairs, gain: none is left.",
+        "Tokens: 1 in the text, 3 in the vocabulary.",
+    ]
+
+
+def test_the_page_shows_the_same_as_the_text():
+    html = Merges(POEM, "frequency", 2)._repr_html_()
+    assert "the<sup>2</sup>" in html and "Merged: 1 ##h ##e, 2 t ##he." in html
+    assert html.count(merge_colors[1]) == 2 * 2  # the and then, each with ground and line
+    assert "http" not in html and "<script" not in html
+
+
+def test_text_is_escaped():
+    html = Merges("<b>&", "gain", 2)._repr_html_()
+    assert "<b>" not in html and "&lt;" in html and "&amp;" in html
+
+
+@pytest.mark.parametrize("text", ["", " \n", "x" * 21, " ".join(f"w{i}" for i in range(41))])
+def test_a_text_that_does_not_suit(text):
+    with pytest.raises(InputError, match="give 1 to 40 words of at most 20 characters"):
+        Merges(text, "frequency", 1)
+
+
+def test_in_an_explorer_a_reader_may_type_a_text():
+    controls = {"text": [POEM], "criterion": ["frequency", "gain"], "merges": [0, 2]}
+    explorer = Explorer(controls, Merges, free_text="text")
+    assert len(explorer.panels) == 4
+    _, _, merges, own, view = explorer.live().children
+    own.value = "banana"
+    assert view.value == Merges("banana", "frequency", 0)._repr_html_()
+    merges.value = 2
+    assert (
+        view.value == Merges("banana", "frequency", 2)._repr_html_()
+        and "<sup>2</sup>" in view.value
+    )
+    own.value = "x" * 30
+    assert "at most 20 characters" in view.value
 
 
 # --- predictions --------------------------------------------------------------------
@@ -174,16 +253,13 @@ def test_predictions_mark_right_guesses_and_say_where_there_is_no_row():
     assert "no row" in Page(made._repr_html_()).text
 
 
-def test_predictions_escape_and_refuse_other_numbers_of_lines():
+def test_predictions_escape():
     strip = TokenStrip(NASTY, [""] * len(NASTY))
     predictions = [[(text, 0.5)] for text in NASTY]
     assert not Page(Predictions(strip, NASTY, predictions, predictions)._repr_html_()).names() & {
         "script",
         "img",
     }
-    for mlm, sbo in (([], []), (predictions, predictions[:1])):
-        with pytest.raises(InputError):
-            Predictions(strip, NASTY, mlm, sbo)
 
 
 def test_words_are_hidden_token_by_token_and_boundaries_stand_beside_them(tiny):

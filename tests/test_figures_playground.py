@@ -12,7 +12,7 @@ from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.figures.explorer import Explorer
-from spanbert_tutorial.figures.playground import SHOWN, SILENCED, AnswerPanel, ask, playground
+from spanbert_tutorial.figures.playground import AnswerPanel, ask, playground
 from spanbert_tutorial.tasks.question_answering import QuestionAnswerer, QuestionAnsweringModel
 
 CONTEXT = "Upton was founded by Alice Mercer in 1873."
@@ -42,24 +42,6 @@ def test_above_the_threshold_there_is_no_answer(threshold, answer):
     assert panel(threshold).difference == 1.0
 
 
-def test_the_text_twin_says_everything():
-    assert repr(panel(2.0)) == (
-        "Question: Who founded Upton?\nUpton was founded by [[Alice Mercer]] in 1873.\nAnswer: "
-        "Alice Mercer\n"
-        "null score 6.00 − best score 5.00 = 1.00, not above the threshold 2\n"
-        "Candidates:\n    5.00  Alice Mercer\n    3.50  Alice\n   -1.00  1873"
-    )
-    assert "[[" not in repr(panel(0.0)) and "Answer: (no answer)" in repr(panel(0.0))
-    assert "above the threshold 0\n" in repr(panel(0.0))
-
-
-def test_a_silenced_candidate_is_marked_with_dashes():
-    silent = panel(0.0)
-    assert "\nUpton was founded by ((Alice Mercer)) in 1873.\n" in repr(silent)
-    assert silent._repr_html_().count(f'<span style="{SILENCED}">Alice Mercer</span>') == 1
-    assert SILENCED not in panel(2.0)._repr_html_()
-
-
 @pytest.mark.parametrize(
     ("gold", "said"),
     [(["Alice Mercer", "Mercer <b>"], "Alice Mercer; Mercer <b>"), ([], "(no answer)")],
@@ -77,23 +59,6 @@ def test_the_answer_is_marked_only_where_there_is_one():
     assert "mark" not in Page(panel(0.0)._repr_html_()).names()
     assert CONTEXT in page.text or "".join(page.text).count(" in 1873.") == 1
     assert panel(2.0)._repr_html_() == panel(2.0)._repr_html_()
-
-
-def test_all_text_is_escaped():
-    context = " ".join(NASTY)
-    for threshold in (-100, 100):
-        made = AnswerPanel(
-            context, context, [(0, len(NASTY[0]), 1.0), (0, len(context), 0.0)], 1.0, threshold
-        )
-        page = Page(made._repr_html_())
-        assert not page.names() & {"script", "img"} and context in "".join(page.text)
-
-
-def test_few_candidates_are_shown_and_none_is_refused():
-    many = AnswerPanel(WORDS, CONTEXT, SPANS * 5, 0.0)
-    assert Page(many._repr_html_()).names() >= {"table"} and len(many._lines()) == SHOWN
-    with pytest.raises(InputError, match="give at least one"):
-        AnswerPanel(WORDS, CONTEXT, [], 0.0)
 
 
 def test_asking_is_the_answerer_s_answer(answerer):
@@ -170,15 +135,3 @@ def test_the_playground_in_a_browser(tmp_path, browser, scheme):
     page.locator("select").nth(0).select_option("When?")
     assert page.locator("mark").inner_text() == "Alice Mercer"
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
-
-
-@pytest.mark.browser
-def test_the_first_panel_reads_without_script(tmp_path, browser):
-    file = tmp_path / "page.html"
-    file.write_text(
-        f"<!doctype html><meta charset=utf-8>{explorer()._repr_html_()}", encoding="utf-8"
-    )
-    page = browser.new_context(java_script_enabled=False).new_page()
-    page.goto(file.as_uri())
-    assert "(no answer)" in page.locator("[data-view]").inner_text()
-    assert not page.locator("[data-controls]").is_visible()

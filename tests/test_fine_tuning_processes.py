@@ -237,24 +237,7 @@ def test_a_fine_tuning_stopped_by_control_c_says_how_to_go_on_and_ends_with_the_
     )
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows knows no SIGINT for one process")
-def test_a_fine_tuning_in_two_processes_is_stopped_and_goes_on(command, whole):
-    code, said = command.stopped(TWO, "both", "--epochs", "0.5")
-    assert code != 0 and not (command.folder / "both").exists(), said
-    done = command(TWO, "both", "--epochs", "0.5", "--resume")
-    assert done.returncode == 0, done.stderr
-    assert (
-        same(command.folder, "whole2", "both") and not (command.folder / "both.training").exists()
-    )
-
-
 def same(folder, one: str, other: str) -> bool:
     """Whether two runs have the same weights, bit for bit, and the same figures."""
     weights = [(folder / name / "model.safetensors").read_bytes() for name in (one, other)]
     return weights[0] == weights[1] and lines(folder / one) == lines(folder / other)
-
-
-def test_what_is_wrong_is_said_once_in_two_processes(command):
-    done = command(TWO, "new", "--data", str(command.folder / "none.json"))
-    assert done.returncode != 0 and done.stderr.count("none.json does not exist") == 1
-    assert not (command.folder / "new.training").exists()

@@ -47,37 +47,6 @@ def test_rows_are_read(file):
     assert gap.read(packed) == [row]
 
 
-@pytest.mark.parametrize(
-    ("column", "value", "reason"),
-    [
-        (3, "31", '"she" does not stand at 31 of the text'),
-        (5, "-1", '"Ann Hill" does not stand at -1'),
-        (8, "", '"Nora Lund" does not stand at  of'),
-        (2, "before", '"before" does not stand at 30'),
-        (6, "no", "A-coref and B-coref must be TRUE or FALSE"),
-    ],
-)
-def test_a_bad_row_names_line_and_reason(file, column, value, reason):
-    wrong = [*LINE[:column], value, *LINE[column + 1 :]]
-    with pytest.raises(InputError) as raised:
-        gap.read(write(file, LINE, wrong))
-    assert f"{file}, line 3: " in str(raised.value) and reason in str(raised.value)
-
-
-def test_other_bad_files(file):
-    with pytest.raises(InputError, match="line 2: 10 columns instead of 11"):
-        gap.read(write(file, LINE[:-1]))
-    with pytest.raises(InputError, match='"met" is no pronoun of GAP'):
-        gap.read(write(file, [*LINE[:2], "met", "9", *LINE[4:]]))
-    with pytest.raises(InputError, match="line 1: not GAP's header"):
-        gap.read(write(file, header=LINE))
-    with pytest.raises(InputError, match="does not exist"):
-        gap.read(file.parent / "absent.tsv")
-    file.write_bytes(b"")
-    with pytest.raises(InputError, match="line 1"):
-        gap.read(file)
-
-
 def made(pronoun, right):
     return gap.Row("x", TEXT, (pronoun, 30), (("Ann Hill", 0), ("Nora Lund", 13)), right)
 

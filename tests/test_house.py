@@ -111,14 +111,6 @@ def test_the_package_imports_nothing_of_research(path):
     assert not re.search(r"^\s*(?:from|import) research\b", path.read_text("utf-8"), re.M)
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
-def test_a_module_says_what_it_is_for(path):
-    docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-    assert docstring
-    if room(dotted(path)) not in ("errors", "engine", "__main__"):
-        assert "book/" in docstring, "the docstring must name a chapter, like book/bert/masking"
-
-
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 def test_a_chapter_and_its_module_name_each_other(path):
     module = OTHER_NAME.get(path.stem, f"{path.parent.name}.{path.stem}")
@@ -152,16 +144,3 @@ def test_every_chapter_of_the_contents_is_there_and_no_other():
         if path.suffix in (".md", ".ipynb")
     }
     assert listed == there
-
-
-@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
-def test_the_readme_states_the_seconds_of_the_chapter(path):
-    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    head = "".join("".join(cell["source"]) for cell in cells[:6] if cell["cell_type"] == "markdown")
-    (seconds,) = re.findall(r"about (\d+)\s+seconds", head)
-    (line,) = [
-        line
-        for line in (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
-        if line.startswith("|") and f"/{path.stem}.ipynb)" in line
-    ]
-    assert line.endswith(f"| {seconds} |")

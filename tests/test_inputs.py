@@ -41,14 +41,6 @@ def segment_of(rows: list[list[int]], chosen: list[list[bool]]) -> MaskedBlocks:
 framed = partial(frame, cls_id=CLS, sep_id=SEP)
 
 
-def test_a_frame_by_hand():
-    ids, kinds = framed([5, 6])
-    assert ids.tolist() == [CLS, 5, 6, SEP] and kinds.tolist() == [0, 0, 0, 0]
-    ids, kinds = framed(np.array([5, 6]), [7])
-    assert ids.tolist() == [CLS, 5, 6, SEP, 7, SEP] and kinds.tolist() == [0, 0, 0, 0, 1, 1]
-    assert ids.dtype == kinds.dtype == np.int64
-
-
 @given(parts)
 def test_a_frame_adds_one_cls_and_a_sep_for_each_sentence(sentences):
     ids, kinds = framed(*sentences)
@@ -149,9 +141,3 @@ def test_embeddings_equal_transformers(both, n):
         )
         assert torch.equal(ours(ids, None), ours(ids, torch.zeros_like(ids)))
         assert torch.allclose(ours(ids, None), theirs(ids), rtol=0, atol=1e-6)
-
-
-def test_position_513_has_no_vector(both):
-    for embeddings in both:
-        with pytest.raises((RuntimeError, IndexError)), torch.no_grad():
-            embeddings(torch.zeros(1, 513, dtype=torch.long), None)

@@ -7,8 +7,6 @@ import pytest
 from test_main import run
 
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.pretraining.encoded_text import open_text
-from spanbert_tutorial.text.sentences import split_sentences
 
 TINY = data_path("checkpoints", "spanbert-tiny")
 SHORT = ["--steps", 4, "--batch-size", 32, "--max-length", 32, "--objective", "mlm"]
@@ -53,26 +51,3 @@ def test_the_tables_are_those_that_a_run_is_compared_with(capsys, korean):
         r"frequency alone ([\d.]+), frequency by position ([\d.]+)\)", trained
     )
     assert "45 documents" in told and "15 documents held out" in told and "45 documents" in trained
-
-
-def test_more_can_be_held_out_but_not_all(capsys, korean, tmp_path):
-    code, _, err = run(capsys, "inspect", "--corpus", korean, "--held-out-every", 1)
-    assert code == 2 and "--held-out-every is 1" in err
-    code, _, err = run(capsys, "inspect", "--corpus", korean, "--held-out-every", 61)
-    assert code == 2 and "at least 61 documents: one in 61" in err
-    text = open_text(korean, tmp_path / "ids", vocab_size=80, every=3)
-    assert len(text.held_out.document_ends) == 20
-
-
-@pytest.mark.parametrize(
-    "text, sentences",
-    [
-        ("봄은 계절이다. 날이 길다.", ["봄은 계절이다.", "날이 길다."]),
-        ("Снег идёт. Зима! ещё", ["Снег идёт. Зима! ещё"]),
-        ("Il parle. École et é.", ["Il parle. École et é."]),
-        ("See p. 7 and e.g. the mill.", ["See p.", "7 and e.g. the mill."]),
-        ("Dr. von Aa. _x. “Nun” (sagt er).", ["Dr. von Aa. _x.", "“Nun” (sagt er)."]),
-    ],
-)
-def test_sentences_of_scripts_with_and_without_capitals(text, sentences):
-    assert split_sentences(text) == sentences

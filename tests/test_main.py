@@ -1,8 +1,6 @@
 """The command line as a newcomer uses it: good runs, and one sentence with exit code 2 for bad
 input."""
 
-import io
-import json
 import re
 import subprocess
 import sys
@@ -11,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from spanbert_tutorial.__main__ import main
-from spanbert_tutorial.engine.files import data_path
 
 SUBJECTS = ["The miller", "A teacher", "The old captain", "Her brother", "The baker"]
 VERBS = ["sold", "found", "carried", "painted", "mended"]
@@ -38,16 +35,6 @@ def run(capsys, *arguments) -> tuple[int, str, str]:
     code = main([str(a) for a in arguments])
     printed = capsys.readouterr()
     return code, printed.out, printed.err
-
-
-def test_letters_that_an_old_terminal_lacks_are_written_otherwise(monkeypatch, tmp_path):
-    (text := tmp_path / "context.txt").write_text("Łódź — 東京", encoding="utf-8")
-    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding="ascii"))
-    model = data_path("checkpoints", "spanbert-mini-squad")
-    asked = ["--question", "Where?", "--context-file", str(text), "--threshold", "1e9"]
-    code = main(["answer", "--model", str(model), *asked])
-    sys.stdout.flush()
-    assert code == 0 and b"\\u" in sys.stdout.buffer.getvalue()
 
 
 SMALL = ["--steps", 6, "--batch-size", 8, "--vocab-size", 80, "--max-length", 24]
@@ -153,12 +140,3 @@ def test_python_dash_m_works_from_a_shell(tmp_path):
         and "nowhere does not exist" in made.stderr
         and "Traceback" not in made.stderr
     )
-
-
-def test_the_config_is_written_as_transformers_reads_it(capsys, monkeypatch, corpus, tmp_path):
-    monkeypatch.setenv("SPANBERT_TUTORIAL_STATIC", "1")
-    run(capsys, "pretrain", "--corpus", corpus, "--output", tmp_path / "made", *SMALL)
-    config = json.loads((tmp_path / "made" / "config.json").read_text())
-    assert config["model_type"] == "bert" and config["spanbert_tutorial"] == {
-        "objective": "span+sbo"
-    }

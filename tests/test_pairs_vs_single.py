@@ -1,18 +1,14 @@
 """Three formats from the same start: what each reads and predicts, and results that survive a
 stop."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
-from research import grid
 from research.experiments import pairs_vs_single
-from research.results import column
 from spanbert_tutorial.bert.wordpiece import WordPiece
-from spanbert_tutorial.engine.history import History
 from spanbert_tutorial.pretraining import runs
 from spanbert_tutorial.pretraining.encoded_text import EncodedText
 from spanbert_tutorial.pretraining.presets import Run
@@ -72,32 +68,3 @@ def test_every_model_is_measured_on_both_formats(text):
         assert set(figures) == {"one segment", "pairs"}
         assert all(np.isfinite(list(values.values())).all() for values in figures.values())
         assert ("nsp_accuracy" in figures["pairs"]) == (name == "pairs + NSP")
-
-
-def test_a_stopped_command_goes_on_where_it_was(text, tmp_path, monkeypatch):
-    trained = []
-
-    def fake(name, run, text):
-        trained.append((name, run.seed, run.steps))
-        return None, History()
-
-    monkeypatch.setattr(pairs_vs_single, "pretrain", fake)
-    monkeypatch.setattr(
-        pairs_vs_single, "held_out", lambda model, run, text: {"pairs": {"mlm": float(run.seed)}}
-    )
-    monkeypatch.setattr(grid, "open_text", lambda *_: text)
-    output = tmp_path / "results.json"
-    steps = pairs_vs_single.SETTINGS["run"].steps
-    grid.run(pairs_vs_single, output, seeds=2)
-    results = json.loads(output.read_text())
-    results["rows"] = [row for row in results["rows"] if row["format"] == "pairs"]
-    output.write_text(json.dumps(results))
-    assert trained[0] == ("pairs + NSP", 0, 100)  # what the chapter does again
-    trained.clear()
-    grid.run(pairs_vs_single, output, seeds=2)
-    assert trained == [
-        (name, seed, steps) for seed in range(2) for name in ("one segment", "pairs + NSP")
-    ]
-    results = json.loads(output.read_text())
-    assert [row["format"] for row in results["rows"]] == list(pairs_vs_single.ARMS) * 2
-    assert column(results, "held_out", "pairs", "mlm", format="pairs") == [0.0, 1.0]

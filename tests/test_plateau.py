@@ -2,13 +2,11 @@
 
 import json
 from dataclasses import asdict
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
-from research import grid
 from research.experiments import leaving_the_plateau as leaving
 from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
 from spanbert_tutorial.engine.files import data_path
@@ -128,39 +126,6 @@ def test_each_setting_changes_one_thing_or_says_so():
         InputError, match='"bigger" is unknown: use one of as in the book, no sinusoids'
     ):
         leaving.setting("bigger", 0)
-
-
-def test_a_stopped_command_goes_on_where_it_was(tmp_path, monkeypatch):
-    trained = []
-
-    def fake(run, text):
-        trained.append(run)
-        return {
-            "run": asdict(run),
-            "held_out": {"token": {"mlm": 1.0}},
-            "curve": {"mlm": [6.0, 3.9]},
-        }
-
-    text = SimpleNamespace(unigram_entropy=5.0)
-    monkeypatch.setattr(grid, "text_facts", lambda text: {"unigram_entropy": text.unigram_entropy})
-    monkeypatch.setattr(leaving, "measured_run", fake)
-    monkeypatch.setattr(grid, "open_text", lambda source, folder: text)
-    output = tmp_path / "results.json"
-    grid.run(leaving, output, seeds=1)
-    assert len(trained) == 1 + len(leaving.ARMS) and trained[0] == leaving.LIVE
-    grid.run(leaving, output, seeds=2)
-    content = json.loads(output.read_text())
-    assert len(trained) == 1 + 2 * len(leaving.ARMS) and len(content["rows"]) == 2 * len(
-        leaving.ARMS
-    )
-    assert {row["left_after"] for row in content["rows"]} == {50}
-    with pytest.raises(
-        InputError, match=r"holds rows of other settings \(start, steps: 1000 there, 7 now"
-    ):
-        grid.run(leaving, output, seeds=2, steps=7)
-    assert {leaving.setting(name, 0, leaving.RUN).steps for name in leaving.ARMS} == {1_000, 2_000}
-    short = {leaving.setting(name, 0, Run(objective="mlm", steps=7)).steps for name in leaving.ARMS}
-    assert short == {7, 14}
 
 
 def test_the_kept_results_are_whole():

@@ -60,6 +60,15 @@ def test_numbers_on_a_heat_map_stay_black():
     assert re.search(f"fill: {plots.BLACK}[^>]*>0.00<", drawing) and drawing.count(plots.BLACK) == 1
 
 
+def test_the_text_alternative_stands_inside(figure, monkeypatch):
+    assert 'aria-label="Loss in nats, from first to last of steps: a ' in plots.svg_of(figure)
+    shown = []
+    monkeypatch.setattr("IPython.display.display", lambda made, **options: shown.append(made))
+    plots.show(figure, alt=f"from {0.5:.1f} to <1>")
+    assert 'aria-label="from 0.5 to &lt;1&gt;"' in shown[0]["image/svg+xml"]
+    assert not plt.fignum_exists(figure.number)
+
+
 def test_nothing_in_it_meets_another_plot_of_the_page(figure):
     """A rule for all elements of the page would be one; a name is made from what it names."""
     drawing = plots.svg_of(figure)

@@ -1,6 +1,7 @@
 """What the last step of the build mends in the theme's pages, and what it leaves out."""
 
 import re
+import struct
 
 import pytest
 import yaml
@@ -25,6 +26,10 @@ ICONS = f'x={{bars:[1,2,[],"f0","M1"],{LEFT},sun:[1,2,[],"f2",["M","N"]]}}'
         ("<th></th><th>a</th>", "<td></td><th>a</th>"),
         ('<th style="x"></th>', '<td style="x"></td>'),
         ('<table class="x">', '<table tabindex="0" class="x">'),
+        (
+            '<div data-view aria-live="polite"><div style="x"><table tabindex="0">',
+            '<div data-view><div style="x"><table tabindex="0">',
+        ),
         (
             '<a href="../_sources/book/a.ipynb" target="_blank"',
             '<a href="../_sources/book/a.ipynb" download',
@@ -57,6 +62,21 @@ def test_the_parts_of_the_contents_are_folded_except_the_one_with_this_page():
         assert folds == [(" open" if number == opened else "", str(number)) for number in range(2)]
         assert page.count("</ul></details>") == 2 and "caption" not in page
         assert polish.mended("book/a.html", page) == page
+
+
+def test_numbers_stand_on_the_right_under_their_heading():
+    def table(*rows: str) -> str:
+        cells = ["".join(f"<td{cell}</td>" for cell in row.split("|")) for row in rows]
+        return f'<table tabindex="0">{"".join(f"<tr>{row}</tr>" for row in cells)}</table>'
+
+    before = table('>name| class="head">F1|>span', ">a|><p>61.2 ± 1.3</p>|>1 of 2", ">b|>–|>x")
+    after = table(
+        '>name| class="number head">F1|>span',
+        '>a| class="number"><p>61.2 ± 1.3</p>|>1 of 2',
+        '>b| class="number">–|>x',
+    )
+    assert polish.mended("book/a.html", before) == after
+    assert polish.mended("book/a.html", after) == after
 
 
 def test_formulas_bring_their_script_and_other_pages_have_none():
@@ -104,6 +124,8 @@ def test_no_built_page_is_heavier_than_one_and_a_half_megabytes():
 @pytest.mark.browser
 def test_every_page_says_in_its_head_what_it_is():
     contents = (ROOT / "_toc.yml").read_text(encoding="utf-8")
+    card = PAGES / "_static" / "card.png"
+    assert struct.unpack(">II", card.read_bytes()[16:24]) == (1200, 630)
     for name in [
         line.split(": ")[1] for line in contents.splitlines() if "file:" in line or "root:" in line
     ]:
@@ -112,7 +134,12 @@ def test_every_page_says_in_its_head_what_it_is():
         assert (
             head.count('<meta name="description" content="') == 1 and 'property="og:title"' in head
         ), name
-        assert 'rel="icon"' in head
+        assert 'rel="icon"' in head and 'rel="canonical"' not in head  # it has no address
+        assert head.count('name="twitter:card" content="summary_large_image"') == 1
+        image = re.search(r'property="og:image" content="([^"]+)"', head)[1]
+        assert (PAGES / f"{name}.html").parent.joinpath(image).resolve() == card.resolve()
+        foot = page.split('<footer class="bd-footer-content">')[1]
+        assert all(words in foot for words in ("Version", "MIT", "CC BY 4.0", "How to cite")), name
 
 
 @pytest.mark.browser

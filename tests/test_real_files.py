@@ -81,39 +81,6 @@ def test_a_test_file_of_semeval_without_labels_is_refused(tmp_path):
     assert refused(relation_files.read, path).startswith(f"{path}, line 1: no sentence of this")
 
 
-def test_one_example_of_semeval_without_a_label_is_refused_with_its_line(tmp_path):
-    path = put(tmp_path, "a.txt", SEMEVAL.replace("Content-Container( e2 , e1 )\n", ""))
-    assert f"{path}, line 4: the line after the sentence" in refused(relation_files.read, path)
-
-
-# --- TACRED -------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("change", "names"),
-    [
-        ({"token": "Acme was founded by Ada Stone ."}, '"token" is'),
-        ({"obj_end": 7}, "7"),
-        ({"obj_start": -1}, "-1"),
-        ({"obj_type": None}, '"obj_type" is None'),
-        ({"id": 3}, '"id" is 3'),
-        ({"subj_start": "0"}, "\"subj_start\" is '0'"),
-        ({"token": ["Acme", 7, "."]}, "7"),
-    ],
-)
-def test_what_is_wrong_in_tacred_is_named(tmp_path, change, names):
-    path = put(tmp_path, "a.json", json.dumps([TACRED, TACRED | {"id": "b"} | change]))
-    sentence = refused(relation_files.read, path)
-    assert sentence.startswith(f"{path}, example 2") and names in sentence
-
-
-@pytest.mark.parametrize("field", sorted(TACRED))
-def test_a_missing_field_of_tacred_is_named(tmp_path, field):
-    entry = {name: value for name, value in TACRED.items() if name != field}
-    path = put(tmp_path, "a.json", json.dumps([entry]))
-    assert refused(relation_files.read, path) == f'{path}, example 1 has no "{field}": add it.'
-
-
 # --- CoNLL --------------------------------------------------------------------------
 
 
@@ -135,24 +102,11 @@ def test_comments_inside_of_a_document_are_skipped(tmp_path):
     )
 
 
-@pytest.mark.parametrize("nothing", ["-", "_", "*"])
-def test_signs_for_no_mention(tmp_path, nothing):
-    lines = [line[:-1] + nothing if line.endswith("-") else line for line in CONLL]
-    (document,) = conll.read(put(tmp_path, "a.conll", "\n".join(lines)))
-    assert document.clusters == [[(0, 0)], [(2, 3)]]
-
-
 def test_two_clusters_may_meet_in_a_word_and_mentions_may_cross(tmp_path):
     ends = ["(0|(1)", "(2", "0)", "2)"]
     rows = [f"a 0 {i} w{i} - - - {end}" for i, end in enumerate(ends)]
     (document,) = conll.read(put(tmp_path, "a.conll", "\n".join([CONLL[0], *rows, CONLL[-1]])))
     assert document.clusters == [[(0, 0)], [(0, 2)], [(1, 3)]]
-
-
-def test_the_same_mention_twice_is_refused_with_its_line(tmp_path):
-    lines = [CONLL[0], "a 0 0 Ola - - - - - - - (0)|(1)", CONLL[-1]]
-    path = put(tmp_path, "a.conll", "\n".join(lines))
-    assert f'{path}, line 2: the mention "Ola" is given twice' in refused(conll.read, path)
 
 
 # --- columns ------------------------------------------------------------------------
@@ -187,34 +141,7 @@ def test_tables_without_ids_can_be_read_together(tmp_path):
     assert len(squad_files.read_several([*tables, same])) == 3
 
 
-# --- answers ------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("letter", [" ", "\xa0", "\u200b", "\ufeff", "\u2060", "\xad", "\t"])
-def test_an_answer_of_which_nothing_can_be_seen_is_refused(tmp_path, letter):
-    context = f"Ada{letter}left."
-    qa = {"id": "c", "question": "Who?", "answers": [{"text": letter, "answer_start": 3}]}
-    content = {"data": [{"title": "T", "paragraphs": [{"context": context, "qas": [qa]}]}]}
-    whole = put(tmp_path, "a.json", json.dumps(content))
-    table = put(tmp_path, "a.csv", f'question,context,answer\nWho?,{context},"{letter}"\n')
-    assert refused(squad_files.read, whole).startswith(f'{whole}: article "T", question c: the')
-    assert "nothing can be seen" in refused(squad_files.read, whole)
-    assert f"{table}, line 2: the answer is" in refused(squad_files.read, table)
-
-
 # --- small things -------------------------------------------------------------------
-
-
-def test_scores_outside_of_their_range_are_refused(tmp_path):
-    path = put(tmp_path, "a.tsv", "sentence1\tsentence2\tscore\nA.\tB.\t5.0\nA.\tC.\t5.2\n")
-    assert f"{path}, line 3" in refused(lambda: sentence_files.read(path, subtask="stsb"))
-
-
-def test_blank_last_lines_are_no_examples(tmp_path):
-    path = put(tmp_path, "a.tsv", "gj04\t1\t\tHe left.\ngj04\t0\t*\tHim left.\n\n \n")
-    assert len(sentence_files.read(path, subtask="cola")) == 2
-    path = put(tmp_path, "a.csv", "question,context,answer\nWho?,Ada.,Ada\n,,\n\n , ,\n")
-    assert len(squad_files.read(path)) == 1
 
 
 def test_offsets_that_a_spreadsheet_wrote_and_lines_as_an_editor_counts(tmp_path):

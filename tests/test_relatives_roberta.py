@@ -1,6 +1,5 @@
 """RoBERTa: parity with transformers, positions, masks that return, and four input formats."""
 
-import json
 from collections import Counter
 from dataclasses import asdict
 from itertools import islice
@@ -9,31 +8,26 @@ import numpy as np
 import pytest
 import torch
 from transformers import RobertaConfig as TheirConfig
-from transformers import RobertaForMaskedLM, RobertaModel
+from transformers import RobertaForMaskedLM
 
 from spanbert_tutorial import almanac
 from spanbert_tutorial.bert import encoder as bert
-from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig, MaskedLanguageModelHead
-from spanbert_tutorial.bert.sentence_pairs import IS_NEXT, NOT_NEXT
+from spanbert_tutorial.bert.encoder import EncoderConfig, MaskedLanguageModelHead
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.pretraining.batches import PretrainingData
-from spanbert_tutorial.pretraining.encoded_text import EncodedText
 from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.pretraining.objectives import Objective
-from spanbert_tutorial.pretraining.presets import Run
 from spanbert_tutorial.relatives import roberta
 from spanbert_tutorial.relatives.roberta import (
     FORMATS,
     FormatData,
     RobertaConfig,
     RobertaEncoder,
-    natural_sentence_pairs,
     position_numbers,
     view_batches,
     views,
-    with_separators,
 )
 from spanbert_tutorial.text.encoding import EncodedCorpus
 from spanbert_tutorial.text.sentences import split_sentences
@@ -163,70 +157,6 @@ def test_weights_survive_both_ways(tmp_path):
         assert torch.equal(again(ids), encoder(ids))
 
 
-def test_a_model_with_transformers_own_defaults_is_read_too(tmp_path):
-    """Two segment vectors and 512 rows: not the released sizes, but the defaults of transformers'
-    RobertaConfig."""
-    model = RobertaModel(
-        TheirConfig(
-            vocab_size=50,
-            hidden_size=8,
-            num_hidden_layers=1,
-            num_attention_heads=2,
-            intermediate_size=16,
-        ),
-        add_pooling_layer=False,
-    ).eval()
-    model.save_pretrained(tmp_path)
-    ids = torch.randint(2, 50, (2, 9))
-    kinds = torch.tensor([[0, 0, 0, 1, 1, 1, 1, 1, 1]] * 2)
-    encoder = RobertaEncoder.from_huggingface(tmp_path)
-    assert encoder.config.longest == 510
-    assert (
-        difference(encoder(ids, kinds), model(ids, token_type_ids=kinds).last_hidden_state) < 1e-5
-    )
-
-
-@pytest.mark.parametrize(
-    ("reads", "made", "sentence"),
-    [
-        (
-            BertEncoder,
-            random_encoder,
-            "model_type is 'roberta': this encoder computes only model_type = 'bert'",
-        ),
-        (
-            RobertaEncoder,
-            lambda: BertEncoder(EncoderConfig.tiny(vocab_size=50)),
-            "model_type is 'bert': this encoder computes only model_type = 'roberta'",
-        ),
-    ],
-)
-def test_the_other_kind_of_checkpoint_is_named(reads, made, sentence, tmp_path):
-    model = made().to_huggingface()
-    model.save_pretrained(tmp_path)
-    for source in (model, tmp_path):
-        with pytest.raises(InputError, match=sentence):
-            reads.from_huggingface(source)
-
-
-def test_berts_weights_under_robertas_config_are_named(tmp_path):
-    BertEncoder(
-        EncoderConfig.tiny(vocab_size=101, type_vocab_size=1)
-    ).to_huggingface().save_pretrained(tmp_path)
-    (tmp_path / "config.json").write_text(json.dumps(asdict(config())))
-    with pytest.raises(
-        InputError, match=r"position_embeddings.weight as \(512, 128\), its config asks for \(34"
-    ):
-        RobertaEncoder.from_huggingface(tmp_path)
-
-
-def test_sizes_that_do_not_fit_are_refused():
-    with pytest.raises(InputError, match="leaves no row for a token"):
-        config(max_position_embeddings=2)
-    with pytest.raises(InputError, match="is not a field of RobertaConfig"):
-        config(width=3)
-
-
 # --- positions ----------------------------------------------------------------------
 
 
@@ -241,15 +171,6 @@ def test_positions_count_real_tokens_from_two():
     assert position_numbers(torch.tensor([[0, 3]]), 0).tolist() == [
         [0, 1]
     ]  # [PAD] 0, as in the almanac's vocabulary
-
-
-def test_berts_positions_would_give_other_numbers():
-    encoder = random_encoder()
-    ids = batch()["input_ids"][:1]
-    shifted = random_encoder()
-    with torch.no_grad():
-        shifted.embeddings.positions.weight.copy_(encoder.embeddings.positions.weight.roll(-2, 0))
-    assert difference(encoder(ids), shifted(ids)) > 0.01
 
 
 def test_padding_anywhere_changes_no_real_state():
@@ -355,35 +276,11 @@ def test_all_three_ways_begin_with_the_same_masks_and_keep_the_order(corpus, wor
     )
 
 
-def test_a_view_holds_every_block_once(corpus, wordpiece):
-    data = data_of(corpus, wordpiece)
-    batches = list(
-        islice(view_batches(data, 1, *map(np.random.default_rng, (0, 1))), -(-len(data) // 16))
-    )
-    assert sum(len(one["input_ids"]) for one in batches) == len(data)
-    assert sum(int(one["attention_mask"].sum()) for one in batches) == data.lengths().sum()
-
-
-def test_pairs_have_views_too(corpus, wordpiece):
-    data = PretrainingData(corpus, wordpiece, Objective.named("mlm+nsp"), 64, 16)
-    one = next(view_batches(data, 1, *map(np.random.default_rng, (0, 1))))
-    assert one["token_type_ids"].max() == 1
-
-
-def test_no_copy_is_refused(corpus, wordpiece):
-    with pytest.raises(InputError, match="0 copies show nothing"):
-        next(views(data_of(corpus, wordpiece), 0, np.random.default_rng(0)))
-
-
 # --- formats ------------------------------------------------------------------------
 
 
 def format_data(corpus, wordpiece, form, length=64) -> FormatData:
     return FormatData(corpus, wordpiece, length, 16, form=form)
-
-
-def document_of(corpus, place) -> int:
-    return int(np.searchsorted(corpus.document_ends, place, side="right"))
 
 
 @pytest.mark.parametrize("form", FORMATS)
@@ -397,11 +294,6 @@ def test_inputs_fit_and_hold_what_the_name_says(form, corpus, wordpiece):
     assert ("next_sentence" in batch) == ("NSP" in form)
 
 
-def test_doc_sentences_are_the_blocks_of_the_single_sequence(corpus, wordpiece):
-    ours = format_data(corpus, wordpiece, "DOC-SENTENCES")
-    assert (ours.segments[0] == data_of(corpus, wordpiece).segments[0]).all()
-
-
 def test_full_sentences_keep_the_text_and_mark_every_border_inside(corpus, wordpiece):
     data = format_data(corpus, wordpiece, "FULL-SENTENCES")
     ids = [data.corpus.ids[start:end] for start, end in data.segments[0]]
@@ -411,74 +303,3 @@ def test_full_sentences_keep_the_text_and_mark_every_border_inside(corpus, wordp
     assert not any(borders[0] or borders[-1] for borders in separators)
     assert (data.crossing == [borders.any() for borders in separators]).all()
     assert sum(borders.sum() for borders in separators) < len(corpus.document_ends)
-
-
-def test_a_separator_is_never_chosen(corpus, wordpiece):
-    data = format_data(corpus, wordpiece, "FULL-SENTENCES")
-    for seed in range(20):
-        for one in data.epoch(np.random.default_rng(seed)):
-            assert (one["labels"][one["labels"] != -100] != wordpiece.sep_id).all()
-
-
-def test_a_sentence_as_long_as_a_block_leaves_no_separator_at_an_edge(wordpiece):
-    corpus = encoded(
-        ["The mill is old. It is old. It is new.", "The river is old.", "It is new."], wordpiece
-    )
-    for length in range(6, 20):
-        data = format_data(corpus, wordpiece, "FULL-SENTENCES", length)
-        for start, end in data.segments[0]:
-            block = data.corpus.ids[start:end]
-            assert len(block) and wordpiece.sep_id not in (block[0], block[-1])
-        assert sum(
-            len(data.corpus.ids[a:b]) - (data.corpus.ids[a:b] == wordpiece.sep_id).sum()
-            for a, b in data.segments[0]
-        ) == len(corpus.ids)
-
-
-def test_separators_stand_behind_every_document(corpus, wordpiece):
-    joined = with_separators(corpus, wordpiece.sep_id)
-    places = np.flatnonzero(joined.ids == wordpiece.sep_id)
-    assert (places == corpus.document_ends + np.arange(len(corpus.document_ends))).all()
-    assert set(places + 1) <= set(
-        joined.sentence_ends.tolist()
-    ) and joined.document_ends.tolist() == [len(joined.ids)]
-    assert len(joined.sentence_ends) == len(corpus.sentence_ends)
-
-
-def test_natural_pairs_are_two_whole_sentences(corpus):
-    pairs = natural_sentence_pairs(corpus, 200, np.random.default_rng(0))
-    starts = {0, *corpus.sentence_ends.tolist()}
-    ends = corpus.sentence_ends.tolist()
-    following = dict(zip([0, *ends], ends, strict=False))
-    for (a, b), (c, d), label in zip(pairs.first, pairs.second, pairs.labels, strict=True):
-        assert a in starts and following[a] == b and following[c] == d
-        same = document_of(corpus, a) == document_of(corpus, c)
-        assert (label == IS_NEXT) == (b == c and same) and (label == NOT_NEXT) == (not same)
-    own = [*pairs.first.tolist(), *pairs.second[pairs.labels == IS_NEXT].tolist()]
-    assert sorted(own) == sorted([a, b] for a, b in following.items())
-    assert pairs.truncated == pairs.borrowed_truncated == 0
-    share = (pairs.labels == NOT_NEXT).mean()
-    assert 0.5 < share < 0.62 and 0 < pairs.alone <= len(corpus.document_ends)
-
-
-def test_natural_pairs_that_do_not_fit_are_cut(corpus):
-    pairs = natural_sentence_pairs(corpus, 15, np.random.default_rng(0))
-    assert (np.diff(pairs.first) + np.diff(pairs.second)).max() == 15
-    own = np.diff(pairs.first).sum() + np.diff(pairs.second[pairs.labels == IS_NEXT]).sum()
-    assert own + pairs.truncated == len(corpus.ids) and pairs.borrowed_truncated > 0
-
-
-def test_formats_that_cannot_be_are_refused(corpus, wordpiece):
-    with pytest.raises(InputError, match='"pairs" is unknown: use one of SEGMENT'):
-        format_data(corpus, wordpiece, "pairs")
-
-
-def test_a_format_trains(corpus, wordpiece):
-    text = EncodedText(corpus, corpus, wordpiece)
-    run = Run(objective="mlm", steps=2, batch_size=4)
-    from research.experiments import roberta_formats
-
-    for form in FORMATS:
-        model, history, tokens = roberta_formats.pretrain(form, run, text)
-        assert ("nsp" in history.losses) == ("NSP" in form) and tokens > 100
-        assert bool(model.tasks) == ("NSP" in form)

@@ -2,35 +2,23 @@
 vocabulary."""
 
 import json
-import re
-from dataclasses import replace
-from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
-from research.almanac import documents
-from research.almanac.vocabulary import ALMANAC_VOCAB_SIZE, write_almanac
+from research.almanac.vocabulary import ALMANAC_VOCAB_SIZE
 from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.encoder import set_dropout
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.engine.history import History
-from spanbert_tutorial.engine.metrics import Metrics
-from spanbert_tutorial.engine.snapshots import Snapshots
-from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.pretraining import evaluation, runs
-from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
+from spanbert_tutorial.pretraining import runs
 from spanbert_tutorial.pretraining.encoded_text import EncodedText, open_text, parts
 from spanbert_tutorial.pretraining.evaluation import (
-    held_out_data,
-    held_out_losses,
     held_out_metrics,
 )
 from spanbert_tutorial.pretraining.objectives import OBJECTIVES
-from spanbert_tutorial.pretraining.presets import RUNS, Run, preset
+from spanbert_tutorial.pretraining.presets import Run, preset
 from spanbert_tutorial.text.encoding import EncodedCorpus
 from spanbert_tutorial.text.sentences import split_sentences
 
@@ -87,18 +75,6 @@ def test_every_objective_starts_from_the_same_encoder(text):
     assert not torch.equal(states[0]["embeddings.words.weight"], other["embeddings.words.weight"])
 
 
-def test_making_a_model_leaves_torchs_own_randomness_alone(text):
-    torch.manual_seed(5)
-    before = torch.random.get_rng_state()
-    runs.new_model(Run(), text)
-    assert torch.equal(before, torch.random.get_rng_state())
-
-
-def test_too_long_a_length_is_refused(text):
-    with pytest.raises(InputError, match="a length of 513"):
-        runs.new_model(replace(Run(), max_length=513), text)
-
-
 def test_a_short_run_falls_to_the_unigram_entropy(text, monkeypatch):
     """The frequencies are learned within a hundred steps; held-out figures come under both ways of
     choosing."""
@@ -122,88 +98,6 @@ def first_documents(corpus: EncodedCorpus, count: int) -> EncodedCorpus:
     end = corpus.document_ends[count - 1]
     sentence_ends = corpus.sentence_ends[corpus.sentence_ends <= end]
     return EncodedCorpus(corpus.ids[:end], sentence_ends, corpus.document_ends[:count])
-
-
-def test_the_metrics_hold_a_held_out_curve(text, monkeypatch, tmp_path):
-    """The last line has the losses on the same held-out gaps at any time; looking at them changes
-    no weight."""
-    monkeypatch.setenv("SPANBERT_TUTORIAL_STATIC", "1")
-    monkeypatch.setattr(evaluation, "WATCHED_BATCHES", 2)
-    small = EncodedText(text.train, first_documents(text.held_out, 20), text.wordpiece)
-    run = Run(objective="mlm+nsp", steps=20, batch_size=4)
-    model, history = runs.pretrain(run, small, snapshots=Snapshots(tmp_path / "snapshots", {}))
-    lines = [
-        json.loads(line)
-        for line in (tmp_path / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
-    ]
-    watched = {"held_out_token", "held_out_span", "held_out_pairs", "held_out_nsp"}
-    assert [line["step"] for line in lines] == [10, 20]
-    assert (
-        not watched & lines[0].keys() and watched < lines[1].keys()
-    )  # so short a run is measured at its end
-    again = held_out_losses(model, held_out_data(run, small))
-    assert {name: lines[1][name] for name in watched} == pytest.approx(
-        again, abs=0.02
-    )  # then in bfloat16, now not
-    _, unwatched = runs.pretrain(run, small)
-    assert history.losses == unwatched.losses
-
-
-def test_looking_at_held_out_text_leaves_the_training_mode(text):
-    run = Run(objective="mlm", batch_size=4)
-    model = runs.new_model(run, text).train()
-    held_out_metrics(model, run, text, most=1)
-    assert model.training
-
-
-def test_a_long_run_has_about_forty_held_out_figures(tmp_path):
-    asked = []
-    metrics = Metrics(tmp_path / "metrics.jsonl", lambda: asked.append(1) or {"held_out": 1.0})
-    schedule = SimpleNamespace(get_last_lr=lambda: [0.1])
-    batches = SimpleNamespace(taken=lambda: (1, 1.0))
-    config = SimpleNamespace(steps=20_000)
-    for step in range(10, 20_001, 10):
-        history = History([step], {"loss": [1.0]})
-        metrics.on_log(
-            SimpleNamespace(history=history, schedule=schedule, batches=batches, config=config)
-        )
-    assert len(asked) == 40
-
-
-def test_write_almanac_writes_documents_and_vocabulary(tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        documents, "write", lambda folder, write=documents.write: write(folder, documents=60)
-    )
-    write_almanac(tmp_path / "made")
-    assert {path.name for path in Path(tmp_path, "made").iterdir()} == {
-        "documents.jsonl.xz",
-        "vocab.txt",
-    }
-
-
-def test_the_card_of_the_shipped_checkpoint_is_true(text):
-    """Its held-out figures, measured again; both heads are there."""
-    folder = data_path("checkpoints", "spanbert-tiny")
-    model, wordpiece = load_checkpoint(folder)
-    assert wordpiece.vocabulary == text.wordpiece.vocabulary and [
-        task.name for task in model.tasks
-    ] == ["boundary"]
-    figures = held_out_metrics(model, Run(), text, tables=True)
-    card = (folder / "README.md").read_text(encoding="utf-8")
-    for way, values in figures.items():
-        (line,) = re.findall(rf"^- {way} masking: (.*)$", card, flags=re.MULTILINE)
-        stated = {name: float(value) for name, value in (part.split() for part in line.split(", "))}
-        assert stated == pytest.approx(values, abs=0.003)
-        for head, tables in {"mlm": "", "sbo": "sbo_"}.items():  # learned from context
-            assert (
-                values[head]
-                < min(values[f"{tables}frequency"], values[f"{tables}by_position"]) - 2.5
-            )
-
-
-def test_the_warm_up_is_a_share_of_the_steps_and_that_of_the_papers_10000_steps():
-    assert [Run(steps=steps).recipe().warmup_steps for steps in (1, 19, 1_000)] == [1, 1, 100]
-    assert replace(Run(), warmup=0.0).recipe().warmup_steps == 1
 
 
 PAPERS = {
@@ -237,21 +131,6 @@ def test_the_papers_sizes_have_the_papers_recipe(size, objective, text):
     assert list(recipe.betas) == said["betas"] and recipe.epsilon == said["epsilon"]
     assert recipe.weight_decay == said["weight_decay"] and run.dropout == said["dropout"]
     assert run.initializer_range == 0.02 and not run.sinusoidal_positions
-
-
-@pytest.mark.parametrize("objective", OBJECTIVES)
-def test_the_small_sizes_deviate_alike_for_every_objective(objective):
-    for size in ("tiny", "mini", "small"):
-        run = preset(size, objective)
-        assert replace(run, objective="span+sbo") == RUNS[size]
-        assert (run.dropout, run.beta2, run.epsilon, run.weight_decay) == (0.0, 0.98, 1e-6, 0.01)
-
-
-def test_an_unknown_size_is_named():
-    with pytest.raises(
-        InputError, match='the config "huge" is unknown: use one of tiny, mini, small, base, large'
-    ):
-        preset("huge", "mlm")
 
 
 @pytest.mark.parametrize("start", [None, 0.5])

@@ -1,7 +1,6 @@
 """The page on speed, memory and many cards: every command that it shows runs, and says of itself
 what the page says."""
 
-import argparse
 import os
 import re
 import shlex
@@ -10,9 +9,6 @@ import sys
 
 import pytest
 from page_links import BOOK, links, markdown
-
-from spanbert_tutorial.__main__ import main
-from spanbert_tutorial.commands.pretrain import add_options, settings
 
 PAGE = BOOK / "workshop" / "engine.ipynb"
 FENCE = re.compile(r"^```\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -25,12 +21,6 @@ SMALL = {
     "--batch-size": "4",
     "--vocab-size": "80",
 }  # instead of the page's
-
-
-def options_of(line: str) -> argparse.Namespace:
-    """The options of a `pretrain` command."""
-    add_options(parser := argparse.ArgumentParser())
-    return parser.parse_args(shlex.split(line)[shlex.split(line).index("pretrain") + 1 :])
 
 
 def made_small(line: str) -> list[str]:
@@ -62,28 +52,6 @@ def test_there_are_commands_and_the_links_lead_somewhere():
     assert all("-m spanbert_tutorial " in line for line in COMMANDS)
     targets = {target for _, target in links(markdown(PAGE))}
     assert targets and all((PAGE.parent / target).is_file() for target in targets)
-
-
-def test_what_the_page_says_of_its_commands():
-    steps = {line: settings(options_of(line)) for line in COMMANDS if "pretrain" in line}
-    base = [run for run in steps.values() if run.size == "base"]
-    assert len(base) == 3 and {run.batch_size * run.accumulate for run in base} == {256}
-    assert {run.max_length for run in base} == {512} and {run.size for run in steps.values()} == {
-        "base",
-        "mini",
-    }
-
-
-def test_the_commands_of_one_process_run_one_after_another(folder, monkeypatch, capsys):
-    monkeypatch.chdir(folder)
-    for line in ALONE:
-        assert main(made_small(line)) == 0, line
-        said = capsys.readouterr().out
-        assert ("Nothing was written" in said) == ("--dry-run" in line), line
-    assert all(
-        (folder / name / "model.safetensors").is_file()
-        for name in ("runs/mine", "drive", "runs/my-language")
-    )
 
 
 @pytest.mark.parametrize("line", TOGETHER, ids=lambda line: line.split()[0])

@@ -2,19 +2,14 @@
 lost uncounted."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from spanbert_tutorial.bert.sentence_pairs import (
     IS_NEXT,
     NOT_NEXT,
-    Pairs,
-    document_sentences,
-    fit,
     sentence_pairs,
 )
-from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.text.encoding import EncodedCorpus
 
 documents_strategy = st.lists(
@@ -45,10 +40,6 @@ def many_documents(count: int, seed: int = 0) -> EncodedCorpus:
     """Documents of 60 to 80 sentences of 3 to 12 tokens each."""
     rng = np.random.default_rng(seed)
     return corpus_of([rng.integers(3, 13, rng.integers(60, 81)).tolist() for _ in range(count)])
-
-
-def test_the_label_convention_is_that_of_transformers():
-    assert (IS_NEXT, NOT_NEXT) == (0, 1)
 
 
 @given(documents_strategy, st.integers(2, 40), st.integers(0, 9))
@@ -140,16 +131,6 @@ def test_documents_of_one_sentence_are_always_not_next():
     )
 
 
-def test_an_over_long_sentence_is_cut_and_counted():
-    pairs = sentence_pairs(corpus_of([[100], [4]]), 10, np.random.default_rng(0))
-    lengths = np.diff(pairs.first)[:, 0] + np.diff(pairs.second)[:, 0]
-    # 100 tokens beside 4, and 4 beside up to 100: both fill the pair, and all else is counted
-    assert (
-        lengths.tolist() == [10, 10] and pairs.truncated + pairs.borrowed_truncated == 2 * 104 - 20
-    )
-    assert pairs.truncated == 104 - np.diff(pairs.first).sum()
-
-
 def test_determinism_by_seed():
     corpus = many_documents(20)
     one, same, other = (
@@ -163,43 +144,3 @@ def test_determinism_by_seed():
         same.alone,
     )
     assert len(one.labels) != len(other.labels) or not np.array_equal(one.labels, other.labels)
-
-
-def test_types_and_report():
-    pairs = sentence_pairs(corpus_of([[5], [7], [3]]), 20, np.random.default_rng(0))
-    assert isinstance(pairs, Pairs)
-    assert pairs.first.shape == pairs.second.shape == (3, 2) and pairs.labels.shape == (3,)
-    assert {pairs.first.dtype, pairs.second.dtype, pairs.labels.dtype} == {np.dtype(np.int64)}
-    total = (np.diff(pairs.first) + np.diff(pairs.second)).sum()
-    size = f"3 pairs, {total} tokens, mean length {total / 3:.1f}"
-    counted = (
-        "100.0% NotNext (3 without a next sentence); cut away to fit: 0 tokens, and 0 of "
-        "borrowed text"
-    )
-    assert pairs.report == f"{size}, {counted}"
-
-
-def test_document_sentences():
-    bounds = document_sentences(corpus_of([[2, 3], [4], [1, 1, 1]]))
-    assert [b.tolist() for b in bounds] == [[0, 2, 5], [5, 9], [9, 10, 11, 12]]
-
-
-@given(st.integers(1, 50), st.integers(1, 50), st.integers(2, 30))
-def test_fit_cuts_the_longer_one_at_its_ends(m, n, max_tokens):
-    first, second = fit((100, 100 + m), (0, n), max_tokens, np.random.default_rng(0))
-    assert 100 <= first[0] < first[1] <= 100 + m and 0 <= second[0] < second[1] <= n
-    left = (first[1] - first[0]) + (second[1] - second[0])
-    assert left == min(m + n, max_tokens)
-    if left < m + n and min(m, n) > max_tokens // 2:
-        assert abs((first[1] - first[0]) - (second[1] - second[0])) <= 1
-
-
-def test_one_document_is_not_enough():
-    with pytest.raises(InputError, match="at least two documents"):
-        sentence_pairs(corpus_of([[3, 4]]), 10, np.random.default_rng(0))
-
-
-@pytest.mark.parametrize("max_tokens", [1, 0, -3])
-def test_pairs_without_room(max_tokens):
-    with pytest.raises(InputError, match=f"a pair of {max_tokens} tokens"):
-        sentence_pairs(corpus_of([[3], [4]]), max_tokens, np.random.default_rng(0))

@@ -2,12 +2,10 @@
 are counted."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.spanbert.single_sequence import Blocks, cut_sentence, single_sequence_blocks
+from spanbert_tutorial.spanbert.single_sequence import cut_sentence, single_sequence_blocks
 from spanbert_tutorial.text.encoding import EncodedCorpus
 
 STARTS = np.array([True, False])  # a vocabulary of two tokens: 0 begins a word, 1 continues one
@@ -101,18 +99,6 @@ def test_a_long_sentence_is_cut_at_word_starts_and_its_rest_packed_on():
     assert ranges_of([document], 5) == [(0, 5), (5, 8)]
 
 
-def test_sentences_before_a_long_one_make_a_block_of_their_own():
-    document = [words(1), words(2, 2, 2)]
-    assert ranges_of([document], 5) == [(0, 1), (1, 5), (5, 7)]
-
-
-def test_a_word_longer_than_a_block_is_cut_inside():
-    assert ranges_of([[words(7)]], 3) == [(0, 3), (3, 6), (6, 7)]
-    # the long word begins at a block's start; the short word after it does not begin a sentence, so
-    # the rest goes on
-    assert ranges_of([[words(1, 7, 1)]], 3) == [(0, 1), (1, 4), (4, 7), (7, 9)]
-
-
 @given(st.lists(st.integers(1, 12), min_size=1, max_size=10), st.integers(1, 10))
 def test_cut_sentence(lengths, max_tokens):
     ids = np.array(words(*lengths))
@@ -124,25 +110,3 @@ def test_cut_sentence(lengths, max_tokens):
     for begin, end in cuts[:-1]:
         # inside a word only where that word alone fills the block
         assert ids[end] == 0 or (ids[begin + 1 : end + 1] == 1).all()
-
-
-def test_counts_and_report():
-    documents = [[words(1, 1, 1), words(2, 2, 2, 2)], [words(1)], [words(9)]]
-    blocks = single_sequence_blocks(corpus_of(documents), STARTS, 4)
-    assert blocks.split_sentences == 2
-    assert blocks.report == (
-        "7 blocks, 21 tokens, mean length 3.0; 2 over-long sentences divided, 0 tokens dropped"
-    )
-    assert (
-        isinstance(blocks, Blocks)
-        and blocks.ranges.dtype == np.int64
-        and blocks.ranges.shape == (7, 2)
-    )
-
-
-@pytest.mark.parametrize("max_tokens", [0, -1])
-def test_blocks_that_hold_nothing(max_tokens):
-    with pytest.raises(
-        InputError, match=f"blocks of {max_tokens} tokens hold nothing: give at least 1"
-    ):
-        single_sequence_blocks(corpus_of([[words(1)]]), STARTS, max_tokens)

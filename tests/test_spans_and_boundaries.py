@@ -1,6 +1,5 @@
 """Names ranked, pairs told apart, and the experiment that uses both: on small hand-made blocks."""
 
-import json
 from collections import Counter
 from dataclasses import replace
 from itertools import islice
@@ -9,29 +8,25 @@ import numpy as np
 import pytest
 import torch
 
-from environment import ROOT
 from research.almanac import documents
 from research.experiments import (
     span_settings,
     spans_and_boundaries,
     spans_on_wikipedia,
-    spans_pilot,
     ways_of_hiding,
 )
 from research.experiments.boundary_probe import go_on
-from research.grid import as_json, missing
 from research.measurements import name_ranks, pair_probe, span_uses
 from research.measurements.name_ranks import ELSEWHERE, INFERRED, OTHERWISE, Gap, Known
 from research.measurements.names import Block, Name, named_blocks
 from research.placebo import Placebo
-from research.results import column
 from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.masking import MaskedBlocks, WholeWordMasking
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.pretraining import runs
 from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
-from spanbert_tutorial.pretraining.encoded_text import EncodedText, open_text
+from spanbert_tutorial.pretraining.encoded_text import open_text
 from spanbert_tutorial.pretraining.objectives import Objective
 from spanbert_tutorial.pretraining.presets import Run
 from spanbert_tutorial.spanbert.boundary import SpanBoundaryObjective
@@ -39,7 +34,6 @@ from spanbert_tutorial.spanbert.boundary_task import Boundary
 from spanbert_tutorial.spanbert.labeled_masking import ENTITY
 from spanbert_tutorial.tasks import gap
 from spanbert_tutorial.tasks.question_answering import QuestionAnsweringSettings
-from spanbert_tutorial.tasks.squad import Question
 from spanbert_tutorial.text.encoding import encode_corpus
 from spanbert_tutorial.text.sentences import split_sentences
 
@@ -199,14 +193,6 @@ def test_named_blocks_keep_whom_they_name(wordpiece):
     assert [name.entity for name in names] == [entity for *_, entity in document["entities"]]
 
 
-def test_the_first_questions_are_of_many_documents():
-    some = [
-        Question(str(n), "who?", context)
-        for n, context in enumerate(["a", "a", "a", "b", "b", "c"])
-    ]
-    assert [one.context for one in span_uses.spread(some)] == ["a", "b", "c", "a", "b", "a"]
-
-
 def test_uses_leave_the_encoder_as_it_is(monkeypatch):
     model, wordpiece = load_checkpoint(data_path("checkpoints", "spanbert-tiny"))[:2]
     before = {name: weight.clone() for name, weight in model.encoder.state_dict().items()}
@@ -232,73 +218,6 @@ def test_uses_leave_the_encoder_as_it_is(monkeypatch):
 
 
 # --- the pilot ----------------------------------------------------------------------
-
-
-def test_each_arm_gets_the_rate_with_the_lower_loss_under_its_own_way_of_hiding():
-    high, low = spans_pilot.RATES
-    wanted = {"token": high, "span": low, "span+sbo": low, "placebo": high}
-    rows = [
-        {
-            "arm": name,
-            "rate": rate,
-            "seed": seed,
-            "losses": {
-                way: (rate != wanted[name]) * (1 if way == spans_pilot.WAYS[name] else -5)
-                + 0.1 * seed
-                for way in ("token", "span")
-            },
-        }
-        for name, rate in spans_pilot.ARMS
-        for seed in range(2)
-    ]
-    assert spans_pilot.chosen({"rows": rows}) == wanted
-
-
-def test_the_seeds_of_the_pilot_are_its_own():
-    assert spans_pilot.FIRST_SEED > 2 * spans_and_boundaries.SEEDS
-    assert spans_pilot.SETTINGS["start"] == spans_and_boundaries.START
-
-
-def test_the_arms_have_the_rates_that_the_pilot_chose():
-    kept = json.loads(data_path("results", "spans_pilot.json").read_text(encoding="utf-8"))
-    assert missing(spans_pilot, kept["rows"], spans_pilot.SEEDS) == []
-    assert set(spans_pilot.chosen(kept).values()) == {spans_and_boundaries.GO_ON.peak_learning_rate}
-    assert all(kept[name] == value for name, value in as_json(spans_pilot.SETTINGS).items())
-
-
-def test_the_welcome_page_tells_the_kept_numbers():
-    rows = json.loads(
-        data_path("results", "spans_and_boundaries.json").read_text(encoding="utf-8")
-    )["rows"]
-    first = {
-        arm: np.mean([row["names"]["inferred"]["first"] for row in rows if row["arm"] == arm])
-        for arm in ("span", "token")
-    }
-    welcome = (ROOT / "book" / "welcome.md").read_text(encoding="utf-8")
-    assert f"first in {first['span']:.1f}% of cases" in welcome
-    assert f"on single tokens in {first['token']:.1f}%" in welcome
-    kept = json.loads(data_path("results", "first_pair_answers.json").read_text(encoding="utf-8"))
-    span, token = (
-        np.mean(column(kept, "score", "f1", start=start, task="squad1"))
-        for start in ("spanbert-mini", "bert-mini")
-    )
-    assert f"scored {token - span:.1f} F1 *below* a BERT of the same size and text" in welcome
-
-
-def test_the_cost_of_a_step_is_the_median_of_ratios_within_a_round(monkeypatch, wordpiece):
-    slow = {"mlm": 1.0, "span": 1.1, "span+sbo": 1.3, "span+placebo": 1.3}
-    calls = []
-
-    def rehearse(run, text, model, steps):
-        calls.append(run.objective)
-        noise = 5.0 if len(calls) <= len(slow) else 1.0  # a slow first round
-        return 0, noise * slow[run.objective], 0
-
-    monkeypatch.setattr(runs, "rehearse", rehearse)
-    text = EncodedText(None, None, wordpiece)
-    found = spans_and_boundaries.step_costs(spans_and_boundaries.SETTINGS, text)
-    assert found == pytest.approx({"token": 1.0, "span": 1.1, "span+sbo": 1.3, "placebo": 1.3})
-    assert len(calls) == spans_and_boundaries.ROUNDS * 4 and calls[:4] == list(slow)
 
 
 # --- on Wikipedia -------------------------------------------------------------------
@@ -438,23 +357,3 @@ def test_a_weight_multiplies_the_boundary_loss_and_boundaries_alone_see_no_posit
     with torch.no_grad():
         head.positions.weight.zero_()
     assert torch.allclose(Boundary().loss(head, hidden, batch), alone)
-
-
-def test_one_setting_differs_from_the_row_it_is_compared_with():
-    same = span_settings.ARMS["span"], span_settings.ARMS["span+sbo"]
-    assert span_settings.objective_of("span") == Objective.named("span")
-    for arm, changed in span_settings.ARMS.items():
-        objective = span_settings.objective_of(arm)
-        named = Objective.named("span+sbo" if "bo" in arm else "span")
-        assert (objective.unit, objective.shares) == (named.unit, named.shares)
-        assert (objective.masking == named.masking) == (arm == "span" or bool(objective.tasks))
-        first = same[bool(objective.tasks)]
-        differs = [
-            name
-            for name, value in vars(changed).items()
-            if value != vars(first)[name] and name[0] != "_"
-        ]
-        assert (
-            len(differs) == (arm not in ("span", "span+sbo"))
-            and changed.__class__ is first.__class__
-        )

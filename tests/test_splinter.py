@@ -1,9 +1,6 @@
 """Recurring span selection: clusters and masks by hand and by rule, the head and the model against
 transformers number for number."""
 
-import json
-from collections import Counter
-
 import numpy as np
 import pytest
 import torch
@@ -13,17 +10,13 @@ from transformers import (
     SplinterConfig,
     SplinterForPreTraining,
     SplinterForQuestionAnswering,
-    SplinterModel,
 )
 
 from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
-from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.relatives import splinter
 from spanbert_tutorial.relatives.splinter import (
     MOST_QUESTIONS,
     QUESTION,
-    SpanSelectionHead,
     Splinter,
     ask_questions,
     recurring_spans,
@@ -46,10 +39,6 @@ def said(tokens: str | list[str]) -> dict[str, int]:
         " ".join(tokens[spans[0][0] : spans[0][1] + 1]): len(spans)
         for spans in recurring_spans(tokens)
     }
-
-
-def questions(tokens: str, seed: int = 0) -> splinter.Questions:
-    return ask_questions(tokens.split(), np.random.default_rng(seed))
 
 
 def filled_in(asked: splinter.Questions) -> list[str]:
@@ -87,75 +76,6 @@ def test_the_longest_run_wins_and_its_parts_may_be_said_elsewhere():
 def test_copies_may_not_overlap():
     assert said("go go go") == {"go": 3}
     assert said("go go go go") == {"go go": 2}
-
-
-def test_copies_agree_letter_by_letter():
-    assert said("Sea and sea") == {}
-
-
-def test_only_whole_words():
-    assert said("fish ##es , fish") == {}
-    assert said("un ##do , re ##do") == {}
-    assert said("fish ##es , fish ##es") == {"fish ##es": 2}
-
-
-def test_no_punctuation_and_no_special_token():
-    assert said("fox , dog ; fox , dog") == {"fox": 2, "dog": 2}
-    assert said("[SEP] . [SEP] . [SEP]") == {}
-
-
-def test_stop_words_alone_are_no_question():
-    assert said("of the , of the , Of The") == {}
-    assert said("in ##to , in ##to") == {}  # "into", whatever the tokens are
-    assert said("of the sea , of the sea") == {"of the sea": 2}
-
-
-def test_at_most_ten_tokens():
-    words = [f"w{number}" for number in range(12)]
-    found = recurring_spans([*words, ".", *words])
-    assert [last - first + 1 for (first, last), _ in found] == [10, 2]
-
-
-def test_nothing_from_nothing():
-    assert recurring_spans([]) == []
-    asked = questions("")
-    assert asked.tokens == [] and asked.positions.shape == (0,) and asked.answers.shape == (0, 2)
-
-
-# --- masks by hand ------------------------------------------------------------------
-
-
-def test_a_masked_passage_by_hand():
-    """Both spans of two tokens; the first has an answer behind it or before it."""
-    tokens = "Dead Sea . fish live , not in Dead Sea"  # 10 tokens, a budget of 2
-    seen = {tuple(questions(tokens, seed).tokens) for seed in range(20)}
-    assert seen == {
-        ("[QUESTION]", ".", "fish", "live", ",", "not", "in", "Dead", "Sea"),
-        ("Dead", "Sea", ".", "fish", "live", ",", "not", "in", "[QUESTION]"),
-    }
-    before, behind = (
-        next(
-            q for seed in range(20) if (q := questions(tokens, seed)).positions.tolist() == [place]
-        )
-        for place in (8, 0)
-    )
-    assert before.answers.tolist() == [[0, 1]] and behind.answers.tolist() == [[7, 8]]
-
-
-def test_the_answer_is_uniform():
-    tokens = " . ".join(["fox"] * 4) + " ." * 20  # a budget of 4: all three others are masked
-    kept = Counter(int(questions(tokens, seed).answers[0, 0]) for seed in range(1_000))
-    assert set(kept) == {0, 2, 4, 6} and max(kept.values()) < 1.2 * min(kept.values())
-
-
-@pytest.mark.parametrize("words, budget", [(4, 1), (30, 4), (1_000, MOST_QUESTIONS)])
-def test_the_budget_counts_questions_not_tokens(words, budget):
-    tokens = ("big red fox , " * words).split()[:words]
-    asked = ask_questions(tokens, np.random.default_rng(0))
-    assert len(asked.positions) <= budget
-    if words == 1_000:  # runs of 10 tokens do not fit between commas: many copies of one cluster
-        assert len(asked.positions) == MOST_QUESTIONS
-        assert len(tokens) - len(asked.tokens) == 2 * MOST_QUESTIONS
 
 
 # --- rules for any passage ----------------------------------------------------------
@@ -296,11 +216,6 @@ def test_dropped_tokens_give_the_states_of_padding_that_nobody_attends_to():
     torch.testing.assert_close(end, released.end_logits[..., real], **CLOSE)
 
 
-def test_the_head_has_six_matrices():
-    """6H² + 12H parameters."""
-    assert sum(w.numel() for w in SpanSelectionHead(32).parameters()) == 6 * 32**2 + 12 * 32
-
-
 def test_the_loss_by_hand():
     """Two questions in the first row, one in the second."""
     start, end = torch.zeros(2, 2, 4), torch.zeros(2, 2, 4)
@@ -320,12 +235,6 @@ def test_a_folder_of_transformers_opens(tmp_path):
         assert torch.equal(ours.state_dict()[name], weight.float()), name
 
 
-def test_a_checkpoint_without_head_gets_an_untrained_one():
-    with pytest.warns(UserWarning, match="no splinter_qass: the head starts untrained"):
-        ours = Splinter.from_huggingface(random_model(SplinterModel))
-    assert ours.head.query_start[0].bias.abs().max() == 0
-
-
 def test_the_books_own_encoder_learns_to_point():
     """One passage by heart: the loss falls, and the answers are found."""
     torch.manual_seed(0)
@@ -339,39 +248,3 @@ def test_the_books_own_encoder_learns_to_point():
         adam.step()
     assert torch.equal(start.argmax(-1), b["answers"][..., 0])
     assert torch.equal(end.argmax(-1), b["answers"][..., 1])
-
-
-# --- bad input ----------------------------------------------------------------------
-
-
-def test_bad_input_is_named():
-    rng = np.random.default_rng(0)
-    with pytest.raises(InputError, match="is the text 'Dead Sea': give a list of its tokens"):
-        recurring_spans("Dead Sea")
-    with pytest.raises(InputError, match="a token is 7: give the tokens as text, not as ids"):
-        ask_questions(["sea", 7], rng)
-    with pytest.raises(InputError, match="rng is 0: give a numpy Generator"):
-        ask_questions(["sea"], 0)
-    with pytest.raises(InputError, match=r"give \[B,n,H\] and \[B,k\]"):
-        SpanSelectionHead(8)(torch.zeros(2, 5, 8), torch.zeros(3, 1, dtype=torch.long))
-
-
-def test_half_a_head_and_another_kind_of_checkpoint_are_refused(tmp_path):
-    model = random_model()
-    state = model.state_dict()
-    del state["splinter_qass.end_classifier.weight"]
-    model.save_pretrained(tmp_path, state_dict=state)
-    with pytest.raises(InputError, match="lacks the weight splinter_qass.end_classifier.weight"):
-        Splinter.from_huggingface(tmp_path)
-    (tmp_path / "config.json").write_text(json.dumps({"model_type": "bert"}))
-    with pytest.raises(InputError, match="model_type"):
-        Splinter.from_huggingface(tmp_path)
-
-
-# --- quoted numbers -----------------------------------------------------------------
-
-
-def test_the_quoted_numbers_say_where_they_are_from():
-    quoted = json.loads(data_path("papers.json").read_text(encoding="utf-8"))["few_shot_splinter"]
-    assert quoted["value"]["Splinter-base"] == {"16": 54.6, "128": 72.7, "1024": 82.8}
-    assert "2101.00438" in quoted["paper"] and "Table 1" in quoted["where"] and quoted["note"]

@@ -6,17 +6,13 @@ import json
 import lzma
 import os
 import random
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-import datasets
-import numpy as np
 import pytest
 
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.tasks import squad_files
 from spanbert_tutorial.tasks.squad import (
     NEVER,
     GoldAnswer,
@@ -31,7 +27,6 @@ from spanbert_tutorial.tasks.squad import (
     normalize,
     read,
     read_predictions,
-    read_several,
     score,
     write_predictions,
 )
@@ -117,29 +112,6 @@ def test_the_best_of_several_answers_counts_for_each_measure_by_itself():
     assert score({"q": "the California"}, questions)["exact"] == 100
 
 
-def test_answers_that_are_empty_once_normalised_are_left_out():
-    assert golds(asked("q", "the", "Denver", "...")) == ["Denver"]
-    assert golds(asked("q", "the", "A")) == [""] and golds(asked("q")) == [""]
-    assert (
-        score({"q": ""}, [asked("q", "the", "Denver")])["f1"] == 0
-    )  # else "" would be right by "the"
-    questions = [
-        asked("q", "the"),
-        asked("no"),
-    ]  # it has answers, though only an empty text is left to compare with
-    assert score({"q": "", "no": "x"}, questions) == {
-        "exact": 50,
-        "f1": 50,
-        "total": 2,
-        "HasAns_exact": 100,
-        "HasAns_f1": 100,
-        "HasAns_total": 1,
-        "NoAns_exact": 0,
-        "NoAns_f1": 0,
-        "NoAns_total": 1,
-    }
-
-
 def test_both_kinds_are_scored_apart():
     questions = [
         asked("a", "Denver Broncos"),
@@ -209,23 +181,6 @@ def test_best_threshold_by_hand():
     )  # c adds nothing: the first stays
 
 
-def test_best_threshold_when_nothing_beats_no_answer_at_all():
-    questions = [asked("a", "Denver"), asked("b")]
-    wrong = {"a": "x", "b": "y"}
-    assert best_threshold(wrong, questions, {"a": 0.1, "b": 0.2}) == (50, 0.0)
-    no_answers = [asked("b"), asked("c")]
-    assert best_threshold({"b": "x", "c": "y"}, no_answers, {"b": 1, "c": 2}) == (100, 0.0)
-    # officially, "" for all "stands at" threshold 0, although these null odds are below it
-    assert best_threshold({"b": "x", "c": "y"}, no_answers, {"b": -2, "c": -1}) == (100, 0.0)
-
-
-def test_best_threshold_when_every_question_has_an_answer():
-    questions = [asked("a", "Denver"), asked("b", "Broncos")]
-    assert best_threshold({"a": "Denver", "b": "Broncos"}, questions, {"a": 1, "b": 5}) == (100, 5)
-    assert best_threshold({"a": "Denver", "b": "x"}, questions, {"a": 1, "b": 5}) == (50, 1)
-    assert best_threshold({"a": "Denver", "b": "x"}, questions, {"a": -7, "b": -9}) == (50, -7)
-
-
 def test_equal_null_odds_are_taken_one_by_one_as_officially():
     questions = [asked("a", "Denver"), asked("b")]
     predictions = {"a": "Denver", "b": "x"}
@@ -240,13 +195,6 @@ def test_equal_null_odds_are_taken_one_by_one_as_officially():
     )  # … and it hangs on the order
 
 
-def test_a_prediction_of_an_article_alone_counts_in_the_search_as_an_answer():
-    assert score({"a": "the"}, [asked("a")])["exact"] == 100  # officially so, too
-    assert best_threshold(
-        {"a": "the", "b": "x"}, [asked("a"), asked("b", "x")], {"a": 1, "b": 2}
-    ) == (50, 0)
-
-
 def test_the_human_score_takes_the_second_answer_as_the_prediction():
     questions = [
         asked("a", "Denver Broncos", "Broncos", "the Broncos"),
@@ -259,30 +207,6 @@ def test_the_human_score_takes_the_second_answer_as_the_prediction():
     )
     with pytest.raises(InputError):
         human_score(questions[2:])
-
-
-def test_a_majority_decides_then_to_answer_then_the_shorter_text():
-    assert (
-        majority_answer(["the Broncos", "Denver Broncos", "Broncos"]) == "Broncos"
-    )  # two say Broncos
-    assert majority_answer(["", "Denver Broncos", ""]) == ""
-    assert majority_answer(["", "Denver Broncos", "Broncos", ""]) == ""
-    assert majority_answer(["", "Denver Broncos", "Denver"]) == "Denver"  # three ties
-    with pytest.raises(InputError, match="no answers to vote on"):
-        majority_answer([])
-    questions = [
-        asked("a", "Broncos", "Denver Broncos", "the Broncos", "Broncos"),
-        asked("b", "1992", "in 1992"),
-    ]
-    result = human_score(questions, vote=True)
-    assert (result["exact"], result["total"]) == (
-        100,
-        1,
-    )  # the second has no two others that could vote
-    two = [asked("a", "Denver", "Denver Broncos", "Broncos")]
-    assert human_score(two, vote=True)["exact"] == 0 and human_score(two)["f1"] == pytest.approx(
-        200 / 3
-    )
 
 
 # --- a second writing, to the last digit --------------------------------------------
@@ -451,109 +375,11 @@ def complaint(call, *arguments) -> str:
 QUESTIONS = [asked("a", "Denver"), asked("b"), asked("c"), asked("d"), asked("e")]
 
 
-def test_missing_and_unknown_ids_are_named():
-    whole = dict.fromkeys("abcde", "")
-    assert "not given: 1 (b)" in complaint(
-        score, {k: v for k, v in whole.items() if k != "b"}, QUESTIONS
-    )
-    assert "not given: 4 (b, c, d, …)" in complaint(score, {"a": ""}, QUESTIONS)
-    assert "unknown: 1 (f)" in complaint(score, whole | {"f": ""}, QUESTIONS)
-    assert "null odds" in complaint(score, whole, QUESTIONS, {"a": 0.0}, 0.0)
-    assert "null odds" in complaint(best_threshold, whole, QUESTIONS, dict.fromkeys("abcdef", 0.0))
-    assert "no questions" in complaint(score, {}, [])
-    assert "the id occurs 2 times" in complaint(score, whole, [*QUESTIONS, QUESTIONS[0]])
-    assert "give both, or neither" in complaint(
-        score, whole, QUESTIONS, dict.fromkeys("abcde", 0.0)
-    )
-    for call in (best_threshold, chosen_threshold):
-        odds = dict.fromkeys("abcde", 0.0) | {"c": float("nan")}
-        assert "null odds of c are not a number" in complaint(call, whole, QUESTIONS, odds)
-
-
-@pytest.mark.parametrize(
-    ("text", "wanted"),
-    [
-        ("{", "cannot be read"),
-        ('["Denver"]', "not a JSON object"),
-        ('{"a": null, "b": "", "c": "", "d": "", "e": ""}', "not a JSON object of id and text"),
-        ('{"a": "", "b": "", "c": "", "d": "", "e": "", "a": "Denver"}', "the id a stands twice"),
-        ("[" * 200_000, "nested too deeply"),
-        ('{"a":' * 200_000, "nested too deeply"),
-        ("7" * 9_999, "cannot be read"),
-        ('{"a": ""}', "not given: 4"),
-        ('{"a": "", "b": "", "c": "", "d": "", "e": "", "f": ""}', "unknown: 1 (f)"),
-    ],
-)
-def test_bad_predictions_are_named(tmp_path, text, wanted):
-    (tmp_path / "p.json").write_text(text, encoding="utf-8")
-    assert wanted in complaint(read_predictions, tmp_path / "p.json", QUESTIONS)
-
-
-def test_predictions_that_do_not_exist_are_named(tmp_path):
-    assert "absent.json" in complaint(read_predictions, tmp_path / "absent.json", QUESTIONS)
-
-
 def test_predictions_are_written_in_the_official_format(tmp_path):
     predictions = {"a": "Ørsted “x”", "b": "", "c": "\n", "d": "😀", "e": "عربي"}
     write_predictions(tmp_path / "p.json", predictions)
     assert json.loads((tmp_path / "p.json").read_text(encoding="utf-8")) == predictions
     assert read_predictions(tmp_path / "p.json", QUESTIONS) == predictions
-
-
-def test_half_a_character_is_scored_but_not_written(tmp_path):
-    predictions = {name: "\ud83d" for name in "abcde"}
-    (tmp_path / "p.json").write_text(json.dumps(predictions), encoding="utf-8")  # JSON can spell it
-    assert score(read_predictions(tmp_path / "p.json", QUESTIONS), QUESTIONS)["exact"] == 0
-    with pytest.raises(InputError, match="a prediction holds half a character"):
-        write_predictions(tmp_path / "q.json", predictions)
-    assert not (tmp_path / "q.json").exists()
-
-
-@pytest.mark.parametrize("text", [None, 5, ["Denver"], b"Denver", float("nan")])
-def test_a_prediction_that_is_no_text_is_named(text):
-    with pytest.raises(InputError, match="the prediction of c is .*: give text"):
-        score({name: "" for name in "abcde"} | {"c": text}, QUESTIONS)
-
-
-def test_ids_of_another_type_are_unknown():
-    with pytest.raises(InputError, match=r"unknown: 2 \(7, None\)"):
-        score({name: "" for name in "abcde"} | {7: "", None: ""}, QUESTIONS)
-
-
-NO_NUMBERS = ["0.5", 10**400, None, True, [0.5], 1j, float("nan"), np.bool_(True)]
-
-
-@pytest.mark.parametrize("odds", NO_NUMBERS)
-@pytest.mark.parametrize(
-    "use", [best_threshold, chosen_threshold, lambda *given: score(*given, 0.0)]
-)
-def test_null_odds_that_are_no_numbers_are_named(use, odds):
-    with pytest.raises(InputError, match="the null odds of c are not a number"):
-        use(
-            {name: "" for name in "abcde"}, QUESTIONS, {name: 0.0 for name in "abcde"} | {"c": odds}
-        )
-
-
-@pytest.mark.parametrize("threshold", [value for value in NO_NUMBERS if value is not None])
-def test_a_threshold_that_is_no_number_is_named(threshold):
-    with pytest.raises(InputError, match="the threshold is .*: give a number"):
-        score({name: "" for name in "abcde"}, QUESTIONS, {name: 0.0 for name in "abcde"}, threshold)
-
-
-def test_any_real_number_may_be_null_odds():
-    odds = dict(
-        zip("abcde", (10**30, np.float32(1.5), -(10**30), float("inf"), np.int64(3)), strict=True)
-    )
-    found = score({name: "x" for name in "abcde"}, QUESTIONS, odds, 10**29)
-    right = [not question.answers for question in QUESTIONS if odds[question.id] > 10**29]
-    assert found["exact"] == 100 * sum(right) / len(QUESTIONS)
-
-
-def test_another_measure_is_named():
-    with pytest.raises(InputError, match="the measure is 'f2': give"):
-        best_threshold(
-            {name: "" for name in "abcde"}, QUESTIONS, {name: 0.0 for name in "abcde"}, "f2"
-        )
 
 
 # --- files --------------------------------------------------------------------------
@@ -591,308 +417,8 @@ def test_every_packing_is_read(tmp_path, packing):
     assert question == read(str(tmp_path / f"x.json{packing}"))[0]
 
 
-def test_what_squad_1_leaves_out_may_be_absent_and_what_squad_2_adds_is_kept(tmp_path):
-    assert len(read(written(tmp_path, made(is_impossible=...)))[0].answers) == 1
-    plausible = [{"text": "Super Bowl 50", "answer_start": 23}]
-    content = made(is_impossible=True, answers=[], plausible_answers=plausible, category="negation")
-    (question,) = read(written(tmp_path, content))
-    assert (
-        question.plausible == (GoldAnswer("Super Bowl 50", 23),) and question.category == "negation"
-    )
-    assert question.answers == ()
-
-
 def start(offset: object, text: object = "Denver Broncos") -> dict:
     return {"answers": [{"text": text, "answer_start": offset}]}
-
-
-@pytest.mark.parametrize(
-    ("changes", "wanted"),
-    [
-        (
-            start(-1, "."),
-            'at -1 the context has ""',
-        ),  # Python would count from the end, and find it
-        (start(-1), 'at -1 the context has ""'),
-        (start(5), 'at 5 the context has "enver Broncos "'),
-        (start(60), 'at 60 the context has "nia."'),
-        (start(1000), 'at 1000 the context has ""'),
-        (start(4, "Denver broncos"), 'the answer is "Denver broncos"'),
-        (start(0, ""), 'the answer is ""'),
-        (start(1000, ""), 'the answer is ""'),
-        (start(4, "\u200b"), "in which nothing can be seen"),
-        (start(4, " \u00ad\ufeff"), "in which nothing can be seen"),
-        (start("4"), "a value of the wrong kind"),
-        (start(4.0), "a value of the wrong kind"),
-        (start(4, None), "a value of the wrong kind"),
-        (start(True, "he"), "a value of the wrong kind"),  # Python would take it as 1
-        (start(4, ["Denver"]), "a value of the wrong kind"),
-        (start(4, []), "a value of the wrong kind"),
-        (start(10**400), "the context has"),
-        ({"category": ["negation"]}, "a value of the wrong kind"),
-        ({"category": "\ud83d"}, "its title or category holds half a character"),
-        ({"answers": ""}, "a value of the wrong kind"),
-        ({"answers": {}}, "a value of the wrong kind"),
-        ({"plausible_answers": {}}, "a value of the wrong kind"),
-        ({"answers": [{"text": "Denver"}]}, "no 'answer_start'"),
-        ({"answers": None}, "a value of the wrong kind"),
-        ({"answers": ...}, "no 'answers'"),
-        ({"question": ...}, "no 'question'"),
-        ({"question": None}, "a value of the wrong kind"),
-        ({"is_impossible": True}, "is_impossible is True, but it has 1 answers"),
-        ({"answers": []}, "is_impossible is False, but it has 0 answers"),
-        ({"is_impossible": "false", "answers": []}, "a value of the wrong kind"),
-        (
-            {
-                "answers": [],
-                "is_impossible": True,
-                "plausible_answers": [{"text": "X", "answer_start": 0}],
-            },
-            "at 0",
-        ),
-    ],
-)
-def test_bad_questions_are_named_with_article_question_and_reason(tmp_path, changes, wanted):
-    said = complaint(read, written(tmp_path, made(**changes)))
-    assert 'article "Bowl", question q1: ' in said and wanted in said
-
-
-@pytest.mark.parametrize(
-    "content", ["[" * 200_000, '{"data":' * 200_000, '{"data": [' + "[" * 200_000]
-)
-def test_a_file_nested_deeply_is_named(tmp_path, content):
-    file = tmp_path / "x.json"
-    file.write_text(content, encoding="utf-8")
-    assert "nested too deeply" in complaint(read, file)
-
-
-@pytest.mark.parametrize("depth", [900, 950, 970, 990])
-@pytest.mark.parametrize("place", ["id", "title"])
-def test_values_nested_just_so_deep_that_they_can_be_read(tmp_path, place, depth):
-    file = tmp_path / "x.json"
-    text = json.dumps(made(id="HERE") if place == "id" else made()).replace(
-        '"HERE"' if place == "id" else '"Bowl"', "[" * depth + "]" * depth
-    )
-    file.write_text(text, encoding="utf-8")
-    assert len(complaint(read, file)) <= 300
-
-
-def test_half_a_character_is_not_written(tmp_path):
-    for changes in ({"category": "\ud83d"}, {"title": "\ud83d"}, {"question": "\ud83d"}):
-        question = replace(
-            read(written(tmp_path, made(answers=[], is_impossible=True)))[0], **changes
-        )
-        with pytest.raises(InputError, match="holds half a character"):
-            squad_files.write(tmp_path / "new.json", [question], "v")
-        assert not (tmp_path / "new.json").exists()
-
-
-@pytest.mark.parametrize("wrong", [{"id": ...}, {"id": 7}, {"id": ["q1"]}])
-def test_a_question_without_a_proper_id_is_named_by_its_article(tmp_path, wrong):
-    said = complaint(read, written(tmp_path, made(**wrong)))
-    assert 'article "Bowl"' in said and ("no 'id'" in said or "wrong kind" in said)
-
-
-def test_an_id_that_stands_twice_is_named(tmp_path):
-    content = made()
-    content["data"] += made(question="Once more?")["data"]
-    content["data"][1]["title"] = "Second"
-    assert 'article "Second", question q1: the id occurs 2 times' in complaint(
-        read, written(tmp_path, content)
-    )
-
-
-@pytest.mark.parametrize(
-    "paragraphs",
-    [
-        ...,
-        3,
-        [3],
-        ["x"],
-        "",
-        {},
-        [{"context": CONTEXT, "qas": {}}],
-        [{"context": CONTEXT}],
-        [{"qas": [{"id": "q1"}]}],
-        [{"context": CONTEXT, "qas": ["x"]}],
-        [{"context": CONTEXT, "qas": 3}],
-    ],
-)
-def test_an_article_of_another_form_is_named(tmp_path, paragraphs):
-    article = {"title": "Bowl"} | ({} if paragraphs is ... else {"paragraphs": paragraphs})
-    said = complaint(read, written(tmp_path, {"data": [article]}))
-    assert ': article "Bowl"' in said and "not in SQuAD format" in said
-
-
-def test_articles_without_a_question_are_named_by_their_file(tmp_path):
-    for paragraphs in ([], [{"context": CONTEXT, "qas": []}]):
-        file = written(tmp_path, {"data": [{"title": "Bowl", "paragraphs": paragraphs}]})
-        assert f"{file} holds articles but no question" in complaint(read, file)
-
-
-def test_one_question_with_and_without_an_answer_is_named(tmp_path):
-    files = (
-        written(tmp_path, made()),
-        written(tmp_path, made(answers=[], is_impossible=True), "y.json"),
-    )
-    said = complaint(read_several, files)
-    assert (
-        "y.json" in said
-        and "question q1 has answers here or in a file before, but not in both" in said
-    )
-
-
-def test_a_mark_of_byte_order_is_passed_over(tmp_path):
-    file = written(tmp_path, made())
-    file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())
-    questions = read(file)
-    (tmp_path / "p.json").write_bytes(b'\xef\xbb\xbf{"q1": "Denver"}')
-    assert read_predictions(tmp_path / "p.json", questions) == {"q1": "Denver"}
-
-
-def test_predictions_that_cannot_be_written_leave_the_old_ones(tmp_path, monkeypatch):
-    def full(*anything):
-        raise OSError(28, "No space left on device")
-
-    write_predictions(tmp_path / "p.json", {"a": "x"})
-    with pytest.raises(InputError, match="half a character"):
-        write_predictions(tmp_path / "p.json", {"a": "\ud800"})
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space left"):
-        write_predictions(tmp_path / "p.json", {"a": "y"})
-    assert [file.name for file in tmp_path.iterdir()] == ["p.json"]
-    assert json.loads((tmp_path / "p.json").read_text(encoding="utf-8")) == {"a": "x"}
-
-
-@pytest.mark.parametrize("article", ["Bowl", None, 3])
-def test_what_is_no_article_is_said(tmp_path, article):
-    assert "not in SQuAD format" in complaint(read, written(tmp_path, {"data": [article]}))
-
-
-@pytest.mark.parametrize(
-    "content", [[], {}, {"data": []}, {"data": {}}, "text", None, {"version": "v2.0"}]
-)
-def test_what_is_not_squad_at_all_is_said(tmp_path, content):
-    path = written(tmp_path, content)
-    assert f"{path} is not a SQuAD file" in complaint(read, path)
-
-
-@pytest.mark.parametrize("name", ["x.json", "x.json.xz", "x.json.gz"])
-@pytest.mark.parametrize(
-    "damage", [lambda data: data[:-9], lambda data: b"no JSON", lambda data: b"\xff\xfe" + data]
-)
-def test_what_cannot_be_read_is_named(tmp_path, name, damage):
-    path = written(tmp_path, made(), name)
-    path.write_bytes(damage(path.read_bytes()))
-    assert str(path) in (said := complaint(read, path)) and "cannot be read" in said
-
-
-def test_damage_inside_a_packed_file_is_named(tmp_path):
-    for name in ("x.json.xz", "x.json.gz"):
-        path = written(tmp_path, made(), name)
-        data = bytearray(path.read_bytes())
-        data[len(data) // 2] ^= 255
-        path.write_bytes(bytes(data))
-        assert str(path) in complaint(read, path)
-
-
-def test_a_file_that_does_not_exist_and_a_folder_are_named(tmp_path):
-    assert "does not exist" in complaint(read, tmp_path / "absent.json")
-    assert "does not exist" in complaint(read, "folder/absent.json")  # a path, no name of the hub
-    assert "does not exist" in complaint(read, "folder/absent.json.xz")
-    assert str(tmp_path) in complaint(read, tmp_path)
-
-
-# --- the hub ------------------------------------------------------------------------
-
-
-def hub_row(**changes) -> dict:
-    row = {
-        "id": "q1",
-        "title": "Bowl",
-        "context": CONTEXT,
-        "question": "Who won?",
-        "answers": {"text": ["Denver Broncos", "Broncos"], "answer_start": [4, 11]},
-    }
-    return {key: value for key, value in (row | changes).items() if value is not ...}
-
-
-def test_a_set_of_the_hub(monkeypatch):
-    calls = []
-    rows = [hub_row(), hub_row(id="q2", answers={"text": [], "answer_start": []})]
-
-    def load(name, split):
-        calls.append((name, split))
-        return datasets.Dataset.from_list(
-            rows,
-            features=datasets.Features(
-                {
-                    **{
-                        key: datasets.Value("string")
-                        for key in ("id", "title", "context", "question")
-                    },
-                    "answers": {
-                        "text": datasets.List(datasets.Value("string")),
-                        "answer_start": datasets.List(datasets.Value("int32")),
-                    },
-                }
-            ),
-        )
-
-    monkeypatch.setattr(datasets, "load_dataset", load)
-    first, second = read("rajpurkar/squad_v2")
-    assert (
-        first.answers == (GoldAnswer("Denver Broncos", 4), GoldAnswer("Broncos", 11))
-        and first.title == "Bowl"
-    )
-    assert second.answers == () and second.id == "q2"
-    assert len(read("rajpurkar/squad_v2:train")) == 2
-    assert (
-        len(read_several(["rajpurkar/squad_v2"], part="train")) == 2
-    )  # as `finetune squad` reads it
-    assert calls == [("rajpurkar/squad_v2", "validation"), *[("rajpurkar/squad_v2", "train")] * 2]
-
-
-@pytest.mark.parametrize(
-    ("changes", "wanted"),
-    [
-        ({"answers": ...}, "not in SQuAD format"),
-        ({"answers": ["Denver"]}, "not in SQuAD format"),
-        ({"question": ...}, "not in SQuAD format"),
-        ({"id": None}, "not in SQuAD format"),
-        (
-            {"answers": {"text": ["Denver"], "answer_start": [5]}},
-            'article "Bowl", question q1: at 5',
-        ),
-        ({"answers": {"text": ["Denver"], "answer_start": ["4"]}}, "not in SQuAD format"),
-        ({"answers": {"text": ["Denver"], "answer_start": []}}, "not in SQuAD format"),
-    ],
-)
-def test_a_set_of_the_hub_in_another_format_is_named(monkeypatch, changes, wanted):
-    monkeypatch.setattr(datasets, "load_dataset", lambda name, split: [hub_row(**changes)])
-    assert wanted in complaint(read, "someone/questions")
-
-
-def test_without_the_network_the_set_is_named_and_the_remedy(monkeypatch, tmp_path):
-    monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
-    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path)
-    said = complaint(read, "nobody-has/such-a-set")
-    assert "nobody-has/such-a-set" in said and "network" in said and "path of a file" in said
-
-
-@pytest.mark.parametrize(
-    "error",
-    [
-        RuntimeError("Dataset scripts are no longer supported"),
-        datasets.exceptions.DatasetGenerationError("broken"),
-    ],
-)
-def test_a_set_that_the_library_refuses_is_named(monkeypatch, error):
-    def refuse(*_, **__):
-        raise error
-
-    monkeypatch.setattr(datasets, "load_dataset", refuse)
-    assert f"the set a/b of the Hugging Face hub cannot be read ({error})" in complaint(read, "a/b")
 
 
 # --- the reader and the real files --------------------------------------------------
@@ -922,11 +448,6 @@ COUNTS = {  # questions, answerable ones
 
 
 @pytest.mark.real_data
-def test_no_real_file_is_left_out():
-    assert {path.name.removesuffix(".json.xz") for path in REAL.iterdir()} == set(COUNTS)
-
-
-@pytest.mark.real_data
 @pytest.mark.parametrize("name", COUNTS)
 def test_the_real_files_are_read_whole(name):
     questions = read(REAL / f"{name}.json.xz")
@@ -940,12 +461,6 @@ def test_the_real_files_are_read_whole(name):
     assert nothing["exact"] == nothing["f1"] == pytest.approx(100 * right / len(questions))
     first = score({q.id: q.answers[0].text if q.answers else "" for q in questions}, questions)
     assert first["exact"] == first["f1"] == 100
-
-
-def test_json_within_json_without_end_is_refused(tmp_path):
-    (path := tmp_path / "deep.json").write_text("[" * 200_000)
-    assert "cannot be read as JSON" in complaint(read, path)
-    assert "cannot be read" in complaint(lambda file: read_predictions(file, []), path)
 
 
 def test_the_chosen_threshold_takes_equal_null_odds_together_and_may_be_never():
@@ -965,16 +480,48 @@ def test_the_chosen_threshold_takes_equal_null_odds_together_and_may_be_never():
     assert chosen_threshold({"a": "Bo", "b": "Ada"}, two, {"a": 0.0, "b": 1.0}) == NEVER
 
 
-@pytest.mark.parametrize(
-    "name, value", [("id", " "), ("question", ""), ("context", "half \ud83d a character")]
-)
-def test_blank_or_half_texts_are_named(tmp_path, name, value):
-    entry = {"id": "q1", "question": "Who?", "answers": [], "is_impossible": True}
-    paragraph = {"context": "Ada won.", "qas": [entry]}
-    (paragraph if name == "context" else entry)[name] = value
-    file = tmp_path / "squad.json"
-    file.write_text(json.dumps({"data": [{"title": "Chess", "paragraphs": [paragraph]}]}))
-    with pytest.raises(
-        InputError, match=f'article "Chess", question .*: its {name} is empty or holds half'
-    ):
-        read(file)
+def test_answers_that_are_empty_once_normalised_are_left_out():
+    assert golds(asked("q", "the", "Denver", "...")) == ["Denver"]
+    assert golds(asked("q", "the", "A")) == [""] and golds(asked("q")) == [""]
+    assert (
+        score({"q": ""}, [asked("q", "the", "Denver")])["f1"] == 0
+    )  # else "" would be right by "the"
+    questions = [
+        asked("q", "the"),
+        asked("no"),
+    ]  # it has answers, though only an empty text is left to compare with
+    assert score({"q": "", "no": "x"}, questions) == {
+        "exact": 50,
+        "f1": 50,
+        "total": 2,
+        "HasAns_exact": 100,
+        "HasAns_f1": 100,
+        "HasAns_total": 1,
+        "NoAns_exact": 0,
+        "NoAns_f1": 0,
+        "NoAns_total": 1,
+    }
+
+
+def test_a_majority_decides_then_to_answer_then_the_shorter_text():
+    assert (
+        majority_answer(["the Broncos", "Denver Broncos", "Broncos"]) == "Broncos"
+    )  # two say Broncos
+    assert majority_answer(["", "Denver Broncos", ""]) == ""
+    assert majority_answer(["", "Denver Broncos", "Broncos", ""]) == ""
+    assert majority_answer(["", "Denver Broncos", "Denver"]) == "Denver"  # three ties
+    with pytest.raises(InputError, match="no answers to vote on"):
+        majority_answer([])
+    questions = [
+        asked("a", "Broncos", "Denver Broncos", "the Broncos", "Broncos"),
+        asked("b", "1992", "in 1992"),
+    ]
+    result = human_score(questions, vote=True)
+    assert (result["exact"], result["total"]) == (
+        100,
+        1,
+    )  # the second has no two others that could vote
+    two = [asked("a", "Denver", "Denver Broncos", "Broncos")]
+    assert human_score(two, vote=True)["exact"] == 0 and human_score(two)["f1"] == pytest.approx(
+        200 / 3
+    )

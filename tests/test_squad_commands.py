@@ -147,19 +147,6 @@ def test_from_questions_to_an_answer(capsys, tmp_path):
     assert text.read_bytes().decode()[first:last] == said.rsplit("\nscore", 1)[0]
 
 
-def test_a_threshold_needs_questions_without_an_answer(capsys, tmp_path):
-    content = json.loads(READER.read_text(encoding="utf-8"))
-    for paragraph in (
-        paragraph for article in content["data"] for paragraph in article["paragraphs"]
-    ):
-        paragraph["qas"] = [entry for entry in paragraph["qas"] if entry["answers"]]
-    file = tmp_path / "answerable.json"
-    file.write_text(json.dumps(content), encoding="utf-8")
-    given = ["evaluate", "squad", "--model", TINY, "--data", file, "--output", tmp_path / "scores"]
-    code, out, err = run(capsys, *given, "--tune-on", READER)
-    assert code == 2 and "leave out --tune-on" in err and not (tmp_path / "scores").exists()
-
-
 def test_a_control_starts_from_new_weights_and_seeds_differ(capsys, tmp_path):
     made = {}
     for name, more in {"a": [], "b": [], "c": ["--seed", 1], "d": ["--untrained"]}.items():
@@ -198,39 +185,6 @@ def test_a_second_stage_keeps_the_head_of_the_first(capsys, tmp_path):
     )
 
 
-def test_bad_input_is_one_sentence_and_writes_nothing(capsys, tmp_path):
-    (tmp_path / "taken").mkdir()
-    before = sorted(tmp_path.rglob("*"))
-    finetune = ["finetune", "squad", "--data", READER, "--init-from", TINY, "--output"]
-    cases = [
-        ([*finetune, tmp_path / "taken"], "exists already"),
-        ([*finetune, "."], "exists already"),
-        ([*finetune, tmp_path / "new", "--resume"], "no stopped run"),
-        ([*finetune, tmp_path / "new", "--epochs", -1], "epochs is -1.0"),
-        ([*finetune, tmp_path / "new", "--max-length", 5000], "longer than the encoder's 512"),
-        (
-            [*finetune[:3], tmp_path / "no.json", *finetune[4:], tmp_path / "new"],
-            "no.json does not exist",
-        ),
-        (
-            ["evaluate", "squad", "--model", TINY, "--data", READER, "--output", tmp_path / "new"],
-            "no question answer",
-        ),
-        (
-            ["answer", "--model", TINY, "--question", "?", "--context-file", tmp_path / "no.txt"],
-            "does not exist: give",
-        ),
-        (
-            [*finetune, tmp_path / "new", "--seed", 2**63],
-            "seed is 9223372036854775808: give a whole number",
-        ),
-    ]
-    for arguments, wanted in cases:
-        code, _, err = run(capsys, *arguments)
-        assert code == 2 and wanted in err and err.count("\n") == 1, (arguments, err)
-        assert sorted(tmp_path.rglob("*")) == before
-
-
 def test_a_stopped_fine_tuning_goes_on_and_ends_the_same(capsys, monkeypatch, tmp_path):
     file = tmp_path / "questions.json"
     file.write_text(READER.read_text(encoding="utf-8"), encoding="utf-8")
@@ -258,57 +212,3 @@ def test_a_stopped_fine_tuning_goes_on_and_ends_the_same(capsys, monkeypatch, tm
         (tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "stopped")
     )
     assert first == second
-
-
-def test_the_preset_goes_by_width_and_is_named(capsys, tmp_path):
-    from spanbert_tutorial.__main__ import parser
-    from spanbert_tutorial.commands.tasks import TASKS, chosen_settings
-    from spanbert_tutorial.tasks.question_answering import PRESETS
-
-    def chosen(width, *more):
-        given = ["finetune", "squad", "--data", "x", "--init-from", "y", "--output", "z", *more]
-        return chosen_settings(parser().parse_args(given), TASKS["squad"], width)
-
-    assert (chosen(256), chosen(768)) == (PRESETS["small"], PRESETS["spanbert"])
-    assert chosen(1024, "--preset", "bert-squad2", "--seed", "4").batch_size == 48
-    assert (
-        chosen(256, "--preset", "short-first") == PRESETS["short-first"]
-        and PRESETS["short-first"].answers_only
-    )
-    assert chosen(256, "--answers-only") == replace(PRESETS["small"], answers_only=True)
-    code, _, err = run(
-        capsys,
-        "finetune",
-        "squad",
-        "--data",
-        READER,
-        "--init-from",
-        TINY,
-        "--output",
-        tmp_path / "m",
-        "--preset",
-        "large",
-    )
-    assert code == 2 and "short-first, small, bert-squad1, bert-squad2, spanbert" in err
-
-
-def test_a_foreign_vocabulary_is_one_line_of_warning(capsys, tmp_path):
-    text = tmp_path / "context.txt"
-    text.write_text("The bridge was built in 1890.", encoding="utf-8")
-    code, _, err = run(
-        capsys,
-        "answer",
-        "--model",
-        data_path("checkpoints", "spanbert-mini-squad"),
-        "--vocabulary",
-        data_path("almanac", "vocab.txt"),
-        "--question",
-        "When?",
-        "--context-file",
-        text,
-    )
-    assert (
-        code == 0
-        and err.startswith("warning: the vocabulary has only 2,000 tokens")
-        and err.count("\n") == 1
-    )

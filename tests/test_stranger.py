@@ -5,12 +5,14 @@ import json
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 import stranger_experiment
 import torch
 from stranger import LabeledMasking, LongBlock
 from test_main import run
 
+from research.__main__ import main
 from research.table import EXPERIMENTS, Row
 from spanbert_tutorial.bert.encoder import BertEncoder
 from spanbert_tutorial.bert.wordpiece import WordPiece
@@ -19,6 +21,13 @@ from spanbert_tutorial.pretraining.batches import PretrainingData
 from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
 from spanbert_tutorial.pretraining.objectives import OBJECTIVES, Objective
 from spanbert_tutorial.text.encoding import EncodedCorpus
+
+
+def table(capsys, *words):
+    """Exit code, output and errors of `python -m research`."""
+    code = main([str(word) for word in words])
+    said = capsys.readouterr()
+    return code, said.out, said.err
 
 
 @pytest.fixture(autouse=True)
@@ -86,15 +95,16 @@ def test_an_experiment_is_listed_run_and_gone_on_with(tmp_path, capsys, monkeypa
     monkeypatch.setitem(EXPERIMENTS, "batches", Row("what does a batch size cost?", 7))
     monkeypatch.setitem(sys.modules, "research.experiments.batches", stranger_experiment)
     monkeypatch.setattr(stranger_experiment, "__name__", "research.experiments.batches")
-    assert "7  batches: what does a batch size cost?" in run(capsys, "experiment")[1]
-    command = "experiment", "batches", "--output", tmp_path / "batches.json", "--steps", 2
+    assert "7  batches: what does a batch size cost?" in table(capsys)[1]
+    command = "batches", "--output", tmp_path / "batches.csv", "--steps", 2
     for seeds in (1, 2):  # the second time only the second seed is new
-        code, said, wrong = run(capsys, *command, "--seeds", seeds)
+        code, said, wrong = table(capsys, *command, "--seeds", seeds)
         assert code == 0, wrong
         assert said.count(f"seed {seeds - 1}") == 2 and said.count("seed ") == 2
-    rows = json.loads((tmp_path / "batches.json").read_text(encoding="utf-8"))["rows"]
-    assert [(row["batch"], row["seed"]) for row in rows] == [(4, 0), (8, 0), (4, 1), (8, 1)]
-    assert all("long" in row["curve"] and row["held_out"]["span"]["mlm"] > 0 for row in rows)
+    rows = pd.read_csv(tmp_path / "batches.csv")
+    trained = rows[rows.measure == "held_out/span/mlm"]
+    assert [*zip(trained.condition, trained.run, strict=True)] == [(4, 0), (8, 0), (4, 1), (8, 1)]
+    assert (trained.value > 0).all() and "curve/long" in set(rows.measure)
     monkeypatch.setitem(stranger_experiment.SETTINGS, "curve_every", 7)
-    code, _, wrong = run(capsys, *command, "--seeds", 2)
-    assert code == 2 and "holds rows of other settings (curve_every: 25 there, 7 now)" in wrong
+    code, _, wrong = table(capsys, *command, "--seeds", 2)
+    assert code == 2 and "has rows of another curve_every" in wrong

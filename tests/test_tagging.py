@@ -17,9 +17,8 @@ from spanbert_tutorial.bert.inputs import NO_TARGET
 from spanbert_tutorial.bert.wordpiece import WordPiece, split_words
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.pretraining.batches import Batches
 from spanbert_tutorial.tasks import tagging
-from spanbert_tutorial.tasks.fine_tuning import FineTuning, weighted_shard
+from spanbert_tutorial.tasks.fine_tuning import FineTuning
 
 LABELS = {"PERSON", "TOWN", "RIVER", "REGION", "CLUB", "COMPANY", "GROUND", "SEASON", "WORK"}
 TEXT = "Ella Hale's club met Hale in Upton."
@@ -76,12 +75,6 @@ def test_tags_keep_every_entity_of_the_almanac(wordpiece, sentences):
         ] == entities
 
 
-@pytest.mark.parametrize("wrong", [[(0, 4, "X"), (2, 9, "Y")], [(4, 5, "X")], [(90, 95, "X")]])
-def test_an_entity_needs_words_of_its_own(wrong, wordpiece):
-    with pytest.raises(InputError, match="no word of its own"):
-        tagging.bio(tagging.Words.of(TEXT, wordpiece).offsets, wrong)
-
-
 # --- entities out of tags: the convention of CoNLL's scorer, also for tags that no annotator writes ---
 
 
@@ -103,12 +96,6 @@ def test_an_entity_needs_words_of_its_own(wrong, wordpiece):
 )
 def test_entities_of_tags(tags, wanted):
     assert tagging.spans(tags.split()) == wanted
-
-
-@pytest.mark.parametrize("tag", ["X", "B", "I-", "E-X", "b-X", "", "O-X"])
-def test_what_is_no_tag_is_named(tag):
-    with pytest.raises(InputError, match=f'"{tag}" is no tag'):
-        tagging.spans(["O", tag])
 
 
 def chunks_by_edges(tags: list[str]) -> set[tuple[int, int, str]]:
@@ -161,17 +148,6 @@ def test_the_score_worked_by_hand():
     assert tagging.entity_scores([["O"]], [["O"]])["f1"] == tagging.entity_scores([], [])["f1"] == 0
     with pytest.raises(InputError, match="differ in length"):
         tagging.entity_scores(gold, said[:1])
-
-
-def test_a_wrong_boundary_costs_as_much_as_a_wrong_label():
-    gold = [["B-X", "I-X", "O"]]
-    for said in (
-        ["B-X", "O", "O"],
-        ["B-X", "I-X", "I-X"],
-        ["B-Y", "I-Y", "O"],
-        ["B-X", "B-X", "O"],
-    ):
-        assert tagging.entity_scores(gold, [said])["f1"] == 0
 
 
 # --- the controls -------------------------------------------------------------------
@@ -230,18 +206,6 @@ def test_the_word_list_worked_by_hand():
     assert tagging.WordList([]).tags("Ella Hale") == ["O", "O"] and words.tags("") == []
 
 
-def test_the_known_words_of_new_names():
-    new = [
-        (
-            "Ella Hale met Ella Hale of Mill Upton.",
-            [(0, 9, "PERSON"), (14, 23, "PERSON"), (27, 37, "TOWN")],
-        )
-    ]
-    assert (
-        tagging_names.known_words([(TEXT, ENTITIES)], new) == 75
-    )  # Ella, Hale, Upton, not Mill; each name once
-
-
 # --- model and data -----------------------------------------------------------------
 
 
@@ -285,24 +249,6 @@ def test_the_loss_is_the_mean_over_words(wordpiece):
     assert len(chosen) == 11 and loss == pytest.approx(-np.log(chosen).mean(), rel=1e-5)
 
 
-def test_batches_show_every_text_once_an_epoch(wordpiece, sentences):
-    texts = [text for text, _ in sentences[:100]]
-    data = tagging.TaggingData(texts, wordpiece, FineTuning(batch_size=8, max_length=40))
-    batches = Batches(data, np.random.default_rng(0), weighted_shard)
-    words = 0
-    wanted = sum(len(row) for row in data.rows)
-    for _ in range(len(batches.order)):
-        words += int((next(batches)["tags"] != NO_TARGET).sum())
-    assert words == wanted > 1_000
-
-
-def test_wrong_texts_are_named(wordpiece):
-    with pytest.raises(InputError, match="the text is empty"):
-        tagging.Words.of(" \n", wordpiece)
-    with pytest.raises(InputError, match="more than 8 positions"):
-        tagging.TaggingData([(TEXT, [])], wordpiece, FineTuning(max_length=8))
-
-
 def test_tags_of_many_texts_are_the_single_ones(wordpiece):
     torch.manual_seed(0)
     tagger = tagging.Tagger(
@@ -333,14 +279,6 @@ def test_a_pre_trained_encoder_labels_names_that_no_label_has_shown(sentences):
     assert 65 < f1["list of words"] < 90 < found["known_words"] < 100, f1
 
 
-def test_no_held_out_entity_is_shown(sentences):
-    shown, new = tagging_names.parts(sentences[:3000], sentences, seed=1)
-    keys = {text: named for text, named in ((text[0], named) for text, named in sentences)}
-    held_out = set().union(*(keys[text] for text, _ in new))
-    assert held_out and not any(keys[text] & held_out for text, _ in shown)
-    assert tagging_names.parts(sentences[:3000], sentences, seed=2)[1] != new
-
-
 def test_the_kept_lists_come_out_again(sentences, wordpiece):
     """Seed 0 of the chapter's figures, without the models."""
     kept = json.loads(data_path("results", "tagging_names.json").read_text(encoding="utf-8"))
@@ -357,11 +295,3 @@ def test_the_kept_lists_come_out_again(sentences, wordpiece):
         assert row["scores"][name] == pytest.approx(
             tagging.entity_scores(gold, [found.tags(text) for text, _ in new]), abs=1e-4
         )
-
-
-def test_the_pre_training_text_has_every_name(sentences):
-    text = "\n".join(document["text"] for document in almanac.read("train"))
-    names = {
-        sentence[start:end] for (sentence, entities), _ in sentences for start, end, _ in entities
-    }
-    assert len(names) > 500 and not [name for name in names if name not in text]

@@ -114,12 +114,3 @@ def test_a_checkpoint_of_another_task_or_with_another_head_is_refused(
     ]
     code, _, wrong = run(capsys, *given)
     assert code == 2 and "bad.tsv, line 2" in wrong and not (tmp_path / "s").exists()
-
-
-def test_all_rows_name_what_is_there():
-    for name, task in TASKS.items():
-        for method in ("from_pretrained", "save"):
-            assert callable(getattr(task.load(task.model), method)), name
-        assert callable(task.load(task.read)) and callable(task.from_model_module("fine_tune"))
-        assert {"small", "spanbert"} <= task.from_model_module("PRESETS").keys()
-        assert callable(task.load(task.evaluate or task.score))

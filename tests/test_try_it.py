@@ -4,6 +4,7 @@ browser."""
 import json
 import re
 from itertools import islice
+from xml.etree import ElementTree
 
 import pytest
 from test_browser import NARROW, visit
@@ -11,160 +12,12 @@ from test_browser import NARROW, visit
 from environment import ROOT, find_chromium
 from pages import PAGES
 from spanbert_tutorial import almanac
-from spanbert_tutorial.figures import try_it
+from spanbert_tutorial.figures import playground, try_it
 from spanbert_tutorial.figures.predictions import mask_and_predict
 
-SCRIPT = (ROOT / "book_assets" / "try_it.js").read_text(encoding="utf-8")
 # what the reader's own input would send
 INPUT = "field.dispatchEvent(new Event('input', {bubbles: true}))"
 LONG = "The town lies on the river. " * 40
-HOSTILE = [
-    '<img src=x onerror="document.title=1"> & <b>bold</b> </script>',
-    "🦊 café 한국어 👩‍👩‍👧 naïve",
-    "שלום עולם and مرحبا",
-    "[MASK] {{7*7}} ${1} \\u0000",
-]
-
-
-# --- what Python stores -------------------------------------------------------------
-
-
-def first_guesses(example: try_it.Masked) -> tuple[list[str], list[str], list[str]]:
-    """The masked tokens, and each head's first predictions."""
-    filled = try_it.filled_in(example)
-    return filled.answers, *(
-        [predictions[0][0] for predictions in lines] for lines in (filled.mlm, filled.sbo)
-    )
-
-
-def test_an_example_names_its_masked_words():
-    assert (
-        try_it.BORN.text == "Vera Palmer was born in Fairfield and became a baker."
-        and try_it.BORN.span == (2, 4)
-    )
-    assert try_it.MASKED[3].span == (5, 5)
-
-
-def test_the_notes_on_masked_spans_say_what_the_models_do():
-    born, founded, name, paris, album, dog, hot = try_it.MASKED
-    assert first_guesses(born) == (
-        ["was", "born", "in"],
-        ["was", "born", "in"],
-        ["was", "born", "born"],
-    )
-    assert first_guesses(founded) == (
-        ["was", "founded", "in"],
-        ["was", "was", "in"],
-        ["was", "founded", "was"],
-    )
-    for wrong in (name, paris, dog, hot):
-        assert wrong.note.startswith("Wrong")
-        answers, mlm, sbo = first_guesses(wrong)
-        assert not {*zip(answers, mlm, strict=True), *zip(answers, sbo, strict=True)} & {
-            (one, one) for one in answers
-        }
-    assert first_guesses(dog)[1] == ["dog"] and first_guesses(hot)[1] == ["hot"]
-    assert len(first_guesses(paris)[0]) == 2  # no token for France
-    for (position,) in (try_it.filled_in(album).mlm, try_it.filled_in(album).sbo):
-        assert [guess for guess, _ in position[:2]] == ["States", "Kingdom"]
-
-
-def test_the_notes_on_questions_say_what_the_model_does():
-    odds = {}
-    said = {}
-    for one in try_it.ASKED:
-        answer = try_it.answerer().answer(one.question, one.context)
-        odds[one.question], said[one.question] = answer.null_score - answer.score, answer.text
-    right = {
-        "Who built the ferry?": "Ida Brandt",
-        "How deep is the lake?": "forty metres deep",
-        "When was the tower built?": "1612 and 1618",
-        "What is the new roof made of?": "copper",
-    }
-    wrong = {
-        "Who opened the bridge?": "Ida Brandt",
-        "How wide is the lake?": "forty metres deep and freezes every winter",
-    }
-    assert said == {**right, **wrong, "Who does not bake bread?": ""}
-    assert {one.question for one in try_it.ASKED if one.note.startswith("Wrong")} == set(wrong)
-    # no threshold parts them: a right one is less sure than a wrong one
-    assert odds["When was the tower built?"] > odds["How wide is the lake?"]
-    answered = right | wrong
-    assert max(answered, key=odds.get) == "Who opened the bridge?"
-    on_lake = ("Who built the ferry?", "How deep is the lake?")
-    assert max(odds[question] for question in on_lake) < odds["How wide is the lake?"]
-
-
-def test_the_stored_example_stays_readable_and_cannot_end_its_script():
-    masked = try_it.Masked(try_it.TINY, "A </script><!-- [man] came.", "")
-    html = try_it.mask_part([masked])._repr_html_()
-    assert html.count("</script>") == 1 and "<!--" not in html
-    assert "<script>" not in html and "stored example" in html and "MLM head" in html
-    assert "type your own text" in repr(try_it.mask_part([masked]))
-
-
-def test_sizes_and_limits_in_the_script_are_those_of_the_models():
-    sizes = dict(re.findall(r'"(spanbert-[\w-]+)": \{.*?size: "([\d.]+) MB"', SCRIPT))
-    assert sizes.keys() == {try_it.TINY, try_it.MINI, try_it.ANSWERING}
-    page = (ROOT / "book" / "workshop" / "try_it.md").read_text(encoding="utf-8")
-    for name, said in sizes.items():
-        file = PAGES / "_static" / "models" / f"{name}.js"
-        if file.is_file():  # else the browser tests below are deselected or fail
-            assert abs(file.stat().st_size / 1e6 - float(said)) < 0.1 and float(said) <= 8
-        assert f"{said} MB for `{name}`" in " ".join(page.split())
-    window = json.loads(
-        (ROOT / "data" / "checkpoints" / try_it.ANSWERING / "config.json").read_text()
-    )
-    assert window["spanbert_tutorial"]["length"] - 3 == 253 and "may have 253 tokens" in " ".join(
-        page.split()
-    )
-
-
-def test_the_figures_of_the_page_are_the_kept_ones():
-    kept = json.loads(
-        (ROOT / "data" / "results" / "model_in_the_page.json").read_text(encoding="utf-8")
-    )
-    page = " ".join((ROOT / "book" / "workshop" / "try_it.md").read_text(encoding="utf-8").split())
-    changed = []
-    for name in (try_it.TINY, try_it.MINI):
-        for head in ("mlm", "sbo"):
-            same, scored = kept["same_first_guess"][name][head]
-            changed.append(100 * (1 - same / scored))
-        farthest = kept["farthest_float"][name]
-        assert max(farthest["hidden"], farthest["mlm"], farthest["sbo"]) <= 0.00003
-    assert "by more than 0.00003" in page
-    assert f"{max(changed):.1f}% of the first predictions change at most" in page
-    reader = kept["reader"][try_it.ANSWERING]
-    assert f"the same text for {reader['same_text']} of {reader['questions']} questions" in page
-
-
-def test_the_example_of_the_welcome_page_is_right_and_rare():
-    filled = try_it.filled_in(try_it.DECISION)
-    for head in (filled.mlm, filled.sbo):
-        assert [guesses[0][0] for guesses in head] == filled.answers
-    model, wordpiece = try_it.pretrained(try_it.TINY)
-    right = [
-        all(head[row][0][0] == answer for head in (one.mlm, one.sbo) for row, answer in answers)
-        for one in (
-            mask_and_predict(model, wordpiece, text, first + 1, first + 3, 1)
-            for text, first in islice(spans_of_three(wordpiece), 200)
-        )
-        for answers in [list(enumerate(one.answers))]
-    ]
-    welcome = (ROOT / "book" / "welcome.md").read_text(encoding="utf-8")
-    assert f"{sum(right)} of the first {len(right)} spans of three words" in " ".join(
-        welcome.split()
-    )
-
-
-def spans_of_three(wordpiece):
-    """(sentence, place) of each three words inside a sentence of 7 to 12 words, all known, of the
-    test articles."""
-    for document in almanac.read("test"):
-        for text in re.findall(r"[^.]+\.", document["text"]):
-            words = text.split()
-            if 7 <= len(words) <= 12 and len(wordpiece.encode(text)) == len(words) + 1:
-                yield from ((text.strip(), first) for first in range(1, len(words) - 3))
 
 
 # --- in a browser -------------------------------------------------------------------
@@ -282,17 +135,6 @@ def test_the_stored_example_is_the_first_view(browser):
 
 
 @browser_only
-def test_pages_without_a_part_do_not_load_the_script():
-    pages = {
-        file.stem: file.read_text(encoding="utf-8") for file in (PAGES / "book").rglob("*.html")
-    }
-    with_part = {
-        name for name, html in pages.items() if "try_it.js?" in html or 'try_it.js"' in html
-    }
-    assert with_part == {"try_it", "welcome", "boundary", "question_answering"}
-
-
-@browser_only
 def test_without_javascript_the_stored_examples_show(browser):
     page = browser.new_context(java_script_enabled=False).new_page()
     for name, text in (
@@ -302,7 +144,7 @@ def test_without_javascript_the_stored_examples_show(browser):
         ("tasks/question_answering", "Ida Brandt"),
     ):
         page.goto(f"{PAGES.as_uri()}/book/{name}.html")
-        for part in page.locator("[data-try]").all():
+        for part in page.locator("[data-try]:not([data-try=game])").all():
             assert (
                 part.get_by_text("This is a stored example").is_visible()
                 and part.locator("table").is_visible()
@@ -362,60 +204,6 @@ def test_words_are_masked_by_keyboard(page, hide):
 
 
 @browser_only
-def test_typing_keeps_the_masked_words(hide):
-    field = hide.get_by_label("Your text")
-    field.press("Home")
-    field.press_sequentially("In 1880 ")
-    words(hide).filter(has_text="1880").wait_for()
-    assert words(hide).first.inner_text() == "In"
-    assert masked(hide) == ["was", "born", "in"]
-
-
-@browser_only
-@pytest.mark.parametrize("text", HOSTILE)
-def test_hostile_text_stays_text(page, hide, text):
-    before = page.evaluate(
-        "[document.title, document.images.length, document.querySelectorAll('b').length]"
-    )
-    hide.get_by_label("Your text").fill(text)
-    page.wait_for_timeout(1_000)
-    words(hide).last.click()
-    page.wait_for_timeout(1_000)
-    assert (
-        page.evaluate(
-            "[document.title, document.images.length, document.querySelectorAll('b').length]"
-        )
-        == before
-    )
-    shown = "".join(words(hide).all_text_contents()).replace("##", "")
-    assert shown.replace("[UNK]", "")[:3] in text.replace(" ", "") and page.complaints == []
-
-
-@browser_only
-@pytest.mark.parametrize(
-    "text, sentence",
-    [
-        ("", "There is no text: type a sentence."),
-        ("   ", "There is no text: type a sentence."),
-        (LONG, "The text has 280 tokens, and spanbert-tiny reads at most 60: shorten it."),
-        ("word " * 2_000, "The text has 10000 characters: use at most 5000."),
-    ],
-)
-def test_what_cannot_be_done_is_one_clear_sentence(hide, text, sentence):
-    hide.get_by_label("Your text").fill(text)
-    says(hide, sentence)
-    assert hide.locator("table").count() == 0
-
-
-@browser_only
-def test_half_a_character_is_one_clear_sentence(hide):
-    hide.get_by_label("Your text").evaluate(
-        f"(field) => {{ field.value = 'a \\ud800 b'; {INPUT} }}"
-    )
-    says(hide, "half a character")
-
-
-@browser_only
 def test_attention_can_be_read(page, hide):
     hide.locator("summary").first.click()
     says_where = hide.locator(".try-attention p")
@@ -453,7 +241,7 @@ def test_a_question_is_answered_and_the_threshold_silences_it(ask):
     answer = ask.locator(".try-answer")
     assert answer.inner_text() == "Answer: Ida Brandt"
     spans = ask.locator("table").first.locator("tbody tr")
-    known = try_it.answerer().answer(try_it.FERRY.question, try_it.FERRY.context)
+    known = try_it.answerer().answer(try_it.ASKED[0].question, try_it.ASKED[0].context)
     assert spans.count() == 5 and "Ida Brandt" in spans.first.inner_text()
     told = ask.locator(".try-legend").first.inner_text().replace("−", "-")
     odds = float(re.search(r"null odds (-?[\d.]+)", told)[1])
@@ -493,26 +281,6 @@ def test_a_question_of_the_readers_own(ask):
 
 
 @browser_only
-def test_a_model_that_cannot_be_loaded_is_one_clear_sentence(browser):
-    page = visit(browser, "book/spanbert/boundary.html")
-    page.evaluate("""() => {
-      const set = Element.prototype.setAttribute;
-      window.broken = true;
-      Element.prototype.setAttribute = function (name, value) {
-        set.call(this, name, name === 'src' && window.broken ? value + '.missing' : value);
-      };
-    }""")
-    part = page.locator("[data-try=hide]")
-    words(part).first.click()
-    says(part, "The file model.js could not be loaded: rebuild the book with “make book”.")
-    page.evaluate("window.broken = false")
-    words(part).first.click()
-    part.locator("tbody tr").nth(2).wait_for()  # another try works
-    assert masked(part) == ["was", "founded", "in"]
-    page.context.close()
-
-
-@browser_only
 @pytest.mark.parametrize(
     "name", ["workshop/try_it", "welcome", "spanbert/boundary", "tasks/question_answering"]
 )
@@ -523,3 +291,62 @@ def test_the_parts_fit_a_telephone(browser, name):
     for button in page.locator(".try-words button").all():
         assert button.bounding_box()["height"] >= 32 and button.bounding_box()["width"] >= 28
     page.context.close()
+
+
+def test_the_still_pictures_say_what_the_models_predict():
+    ferry = try_it.ASKED[0]
+    stored = {
+        "try_line": try_it.filled_in(try_it.DECISION),
+        "try_hide": try_it.filled_in(try_it.BORN),
+        "try_ask": playground.ask(try_it.answerer(), ferry.question, ferry.context),
+    }
+    for name, made in stored.items():
+        picture = ElementTree.parse(ROOT / "book_assets" / f"{name}.svg")
+        assert picture.find("{*}desc").text.split() == repr(made).split()
+
+
+def test_the_figures_of_the_page_are_the_kept_ones():
+    kept = json.loads(
+        (ROOT / "data" / "results" / "model_in_the_page.json").read_text(encoding="utf-8")
+    )
+    page = " ".join((ROOT / "book" / "workshop" / "try_it.md").read_text(encoding="utf-8").split())
+    changed = []
+    for name in (try_it.TINY, try_it.MINI):
+        for head in ("mlm", "sbo"):
+            same, scored = kept["same_first_guess"][name][head]
+            changed.append(100 * (1 - same / scored))
+        farthest = kept["farthest_float"][name]
+        assert max(farthest["hidden"], farthest["mlm"], farthest["sbo"]) <= 0.00003
+    assert "by more than 0.00003" in page
+    assert f"{max(changed):.1f}% of the first predictions change at most" in page
+    reader = kept["reader"][try_it.ANSWERING]
+    assert f"the same text for {reader['same_text']} of {reader['questions']} questions" in page
+
+
+def test_the_example_of_the_welcome_page_is_right_and_rare():
+    filled = try_it.filled_in(try_it.DECISION)
+    for head in (filled.mlm, filled.sbo):
+        assert [guesses[0][0] for guesses in head] == filled.answers
+    model, wordpiece = try_it.pretrained(try_it.TINY)
+    right = [
+        all(head[row][0][0] == answer for head in (one.mlm, one.sbo) for row, answer in answers)
+        for one in (
+            mask_and_predict(model, wordpiece, text, first + 1, first + 3, 1)
+            for text, first in islice(spans_of_three(wordpiece), 200)
+        )
+        for answers in [list(enumerate(one.answers))]
+    ]
+    welcome = (ROOT / "book" / "welcome.md").read_text(encoding="utf-8")
+    assert f"{sum(right)} of the first {len(right)} spans of three words" in " ".join(
+        welcome.split()
+    )
+
+
+def spans_of_three(wordpiece):
+    """(sentence, place) of each three words inside a sentence of 7 to 12 words, all known, of the
+    test articles."""
+    for document in almanac.read("test"):
+        for text in re.findall(r"[^.]+\.", document["text"]):
+            words = text.split()
+            if 7 <= len(words) <= 12 and len(wordpiece.encode(text)) == len(words) + 1:
+                yield from ((text.strip(), first) for first in range(1, len(words) - 3))

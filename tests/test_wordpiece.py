@@ -5,8 +5,6 @@ import json
 import lzma
 import math
 import os
-import re
-import time
 import unicodedata
 from collections import Counter
 from fractions import Fraction
@@ -22,7 +20,6 @@ from transformers import AutoTokenizer, BertTokenizer
 from spanbert_tutorial.bert.wordpiece import (
     SPECIALS,
     WordPiece,
-    apply_merges,
     learn_merges,
     merge_pair,
     pair_scores,
@@ -30,7 +27,6 @@ from spanbert_tutorial.bert.wordpiece import (
     split_word,
     split_words,
 )
-from spanbert_tutorial.errors import InputError
 
 # Words, names, numbers, signs: enough for a vocabulary in which some words stay whole and others do
 # not.
@@ -140,13 +136,6 @@ def test_longest_match_first_is_greedy_and_may_fail_where_a_division_exists():
     assert split_word("able", {"##able"}) == ["[UNK]"]
 
 
-def test_longest_word():
-    vocabulary = {"x", "##x"}
-    assert split_word("x" * 100, vocabulary) == ["x"] + ["##x"] * 99
-    assert split_word("x" * 101, vocabulary) == ["[UNK]"]
-    assert split_word("xxx", vocabulary, longest=2) == ["[UNK]"]
-
-
 words = st.text(alphabet="ab\u00e9", min_size=1, max_size=12)
 
 
@@ -202,17 +191,6 @@ def test_frequency_and_likelihood_choose_different_first_merges():
         ("t", "##h"),
     ]  # 2/4; then 5/25
     assert learn_merges(COUNTS, 1) == learn_merges(COUNTS, 1, by="likelihood")
-
-
-def test_merges_end_when_every_word_is_one_token():
-    for by in ("frequency", "likelihood"):
-        merges = learn_merges(COUNTS, 100, by=by)
-        assert len(merges) == 5 and {a + b.removeprefix("##") for a, b in merges} >= {
-            "that",
-            "hat",
-            "qu",
-        }
-    assert learn_merges({"a": 3}, 5) == [] and learn_merges({}, 5) == []
 
 
 @pytest.mark.parametrize(
@@ -276,65 +254,7 @@ def test_the_gain_is_the_rise_of_the_log_likelihood(word_counts):
             assert math.isclose(gain, log_likelihood(after) - log_likelihood(before), abs_tol=1e-9)
 
 
-def test_the_gain_counts_a_token_that_was_there_before():
-    words = {("a", "##bc"): 3, ("ab", "##c"): 4, ("##c",): 1}  # both merges make abc
-    words |= {("abc",): 2}
-    after = {
-        merge_pair(word, ("ab", "##c")): count for word, count in words.items() if word != ("abc",)
-    }
-    after[("abc",)] += 2
-    rise = log_likelihood(after) - log_likelihood(words)
-    assert math.isclose(pair_scores(words, "gain")["ab", "##c"], rise, abs_tol=1e-9)
-
-
-def test_three_criteria_choose_three_first_merges():
-    counts = Counter("the hen she sees the queen then the queen sees the hen".split())
-    firsts = [learn_merges(counts, 1, by)[0] for by in ("frequency", "likelihood", "gain")]
-    assert firsts == [("##h", "##e"), ("q", "##u"), ("t", "##h")]
-    with pytest.raises(InputError, match='no criterion "count": give'):
-        pair_scores({("a", "##b"): 1}, "count")
-
-
-def test_the_library_trains_by_frequency():
-    words = "the hen she sees the queen then the queen sees the hen".split()
-    alphabet = {token for word in words for token in single_tokens(word)}
-    size = (
-        len(SPECIALS)
-        + len(set("".join(words)))
-        + len({"##" + c for word in words for c in word[1:]})
-    )
-    for merges in (1, 2):  # later ones are ties
-        made = set(WordPiece.train([" ".join(words)], size + merges).vocabulary) - set(
-            WordPiece.train(words, size).vocabulary
-        )
-        by_hand = learn_merges(Counter(words), merges, "frequency")
-        assert (
-            made == {left + right.removeprefix("##") for left, right in by_hand}
-            and not made & alphabet
-        )
-
-
-def test_merges_applied_to_a_word():
-    merges = [("##h", "##e"), ("t", "##he"), ("##e", "##n")]
-    assert apply_merges("then", merges) == ("the", "##n") and apply_merges("hen", merges) == (
-        "h",
-        "##en",
-    )
-    assert apply_merges("hen", []) == single_tokens("hen") == ("h", "##e", "##n")
-    assert apply_merges("a", merges) == ("a",)
-
-
 # --- agreement with transformers ----------------------------------------------------
-
-
-def test_the_library_and_the_hand_agree_with_bert_tokenizer_on_small_text(small):
-    texts = SENTENCES + ODD
-    assert disagreements(small, texts) == []
-    theirs = bert_tokenizer_of(small)
-    for text in texts:
-        assert by_hand(text, small) == theirs.convert_ids_to_tokens(
-            theirs(text, add_special_tokens=False)["input_ids"]
-        )
 
 
 @given(
@@ -398,13 +318,6 @@ def test_agreement_on_wikipedia_with_the_cased_vocabulary(tmp_path):
         assert tokens == wordpiece.tokens(encoding)
 
 
-@pytest.mark.real_data
-def test_agreement_on_wikipedia_with_the_uncased_vocabulary(tmp_path):
-    wordpiece = released_vocabulary(tmp_path, "bert-base-uncased-vocab", lowercase=True)
-    assert len(wordpiece) == 30_522
-    assert disagreements(wordpiece, wikipedia_lines() + ODD) == []
-
-
 # --- the encoder --------------------------------------------------------------------
 
 
@@ -437,39 +350,6 @@ def test_word_starts(small):
     assert small.word_starts(ids).sum() == len(split_words("Upper rowers, M \U0001f600."))
     assert small.word_starts(np.stack([ids, ids])).shape == (2, len(ids))
     assert small.word_starts(np.arange(5)).all()  # specials count as words
-
-
-def test_decode_joins_tokens(small):
-    assert small.decode(small.encode("The rowers lost, again.")) == "The rowers lost, again."
-    assert small.decode(small.encode("The [MASK] lost.")) == "The [MASK] lost."
-
-
-# --- training -----------------------------------------------------------------------
-
-
-def test_training_is_deterministic_cased_and_within_size():
-    first = WordPiece.train(SENTENCES, 160)
-    assert (
-        WordPiece.train(iter(SENTENCES), 160).vocabulary == first.vocabulary
-    )  # an iterator is read once
-    assert len(first) == 160 and len(set(first.vocabulary)) == 160
-    assert "The" in first.vocabulary and "the" in first.vocabulary and not first.lowercase
-    assert first.unk_id not in np.concatenate(first.encode_many(SENTENCES))
-
-
-def test_training_is_deterministic_with_more_characters_than_it_keeps():
-    # 1,500 characters equally common, of which 1,000 are kept: always the same ones
-    texts = [chr(0x4E00 + i) + " a" for i in reversed(range(1_500))] + ["the river"] * 5
-    vocabularies = {tuple(WordPiece.train(texts, 1_050).vocabulary) for _ in range(3)}
-    assert len(vocabularies) == 1
-    assert chr(0x4E00) in next(iter(vocabularies)) and chr(0x4E00 + 1_499) not in next(
-        iter(vocabularies)
-    )
-
-
-def test_a_size_that_the_characters_alone_pass():
-    with pytest.raises(InputError, match="20 tokens cannot hold .* give a larger vocabulary"):
-        WordPiece.train(SENTENCES, 20)
 
 
 # --- reading and writing ------------------------------------------------------------
@@ -518,66 +398,6 @@ def test_save_vocabulary_comes_back(tmp_path, small):
     assert WordPiece.from_file(str(tmp_path / "vocab.txt")).vocabulary == small.vocabulary
 
 
-@pytest.mark.parametrize(
-    ("data", "message"),
-    [
-        ([token for token in PIECES if token != "[MASK]"], r"has no \[MASK\]: add"),
-        (
-            [token for token in PIECES if token not in ("[PAD]", "[SEP]")],
-            r"has no \[PAD\], \[SEP\]: add",
-        ),
-        ([*PIECES, "the", "The"], "has 2 repeated lines"),
-        ([*PIECES, "caf\u00e9".encode("latin-1")], "is not UTF-8 at byte"),
-        ([], r"has no \[PAD\], \[UNK\], \[CLS\], \[SEP\], \[MASK\]"),
-    ],
-)
-def test_a_bad_vocabulary_is_named(tmp_path, data, message):
-    data = b"".join(token if isinstance(token, bytes) else token.encode() + b"\n" for token in data)
-    path = vocab_file(tmp_path, data)
-    with pytest.raises(InputError, match=message) as caught:
-        WordPiece.from_file(path)
-    assert str(path) in str(caught.value) and "\n" not in str(caught.value)
-
-
-def test_the_byte_that_is_not_utf8(tmp_path):
-    with pytest.raises(InputError, match="at byte 7:"):
-        WordPiece.from_file(vocab_file(tmp_path, b"[PAD]\n\xc3("[:6] + b"a\xe9\n"))
-
-
-def test_a_vocabulary_that_is_missing_or_a_folder(tmp_path):
-    with pytest.raises(InputError, match=re.escape(f"{tmp_path / 'none.txt'} does not exist")):
-        WordPiece.from_file(tmp_path / "none.txt")
-    with pytest.raises(InputError, match=re.escape(f"{tmp_path} cannot be read")):
-        WordPiece.from_file(tmp_path)
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        "{",
-        "[]",
-        "{}",
-        '{"model": null}',
-        '{"model": {"type": "BPE", "vocab": {"[PAD]": 0}}}',
-        '{"model": {"type": "WordPiece", "vocab": ["[PAD]"]}}',
-    ],
-)
-def test_a_json_file_that_is_no_wordpiece_tokenizer(tmp_path, content):
-    path = tmp_path / "tokenizer.json"
-    path.write_text(content, encoding="utf-8")
-    with pytest.raises(InputError, match=re.escape(f"{path} is not a tokenizer.json")):
-        WordPiece.from_file(path)
-
-
-def test_ids_with_a_gap_are_refused(tmp_path, small):
-    small.save(tmp_path)
-    settings_ = json.loads((tmp_path / "tokenizer.json").read_text(encoding="utf-8"))
-    del settings_["model"]["vocab"][small.vocabulary[7]]
-    (tmp_path / "tokenizer.json").write_text(json.dumps(settings_), encoding="utf-8")
-    with pytest.raises(InputError, match="without a gap"):
-        WordPiece.from_file(tmp_path / "tokenizer.json")
-
-
 @pytest.mark.parametrize("lowercase", [False, True])
 def test_saved_tokenizers_open_in_transformers_and_here(tmp_path, small, lowercase):
     wordpiece = WordPiece({token: i for i, token in enumerate(small.vocabulary)}, lowercase)
@@ -601,18 +421,3 @@ def test_saved_tokenizers_open_in_transformers_and_here(tmp_path, small, lowerca
         library.encode("The River", add_special_tokens=False).ids
         == wordpiece.encode("The River").tolist()
     )
-
-
-def test_a_word_without_end_costs_no_endless_time_and_teaches_nothing():
-    """The trainer alone would take hours for it; words of 1,000 characters are learned from as
-    before."""
-    texts = ["the old boat and the boats", "的" * 3_000, "y" * 1_000]
-    plain = WordPiece.train(texts, 60)
-    began = time.monotonic()
-    again = WordPiece.train([texts[0] + " " + "x" * 2_000_000 + ", the boat", *texts[1:]], 60)
-    assert time.monotonic() - began < 60 and "x" not in again.vocabulary
-    assert "的" in plain.vocabulary and "##yy" in plain.vocabulary
-    assert (
-        again.vocabulary == WordPiece.train([texts[0] + " , the boat", *texts[1:]], 60).vocabulary
-    )
-    assert again.tokens(again.encode("x" * 2_000_000 + " boat"))[0] == "[UNK]"

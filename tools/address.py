@@ -1,39 +1,60 @@
-"""`make address`: carry the repository's public address from `_config.yml` to everything that needs
-it.
+"""`make address`: give the pages and the notebooks the repository's public address.
 
-The one setting is `repository: url:`. From it come, in every notebook, the line that installs the
-package on Colab and a Colab badge for readers on GitHub, and, in the built pages, the launch and
-repository buttons. While it is empty there is no badge, no button and no link.
+On GitHub the address is `GITHUB_REPOSITORY` (OWNER/NAME), which every workflow has; elsewhere set
+that variable, or `repository: url:` in `_config.yml`. From it come, in every notebook, the line
+that installs the package on Colab and a badge for readers on GitHub, and, in the built pages, the
+launch and repository buttons. Without an address there is no badge and no button, and on Colab the
+setup cell looks for the book's folder. The workflow pushes what this writes to the branch that the
+buttons open; the main branch has no address.
 """
 
+import os
 import re
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import nbformat
 import yaml
 
 from environment import ROOT
 
-BRANCH = "main"
+PUBLISHED = "colab"  # the branch that the workflow pushes and the buttons open
 GITHUB = re.compile(r"https://github\.com/[\w.-]+/[\w.-]+")
 SETUP_TAGS = ["colab-setup", "hide-input", "nbval-ignore-output"]
 BADGE_TAGS = ["colab-badge", "remove-cell"]
 COLAB = "https://colab.research.google.com"
 
-WITH_ADDRESS = """\
-# @title Setup: on Colab this installs the book's package; elsewhere it does nothing
+TITLE = "# @title Setup: on Colab this installs the book's package; elsewhere it does nothing"
+WITH_ADDRESS = f"""\
+{TITLE}
 import sys
 
 if "google.colab" in sys.modules:
-    %pip install -q "spanbert-tutorial @ git+{url}@{branch}"
+    %pip install -q "spanbert-tutorial @ git+{{url}}@{{version}}"
 """
-WITHOUT_ADDRESS = """\
-# @title Setup: on Colab this says how to install the book's package; elsewhere it does nothing
+# No web address: the folder was copied to Colab or to Google Drive, at most one folder deep.
+WITHOUT_ADDRESS = f"""\
+{TITLE}
 import sys
 
 if "google.colab" in sys.modules:
-    print("Upload the book's folder, then run: %pip install -q ./FOLDER")
+    from pathlib import Path
+
+    from google.colab import drive
+
+    def find_book():
+        for top in ("/content", "/content/drive/MyDrive"):
+            for depth in ("*", "*/*"):
+                for file in Path(top).glob(f"{{depth}}/spanbert_tutorial/__init__.py"):
+                    return file.parents[1]
+
+    if not (book := find_book()):
+        drive.mount("/content/drive")
+        book = find_book()
+    if not book:
+        sys.exit("Copy the book's folder to Colab or Google Drive, then run this cell again.")
+    %pip install -q "{{book}}"
 """
 
 
@@ -41,32 +62,49 @@ class AddressError(ValueError):
     """The setting in `_config.yml` cannot be used."""
 
 
-def read_address(config: Path) -> str:
-    """The public address in `_config.yml`, without a slash or `.git` at its end; "" while it is not
-    set."""
-    settings = yaml.safe_load(config.read_text(encoding="utf-8"))
-    url = str((settings.get("repository") or {}).get("url") or "").rstrip("/").removesuffix(".git")
-    if url and not GITHUB.fullmatch(url):
+class Address(NamedTuple):
+    """Where the book is public; `url` is "" where it is not. `version`: what Colab installs."""
+
+    url: str = ""
+    branch: str = PUBLISHED
+    version: str = PUBLISHED
+
+    @property
+    def pages(self) -> str:
+        """The address of the pages that GitHub serves."""
+        owner, name = self.url.split("/")[-2:]
+        return f"https://{owner.lower()}.github.io/{name}/"
+
+
+def read_address(config: Path) -> Address:
+    """The public address in `_config.yml`. On GitHub its version is the commit of the workflow."""
+    settings = yaml.safe_load(config.read_text(encoding="utf-8")).get("repository") or {}
+    url = str(settings.get("url") or "").rstrip("/").removesuffix(".git")
+    if not url:
+        return Address()
+    if not GITHUB.fullmatch(url):
         raise AddressError(
             f"{config.name}: repository url is {url!r}; write https://github.com/OWNER/NAME, or "
             f"leave it empty."
         )
-    return url
+    branch = str(settings.get("branch") or PUBLISHED)
+    return Address(url, branch, os.environ.get("GITHUB_SHA") or branch)
 
 
-def setup_source(url: str) -> str:
+def setup_source(address: Address) -> str:
     """Source of a notebook's first code cell."""
-    text = WITH_ADDRESS.format(url=url, branch=BRANCH) if url else WITHOUT_ADDRESS
-    return text.rstrip("\n")
+    if not address.url:
+        return WITHOUT_ADDRESS.rstrip("\n")
+    return WITH_ADDRESS.format(url=address.url, version=address.version).rstrip("\n")
 
 
-def badge_source(url: str, place: str) -> str:
+def badge_source(address: Address, place: str) -> str:
     """Markdown of the badge that opens the notebook at `place` (a path inside the repository) on
     Colab."""
-    repository = url.removeprefix("https://github.com/")
+    repository = address.url.removeprefix("https://github.com/")
     return (
-        f"[![Open in "
-        f"Colab]({COLAB}/assets/colab-badge.svg)]({COLAB}/github/{repository}/blob/{BRANCH}/{place})"
+        f"[![Open in Colab]({COLAB}/assets/colab-badge.svg)]"
+        f"({COLAB}/github/{repository}/blob/{address.branch}/{place})"
     )
 
 
@@ -75,7 +113,7 @@ def has_tag(cell: nbformat.NotebookNode, tag: str) -> bool:
     return tag in cell.metadata.get("tags", [])
 
 
-def write_cells(notebook: nbformat.NotebookNode, url: str, place: str) -> None:
+def write_cells(notebook: nbformat.NotebookNode, address: Address, place: str) -> None:
     """Give the notebook its setup cell and, when there is an address, its badge; take an old badge
     away."""
     cells = [cell for cell in notebook.cells if not has_tag(cell, "colab-badge")]
@@ -83,22 +121,24 @@ def write_cells(notebook: nbformat.NotebookNode, url: str, place: str) -> None:
     if setup is None:
         setup = nbformat.v4.new_code_cell()
         cells.insert(1, setup)
-    setup.source = setup_source(url)
+    setup.source = setup_source(address)
     setup.metadata = nbformat.NotebookNode(tags=list(SETUP_TAGS), cellView="form")
-    if url:
-        badge = nbformat.v4.new_markdown_cell(badge_source(url, place))
+    if address.url:
+        badge = nbformat.v4.new_markdown_cell(badge_source(address, place))
         badge.metadata = nbformat.NotebookNode(tags=list(BADGE_TAGS))
         cells.insert(1, badge)
     notebook.cells = cells
 
 
-def write_buttons(config_text: str, url: str) -> str:
-    """The text of `_config.yml` with its buttons switched on when there is an address, off when
-    there is none."""
+def write_settings(config_text: str, address: Address) -> str:
+    """The text of `_config.yml` with this address and its buttons, or with neither."""
+    there = bool(address.url)
     values = {
-        "use_repository_button": "true" if url else "false",
-        "use_issues_button": "true" if url else "false",
-        "colab_url": f'"{COLAB}"' if url else '""',
+        "url": f'"{address.url}"',
+        "use_repository_button": str(there).lower(),
+        "use_issues_button": str(there).lower(),
+        "colab_url": f'"{COLAB}"' if there else '""',
+        "baseurl": f'"{address.pages}"' if there else '""',
     }
     for key, value in values.items():
         config_text, times = re.subn(rf"(?m)^(\s*{key}:).*$", rf"\g<1> {value}", config_text)
@@ -110,32 +150,54 @@ def write_buttons(config_text: str, url: str) -> str:
 
 
 def apply(root: Path = ROOT) -> list[str]:
-    """Bring `_config.yml` and all notebooks of the book in line with the setting; names of the
+    """Bring `_config.yml` and all notebooks of the book in line with the address; names of the
     files changed."""
     from notebooks import book_notebooks, normalize, read, serialize
 
     config = root / "_config.yml"
-    url = read_address(config)
-    new = {config: write_buttons(config.read_text(encoding="utf-8"), url)}
+    address = read_address(config)
+    repository = os.environ.get("GITHUB_REPOSITORY")
+    if repository and not address.url:
+        address = Address(f"https://github.com/{repository}")
+    changed = []
+
+    def write(path: Path, text: str) -> None:
+        if path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8", newline="\n")
+            changed.append(path.relative_to(root).as_posix())
+
+    write(config, write_settings(config.read_text(encoding="utf-8"), address))
     for path in book_notebooks(root):
-        new[path] = serialize(normalize(read(path), path, root))
-    changed = [path for path, text in new.items() if path.read_text(encoding="utf-8") != text]
-    for path in changed:
-        path.write_text(new[path], encoding="utf-8", newline="\n")
-    return [path.relative_to(root).as_posix() for path in changed]
+        write(path, serialize(normalize(read(path), path, root)))
+    return changed
 
 
-def main() -> int:
-    """Apply the setting and say what changed."""
+def not_installing(root: Path = ROOT) -> list[str]:
+    """Notebooks that install nothing on Colab, although their book has an address."""
+    from notebooks import book_notebooks, read
+
+    address = read_address(root / "_config.yml")
+    wanted = f'%pip install -q "spanbert-tutorial @ git+{address.url}@{address.version}"'
+    return [
+        path.relative_to(root).as_posix()
+        for path in book_notebooks(root)
+        if address.url and not any(wanted in cell.source for cell in read(path).cells)
+    ]
+
+
+def main(root: Path = ROOT) -> int:
+    """Apply the address and say what changed."""
     try:
-        changed = apply()
+        changed = apply(root)
     except AddressError as problem:
         print(problem, file=sys.stderr)
         return 2
-    url = read_address(ROOT / "_config.yml")
-    print(f"Address: {url or 'not set, so there are no badges and no buttons'}.")
+    address = read_address(root / "_config.yml")
+    print(f"Address: {address.url or 'not set, so there are no badges and no buttons'}.")
     print("\n".join(f"changed: {name}" for name in changed) or "Nothing had to change.")
-    return 0
+    for name in (idle := not_installing(root)):
+        print(f"{name} would install nothing on Colab.", file=sys.stderr)
+    return 1 if idle else 0
 
 
 if __name__ == "__main__":

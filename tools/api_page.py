@@ -1,12 +1,13 @@
 """Write the pages of the API reference: python tools/api_page.py
 
 `book/workshop/api.md` lists the public names and all modules; `book/workshop/api/` has a page for
-each part of the package, its modules in the order of the floors.
+each room of the package, several for a large one, in the order of the floors; `_toc.yml` gets them.
 """
 
 import ast
 import re
 import sys
+from functools import cache
 from pathlib import Path
 
 from myst_parser.mdit_to_docutils.base import default_slugify
@@ -19,38 +20,41 @@ from test_house import PACKAGE, dotted, floor, room
 
 INDEX = ROOT / "book" / "workshop" / "api.md"
 FOLDER = INDEX.with_suffix("")
-# heading → the rooms on its page
-PARTS = {
-    "Engine and text": ("errors", "engine", "text"),
-    "BERT": ("bert",),
-    "SpanBERT and pre-training": ("spanbert", "pretraining"),
-    "Tasks": ("tasks",),
-    "Relatives": ("relatives",),
-    "Almanac and figures": ("almanac", "figures"),
-    "Exercises and commands": ("exercises", "commands"),
-}
+CONTENTS = ROOT / "_toc.yml"
+SECTIONS = re.compile(r"(?<=  - file: book/workshop/api\n)        sections:\n(?: {10}- .*\n)+")
+MOST = 1_600  # lines of code that one page documents, about; a longer page opens slowly
 
 
-def slug(heading: str) -> str:
-    """A heading as a file name: "Engine and text" → "engine_and_text"."""
-    return re.sub(r"\W+", "_", heading.lower())
-
-
-def part_of(name: str) -> str:
-    """The heading of the page that has a module; name: dotted, inside the package."""
-    (heading,) = [heading for heading, rooms in PARTS.items() if room(name) in rooms]
-    return heading
-
-
+@cache
 def parts() -> dict[str, list[Path]]:
-    """The modules of each part, in the order of the floors."""
-    modules: dict[str, list[Path]] = {heading: [] for heading in PARTS}
-    for path in sorted(PACKAGE.rglob("*.py"), key=dotted):
-        if path.stem not in ("__init__", "__main__"):
-            modules[part_of(dotted(path))].append(path)
-    for paths in modules.values():
-        paths.sort(key=lambda path: floor(dotted(path)))
-    return modules
+    """The modules of each page, by the page's name: a room, or "room_2" for what a full page
+    leaves."""
+    modules = [path for path in PACKAGE.rglob("*.py") if path.stem not in ("__init__", "__main__")]
+    modules.sort(key=lambda path: (floor(dotted(path)), dotted(path)))
+    size = {path: path.read_text(encoding="utf-8").count("\n") for path in modules}
+    pages: dict[str, list[Path]] = {}
+    for home in dict.fromkeys(room(dotted(path)) for path in modules):
+        own = [path for path in modules if room(dotted(path)) == home]
+        whole, before = sum(map(size.get, own)), 0
+        share = whole / -(-whole // MOST)
+        for path in own:
+            number = 1 + int(before // share)
+            pages.setdefault(home if number == 1 else f"{home}_{number}", []).append(path)
+            before += size[path]
+    return pages
+
+
+def page_of(name: str) -> str:
+    """The page that has a module; name: dotted, inside the package."""
+    return next(page for page, paths in parts().items() if name in map(dotted, paths))
+
+
+def heading(page: str, paths: list[Path]) -> str:
+    """The title of a page: its room, and what it has of a room with several pages."""
+    home = room(dotted(paths[0]))
+    several = page != home or f"{page}_2" in parts()
+    names = [dotted(path).removeprefix(f"{home}.") for path in (paths[0], paths[-1])]
+    return home + (f" ({names[0]} to {names[1]})" if several else "")
 
 
 def docstring(path: Path) -> str:
@@ -82,7 +86,7 @@ def block(path: Path) -> str:
 
 def link(name: str) -> str:
     """A link from the index to a module; name: dotted, inside the package."""
-    return f"[{name}](api/{slug(part_of(name))}.md#{default_slugify(name)})"
+    return f"[{name}](api/{page_of(name)}.md#{default_slugify(name)})"
 
 
 def public_names() -> str:
@@ -95,13 +99,17 @@ def pages(head: str) -> dict[Path, str]:
     """The text of every page; head: the introduction of the index."""
     index = [head.rstrip(), "## Public names", public_names()]
     written = {}
-    for heading, modules in parts().items():
-        page = FOLDER / f"{slug(heading)}.md"
+    for name, modules in parts().items():
+        title = heading(name, modules)
         back = "A part of the [API reference](../api.md)."
-        written[page] = "\n\n".join([f"# API: {heading}", back, *map(block, modules)]) + "\n"
+        written[FOLDER / f"{name}.md"] = (
+            "\n\n".join([f"# API: {title}", back, *map(block, modules)]) + "\n"
+        )
         rows = [f"- {link(dotted(path))}: {summary(path)}" for path in modules]
-        index += [f"## {heading}", "\n".join(rows)]
-    return {INDEX: "\n\n".join(index) + "\n", **written}
+        index += [f"## {title}", "\n".join(rows)]
+    sections = "".join(f"          - file: book/workshop/api/{path.stem}\n" for path in written)
+    contents = SECTIONS.sub(f"        sections:\n{sections}", CONTENTS.read_text(encoding="utf-8"))
+    return {CONTENTS: contents, INDEX: "\n\n".join(index) + "\n", **written}
 
 
 if __name__ == "__main__":

@@ -31,6 +31,7 @@ from importlib import import_module
 from pathlib import Path
 from posixpath import normpath
 
+import yaml
 from docutils import nodes
 from math_core import LatexError, LatexToMathML
 from sphinx.application import Sphinx
@@ -48,13 +49,17 @@ FOLDED_TAGS = ("check", "plumbing", "colab-setup", "hide-input")
 
 MAP = "road.svg"
 DRAWING = re.compile(r'<svg class="(diagram|plot)"')  # how the file of a diagram or a plot begins
-# The name of a still picture → the function that gives its live form, an explorer.
+# The name of a still picture → the function that gives its live form.
 LIVE = {
     "span_boundary.svg": "spanbert_tutorial.figures.boundary:figure_one",
     "try_line.svg": "spanbert_tutorial.figures.try_it:line",
-    "try_hide.svg": "spanbert_tutorial.figures.try_it:hide",
+    "try_hide.svg": "spanbert_tutorial.figures.try_it:mask_part",
     "try_ask.svg": "spanbert_tutorial.figures.try_it:ask_part",
+    "game.svg": "spanbert_tutorial.figures.beat_the_boundary:game",
 }
+
+# A part whose script only the pages that have one load; the other parts are in `try_it.js`.
+SCRIPTS = {"game": "game.js", "figure-one": "figure_one.js"}
 
 # A checkpoint whose weights a page can load → the threshold on the null odds that its card names.
 IN_THE_PAGE = {"spanbert-tiny": None, "spanbert-mini": None, "spanbert-mini-squad": -6.267}
@@ -96,7 +101,12 @@ def visit_formula(translator, node: nodes.math | nodes.math_block) -> None:
     except LatexError:
         (html_visit_displaymath if block else html_visit_math)(translator, node)
     else:
-        translator.body.append(f'<div class="formula">{formula}</div>' if block else formula)
+        if len(node.astext()) > 30:  # on a telephone it scrolls on a line of its own
+            formula = f'<span class="long-formula">{formula}</span>'
+        # no line break between a formula and the comma behind it
+        translator.body.append(
+            f'<div class="formula">{formula}</div>' if block else f"{formula}&#8288;"
+        )
         raise nodes.SkipNode
 
 
@@ -189,7 +199,7 @@ class InlineDiagrams(SphinxPostTransform):
                 kind := DRAWING.match(drawing := path.read_text(encoding="utf-8"))
             ):
                 html = self.html_of(path.name, drawing)
-                if kind[1] == "plot":  # its words stand beside it
+                if kind[1] == "plot" and "aria-label" not in drawing:  # its words stand beside it
                     html = html.replace(
                         ' role="img"', f' role="img" aria-label="{escape(image["alt"])}"', 1
                     )
@@ -273,10 +283,19 @@ def describe(app: Sphinx, pagename: str, templatename: str, context: dict, doctr
         "og:description": says,
         "og:type": "article",
         "og:site_name": app.config.html_title,
+        "og:image": context["pathto"]("_static/card.png", resource=True),
+        "og:image:alt": "Two words light up, and what they hide between them is predicted.",
+        "og:image:width": 1200,
+        "og:image:height": 630,
     }
+    if app.config.html_baseurl:  # only then is it known where the page will be
+        told["og:url"] = context["pageurl"]
+        told["og:image"] = f"{app.config.html_baseurl}_static/card.png"
     tags = [
         f'<meta property="{name}" content="{escape(str(value))}" />' for name, value in told.items()
     ]
+    tags.append('<meta name="twitter:card" content="summary_large_image" />')
+    context["theme_extra_footer"] = footer(Path(app.srcdir), context)
     context["metatags"] = "\n".join(
         [
             f'<meta name="description" content="{escape(says)}" />',
@@ -284,6 +303,32 @@ def describe(app: Sphinx, pagename: str, templatename: str, context: dict, doctr
             *tags,
             context.get("metatags", ""),
         ]
+    )
+
+
+def footer(source: Path, context: dict) -> str:
+    """Who wrote the book, which version this is, under which licenses; how to cite it, and where to
+    report a mistake. `CITATION.cff` knows; a sample book has none."""
+    file = source / "CITATION.cff"
+    if not file.is_file():
+        return ""
+    known = yaml.safe_load(file.read_text(encoding="utf-8"))
+    authors = " and ".join(author["name"] for author in known["authors"])
+    date = known["date-released"]
+    issues = f"{url}/issues" if (url := context.get("theme_repository_url")) else ""
+    report = issues or context["pathto"]("book/workshop/faq")
+    cite = f"""@book{{spanbert_ground_up,
+  title   = {{{known["title"]}}},
+  author  = {{{{{authors}}}}},
+  year    = {{{date.year}}},
+  version = {{{known["version"]}}}
+}}"""
+    return (
+        f"<p>{escape(known['title'])}, by {escape(authors)}. Version {known['version']}, "
+        f'<time datetime="{date}">{date:%B} {date.day}, {date.year}</time>. '
+        f"Code: MIT; text, figures and data: CC BY 4.0. "
+        f'<a href="{report}">Report a mistake</a></p>'
+        f"<details><summary>How to cite</summary><pre>{escape(cite)}</pre></details>"
     )
 
 
@@ -302,10 +347,17 @@ def shorten_signature(app, what, name, obj, options, signature: str | None, retu
 def bring_to_life(
     app: Sphinx, page: str, template: str, context: dict, document: nodes.document | None
 ) -> None:
-    """Load the script of the parts that compute in the browser on the pages that have one."""
-    if "<div data-try=" in context.get("body", ""):
+    """Load the scripts of the parts that can be used on the pages that have one."""
+    body = context.get("body", "")
+    if re.search("<div data-(try|explorer|moving)", body):
+        app.add_css_file("widgets.css")
+        app.add_js_file("widgets.js", loading_method="defer")
+    if "<div data-try=" in body:
         app.add_css_file("try_it.css")
         app.add_js_file("try_it.js", loading_method="defer")
+    for kind, script in SCRIPTS.items():
+        if f'<div data-try="{kind}"' in body:
+            app.add_js_file(script, loading_method="defer")
 
 
 def write_models(app: Sphinx, error: Exception | None) -> None:

@@ -24,7 +24,9 @@ ROLE = re.compile(r"\{[a-z][\w:.-]*\}`[^`]+`")
 LABEL = re.compile(r"^\([\w-]+\)=\s*$", re.MULTILINE)
 CODE = re.compile(r"^(`{3,}|~{3,}).*?^\1|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 ASSERT = re.compile(r"^\s*assert\b", re.MULTILINE)
-WORDED = re.compile(r"<title>[^<]*\w[^<]*</title><desc>[^<]*\w[^<]*</desc>")
+WORDED = re.compile(
+    r"<title>[^<]*\w[^<]*</title><desc>[^<]*\w[^<]*</desc>|^<svg class=\"plot\"[^>]* aria-label=\"[^\"]*\w"
+)
 ARXIV = re.compile(r"arxiv\.org/(?:abs|pdf|html)/(\d{4}\.\d{4,5})")
 ACL = re.compile(r"aclanthology\.org/([\w.-]+?)(?:\.pdf)?(?=[/\s)>\]\"']|$)")
 
@@ -121,7 +123,7 @@ def missing_alt_text(notebook: nbformat.NotebookNode) -> list[str]:
 
 
 def has_words(mime: str, data: str) -> bool:
-    """Whether the picture is an SVG with a title and a description in it."""
+    """Whether the picture is an SVG with a title and a description, or a label, in it."""
     return mime == "image/svg+xml" and bool(WORDED.search(data))
 
 

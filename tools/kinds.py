@@ -22,7 +22,6 @@ import nbformat
 TAGGED = ("teach", "check", "plumbing")
 FOLDED = ("check", "plumbing", "solution")
 MOST_LINES = 25  # of a visible cell; `spine.py` has the limits of the package's own text
-GOOD_LINES = 12
 VISIBLE_COLUMNS = 72
 FOLDED_COLUMNS = 88
 MOST_ASSERTS = 0.03  # share of the visible code lines
@@ -186,45 +185,3 @@ def visible_share(cells: list[nbformat.NotebookNode]) -> float:
     """Share of asserts in the lines of the visible code cells."""
     visible = [cell.source for cell in cells if kinds_of(cell) == ["teach"]]
     return sum(map(assert_lines, visible)) / max(sum(map(code_lines, visible)), 1)
-
-
-def proposal(cell: nbformat.NotebookNode) -> str:
-    """What to do with a cell: its kind where it has one, else the one that fits, and what is in the
-    way."""
-    kinds = kinds_of(cell)
-    body = tree_of(cell.source).body
-    asserts = asserts_in(cell.source)
-    shows = has_output(cell, "image/", "text/html")
-    if len(kinds) == 1:
-        return "; ".join([kinds[0], *cell_problems(cell)])
-    if (
-        asserts
-        and not cell.get("outputs")
-        and sum(isinstance(node, ast.Assert) for node in body) * 2 >= len(body)
-    ):
-        return "check"
-    kind = "plumbing" if shows or only_imports(cell.source) else "teach"
-    notes = [f"move {len(asserts)} assert(s) to a check"] if asserts else []
-    if kind == "teach" and code_lines(cell.source) - assert_lines(cell.source) > MOST_LINES:
-        notes.append("too long: cut it, or plumbing")
-    return f"{kind}?" + "".join(f"; {note}" for note in notes)
-
-
-def report(cells: list[nbformat.NotebookNode]) -> str:
-    """A table of the code cells with a proposal for each, and the figures that the contract looks
-    at."""
-    rows = ["cell  lines  asserts  kind, or what fits"]
-    for number, cell in enumerate(cells, start=1):
-        first = next((line for line in code_of(cell.source).splitlines() if line.strip()), "")
-        lines = len(cell.source.splitlines())
-        asserts = len(asserts_in(cell.source))
-        rows.append(f"{number:4} {lines:6} {asserts:8}  {proposal(cell):60} {first[:50]}")
-    visible = [cell for cell in cells if kinds_of(cell) in ([], ["teach"])]
-    lines = sum(code_lines(cell.source) for cell in visible)
-    share = sum(assert_lines(cell.source) for cell in visible) / max(lines, 1)
-    longest = sorted((len(cell.source.splitlines()) for cell in visible), reverse=True)[:5]
-    rows.append(
-        f"visible: {len(visible)} of {len(cells)} cells, {lines} lines, {share:.1%} asserts; "
-        f"longest {longest}"
-    )
-    return "\n".join(rows)

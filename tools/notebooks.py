@@ -24,7 +24,7 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernel
 
 from address import read_address, write_cells
 from environment import ROOT, prepare, warm_up
-from kinds import code_of, report, write_form
+from kinds import code_of, write_form
 
 CELL_TIMEOUT = 900  # seconds, the same as in pyproject.toml
 COLORS = re.compile(r"\x1b\[[0-9;]*m")
@@ -226,22 +226,12 @@ def check_all(paths: list[Path]) -> int:
     return 1 if problems else 0
 
 
-def show_kinds(paths: list[Path]) -> int:
-    """Print the kinds of the code cells and what fits where one is missing; the exit code."""
-    for path in paths:
-        print(
-            f"{path.name}\n{report([cell for cell in read(path).cells if cell.cell_type == 'code'])}\n"
-        )
-    return 0
-
-
 def main() -> int:
     """The command line."""
     commands = {
         "execute": execute_all,
         "normalize": normalize_all,
         "check": check_all,
-        "kinds": show_kinds,
     }
     parser = argparse.ArgumentParser(
         description="Execute, normalize or check the book's notebooks."

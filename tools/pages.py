@@ -44,6 +44,8 @@ class Page(HTMLParser):
                 continue
             if name == "id" or (tag == "a" and name == "name"):
                 self.anchors.add(value)
+            elif ("rel", "canonical") in attributes:
+                continue
             elif name in ("src", "poster", "xlink:href") or (tag, name) in LOADING:
                 self.loads.append(value)
             elif name == "srcset":

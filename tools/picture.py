@@ -2,22 +2,17 @@
 notation's.
 
 `python tools/picture.py` draws them into `book_assets/`; a test checks that they are what the
-package draws today.
+package draws today. `python tools/picture.py card` makes the picture beside a shared link.
 """
 
-from environment import ROOT
+import sys
+
+from environment import ROOT, find_chromium
 from road import draw_map, read_road
-from spanbert_tutorial.figures import boundary, legend, own_data, try_it
 
 FOLDER = ROOT / "book_assets"
 MAP_COLUMNS = 3
 PICTURES = {
-    "span_boundary.svg": boundary.draw,  # alive in the built page, see book_extension.py
-    "language.svg": legend.language,
-    "own_data.svg": own_data.two_ways,
-    "try_line.svg": try_it.draw_line,  # the three parts of *Try it*, alive in the built page
-    "try_hide.svg": try_it.draw_hide,
-    "try_ask.svg": try_it.draw_ask,
     "road.svg": lambda: draw_map(read_road(ROOT), MAP_COLUMNS),  # with links in the built page
 }
 
@@ -27,7 +22,23 @@ def drawn(name: str) -> str:
     return PICTURES[name]().svg() + "\n"
 
 
+def photograph() -> None:
+    """Make card.png, the picture beside a shared link, from card.svg; it needs Chromium."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=find_chromium(), args=["--no-sandbox", "--disable-gpu"]
+        )
+        page = browser.new_page(viewport={"width": 1200, "height": 630})
+        page.goto((FOLDER / "card.svg").as_uri())
+        page.screenshot(path=FOLDER / "card.png")
+        browser.close()
+
+
 if __name__ == "__main__":
+    if sys.argv[1:] == ["card"]:
+        sys.exit(photograph())
     for picture in PICTURES:
         (FOLDER / picture).write_text(drawn(picture), encoding="utf-8")
         print(f"book_assets/{picture} is drawn.")

@@ -22,6 +22,8 @@ MENDS = {
     ),
     r"<th( [^>]*)?>(?:<p></p>)?</th>": r"<td\1></td>",  # a corner of a table heads nothing
     r"<table(?![^>]*tabindex)": '<table tabindex="0"',  # a wide table scrolls by keyboard
+    # a table that changes is not read aloud as a whole: the choice, which was just made, is
+    r'<div data-view aria-live="polite">(?=(?:<div[^>]*>)*<table)': "<div data-view>",
     # A notebook is downloaded; without the attribute a browser shows its text.
     r'(href="[^"]*_sources/[^"]*\.ipynb") target="_blank"': r"\1 download",
     # The search says this of another search.
@@ -36,6 +38,10 @@ PART = re.compile(
     re.DOTALL,
 )
 HERE = re.compile(r'<details class="part" open><summary>(.*?)</summary><ul class="current')
+TABLE = re.compile(r"<table.*?</table>", re.DOTALL)
+ROW = re.compile(r"<tr.*?</tr>", re.DOTALL)
+CELL = re.compile(r"<t[dh]\b(?P<looks>[^>]*)>(?P<text>.*?)</t[dh]>", re.DOTALL)
+NUMBER = re.compile(r"(?:[-−+±≤≥<>≈]? ?\d[\d.,]*(?: ?(?:%|±|to|–|/|×) ?)?)+(?: \w+)?|[–—-]?")
 FORMULA = 'class="math'
 MATHJAX = re.compile(r"\s*<script[^>]*(?:mathjax/[^>]*></script>|>window\.MathJax = .*?</script>)")
 # The theme loads the index of the search on every page, for a search while one types, which is off.
@@ -115,11 +121,36 @@ def folded_parts(page: str) -> str:
     return PART.sub(fold, page)
 
 
+def with_numbers_right(found: re.Match) -> str:
+    """A table whose columns of numbers carry the class `number`, their headings, too."""
+    table = found[0]
+    rows = [(row, list(CELL.finditer(row))) for row in ROW.findall(table)]
+    if "colspan" in table or "rowspan" in table or len({len(cells) for _, cells in rows}) != 1:
+        return table
+
+    def text(cell: re.Match) -> str:
+        return unescape(re.sub(r"<[^>]*>", "", cell["text"])).strip()
+
+    columns = list(zip(*(map(text, cells) for _, cells in rows[1:]), strict=True))
+    right = [any(column) and all(map(NUMBER.fullmatch, column)) for column in columns]
+    for row, cells in rows:
+        new = row
+        for cell, is_number in reversed(list(zip(cells, right, strict=False))):
+            if is_number and "class=" not in cell["looks"]:
+                place = cell.start("looks")
+                new = f'{new[:place]} class="number"{new[place:]}'
+            elif is_number and "number" not in cell["looks"]:
+                place = row.index('class="', cell.start()) + len('class="')
+                new = f"{new[:place]}number {new[place:]}"
+        table = table.replace(row, new, 1)
+    return table
+
+
 def mended(name: str, page: str) -> str:
     """The page as a reader gets it."""
     for pattern, instead in MENDS.items():
         page = re.sub(pattern, instead, page)
-    page = folded_parts(page)
+    page = folded_parts(TABLE.sub(with_numbers_right, page))
     if FORMULA not in page:
         page = MATHJAX.sub("", page)
     page = SEARCH.sub("", page)

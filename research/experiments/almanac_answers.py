@@ -17,8 +17,7 @@ import numpy as np
 import torch
 
 from research.almanac.questions import CATEGORIES, says_a_second_fact
-from research.grid import fingerprint
-from research.results import rounded
+from research.grid import fingerprint, rounded
 from spanbert_tutorial.bert.encoder import BertEncoder
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
@@ -34,6 +33,7 @@ from spanbert_tutorial.tasks.squad import Question
 from spanbert_tutorial.tasks.squad_negatives import auc
 
 SEEDS = 5
+FINE_TUNING = True
 QUESTIONS = 800
 ASKED_AGAIN = 200
 WORDS = ("never", "closed", "home", "work")  # the first two stand in no answerable question
@@ -128,3 +128,8 @@ def one(seed: int, settings: Mapping, parts: dict[str, list[Question]]) -> dict:
         row[name] = {"loss": history.mean("loss", 30), **figures_of(answerer, parts["test"])}
         row[name]["same_wording"] = auc_of(answerer, parts["same wording"])
     return rounded(row)
+
+
+def place(path: tuple) -> tuple | None:
+    """The start is the condition."""
+    return path[0], path[1:]

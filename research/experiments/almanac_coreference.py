@@ -12,9 +12,8 @@ from itertools import islice
 from pathlib import Path
 
 from research.experiments.tagging_names import starts
-from research.grid import fingerprint
+from research.grid import fingerprint, rounded
 from research.measurements.span_tasks_coreference import figures
-from research.results import rounded
 from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
@@ -22,9 +21,9 @@ from spanbert_tutorial.tasks import coreference, coreference_baselines
 from spanbert_tutorial.tasks.conll import Document
 from spanbert_tutorial.tasks.fine_tuning import FineTuning
 
-ARM = "start"
 ARMS = ("pre-trained", "new weights")
 SEEDS = 5
+FINE_TUNING = True
 FINE_TUNING = FineTuning(epochs=3, batch_size=2, peak_learning_rate=2e-3, max_length=128)
 SETTINGS = {
     "checkpoint": "spanbert-tiny",
@@ -75,3 +74,8 @@ def beside(settings: Mapping, train: list[Document], test: list[Document]) -> di
             for how, find in finders.items()
         }
     }
+
+
+def place(path: tuple) -> tuple | None:
+    """A rule is a condition."""
+    return (f"{path[2]}, {path[1]}", path[3:]) if path[0] == "rules" else None

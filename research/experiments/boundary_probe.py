@@ -18,9 +18,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from research.grid import text_facts
+from research.grid import CURVES, curve, rounded, text_facts
 from research.measurements.names import Block, named_blocks, with_specials
-from research.results import CURVES, curve, rounded
 from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.encoder import BertEncoder
 from spanbert_tutorial.bert.wordpiece import WordPiece
@@ -35,7 +34,6 @@ ROWS = 64
 FIT_DOCUMENTS = 1_000
 LONGEST = 4
 RIDGE = 10.0
-ARM = "arm"
 SEEDS = 5
 GOING_ON = ("span", "span+sbo")  # objectives
 ARMS = ("untrained", "start", *GOING_ON, "shuffled labels")

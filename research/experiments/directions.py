@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from research.grid import almanac_text
+from research.grid import CURVE_EVERY, almanac_text, curve, rounded
 from research.measurements.frozen_states import (
     Mention,
     accuracy,
@@ -27,7 +27,6 @@ from research.measurements.frozen_states import (
     town_mentions,
     words_at,
 )
-from research.results import CURVE_EVERY, curve, rounded
 from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.encoder import BertEncoder
 from spanbert_tutorial.bert.wordpiece import WordPiece
@@ -128,3 +127,8 @@ def tag_rows(
     """Accuracy of each way to use the encoder, and of the list of most frequent tags."""
     ways = four_ways(shipped, rows, tests, tokens, seed)
     return ways | {"most frequent tag": most_frequent_tag(rows, tests)}
+
+
+def place(path: tuple) -> tuple | None:
+    """The model, or what is read, is the condition."""
+    return (path[1], (path[0], *path[2:])) if len(path) > 1 else None

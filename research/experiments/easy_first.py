@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from research.grid import text_facts
-from research.results import CURVE_EVERY, curve, rounded
+from research.grid import CURVE_EVERY, curve, rounded, text_facts
 from spanbert_tutorial.pretraining import runs
 from spanbert_tutorial.pretraining.encoded_text import EncodedText, open_text
 from spanbert_tutorial.pretraining.evaluation import held_out_metrics
@@ -25,7 +24,6 @@ SETTINGS = {
     "curve_every": CURVE_EVERY,
 }  # tokens of the corpus's vocabulary
 # name → text of the first half of the steps, if that is a stage of its own
-ARM = "arm"
 SEEDS = 3
 ARMS = {"corpus only": None, "corpus, then corpus": "corpus", "almanac first": "almanac"}
 

@@ -19,10 +19,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from research import results
-from research.grid import text_facts
+from research.grid import CURVE_EVERY, curves, rounded, text_facts
 from research.measurements import frozen_states as tasks
-from research.results import CURVE_EVERY, rounded
 from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.encoder import BertEncoder
 from spanbert_tutorial.engine.files import data_path
@@ -45,7 +43,6 @@ from spanbert_tutorial.relatives.electra_flops import electra_flops, mlm_flops
 
 # What is trained, and from where: "scratch", or the "start", which is the masked language model
 # from scratch.
-ARM = ("arm", "from")
 SEEDS = 5
 ARMS = (
     ("untrained", "scratch"),
@@ -207,7 +204,7 @@ def figures_of(
     encoder = model.discriminator if isinstance(model, ElectraPretraining) else model.encoder
     metrics: dict[str, Any] = {
         "steps": len(history.steps),
-        "curve": curves(history),
+        "curve": own_curves(history),
         "tasks": measured(encoder, text, seed, mentions),
     }
     if isinstance(model, ElectraPretraining):
@@ -215,16 +212,16 @@ def figures_of(
     return rounded(metrics)
 
 
-def curves(history: History) -> dict[str, list[float]]:
+def own_curves(history: History) -> dict[str, list[float]]:
     """Means over steps of each loss, without their sum."""
-    return {name: values for name, values in results.curves(history).items() if name != "loss"}
+    return {name: values for name, values in curves(history).items() if name != "loss"}
 
 
 def live(text: EncodedText, run: Run = LIVE) -> tuple[ElectraPretraining, dict[str, list[float]]]:
     """A short run that starts from the shipped tiny model, and its curves."""
     start, _ = load_checkpoint(data_path("checkpoints", "spanbert-tiny"))
     pair, history = go_on("electra", start.encoder, same_cost(run, text), text)
-    return pair, curves(history)
+    return pair, own_curves(history)
 
 
 def prepare(folder: Path, settings: Mapping) -> tuple[dict, tuple]:
@@ -267,9 +264,3 @@ def beside(settings: Mapping, text: EncodedText, *_: object) -> dict:
     again = replace(settings["go_on"], steps=min(LIVE.steps, settings["go_on"].steps))
     kept = {"run": asdict(again), "curve": live(text, again)[1]}
     return {"live": kept, "live_tolerance": TOLERANCE}
-
-
-def column(content: Mapping, arm: str, begin: str, *names: str) -> list:
-    """One figure of every seed, in the order of the seeds. content: of the file; names: the way to
-    it."""
-    return results.column(content, *names, **{"arm": arm, "from": begin})

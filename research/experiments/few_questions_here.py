@@ -17,9 +17,9 @@ from spanbert_tutorial.tasks.few_questions import HUB, Plan
 from spanbert_tutorial.tasks.question_answering import PRESETS
 from spanbert_tutorial.tasks.squad import Question
 
-ARM = "model"
 ARMS = ("bert-mini", "spanbert-mini")
 SEEDS = 2
+FINE_TUNING = True
 SETTINGS = {
     "sizes": [128, 1_024, 4_096],
     "scored": 1_000,

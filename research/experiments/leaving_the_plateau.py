@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from research.experiments.token_vs_span import measured_run
-from research.results import CURVE_EVERY
+from research.grid import CURVE_EVERY
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.pretraining.encoded_text import EncodedText
 from spanbert_tutorial.pretraining.presets import Run
@@ -21,7 +21,6 @@ GAP = 1.0  # nats below the unigram entropy that count as having left
 
 # What each arm changes in a run of the book: tiny, token masking, 3e-3 after a warm-up of 0.1,
 # start 0.06, sinusoidal positions, batch 32.
-ARM = "setting"
 SEEDS = 5
 ARMS: dict[str, dict[str, Any]] = {
     "as in the book": {},

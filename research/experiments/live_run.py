@@ -4,10 +4,9 @@
 from dataclasses import replace
 
 from research.experiments import token_vs_span
-from research.results import CURVES
+from research.grid import CURVES
 from spanbert_tutorial.pretraining.presets import RUNS
 
-ARM = "objective"
 ARMS = ("span+sbo",)
 SEEDS = 1
 SETTINGS = {"run": replace(RUNS["tiny"], steps=700), **CURVES}

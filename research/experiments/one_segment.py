@@ -15,18 +15,17 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from research.experiments.squad_real import start
-from research.grid import fingerprint
+from research.grid import fingerprint, rounded
 from research.measurements import span_tasks_sentences as sentences
-from research.results import rounded
 from spanbert_tutorial.bert.encoder import BertEncoder
 from spanbert_tutorial.tasks.sentence_files import read
 
 TASK = "stsb"
-ARM = ("start", "segments")
 ARMS = tuple(
     (name, segments) for segments in ("two", "one") for name in ("bert-mini", "spanbert-mini")
 )
 SEEDS = 5
+FINE_TUNING = True
 SETTINGS = {"plan": sentences.PLANS[TASK]}
 
 

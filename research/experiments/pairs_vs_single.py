@@ -12,7 +12,7 @@ from dataclasses import asdict, replace
 import numpy as np
 import torch
 
-from research.results import CURVES, curves, rounded
+from research.grid import CURVES, curves, rounded
 from spanbert_tutorial.pretraining import runs
 from spanbert_tutorial.pretraining.batches import PretrainingData
 from spanbert_tutorial.pretraining.encoded_text import EncodedText
@@ -24,7 +24,6 @@ from spanbert_tutorial.pretraining.train import History, train
 
 # What the model reads and what it predicts, as objectives: a model of `mlm` passes over the labels
 # of `mlm+nsp` data.
-ARM = "format"
 SEEDS = 5
 ARMS = {
     "one segment": ("mlm", "mlm"),

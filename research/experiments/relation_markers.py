@@ -11,8 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from research.experiments.tagging_names import starts
-from research.grid import fingerprint
-from research.results import rounded
+from research.grid import fingerprint, rounded
 from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
@@ -22,7 +21,7 @@ from spanbert_tutorial.tasks.relation_extraction import RelationExtractor, fine_
 from spanbert_tutorial.tasks.relation_files import NO_RELATION, Example
 
 SEEDS = 5
-ARM = "way"
+FINE_TUNING = True
 ARMS: dict[str, dict[str, str]] = {
     "replaced, [CLS]": {"marking": "replaced", "head": "cls"},  # SpanBERT's
     "replaced, markers": {"marking": "replaced", "head": "entities"},
@@ -87,3 +86,8 @@ def beside(settings: Mapping, train: Sequence[Example], test: Sequence[Example])
     return {
         "controls": rounded({name: score(gold, guess)["f1"] for name, guess in predictions.items()})
     }
+
+
+def place(path: tuple) -> tuple | None:
+    """A control is a condition."""
+    return (path[1], ("f1",)) if path[0] == "controls" else None

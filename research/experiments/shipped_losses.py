@@ -9,7 +9,7 @@ are fitted on the training text.
 from collections.abc import Mapping
 from pathlib import Path
 
-from research.results import rounded
+from research.grid import rounded
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.pretraining.checkpoints import load_checkpoint, read_vocabulary
 from spanbert_tutorial.pretraining.encoded_text import EncodedText, open_text
@@ -73,3 +73,8 @@ def content(folder: Path, corpus: Path, valid: Path) -> dict:
         },
         "losses": {name: rounded(losses(name, text.train, texts)) for name in OBJECTIVES},
     }
+
+
+def place(path: tuple) -> tuple | None:
+    """The model is the condition."""
+    return (path[1], path[2:]) if path[0] == "losses" else None

@@ -17,8 +17,7 @@ from torch import Tensor, nn
 
 from research.experiments import spans_and_boundaries as core
 from research.experiments.boundary_probe import go_on
-from research.grid import text_facts
-from research.results import CURVES, curve, rounded
+from research.grid import CURVES, curve, rounded, text_facts
 from spanbert_tutorial.pretraining.objectives import Objective
 from spanbert_tutorial.spanbert.boundary import boundary_loss
 from spanbert_tutorial.spanbert.boundary_task import Boundary
@@ -42,7 +41,6 @@ class ChangedBoundary(Boundary):
         return self.weight * boundary_loss(logits, rows, masked_tokens=1)
 
 
-ARM = "arm"
 SEEDS = 5
 ARMS: dict[str, SpanMasking | ChangedBoundary] = {
     "span": SpanMasking(),

@@ -8,33 +8,18 @@ Parts, settings and controls of a task stand in the module `span_tasks_TASK`; th
 chosen on validation parts.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
-import numpy as np
-
 from research.experiments.squad_real import start
-from research.grid import fingerprint
+from research.grid import fingerprint, rounded
 from research.measurements import span_tasks_coreference as coreference
 from research.measurements import span_tasks_relations as relations
 from research.measurements import span_tasks_sentences as sentences
-from research.results import Difference, column, family, rounded
-from spanbert_tutorial.figures.table import Table
 
 ARM = ("task", "start")
 SEEDS = 3
-# what is asked → the figure that counts: of the sentence tasks those that the chapter's plan names
-MAIN = {
-    "coreference": "average",
-    "clusters": "average_two_or_more",
-    "gap": "gap_f1",
-    "relations": "f1",
-    "sst2": "sst2 accuracy",
-    "cola": "cola matthews",
-    "rte": "rte accuracy",
-    "mrpc": "mrpc accuracy",
-    "stsb": "stsb pearson",
-}
+FINE_TUNING = True
 TASKS = ("coreference", "relations", *sentences.PLANS)
 STARTS = "new weights", "bert-mini", "spanbert-mini"
 ARMS = tuple((task, name) for task in TASKS for name in STARTS)
@@ -83,55 +68,6 @@ def one(arm: tuple[str, str], seed: int, settings: Mapping, parts: Mapping) -> d
     return {"scores": rounded(relations.measured(encoder, wordpiece, some, seed))}
 
 
-# --- what the chapters draw from it -------------------------------------------------
-
-
-def by_start(content: Mapping, task: str, measure: str) -> dict[str, list[float]]:
-    """Start → one score of each seed. content: of the file of results."""
-    return {start: column(content, "scores", measure, task=task, start=start) for start in STARTS}
-
-
-def mean_of_sentences(content: Mapping) -> dict[str, list[float]]:
-    """Start → of each seed the mean over the five sentence tasks."""
-    each = [by_start(content, task, MAIN[task]) for task in sentences.PLANS]
-    return {start: np.mean([scores[start] for scores in each], axis=0).tolist() for start in STARTS}
-
-
-def gains(scores: Mapping[str, Sequence[float]]) -> dict[str, Difference]:
-    """The family of three differences between the starts, paired by fine-tuning seed."""
-    new, bert, spanbert = STARTS
-    pairs = ((bert, new), (spanbert, new), (spanbert, bert))
-    return family({f"{one} − {other}": (scores[one], scores[other]) for one, other in pairs})
-
-
-def table(
-    content: Mapping, head: str, columns: Mapping[str, tuple[str, str]], controls: Mapping[str, str]
-) -> Table:
-    """Each start with the mean over its seeds, then controls, of which some have no figure in a
-    column. columns: title → task and measure; controls: title → name in the file."""
-    trained = [
-        [
-            start,
-            *(f"{np.mean(by_start(content, *column)[start]):.1f}" for column in columns.values()),
-        ]
-        for start in STARTS
-    ]
-    found = {
-        title: {
-            measure: figure
-            for group in content["controls"].values()
-            for measure, figure in group.get(name, {}).items()
-        }
-        for title, name in controls.items()
-    }
-    fixed = [
-        [
-            title,
-            *(
-                f"{figures[measure]:.1f}" if measure in figures else ""
-                for _, measure in columns.values()
-            ),
-        ]
-        for title, figures in found.items()
-    ]
-    return Table([head, *columns], trained + fixed)
+def place(path: tuple) -> tuple | None:
+    """A control is a condition."""
+    return (f"control: {path[2]}", (path[1], *path[3:])) if path[0] == "controls" else None

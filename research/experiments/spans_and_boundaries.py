@@ -24,10 +24,9 @@ import numpy as np
 from research import placebo  # noqa: F401, the row span+placebo
 from research.experiments import boundary_probe
 from research.experiments.boundary_probe import Trained, go_on
-from research.grid import as_json, text_facts
+from research.grid import CURVES, as_json, curve, rounded, text_facts
 from research.measurements import name_ranks, pair_probe, span_uses
 from research.measurements.names import named_blocks
-from research.results import CURVES, curve, rounded
 from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
@@ -47,7 +46,6 @@ FIT_DOCUMENTS = 1_000  # for the probes
 # to measure how long a step takes
 ROUNDS = 7
 STEPS = 20
-ARM = "arm"
 SEEDS = 5
 ARMS = {
     "start": "mlm",
@@ -57,7 +55,7 @@ ARMS = {
     "placebo": "span+placebo",
 }
 START = Run(objective="mlm", steps=2_500, max_length=128)
-GO_ON = replace(START, steps=4_500)  # the rate that `spans_pilot` chose for every arm
+GO_ON = replace(START, steps=4_500)  # a pilot chose the rate for every arm
 CLAIMS = {
     "spans": "names that must be inferred, true name ranked first, %: span above token",
     "boundary": "pairs of a word and a name, AUC of a probe on the tokens right outside: "
@@ -274,3 +272,10 @@ def measured(model: PretrainingModel, run: Run, asked: Asked) -> dict:
         "pairs": pair_probe.scores(model.encoder, *asked.pairs, wordpiece),
         "kinds": {place: 100 * found["kind"] for place, found in kinds.items()},
     }
+
+
+def place(path: tuple) -> tuple | None:
+    """A control is a condition."""
+    return (
+        (f"control: {path[2]}", ("names", *path[3:])) if path[:2] == ("controls", "names") else None
+    )

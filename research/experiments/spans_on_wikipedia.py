@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from research import placebo  # noqa: F401, the row span+placebo
+from research.experiments import spans_and_boundaries as core
 from research.experiments.boundary_probe import go_on
 from research.experiments.spans_and_boundaries import kept_or_trained
-from research.grid import as_json, fingerprint, text_facts
+from research.grid import CURVES, as_json, fingerprint, rounded, text_facts
 from research.measurements import name_ranks, pair_probe, span_tasks_coreference
-from research.results import CURVES, rounded
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.pretraining import runs
@@ -45,7 +45,6 @@ NAMED_IN = 3_000  # training documents whose names are candidates
 TIMES = 10  # that a name must stand in them
 ASKED = 60  # documents whose names are hidden
 BATCHES = 100  # of unseen text, for the losses
-ARM = "arm"
 SEEDS = 3
 ARMS = {"token": "mlm", "span": "span", "span+sbo": "span+sbo", "placebo": "span+placebo"}
 RUN = replace(RUNS["mini"], steps=1_500, max_length=128, batch_size=32, peak_learning_rate=3e-4)
@@ -217,3 +216,8 @@ def measured(model: PretrainingModel, run: Run, asked: Asked) -> dict:
         "names": name_ranks.figures(asked.gaps, ranks),
         "pairs": pair_probe.scores(model.encoder, *asked.pairs, wordpiece),
     }
+
+
+def place(path: tuple) -> tuple | None:
+    """A control is a condition."""
+    return core.place(path)

@@ -47,9 +47,9 @@ STARTS = ("spanbert-mini", "bert-mini", "new weights")
 TRAIN = ("train-v1.1-part", "squadshifts-reddit", "squadshifts-amazon_reviews")
 TEST = "dev-v1.1-half"
 WITH_UNANSWERABLE = ("train-v2.0-part", "dev-v2.0-half")
-ARM = "start"
 ARMS = STARTS
 SEEDS = 1  # a run takes an hour
+FINE_TUNING = True
 ONCE = ("new weights",)  # a control
 SETTINGS = {"stages": STAGES}
 
@@ -196,3 +196,8 @@ def one(
     )
     shutil.rmtree(kept, ignore_errors=True)
     return rows
+
+
+def place(path: tuple) -> tuple | None:
+    """A baseline is a condition."""
+    return (path[1], path[2:]) if path[0] == "baselines" else None

@@ -16,8 +16,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from research.grid import fingerprint
-from research.results import rounded
+from research.grid import fingerprint, rounded
 from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.encoder import BertEncoder
 from spanbert_tutorial.bert.wordpiece import WordPiece
@@ -27,6 +26,7 @@ from spanbert_tutorial.tasks import tagging
 from spanbert_tutorial.tasks.fine_tuning import FineTuning
 
 SEEDS = 5
+FINE_TUNING = True
 DOCUMENTS = 1_000
 STEPS = 100
 HELD_OUT = 0.2  # of the entities
@@ -126,3 +126,8 @@ def prepare(folder: Path, settings: Mapping) -> tuple[dict, tuple]:
 def one(seed: int, settings: Mapping, train: Labeled, test: Labeled) -> dict:
     """All arms of a seed."""
     return rounded(run(train, test, seed, settings["steps"], settings["settings"]))
+
+
+def place(path: tuple) -> tuple | None:
+    """Who tags is the condition."""
+    return (path[1], path[2:]) if path[0] == "scores" else None

@@ -9,13 +9,12 @@ import time
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 
-from research.results import CURVES, curves, rounded
+from research.grid import CURVES, curves, rounded
 from spanbert_tutorial.pretraining import runs
 from spanbert_tutorial.pretraining.encoded_text import EncodedText
 from spanbert_tutorial.pretraining.evaluation import held_out_metrics
 from spanbert_tutorial.pretraining.presets import RUNS, Run
 
-ARM = "objective"
 ARMS = ("mlm", "span", "span+sbo")
 SEEDS = 5
 SETTINGS = {"run": replace(RUNS["tiny"], steps=1_800), **CURVES}

@@ -22,10 +22,9 @@ import numpy as np
 from research.almanac.documents import Document, generate
 from research.experiments import spans_and_boundaries as core
 from research.experiments.boundary_probe import go_on
-from research.grid import as_json, text_facts
+from research.grid import CURVES, as_json, rounded, text_facts
 from research.measurements import span_uses
 from research.measurements.names import named_sentences
-from research.results import CURVES, rounded
 from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.masking import MaskingScheme
 from spanbert_tutorial.bert.wordpiece import WordPiece
@@ -47,7 +46,6 @@ DRAWN = 200  # batches, to see how many tokens a step reads
 DETERMINER = re.compile(
     r"\b(?:the|an?|his|her|its|their) $", re.IGNORECASE
 )  # right before a mention
-ARM = "arm"
 SEEDS = core.SEEDS
 
 

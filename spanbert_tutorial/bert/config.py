@@ -6,7 +6,11 @@ from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from typing import Any, ClassVar, Self
 
-from spanbert_tutorial.bert.weights import BERT, Layout, encoder_settings
+from spanbert_tutorial.bert.weights import (
+    BERT,
+    Layout,
+    encoder_settings,
+)
 from spanbert_tutorial.errors import InputError, is_number, shown
 
 # Layers, width, heads. BERT §3 gives base and large; the small ones keep 64 numbers per head, as
@@ -18,6 +22,14 @@ PRESETS = {
     "base": (12, 768, 12),
     "large": (24, 1024, 16),
 }
+# what a config.json has to say
+SIZES = (
+    "vocab_size",
+    "hidden_size",
+    "num_hidden_layers",
+    "num_attention_heads",
+    "intermediate_size",
+)
 MOST_LAYERS = 1_000  # more than anybody has trained; a wild number would build layers for hours
 
 
@@ -26,9 +38,13 @@ class EncoderConfig:
     """Sizes of an encoder, named as in transformers' `BertConfig`. Raises InputError when they do
     not fit."""
 
-    layout: ClassVar[Layout] = BERT  # how transformers stores it; relatives have their own
+    layout: ClassVar[Layout] = (
+        BERT  # how transformers stores it; relatives have their own
+    )
 
-    vocab_size: int = 28_996  # BERT's cased vocabulary, which SpanBERT uses too
+    vocab_size: int = (
+        28_996  # BERT's cased vocabulary, which SpanBERT uses too
+    )
     hidden_size: int = 768
     num_hidden_layers: int = 12
     num_attention_heads: int = 12
@@ -50,11 +66,15 @@ class EncoderConfig:
         for field in fields(self):
             value = getattr(self, field.name)
             least = 0 if field.name == "pad_token_id" else 1
-            if field.type is int and (type(value) is not int or value < least):
+            if field.type is int and (
+                type(value) is not int or value < least
+            ):
                 raise InputError(
                     f"{field.name} is {shown(value)}: give a whole number of at least {least}."
                 )
-            if field.type is float and not (is_number(value) and 0 <= value < 1):
+            if field.type is float and not (
+                is_number(value) and 0 <= value < 1
+            ):
                 raise InputError(
                     f"{field.name} is {shown(value)}: give a number from 0 up to, not including, 1."
                 )
@@ -84,7 +104,11 @@ class EncoderConfig:
     @property
     def widths(self) -> dict[str, int]:
         """The sizes that a checkpoint's weights show in their shapes, by name."""
-        others = ("num_hidden_layers", "num_attention_heads", "pad_token_id")
+        others = (
+            "num_hidden_layers",
+            "num_attention_heads",
+            "pad_token_id",
+        )
         return {
             field.name: getattr(self, field.name)
             for field in fields(self)
@@ -96,11 +120,19 @@ class EncoderConfig:
         """One of the named sizes of PRESETS (feed-forward width 4H), with `changes` to any
         field."""
         if not isinstance(name, str) or name not in PRESETS:
-            raise InputError(f"there is no size {shown(name)}: choose one of {', '.join(PRESETS)}.")
+            raise InputError(
+                f"there is no size {shown(name)}: choose one of {', '.join(PRESETS)}."
+            )
         layers, width, heads = PRESETS[name]
         cls._refuse_unknown(changes)
-        sizes = {"num_hidden_layers": layers, "hidden_size": width, "num_attention_heads": heads}
-        feed_forward = {"intermediate_size": 4 * changes.get("hidden_size", width)}
+        sizes = {
+            "num_hidden_layers": layers,
+            "hidden_size": width,
+            "num_attention_heads": heads,
+        }
+        feed_forward = {
+            "intermediate_size": 4 * changes.get("hidden_size", width)
+        }
         settings: dict[str, Any] = {**feed_forward, **sizes, **changes}
         return cls(**settings)
 
@@ -112,15 +144,21 @@ class EncoderConfig:
 
     @classmethod
     def from_dict(cls, mapping: Mapping) -> Self:
-        """Config from the content of a `config.json`. A missing size, an unknown key and a setting
-        that asks for another computation than this module's raise InputError."""
-        sizes = encoder_settings(mapping, cls.layout)
-        cls._refuse_unknown(sizes)
-        for field in fields(cls)[
-            :5
-        ]:  # the sizes; the other fields have the defaults of transformers
-            if field.name not in sizes:
-                raise InputError(f"the config lacks {field.name}: add it to config.json.")
+        """Config from the content of a `config.json`. A missing size, and a setting that asks for
+        another computation than this module's, raise InputError; unknown keys are ignored, as by
+        transformers."""
+        known = [field.name for field in fields(cls)]
+        settings = encoder_settings(mapping, cls.layout)
+        sizes = {
+            name: settings[name] for name in known if name in settings
+        }
+        for name in (
+            SIZES
+        ):  # the other fields have the defaults of transformers
+            if name not in sizes:
+                raise InputError(
+                    f"the config lacks {name}: add it to config.json."
+                )
         return cls(**sizes)
 
     @classmethod
@@ -128,7 +166,10 @@ class EncoderConfig:
         known = [field.name for field in fields(cls)]
         for key in mapping:
             if key not in known:
-                near = get_close_matches(str(key), known, n=3) or [*known[:3], "…"]
+                near = get_close_matches(str(key), known, n=3) or [
+                    *known[:3],
+                    "…",
+                ]
                 raise InputError(
                     f"{shown(key)} is not a field of {cls.__name__}: use {', '.join(near)}."
                 )

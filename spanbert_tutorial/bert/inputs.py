@@ -23,16 +23,22 @@ class Embeddings(nn.Module):
     width: of the vectors; H by default, as in BERT. A relative with narrower ones makes them H wide
     itself."""
 
-    def __init__(self, config: EncoderConfig, width: int | None = None) -> None:
+    def __init__(
+        self, config: EncoderConfig, width: int | None = None
+    ) -> None:
         super().__init__()
         width = width or config.hidden_size
         self.words = nn.Embedding(config.vocab_size, width)
-        self.positions = nn.Embedding(config.max_position_embeddings, width)
+        self.positions = nn.Embedding(
+            config.max_position_embeddings, width
+        )
         self.segments = nn.Embedding(config.type_vocab_size, width)
         self.layer_norm = nn.LayerNorm(width, config.layer_norm_eps)
         self.dropout = nn.Dropout(config.hidden_dropout_prob)
 
-    def forward(self, input_ids: Tensor, token_type_ids: Tensor | None) -> Tensor:
+    def forward(
+        self, input_ids: Tensor, token_type_ids: Tensor | None
+    ) -> Tensor:
         word = self.words(input_ids)  # [B,n,H]
         if token_type_ids is None:
             segment = self.segments.weight[0]
@@ -55,14 +61,20 @@ def frame(
 
     Each [SEP] belongs to the sentence that it closes, [CLS] to the first.
     """
-    parts = [[cls_id], first, [sep_id]] + ([] if second is None else [second, [sep_id]])
-    ids = np.concatenate(parts, dtype=np.int64, casting="unsafe")  # an empty list counts as floats
+    parts = [[cls_id], first, [sep_id]] + (
+        [] if second is None else [second, [sep_id]]
+    )
+    ids = np.concatenate(
+        parts, dtype=np.int64, casting="unsafe"
+    )  # an empty list counts as floats
     segments = np.zeros_like(ids)
     segments[len(first) + 2 :] = 1
     return ids, segments
 
 
-def collate(segments: Sequence[MaskedBlocks], wordpiece: WordPiece) -> dict[str, Tensor]:
+def collate(
+    segments: Sequence[MaskedBlocks], wordpiece: WordPiece
+) -> dict[str, Tensor]:
     """A batch by the names of `transformers`: [CLS] and [SEP] around the segments, padding on the
     right.
 
@@ -71,7 +83,11 @@ def collate(segments: Sequence[MaskedBlocks], wordpiece: WordPiece) -> dict[str,
     is predicted, and masked_positions int64 [t]: where something is, in the flattened batch, so
     that no step has to look for it.
     """
-    lengths = np.sum([blocks.lengths for blocks in segments], axis=0) + 1 + len(segments)  # [B]
+    lengths = (
+        np.sum([blocks.lengths for blocks in segments], axis=0)
+        + 1
+        + len(segments)
+    )  # [B]
     shape = (len(lengths), int(lengths.max()))
     input_ids = np.full(shape, wordpiece.pad_id, dtype=np.int64)
     token_type_ids = np.zeros(shape, dtype=np.int64)
@@ -82,12 +98,18 @@ def collate(segments: Sequence[MaskedBlocks], wordpiece: WordPiece) -> dict[str,
         for blocks in segments:
             here = (row, slice(blocks.lengths[row]))  # without padding
             visible.append(blocks.corrupted[here])
-            wanted.append(np.where(blocks.masked[here], blocks.ids[here], NO_TARGET))
+            wanted.append(
+                np.where(
+                    blocks.masked[here], blocks.ids[here], NO_TARGET
+                )
+            )
         input_ids[row, :n], token_type_ids[row, :n] = frame(
             *visible, cls_id=wordpiece.cls_id, sep_id=wordpiece.sep_id
         )
         # [CLS] and [SEP] are never predicted
-        labels[row, :n], _ = frame(*wanted, cls_id=NO_TARGET, sep_id=NO_TARGET)
+        labels[row, :n], _ = frame(
+            *wanted, cls_id=NO_TARGET, sep_id=NO_TARGET
+        )
     arrays = {
         "input_ids": input_ids,
         "token_type_ids": token_type_ids,
@@ -95,7 +117,9 @@ def collate(segments: Sequence[MaskedBlocks], wordpiece: WordPiece) -> dict[str,
         "labels": labels,
         "masked_positions": np.flatnonzero(labels != NO_TARGET),
     }
-    return {name: torch.from_numpy(value) for name, value in arrays.items()}
+    return {
+        name: torch.from_numpy(value) for name, value in arrays.items()
+    }
 
 
 def masked_positions(batch: dict[str, Tensor]) -> Tensor:

@@ -66,7 +66,9 @@ class MaskingScheme:
         writes: 0.3 of 10 tokens is 3, whatever floats make of it."""
         return math.ceil(Fraction(str(self.mask_ratio)) * tokens)
 
-    def select(self, word_starts: np.ndarray, rng: Generator) -> np.ndarray:
+    def select(
+        self, word_starts: np.ndarray, rng: Generator
+    ) -> np.ndarray:
         """Which tokens of one block are masked, bool [n].
 
         word_starts: bool [n]; a block may begin inside a word."""
@@ -81,15 +83,22 @@ class MaskingScheme:
         """`select` for each row, bool [B,n]; padding is never masked.
 
         word_starts: bool [B,n]; lengths: int [B]."""
-        word_starts, lengths = np.asarray(word_starts), np.asarray(lengths)
+        word_starts, lengths = (
+            np.asarray(word_starts),
+            np.asarray(lengths),
+        )
         check_draw(word_starts, rng, ndim=2)
         check_lengths(lengths, word_starts.shape)
         return select_rows(self, word_starts, lengths, rng)
 
-    def select_blocks(self, blocks: Blocks, rng: Generator) -> np.ndarray:
+    def select_blocks(
+        self, blocks: Blocks, rng: Generator
+    ) -> np.ndarray:
         """`select_batch`, for a scheme that looks at more than the
         starts of words."""
-        return self.select_batch(blocks.word_starts, blocks.lengths, rng)
+        return self.select_batch(
+            blocks.word_starts, blocks.lengths, rng
+        )
 
     def check(self, labeled: np.ndarray) -> None:
         """Raises InputError for a text that lacks what the scheme
@@ -107,7 +116,9 @@ def select_rows(
     scheme may register a faster way: `spanbert/span_masking_batch`."""
     masked = np.zeros(word_starts.shape, dtype=bool)
     for row, length in enumerate(lengths.tolist()):
-        masked[row, :length] = scheme.select(word_starts[row, :length], rng)
+        masked[row, :length] = scheme.select(
+            word_starts[row, :length], rng
+        )
     return masked
 
 
@@ -115,7 +126,9 @@ def select_rows(
 class TokenMasking(MaskingScheme):
     """Single tokens, each equally likely (BERT §3.1)."""
 
-    def select(self, word_starts: np.ndarray, rng: Generator) -> np.ndarray:
+    def select(
+        self, word_starts: np.ndarray, rng: Generator
+    ) -> np.ndarray:
         """Which tokens of one block are masked, bool [n]."""
         check_draw(word_starts, rng)
         n = len(word_starts)
@@ -130,7 +143,9 @@ class WholeWordMasking(MaskingScheme):
 
     A word that would exceed the budget is passed over."""
 
-    def select(self, word_starts: np.ndarray, rng: Generator) -> np.ndarray:
+    def select(
+        self, word_starts: np.ndarray, rng: Generator
+    ) -> np.ndarray:
         """Which tokens of one block are masked, bool [n]."""
         check_draw(word_starts, rng)
         sizes = word_sizes(word_starts)
@@ -179,17 +194,21 @@ def corrupt(
     unit_of_token = np.cumsum(first.ravel()[positions]) - 1
     draws = rng.random(np.count_nonzero(first))[unit_of_token]
     as_mask = positions[draws < probs[0]]
-    as_random = positions[(draws >= probs[0]) & (draws < probs[0] + probs[1])]
+    as_random = positions[
+        (draws >= probs[0]) & (draws < probs[0] + probs[1])
+    ]
 
     corrupted = ids.flatten()  # a copy
     corrupted[as_mask] = mask_id
     # each token has its own, which may equal the original
     drawn = rng.integers(len(random_ids), size=len(as_random))
-    corrupted[as_random] = random_ids[drawn]
+    corrupted[as_random] = np.asarray(random_ids)[drawn]
     return corrupted.reshape(ids.shape)
 
 
-def check_draw(word_starts: np.ndarray, rng: Generator, ndim: int = 1) -> None:
+def check_draw(
+    word_starts: np.ndarray, rng: Generator, ndim: int = 1
+) -> None:
     """Raises InputError unless both are what `select` takes."""
     check_generator(rng)
     found = np.asarray(word_starts)

@@ -50,7 +50,9 @@ class Pairs:
 
     @property
     def report(self) -> str:
-        lengths = np.diff(self.first, axis=1) + np.diff(self.second, axis=1)
+        lengths = np.diff(self.first, axis=1) + np.diff(
+            self.second, axis=1
+        )
         return (
             f"{len(self.labels):,} pairs, {lengths.sum():,} tokens, mean length "
             f"{lengths.mean():.1f}, "
@@ -71,7 +73,9 @@ class OrderPairs(Pairs):
         return f"{len(self.labels):,} pairs, {swapped:.1%} swapped; left out: {self.alone:,} alone"
 
 
-def sentence_pairs(corpus: EncodedCorpus, max_tokens: int, rng: np.random.Generator) -> Pairs:
+def sentence_pairs(
+    corpus: EncodedCorpus, max_tokens: int, rng: np.random.Generator
+) -> Pairs:
     """Pairs of at most `max_tokens` tokens together (without [CLS] and the two [SEP]).
 
     A chunk of whole sentences is divided at a random sentence. With probability 1/2 the second part
@@ -84,7 +88,9 @@ def sentence_pairs(corpus: EncodedCorpus, max_tokens: int, rng: np.random.Genera
             "next sentence prediction draws from other documents: give at least two documents."
         )
     if max_tokens < 2:
-        raise InputError(f"a pair of {max_tokens} tokens has no two segments: give at least 2.")
+        raise InputError(
+            f"a pair of {max_tokens} tokens has no two segments: give at least 2."
+        )
     documents = document_sentences(corpus)
     # eight bytes a number
     rows = array("q")
@@ -94,12 +100,18 @@ def sentence_pairs(corpus: EncodedCorpus, max_tokens: int, rng: np.random.Genera
         at = 0
         while at < len(bounds) - 1:
             stop = chunk_end(bounds, at, max_tokens)
-            middle = at + int(rng.integers(1, stop - at)) if stop - at > 1 else stop
+            middle = (
+                at + int(rng.integers(1, stop - at))
+                if stop - at > 1
+                else stop
+            )
             first = (bounds[at], bounds[middle])
             alone += middle == stop
             not_next = middle == stop or rng.random() < 0.5
             if not_next:
-                second = other_text(documents, number, max_tokens - size(first), rng)
+                second = other_text(
+                    documents, number, max_tokens - size(first), rng
+                )
             else:
                 second = (bounds[middle], bounds[stop])
             fitted = fit(first, second, max_tokens, rng)
@@ -111,7 +123,12 @@ def sentence_pairs(corpus: EncodedCorpus, max_tokens: int, rng: np.random.Genera
             at = middle if not_next else stop
     table = np.array(rows).reshape(-1, 5)
     return Pairs(
-        table[:, 0:2], table[:, 2:4], table[:, 4], int(cut[IS_NEXT]), int(cut[NOT_NEXT]), int(alone)
+        table[:, 0:2],
+        table[:, 2:4],
+        table[:, 4],
+        int(cut[IS_NEXT]),
+        int(cut[NOT_NEXT]),
+        int(alone),
     )
 
 
@@ -137,7 +154,12 @@ def sentence_order_pairs(
                 alone += 1
                 continue
             middle = bounds[start + int(rng.integers(1, at - start))]
-            parts = fit((bounds[start], middle), (middle, bounds[at]), max_tokens, rng)
+            parts = fit(
+                (bounds[start], middle),
+                (middle, bounds[at]),
+                max_tokens,
+                rng,
+            )
             label = SWAPPED if rng.random() < 0.5 else IN_ORDER
             rows.extend((*parts[label], *parts[1 - label], label))
             cut += bounds[at] - bounds[start] - sum(map(size, parts))
@@ -147,15 +169,22 @@ def sentence_order_pairs(
             "max_tokens."
         )
     table = np.array(rows).reshape(-1, 5)
-    return OrderPairs(table[:, 0:2], table[:, 2:4], table[:, 4], int(cut), 0, alone)
+    return OrderPairs(
+        table[:, 0:2], table[:, 2:4], table[:, 4], int(cut), 0, alone
+    )
 
 
 def document_sentences(corpus: EncodedCorpus) -> list[np.ndarray]:
     """For each document its sentence bounds: the document's start, then the end of each
     sentence."""
-    last = np.searchsorted(corpus.sentence_ends, corpus.document_ends) + 1
+    last = (
+        np.searchsorted(corpus.sentence_ends, corpus.document_ends) + 1
+    )
     bounds = np.concatenate([[0], corpus.sentence_ends])
-    return [bounds[a : b + 1] for a, b in zip([0, *last[:-1]], last, strict=True)]
+    return [
+        bounds[a : b + 1]
+        for a, b in zip([0, *last[:-1]], last, strict=True)
+    ]
 
 
 def chunk_end(bounds: np.ndarray, at: int, max_tokens: int) -> int:
@@ -166,7 +195,10 @@ def chunk_end(bounds: np.ndarray, at: int, max_tokens: int) -> int:
 
 
 def other_text(
-    documents: list[np.ndarray], not_this: int, wanted: int, rng: np.random.Generator
+    documents: list[np.ndarray],
+    not_this: int,
+    wanted: int,
+    rng: np.random.Generator,
 ) -> tuple[int, int]:
     """Whole sentences, about `wanted` tokens, from a random place of another document."""
     other = int(rng.integers(len(documents) - 1))
@@ -176,14 +208,21 @@ def other_text(
 
 
 def fit(
-    first: Segment, second: Segment, max_tokens: int, rng: np.random.Generator
+    first: Segment,
+    second: Segment,
+    max_tokens: int,
+    rng: np.random.Generator,
 ) -> tuple[Segment, Segment]:
     """Cuts single tokens from a random end of the longer segment until both fit; returns both."""
     segments = [first, second]
     while sum(map(size, segments)) > max_tokens:
         longer = int(size(second) > size(first))
         start, end = segments[longer]
-        segments[longer] = (start + 1, end) if rng.integers(2) == 0 else (start, end - 1)
+        segments[longer] = (
+            (start + 1, end)
+            if rng.integers(2) == 0
+            else (start, end - 1)
+        )
         first, second = segments
     return first, second
 
@@ -209,19 +248,35 @@ class NextSentence(AuxiliaryObjective):
         ("next_sentence.classifier.", "cls.seq_relationship."),
     )
 
-    def pairs(self, corpus: EncodedCorpus, max_tokens: int, rng: np.random.Generator) -> Pairs:
+    def pairs(
+        self,
+        corpus: EncodedCorpus,
+        max_tokens: int,
+        rng: np.random.Generator,
+    ) -> Pairs:
         return sentence_pairs(corpus, max_tokens, rng)
 
-    def head(self, hidden_size: int, embedding_weight: Tensor) -> NextSentenceHead:
+    def head(
+        self, hidden_size: int, embedding_weight: Tensor
+    ) -> NextSentenceHead:
         return NextSentenceHead(hidden_size)
 
     def targets(
-        self, segments: Sequence[MaskedBlocks], labels: np.ndarray | None
+        self,
+        segments: Sequence[MaskedBlocks],
+        labels: np.ndarray | None,
     ) -> dict[str, Tensor]:
         return {self.name: torch.from_numpy(labels)}
 
-    def loss(self, head: nn.Module, hidden_states: Tensor, batch: dict[str, Tensor]) -> Tensor:
-        return F.cross_entropy(head(hidden_states), batch[self.name], reduction="sum")
+    def loss(
+        self,
+        head: nn.Module,
+        hidden_states: Tensor,
+        batch: dict[str, Tensor],
+    ) -> Tensor:
+        return F.cross_entropy(
+            head(hidden_states), batch[self.name], reduction="sum"
+        )
 
 
 class SentenceOrder(NextSentence):
@@ -235,5 +290,10 @@ class SentenceOrder(NextSentence):
         ("sentence_order.classifier.", "sop_classifier.classifier."),
     )
 
-    def pairs(self, corpus: EncodedCorpus, max_tokens: int, rng: np.random.Generator) -> Pairs:
+    def pairs(
+        self,
+        corpus: EncodedCorpus,
+        max_tokens: int,
+        rng: np.random.Generator,
+    ) -> Pairs:
         return sentence_order_pairs(corpus, max_tokens, rng)

@@ -13,7 +13,12 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from spanbert_tutorial.errors import InputError, parse_json, regular_file, shown
+from spanbert_tutorial.errors import (
+    InputError,
+    parse_json,
+    regular_file,
+    shown,
+)
 
 # (here, in transformers); {} stands for the number of the layer.
 NAME_PAIRS = (
@@ -21,14 +26,29 @@ NAME_PAIRS = (
     ("embeddings.positions", "embeddings.position_embeddings"),
     ("embeddings.segments", "embeddings.token_type_embeddings"),
     ("embeddings.layer_norm", "embeddings.LayerNorm"),
-    ("layers.{}.attention.query", "encoder.layer.{}.attention.self.query"),
+    (
+        "layers.{}.attention.query",
+        "encoder.layer.{}.attention.self.query",
+    ),
     ("layers.{}.attention.key", "encoder.layer.{}.attention.self.key"),
-    ("layers.{}.attention.value", "encoder.layer.{}.attention.self.value"),
-    ("layers.{}.attention.output", "encoder.layer.{}.attention.output.dense"),
-    ("layers.{}.attention_norm", "encoder.layer.{}.attention.output.LayerNorm"),
+    (
+        "layers.{}.attention.value",
+        "encoder.layer.{}.attention.self.value",
+    ),
+    (
+        "layers.{}.attention.output",
+        "encoder.layer.{}.attention.output.dense",
+    ),
+    (
+        "layers.{}.attention_norm",
+        "encoder.layer.{}.attention.output.LayerNorm",
+    ),
     ("layers.{}.expand", "encoder.layer.{}.intermediate.dense"),
     ("layers.{}.contract", "encoder.layer.{}.output.dense"),
-    ("layers.{}.feed_forward_norm", "encoder.layer.{}.output.LayerNorm"),
+    (
+        "layers.{}.feed_forward_norm",
+        "encoder.layer.{}.output.LayerNorm",
+    ),
 )
 OLD_NAMES = {
     "gamma": "weight",
@@ -49,23 +69,8 @@ HEADS = (
     "embeddings.position_ids",
 )
 
-# What a BERT config.json may carry beside the sizes: keys that leave the encoder's numbers as they
-# are ...
-NO_EFFECT = frozenset(
-    """
-    _name_or_path architectures bos_token_id chunk_size_feed_forward classifier_dropout directionality dtype
-    eos_token_id finetuning_task gradient_checkpointing id2label is_encoder_decoder label2id num_labels
-    output_attentions output_hidden_states output_past pooler_fc_size pooler_num_attention_heads
-    pooler_num_fc_layers pooler_size_per_head pooler_type problem_type return_dict sep_token_id
-    spanbert_tutorial tie_word_embeddings tokenizer_class torch_dtype torchscript transformers_version
-    use_bfloat16 use_cache _num_labels language name task_specific_params tf_legacy_loss xla_device
-    bad_words_ids begin_suppress_tokens cross_attention_hidden_size decoder_start_token_id diversity_penalty do_sample
-    early_stopping encoder_no_repeat_ngram_size eos_token_ids exponential_decay_length_penalty forced_bos_token_id
-    forced_eos_token_id length_penalty max_length min_length no_repeat_ngram_size num_beam_groups num_beams
-    num_return_sequences output_scores prefix remove_invalid_values repetition_penalty return_dict_in_generate
-    suppress_tokens temperature top_k top_p typical_p""".split()
-)  # many of them: how to generate text, in old configs
-# ... and keys that would change the numbers, unless they say this.
+# Keys of a config.json that would change the numbers, unless they say this; transformers ignores
+# what it does not know, and so does this module.
 ONLY_VALUE = {
     "hidden_act": "gelu",
     "position_embedding_type": "absolute",
@@ -80,16 +85,16 @@ class Layout:
     """How transformers stores one kind of encoder.
 
     kind: its `model_type`, and the prefix of the encoder's names beside heads. pairs: (name here,
-    name there). heads: first parts of names that may stand beside the encoder. no_effect,
-    only_value: further keys of a config.json that leave the numbers as they are, and those that may
-    have one value only.
+    name there). heads: first parts of names that may stand beside the encoder.
+    only_value: keys of a config.json that may have one value only.
     """
 
     kind: str
     pairs: tuple[tuple[str, str], ...]
     heads: tuple[str, ...] = HEADS
-    no_effect: frozenset[str] = NO_EFFECT
-    only_value: Mapping[str, object] = field(default_factory=lambda: ONLY_VALUE)
+    only_value: Mapping[str, object] = field(
+        default_factory=lambda: ONLY_VALUE
+    )
 
 
 BERT = Layout("bert", NAME_PAIRS)
@@ -139,12 +144,18 @@ def from_huggingface_names(
     ours = {}
     others = {}
     for name, tensor in state.items():
-        renamed = _translate(name.removeprefix(f"{layout.kind}."), table)
+        renamed = _translate(
+            name.removeprefix(f"{layout.kind}."), table
+        )
         if renamed is None:
             module, dot, parameter = name.rpartition(".")
-            others[f"{module}{dot}{OLD_NAMES.get(parameter, parameter)}"] = tensor
+            others[
+                f"{module}{dot}{OLD_NAMES.get(parameter, parameter)}"
+            ] = tensor
         elif renamed in ours:
-            raise InputError(f"{name!r} is there under two names: take the weights of one model.")
+            raise InputError(
+                f"{name!r} is there under two names: take the weights of one model."
+            )
         else:
             ours[renamed] = tensor
     return ours, others
@@ -162,12 +173,18 @@ def _translate(name: str, table: Mapping[str, str]) -> str | None:
 
 
 def check_weights(
-    wanted: Mapping[str, Tensor], ours: Mapping, others: Mapping, source: str, layout: Layout = BERT
+    wanted: Mapping[str, Tensor],
+    ours: Mapping,
+    others: Mapping,
+    source: str,
+    layout: Layout = BERT,
 ) -> list[str]:
     """Compares the weights read with the `wanted` ones; returns the names of the known heads beside
     them. A missing, unknown or wrongly shaped weight raises InputError under transformers' name."""
     for name, tensor in wanted.items():
-        there = next(iter(to_huggingface_names({name: tensor}, layout=layout)))
+        there = next(
+            iter(to_huggingface_names({name: tensor}, layout=layout))
+        )
         if name not in ours:
             raise InputError(
                 f"{source} lacks the weight {there}: take a complete {layout.kind.upper()} "
@@ -180,14 +197,20 @@ def check_weights(
             )
     surplus = [
         *to_huggingface_names(
-            {name: ours[name] for name in ours if name not in wanted}, layout=layout
+            {name: ours[name] for name in ours if name not in wanted},
+            layout=layout,
         )
     ]
     heads = set()
     for name in others:
         bare = name.removeprefix(f"{layout.kind}.")
         head = next(
-            (head for head in layout.heads if bare == head or bare.startswith(head + ".")), None
+            (
+                head
+                for head in layout.heads
+                if bare == head or bare.startswith(head + ".")
+            ),
+            None,
         )
         if head is None:
             surplus.append(name)
@@ -202,7 +225,9 @@ def check_weights(
     return sorted(heads)
 
 
-def checkpoint_folder(path_or_name: str | Path, weights: bool = True) -> Path:
+def checkpoint_folder(
+    path_or_name: str | Path, weights: bool = True
+) -> Path:
     """The folder itself, or a download of the hub's model of that name, with or without its
     weights. Raises InputError without either."""
     path = Path(path_or_name)
@@ -212,21 +237,38 @@ def checkpoint_folder(path_or_name: str | Path, weights: bool = True) -> Path:
         raise InputError(
             f"{path} is a file: give the folder that holds config.json and the weights."
         )
-    if isinstance(path_or_name, Path) or not HUB_MODEL.fullmatch(path_or_name):
+    if isinstance(path_or_name, Path) or not HUB_MODEL.fullmatch(
+        path_or_name
+    ):
         raise InputError(
             f"there is no folder {path_or_name}: give a checkpoint's folder or a hub name."
         )
-    from huggingface_hub import snapshot_download  # here, because a folder does not need it
+    from huggingface_hub import (
+        snapshot_download,
+    )  # here, because a folder does not need it
 
-    small = ["config.json", "vocab.txt", "tokenizer.json", "tokenizer_config.json"]
+    small = [
+        "config.json",
+        "vocab.txt",
+        "tokenizer.json",
+        "tokenizer_config.json",
+    ]
     try:
         for file in (
-            ("model.safetensors", "pytorch_model.bin") if weights else ()
+            ("model.safetensors", "pytorch_model.bin")
+            if weights
+            else ()
         ):  # one of the two is enough
-            folder = Path(snapshot_download(path_or_name, allow_patterns=[*small, file]))
+            folder = Path(
+                snapshot_download(
+                    path_or_name, allow_patterns=[*small, file]
+                )
+            )
             if (folder / file).exists():
                 return folder
-        return Path(snapshot_download(path_or_name, allow_patterns=small))
+        return Path(
+            snapshot_download(path_or_name, allow_patterns=small)
+        )
     except Exception as error:  # the hub's client raises many kinds: network, name, access
         raise InputError(
             f"{path_or_name} is no folder here and cannot be had from the hub {hub_trouble(error)}."
@@ -234,7 +276,12 @@ def checkpoint_folder(path_or_name: str | Path, weights: bool = True) -> Path:
 
 
 BROKEN_OFF = frozenset(
-    {"IncompleteSnapshotError", "RemoteProtocolError", "ReadError", "XetDownloadError"}
+    {
+        "IncompleteSnapshotError",
+        "RemoteProtocolError",
+        "ReadError",
+        "XetDownloadError",
+    }
 )
 
 
@@ -245,8 +292,13 @@ def hub_trouble(error: BaseException) -> str:
     while chain[-1] is not None:
         chain.append(chain[-1].__cause__ or chain[-1].__context__)
     # by name, because not every release of the client has all of them
-    kinds = {kind.__name__ for one in chain for kind in type(one).__mro__}
-    status = {getattr(getattr(one, "response", None), "status_code", None) for one in chain}
+    kinds = {
+        kind.__name__ for one in chain for kind in type(one).__mro__
+    }
+    status = {
+        getattr(getattr(one, "response", None), "status_code", None)
+        for one in chain
+    }
     if 429 in status:
         return "(HTTP 429, too many requests from this address): wait some minutes and try again"
     if kinds & BROKEN_OFF or "Consistency check failed" in str(error):
@@ -259,7 +311,7 @@ def hub_trouble(error: BaseException) -> str:
 
 
 def encoder_settings(config: Mapping, layout: Layout = BERT) -> dict:
-    """The part of a config that decides the encoder's sizes and numbers. Raises InputError for a
+    """The config without the keys that may have one value only. Raises InputError for a
     setting that asks for another computation, such as relative positions."""
     only_value = {"model_type": layout.kind, **layout.only_value}
     for key, only in only_value.items():
@@ -270,7 +322,7 @@ def encoder_settings(config: Mapping, layout: Layout = BERT) -> dict:
     return {
         key: value
         for key, value in config.items()
-        if key not in layout.no_effect and key not in only_value
+        if key not in only_value
     }
 
 
@@ -279,7 +331,9 @@ def read_config(folder: Path, name: str = "config.json") -> dict:
     object."""
     file = folder / name
     try:
-        content = parse_json(regular_file(file).read_text(encoding="utf-8"))
+        content = parse_json(
+            regular_file(file).read_text(encoding="utf-8")
+        )
     except FileNotFoundError as error:
         raise InputError(
             f"{file} is missing: put the model's {name} beside its weights."
@@ -318,14 +372,13 @@ def read_weights(folder: Path) -> dict[str, Tensor]:
         raise InputError(
             f"{folder} has neither {new.name} nor {old.name}: put one of them there."
         ) from error
-    except (
-        Exception
-    ) as error:  # damaged bytes fail in many ways: KeyError, UnicodeDecodeError, struct.error, …
+    except Exception as error:  # damaged bytes fail in many ways: KeyError, UnicodeDecodeError, struct.error, …
         raise InputError(
             f"{file} cannot be read as weights ({type(error).__name__}): download it again."
         ) from error
     kinds = isinstance(state, dict) and {
-        (type(name), isinstance(tensor, Tensor)) for name, tensor in state.items()
+        (type(name), isinstance(tensor, Tensor))
+        for name, tensor in state.items()
     }
     if not isinstance(kinds, set) or not kinds <= {(str, True)}:
         raise InputError(
@@ -335,7 +388,9 @@ def read_weights(folder: Path) -> dict[str, Tensor]:
         name.startswith("module.") for name in state
     )  # saved from inside torch's DataParallel
     return {
-        name.removeprefix("module.") if parallel else name: plain(name, tensor, file)
+        name.removeprefix("module.") if parallel else name: plain(
+            name, tensor, file
+        )
         for name, tensor in state.items()
     }
 
@@ -344,7 +399,11 @@ def plain(name: str, tensor: Tensor, file: Path) -> Tensor:
     """A weight as everything here computes with it: dense, of finite numbers, float64 as float32.
     Buffers of ids may hold whole numbers. Raises InputError for other kinds, such as complex,
     quantized, 8-bit or sparse ones."""
-    dense = tensor.layout is torch.strided and tensor.device.type == "cpu" and not tensor.is_nested
+    dense = (
+        tensor.layout is torch.strided
+        and tensor.device.type == "cpu"
+        and not tensor.is_nested
+    )
     if not dense or tensor.is_quantized or repeats(tensor):
         raise InputError(
             f"{file} has {name} not as a plain dense tensor ({tensor.layout}): save it as one of "
@@ -353,7 +412,9 @@ def plain(name: str, tensor: Tensor, file: Path) -> Tensor:
     if name.endswith("_ids") and not tensor.is_floating_point():
         return tensor
     if tensor.dtype not in FLOATS:
-        raise InputError(f"{file} has {name} as {tensor.dtype}: save it as float32.")
+        raise InputError(
+            f"{file} has {name} as {tensor.dtype}: save it as float32."
+        )
     tensor = tensor.detach().to(FLOATS[tensor.dtype])
     if not tensor.isfinite().all():
         raise InputError(
@@ -365,16 +426,26 @@ def plain(name: str, tensor: Tensor, file: Path) -> Tensor:
 def repeats(tensor: Tensor) -> bool:
     """Whether a tensor has fewer numbers in memory than places, as an expanded one: a small file
     may claim any size."""
-    return tensor.untyped_storage().nbytes() < tensor.numel() * tensor.element_size()
+    return (
+        tensor.untyped_storage().nbytes()
+        < tensor.numel() * tensor.element_size()
+    )
 
 
 def check_widths(
-    widths: Mapping[str, int], state: Mapping[str, Tensor], source: str | Path
+    widths: Mapping[str, int],
+    state: Mapping[str, Tensor],
+    source: str | Path,
 ) -> None:
     """Raises InputError for a size of a config that is larger than any side of any weight, before
     anything of that size is built. Names and exact shapes: `check_weights`."""
     largest = max(
-        (max(weight.shape, default=0) for weight in state.values() if weight.numel()), default=0
+        (
+            max(weight.shape, default=0)
+            for weight in state.values()
+            if weight.numel()
+        ),
+        default=0,
     )
     for name, width in widths.items():
         if width > largest:

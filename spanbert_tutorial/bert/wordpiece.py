@@ -15,13 +15,28 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
-from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+from tokenizers import (
+    Tokenizer,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    trainers,
+)
 
 from spanbert_tutorial.engine.files import write_text
-from spanbert_tutorial.errors import InputError, check_text, parse_json, regular_file, shown
+from spanbert_tutorial.errors import (
+    InputError,
+    check_text,
+    parse_json,
+    regular_file,
+    shown,
+)
 
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-LEARNED = 1_000  # characters of the longest word that tokens are learned from
+LEARNED = (
+    1_000  # characters of the longest word that tokens are learned from
+)
 CHINESE_BLOCKS = [
     (0x3400, 0x4DBF),
     (0x4E00, 0x9FFF),
@@ -57,7 +72,8 @@ def split_words(text: str) -> list[str]:
         elif character == "\ufffd" or kind in ("Cc", "Cf", "Co"):
             continue  # control characters and the mark of a broken encoding carry no text
         elif is_punctuation(character) or any(
-            low <= ord(character) <= high for low, high in CHINESE_BLOCKS
+            low <= ord(character) <= high
+            for low, high in CHINESE_BLOCKS
         ):
             spaced.append(f" {character} ")
         else:
@@ -65,7 +81,9 @@ def split_words(text: str) -> list[str]:
     return "".join(spaced).split()
 
 
-def split_word(word: str, vocabulary: set[str], longest: int = 100) -> list[str]:
+def split_word(
+    word: str, vocabulary: set[str], longest: int = 100
+) -> list[str]:
     """Tokens of one word, longest match first from the left; tokens that do not begin the word
     carry `##`.
 
@@ -77,7 +95,14 @@ def split_word(word: str, vocabulary: set[str], longest: int = 100) -> list[str]
     while start < len(word) <= longest:
         prefix = "##" if start else ""
         ends = range(len(word), start, -1)
-        end = next((end for end in ends if prefix + word[start:end] in vocabulary), None)
+        end = next(
+            (
+                end
+                for end in ends
+                if prefix + word[start:end] in vocabulary
+            ),
+            None,
+        )
         if end is None:
             return ["[UNK]"]
         tokens.append(prefix + word[start:end])
@@ -110,7 +135,9 @@ def count_tokens(
     return tokens, pairs
 
 
-def likelihood_gain(pair: tuple[str, str], together: int, tokens: Counter, total: int) -> float:
+def likelihood_gain(
+    pair: tuple[str, str], together: int, tokens: Counter, total: int
+) -> float:
     """By how many nats the log-likelihood of the text rises when a pair is merged, each token drawn
     by its share.
 
@@ -125,7 +152,8 @@ def likelihood_gain(pair: tuple[str, str], together: int, tokens: Counter, total
         return count * math.log(count) if count > 0 else 0.0
 
     rise = sum(
-        weighted(tokens[token] + more) - weighted(tokens[token]) for token, more in change.items()
+        weighted(tokens[token] + more) - weighted(tokens[token])
+        for token, more in change.items()
     )
     return rise + weighted(total) - weighted(total - together)
 
@@ -151,11 +179,18 @@ def pair_scores(
         }
     if by == "gain":
         total = tokens.total()
-        return {pair: likelihood_gain(pair, count, tokens, total) for pair, count in pairs.items()}
-    raise InputError(f'no criterion "{by}": give "frequency", "likelihood" or "gain".')
+        return {
+            pair: likelihood_gain(pair, count, tokens, total)
+            for pair, count in pairs.items()
+        }
+    raise InputError(
+        f'no criterion "{by}": give "frequency", "likelihood" or "gain".'
+    )
 
 
-def merge_pair(word: tuple[str, ...], pair: tuple[str, str]) -> tuple[str, ...]:
+def merge_pair(
+    word: tuple[str, ...], pair: tuple[str, str]
+) -> tuple[str, ...]:
     """The word with every occurrence of the pair joined into one token."""
     merged: list[str] = []
     for token in word:
@@ -171,16 +206,24 @@ def learn_merges(
 ) -> list[tuple[str, str]]:
     """The first `merges` merges, best score first (ties: the pair that sorts first). For small
     examples."""
-    words = {single_tokens(word): count for word, count in word_counts.items()}
+    words = {
+        single_tokens(word): count
+        for word, count in word_counts.items()
+    }
     learned: list[tuple[str, str]] = []
     while len(learned) < merges and (scores := pair_scores(words, by)):
         best = min(scores, key=lambda pair: (-scores[pair], pair))
-        words = {merge_pair(word, best): count for word, count in words.items()}
+        words = {
+            merge_pair(word, best): count
+            for word, count in words.items()
+        }
         learned.append(best)
     return learned
 
 
-def apply_merges(word: str, merges: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+def apply_merges(
+    word: str, merges: Iterable[tuple[str, str]]
+) -> tuple[str, ...]:
     """The tokens of a word after the merges, one after the other: how BPE encodes. WordPiece uses
     `split_word`."""
     tokens = single_tokens(word)
@@ -193,15 +236,21 @@ def apply_merges(word: str, merges: Iterable[tuple[str, str]]) -> tuple[str, ...
 
 
 def bert_tokenizer(
-    vocabulary: dict[str, int], lowercase: bool = False, strip: bool | None = None
+    vocabulary: dict[str, int],
+    lowercase: bool = False,
+    strip: bool | None = None,
 ) -> Tokenizer:
     """A `tokenizers.Tokenizer` with BERT's rules over a vocabulary token → id. strip: accents;
     None: if lowercase."""
     tokenizer = Tokenizer(
-        models.WordPiece(vocabulary, unk_token="[UNK]", max_input_chars_per_word=100)
+        models.WordPiece(
+            vocabulary, unk_token="[UNK]", max_input_chars_per_word=100
+        )
     )
     strip = lowercase if strip is None else strip
-    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lowercase, strip_accents=strip)
+    tokenizer.normalizer = normalizers.BertNormalizer(
+        lowercase=lowercase, strip_accents=strip
+    )
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.decoder = decoders.WordPiece(prefix="##")
     tokenizer.add_special_tokens(SPECIALS)
@@ -214,7 +263,9 @@ def without_endless_words(text: str) -> str:
     more than 100 characters do."""
 
     def shorter(run: re.Match) -> str:
-        return " ".join(word for word in split_words(run[0]) if len(word) <= LEARNED)
+        return " ".join(
+            word for word in split_words(run[0]) if len(word) <= LEARNED
+        )
 
     return re.sub(rf"\S{{{LEARNED + 1},}}", shorter, text)
 
@@ -225,15 +276,21 @@ def common_characters(texts: Sequence[str]) -> list[str]:
     for text in texts:
         counts.update(text)
     return sorted(
-        filter(split_words, counts), key=lambda character: (-counts[character], character)
+        filter(split_words, counts),
+        key=lambda character: (-counts[character], character),
     )[:1_000]
 
 
 def learn_tokens(
-    texts: Sequence[str], first: list[str], characters: list[str], vocab_size: int
+    texts: Sequence[str],
+    first: list[str],
+    characters: list[str],
+    vocab_size: int,
 ) -> dict[str, int]:
     """Token → id by the library's trainer: `first` in front, then the characters, then merges."""
-    tokenizer = bert_tokenizer({special: i for i, special in enumerate(SPECIALS)})
+    tokenizer = bert_tokenizer(
+        {special: i for i, special in enumerate(SPECIALS)}
+    )
     trainer = trainers.WordPieceTrainer(
         vocab_size=vocab_size,
         special_tokens=first,
@@ -260,43 +317,72 @@ class WordPiece:
         lowercase: bool | None = False,
         strip_accents: bool | None = None,
     ):
-        missing = [special for special in SPECIALS if special not in vocabulary]
+        missing = [
+            special for special in SPECIALS if special not in vocabulary
+        ]
         if missing:
             raise InputError(
                 f"the vocabulary has no {', '.join(missing)}: add each on a line of its own."
             )
         check_text("a token of the vocabulary", *vocabulary)
-        whole = all(type(number) is int for number in vocabulary.values())
-        if not whole or sorted(vocabulary.values()) != list(range(len(vocabulary))):
+        whole = all(
+            type(number) is int for number in vocabulary.values()
+        )
+        if not whole or sorted(vocabulary.values()) != list(
+            range(len(vocabulary))
+        ):
             raise InputError(
                 "the ids of the vocabulary are not 0, 1, 2, … without a gap: take a whole "
                 "vocab.txt."
             )
-        for name, setting in (("lowercase", lowercase), ("strip_accents", strip_accents)):
+        for name, setting in (
+            ("lowercase", lowercase),
+            ("strip_accents", strip_accents),
+        ):
             if not isinstance(setting, bool | None):
-                raise InputError(f"{name} is {shown(setting)}: write true or false.")
+                raise InputError(
+                    f"{name} is {shown(setting)}: write true or false."
+                )
         lowercase = bool(lowercase)
         self.lowercase = lowercase
-        self.strip_accents = lowercase if strip_accents is None else strip_accents
-        self.library = bert_tokenizer(vocabulary, lowercase, self.strip_accents)
-        self.vocabulary = [
-            token for token, _ in sorted(vocabulary.items(), key=lambda item: item[1])
-        ]
-        self.starts = np.array([not token.startswith("##") for token in self.vocabulary])
-        self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id = (
-            vocabulary[s] for s in SPECIALS
+        self.strip_accents = (
+            lowercase if strip_accents is None else strip_accents
         )
+        self.library = bert_tokenizer(
+            vocabulary, lowercase, self.strip_accents
+        )
+        self.vocabulary = [
+            token
+            for token, _ in sorted(
+                vocabulary.items(), key=lambda item: item[1]
+            )
+        ]
+        self.starts = np.array(
+            [not token.startswith("##") for token in self.vocabulary]
+        )
+        (
+            self.pad_id,
+            self.unk_id,
+            self.cls_id,
+            self.sep_id,
+            self.mask_id,
+        ) = (vocabulary[s] for s in SPECIALS)
 
     @classmethod
     def from_file(
-        cls, path: str | Path, lowercase: bool = False, strip_accents: bool | None = None
+        cls,
+        path: str | Path,
+        lowercase: bool = False,
+        strip_accents: bool | None = None,
     ) -> "WordPiece":
         """Reads BERT's `vocab.txt` (one token a line, the line number is the id) or a checkpoint's
         `tokenizer.json`."""
         path = Path(path)
         try:
             text = regular_file(path).read_text(encoding="utf-8")
-            text = text.removeprefix("\ufeff")  # a mark that some editors put in front
+            text = text.removeprefix(
+                "\ufeff"
+            )  # a mark that some editors put in front
         except FileNotFoundError:
             raise InputError(
                 f"the vocabulary {path} does not exist: give a vocab.txt or a tokenizer.json."
@@ -311,7 +397,9 @@ class WordPiece:
         if path.suffix == ".json":
             return cls.from_tokenizer_json(path, text)
         tokens = text.split("\n")[: -1 if text.endswith("\n") else None]
-        vocabulary = {token.rstrip("\r"): i for i, token in enumerate(tokens)}
+        vocabulary = {
+            token.rstrip("\r"): i for i, token in enumerate(tokens)
+        }
         if len(vocabulary) < len(tokens):
             raise InputError(
                 f"the vocabulary {path} has {len(tokens) - len(vocabulary)} repeated lines: "
@@ -326,7 +414,9 @@ class WordPiece:
             vocabulary = settings["model"]["vocab"]
             normalizer = settings.get("normalizer")
             how = {} if normalizer is None else normalizer
-            if settings["model"].get("type") != "WordPiece" or not isinstance(vocabulary, dict):
+            if settings["model"].get(
+                "type"
+            ) != "WordPiece" or not isinstance(vocabulary, dict):
                 raise KeyError("WordPiece")
             if not isinstance(how, dict):
                 raise TypeError("normalizer")
@@ -334,7 +424,12 @@ class WordPiece:
             raise InputError(
                 f"{path} is not a tokenizer.json of a WordPiece vocabulary: give a vocab.txt."
             ) from None
-        return cls.named(path, vocabulary, how.get("lowercase"), how.get("strip_accents"))
+        return cls.named(
+            path,
+            vocabulary,
+            how.get("lowercase"),
+            how.get("strip_accents"),
+        )
 
     @classmethod
     def named(
@@ -350,7 +445,9 @@ class WordPiece:
             raise InputError(f"{path}: {error}") from None
 
     @classmethod
-    def train(cls, texts: Iterable[str], vocab_size: int) -> "WordPiece":
+    def train(
+        cls, texts: Iterable[str], vocab_size: int
+    ) -> "WordPiece":
         """A cased vocabulary of at most `vocab_size` tokens; the same texts give the same
         vocabulary.
 
@@ -365,7 +462,9 @@ class WordPiece:
         characters = common_characters(texts)
         singles = learn_tokens(texts, SPECIALS, characters, 0)
         first = SPECIALS + sorted(
-            token for token in singles if token.startswith("##") and len(token) == 3
+            token
+            for token in singles
+            if token.startswith("##") and len(token) == 3
         )
         if vocab_size < len(singles):
             raise InputError(
@@ -381,9 +480,14 @@ class WordPiece:
         """Ids of a text, int64 [n], without [CLS] and [SEP]. Raises InputError for half a
         character."""
         check_text("the text", text)
-        return np.array(self.library.encode(text, add_special_tokens=False).ids, dtype=np.int64)
+        return np.array(
+            self.library.encode(text, add_special_tokens=False).ids,
+            dtype=np.int64,
+        )
 
-    def encode_with_offsets(self, text: str) -> tuple[np.ndarray, np.ndarray]:
+    def encode_with_offsets(
+        self, text: str
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Ids, int64 [n], and where each token stands in the text, in characters: (begin, end),
         int64 [n, 2]. Raises InputError for half a character."""
         check_text("the text", text)
@@ -397,7 +501,9 @@ class WordPiece:
         check_text("a text", *texts)
         return [
             encoding.ids
-            for encoding in self.library.encode_batch_fast(texts, add_special_tokens=False)
+            for encoding in self.library.encode_batch_fast(
+                texts, add_special_tokens=False
+            )
         ]
 
     def word_starts(self, ids: np.ndarray) -> np.ndarray:
@@ -410,17 +516,27 @@ class WordPiece:
 
     def decode(self, ids: Iterable[int]) -> str:
         """Readable text: tokens joined to words, no space before closing punctuation."""
-        return self.library.decode([int(i) for i in ids], skip_special_tokens=False)
+        return self.library.decode(
+            [int(i) for i in ids], skip_special_tokens=False
+        )
 
     def save(self, folder: str | Path) -> None:
         """Writes `tokenizer.json` and `tokenizer_config.json`, which `transformers.AutoTokenizer`
         opens. Raises OSError when that cannot be done."""
         folder = Path(folder)
         # not by the library's own `save`, which tells a full disk by an Exception of no kind
-        (folder / "tokenizer.json").write_text(self.library.to_str(pretty=True), encoding="utf-8")
+        (folder / "tokenizer.json").write_text(
+            self.library.to_str(pretty=True), encoding="utf-8"
+        )
         names = dict(
             zip(
-                ["pad_token", "unk_token", "cls_token", "sep_token", "mask_token"],
+                [
+                    "pad_token",
+                    "unk_token",
+                    "cls_token",
+                    "sep_token",
+                    "mask_token",
+                ],
                 SPECIALS,
                 strict=True,
             )

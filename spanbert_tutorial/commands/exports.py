@@ -145,7 +145,8 @@ class FillingGraph(nn.Module):
         if not rows:
             return hidden, logits
         boundary = cast(SpanBoundaryObjective, self.model.boundary)
-        targets = BoundaryTargets(*rows[:4], labels=rows[0])  # logits need no labels
+        batch, left, right, offset = rows
+        targets = BoundaryTargets(batch, left, right, offset, labels=batch)  # logits need none
         return hidden, logits, boundary(hidden, targets)
 
 

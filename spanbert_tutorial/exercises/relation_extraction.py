@@ -1,24 +1,20 @@
-"""Checks for the exercise of `book/tasks/relation_extraction`: F1 of one relation when directions
+"""Check for the exercise of `book/tasks/relation_extraction`: F1 of one relation when directions
 count."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from spanbert_tutorial.exercises.diagnosis import Diagnosis, number, say
+from spanbert_tutorial.exercises.diagnosis import Diagnosis
 
 Labels = Sequence[str]
-Directed = Callable[[Labels, Labels, str], float]
-
-
-def labels(text: str) -> list[str]:
-    """Labels of a short text: c and C are Cause-Effect in its two directions, m and M
-    Message-Topic, o is Other."""
-    names = {"c": "Cause-Effect(e1,e2)", "m": "Message-Topic(e1,e2)", "o": "Other"}
-    turned = {name.upper(): label.replace("(e1,e2)", "(e2,e1)") for name, label in names.items()}
-    return [(names | turned)[letter] for letter in text]
-
-
+NAMES = {
+    "c": "Cause-Effect(e1,e2)",
+    "C": "Cause-Effect(e2,e1)",
+    "m": "Message-Topic(e1,e2)",
+    "M": "Message-Topic(e2,e1)",
+    "o": "Other",
+}
 CASES = [
-    (labels(gold), labels(said), relation)
+    ([NAMES[letter] for letter in gold], [NAMES[letter] for letter in said], relation)
     for gold, said, relation in (
         ("ccCo", "cCCc", "Cause-Effect"),
         ("cccC", "ccCo", "Cause-Effect"),
@@ -31,120 +27,44 @@ CASES = [
 ]
 
 
-def counts(gold: Labels, said: Labels, relation: str) -> tuple[int, int, int, int]:
-    """How often the relation is right, in the wrong direction, said, and wanted; the last two in
-    either direction."""
-    pairs = list(zip(gold, said, strict=True))
-    both = [(one, other) for one, other in pairs if relation in one and relation in other]
-    right = sum(one == other for one, other in both)
-    return (
-        right,
-        len(both) - right,
-        sum(relation in each for each in said),
-        sum(relation in each for each in gold),
-    )
+def directed_f1(gold: Labels, said: Labels, relation: str, *, way: str = "") -> float:
+    """The official F1 of one relation. way: how its direction begins, where only one counts."""
+    relation += way
+    right = sum(one == other and relation in one for one, other in zip(gold, said, strict=True))
+    both = sum(relation in label for label in [*gold, *said])
+    return 200 * right / both if right else 0.0
 
 
-def percent(right: float, said: float, wanted: float) -> float:
-    """F1 of counts; 0 where nothing is right."""
-    return 200 * right / (said + wanted) if right else 0.0
+def bare(labels: Labels) -> list[str]:
+    """The labels without their directions."""
+    return [label.split("(")[0] for label in labels]
 
 
-def directed_f1(gold: Labels, said: Labels, relation: str) -> float:
-    """The official F1 of one relation."""
-    right, _, told, wanted = counts(gold, said, relation)
-    return percent(right, told, wanted)
-
-
-def of_two_classes(gold: Labels, said: Labels, relation: str) -> float:
-    """The mean of the F1 of each direction, as if they were two classes."""
-    return sum(directed_f1(gold, said, f"{relation}({order})") for order in ("e1,e2", "e2,e1")) / 2
-
-
-def with_counts(formula: Callable[[int, int, int, int], float]) -> Directed:
-    """A mistake as a formula of right, wrong direction, said and wanted."""
-    return lambda gold, said, relation: formula(*counts(gold, said, relation))
-
-
-def share(part: float, whole: float) -> float:
-    """In percent; a share of nothing is 0."""
-    return 100 * part / whole if whole else 0.0
-
-
-def no_false_alarms(gold: Labels, said: Labels, relation: str) -> float:
-    """Counts what was said only where the relation is wanted."""
-    right, wrong, _, wanted = counts(gold, said, relation)
-    return percent(right, right + wrong, wanted)
-
-
-# --- the likely mistakes ------------------------------------------------------------
-
-MISTAKES: list[tuple[Directed, str]] = [
+MISTAKES = (
     (
-        with_counts(lambda right, wrong, said, wanted: percent(right + wrong, said, wanted)),
+        lambda gold, said, relation: directed_f1(bare(gold), bare(said), relation),
         "you count an answer with the wrong direction as right. Compare the whole labels.",
     ),
     (
-        of_two_classes,
+        lambda *case: (directed_f1(*case, way="(e1") + directed_f1(*case, way="(e2")) / 2,
         "you score each direction as a class of its own and take the mean. The official scorer "
         "has one score per relation, which counts both directions together.",
     ),
     (
-        with_counts(lambda right, wrong, said, wanted: percent(right, said - wrong, wanted)),
-        "answers with the wrong direction count only once in your sum of predicted and gold. They "
-        "count in both.",
-    ),
-    (
-        with_counts(
-            lambda right, wrong, said, wanted: percent(right, said - wrong, wanted - wrong)
-        ),
-        "you leave out the answers with the wrong direction. They count as predicted and as gold.",
-    ),
-    (
-        no_false_alarms,
-        "you count predictions only where gold has the relation. A prediction where gold has "
-        "another label costs precision.",
-    ),
-    (
-        lambda gold, said, relation: directed_f1(gold, said, f"{relation}(e1,e2)"),
-        "you count only the direction (e1,e2). Take both directions together.",
-    ),
-    (
-        with_counts(lambda right, wrong, said, wanted: share(right, said)),
-        "this is the precision. F1 is 2 · right / (predicted + gold).",
-    ),
-    (
-        with_counts(lambda right, wrong, said, wanted: share(right, wanted)),
-        "this is the recall. F1 is 2 · right / (predicted + gold).",
-    ),
-    (
-        with_counts(
-            lambda right, wrong, said, wanted: (share(right, said) + share(right, wanted)) / 2
-        ),
-        "this is the plain mean of precision and recall. F1 is 2 · right / (predicted + gold).",
-    ),
-    (
-        with_counts(lambda right, wrong, said, wanted: percent(right, said, wanted) / 100),
+        lambda *case: directed_f1(*case) / 100,
         "this is a fraction between 0 and 1. Give it in percent.",
     ),
-]
-
-
-diagnose_directed = Diagnosis(
-    cases=CASES,
-    where=lambda gold, predicted, relation: f"for the gold labels {' '.join(gold)} and {relation}",
-    read=number,
-    returns="one number, the F1 in percent",
-    hint=lambda error, *case: (
-        "If nothing is right, F1 is 0." if isinstance(error, ZeroDivisionError) else ""
-    ),
-    right=directed_f1,
-    mistakes=MISTAKES,
-    correct="a wrong direction counts as predicted, but not as right.",
 )
 
+diagnose_directed = Diagnosis(
+    CASES,
+    directed_f1,
+    MISTAKES,
+    "a wrong direction counts as predicted, but not as right.",
+    returns="one number, the F1 in percent",
+    read=float,
+)
 
-def check_directed(attempt: Directed) -> None:
-    """Prints whether `attempt(gold, predicted, relation)` gives the F1 of the relation in percent,
-    directions counted."""
-    say(diagnose_directed(attempt))
+#: Prints whether `attempt(gold, predicted, relation)` gives the F1 of the relation in percent,
+#: directions counted.
+check_directed = diagnose_directed.say

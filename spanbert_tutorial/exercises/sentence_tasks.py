@@ -1,15 +1,14 @@
-"""Checks for the exercises of `book/tasks/classification`."""
+"""Check for the second exercise of `book/tasks/classification`."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import sqrt
 
-from spanbert_tutorial.exercises.diagnosis import Diagnosis, number, say
+from spanbert_tutorial.exercises.diagnosis import Diagnosis
 
-Measure = Callable[[Sequence[str], Sequence[str]], float]
-
+Labels = Sequence[str]
 CASES = [
-    tuple(map(list, pair))
-    for pair in (
+    (list(gold), list(said))
+    for gold, said in (
         ("1110000000", "1100000001"),
         ("1111111100", "1111111100"),
         ("1111111100", "0000000011"),
@@ -22,119 +21,48 @@ CASES = [
 ]
 
 
-def _case_in_words(gold: Sequence[str], said: Sequence[str]) -> str:
-    return f"for the labels {''.join(gold)} and the predictions {''.join(said)}"
-
-
-def _how_to_go_on(error: Exception, *case: object) -> str:
-    return (
-        "A program that always predicts the same label gets 0: test for that before you divide."
-        if isinstance(error, ZeroDivisionError)
-        else ""
-    )
-
-
-def counts(gold: Sequence[str], said: Sequence[str]) -> tuple[int, int, int, int]:
+def counts(gold: Labels, said: Labels) -> tuple[int, int, int, int]:
     """True positives, false positives, false negatives, true negatives."""
     pairs = list(zip(gold, said, strict=True))
     a, b, c, d = (pairs.count(each) for each in (("1", "1"), ("0", "1"), ("1", "0"), ("0", "0")))
     return a, b, c, d
 
 
-def ratio(above: float, below: float) -> float:
-    """above / below, or 0 where there is nothing to divide by."""
-    return above / below if below else 0.0
-
-
-def matthews(gold: Sequence[str], said: Sequence[str]) -> float:
+def matthews(gold: Labels, said: Labels) -> float:
     """Matthews' correlation, 0 where it is not defined."""
     tp, fp, fn, tn = counts(gold, said)
-    return ratio(tp * tn - fp * fn, sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)))
+    below = sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn))
+    return (tp * tn - fp * fn) / below if below else 0.0
 
 
-# --- the likely mistakes ------------------------------------------------------------
+def f1(gold: Labels, said: Labels) -> float:
+    """F1 of the 1s."""
+    tp, fp, fn, _ = counts(gold, said)
+    return 2 * tp / (2 * tp + fp + fn)
 
 
-def changed(measure: Callable[[int, int, int, int], float]) -> Measure:
-    """A measure of the four counts as one of two rows of labels."""
-    return lambda gold, said: measure(*counts(gold, said))
-
-
-MISTAKES: list[tuple[Measure, str]] = [
+MISTAKES = (
     (
-        changed(lambda tp, fp, fn, tn: (tp + tn) / (tp + fp + fn + tn)),
+        lambda gold, said: sum(a == b for a, b in zip(gold, said, strict=True)) / len(gold),
         "this is the accuracy. Always predicting the more frequent label already scores high on "
         "it.",
     ),
+    (f1, "you compute F1. It ignores the 0s that were right."),
     (
-        changed(lambda tp, fp, fn, tn: ratio(2 * tp, 2 * tp + fp + fn)),
-        "you compute F1. It ignores the 0s that were right.",
-    ),
-    (
-        changed(
-            lambda tp, fp, fn, tn: ratio(
-                tp * tn - fp * fn, (tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)
-            )
-        ),
-        "you leave out the square root in the denominator.",
-    ),
-    (
-        changed(
-            lambda tp, fp, fn, tn: ratio(
-                tp * tn + fp * fn, sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn))
-            )
-        ),
-        "you add what you should subtract: wrong predictions lower a correlation.",
-    ),
-    (
-        changed(
-            lambda tp, fp, fn, tn: abs(
-                matthews(
-                    ["1"] * (tp + fn) + ["0"] * (fp + tn),
-                    ["1"] * tp + ["0"] * fn + ["1"] * fp + ["0"] * tn,
-                )
-            )
-        ),
+        lambda gold, said: abs(matthews(gold, said)),
         "you drop the sign. A program that is always wrong gets -1, not 1.",
     ),
-    (
-        changed(
-            lambda tp, fp, fn, tn: (
-                100
-                * matthews(
-                    ["1"] * (tp + fn) + ["0"] * (fp + tn),
-                    ["1"] * tp + ["0"] * fn + ["1"] * fp + ["0"] * tn,
-                )
-            )
-        ),
-        "this is 100 times as much. Return a number from -1 to 1.",
-    ),
-    (
-        changed(lambda tp, fp, fn, tn: ratio(tp * tn - fp * fn, tp * tn + fp * fn)),
-        "your denominator is wrong. Take the root of a product of four sums: how often 1 and 0 are "
-        "predicted, and how often they are gold.",
-    ),
-    (
-        changed(lambda tp, fp, fn, tn: ratio(tp, tp + fn) + ratio(tn, tn + fp) - 1),
-        "you compute recall of the 1s plus recall of the 0s, minus 1. It counts how many gold "
-        "labels are found, not how many of the predictions are right.",
-    ),
-]
-
-
-diagnose_matthews = Diagnosis(
-    cases=CASES,
-    where=_case_in_words,
-    read=number,
-    returns="one number, from -1 to 1",
-    hint=_how_to_go_on,
-    right=matthews,
-    mistakes=MISTAKES,
-    correct="both types of mistakes count, and a constant prediction gets 0.",
 )
 
+diagnose_matthews = Diagnosis(
+    CASES,
+    matthews,
+    MISTAKES,
+    "both types of mistakes count, and a constant prediction gets 0.",
+    returns="one number, from -1 to 1",
+    read=float,
+)
 
-def check_matthews(attempt: Measure) -> None:
-    """Prints whether `attempt(gold, said)` gives Matthews' correlation of two rows of labels "0"
-    and "1"."""
-    say(diagnose_matthews(attempt))
+#: Prints whether `attempt(gold, said)` gives Matthews' correlation of two rows of labels "0" and
+#: "1".
+check_matthews = diagnose_matthews.say

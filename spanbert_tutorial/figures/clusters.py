@@ -4,19 +4,11 @@
 from collections.abc import Callable, Sequence
 from html import escape
 
-from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.figures.tokens import STRIP
 
 COLORS = (
-    "31,119,180",
-    "214,39,40",
-    "44,140,60",
-    "200,120,0",
-    "148,103,189",
-    "0,140,150",
-    "190,90,160",
-    "130,110,40",
-)
+    "31,119,180 214,39,40 44,140,60 200,120,0 148,103,189 0,140,150 190,90,160 130,110,40"
+).split()
 Span = tuple[int, int]  # first and last word
 
 
@@ -24,47 +16,22 @@ class ClusterText:
     """A text in which the mentions of one thing share a number and a color; it wraps on a narrow
     page.
 
-    words: of the text. clusters: mentions as (first word, last word); those of one mention are
-    drawn without color and number, as they refer to nothing else. labels: what the numbers mean,
-    in the order of the clusters of several mentions; none by default. caption: a line below. The
-    number tells clusters apart where colors do not. Raises InputError for mentions that cross or
-    lie outside of the text. `text`, also what `print` shows, is the same in plain characters:
-    `[Ella Hale]1 lost [[her]1 key]2`.
+    words: of the text. clusters: mentions as (first word, last word), none crosses another; those
+    of one mention are drawn without color and number, as they refer to nothing else. labels: what
+    the numbers mean, in the order of the clusters of several mentions; none by default. `print`
+    shows the same in plain characters: `[Ella Hale]1 lost [[her]1 key]2`.
     """
 
     def __init__(
-        self,
-        words: Sequence[str],
-        clusters: Sequence[Sequence[Span]],
-        *,
-        labels: Sequence[str] = (),
-        caption: str = "",
+        self, words: Sequence[str], clusters: Sequence[Sequence[Span]], labels: Sequence[str] = ()
     ) -> None:
-        self.words = [str(word) for word in words]
-        self.labels = list(labels)
-        self.caption = caption
-        shown = [cluster for cluster in clusters if len(cluster) > 1]
-        numbered = [(number, cluster) for number, cluster in enumerate(shown, start=1)]
+        self.words = list(words)
+        self.labels = list(enumerate(labels, start=1))
+        several = [cluster for cluster in clusters if len(cluster) > 1]
+        numbered = [(number, cluster) for number, cluster in enumerate(several, start=1)]
         numbered += [(0, cluster) for cluster in clusters if len(cluster) == 1]
-        self.mentions = sorted(
-            ((tuple(span), number) for number, cluster in numbered for span in cluster),
-            key=lambda one: (one[0][0], -one[0][1]),
-        )
-        if len(self.labels) not in (0, len(shown)):
-            raise InputError(
-                f"{len(self.labels)} labels for {len(shown)} clusters: give one for each, or none."
-            )
-        for first, last in (span for span, _ in self.mentions):
-            if not 0 <= first <= last < len(self.words):
-                raise InputError(
-                    f"the mention ({first}, {last}) is outside of the text: it has {len(words)} "
-                    f"words."
-                )
-            for other, end in (span for span, _ in self.mentions):
-                if first < other <= last < end:
-                    raise InputError(
-                        f"the mentions ({first}, {last}) and ({other}, {end}) cross: leave one out."
-                    )
+        mentions = ((span, number) for number, cluster in numbered for span in cluster)
+        self.mentions = sorted(mentions, key=lambda one: (one[0][0], -one[0][1]))
 
     def _line(
         self, begin: Callable[[int], str], end: Callable[[int], str], word: Callable[[str], str]
@@ -78,16 +45,10 @@ class ClusterText:
             marked.append("".join(map(begin, opened)) + word(text) + "".join(map(end, closed)))
         return " ".join(marked)
 
-    @property
-    def text(self) -> str:
-        """The text in plain characters: brackets around each mention, behind it the number of its
-        cluster."""
-        line = self._line(lambda number: "[", lambda number: f"]{number or ''}", str)
-        keys = "; ".join(f"{number} = {label}" for number, label in enumerate(self.labels, start=1))
-        return "\n".join(part for part in (line, keys, self.caption) if part)
-
     def __repr__(self) -> str:
-        return self.text
+        line = self._line(lambda number: "[", lambda number: f"]{number or ''}", str)
+        keys = "; ".join(f"{number} = {label}" for number, label in self.labels)
+        return "\n".join(filter(None, (line, keys)))
 
     def _begin(self, number: int) -> str:
         if not number:
@@ -105,11 +66,7 @@ class ClusterText:
         text = self._line(self._begin, self._end, escape)
         keys = "; ".join(
             f"{self._begin(number)}{escape(label)}{self._end(number)}"
-            for number, label in enumerate(self.labels, start=1)
+            for number, label in self.labels
         )
-        below = [
-            f'<div style="font-size:.9em">{line}</div>'
-            for line in (keys, escape(self.caption))
-            if line
-        ]
-        return f'<div style="{STRIP}"><div>{text}</div>{"".join(below)}</div>'
+        below = f'<div style="font-size:.9em">{keys}</div>' if keys else ""
+        return f'<div style="{STRIP}"><div>{text}</div>{below}</div>'

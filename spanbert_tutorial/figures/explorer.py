@@ -10,10 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from importlib.util import find_spec
 from itertools import product
-from math import prod
 from typing import Any
 
-from spanbert_tutorial.errors import InputError, check_text
+from spanbert_tutorial.errors import InputError
 
 LARGEST = 150_000  # bytes of HTML that one explorer may add to a notebook
 
@@ -47,8 +46,7 @@ class Explorer:
     controls: name → options, each shown as its text. panel: called with one option of each control
     by name, returns an object with `_repr_html_` and a readable `repr`. free_text: the control for
     which a reader with a live kernel may type a text instead of an option. Raises InputError for
-    empty or repeated options, for half a character, and when the panels together are over 150,000
-    bytes.
+    empty or repeated options, and when the panels together are over 150,000 bytes.
     """
 
     def __init__(
@@ -62,38 +60,24 @@ class Explorer:
         self.panel = panel
         self.free_text = free_text
         for name, options in self.controls.items():
-            check_text("a control", name, *map(str, options))
-            if not options or len({str(option) for option in options}) < len(options):
+            if not options or len(set(map(str, options))) < len(options):
                 raise InputError(
                     f'the control "{name}" has {options}: give options, each with its own text.'
                 )
-        if not self.controls or (free_text is not None and free_text not in self.controls):
-            raise InputError(
-                f"no control {free_text!r} among {list(self.controls)}: name the control to type "
-                f"in."
-            )
-        self.panels = [
-            panel(**self._options(values)) for values in product(*self.controls.values())
-        ]
+        choices = product(*self.controls.values())
+        self.panels = [panel(**dict(zip(self.controls, one, strict=True))) for one in choices]
         size = len(self._repr_html_().encode())
         if size > LARGEST:
             raise InputError(
                 f"the panels make {size:,} bytes, over {LARGEST:,}: give fewer or shorter options."
             )
 
-    def _options(self, values: Sequence[Any]) -> dict[str, Any]:
-        return dict(zip(self.controls, values, strict=True))
-
-    @property
-    def text(self) -> str:
+    def __repr__(self) -> str:
         """What there is to choose, and the first panel, in plain characters."""
         sizes = " × ".join(f"{name} ({len(options)})" for name, options in self.controls.items())
-        count = prod(len(options) for options in self.controls.values())
         first = "; ".join(f"{name}: {options[0]}" for name, options in self.controls.items())
+        count = len(self.panels)
         return f"{count} panels, {sizes}. The first one, {first}:\n{self.panels[0]!r}"
-
-    def __repr__(self) -> str:
-        return self.text
 
     def _repr_html_(self) -> str:
         """Controls, the first panel, and the others as data. Without script only the first panel is
@@ -137,7 +121,7 @@ class Explorer:
 
         def show(_: object = None) -> None:
             options = {name: box.value for name, box in boxes.items()}
-            if self.free_text is not None and own.value.strip():
+            if self.free_text and own.value.strip():
                 options[self.free_text] = own.value.strip()
             try:
                 view.value = self.panel(**options)._repr_html_()
@@ -147,10 +131,8 @@ class Explorer:
         def forget(_: object) -> None:
             own.value = ""
 
-        typed = [] if self.free_text is None else [own]
-        if (
-            self.free_text is not None
-        ):  # who chooses another text wants to see it, not the typed one
+        typed = [own] if self.free_text else []
+        if self.free_text:  # who chooses another text wants to see it, not the typed one
             boxes[self.free_text].observe(forget, names="value")
         for box in [*boxes.values(), *typed]:
             box.observe(show, names="value")

@@ -13,20 +13,12 @@ from spanbert_tutorial.bert.wordpiece import (
     single_tokens,
     split_words,
 )
-from spanbert_tutorial.errors import InputError, check_text
+from spanbert_tutorial.errors import InputError
 
 MOST_WORDS = 40
 LONGEST_WORD = 20
 SHOWN_PAIRS = 4
-COLORS = (
-    "31,119,180",
-    "200,120,0",
-    "44,140,60",
-    "148,103,189",
-    "214,39,40",
-    "0,140,150",
-    "190,90,160",
-)
+COLORS = "31,119,180 200,120,0 44,140,60 148,103,189 214,39,40 0,140,150 190,90,160".split()
 # A page's dark theme may put outputs on a light ground, so text and ground are set together.
 GROUND = (
     "color:var(--pst-color-text-base,currentColor);background:var(--pst-color-background,transparent);"
@@ -42,39 +34,29 @@ class Merges:
     """The words of a text after `merges` merges, what was merged, and the best pairs that come
     next.
 
-    criterion: as in `pair_scores`. A token that a merge made carries the number of that merge.
-    Raises InputError when the text has no words, more than 40 different ones, one of more than 20
-    characters, or half a character.
+    criterion: as in `pair_scores`. A token that a merge made carries the number of its first one:
+    `the/2` in plain characters. A reader may type the text: raises InputError when it has no words,
+    more than 40 different ones, or one of more than 20 characters.
     """
 
     def __init__(self, text: str, criterion: str, merges: int) -> None:
-        check_text("the text", text)
-        self.counts = Counter(split_words(text))
-        self.criterion = criterion
-        longest = max(map(len, self.counts), default=0)
-        if not 0 < len(self.counts) <= MOST_WORDS or longest > LONGEST_WORD:
+        counts = Counter(split_words(text))
+        longest = max(map(len, counts), default=0)
+        if not 0 < len(counts) <= MOST_WORDS or longest > LONGEST_WORD:
             raise InputError(
-                f"{len(self.counts)} different words, the longest with {longest} characters: "
+                f"{len(counts)} different words, the longest with {longest} characters: "
                 f"give 1 to {MOST_WORDS} words of at most {LONGEST_WORD} characters."
             )
-        self.learned = learn_merges(self.counts, merges, criterion)
+        self.criterion = criterion
+        self.learned = learn_merges(counts, merges, criterion)
         numbered = list(enumerate(map(joined, self.learned), start=1))
         self.number = {token: i for i, token in reversed(numbered)}  # of its first merge
-        self.words = {
-            apply_merges(word, self.learned): count for word, count in self.counts.items()
-        }
-        scores = pair_scores(self.words, criterion)
-        self.next_pairs = sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:SHOWN_PAIRS]
-
-    @property
-    def tokens(self) -> int:
-        """How many tokens the whole text has now."""
-        return sum(len(word) * count for word, count in self.words.items())
-
-    @property
-    def vocabulary(self) -> set[str]:
-        """The single characters of the text and what the merges made."""
-        return {token for word in self.counts for token in single_tokens(word)} | set(self.number)
+        self.words = {apply_merges(word, self.learned): count for word, count in counts.items()}
+        self.tokens = sum(len(word) * count for word, count in self.words.items())
+        self.vocabulary = {token for word in counts for token in single_tokens(word)}
+        self.vocabulary |= set(self.number)
+        scores = pair_scores(self.words, criterion).items()
+        self.next_pairs = sorted(scores, key=lambda item: (-item[1], item[0]))[:SHOWN_PAIRS]
 
     def reason(self, pair: tuple[str, str], score: float) -> str:
         """The score of a pair, with the counts that it comes from."""
@@ -92,27 +74,19 @@ class Merges:
         after = "; ".join(
             f"{' '.join(pair)}: {self.reason(pair, score)}" for pair, score in self.next_pairs
         )
-        sizes = f"Tokens: {self.tokens} in the text, {len(self.vocabulary)} in the vocabulary."
         return [
             f"Merged: {steps or 'nothing yet'}.",
             f"Best next pairs, {self.criterion}: {after or 'none is left'}.",
-            sizes,
+            f"Tokens: {self.tokens} in the text, {len(self.vocabulary)} in the vocabulary.",
         ]
 
-    @property
-    def text(self) -> str:
-        """The same in plain characters: `the/2` is the token that merge 2 made."""
-
-        def marked(token: str) -> str:
-            return f"{token}/{self.number[token]}" if token in self.number else token
-
-        words = "  ".join(
-            " ".join(map(marked, word)) + f" ×{count}" for word, count in self.words.items()
-        )
-        return "\n".join([words, *self.lines])
-
     def __repr__(self) -> str:
-        return self.text
+        words = (
+            " ".join(f"{t}/{self.number[t]}" if t in self.number else t for t in word)
+            + f" ×{count}"
+            for word, count in self.words.items()
+        )
+        return "\n".join(["  ".join(words), *self.lines])
 
     def _token(self, token: str) -> str:
         if token not in self.number:

@@ -10,94 +10,19 @@ pictures and takes drawings out of HTML.
 import json
 from collections.abc import Sequence
 from html import escape
+from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from spanbert_tutorial.errors import InputError, check_text
 from spanbert_tutorial.figures.diagram import Diagram
 from spanbert_tutorial.figures.explorer import FRAME, kernel_is_live
 
+HERE = Path(__file__)
 LARGEST = 150_000  # bytes of HTML that one figure may add to a notebook
-BUTTON = (
-    "font:inherit;color:inherit;background:none;border:1px solid "
-    "currentColor;border-radius:.3em;padding:.15em .7em;"
-    "margin:0"
-)
-ROW = (
-    "display:flex;flex-wrap:wrap;gap:.4em "
-    ".6em;align-items:center;justify-content:center;margin-bottom:.5em"
-)
 # Who asked the system for less motion sees each result at once, and the slider in place of the
 # button that plays.
-STYLE = (
-    "<style>[data-moving] button{cursor:pointer}"
-    "@media(prefers-reduced-motion:no-preference){[data-moving] [data-part]{transition:all "
-    "var(--pace) ease-in-out}}"
-    "</style>"
-)
-# A stored notebook shows the still picture right before; here it has done its work. JupyterLab
-# makes an image of it.
-HIDE_STILL = """
-  var title = root.querySelector('svg > title').textContent;
-  for (var node = root; node && node != document.body; node = node.parentElement) {
-    var before = node.previousElementSibling;
-    if (!before) continue;
-    var still = before.matches('svg, img') ? before : before.querySelector('svg.diagram, img');
-    var content = still && (still.src ? decodeURIComponent(still.src) : still.textContent);
-    if (content && content.indexOf(title) >= 0) before.hidden = true;
-    break;
-  }
-"""
-SCRIPT = """
-document.querySelectorAll('[data-moving]:not([data-ready])').forEach(function (root) {
-  root.setAttribute('data-ready', '');
-  var data = JSON.parse(root.querySelector('script[type="application/json"]').textContent);
-  var parts = root.querySelectorAll('[data-part]'), says = root.querySelector('[data-says]');
-  var slider = root.querySelector('input'), buttons = root.querySelectorAll('button');
-  var calm = window.matchMedia('(prefers-reduced-motion: reduce)').matches;
-  var now = data.first, timer = 0, player = null, label = '';
-  function show(frame) {
-    now = frame;
-    data.parts.forEach(function (changes, i) {
-      Object.keys(changes).forEach(function (name) {
-        var value = changes[name].filter(function (change) { return change[0] <= frame; }).pop()[1];
-        if (name == 'words') parts[i].textContent = value; else parts[i].setAttribute(name, value);
-      });
-    });
-    says.textContent = data.says[frame];
-    if (slider) {
-      slider.value = frame;
-      slider.setAttribute('aria-valuetext', data.marks[frame]);
-      slider.nextElementSibling.textContent = data.marks[frame];
-    }
-  }
-  function rest() {
-    window.clearInterval(timer);
-    if (player) player.textContent = label;
-    player = null;
-  }
-  function tell(how) { says.setAttribute('aria-live', how); }
-  buttons.forEach(function (button, i) {
-    var stops = data.buttons[i].stops, plays = data.buttons[i].plays && !calm;
-    button.hidden = calm && slider;
-    button.addEventListener('click', function () {
-      var paused = player == button;
-      rest();
-      if (paused) return tell('polite');
-      if (now >= stops[stops.length - 1]) show(0);
-      var stop = stops.filter(function (one) { return one > now; })[0];
-      if (!plays) { tell('polite'); return show(stop); }
-      player = button; label = button.textContent; button.textContent = 'Pause';
-      timer = window.setInterval(function () {
-        tell(now + 1 < stop ? 'off' : 'polite');
-        show(now + 1);
-        if (now >= stop) rest();
-      }, data.pace);
-    });
-  });
-  if (slider) slider.addEventListener('input', function () { rest(); tell('off'); show(Number(slider.value)); });
-  root.querySelector('[data-controls]').hidden = false;
-HIDE_STILL});
-""".replace("HIDE_STILL", HIDE_STILL.lstrip("\n"))
+STYLE = HERE.with_suffix(".css").read_text(encoding="utf-8")
+SCRIPT = HERE.with_suffix(".js").read_text(encoding="utf-8")
 
 
 class Live:
@@ -247,21 +172,16 @@ class Moving(Live):
 
     def _controls(self) -> str:
         drawn = "".join(
-            f'<button type="button" style="{BUTTON}">{escape(one.label)}</button>'
-            for one in self.buttons
+            f'<button type="button">{escape(one.label)}</button>' for one in self.buttons
         )
         if self.slider:
-            first = self.picture.first
+            first, last = self.picture.first, self.picture.frames - 1
             mark = escape(self.marks[first])
             drawn += (
-                f'<label style="display:flex;gap:.6em;align-items:center;flex:0 1 '
-                f'26em;min-width:0">'
-                f'{escape(self.slider)} <input type="range" min="0" '
-                f'max="{self.picture.frames - 1}" value="{first}" '
-                f'aria-valuetext="{mark}" style="flex:1;min-width:0"><span '
-                f'aria-hidden="true">{mark}</span></label>'
+                f'<label>{escape(self.slider)} <input type="range" min="0" max="{last}" '
+                f'value="{first}" aria-valuetext="{mark}"><span aria-hidden="true">{mark}</span></label>'
             )
-        return f'<div style="{ROW}">{drawn}</div>'
+        return f"<div>{drawn}</div>"
 
     def _repr_html_(self) -> str:
         stored = {
@@ -272,15 +192,12 @@ class Moving(Live):
             "parts": self.picture.changes,
             "buttons": [{"stops": list(one.stops), "plays": one.plays} for one in self.buttons],
         }
+        # either sign would end the script element too early
         data = json.dumps(stored, ensure_ascii=False, separators=(",", ":"))
-        data = data.replace("</", "<\\/").replace(
-            "<!", "\\u003c!"
-        )  # either would end the script element too early
+        data = data.replace("</", "<\\/").replace("<!", "\\u003c!")
         return (
-            f'<div data-moving style="{FRAME};--pace:{0.7 * self.pace:g}s">{STYLE}'
+            f'<div data-moving style="{FRAME};--pace:{0.7 * self.pace:g}s"><style>{STYLE}</style>'
             f"<div data-controls hidden>{self._controls()}</div>{self.picture.svg(alone=False)}"
-            f"<div data-says "
-            f'style="min-height:3em;line-height:1.5;font-size:.9em;text-align:center">'
-            f"{escape(self.says[self.picture.first])}</div>"
+            f"<div data-says>{escape(self.says[self.picture.first])}</div>"
             f'<script type="application/json">{data}</script><script>{SCRIPT}</script></div>'
         )

@@ -2,12 +2,13 @@
 `book/tasks/question_answering`.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from html import escape
-from typing import Any, Protocol
+from typing import Any
 
 from spanbert_tutorial.errors import InputError, check_text
 from spanbert_tutorial.figures.tokens import STRIP
+from spanbert_tutorial.tasks.question_answering import QuestionAnswerer
 
 SHOWN = 5  # candidates in the table
 MARK = (
@@ -64,45 +65,37 @@ class AnswerPanel:
         comparison = "above" if self.difference > self.threshold else "not above"
         return (
             f"null score {self.null_score:.2f} − best score {self.candidates[0][2]:.2f} = "
-            f"{self.difference:.2f}, "
-            f"{comparison} the threshold {self.threshold:g}"
+            f"{self.difference:.2f}, {comparison} the threshold {self.threshold:g}"
         )
 
+    def _parts(self) -> tuple[str, str, str]:
+        """The context before the best candidate, the candidate, and what follows."""
+        begin, end, _ = self.candidates[0]
+        return self.context[:begin], self.context[begin:end], self.context[end:]
+
     def _lines(self) -> list[tuple[str, str]]:
-        return [
-            (f"{score:.2f}", self.context[begin:end])
-            for begin, end, score in self.candidates[:SHOWN]
-        ]
+        shown = self.candidates[:SHOWN]
+        return [(f"{score:.2f}", self.context[begin:end]) for begin, end, score in shown]
 
     @property
     def text(self) -> str:
         """The same in plain characters; the answer stands in double brackets, a silenced candidate
         in ((…))."""
-        begin, end, _ = self.candidates[0]
+        before, best, after = self._parts()
         left, right = ("[[", "]]") if self.answer else ("((", "))")
-        marked = f"{self.context[:begin]}{left}{self.context[begin:end]}{right}{self.context[end:]}"
-        gold = [] if self.gold is None else [f"Gold: {self.gold}"]
-        lines = [f"  {score:>6}  {text}" for score, text in self._lines()]
-        return "\n".join(
-            [
-                f"Question: {self.question}",
-                marked,
-                f"Answer: {self.answer or '(no answer)'}",
-                *gold,
-                self._decision(),
-                "Candidates:",
-                *lines,
-            ]
+        gold = "" if self.gold is None else f"\nGold: {self.gold}"
+        return (
+            f"Question: {self.question}\n{before}{left}{best}{right}{after}\n"
+            f"Answer: {self.answer or '(no answer)'}{gold}\n{self._decision()}\nCandidates:\n"
+            + "\n".join(f"  {score:>6}  {text}" for score, text in self._lines())
         )
 
     def __repr__(self) -> str:
         return self.text
 
     def _repr_html_(self) -> str:
-        begin, end, _ = self.candidates[0]
+        before, best, after = map(escape, self._parts())
         tag, style = ("mark", MARK) if self.answer else ("span", SILENCED)
-        marked = f'<{tag} style="{style}">{escape(self.context[begin:end])}</{tag}>'
-        context = f"{escape(self.context[:begin])}{marked}{escape(self.context[end:])}"
         answer = escape(self.answer) or "(no answer), the best candidate is dashed"
         gold = "" if self.gold is None else f"<div><b>Gold:</b> {escape(self.gold)}</div>"
         rows = "".join(
@@ -111,7 +104,8 @@ class AnswerPanel:
         )
         heads = "".join(f'<th style="{CELL}">{name}</th>' for name in ("S + E", "candidate"))
         return (
-            f'<div style="{STRIP};line-height:1.6"><div><b>{escape(self.question)}</b></div><div>{context}</div>'
+            f'<div style="{STRIP};line-height:1.6"><div><b>{escape(self.question)}</b></div>'
+            f'<div>{before}<{tag} style="{style}">{best}</{tag}>{after}</div>'
             f'<div style="margin-top:.4em"><b>Answer:</b> {answer}</div>{gold}'
             f'<div style="font-size:.9em">{escape(self._decision())}</div>'
             '<table style="border-collapse:collapse;display:table;width:auto;margin:.3em '
@@ -120,15 +114,8 @@ class AnswerPanel:
         )
 
 
-class Answerer(Protocol):
-    """What this module needs of `tasks.question_answering.QuestionAnswerer`."""
-
-    def candidates(self, pairs: Iterable[tuple[str, str]]) -> Iterator[tuple]:
-        """(question, context, encoded, candidates, null score) for each (question, context)."""
-
-
 def ask(
-    answerer: Answerer,
+    answerer: QuestionAnswerer,
     question: str,
     context: str,
     threshold: float = 0.0,
@@ -137,27 +124,24 @@ def ask(
     """Asks the model. gold: the right answers, to be shown. Raises InputError for an empty question
     or context."""
     _, _, encoded, found, null = next(answerer.candidates([(question, context)]))
-    offsets = encoded.offsets
-    spans = [
-        (int(offsets[span.first, 0]), int(offsets[span.last, 1]), span.score) for span in found
-    ]
+    at = encoded.offsets.tolist()
+    spans = [(at[span.first][0], at[span.last][1], span.score) for span in found]
     return AnswerPanel(question, context, spans, null, threshold, gold)
 
 
-def playground(answerer: Answerer, question: str = "", context: str = "") -> Any:
+def playground(answerer: QuestionAnswerer, question: str = "", context: str = "") -> Any:
     """A form for a live kernel: type a question and a context, move the threshold. Returns an
     ipywidgets VBox."""
     import ipywidgets as widgets
 
     wide = widgets.Layout(width="95%")
-    asked = widgets.Text(
-        question, description="question", placeholder="type a question, then Enter", layout=wide
+    own = {"continuous_update": False, "layout": wide}
+    typed, pasted = "type a question, then Enter", "type or paste a text"
+    asked = widgets.Text(question, description="question", placeholder=typed, **own)
+    given = widgets.Textarea(context, description="context", placeholder=pasted, **own)
+    threshold = widgets.FloatSlider(
+        0.0, min=-10, max=10, step=0.5, description="threshold", continuous_update=False
     )
-    given = widgets.Textarea(
-        context, description="context", placeholder="type or paste a text", layout=wide
-    )
-    threshold = widgets.FloatSlider(0.0, min=-10, max=10, step=0.5, description="threshold")
-    asked.continuous_update = given.continuous_update = threshold.continuous_update = False
     view = widgets.HTML()
 
     def show(_: object = None) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from html import escape
 
 from spanbert_tutorial.bert.wordpiece import WordPiece, split_words
-from spanbert_tutorial.errors import InputError, check_text
+from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.figures.tokens import STRIP, TokenStrip
 from spanbert_tutorial.pretraining.model import PretrainingModel, fill_masks
 
@@ -17,9 +17,8 @@ LONGEST = 60  # tokens that the tiny model has learned positions for
 class Predictions:
     """A strip of the text above a table with one line for each masked token.
 
-    answers: the original tokens [t]; mlm, sbo: for each of them its predictions; sbo is empty where the
-    span has no row. A right prediction has a check mark. Raises InputError when the numbers of lines
-    differ, and for half a character.
+    answers: the original tokens [t]; mlm, sbo: for each of them its predictions; sbo is empty where
+    the span has no row. A right prediction has a check mark.
     """
 
     def __init__(
@@ -29,55 +28,41 @@ class Predictions:
         mlm: Sequence[Guesses],
         sbo: Sequence[Guesses],
     ) -> None:
-        if len(mlm) != len(answers) or len(sbo) not in (0, len(answers)):
-            raise InputError(
-                f"{len(answers)} answers, {len(mlm)} lines of the MLM head and {len(sbo)} of the "
-                f"SBO head: "
-                "give as many of each, or none of the SBO head."
-            )
-        check_text("a token", *answers, *(token for line in (*mlm, *sbo) for token, _ in line))
         self.strip = strip
         self.answers = list(answers)
         self.mlm = list(mlm)
         self.sbo = list(sbo)
 
     def right(self, head: str) -> tuple[int, int]:
-        """How many first predictions of the head, "mlm" or "sbo", are right, and how many it made."""
-        predictions = getattr(self, head)
-        hits = sum(
-            guess[0][0] == answer for guess, answer in zip(predictions, self.answers, strict=False)
-        )
-        return hits, len(predictions)
+        """How many first predictions of the head, "mlm" or "sbo", are right, and how many it
+        made."""
+        guesses = getattr(self, head)
+        pairs = zip(guesses, self.answers, strict=False)
+        return sum(guess[0][0] == answer for guess, answer in pairs), len(guesses)
 
     def _lines(self) -> list[tuple[str, list[str], list[str]]]:
         """(name of the line, predictions of the MLM head, predictions of the SBO head)."""
         sbo = self.sbo or [()] * len(self.answers)
+        lines = enumerate(zip(self.answers, self.mlm, sbo, strict=True), start=1)
         return [
-            (f"p{position} {answer}", _written(by_mlm, answer), _written(by_sbo, answer))
-            for position, (answer, by_mlm, by_sbo) in enumerate(
-                zip(self.answers, self.mlm, sbo, strict=True), start=1
-            )
+            (f"p{place} {answer}", _written(by_mlm, answer), _written(by_sbo, answer))
+            for place, (answer, by_mlm, by_sbo) in lines
         ]
-
-    @property
-    def text(self) -> str:
-        lines = [
-            f"{name}: MLM {', '.join(mlm)}; SBO {', '.join(sbo) or 'no row'}"
-            for name, mlm, sbo in self._lines()
-        ]
-        return "\n".join([self.strip.text, *lines])
 
     def __repr__(self) -> str:
-        return self.text
+        lines = (
+            f"{name}: MLM {', '.join(mlm)}; SBO {', '.join(sbo) or 'no row'}"
+            for name, mlm, sbo in self._lines()
+        )
+        return "\n".join([self.strip.text, *lines])
 
     def _repr_html_(self) -> str:
         rows = "".join(
             f'<tr><th style="{CELL}">{escape(name)}</th>{_column(mlm)}{_column(sbo or ["no row"])}</tr>'
             for name, mlm, sbo in self._lines()
         )
-        head = "".join(
-            f'<th style="{CELL}">{name}</th>' for name in ("masked", "MLM head", "SBO head")
-        )
+        names = ("masked", "MLM head", "SBO head")
+        head = "".join(f'<th style="{CELL}">{name}</th>' for name in names)
         return (
             f'{self.strip._repr_html_()}<div style="{STRIP};line-height:1.4;font-size:.9em">'
             f'<table style="border-collapse:collapse;display:table;width:auto;margin:.3em 0">'
@@ -85,12 +70,12 @@ class Predictions:
         )
 
 
-def _written(predictions: Guesses, answer: str) -> list[str]:
-    return [f"{token} {share:.2f}{' ✓' if token == answer else ''}" for token, share in predictions]
+def _written(guesses: Guesses, answer: str) -> list[str]:
+    return [f"{token} {share:.2f}{' ✓' if token == answer else ''}" for token, share in guesses]
 
 
-def _column(predictions: list[str]) -> str:
-    return f'<td style="{CELL}">' + "<br>".join(map(escape, predictions)) + "</td>"
+def _column(guesses: list[str]) -> str:
+    return f'<td style="{CELL}">' + "<br>".join(map(escape, guesses)) + "</td>"
 
 
 def mask_and_predict(
@@ -100,26 +85,29 @@ def mask_and_predict(
     and lets both heads predict them.
 
     top: predictions per head. Notes: p1, p2, … under the masked tokens, x1, x2, … under the others.
-    Raises InputError when the text has fewer words than `last` or more than 60 tokens.
+    A reader may type the text: raises InputError when it has fewer words than `last` or more than
+    60 tokens.
     """
     words = split_words(text)
     parts = [wordpiece.tokens(wordpiece.encode(word)) for word in words]
-    tokens = sum(parts, [])
+    before, masked, after = (
+        sum(some, []) for some in (parts[: first - 1], parts[first - 1 : last], parts[last:])
+    )
+    tokens = before + masked + after
     if not 1 <= first <= last <= len(words) or len(tokens) > LONGEST:
         raise InputError(
             f"the text has {len(words)} words and {len(tokens)} tokens: "
             f"give at least {last} words and at most {LONGEST} tokens."
         )
-    start = len(sum(parts[: first - 1], []))
-    count = len(sum(parts[first - 1 : last], []))
-    masked = [*words[: first - 1], *["[MASK]"] * count, *words[last:]]
-    (filled,) = fill_masks(model, wordpiece, " ".join(masked), top)
+    seen = [*words[: first - 1], *["[MASK]"] * len(masked), *words[last:]]
+    (filled,) = fill_masks(model, wordpiece, " ".join(seen), top)
+    start, end = len(before), len(before) + len(masked)
     marks = [""] * len(tokens)
     notes = [f"x{position}" for position in range(1, len(tokens) + 1)]
-    marks[start : start + count] = ["masked"] * count
-    notes[start : start + count] = [f"p{position}" for position in range(1, count + 1)]
+    marks[start:end] = ["masked"] * len(masked)
+    notes[start:end] = [f"p{position}" for position in range(1, len(masked) + 1)]
     sbo = filled.predictions.get("sbo", [])
     if sbo:
-        marks[start - 1] = marks[start + count] = "boundary"
+        marks[start - 1] = marks[end] = "boundary"
     strip = TokenStrip(tokens, marks, LEGEND, notes=notes)
-    return Predictions(strip, tokens[start : start + count], filled.predictions["mlm"], sbo)
+    return Predictions(strip, masked, filled.predictions["mlm"], sbo)

@@ -10,6 +10,13 @@ from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.figures.diagram import COLORS, HIGH, SMALL, WIDTH, Diagram
 
 CELL = 34  # of the matrix of pairs
+GREEN = COLORS["prediction"]
+LOOKS = {  # of a cell; a pair that is no span is gray and empty
+    "best": f'fill="{GREEN}" stroke="{GREEN}" stroke-width="2.2" fill-opacity=".15"',
+    "span": 'fill="currentColor" stroke="currentColor" stroke-opacity=".5" fill-opacity="0"',
+    "null": 'fill="none" stroke="currentColor" stroke-width="2" stroke-dasharray="4 3"',
+    "": 'fill="currentColor" fill-opacity=".22"',
+}
 
 
 def legal_pairs(n: int, first: int, last: int, longest: int) -> np.ndarray:
@@ -39,92 +46,62 @@ def _checked(
 
 
 def start_and_end(
-    tokens: Sequence[str],
-    starts: np.ndarray,
-    ends: np.ndarray,
-    *,
-    first: int,
-    last: int,
-    longest: int,
+    tokens: Sequence[str], starts: np.ndarray, ends: np.ndarray, **context: int
 ) -> Diagram:
     """Each position scored by S as a start and by E as an end; [CLS] is the place of no answer.
 
-    tokens: the input [n], from [CLS] to the last [SEP]; starts, ends: float [n]; the context is
-    at first..last. Raises InputError when the scores do not fit the tokens.
+    tokens: the input [n], from [CLS] to the last [SEP]; starts, ends: float [n]; context: first,
+    last and longest as in `legal_pairs`. Raises InputError when the scores do not fit the tokens.
     """
     starts, ends = _checked(tokens, starts, ends)
-    i, j = _best(starts, ends, legal_pairs(len(tokens), first, last, longest))
-    null = starts[0] + ends[0]
-    best = starts[i] + ends[j]
-    n = len(tokens)
-    answer = " ".join(tokens[i : j + 1])
-    odds = null - best
-    rows = "; ".join(
-        f"{token} {s:g} and {e:g}" for token, s, e in zip(tokens, starts, ends, strict=True)
-    )
+    n, first, last = len(tokens), context["first"], context["last"]
+    i, j = _best(starts, ends, legal_pairs(n, **context))
+    null, best, answer = starts[0] + ends[0], starts[i] + ends[j], " ".join(tokens[i : j + 1])
+    scored = zip(tokens, starts, ends, strict=True)
+    rows = "; ".join(f"{token} {s:g} and {e:g}" for token, s, e in scored)
     picture = Diagram(
         WIDTH,
         132 + 27 * n,
         "A start and an end for every position",
         "The input is [CLS], the question, [SEP], the context, [SEP]. The start vector S and the "
-        "end vector E score "
-        f"each state, start and end: {rows}. Null score, from [CLS]: {null:g}. Best legal span: "
-        f"{answer}, {best:g}. "
-        f"Null odds: {odds:g}.",
+        f"end vector E score each state, start and end: {rows}. Null score, from [CLS]: {null:g}. "
+        f"Best legal span: {answer}, {best:g}. Null odds: {null - best:g}.",
     )
     for x, name in ((40, "input"), (157, "states"), (232, "start S·x"), (312, "end E·x")):
         picture.text(x, 14, name, size=12, soft=True)
+    most = max(np.abs([starts, ends]).max(), 1e-9)
     for place, token in enumerate(tokens):
-        _position(picture, place, token, starts, ends, "prediction" if i <= place <= j else "")
+        top, kind = 24 + 27 * place, "prediction" if i <= place <= j else ""
+        middle = top + HIGH / 2
+        picture.token(4, top, token, kind)
+        picture.vector(140, middle - 3, kind)
+        look = f'fill="{COLORS["learned"]}"'
+        for x, score, own in (
+            (206, starts[place], look),
+            (286, ends[place], f'{look} fill-opacity=".55"'),
+        ):
+            long = round(44 * max(score, 0) / most, 1)
+            picture.path(f"M{x} {middle - 5:g}h{long:g}v10h-{long:g}z", own)
+            picture.text(x + long + 5, middle + 4, f"{score:g}", size=12, anchor="start")
     for begin, end, name in ((1, first - 2, "question"), (first, last, "context")):
-        top = 26 + 27 * begin
-        bottom = 26 + 27 * end + HIGH
+        top, bottom = 26 + 27 * begin, 26 + 27 * end + HIGH
         picture.line((94, top), (98, top), (98, bottom), (94, bottom))
         picture.text(111, (top + bottom) / 2, name, size=SMALL, turned=True, soft=True)
-    return _sums(picture, 44 + 27 * n, answer, null, best)
-
-
-def _position(
-    picture: Diagram, place: int, token: str, starts: np.ndarray, ends: np.ndarray, kind: str
-) -> None:
-    """One row: the token, its state, and both scores as bars."""
-    top = 24 + 27 * place
-    middle = top + HIGH / 2
-    longest = max(np.abs([starts, ends]).max(), 1e-9)
-    picture.token(4, top, token, kind)
-    picture.vector(140, middle - 3, kind)
-    for x, scores, name in ((206, starts, "start"), (286, ends, "end")):
-        long = round(44 * max(scores[place], 0) / longest, 1)
-        look = f'fill="{COLORS["learned"]}"' + (' fill-opacity=".55"' if name == "end" else "")
-        picture.path(f"M{x} {middle - 5:g}h{long:g}v10h-{long:g}z", look)
-        picture.text(x + long + 5, middle + 4, f"{scores[place]:g}", size=12, anchor="start")
-
-
-def _sums(picture: Diagram, y: float, answer: str, null: float, best: float) -> Diagram:
-    """The null score, the best span and the null odds below the rows."""
-    for place, (name, value) in enumerate(
-        (
-            ("null score, start + end of [CLS]", null),
-            (f"best span, {answer}: start + end", best),
-            ("null odds: null score − best span", null - best),
-        )
-    ):
-        picture.text(4, y + 22 * place, name, anchor="start", bold=place == 2)
-        picture.text(
-            352, y + 22 * place, f"{value:g}".replace("-", "−"), anchor="end", bold=place == 2
-        )
+    sums = {
+        "null score, start + end of [CLS]": null,
+        f"best span, {answer}: start + end": best,
+        "null odds: null score − best span": null - best,
+    }
+    for place, (name, value) in enumerate(sums.items()):
+        y, shown = 44 + 27 * n + 22 * place, f"{value:g}".replace("-", "−")
+        picture.text(4, y, name, anchor="start", bold=place == 2)
+        picture.text(352, y, shown, anchor="end", bold=place == 2)
     says = "above the threshold: no answer; else the best span"
-    return picture.text(4, y + 66, says, anchor="start", size=12, soft=True)
+    return picture.text(4, 110 + 27 * n, says, anchor="start", size=12, soft=True)
 
 
 def pair_matrix(
-    tokens: Sequence[str],
-    starts: np.ndarray,
-    ends: np.ndarray,
-    *,
-    first: int,
-    last: int,
-    longest: int,
+    tokens: Sequence[str], starts: np.ndarray, ends: np.ndarray, **context: int
 ) -> Diagram:
     """Start + end of every pair of positions: a row starts, a column ends; pairs that are no span
     are gray.
@@ -135,11 +112,9 @@ def pair_matrix(
     n = len(tokens)
     if n > 8:
         raise InputError(f"{n} tokens do not fit: give at most eight.")
-    legal = legal_pairs(n, first, last, longest)
-    i, j = _best(starts, ends, legal)
-    side = CELL * n
-    left = 70
-    top = 74
+    legal = legal_pairs(n, **context)
+    best = i, j = _best(starts, ends, legal)
+    side, left, top = CELL * n, 70, 74
     spans = ", ".join(
         f"{' '.join(tokens[a : b + 1])} {starts[a] + ends[b]:g}" for a, b in np.argwhere(legal)
     )
@@ -148,10 +123,8 @@ def pair_matrix(
         top + side + 52,
         "Every pair of a start and an end",
         f"A row is a start, a column an end. Of {n * n} pairs {int(legal.sum())} are legal: "
-        f"{spans}. The best is "
-        f"{' '.join(tokens[i : j + 1])}. [CLS] with [CLS] is the null score, "
-        f"{starts[0] + ends[0]:g}. The other "
-        f"{n * n - int(legal.sum()) - 1} are gray.",
+        f"{spans}. The best is {' '.join(tokens[i : j + 1])}. [CLS] with [CLS] is the null score, "
+        f"{starts[0] + ends[0]:g}. The other {n * n - int(legal.sum()) - 1} are gray.",
     )
     for y, words in ((top - 24, "end →"), (top - 8, "start ↓")):
         picture.text(left - 8, y, words, size=SMALL, anchor="end", soft=True)
@@ -161,38 +134,17 @@ def pair_matrix(
         picture.text(left + middle + 4, top - 8, token, anchor="start", size=12, turned=True)
     for a, b in np.ndindex(n, n):
         kind = (
-            "prediction"
-            if (a, b) == (i, j)
-            else "null"
-            if a == b == 0
-            else ""
-            if legal[a, b]
-            else "illegal"
+            "best" if (a, b) == best else "null" if a == b == 0 else "span" if legal[a, b] else ""
         )
-        _cell(picture, left + CELL * b, top + CELL * a, starts[a] + ends[b], kind)
-    kinds = (("prediction", "best span"), ("null", "null score"), ("illegal", "no span"))
-    for place, (kind, words) in enumerate(kinds):
+        x, y = left + CELL * b, top + CELL * a
+        picture.rectangle(x + 2, y + 2, CELL - 4, CELL - 4, LOOKS[kind], 3)
+        if kind:
+            score = f"{starts[a] + ends[b]:g}"
+            picture.text(x + CELL / 2, y + CELL / 2 + 4.5, score, bold=kind == "best")
+    for place, (kind, words) in enumerate(
+        (("best", "best span"), ("null", "null score"), ("", "no span"))
+    ):
         x = 20 + 116 * place
-        picture.rectangle(x, top + side + 22, 16, 16, _look(kind), 3)
+        picture.rectangle(x, top + side + 22, 16, 16, LOOKS[kind], 3)
         picture.text(x + 22, top + side + 35, words, anchor="start", size=12)
     return picture
-
-
-def _look(kind: str) -> str:
-    """Looks of a cell. An illegal one is gray and empty."""
-    if kind == "illegal":
-        return 'fill="currentColor" fill-opacity=".22"'
-    if kind == "null":
-        return 'fill="none" stroke="currentColor" stroke-width="2" stroke-dasharray="4 3"'
-    color = COLORS[kind]
-    strength = (
-        'stroke-width="2.2" fill-opacity=".15"' if kind else 'stroke-opacity=".5" fill-opacity="0"'
-    )
-    return f'fill="{color}" stroke="{color}" {strength}'
-
-
-def _cell(picture: Diagram, x: float, y: float, score: float, kind: str) -> None:
-    """One pair."""
-    picture.rectangle(x + 2, y + 2, CELL - 4, CELL - 4, _look(kind), 3)
-    if kind != "illegal":
-        picture.text(x + CELL / 2, y + CELL / 2 + 4.5, f"{score:g}", bold=kind == "prediction")

@@ -1,36 +1,27 @@
-"""A table as the output of a cell. Chapters: `book/tasks/classification`,
-`book/tasks/relation_extraction`.
-
-HTML, because the built page shows a Markdown table in an output as lines of text; elsewhere plain
-text in columns.
-"""
+"""A table as the output of a cell: HTML, because the built page shows a Markdown table in an output
+as lines of text; elsewhere plain text in columns."""
 
 from collections.abc import Sequence
 from html import escape
 
-from spanbert_tutorial.errors import InputError, check_text
+from spanbert_tutorial.errors import InputError
 
 
 class Table:
     """Rows of cells under a head. All text is escaped. Raises InputError for a row of another
-    length than the head, and for half a character."""
+    length than the head."""
 
     def __init__(self, head: Sequence[object], rows: Sequence[Sequence[object]]):
         self.lines = [[str(cell) for cell in line] for line in (head, *rows)]
         for number, line in enumerate(self.lines):
-            if len(line) != len(self.lines[0]):
+            if len(line) != len(head):
                 raise InputError(
-                    f"row {number} has {len(line)} cells and the head {len(self.lines[0])}: give "
-                    f"as many."
+                    f"row {number} has {len(line)} cells and the head {len(head)}: give as many."
                 )
-            check_text(f"row {number}", "".join(line))
 
     def __repr__(self) -> str:
         widths = [max(map(len, column)) for column in zip(*self.lines, strict=True)]
-        padded = (
-            [cell.ljust(width) for cell, width in zip(line, widths, strict=True)]
-            for line in self.lines
-        )
+        padded = (map(str.ljust, line, widths) for line in self.lines)
         return "\n".join("  ".join(line).rstrip() for line in padded)
 
     def _repr_html_(self) -> str:

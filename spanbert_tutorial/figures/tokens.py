@@ -4,7 +4,7 @@
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from spanbert_tutorial.errors import InputError, check_text
+from spanbert_tutorial.errors import InputError
 
 # A mark's letter and its color; the background is the color at a quarter strength, so it suits
 # light and dark.
@@ -25,14 +25,13 @@ NOTE = "font-size:.75em;opacity:.75;display:block;line-height:1.2"
 
 
 class TokenStrip:
-    """A row of tokens in which some carry a mark; it wraps on a narrow page and reads as text
-    everywhere.
+    """A row of tokens in which some carry a mark; it wraps on a narrow page.
 
     tokens: the texts [n]. marks: a mark's name or "" for each [n]. legend: mark → what it says
     below the strip; its order gives further marks their colors, and its first letter theirs.
     notes: a small text under each token [n], e.g. positions. caption: a line below. Raises
-    InputError when the lengths differ, and for half a character. All text is escaped, so any text
-    may be given. `text`, also what `print` shows, is the same in plain characters.
+    InputError when the lengths differ. `text`, also what `print` shows, is the same in plain
+    characters: `an/M` is the token "an" with the mark of letter M.
     """
 
     def __init__(
@@ -48,48 +47,28 @@ class TokenStrip:
         self.marks = [str(mark or "") for mark in marks]
         self.notes = [str(note) for note in (() if notes is None else notes)]
         self.caption = caption
-        if len(self.marks) != len(self.tokens) or (
-            self.notes and len(self.notes) != len(self.tokens)
-        ):
+        n = len(self.tokens)
+        if len(self.marks) != n or len(self.notes) not in (0, n):
             raise InputError(
-                f"{len(self.tokens)} tokens, {len(self.marks)} marks and {len(self.notes)} notes: "
+                f"{n} tokens, {len(self.marks)} marks and {len(self.notes)} notes: "
                 'give one mark for each token, "" for none, and as many notes or none at all.'
             )
         used = dict.fromkeys(mark for mark in self.marks if mark)
         self.legend = dict(legend) if legend is not None else {mark: mark for mark in used}
-        check_text(
-            "the strip",
-            caption,
-            *self.tokens,
-            *self.marks,
-            *self.notes,
-            *self.legend,
-            *self.legend.values(),
-        )
-        self.styles = self._styles([*self.legend, *used])
-
-    @staticmethod
-    def _styles(names: Sequence[str]) -> dict[str, tuple[str, str]]:
-        """Letter and color of each mark."""
-        others = [name for name in dict.fromkeys(names) if name not in STYLES]
-        made = {
+        others = [name for name in dict.fromkeys([*self.legend, *used]) if name not in STYLES]
+        self.styles = STYLES | {
             name: (name[:1].upper(), OTHER_COLORS[i % len(OTHER_COLORS)])
             for i, name in enumerate(others)
         }
-        return {**STYLES, **made}
 
     @property
     def text(self) -> str:
-        """The strip in plain characters: `an/M` is the token "an" with the mark of letter M; notes
-        in brackets."""
-        notes = [f"({note})" if note else "" for note in self.notes] or [""] * len(self.tokens)
+        """The strip in plain characters, notes in brackets."""
         letters = [f"/{self.styles[mark][0]}" if mark else "" for mark in self.marks]
-        lines = [" ".join(map("".join, zip(self.tokens, letters, notes, strict=True)))]
-        if self.legend:
-            lines.append(
-                "; ".join(f"{self.styles[mark][0]} = {says}" for mark, says in self.legend.items())
-            )
-        return "\n".join([*lines, *([self.caption] if self.caption else [])])
+        notes = [f"({note})" if note else "" for note in self.notes] or [""] * len(self.tokens)
+        strip = " ".join(map("".join, zip(self.tokens, letters, notes, strict=True)))
+        keys = "; ".join(f"{self.styles[mark][0]} = {says}" for mark, says in self.legend.items())
+        return "\n".join([strip, *filter(None, (keys, self.caption))])
 
     def __repr__(self) -> str:
         return self.text
@@ -102,25 +81,22 @@ class TokenStrip:
             f'style="{style}">{escape(content)}<sup>{escape(letter)}</sup></span>'
         )
 
-    def _token(self, position: int) -> str:
-        token = self.tokens[position]
-        mark = self.marks[position]
-        drawn = self._marked(token, mark, self.legend.get(mark, mark)) if mark else escape(token)
-        if not self.notes:
-            return drawn
-        return (
-            f'<span style="{COLUMN}">{drawn}<span '
-            f'style="{NOTE}">{escape(self.notes[position])}</span></span>'
-        )
-
     def _repr_html_(self) -> str:
-        strip = " ".join(self._token(position) for position in range(len(self.tokens)))
+        drawn = [
+            self._marked(token, mark, self.legend.get(mark, mark)) if mark else escape(token)
+            for token, mark in zip(self.tokens, self.marks, strict=True)
+        ]
+        if self.notes:
+            drawn = [
+                f'<span style="{COLUMN}">{token}<span style="{NOTE}">{escape(note)}</span></span>'
+                for token, note in zip(drawn, self.notes, strict=True)
+            ]
         keys = "; ".join(
             self._marked("", mark, says) + " " + escape(says) for mark, says in self.legend.items()
         )
-        below = [
+        below = (
             f'<div style="font-size:.9em">{line}</div>'
             for line in (keys, escape(self.caption))
             if line
-        ]
-        return f'<div style="{STRIP}"><div>{strip}</div>{"".join(below)}</div>'
+        )
+        return f'<div style="{STRIP}"><div>{" ".join(drawn)}</div>{"".join(below)}</div>'

@@ -10,20 +10,10 @@ from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.figures.diagram import COLORS, HIGH, SMALL, WIDTH, text_width
 from spanbert_tutorial.figures.moving import Button, Moving, MovingDiagram
 
-# of the plot of the loss
-LEFT = 26
-RIGHT = 346
-UPPER = 46
-LOWER = 164
-DASHES = ("", "5 3")  # of the two curves
-# where the bars of the attention stand, the highest, and a head's width
-CHART = 280
-BARS = 56
-HEAD = 89
-# where the gaps begin, from gap to gap, from guess to guess
-GAPS = 338
-ROW = 56
-GUESS = 122
+LEFT, RIGHT, UPPER, LOWER = 26, 346, 46, 164  # of the plot of the loss
+DASHES = ("", ' stroke-dasharray="5 3"')  # of the two curves
+CHART, BARS, HEAD = 280, 56, 89  # the ground of the attention's bars, the highest, a head's width
+GAPS, ROW, GUESS = 338, 56, 122  # where the gaps begin, from gap to gap, from guess to guess
 
 
 @dataclass(frozen=True)
@@ -44,42 +34,34 @@ def training_scrubber(
     attention: np.ndarray,
     gaps: Sequence[Gap],
 ) -> Moving:
-    """The figure; the last snapshot stands first.
+    """The figure, which begins at the first snapshot.
 
     steps: of the S snapshots; losses: two curves, name → values [S]; landmarks: name → a loss drawn
     as a level line; attention: [S, L, A, 2m+1], weights at distance −m … m, for at most four heads.
     Raises InputError for curves, heads or guesses that are too many or do not fit the steps.
     """
     attention = np.asarray(attention, dtype=float)
-    if len(losses) != 2 or any(len(values) != len(steps) for values in losses.values()):
+    frames = len(steps)
+    if len(losses) != 2 or any(len(values) != frames for values in losses.values()):
         raise InputError(
-            f"{len(losses)} curves for {len(steps)} steps: give two, each with one value for "
-            f"each step."
+            f"{len(losses)} curves for {frames} steps: give two, each with one value for each step."
         )
-    if len(attention) != len(steps) or attention.ndim != 4 or np.prod(attention.shape[1:3]) > 4:
+    if len(attention) != frames or attention.ndim != 4 or np.prod(attention.shape[1:3]) > 4:
         raise InputError(
-            f"attention has shape {attention.shape}: give [{len(steps)}, L, A, 2m+1], at most "
-            f"four heads."
+            f"attention has shape {attention.shape}: give [{frames}, L, A, 2m+1], at most four "
+            "heads."
         )
-    if any(len(gap.predictions) != len(steps) for gap in gaps):
+    if any(len(gap.predictions) != frames for gap in gaps):
         raise InputError(
-            f"a gap has no guesses for some of the {len(steps)} steps: give a list for each."
+            f"a gap has no guesses for some of the {frames} steps: give a list for each."
         )
-    heads = [
-        (layer, head) for layer in range(attention.shape[1]) for head in range(attention.shape[2])
-    ]
     says = [_says(place, step, losses, attention, gaps) for place, step in enumerate(steps)]
-    picture = MovingDiagram(
-        WIDTH,
-        GAPS + 8 + ROW * len(gaps),
-        "A training, step by step",
+    description = (
         f"Loss, attention by distance and {len(gaps)} filled gaps at steps {steps[0]} to "
-        f"{steps[-1]}. {says[-1]}",
-        frames=len(steps),
-        first=len(steps) - 1,
+        f"{steps[-1]}. {says[0]}"
     )
-    _curves(picture, steps, losses, landmarks)
-    middle = attention.shape[-1] // 2
+    size = (WIDTH, GAPS + 8 + ROW * len(gaps))
+    picture = MovingDiagram(*size, "A training, step by step", description, frames=frames)
     for y, title, note in (
         (13, "loss", "in nats, on held-out text"),
         (202, "attention of a gap", "by distance; orange: its neighbors"),
@@ -87,26 +69,15 @@ def training_scrubber(
     ):
         picture.text(2, y, title, anchor="start", bold=True)
         picture.text(WIDTH - 2, y, note, anchor="end", size=12, soft=True)
-    high = BARS / attention.max()
-    for place, (layer, head) in enumerate(heads):
-        _bars(
-            picture,
-            4 + HEAD * place,
-            f"layer {layer + 1}, head {head + 1}",
-            attention[:, layer, head],
-            middle,
-            high,
-        )
+    _curves(picture, steps, losses, landmarks)
+    for place, (layer, head) in enumerate(np.ndindex(attention.shape[1:3])):
+        name, weights = f"layer {layer + 1}, head {head + 1}", attention[:, layer, head]
+        _bars(picture, 4 + HEAD * place, name, weights, BARS / attention.max())
     for place, gap in enumerate(gaps):
         _gap(picture, GAPS + ROW * place, gap)
-    return Moving(
-        picture,
-        says,
-        buttons=[Button("Play", [len(steps) - 1])],
-        slider="training step",
-        marks=[str(step) for step in steps],
-        pace=0.7,
-    )
+    marks = [str(step) for step in steps]
+    buttons = [Button("Play", [frames - 1])]
+    return Moving(picture, says, buttons=buttons, slider="training step", marks=marks, pace=0.7)
 
 
 def _says(
@@ -135,7 +106,9 @@ def _curves(
 ) -> None:
     """The loss curves whole, the landmarks, and a line with dots at the step."""
     top = max(max(values) for values in losses.values())
-    low = min([*landmarks.values(), *(min(values) for values in losses.values())]) - 0.6
+    # room below the lowest line for its name
+    low = min([*landmarks.values(), *(min(values) for values in losses.values())])
+    low -= max(0.6, 0.2 * (top - low))
 
     def x(step: float) -> float:
         return round(LEFT + (RIGHT - LEFT) * (step - steps[0]) / (steps[-1] - steps[0]), 1)
@@ -148,96 +121,58 @@ def _curves(
     picture.line((LEFT, UPPER - 6), (LEFT, LOWER), (RIGHT, LOWER))
     for step in steps[:: max(1, len(steps) // 3)]:
         picture.text(x(step), LOWER + 14, f"{step}", size=SMALL, soft=True)
+    level = 'stroke="currentColor" stroke-opacity=".45" fill="none"'
     for place, (name, loss) in enumerate(landmarks.items()):
-        picture.path(
-            f"M{LEFT} {y(loss):g}H{RIGHT}", 'stroke="currentColor" stroke-opacity=".45" fill="none"'
-        )
         below = 12 if place else -4  # the first is named above its line
-        picture.text(
-            RIGHT, y(loss) + below, f"{name} {loss:.2f}", size=SMALL, anchor="end", soft=True
-        )
-    looks = f'fill="none" stroke="{COLORS["loss"]}" stroke-width="2"'
+        told = {"size": SMALL, "anchor": "end", "soft": True}
+        picture.path(f"M{LEFT} {y(loss):g}H{RIGHT}", level)
+        picture.text(RIGHT, y(loss) + below, f"{name} {loss:.2f}", **told)
     here = [x(step) for step in steps]
-    picture.part(
-        "rect",
-        x=here,
-        y=UPPER - 6,
-        width=1,
-        height=LOWER - UPPER + 6,
-        fill="currentColor",
-        opacity=0.5,
-    )
+    looks = {"width": 1, "height": LOWER - UPPER + 6, "fill": "currentColor", "opacity": 0.5}
+    picture.part("rect", x=here, y=UPPER - 6, **looks)
     for place, ((name, values), dashes) in enumerate(zip(losses.items(), DASHES, strict=True)):
-        curve = "L".join(f"{one:g} {y(loss):g}" for one, loss in zip(here, values, strict=True))
-        dashed = f' stroke-dasharray="{dashes}"' if dashes else ""
-        picture.path(f"M{curve}", looks + dashed).path(f"M{2 + 178 * place} 27h22", looks + dashed)
+        way = "L".join(f"{one:g} {y(loss):g}" for one, loss in zip(here, values, strict=True))
+        look = f'fill="none" stroke="{COLORS["loss"]}" stroke-width="2"{dashes}'
+        picture.path(f"M{way}", look).path(f"M{2 + 178 * place} 27h22", look)
         picture.part("circle", cx=here, cy=[y(loss) for loss in values], r=4, fill=COLORS["loss"])
-        picture.part(
-            "text",
-            [f"{name} {loss:.2f}" for loss in values],
-            x=178 * place + 29,
-            y=31,
-            font_size=12,
-            text_anchor="start",
-        )
+        told = [f"{name} {loss:.2f}" for loss in values]
+        where = {"x": 178 * place + 29, "y": 31, "font_size": 12, "text_anchor": "start"}
+        picture.part("text", told, **where)
 
 
-def _bars(
-    picture: MovingDiagram, left: float, name: str, weights: np.ndarray, middle: int, unit: float
-) -> None:
+def _bars(picture: MovingDiagram, left: float, name: str, weights: np.ndarray, unit: float) -> None:
     """The weights of one head, `unit` high for 1, and what the two neighbors get together."""
+    middle = weights.shape[1] // 2
     for place in range(weights.shape[1]):
         beside = abs(place - middle) == 1
         high = [round(unit * weight, 1) for weight in weights[:, place].tolist()]
+        size = {"width": 7, "y": [round(CHART - one, 1) for one in high], "height": high}
+        fill = COLORS["boundary"] if beside else "currentColor"
         picture.part(
-            "rect",
-            x=left + 9 * place,
-            width=7,
-            y=[round(CHART - one, 1) for one in high],
-            height=high,
-            fill=COLORS["boundary"] if beside else "currentColor",
-            fill_opacity=1 if beside else 0.55,
+            "rect", x=left + 9 * place, **size, fill=fill, fill_opacity=1 if beside else 0.55
         )
     end = left + 9 * weights.shape[1] - 2
     picture.line((left, CHART + 0.5), (end, CHART + 0.5))
     for place, text in ((0, f"−{middle}"), (middle, "0"), (2 * middle, f"{middle}")):
         picture.text(left + 9 * place + 3.5, CHART + 12, text, size=SMALL, soft=True)
     picture.text((left + end) / 2, CHART + 26, name, size=SMALL)
-    both = neighbors(weights[:, None, None])[:, 0, 0]
-    picture.part(
-        "text",
-        [f"{one:.2f}" for one in both.tolist()],
-        x=(left + end) / 2,
-        y=CHART - BARS - 2,
-        fill=COLORS["boundary"],
-        font_weight=600,
-    )
+    both = [f"{one:.2f}" for one in neighbors(weights).tolist()]
+    where = {"x": (left + end) / 2, "y": CHART - BARS - 2}
+    picture.part("text", both, **where, fill=COLORS["boundary"], font_weight=600)
 
 
 def _gap(picture: MovingDiagram, y: float, gap: Gap) -> None:
     """The gap between its neighbors, and the guesses for it."""
     x = 1.0
-    for word, kind in (
-        [(one, "") for one in gap.before]
-        + [("[MASK]", "masked")]
-        + [(one, "") for one in gap.after]
-    ):
-        wide = round(text_width(word) + 10)
-        x += picture.token(x, y, word, kind, wide) + 3
+    shown = [(one, "") for one in gap.before] + [("[MASK]", "masked")]
+    for word, kind in [*shown, *((one, "") for one in gap.after)]:
+        x += picture.token(x, y, word, kind, round(text_width(word) + 10)) + 3
     picture.text(WIDTH, y + 15.5, f"hidden: {gap.hidden}", anchor="end", size=12, soft=True)
     for place in range(len(gap.predictions[0])):
-        left = 1 + GUESS * place
+        left, wide, top = 1 + GUESS * place, GUESS - 14, y + HIGH + 19
         now = [(token, float(p)) for token, p in (one[place] for one in gap.predictions)]
         told = [f"{'✓ ' * (token == gap.hidden)}{token} {p:.2f}" for token, p in now]
-        picture.part("text", told, x=left, y=y + HIGH + 15, font_size=12, text_anchor="start")
-        picture.rectangle(
-            left, y + HIGH + 19, GUESS - 14, 5, 'fill="currentColor" fill-opacity=".14"'
-        )
-        picture.part(
-            "rect",
-            x=left,
-            y=y + HIGH + 19,
-            height=5,
-            fill=COLORS["prediction"],
-            width=[round((GUESS - 14) * p, 1) for _, p in now],
-        )
+        picture.part("text", told, x=left, y=top - 4, font_size=12, text_anchor="start")
+        picture.rectangle(left, top, wide, 5, 'fill="currentColor" fill-opacity=".14"')
+        long = [round(wide * p, 1) for _, p in now]
+        picture.part("rect", x=left, y=top, height=5, fill=COLORS["prediction"], width=long)

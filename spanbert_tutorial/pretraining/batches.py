@@ -44,7 +44,7 @@ def gather(corpus: EncodedCorpus, ranges: np.ndarray, pad_id: int) -> tuple[np.n
 class PretrainingData:
     """Batches of one objective over an encoded corpus, masked anew each time they are drawn.
 
-    length: n of the model's input, with [CLS] and [SEP]. by_length: in training, batches of blocks
+    max_length: n of the model's input, with [CLS] and [SEP]. by_length: in training, batches of blocks
     that are about equally long, so that nearly nothing is padding; each then holds about
     `batch_size` × `max_length` tokens.
     """

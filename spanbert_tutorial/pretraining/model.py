@@ -8,11 +8,13 @@ Batches: `batches`; what is trained: `objectives`.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from spanbert_tutorial.bert.auxiliary import AuxiliaryObjective
 from spanbert_tutorial.bert.encoder import (
     BertEncoder,
     EncoderConfig,
@@ -29,44 +31,31 @@ from spanbert_tutorial.spanbert.span_masking import spans_of
 
 
 class PretrainingModel(nn.Module):
-    """Encoder with the heads of an objective. Called with a batch it returns its losses in nats.
-
-    encoder: of a relative, with this config; by default BERT's."""
+    """Encoder with the heads of an objective. Called with a batch: its losses in nats, "loss" (what
+    is trained), "mlm", and of each auxiliary objective the mean over its own targets."""
 
     def __init__(
-        self,
-        config: EncoderConfig,
-        objective: Objective | Mixture,
-        encoder: BertEncoder | None = None,
-    ):
+        self, config: EncoderConfig, objective: Objective | Mixture, encoder: Any = None
+    ) -> None:
         super().__init__()
+        H, eps = config.hidden_size, config.layer_norm_eps
         self.encoder = BertEncoder(config) if encoder is None else encoder
-        width = config.hidden_size
-        embedding = self.encoder.embeddings.words.weight
-        self.masked_language_model = MaskedLanguageModelHead(
-            width, embedding, config.layer_norm_eps, config.gelu
-        )
+        words = self.encoder.embeddings.words.weight
+        self.masked_language_model = MaskedLanguageModelHead(H, words, eps, config.gelu)
         self.tasks = objective.tasks
         for task in self.tasks:
-            self.add_module(task.name, task.head(width, embedding))
-        for name in ("masked_language_model", *(task.name for task in self.tasks)):
-            # the encoder, made first, keeps its start: the same for every objective
-            initialize(getattr(self, name), config.initializer_range)
+            self.add_module(task.name, task.head(H, words))
+        for name, head in self.named_children():
+            if name != "encoder":  # made first: its start is the same for every objective
+                initialize(head, config.initializer_range)
 
     def forward(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
-        """{"loss": what is trained, "mlm": a masked token's, and of each task that the batch was
-        made for, under its `loss_name` ("sbo", "nsp", …), the mean over its own targets}, each a
-        scalar. A task that is `per_masked_token` enters "loss" as its sum over the number of masked
-        tokens, the paper's sum a token."""
         return self.losses(self.encode(batch), batch)
 
     def encode(self, batch: dict[str, Tensor]) -> Tensor:
         """Hidden states [B,n,H]. token_type_ids and attention_mask may be left out."""
-        return self.encoder(
-            batch["input_ids"],
-            token_type_ids=batch.get("token_type_ids"),
-            attention_mask=batch.get("attention_mask"),
-        )
+        others = {name: batch.get(name) for name in ("token_type_ids", "attention_mask")}
+        return self.encoder(batch["input_ids"], **others)
 
     def masked_logits(self, hidden_states: Tensor, batch: dict[str, Tensor]) -> Tensor:
         """Logits [t,V] of the MLM head: only masked tokens are scored."""
@@ -75,25 +64,35 @@ class PretrainingModel(nn.Module):
     def losses(self, hidden_states: Tensor, batch: dict[str, Tensor]) -> dict[str, Tensor]:
         """What `forward` returns, from the hidden states."""
         logits = self.masked_logits(hidden_states, batch)
-        # of all processes
-        count = batch["masked_count"] if "masked_count" in batch else max(len(logits), 1)
+        count = batch.get("masked_count", max(len(logits), 1))  # of all processes
         mlm = F.cross_entropy(logits, masked_labels(batch), reduction="sum") / count
-        losses = {"mlm": mlm}
-        trained = mlm
+        losses = {"loss": mlm, "mlm": mlm}
         for task in self.tasks:
-            if task.has_targets(batch):
-                total = task.loss(getattr(self, task.name), hidden_states, batch)
-                counted = f"{task.name}_count"
-                targets = batch[counted] if counted in batch else max(task.count(batch), 1)
-                losses[task.loss_name] = total / targets
-                trained = trained + (
-                    total / count if task.per_masked_token else losses[task.loss_name]
-                )
-            elif self.training:
-                # a batch of another part of a mixture: several processes wait for each gradient
-                head = getattr(self, task.name)
-                trained = trained + 0.0 * sum(weight.sum() for weight in head.parameters())
-        return {"loss": trained, **losses}
+            losses = with_task(losses, task, getattr(self, task.name), hidden_states, batch, count)
+        return losses
+
+
+def with_task(
+    losses: dict[str, Tensor],
+    task: AuxiliaryObjective,
+    head: nn.Module,
+    hidden_states: Tensor,
+    batch: dict[str, Tensor],
+    count: Tensor | int,
+) -> dict[str, Tensor]:
+    """The losses with an auxiliary objective's. One that is `per_masked_token` enters "loss" as its
+    sum over the number of masked tokens (`count`), the paper's sum a token; others as their
+    mean."""
+    if task.has_targets(batch):
+        total = task.loss(head, hidden_states, batch)
+        mean = total / batch.get(f"{task.name}_count", max(task.count(batch), 1))
+        added = total / count if task.per_masked_token else mean
+        return losses | {"loss": losses["loss"] + added, task.loss_name: mean}
+    if not head.training:
+        return losses
+    # a batch of another part of a mixture: several processes wait for each gradient
+    nothing = 0.0 * sum(weight.sum() for weight in head.parameters())
+    return losses | {"loss": losses["loss"] + nothing}
 
 
 def start_positions_from_sinusoids(encoder: BertEncoder, scale: float = 0.05) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from spanbert_tutorial.engine.device import steps_between_readings
-from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.errors import InputError, is_number, is_whole, require, shown
 from spanbert_tutorial.pretraining.objectives import objective_or_mixture
 from spanbert_tutorial.pretraining.train import TrainingConfig
 
@@ -40,6 +40,16 @@ class Run:
     beta2: float = 0.98
     epsilon: float = 1e-6
     weight_decay: float = 0.01
+
+    def __post_init__(self) -> None:
+        whole = ("steps", "max_length", "batch_size", "accumulate")
+        for name in whole:
+            value = getattr(self, name)
+            require(is_whole(value) and value >= 1, f"{name} is {shown(value)}: give at least 1.")
+        require(
+            is_number(self.warmup) and 0 <= self.warmup <= 1,
+            f"warmup is {shown(self.warmup)}: give a share of the steps, such as 0.1.",
+        )
 
     def recipe(self) -> TrainingConfig:
         """How the training loop takes these settings."""

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from spanbert_tutorial.bert.config import EncoderConfig
 from spanbert_tutorial.bert.encoder import BertEncoder, Layer, initialize
 from spanbert_tutorial.bert.inputs import Embeddings
-from spanbert_tutorial.bert.weights import HEADS, NAME_PAIRS, NO_EFFECT, ONLY_VALUE, Layout
+from spanbert_tutorial.bert.weights import HEADS, NAME_PAIRS, ONLY_VALUE, Layout
 from spanbert_tutorial.errors import InputError
 
 SHARING = (
@@ -51,7 +51,6 @@ ALBERT = Layout(
         ("layers.{}.feed_forward_norm", f"{GROUP}.full_layer_layer_norm"),
     ),
     heads=(*HEADS, "predictions", "sop_classifier"),
-    no_effect=NO_EFFECT | {"classifier_dropout_prob"},
     only_value={
         **{key: value for key, value in ONLY_VALUE.items() if key != "hidden_act"},
         **{"inner_group_num": 1, "down_scale_factor": 1, "gap_size": 0, "net_structure_type": 0},

@@ -26,7 +26,7 @@ from spanbert_tutorial.bert.encoder import (
     initialize,
 )
 from spanbert_tutorial.bert.inputs import Embeddings, masked_labels, masked_positions
-from spanbert_tutorial.bert.weights import NAME_PAIRS, NO_EFFECT, Layout, to_huggingface_names
+from spanbert_tutorial.bert.weights import NAME_PAIRS, Layout, to_huggingface_names
 from spanbert_tutorial.errors import InputError
 
 # Layers, H, heads, E. ELECTRA §3.2 to §3.4 and appendix A; tiny and mini are this book's.
@@ -55,10 +55,7 @@ KINDS = {
     "generator_predictions": "ElectraGenerator",
     "generator_lm_head": "ElectraGenerator",
 }
-SUMMARY = frozenset(f"summary_{key}" for key in ("activation", "last_dropout", "type", "use_proj"))
-ELECTRA = Layout(
-    "electra", PAIRS, ("classifier", "qa_outputs", "embeddings.position_ids"), NO_EFFECT | SUMMARY
-)
+ELECTRA = Layout("electra", PAIRS, ("classifier", "qa_outputs", "embeddings.position_ids"))
 WORDS = "embeddings.word_embeddings.weight"
 
 

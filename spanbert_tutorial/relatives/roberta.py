@@ -11,10 +11,11 @@ from itertools import count
 from typing import ClassVar
 
 import numpy as np
+import torch
 from torch import Tensor, nn
 
 from spanbert_tutorial.bert.config import EncoderConfig
-from spanbert_tutorial.bert.encoder import BertEncoder
+from spanbert_tutorial.bert.encoder import BertEncoder, Layer, initialize
 from spanbert_tutorial.bert.inputs import Embeddings, collate
 from spanbert_tutorial.bert.masking import MaskedBlocks
 from spanbert_tutorial.bert.sentence_pairs import (
@@ -95,7 +96,13 @@ class RobertaEncoder(BertEncoder):
     `BertEncoder`."""
 
     config_class = RobertaConfig
-    embeddings_class = RobertaEmbeddings
+
+    def __init__(self, config: RobertaConfig, generator: torch.Generator | None = None) -> None:
+        nn.Module.__init__(self)
+        self.config = config
+        self.embeddings = RobertaEmbeddings(config)
+        self.layers = nn.ModuleList(Layer(config) for _ in range(config.num_hidden_layers))
+        initialize(self, config.initializer_range, generator)
 
     def _empty_huggingface(self) -> nn.Module:
         from transformers import (

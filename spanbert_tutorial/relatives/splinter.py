@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig, initialize
 from spanbert_tutorial.bert.inputs import NO_TARGET
-from spanbert_tutorial.bert.weights import HEADS, NAME_PAIRS, NO_EFFECT, Layout
+from spanbert_tutorial.bert.weights import HEADS, NAME_PAIRS, Layout
 from spanbert_tutorial.errors import InputError, shown
 
 QUESTION = "[QUESTION]"
@@ -200,9 +200,7 @@ HEAD_NAMES = {
     "0": "dense",
     "2": "LayerNorm",
 }
-SPLINTER = Layout(
-    "splinter", NAME_PAIRS, (*HEADS, "splinter_qass"), NO_EFFECT | {"question_token_id"}
-)
+SPLINTER = Layout("splinter", NAME_PAIRS, (*HEADS, "splinter_qass"))
 
 
 @dataclass(frozen=True)

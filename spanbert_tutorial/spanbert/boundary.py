@@ -92,7 +92,9 @@ class SpanBoundaryObjective(nn.Module):
         self.bias = nn.Parameter(torch.zeros(len(embedding_weight)))
         initialize(self)
 
-    def forward(self, hidden_states: Tensor, targets: BoundaryTargets) -> Tensor:
+    def forward(
+        self, hidden_states: Tensor, targets: BoundaryTargets
+    ) -> Tensor:
         """Logits [t,V]. hidden_states: [B,n,H]."""
         left = hidden_states[targets.batch, targets.left]  # [t,H]
         right = hidden_states[targets.batch, targets.right]  # [t,H]
@@ -103,12 +105,16 @@ class SpanBoundaryObjective(nn.Module):
         return F.linear(y, self.embedding_weight, self.bias)
 
 
-def boundary_loss(logits: Tensor, targets: BoundaryTargets, masked_tokens: int) -> Tensor:
+def boundary_loss(
+    logits: Tensor, targets: BoundaryTargets, masked_tokens: int
+) -> Tensor:
     """Cross-entropy in nats, a sum over rows for each masked token.
 
     So a masked token counts once here and once in the MLM loss
     (SpanBERT §3.2)."""
-    total = F.cross_entropy(logits.float(), targets.labels, reduction="sum")
+    total = F.cross_entropy(
+        logits.float(), targets.labels, reduction="sum"
+    )
     return total / max(masked_tokens, 1)
 
 
@@ -132,7 +138,9 @@ def check_blocks(
     )
 
 
-def check_head(hidden_size: int, embedding_weight: Tensor, max_offset: int) -> None:
+def check_head(
+    hidden_size: int, embedding_weight: Tensor, max_offset: int
+) -> None:
     """Raises InputError for sizes that do not fit together."""
     shape = tuple(embedding_weight.shape)
     require(

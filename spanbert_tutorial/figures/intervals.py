@@ -1,0 +1,69 @@
+"""Paired differences with 95% intervals, and Holm's correction of a family of p-values. Chapters: all
+evidence pages, such as `book/evidence/plateau`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from spanbert_tutorial.errors import InputError
+
+Values = Sequence[float] | np.ndarray
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A mean difference over paired runs, half the width of its 95% t-interval, and the p-value of
+    the paired two-sided t-test, not corrected."""
+
+    mean: float
+    half: float
+    p: float
+
+    @property
+    def low(self) -> float:
+        """The lower end of the interval."""
+        return self.mean - self.half
+
+    @property
+    def high(self) -> float:
+        """The upper end of the interval."""
+        return self.mean + self.half
+
+
+def paired_difference(first: Values, second: Values, test_to_train: float = 0.0) -> Difference:
+    """Mean of first − second over paired runs; p is 1 where all differences are 0.
+
+    first, second: one value a run, in the same order of the runs. test_to_train: where the runs are
+    random splits of *one* collection, the number of test cases per training case. Such splits
+    overlap, so the corrected resampled t-test of Nadeau and Bengio (Machine Learning 52, 2003)
+    multiplies the variance of the mean of J splits by 1 + J × test_to_train.
+
+    Raises InputError for fewer than two runs.
+    """
+    differences = np.subtract(first, second)
+    if len(differences) < 2:
+        raise InputError("an interval needs at least two runs: give more.")
+    mean = float(differences.mean())
+    error = float(stats.sem(differences)) * np.sqrt(1 + test_to_train * len(differences))
+    if error == 0:
+        return Difference(mean, 0.0, float(mean == 0))
+    t = stats.t(len(differences) - 1)
+    return Difference(mean, float(error * t.ppf(0.975)), float(2 * t.sf(abs(mean) / error)))
+
+
+def paired_interval(
+    first: Values, second: Values, test_to_train: float = 0.0
+) -> tuple[float, float]:
+    """Mean of first − second over paired runs and half the width of its 95% t-interval; see
+    `paired_difference`."""
+    difference = paired_difference(first, second, test_to_train)
+    return difference.mean, difference.half
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """The p-values of a family of comparisons that answer one question, corrected (Holm, 1979)."""
+    from statsmodels.stats.multitest import multipletests  # here: importing it takes a second
+
+    return multipletests(list(p_values), method="holm")[1].tolist()

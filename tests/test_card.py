@@ -1,0 +1,47 @@
+"""What is due on a graphics card, rehearsed on the CPU: the benchmark and the check of the notebooks."""
+
+import json
+import subprocess
+import sys
+import time
+
+import nbformat
+from nbformat.v4 import new_code_cell, new_notebook
+
+import card_check
+from benchmarks import card
+from environment import ROOT
+from notebooks import book_notebooks
+
+
+def test_the_benchmark_writes_a_row_for_every_way(tmp_path):
+    card.main([str(tmp_path / "speed.json"), "--toy"])
+    found = json.loads((tmp_path / "speed.json").read_text(encoding="utf-8"))
+    assert len(found["rows"]) >= 6 and not any("failed" in row for row in found["rows"])
+    assert all(0 < row["mfu"] < 2 and row["tokens_a_second"] > 0 for row in found["rows"])
+
+
+def test_a_notebook_that_fails_is_named(tmp_path):
+    for name, source in (("good", "1"), ("bad", "{}['x']")):
+        notebook = new_notebook(cells=[new_code_cell(source)])
+        nbformat.write(notebook, tmp_path / f"{name}.ipynb")
+    output = tmp_path / "check.json"
+    words = [*map(str, tmp_path.glob("*.ipynb")), "--output", str(output)]
+    command = [sys.executable, str(ROOT / "tools/card_check.py"), *words]
+    assert subprocess.run(command, capture_output=True, cwd=ROOT).returncode == 1
+    found = json.loads(output.read_text(encoding="utf-8"))
+    errors = {row["notebook"]: row["error"] for row in found["rows"]}
+    assert errors["good.ipynb"] is None and "KeyError: 'x'" in errors["bad.ipynb"]
+    assert found["finished"]
+
+
+def test_quick_means_the_notebooks_that_may_meet_a_card():
+    quick = {path.stem for path in book_notebooks() if card_check.reaches_a_card(path)}
+    assert {"old_notes", "pretraining", "question_answering"} <= quick
+    assert not {"wordpiece", "squad"} & quick
+
+
+def test_what_has_no_time_left_is_stopped():
+    began = time.monotonic()
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    assert card_check.end_of(process, 0.5) is None and time.monotonic() - began < 30
