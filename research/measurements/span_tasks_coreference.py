@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from research.measurements import gap
 from spanbert_tutorial.bert.encoder import BertEncoder
 from spanbert_tutorial.bert.wordpiece import WordPiece
-from spanbert_tutorial.tasks import coreference, coreference_baselines, gap
+from spanbert_tutorial.tasks import coreference, coreference_baselines
 from spanbert_tutorial.tasks.conll import Document, Span
 from spanbert_tutorial.tasks.coreference import CoreferenceResolver
 
