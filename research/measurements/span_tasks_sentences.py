@@ -19,9 +19,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from research.measurements import sentence_baselines
 from spanbert_tutorial.bert.encoder import BertEncoder
 from spanbert_tutorial.bert.wordpiece import WordPiece
-from spanbert_tutorial.tasks import sentence_baselines
 from spanbert_tutorial.tasks.fine_tuning import FineTuning
 from spanbert_tutorial.tasks.sentence_files import Example, read
 from spanbert_tutorial.tasks.sentence_tasks import fine_tune, score_of
