@@ -285,7 +285,6 @@ EXPLORERS = {
     "bert/bert": [4],
     "spanbert/span_masking": [3],
     "spanbert/name_ranks": [2],
-    "spanbert/boundary": [2],
 }
 
 

@@ -406,7 +406,7 @@ def two_draws(ids, selected, rng, mask_id, random_ids):
         (masked_share(1, 0), "every selected token became"),
         (masked_share(0.7, 0.2), "they should be 80/10/10"),
         (lambda ids, *rest: ids[:-1], "the shape"),
-        (lambda ids, *rest: ids + 1, "were not selected"),
+        (lambda ids, *rest: ids + 1, "are not masked"),
     ],
 )
 def test_mistakes_of_corruption(attempt, sentence):

@@ -1,5 +1,5 @@
 """Does a model fall behind on pairs of sentences because it has never seen a second segment?
-Chapter: `book/evidence/states_and_sentences`.
+Chapter: `book/evidence/questions`.
 
 STS-B gives two sentences, and BERT's input marks the second one by another segment.
 `spanbert-mini` was pre-trained on one segment, so its row for the second never had a gradient.

@@ -1,5 +1,5 @@
 """Five sets of GLUE, of which only training files are at hand: fixed parts without leaks, controls,
-one measured run. Chapters: `book/evidence/states_and_sentences`, `book/evidence/paper_tables`.
+one measured run. Chapters: `book/evidence/questions`, `book/evidence/paper_tables`.
 
 The parts are the same for everybody: a fixed order of the examples, each text once. The first of
 them are the test part, the next the development part, as far as they share nothing with the test

@@ -44,7 +44,7 @@ def diagnose_corrupt(attempt: Callable[..., np.ndarray]) -> str:
     if made.shape != ids.shape:
         return f"Not yet: {len(ids)} ids went in and the shape {made.shape} came out."
     if (made != ids)[~selected].any():
-        return "Not yet: tokens that were not selected have changed."
+        return "Not yet: tokens that are not masked have changed."
     masked, kept = (made[selected] == MASK_ID).mean(), (made == ids)[selected].mean()
     shares = (masked, 1 - masked - kept, kept)
     said = "/".join(f"{100 * share:.1f}" for share in shares)

@@ -227,7 +227,7 @@ class MaskingMachine:
             left = WIDTH - 98 - 14 * (self.budget - place)
             picture.part("rect", x=left, y=y - 10, fill_opacity=spent, **looks)
         told = [f"{mask.sum()} tokens, {len(spans_of(mask))} spans" for mask in hidden]
-        told = [line.replace(" 1 spans", " 1 run") for line in told]
+        told = [line.replace(" 1 spans", " 1 span") for line in told]
         picture.part("text", told, x=WIDTH, y=y, text_anchor="end", font_size=12)
         for token, (x, down, wide) in enumerate(self.places):
             state = [mask[token] for mask in hidden]
