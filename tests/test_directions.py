@@ -1,26 +1,23 @@
 """Attention patterns, their reach, language models by pattern, digits, probes."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 import torch
 
+from research.experiments.directions import score
 from research.measurements import frozen_states
 from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.pretraining import directions, runs
+from spanbert_tutorial.pretraining import directions
 from spanbert_tutorial.pretraining.directions import (
-    PATTERNS,
-    attention_pattern,
-    measured_reach,
+    DIRECTIONS,
+    direction_mask,
     reach,
 )
 from spanbert_tutorial.pretraining.encoded_text import open_text
-from spanbert_tutorial.pretraining.presets import Run
 from spanbert_tutorial.text.sentences import split_sentences
 
 REAL = torch.tensor([[True] * 4, [True] * 3 + [False]])
@@ -39,25 +36,35 @@ def small(layers: int = 2) -> BertEncoder:
     return BertEncoder(config, torch.Generator().manual_seed(0)).eval()
 
 
-def test_patterns_by_hand():
-    found = {name: attention_pattern(name, REAL).int().tolist() for name in PATTERNS}
+@torch.no_grad()
+def measured_reach(states, ids: torch.Tensor, other: int) -> torch.Tensor:
+    """bool [n,n]: whether the state of the row changes when the column's token becomes `other`."""
+    n = len(ids)
+    changed = ids.repeat(n, 1)
+    changed[torch.arange(n), torch.arange(n)] = other
+    difference = states(changed) - states(ids.repeat(n, 1))  # [n,n,H]
+    return (difference.abs().amax(dim=-1) > 1e-5).T
+
+
+def test_masks_by_hand():
+    found = {name: direction_mask(name, REAL).int().tolist() for name in DIRECTIONS}
     assert found["left-to-right"][0] == [[1, 0, 0, 0], [1, 1, 0, 0], [1, 1, 1, 0], [1, 1, 1, 1]]
     assert found["right-to-left"][1] == [[1, 1, 1, 0], [0, 1, 1, 0], [0, 0, 1, 0], [0, 0, 0, 1]]
     assert found["both ways"][1] == [[1, 1, 1, 0]] * 3 + [[0, 0, 0, 1]]
     assert found["all but yourself"][1] == [[0, 1, 1, 0], [1, 0, 1, 0], [1, 1, 0, 0], [0, 0, 0, 1]]
 
 
-def test_a_pattern_that_cannot_be():
+def test_a_mask_that_cannot_be():
     with pytest.raises(InputError, match="use one of left-to-right"):
-        attention_pattern("sideways", REAL)
+        direction_mask("sideways", REAL)
     with pytest.raises(InputError, match="nobody else"):
-        attention_pattern("all but yourself", torch.tensor([[True, False]]))
+        direction_mask("all but yourself", torch.tensor([[True, False]]))
 
 
-@pytest.mark.parametrize("name", PATTERNS)
+@pytest.mark.parametrize("name", DIRECTIONS)
 @pytest.mark.parametrize("layers", [1, 2])
 def test_measured_reach_is_the_matrix_power(name, layers):
-    allowed = attention_pattern(name, REAL[:1])
+    allowed = direction_mask(name, REAL[:1])
     encoder = small(layers)
     found = measured_reach(
         lambda ids: encoder(ids, attention_mask=allowed.expand(len(ids), -1, -1)),
@@ -95,8 +102,8 @@ def test_batches_and_losses():
         for a, b in zip(model.state_dict().values(), same.state_dict().values(), strict=True)
     )
     batch = {"input_ids": torch.tensor([[1, 5, 6, 2], [1, 7, 2, 0]]), "attention_mask": REAL}
-    for pattern in ("left-to-right", "right-to-left", "both ways"):
-        model.pattern = pattern
+    for direction in ("left-to-right", "right-to-left", "both ways"):
+        model.direction = direction
         loss = model(batch)["loss"]
         batch["input_ids"][1, 3] = 9  # padding changes nothing
         assert torch.equal(model(batch)["loss"], loss)
@@ -117,12 +124,10 @@ def test_a_left_to_right_loss_by_hand():
     assert abs(loss.item() + torch.stack(alone).mean().item()) < 1e-5
 
 
-def test_score_knows_its_views(almanac_text):
+def test_views_of_the_same_tokens(almanac_text):
     model = directions.new_language_model("left-to-right", 2_000, seed=0).eval()
-    with pytest.raises(InputError, match="in sight"):
-        directions.score(model, almanac_text, "hidden")
     sight, closed = (
-        directions.score(model, almanac_text, v, batches=2) for v in ("in sight", "not looked at")
+        score(model, almanac_text, v, batches=2) for v in ("in sight", "not looked at")
     )
     assert sight == closed and 6.5 < sight["loss"] < 9.5
     batch = next(
@@ -149,53 +154,6 @@ def test_scored_tokens_are_never_special(almanac_text):
         ).any()
 
 
-def test_inputs_with_one_gap_by_hand():
-    tools = SimpleNamespace(mask_id=9)
-    ids = torch.tensor([[1, 5, 6, 7, 2], [1, 8, 3, 2, 0]])
-    place = torch.tensor([2, 1])
-    end = torch.tensor([4, 3])
-    wanted = {
-        "both sides": ([[1, 5, 9, 7, 2], [1, 9, 3, 2]], [5, 4]),
-        "left side": ([[1, 5, 9], [1, 9]], [3, 2]),
-        "left side, length known": ([[1, 5, 9, 9, 2], [1, 9, 9, 2]], [5, 4]),
-    }
-    assert set(wanted) == set(directions.SIDES)
-    for side, (rows, lengths) in wanted.items():
-        seen, kept = directions.gap_inputs(ids, place, end, side, tools)
-        assert [row[real].tolist() for row, real in zip(seen, kept, strict=True)] == rows
-        assert kept.sum(1).tolist() == lengths
-    with pytest.raises(InputError, match="use one of both sides, left side"):
-        directions.gap_inputs(ids, place, end, "right side", tools)
-
-
-def test_gaps_are_scored_one_at_a_time(almanac_text):
-    model = runs.new_model(Run(), almanac_text).eval()
-    wordpiece = almanac_text.wordpiece
-    ids, real, chosen = next(directions.scored_tokens(almanac_text, batches=1))
-    losses = []
-    for row, place in chosen.nonzero().tolist():
-        seen = ids[row : row + 1, : place + 1].clone()
-        seen[0, place] = wordpiece.mask_id
-        with torch.no_grad():
-            scores = model.masked_language_model(model.encoder(seen)[0, -1])
-        losses.append(-scores.log_softmax(-1)[ids[row, place]].item())
-    found = directions.score_gaps(model, almanac_text, "left side", batches=1)
-    assert (
-        found["loss"] == pytest.approx(np.mean(losses), abs=1e-4) and 0 <= found["accuracy"] < 0.2
-    )
-
-
-def test_writing_on_appends_the_likeliest_token(almanac_text):
-    model = runs.new_model(Run(), almanac_text).eval()
-    wordpiece = almanac_text.wordpiece
-    start = "Foxley is"
-    longer = directions.write_on(model, start, wordpiece, 1)
-    ids = torch.tensor([[wordpiece.cls_id, *wordpiece.encode(start).tolist(), wordpiece.mask_id]])
-    with torch.no_grad():
-        best = model.masked_language_model(model.encoder(ids)[0, -1]).argmax().item()
-    assert longer == wordpiece.decode(np.array([*wordpiece.encode(start).tolist(), best]))
-
-
 @pytest.fixture(scope="module")
 def almanac_text(tmp_path_factory):
     return open_text("almanac", tmp_path_factory.mktemp("almanac"))
@@ -206,9 +164,9 @@ def test_digits():
         directions.play("all but yourself", seed=0, steps=60)
         < 1
         < 2.2
-        < directions.play("all but yourself, twins, 1 layer", seed=0, steps=60)
+        < directions.play("all but yourself, queries, 1 layer", seed=0, steps=60)
     )
-    assert set(directions.GAMES) >= set(PATTERNS) - {"right-to-left"}
+    assert set(directions.GAMES) >= set(DIRECTIONS) - {"right-to-left"}
 
 
 # What the states hold.
@@ -274,7 +232,7 @@ def test_probe():
 def test_layer_states_end_in_the_encoder_s_states():
     encoder = small()
     ids = torch.tensor([[1, 2, 3, 4]])
-    states = frozen_states.layer_states(encoder, ids, attention_pattern("both ways", REAL[:1]))
+    states = frozen_states.layer_states(encoder, ids, direction_mask("both ways", REAL[:1]))
     assert len(states) == 3 and torch.allclose(states[-1], encoder(ids), atol=1e-6)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 
 from research.grid import CURVE_EVERY, almanac_text, curve, rounded
 from research.measurements.frozen_states import (
@@ -33,9 +34,10 @@ from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
 from spanbert_tutorial.pretraining.directions import (
-    VIEWS,
+    LanguageModel,
+    direction_mask,
     new_language_model,
-    score,
+    scored_tokens,
     train_language_model,
 )
 from spanbert_tutorial.pretraining.encoded_text import EncodedText
@@ -55,6 +57,29 @@ ROLES = (
     ("both ways", "spanbert-tiny"),
     ("a list of next tokens", "spanbert-tiny"),
 )
+
+VIEWS = ("in sight", "behind [MASK]", "not looked at")
+
+
+@torch.no_grad()
+def score(
+    model: LanguageModel, text: EncodedText, view: str, batches: int = 40
+) -> dict[str, float]:
+    """Loss in nats and accuracy on the tokens of `scored_tokens`. view: one of VIEWS; all tokens
+    are there, the scored ones are replaced, or attention is closed to everything on the right."""
+    losses = []
+    right = []
+    direction = "left-to-right" if view == "not looked at" else model.direction
+    for ids, real, chosen in scored_tokens(text, batches):
+        seen = ids.masked_fill(chosen, text.wordpiece.mask_id) if view == "behind [MASK]" else ids
+        states = model.encoder(seen, attention_mask=direction_mask(direction, real))
+        logits = model.head(states[:, :-1][chosen[:, 1:]])
+        losses.append(F.cross_entropy(logits, ids[chosen], reduction="none"))
+        right.append(logits.argmax(dim=-1) == ids[chosen])
+    return {
+        "loss": torch.cat(losses).mean().item(),
+        "accuracy": torch.cat(right).double().mean().item(),
+    }
 
 
 def role_rows(

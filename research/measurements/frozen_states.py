@@ -23,7 +23,7 @@ from spanbert_tutorial.bert.encoder import BertEncoder, initialize
 from spanbert_tutorial.bert.inputs import NO_TARGET
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.pretraining.directions import (
-    attention_pattern,
+    direction_mask,
     new_language_model,
     padded_batch,
 )
@@ -197,7 +197,7 @@ def states_at(
         part = mentions[start : start + 64]
         batch = padded_batch([mention.ids for mention in part], tokens)
         states = layer_states(
-            encoder, batch["input_ids"], attention_pattern(pattern, batch["attention_mask"])
+            encoder, batch["input_ids"], direction_mask(pattern, batch["attention_mask"])
         )[-1]
         found.append(
             states[torch.arange(len(part)), torch.tensor([mention.position for mention in part])]
@@ -249,7 +249,7 @@ def tag_states(encoder: BertEncoder, rows: list, tokens: WordPiece) -> tuple[Ten
         batch = tag_batch(rows[start : start + 64], tokens)
         inside = batch["tags"] != NO_TARGET
         layers = layer_states(
-            encoder, batch["input_ids"], attention_pattern("both ways", batch["attention_mask"])
+            encoder, batch["input_ids"], direction_mask("both ways", batch["attention_mask"])
         )
         states.append(torch.stack([layer[inside] for layer in layers]))
         tags.append(batch["tags"][inside])

@@ -1,4 +1,4 @@
-"""Check for the exercise of `book/bert/directions`: who may look at whom, with padding."""
+"""Check for the exercise of `book/bert/directions`: who may attend to whom, with padding."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from spanbert_tutorial.exercises.diagnosis import Diagnosis
-from spanbert_tutorial.pretraining.directions import attention_pattern
+from spanbert_tutorial.pretraining.directions import direction_mask
 
 NAMES = ("left-to-right", "right-to-left", "all but yourself")
 REAL = torch.tensor([False] + [True] * 4 + [False] * 2)  # four tokens, padding on either side
@@ -15,8 +15,8 @@ ITSELF = torch.eye(len(REAL), dtype=torch.bool)
 
 
 def right(name: str, real: Tensor) -> Tensor:
-    """The package's pattern."""
-    return attention_pattern(name, real[None])[0]
+    """The package's mask."""
+    return direction_mask(name, real[None])[0]
 
 
 def rows_of_tokens(answer: Any) -> list:
@@ -42,15 +42,15 @@ MISTAKES = (
     ),
 )
 
-diagnose_pattern = Diagnosis(
+diagnose_mask = Diagnosis(
     [(name, REAL) for name in NAMES],
     right,
     MISTAKES,
-    "rows look, columns are looked at, and nobody looks at padding.",
-    returns="a pattern [n,n]: one row per token that looks",
+    "rows attend, columns are attended to, and nobody attends to padding.",
+    returns="a mask [n,n]: one row per token that looks",
     read=rows_of_tokens,
 )
 
-#: Prints whether `attempt(name, real: bool[n])` gives the attention pattern bool[n,n] for each
+#: Prints whether `attempt(name, real: bool[n])` gives the attention mask bool[n,n] for each
 #: name of NAMES.
-check_pattern = diagnose_pattern.say
+check_mask = diagnose_mask.say
