@@ -31,7 +31,9 @@ SETTINGS = {"plan": sentences.PLANS[TASK]}
 
 def in_one_segment(encoder: BertEncoder) -> BertEncoder:
     """The encoder, which from now on puts every token into segment 0."""
-    encoder.register_forward_pre_hook(lambda _, inputs: (inputs[0], None, *inputs[2:]))
+    encoder.register_forward_pre_hook(
+        lambda _, inputs, options: (inputs, options | {"token_type_ids": None}), with_kwargs=True
+    )
     return encoder
 
 

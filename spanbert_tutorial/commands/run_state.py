@@ -6,7 +6,7 @@ import argparse
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -217,3 +217,18 @@ def read_titles(path: str | None) -> Titles:
         return Titles()
     lines = lines_of(read_text(path, "a text file with one title per line"))
     return Titles(filter(visible, lines))
+
+
+def write_results(output: Path, contents: Mapping[str, object]) -> None:
+    """Writes a new folder of JSON files by name, completely or not at all."""
+    from spanbert_tutorial.engine.files import whole_folder
+
+    try:
+        with whole_folder(output) as folder:
+            for name, content in contents.items():
+                text = json.dumps(content, ensure_ascii=False, indent=1)
+                (folder / f"{name}.json").write_text(f"{text}\n", encoding="utf-8")
+    except OSError as error:
+        raise NoRoom(
+            f"the results cannot be written to {output} ({error}): make room, or give another --output."
+        ) from error

@@ -7,8 +7,8 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from spanbert_tutorial.commands.run_state import read_titles
-from spanbert_tutorial.commands.tasks import TASKS, what_was_read, write_results
+from spanbert_tutorial.commands.previews import questions_summary, what_was_read
+from spanbert_tutorial.commands.run_state import read_titles, write_results
 from spanbert_tutorial.errors import InputError, require
 from spanbert_tutorial.text.lines import read_text
 
@@ -125,7 +125,8 @@ def evaluate(options: argparse.Namespace) -> None:
     other = tuning_questions(options, questions) if options.tune_on else []
     answerable_only = all(question.answers for question in questions)
     answerer = QuestionAnswerer.from_pretrained(options.model, options.vocabulary)
-    print(what_was_read(questions, TASKS["squad"]), file=sys.stderr)  # stdout is for the scores
+    told = what_was_read(questions, "question", questions_summary)
+    print(told, file=sys.stderr)  # stdout is for the scores
     texts, odds = predictions(answerer, questions)
     if answerable_only:
         result: dict[str, Any] = squad.score(texts, questions)

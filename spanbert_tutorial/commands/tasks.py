@@ -13,8 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spanbert_tutorial.commands import previews
-from spanbert_tutorial.commands.run_state import kept_when_stopped, open_state, remove_state
-from spanbert_tutorial.errors import NoRoom, require
+from spanbert_tutorial.commands.run_state import (
+    kept_when_stopped,
+    open_state,
+    remove_state,
+    write_results,
+)
+from spanbert_tutorial.errors import require
 
 if TYPE_CHECKING:  # slow imports: a wrong option has to be refused at once
     from torch import nn
@@ -251,7 +256,7 @@ def finetune(options: argparse.Namespace) -> None:
             snapshots.check()
         if first:
             kept = " The head of the checkpoint is kept." if head else ""
-            print(f"{what_was_read(examples, task)}{kept}", flush=True)
+            print(f"{read_in_words(examples, task)}{kept}", flush=True)
         fine_tune = task.parts().fine_tune
         model, history = fine_tune(start, wordpiece, examples, settings, snapshots)
         if not first:
@@ -275,17 +280,9 @@ def reading(options: argparse.Namespace, task: Task) -> dict[str, Any]:
     return {name: getattr(options, name) for name in task.reading}
 
 
-def counted(number: int, task: Task) -> str:
-    """A number of examples, in words."""
-    return previews.plural(number, task.unit)
-
-
-def what_was_read(examples: Sequence, task: Task) -> str:
-    """What files hold, in one line, so that a misread file is noticed at once."""
-    told = task.parts().summary
-    summary = [told(examples)] if told else []
-    skipped = f"{getattr(examples, 'skipped', 0):,} skipped"
-    return f"{', '.join([counted(len(examples), task), *summary, skipped])}."
+def read_in_words(examples: Sequence, task: Task) -> str:
+    """What files of a task hold, in one line."""
+    return previews.what_was_read(examples, task.unit, task.parts().summary)
 
 
 def facts(
@@ -378,7 +375,7 @@ def card(
     files = ", ".join(Path(path).name for path in options.data)
     return (
         f"# Fine-tuned by `python -m spanbert_tutorial finetune {options.task}`\n\n"
-        f"For {task.help}. Started from {start}; {counted(examples, task)} of {files}; "
+        f"For {task.help}. Started from {start}; {previews.plural(examples, task.unit)} of {files}; "
         f"{line['step']:,} steps, {line['tokens']:,} tokens, {line['seconds'] / 60:.0f} minutes.\n\n"
         f"| setting | value |\n|---|---|\n{rows}\n\n"
         "License of the weights: the license of the data and texts applies.\n"
@@ -399,23 +396,8 @@ def evaluate(options: argparse.Namespace) -> None:
     output = check_output(options.output)
     examples = read(options, task)
     model = parts.model.from_pretrained(options.model, options.vocabulary)
-    print(what_was_read(examples, task), file=sys.stderr)  # stdout is for the scores
+    print(read_in_words(examples, task), file=sys.stderr)  # stdout is for the scores
     predictions = model.predict(examples)
     result = parts.score and parts.score(examples, predictions, **reading(options, task))
     write_results(output, {"predictions": predictions, "score": result})
     print(json.dumps(result, indent=1))
-
-
-def write_results(output: Path, contents: Mapping[str, object]) -> None:
-    """Writes a new folder of JSON files by name, completely or not at all."""
-    from spanbert_tutorial.engine.files import whole_folder
-
-    try:
-        with whole_folder(output) as folder:
-            for name, content in contents.items():
-                text = json.dumps(content, ensure_ascii=False, indent=1)
-                (folder / f"{name}.json").write_text(f"{text}\n", encoding="utf-8")
-    except OSError as error:
-        raise NoRoom(
-            f"the results cannot be written to {output} ({error}): make room, or give another --output."
-        ) from error

@@ -137,8 +137,8 @@ def semeval_examples(text: str, path: Path) -> Iterator[Example]:
         blocks[-1].append((number, line.strip(SPACE)))
     require(
         not blocks or any(has_relation(block) for block in blocks),
-        f"{path}: no sentence has a relation in the line after it (a test file without labels?); "
-        "give a labeled file.",
+        f"{path}, line {blocks[0][0][0] if blocks else 1}: no sentence of this file has a relation in "
+        "the line after it (a test file without labels?); give a labeled file.",
     )
     for block in blocks:
         yield semeval_example(block, path)
