@@ -128,6 +128,25 @@ EXPERIMENTS = {
             "models": "folder that keeps the trained models",
         },
     ),
+    "whole_words": Row(
+        "what does a model lose that never sees a part of a word?",
+        600,
+        {
+            "corpus": "text that the starting checkpoint was trained on, or a part of it",
+            "valid": "another .jsonl file",
+            "start": "the checkpoint from which all arms continue",
+            "models": "folder that keeps the trained models",
+        },
+    ),
+    "whole_words_answers": Row(
+        "do the models of `whole_words` answer differently?",
+        240,
+        {
+            "data": "folder of SQuAD files (.json.xz)",
+            "start": "the checkpoint from which all arms continue",
+            "models": "folder that keeps the trained models",
+        },
+    ),
     "masking_and_answers": Row(
         "what does each objective cost in answers? (16 models; needs a graphics card)",
         10,
