@@ -101,7 +101,6 @@ CLAIMS = {
     "0: this task does not need it, as far as three continuations can tell",
 }
 SETTINGS = {
-    "tree": "before-the-spine",  # the tag of the package's state that ran it
     "run": RUN,
     "points": 4,  # of a continuation, equally far apart
     "asked": 300,  # words of each kind, before and at the end

@@ -31,7 +31,6 @@ FINE_TUNINGS = 3
 ARMS = tuple((arm, number) for number in range(FINE_TUNINGS) for arm in (BEFORE, *whole_words.ARMS))
 ONCE = tuple(arm for arm in ARMS if arm[0] == BEFORE)
 SETTINGS = {
-    "tree": whole_words.SETTINGS["tree"],
     "questions": 4_096,
     "asked_every": 5,  # of the questions of the test part
     "fine_tuning": replace(PRESETS["short-first"], epochs=3.0),
