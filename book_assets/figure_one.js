@@ -37,7 +37,7 @@
     }
 
     card(kind) {
-      return make("section", { class: `one-card ${kind}` });
+      return make("div", { class: `one-card ${kind}` });
     }
 
     choose(place) {
@@ -59,7 +59,7 @@
       this.words.mark();
       const [left, next, mine, p] = [first, last + 2, own + 1, this.place + 1].map(low); // the paper counts from 1
       this.chosen.replaceChildren("Predict: ", ...masked.map((i, k) => make("button", { type: "button", "aria-pressed": String(k === this.place) }, word(i))));
-      const fill = (card, title, reads, list) => card.replaceChildren(make("h4", {}, title), make("p", {}, ...reads),
+      const fill = (card, title, reads, list) => card.replaceChildren(make("b", {}, title), make("p", {}, ...reads),
         TryIt.guesses(list.map(([token, probability]) => ({ token, probability })), right));
       const rows = this.predictions[`${first}-${last}`];
       fill(this.cards.sbo, "SBO head", [`reads x${left} (${word(first - 1)}), x${next} (${word(last + 1)}) and p${p}: ${ORDINALS[this.place]} in the span`], rows.sbo[this.place]);

@@ -8,20 +8,16 @@ import argparse
 import io
 import os
 import sys
+import traceback
 import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
-from spanbert_tutorial.commands import (
-    export,
-    inspect_text,
-    limits,
-    pretrain,
-    squad,
-    tasks,
-)
+from spanbert_tutorial.commands import export, inspect_text, limits, pretrain, squad, tasks
 from spanbert_tutorial.errors import InputError, one_line
+
+TRACEBACK = "--traceback"  # accepted anywhere
 
 
 class Command(NamedTuple):
@@ -66,8 +62,6 @@ COMMANDS = {
         export.export,
     ),
 }
-
-
 # commands that are no longer here → where they are
 MOVED = {
     "experiment": "python -m research NAME",
@@ -101,7 +95,8 @@ def parser() -> argparse.ArgumentParser:
     top = Parser(
         prog=program(),
         description="Pre-train BERT and SpanBERT, fine-tune them and answer questions.",
-        epilog="COMMAND --help lists the options of a command.",
+        epilog="COMMAND --help lists the options of a command. With --traceback, an error comes "
+        "with the trace of where in the code it arose.",
     )
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, command in COMMANDS.items():
@@ -111,38 +106,33 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs a command and returns the exit code: 0, 1 for a training that diverged, 2 for bad input,
-    130 when stopped."""
+    """Runs a command and returns the exit code: 0, 1 for a training that diverged or a fault of
+    ours, 2 for bad input, 130 when stopped. Every failure is one sentence, after its whole trace
+    with --traceback."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         # an answer may contain letters that an old terminal cannot show
         sys.stdout.reconfigure(errors="backslashreplace")
     warnings.showwarning = print_warning
-    words = sys.argv[1:] if arguments is None else arguments
+    words = list(sys.argv[1:] if arguments is None else arguments)
     try:
         if words and words[0] in MOVED:
             raise InputError(
                 f'"{words[0]}" has moved: run `{MOVED[words[0]]}` in a clone of the repository.'
             )
-        options = parser().parse_args(arguments)
+        options = parser().parse_args([word for word in words if word != TRACEBACK])
         limits.check(vars(options))
         COMMANDS[options.command].run(options)
         sys.stdout.flush()  # here, where a closed pipe or a full disk can still be reported
-    except InputError as error:
-        return fail(str(error), 2)
-    except OSError as error:
-        return fail(one_line(described(error)), 2)
-    except (MemoryError, RuntimeError) as error:
-        if not out_of_memory(error):
-            raise
-        return fail(
-            "out of memory: give a smaller --batch-size or --max-length, or a smaller model.", 2
-        )
-    except FloatingPointError as error:
-        return fail(f"{error} Start over with another --output.", 1)
     except KeyboardInterrupt as stop:
         how = "continue with the same command and --resume"
         print(f"{stop}: {how}." if str(stop) else "Stopped.", file=sys.stderr)
         return 130
+    except Exception as error:
+        if TRACEBACK in words:
+            traceback.print_exc()
+        sentence, code = described(error)
+        print(f"error: {one_line(sentence)}", file=sys.stderr)
+        return code
     return 0
 
 
@@ -151,21 +141,24 @@ def print_warning(message: Warning | str, *_: Any, **__: Any) -> None:
     print(f"warning: {message}", file=sys.stderr)
 
 
-def fail(message: str, code: int) -> int:
-    """Prints an error; returns the exit code."""
-    print(f"error: {message}", file=sys.stderr)
-    return code
-
-
-def described(error: OSError) -> str:
-    """An error of the file system that no command handles itself."""
-    where = f" at {os.fsdecode(error.filename)}" if isinstance(error.filename, str | bytes) else ""
-    return f"{error.strerror or error}{where}: check that file or folder, or give another."
-
-
-def out_of_memory(error: Exception) -> bool:
-    """Whether an error means that memory ran out: torch raises several kinds of RuntimeError."""
-    return "memory" in f"{type(error).__name__} {error}".lower()
+def described(error: Exception) -> tuple[str, int]:
+    """What went wrong and how to mend it, in one sentence, and the exit code."""
+    if isinstance(error, InputError):
+        return str(error), 2
+    if isinstance(error, OSError):
+        name = error.filename
+        where = f" at {os.fsdecode(name)}" if isinstance(name, str | bytes) else ""
+        return f"{error.strerror or error}{where}: check that file or folder, or give another.", 2
+    kind = type(error).__name__
+    # torch raises several kinds of RuntimeError where memory ran out
+    if isinstance(error, MemoryError | RuntimeError) and "memory" in f"{kind} {error}".lower():
+        mend = "give a smaller --batch-size or --max-length, or a smaller model"
+        return f"out of memory: {mend}.", 2
+    if isinstance(error, FloatingPointError):
+        return f"{error} Start over with another --output.", 1
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{Path(place.filename).name}, line {place.lineno}"
+    return f"{kind} in {where}: {error}; run it again with {TRACEBACK} to see more.", 1
 
 
 if __name__ == "__main__":

@@ -4,15 +4,15 @@ import errno
 import json
 import math
 import os
-import re
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from numbers import Real
 from pathlib import Path
 from typing import Any
 
-# characters of a message, unless it lists what we wrote ourselves, such as names of weights
-LONGEST = 300
-VALUE, SHOWN = 100, 60  # characters of a value; of a word, where a message is too long
+LONGEST = 300  # characters of a message; of one that lists names of weights, twice as many
+VALUE = 100  # characters of a value in a message
 
 
 class InputError(ValueError):
@@ -33,19 +33,19 @@ class NoRoom(InputError):
 
 
 def one_line(message: str) -> str:
-    """The message as one printable line, shortened where it is too long to be read."""
+    """The message as one printable line; its long words, or what is left, without their middle."""
     line = "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in message)
     if len(line) > LONGEST:
-        line = re.sub(rf"\S{{{VALUE + 1},}}", lambda found: without_middle(found[0], SHOWN), line)
+        line = " ".join(
+            without_middle(word, 60) if len(word) > VALUE else word for word in line.split(" ")
+        )
     return without_middle(line, LONGEST) if len(line) > 2 * LONGEST else line
 
 
 def without_middle(text: str, most: int) -> str:
     """The text with `most` characters, its beginning and its end, where it has more."""
-    if len(text) <= most:
-        return text
     end = (most - 1) // 2
-    return f"{text[: most - 1 - end]}…{text[-end:]}"
+    return text if len(text) <= most else f"{text[: most - 1 - end]}…{text[-end:]}"
 
 
 # --- what many rooms check alike ----------------------------------------------------
@@ -55,6 +55,19 @@ def require(condition: object, message: str) -> None:
     """Raises InputError with the message unless the condition holds."""
     if not condition:
         raise InputError(message)
+
+
+@contextmanager
+def reading(where: str, mend: str = "mend it") -> Iterator[None]:
+    """What goes wrong with the data inside becomes one sentence: where (file and line), what, and
+    how to mend it. An InputError stays as it is."""
+    try:
+        yield
+    except InputError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        what = f"no {error}" if isinstance(error, KeyError) else str(error)
+        raise InputError(f"{where}: {what}; {mend}.") from error
 
 
 def is_number(value: object) -> bool:
@@ -75,8 +88,7 @@ def check_text(what: str, *texts: str) -> None:
     """Raises InputError for what is no text, and for half a character (a lone surrogate), which no
     file can hold."""
     for text in texts:
-        if not isinstance(text, str):
-            raise InputError(f"{what} is {shown(text)}: give text.")
+        require(isinstance(text, str), f"{what} is {shown(text)}: give text.")
         try:
             text.encode()
         except UnicodeEncodeError as error:

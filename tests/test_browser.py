@@ -285,7 +285,6 @@ EXPLORERS = {
     "bert/bert": [4],
     "spanbert/span_masking": [3],
     "spanbert/name_ranks": [2],
-    "spanbert/boundary": [2],
 }
 
 
@@ -315,7 +314,7 @@ def test_a_figure_moves_by_keyboard_in_place_of_its_still_picture(browser, name)
     words = figure.locator("[data-says]").first
     before = words.inner_text()
     title = figure.locator("svg > title").text_content()
-    key = {"input": "Home", "button": "Enter"}[MOVING[name].split()[-1]]
+    key = {"input": "End", "button": "Enter"}[MOVING[name].split()[-1]]
     page.locator(MOVING[name]).first.press(key)
     page.wait_for_function(
         "([one, before]) => one.innerText != before", arg=[words.element_handle(), before]

@@ -28,7 +28,7 @@ from spanbert_tutorial.tasks.question_answering import QuestionAnsweringSettings
 from spanbert_tutorial.tasks.squad import GoldAnswer, Question
 from spanbert_tutorial.text.encoding import EncodedCorpus
 
-ROWS = ["mlm+nsp", "mlm+sop", "span+sbo", "span+sbo+nsp", "span+placebo"]
+ROWS = ["mlm+nsp", "mlm+sop", "span+sbo", "span+sbo+nsp"]
 
 
 def data(wordpiece, objective):

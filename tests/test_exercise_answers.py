@@ -208,13 +208,6 @@ def attention_in_loops(query, key, value, real):
     return torch.tensor(np.array(rows), dtype=value.dtype)
 
 
-def law_in_a_loop(p, max_words):
-    shares = []
-    while len(shares) < max_words:
-        shares.append(shares[-1] * (1 - p) if shares else p)
-    return [share / sum(shares) for share in shares]
-
-
 def cut_in_a_loop(sizes, left):
     words = 0
     for size in sizes:
@@ -336,7 +329,6 @@ ANSWERS = {
     "sentence_pairs.pair": pair_by_coin,
     "sentence_tasks.matthews": sentence_tasks_with_numpy,
     "single_sequence.packing": packed_greedily,
-    "span_masking.length_law": law_in_a_loop,
     "span_masking.cut": cut_in_a_loop,
     "squad.f1": shared_one_by_one,
     "splinter.clusters": clusters_by_striking_out,

@@ -152,7 +152,7 @@ def test_figure_one_by_mouse_touch_keyboard_and_link(opened, browser):  # noqa: 
     page = opened("book/welcome.html")
     part = page.locator("[data-try=figure-one]")
     words = part.locator(".try-words button")
-    sbo = part.locator(".one-sbo").first
+    sbo = part.locator(".one-card.one-sbo")
     assert "x₄ (was), x₉ (to) and p₃: third in the span" in part.inner_text()
     words.nth(1).scroll_into_view_if_needed()
     words.nth(1).hover()
@@ -164,7 +164,7 @@ def test_figure_one_by_mouse_touch_keyboard_and_link(opened, browser):  # noqa: 
     assert pressed.all_text_contents() == ["Bowl", "50", "was"]
     assert "x₁ (Super), x₅ (an) and p₂" in part.inner_text()
     rows = figure_one().data["predictions"]["1-3"]["mlm"][1]
-    assert rows[0][0] in part.locator("section.one-mlm").inner_text()
+    assert rows[0][0] in part.locator(".one-card.one-mlm").inner_text()
     words.nth(5).press("Enter")
     words.nth(8).press("Enter")
     assert pressed.all_text_contents() == ["American", "football", "game", "to"]

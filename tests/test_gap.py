@@ -4,9 +4,10 @@ import lzma
 
 import pytest
 
+from research.measurements import gap
 from research.measurements import span_tasks_coreference as task
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.tasks import coreference, gap
+from spanbert_tutorial.tasks import coreference
 
 TEXT = "Ann Hill met Nora Lund before she left. Hill was early."
 LINE = [

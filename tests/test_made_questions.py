@@ -98,7 +98,7 @@ def test_what_is_written_is_read_back(tmp_path, packing):
     squad_files.write(file, questions, "1")
     assert read(file) == questions
     assert [path.name for path in tmp_path.iterdir()] == [file.name]
-    articles = squad_files.articles(file)
+    articles = squad_files.squad_format(questions, "1")["data"]
     assert [len(article["paragraphs"][0]["qas"]) for article in articles] == [2, 1]
 
 

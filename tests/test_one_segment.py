@@ -28,7 +28,7 @@ def test_every_token_gets_segment_0_also_in_a_copy():
     encoder, _ = tiny()
     two = encoder(ids, token_type_ids=segments)
     zeros = encoder(ids, token_type_ids=torch.zeros_like(segments))
-    one = deepcopy(one_segment.in_one_segment(encoder))(ids, segments, None)
+    one = deepcopy(one_segment.in_one_segment(encoder))(ids, token_type_ids=segments)
     assert one.equal(zeros) and not one.allclose(two, atol=1e-3)
 
 

@@ -79,6 +79,13 @@ def test_numbers_stand_on_the_right_under_their_heading():
     assert polish.mended("book/a.html", after) == after
 
 
+def test_what_a_figure_keeps_for_its_script_is_not_mended():
+    stored = '<script type="application/json">["<table class=\\"x\\"><tr><td>1<\\/td>"]</script>'
+    assert polish.mended("page.html", f"<table></table>{stored}") == (
+        f'<table tabindex="0"></table>{stored}'
+    )
+
+
 def test_formulas_bring_their_script_and_other_pages_have_none():
     assert "mathjax" not in polish.mended("book/a.html", HEAD).lower()
     with_formula = polish.mended("book/a.html", HEAD + '<span class="math notranslate">x</span>')

@@ -117,7 +117,7 @@ def test_the_shares_of_a_batch_without_a_target_have_loss_0():
 
 def done(command: list, *more: str) -> str:
     ended = subprocess.run(
-        [*command, *more], env=ENVIRONMENT, capture_output=True, text=True, timeout=300
+        [*command, *more], env=ENVIRONMENT, capture_output=True, text=True, timeout=600
     )
     assert ended.returncode == 0, ended.stderr
     return ended.stdout
@@ -141,7 +141,8 @@ def test_two_processes_train_as_one_does_and_stop_and_go_on_together(tmp_path, n
     for loss, values in results[0]["losses"].items():
         assert results[1]["losses"][loss] == pytest.approx(values, abs=1e-5)
     lines = [json.loads((folders[m] / "metrics.jsonl").read_text()) for m in ("one", "two")]
-    assert lines[0]["tokens"] == lines[1]["tokens"] > 0
+    # a process without a row computes one that counts nothing in the losses
+    assert 0 < lines[0]["tokens"] <= lines[1]["tokens"] < 1.1 * lines[0]["tokens"]
     if name == "mlm+nsp":
         return
     stopped = done(TWO, str(script), name, str(folders["stop"]), "stop")

@@ -5,8 +5,9 @@ import json
 
 import pytest
 
+from research.measurements import gap
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.tasks import conll, gap, relation_files, sentence_files, squad_files
+from spanbert_tutorial.tasks import conll, relation_files, sentence_files, squad_files
 
 SEMEVAL = (
     '1\t"The heaviest <e1>rain</e1> caused a <e2>flood</e2>."\n'

@@ -11,8 +11,8 @@ from transformers import RobertaConfig as TheirConfig
 from transformers import RobertaForMaskedLM
 
 from spanbert_tutorial import almanac
-from spanbert_tutorial.bert import encoder as bert
 from spanbert_tutorial.bert.encoder import EncoderConfig, MaskedLanguageModelHead
+from spanbert_tutorial.bert.weights import to_huggingface_names
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
@@ -112,7 +112,7 @@ def test_gradients_equal_transformers():
     model(inputs["input_ids"], attention_mask=inputs["attention_mask"]).last_hidden_state[
         real
     ].square().sum().backward()
-    here = bert.to_huggingface_names(
+    here = to_huggingface_names(
         {name: weight.grad for name, weight in encoder.named_parameters()}, layout=roberta.ROBERTA
     )
     there = {name: weight.grad for name, weight in model.named_parameters()}

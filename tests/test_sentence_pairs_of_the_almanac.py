@@ -7,8 +7,8 @@ import pytest
 
 from research.almanac import pairs
 from research.almanac.pairs import Statement
+from research.measurements.sentence_baselines import controls
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.tasks.sentence_baselines import controls
 from spanbert_tutorial.tasks.sentence_tasks import TASKS, read, score
 
 PARTS = "train", "validation", "test"

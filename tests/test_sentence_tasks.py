@@ -11,12 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_main import run
 
+from research.measurements import sentence_baselines
 from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
-from spanbert_tutorial.tasks import sentence_baselines, sentence_tasks
+from spanbert_tutorial.tasks import sentence_tasks
 from spanbert_tutorial.tasks.fine_tuning import FineTuning
 from spanbert_tutorial.tasks.sentence_tasks import read, score
 

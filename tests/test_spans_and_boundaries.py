@@ -16,7 +16,7 @@ from research.experiments import (
     ways_of_hiding,
 )
 from research.experiments.boundary_probe import go_on
-from research.measurements import name_ranks, pair_probe, span_uses
+from research.measurements import gap, name_ranks, pair_probe, span_uses
 from research.measurements.name_ranks import ELSEWHERE, INFERRED, OTHERWISE, Gap, Known
 from research.measurements.names import Block, Name, named_blocks
 from research.placebo import Placebo
@@ -32,7 +32,6 @@ from spanbert_tutorial.pretraining.presets import Run
 from spanbert_tutorial.spanbert.boundary import SpanBoundaryObjective
 from spanbert_tutorial.spanbert.boundary_task import Boundary
 from spanbert_tutorial.spanbert.labeled_masking import ENTITY
-from spanbert_tutorial.tasks import gap
 from spanbert_tutorial.tasks.question_answering import QuestionAnsweringSettings
 from spanbert_tutorial.text.encoding import encode_corpus
 from spanbert_tutorial.text.sentences import split_sentences

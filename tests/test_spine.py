@@ -6,6 +6,7 @@ import ast
 import nbformat
 import pytest
 
+import notebooks
 import spine
 from environment import ROOT
 from kinds import kinds_of, tree_of
@@ -49,3 +50,24 @@ def test_a_docstring_is_cut_to_its_first_line(tmp_path, monkeypatch):
     assert spine.text_of("m.py:N") == "N = 3"
     with pytest.raises(spine.SpineError, match="defines no g"):
         spine.text_of("m.py:g")
+
+
+def test_who_edits_a_shown_cell_sees_the_next_result_change():
+    path = ROOT / "book/spanbert/span_masking.ipynb"
+    notebook = notebooks.read(path)
+    cells = notebook.cells
+    edited = next(
+        number
+        for number, cell in enumerate(cells)
+        if spine.sources_of(cell) == ["spanbert/span_masking.py:mask_words"]
+    )
+    draw = "length = 1 + rng.choice(len(length_probs), p=length_probs)"
+    assert draw in cells[edited].source
+    cells[edited].source = cells[edited].source.replace(draw, "length = 1")
+    after = range(edited, len(cells))
+    result = next(number for number in after if cells[number].get("outputs"))
+    stored = cells[result].outputs[0].text
+    del cells[result + 1 :]
+    notebooks.run_cells(notebook, path.parent, path.name)
+    assert "Den ##ver Bron ##cos" in stored
+    assert cells[result].outputs[0].text.count("|") > stored.count("|")

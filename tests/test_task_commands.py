@@ -2,7 +2,6 @@
 row."""
 
 import json
-import sys
 
 import pytest
 import stranger_task
@@ -11,31 +10,21 @@ from safetensors.torch import load_file, save_file
 from test_main import run
 
 from spanbert_tutorial.bert.encoder import BertEncoder
-from spanbert_tutorial.commands.tasks import TASKS, Task
+from spanbert_tutorial.commands.tasks import TASKS, Parts, Task
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.tasks import task_checkpoints
 
 TINY = data_path("checkpoints", "spanbert-tiny")
-MODULE = "tasks.stranger_task"
 
 
 @pytest.fixture(autouse=True)
 def row(monkeypatch):
     monkeypatch.setenv("SPANBERT_TUTORIAL_STATIC", "1")
-    monkeypatch.setitem(sys.modules, f"spanbert_tutorial.{MODULE}", stranger_task)
-    monkeypatch.setitem(
-        TASKS,
-        "labels",
-        Task(
-            "a label for a sentence",
-            "sentence",
-            "files of lines",
-            f"{MODULE}:read",
-            f"{MODULE}:Labeller",
-            f"{MODULE}:score",
-        ),
-    )
+    own = stranger_task
+    parts = Parts(own.read, own.Labeller, own.fine_tune, own.PRESETS, own.score)
+    task = Task("a label for a sentence", "sentence", "files of lines", lambda: parts)
+    monkeypatch.setitem(TASKS, "labels", task)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from toys import batches_of, model_of
 
-from spanbert_tutorial.bert import encoder
+from spanbert_tutorial.bert import pretrained
 from spanbert_tutorial.engine import device
 from spanbert_tutorial.pretraining.objectives import MIXTURES, OBJECTIVES
 from spanbert_tutorial.pretraining.train import TrainingConfig, train
@@ -146,7 +146,7 @@ def test_no_step_waits(name, accumulate, monkeypatch, request):
         request.getfixturevalue("on_the_processor")
     if device.precision() == "fp16":
         pytest.skip("in fp16 the scaler waits, once a step")
-    monkeypatch.setattr(encoder, "_may_look", lambda tensor: False)  # at ids, on a CPU
+    monkeypatch.setattr(pretrained, "may_look", lambda tensor: False)  # at ids, on a CPU
     config = TrainingConfig(12, 1e-3, 2, accumulate=accumulate, log_every=6)
     batches = Between(batches_of(name), config)
     history = train(model_of(name, dropout=0.1), batches, config)

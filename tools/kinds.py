@@ -27,7 +27,7 @@ FOLDED_COLUMNS = 88
 MOST_ASSERTS = 0.03  # share of the visible code lines
 OWN_TITLES = ("Check", "Code of the figure", "Code of the output", "Imports", "Preparation")
 TITLE = re.compile(r"# @title (.+)")
-MAGIC = re.compile(r"^(\s*)[%!].*$", re.MULTILINE)
+MAGIC = re.compile(r"^(\s*)(?:%{1,2}\w|!(?!=)).*$", re.MULTILINE)  # not `!=` on a line of its own
 ONLY_TRUE = re.compile(r"^(?:.*[:=]\s*)?(?:True|False)$", re.MULTILINE)
 
 

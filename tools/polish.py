@@ -31,6 +31,7 @@ MENDS = {
     # Advertisements of a place where this book is not.
     r'<div id="ethical-ad-placement"[^>]*>\s*</div>': "",
 }
+STORED = re.compile(r'(<script type="application/json">.*?</script>)', re.DOTALL)
 # A part of the contents: its name, and the list of its pages.
 PART = re.compile(
     r'<p aria-level="2" class="caption" role="heading"><span class="caption-text">(.*?)</span></p>\s*'
@@ -147,10 +148,14 @@ def with_numbers_right(found: re.Match) -> str:
 
 
 def mended(name: str, page: str) -> str:
-    """The page as a reader gets it."""
-    for pattern, instead in MENDS.items():
-        page = re.sub(pattern, instead, page)
-    page = folded_parts(TABLE.sub(with_numbers_right, page))
+    """The page as a reader gets it. What a figure keeps for its script stays as it is: an attribute
+    with bare quotes would break it."""
+    parts = STORED.split(page)
+    for place in range(0, len(parts), 2):
+        for pattern, instead in MENDS.items():
+            parts[place] = re.sub(pattern, instead, parts[place])
+        parts[place] = TABLE.sub(with_numbers_right, parts[place])
+    page = folded_parts("".join(parts))
     if FORMULA not in page:
         page = MATHJAX.sub("", page)
     page = SEARCH.sub("", page)

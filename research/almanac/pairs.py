@@ -1,5 +1,5 @@
 """Pairs of sentences on one thing of the almanac, labeled by the facts that both state. Chapter:
-`book/evidence/states_and_sentences`.
+`book/evidence/questions`.
 
 Every thing is described in two versions of the world: the true one, and one in which it has other
 values. So a pair can agree on what is false and disagree on what is true, and what is true in the

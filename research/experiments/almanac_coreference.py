@@ -1,5 +1,5 @@
 """Coreference on the almanac: a pre-trained encoder and new weights, beside rules that join names
-by their words. Chapter: `book/evidence/people_and_relations`.
+by their words. Chapter: `book/evidence/questions`.
 
 A seed is an order of the batches and a set of new weights; the pre-trained encoder is the same one.
 The first labeled documents train, the test documents score. tolerance: by how many points the

@@ -1,5 +1,5 @@
 """One direction, two joined, both at once: what the models predict and what their states are good
-for, five seeds. Chapter: `book/evidence/states_and_sentences`.
+for, five seeds. Chapter: `book/evidence/questions`.
 
 Models of the same seed start from the same weights and see the same blocks; only who may look at
 whom differs.

@@ -1,5 +1,5 @@
 """Does a model fall behind on pairs of sentences because it has never seen a second segment?
-Chapter: `book/evidence/states_and_sentences`.
+Chapter: `book/evidence/questions`.
 
 STS-B gives two sentences, and BERT's input marks the second one by another segment.
 `spanbert-mini` was pre-trained on one segment, so its row for the second never had a gradient.
@@ -31,7 +31,9 @@ SETTINGS = {"plan": sentences.PLANS[TASK]}
 
 def in_one_segment(encoder: BertEncoder) -> BertEncoder:
     """The encoder, which from now on puts every token into segment 0."""
-    encoder.register_forward_pre_hook(lambda _, inputs: (inputs[0], None, *inputs[2:]))
+    encoder.register_forward_pre_hook(
+        lambda _, inputs, options: (inputs, options | {"token_type_ids": None}), with_kwargs=True
+    )
     return encoder
 
 

@@ -1,5 +1,5 @@
 """Blocks of one segment against pairs, with and without next sentence prediction. Chapter:
-`book/evidence/input_formats`.
+`book/evidence/plateau`.
 
 Pairs and the NSP loss usually come and go together. The format `pairs` keeps the pairs and drops
 the loss, so that the two can be told apart. Seeds are paired; the budget is equal in steps and in

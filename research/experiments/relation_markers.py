@@ -1,5 +1,5 @@
 """Relations of the almanac: two ways to mark the names, two heads, and what remains without names
-or without context. Chapter: `book/evidence/people_and_relations`.
+or without context. Chapter: `book/evidence/questions`.
 
 All arms but one start from the shipped `spanbert-tiny`, which has read the training documents,
 without labels. The test has other documents and other pairs of things. A seed is an order of the

@@ -1,5 +1,5 @@
 """Losses of the shipped models of Wikipedia on text that they have not read, beside what
-frequencies alone reach on the same tokens. Chapter: `book/evidence/masking_and_copying`.
+frequencies alone reach on the same tokens. Chapter: `book/evidence/spans_and_boundaries`.
 
 `--corpus` is the folder of `.jsonl` files that the models were trained on, `--valid` another such
 file; this project ships neither, only figures are kept. The tables without context (`unigram_baselines`)

@@ -24,7 +24,7 @@ from research.experiments import spans_and_boundaries as core
 from research.experiments.boundary_probe import go_on
 from research.experiments.spans_and_boundaries import kept_or_trained
 from research.grid import CURVES, as_json, fingerprint, rounded, text_facts
-from research.measurements import name_ranks, pair_probe, span_tasks_coreference
+from research.measurements import gap, name_ranks, pair_probe, span_tasks_coreference
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.pretraining import runs
@@ -34,7 +34,6 @@ from spanbert_tutorial.pretraining.encoded_text import EncodedText, open_text, p
 from spanbert_tutorial.pretraining.evaluation import held_out_metrics
 from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.pretraining.presets import RUNS, Run
-from spanbert_tutorial.tasks import gap
 from spanbert_tutorial.text.corpora import documents
 from spanbert_tutorial.text.encoding import encode_corpus
 from spanbert_tutorial.text.sentences import Document

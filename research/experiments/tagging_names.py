@@ -1,5 +1,5 @@
 """Entity tags for names that no label has shown: a pre-trained encoder, new weights, and two lists,
-of names and of their words. Chapter: `book/evidence/states_and_sentences`.
+of names and of their words. Chapter: `book/evidence/questions`.
 
 A fifth of the almanac's entities is held out: no sentence with one of them is trained on, and only
 sentences whose entities are all held out are scored. The pre-trained encoder has read these names,

@@ -1,5 +1,5 @@
 """The other rows of SpanBERT's Tables 6 and 7, beside the arms of `spans_and_boundaries`. Chapter:
-`book/evidence/masking_and_copying`.
+`book/evidence/spans_and_boundaries`.
 
 Four ways of hiding besides tokens and spans: whole words; the almanac's entities; its noun phrases,
 which its writer knows; collocations found by counting, which came after the paper (PMI-masking).

@@ -1,5 +1,5 @@
 """What the states of an encoder hold, frozen and fine-tuned. Chapter:
-`book/evidence/states_and_sentences`.
+`book/evidence/questions`.
 
 Two tasks on almanac documents that no model here was pre-trained on (most of their sentences stand
 word for word in some training document, too: see `in_training_text`). `roles`: is a town's name the

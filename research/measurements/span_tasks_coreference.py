@@ -1,5 +1,5 @@
 """Coreference on LitBank and GAP: parts, settings, controls. Chapters:
-`book/evidence/people_and_relations`, `book/evidence/paper_tables`.
+`book/evidence/questions`, `book/evidence/paper_tables`.
 
 LitBank: about 2,000 words each from the beginnings of novels (Bamman and others, 2020), with
 clusters of one mention. A book is one document, so no book stands in two parts. Two pairs of books
@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from research.measurements import gap
 from spanbert_tutorial.bert.encoder import BertEncoder
 from spanbert_tutorial.bert.wordpiece import WordPiece
-from spanbert_tutorial.tasks import coreference, coreference_baselines, gap
+from spanbert_tutorial.tasks import coreference, coreference_baselines
 from spanbert_tutorial.tasks.conll import Document, Span
 from spanbert_tutorial.tasks.coreference import CoreferenceResolver
 

@@ -1,5 +1,5 @@
 """Relation extraction on SemEval-2010 Task 8, for the table over all tasks: parts, controls, one
-run. Chapters: `book/evidence/people_and_relations`, `book/evidence/paper_tables`.
+run. Chapters: `book/evidence/questions`, `book/evidence/paper_tables`.
 
 Only the task's training file is at hand, so validation and test are cut from it: sentences that
 share a phrase of six words go together, and a checksum of the group gives about 15 % to the test

@@ -1,5 +1,5 @@
 """Five sets of GLUE, of which only training files are at hand: fixed parts without leaks, controls,
-one measured run. Chapters: `book/evidence/states_and_sentences`, `book/evidence/paper_tables`.
+one measured run. Chapters: `book/evidence/questions`, `book/evidence/paper_tables`.
 
 The parts are the same for everybody: a fixed order of the examples, each text once. The first of
 them are the test part, the next the development part, as far as they share nothing with the test
@@ -19,9 +19,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from research.measurements import sentence_baselines
 from spanbert_tutorial.bert.encoder import BertEncoder
 from spanbert_tutorial.bert.wordpiece import WordPiece
-from spanbert_tutorial.tasks import sentence_baselines
 from spanbert_tutorial.tasks.fine_tuning import FineTuning
 from spanbert_tutorial.tasks.sentence_files import Example, read
 from spanbert_tutorial.tasks.sentence_tasks import fine_tune, score_of

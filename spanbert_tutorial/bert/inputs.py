@@ -75,40 +75,32 @@ def frame(
 def collate(
     segments: Sequence[MaskedBlocks], wordpiece: WordPiece
 ) -> dict[str, Tensor]:
-    """A batch by the names of `transformers`: [CLS] and [SEP] around the segments, padding on the
-    right.
+    """A batch by the names of `transformers`, padded on the right.
 
     segments: the first ones of all rows, and the second ones if there are any. Returns input_ids,
     token_type_ids int64 [B,n], attention_mask bool [B,n], labels int64 [B,n], −100 where nothing
     is predicted, and masked_positions int64 [t]: where something is, in the flattened batch, so
     that no step has to look for it.
     """
-    lengths = (
-        np.sum([blocks.lengths for blocks in segments], axis=0)
-        + 1
-        + len(segments)
-    )  # [B]
-    shape = (len(lengths), int(lengths.max()))
+    lengths = np.sum([one.lengths for one in segments], axis=0)
+    lengths = lengths + 1 + len(segments)  # [CLS] and each [SEP]
+    shape = len(lengths), int(lengths.max())
     input_ids = np.full(shape, wordpiece.pad_id, dtype=np.int64)
     token_type_ids = np.zeros(shape, dtype=np.int64)
     labels = np.full(shape, NO_TARGET, dtype=np.int64)
     for row, n in enumerate(lengths):
-        visible = []
-        wanted = []
-        for blocks in segments:
-            here = (row, slice(blocks.lengths[row]))  # without padding
-            visible.append(blocks.corrupted[here])
-            wanted.append(
-                np.where(
-                    blocks.masked[here], blocks.ids[here], NO_TARGET
-                )
-            )
+        visible, targets = [], []
+        for one in segments:
+            here = row, slice(one.lengths[row])  # without padding
+            masked, ids = one.masked[here], one.ids[here]
+            visible.append(one.corrupted[here])
+            targets.append(np.where(masked, ids, NO_TARGET))
         input_ids[row, :n], token_type_ids[row, :n] = frame(
             *visible, cls_id=wordpiece.cls_id, sep_id=wordpiece.sep_id
         )
         # [CLS] and [SEP] are never predicted
         labels[row, :n], _ = frame(
-            *wanted, cls_id=NO_TARGET, sep_id=NO_TARGET
+            *targets, cls_id=NO_TARGET, sep_id=NO_TARGET
         )
     arrays = {
         "input_ids": input_ids,
@@ -117,9 +109,7 @@ def collate(
         "labels": labels,
         "masked_positions": np.flatnonzero(labels != NO_TARGET),
     }
-    return {
-        name: torch.from_numpy(value) for name, value in arrays.items()
-    }
+    return {k: torch.from_numpy(v) for k, v in arrays.items()}
 
 
 def masked_positions(batch: dict[str, Tensor]) -> Tensor:

@@ -6,9 +6,10 @@ hold, and the first examples as the model sees them. Chapters: `book/spanbert/pr
 
 import argparse
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
-from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.errors import require
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -19,9 +20,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
     add_text_options(parser)
     parser.add_argument(
-        "--task",
-        choices=TASKS,
-        help="look at the files of a task instead of a text; needs --data",
+        "--task", choices=TASKS, help="look at the files of a task instead of a text; needs --data"
     )
     parser.add_argument("--data", nargs="+", help="files of the task, as for finetune TASK")
     parser.add_argument("--subtask", help="of --task sentences: the data set, such as rte")
@@ -34,8 +33,10 @@ def inspect_data(options: argparse.Namespace) -> None:
     """Prints what a text or the files of a task hold."""
     if options.task:
         return inspect_task(options)
-    if options.data or options.subtask:
-        raise InputError("--data and --subtask need --task: give it, or use --corpus for a text.")
+    require(
+        not options.data and not options.subtask,
+        "--data and --subtask need --task: give it, or use --corpus for a text.",
+    )
     inspect_text(options)
 
 
@@ -44,24 +45,23 @@ PREVIEWS = 2  # examples to look at
 
 def inspect_task(options: argparse.Namespace) -> None:
     """Reads the files as `finetune` does, and prints their counts and the first examples."""
-    from spanbert_tutorial.commands.tasks import TASKS, read, what_was_read
+    from spanbert_tutorial.commands.tasks import TASKS, read, read_in_words
     from spanbert_tutorial.engine.files import data_path
     from spanbert_tutorial.pretraining.checkpoints import read_vocabulary
 
     task = TASKS[options.task]
-    if not options.data:
-        raise InputError("--task needs --data: give the files of the task.")
-    for name in task.reading:
-        if getattr(options, name) is None:
-            raise InputError(f"--task {options.task} needs --{name}: give {task.reading[name]}.")
+    require(options.data, "--task needs --data: give the files of the task.")
+    for name, meaning in task.reading.items():
+        given = getattr(options, name) is not None
+        require(given, f"--task {options.task} needs --{name}: give {meaning}.")
     examples = read(options, task)
     wordpiece = read_vocabulary(options.vocabulary or data_path("checkpoints", "bert-mini"))
-    max_length = options.max_length or task.from_model_module("PRESETS")["small"].max_length
-    print(what_was_read(examples, task))
+    max_length = options.max_length or task.parts().presets["small"].max_length
+    print(read_in_words(examples, task))
     for number, example in enumerate(examples[:PREVIEWS], start=1):
         name = f"{task.unit.capitalize()} {number}"
-        if task.preview:
-            tokens, label = task.load(task.preview)(example, wordpiece, max_length)
+        if preview := task.parts().preview:
+            tokens, label = preview(example, wordpiece, max_length)
             print(f"{name}: {' '.join(tokens)}\n  label: {label}")
         else:
             print(f"{name}: {example}")
@@ -79,11 +79,9 @@ def inspect_text(options: argparse.Namespace) -> None:
     from spanbert_tutorial.pretraining.presets import Run
 
     options.init_from = None  # the vocabulary of a checkpoint is given by --vocabulary
-    run = (
-        Run(objective="span")
-        if options.max_length is None
-        else Run(objective="span", max_length=options.max_length)
-    )
+    run = Run(objective="span")
+    if options.max_length is not None:
+        run = replace(run, max_length=options.max_length)
     with tempfile.TemporaryDirectory() as scratch:
         text = encoded_text(options, Path(scratch, "text"))
         describe(options.corpus, text, run.max_length)

@@ -7,7 +7,6 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,11 +18,9 @@ from spanbert_tutorial.commands.run_state import (
     open_state,
     remove_state,
 )
-from spanbert_tutorial.errors import InputError, shown
+from spanbert_tutorial.errors import InputError, require, shown
 
 if TYPE_CHECKING:  # slow imports: a wrong option has to be refused at once
-    import numpy as np
-
     from spanbert_tutorial.bert.auxiliary import AuxiliaryObjective
     from spanbert_tutorial.engine.snapshots import Snapshots
     from spanbert_tutorial.pretraining.encoded_text import EncodedText
@@ -36,94 +33,60 @@ HELD_OUT_BATCHES = 100  # at most: measuring all held-out text of a large corpus
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options; `settings` fills in the defaults that depend on `--config`."""
     add_text_options(parser)
-    parser.add_argument(
-        "--output", help="folder of the checkpoint (default: runs/OBJECTIVE-CONFIG-seedN)"
+    add = parser.add_argument
+    add("--output", help="folder of the checkpoint (default: runs/OBJECTIVE-CONFIG-seedN)")
+    objective = (
+        "training objective: mlm, mlm+nsp, mlm-wholeword, span, span+sbo (default), mix (mlm and "
+        "span+sbo in turn) or another row of the tables in objectives.py"
     )
-    parser.add_argument(
-        "--objective",
-        default="span+sbo",
-        help="training objective: mlm, mlm+nsp, mlm-wholeword, span, span+sbo (default), mix (mlm "
-        "and span+sbo in turn) or another row of the tables in objectives.py",
+    add("--objective", default="span+sbo", help=objective)
+    size = "tiny, mini, small, base or large (default: that of --init-from, else tiny)"
+    add("--config", help=f"size of the model: {size}")
+    add("--steps", type=int, help="number of optimizer steps")
+    batch = "full-length inputs per batch; from mini on, a batch of shorter inputs holds more"
+    add("--batch-size", type=int, help=batch)
+    accumulate = "batches per step, for steps that do not fit into memory"
+    add("--accumulate", type=int, help=accumulate)
+    add("--learning-rate", type=float, help="peak learning rate")
+    add("--seed", type=int, default=0, help="random seed (default: 0)")
+    start = "start from this checkpoint (folder or hub name) instead of random weights"
+    add("--init-from", help=start)
+    half = "store the checkpoint in half precision, at half the size"
+    add("--half", action="store_true", help=half)
+    plain = (
+        "do not compile the training step, as is done on a graphics card from mini up: saves a "
+        "minute at the start, and batches blocks of similar length"
     )
-    parser.add_argument(
-        "--config",
-        help="size of the model: tiny, mini, small, base or large (default: that of --init-from, "
-        "else tiny)",
-    )
-    parser.add_argument("--steps", type=int, help="number of optimizer steps")
-    parser.add_argument(
-        "--batch-size",
-        type=int,
-        help="full-length inputs per batch; from mini on, a batch of shorter inputs holds more",
-    )
-    parser.add_argument(
-        "--accumulate",
-        type=int,
-        help="batches per step, for steps that do not fit into memory",
-    )
-    parser.add_argument("--learning-rate", type=float, help="peak learning rate")
-    parser.add_argument("--seed", type=int, default=0, help="random seed (default: 0)")
-    parser.add_argument(
-        "--init-from",
-        help="start from this checkpoint (folder or hub name) instead of random weights",
-    )
-    parser.add_argument(
-        "--half",
-        action="store_true",
-        help="store the checkpoint in half precision, at half the size",
-    )
-    parser.add_argument(
-        "--no-compile",
-        action="store_true",
-        help="do not compile the training step, as is done on a graphics card from mini up: saves a "
-        "minute at the start, and batches blocks of similar length",
-    )
-    parser.add_argument(
-        "--dry-run",
-        action="store_true",
-        help="try some steps, print the memory and hours that the run would take, and stop",
-    )
-    parser.add_argument(
-        "--resume", action="store_true", help="continue a stopped run, given the same options"
-    )
+    add("--no-compile", action="store_true", help=plain)
+    dry = "try some steps, print the memory and hours that the run would take, and stop"
+    add("--dry-run", action="store_true", help=dry)
+    resume = "continue a stopped run, given the same options"
+    add("--resume", action="store_true", help=resume)
 
 
 def add_text_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options for the text and its encoding."""
-    parser.add_argument(
-        "--corpus",
-        default="almanac",
-        help="text to read: almanac (default), a .txt or .jsonl file (also .xz, .gz), a folder of "
-        "such files, or OWNER/NAME on the Hugging Face hub",
+    add = parser.add_argument
+    corpus = (
+        "text to read: almanac (default), a .txt or .jsonl file (also .xz, .gz), a folder of such "
+        "files, or OWNER/NAME on the Hugging Face hub"
     )
-    parser.add_argument(
-        "--vocabulary",
-        help="a vocab.txt, tokenizer.json or checkpoint (default: learn one from the text)",
+    add("--corpus", default="almanac", help=corpus)
+    vocabulary = "a vocab.txt, tokenizer.json or checkpoint (default: learn one from the text)"
+    add("--vocabulary", help=vocabulary)
+    size = "number of tokens in a learned vocabulary (default: 8000)"
+    add("--vocab-size", type=int, default=8_000, help=size)
+    titles = (
+        "text file of titles, one per line: documents of a .jsonl with these titles are skipped"
     )
-    parser.add_argument(
-        "--vocab-size",
-        type=int,
-        default=8_000,
-        help="number of tokens in a learned vocabulary (default: 8000)",
+    add("--leave-out", help=titles)
+    held_out = (
+        "hold out one document in N for evaluation (default: 50; the almanac has its own held-out "
+        "part)"
     )
-    parser.add_argument(
-        "--leave-out",
-        help="text file of titles, one per line: documents of a .jsonl with these titles are "
-        "skipped",
-    )
-    parser.add_argument(
-        "--held-out-every",
-        type=int,
-        default=50,
-        metavar="N",
-        help="hold out one document in N for evaluation (default: 50; the almanac has its own "
-        "held-out part)",
-    )
-    parser.add_argument(
-        "--max-length",
-        type=int,
-        help="maximum input length in tokens, with [CLS] and [SEP]",
-    )
+    add("--held-out-every", type=int, default=50, metavar="N", help=held_out)
+    longest = "maximum input length in tokens, with [CLS] and [SEP]"
+    add("--max-length", type=int, help=longest)
 
 
 def settings(options: argparse.Namespace) -> "Run":
@@ -227,25 +190,20 @@ def describe(corpus: str, text: "EncodedText", max_length: int) -> None:
         f"Unigram entropy: {text.unigram_entropy:.2f} nats. A model that knows only frequencies "
         f"has about this loss."
     )
-    unknown = sum(
-        int((ids == text.wordpiece.unk_id).sum()) for ids in chunks(text.train.ids)
-    ) / len(text.train.ids)
+    ids = text.train.ids
+    parts = (ids[start : start + 2**24] for start in range(0, len(ids), 2**24))  # no copy of all
+    unknown = sum(int((part == text.wordpiece.unk_id).sum()) for part in parts) / len(ids)
     if unknown > 0.01:
         print(
             f"{unknown:.0%} of the tokens are [UNK]: the vocabulary lacks these words or characters."
         )
-    mean = len(text.train.ids) / len(text.train.document_ends)
+    mean = len(ids) / len(text.train.document_ends)
     if mean < max_length / 2:
         print(
             f"A document has {mean:,.0f} tokens on average, but an input has {max_length} positions "
             "and ends where its document ends: if blank lines or rows do not separate documents in "
             "this text, join them."
         )
-
-
-def chunks(ids: "np.ndarray", size: int = 2**24) -> "Iterator[np.ndarray]":
-    """Parts of a long array, to avoid a copy of the whole."""
-    return (ids[start : start + size] for start in range(0, len(ids), size))
 
 
 def start(
@@ -259,13 +217,13 @@ def start(
 
     model, new = continue_from(options.init_from, run.objective, run.seed)
     config = model.encoder.config
-    if config.vocab_size < len(text.wordpiece) or config.max_position_embeddings < run.max_length:
-        raise InputError(
-            f"{options.init_from} has {config.vocab_size:,} tokens and "
-            f"{config.max_position_embeddings} positions, but the run needs "
-            f"{len(text.wordpiece):,} and {run.max_length}: give the checkpoint's own --vocabulary "
-            "and a smaller --max-length."
-        )
+    positions = config.max_position_embeddings
+    require(
+        config.vocab_size >= len(text.wordpiece) and positions >= run.max_length,
+        f"{options.init_from} has {config.vocab_size:,} tokens and {positions} positions, but the "
+        f"run needs {len(text.wordpiece):,} and {run.max_length}: give the checkpoint's own "
+        "--vocabulary and a smaller --max-length.",
+    )
     if processes().is_main_process:
         print(f"Weights: {options.init_from}; new heads: {', '.join(new) or 'none'}.")
     return model
@@ -445,9 +403,8 @@ def card(
         for masking, values in held_out.items()
     )
     corpus = Path(options.corpus).name
-    license = (
-        "CC BY 4.0, as the almanac's" if corpus == "almanac" else "the license of the text applies"
-    )
+    almanac = corpus == "almanac"
+    license = "CC BY 4.0, as the almanac's" if almanac else "the license of the text applies"
     losses = "".join(
         f"`{task.loss_name}` per {task.counted} of the objective {task.name}, "
         for task in model.tasks

@@ -5,7 +5,7 @@ A `summary` says what a list of examples holds beside their number, a `preview` 
 tokens, its label in words).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # slow imports: a wrong option has to be refused at once
@@ -19,6 +19,13 @@ Preview = tuple[list[str], str]
 def plural(number: int, unit: str) -> str:
     """A number of things, in words."""
     return f"{number:,} {unit}{'' if number == 1 else 's'}"
+
+
+def what_was_read(examples: Sequence, unit: str, summary: Callable[[Sequence], str] | None) -> str:
+    """What files hold, in one line, so that a misread file is noticed at once."""
+    told = [summary(examples)] if summary else []
+    skipped = f"{getattr(examples, 'skipped', 0):,} skipped"
+    return f"{', '.join([plural(len(examples), unit), *told, skipped])}."
 
 
 # --- question answering -------------------------------------------------------------

@@ -6,12 +6,12 @@ import argparse
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spanbert_tutorial.errors import InputError, NoRoom, parse_json
+from spanbert_tutorial.errors import InputError, NoRoom, parse_json, require
 from spanbert_tutorial.text.corpora import Titles
 from spanbert_tutorial.text.lines import lines_of, read_text, visible
 
@@ -77,14 +77,12 @@ def kept_when_stopped(state: Path) -> Iterator[None]:
 def check_apart(output: Path, corpus: str) -> None:
     """Raises InputError for an output inside the corpus: the next run would read it as text."""
     folder = Path(corpus)
-    if (
-        folder.is_dir()
-        and corpus != "almanac"
-        and output.resolve().is_relative_to(folder.resolve())
-    ):
-        raise InputError(
-            f"the output {output} is inside the corpus {corpus}: give another --output."
-        )
+    require(
+        corpus == "almanac"
+        or not folder.is_dir()
+        or not output.resolve().is_relative_to(folder.resolve()),
+        f"the output {output} is inside the corpus {corpus}: give another --output.",
+    )
 
 
 def finished(output: Path, state: Path) -> bool:
@@ -113,16 +111,16 @@ def check_state(state: Path, resume: bool) -> None:
     without one."""
     from spanbert_tutorial.pretraining.checkpoints import check_output
 
-    if resume and not os.path.lexists(state):
-        raise InputError(
-            f"there is no stopped run in {state}: leave out --resume, or give the --output of that "
-            "run."
-        )
-    if not resume and os.path.lexists(state):
-        raise InputError(
-            f"{state} holds a stopped run: continue it with --resume, or remove that folder to start "
-            "over."
-        )
+    stopped = os.path.lexists(state)
+    require(
+        stopped or not resume,
+        f"there is no stopped run in {state}: leave out --resume, or give the --output of that run.",
+    )
+    require(
+        resume or not stopped,
+        f"{state} holds a stopped run: continue it with --resume, or remove that folder to start "
+        "over.",
+    )
     if not resume:
         check_output(state)
 
@@ -204,12 +202,12 @@ def check_same_text(folder: Path, now: dict[str, str | int]) -> None:
     if "" in (before.get("content"), now["content"]):  # then or now it is unknown
         before["content"] = now["content"]
     changed = [name for name, value in now.items() if before.get(name) != value]
-    if changed:
-        raise InputError(
-            f"the stopped run in {folder.parent} started with a different text (changed: "
-            f"{', '.join(changed)}): give the same options and files, or remove that folder to "
-            "start over."
-        )
+    require(
+        not changed,
+        f"the stopped run in {folder.parent} started with a different text (changed: "
+        f"{', '.join(changed)}): give the same options and files, or remove that folder to start "
+        "over.",
+    )
 
 
 def read_titles(path: str | None) -> Titles:
@@ -219,3 +217,18 @@ def read_titles(path: str | None) -> Titles:
         return Titles()
     lines = lines_of(read_text(path, "a text file with one title per line"))
     return Titles(filter(visible, lines))
+
+
+def write_results(output: Path, contents: Mapping[str, object]) -> None:
+    """Writes a new folder of JSON files by name, completely or not at all."""
+    from spanbert_tutorial.engine.files import whole_folder
+
+    try:
+        with whole_folder(output) as folder:
+            for name, content in contents.items():
+                text = json.dumps(content, ensure_ascii=False, indent=1)
+                (folder / f"{name}.json").write_text(f"{text}\n", encoding="utf-8")
+    except OSError as error:
+        raise NoRoom(
+            f"the results cannot be written to {output} ({error}): make room, or give another --output."
+        ) from error

@@ -7,9 +7,10 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from spanbert_tutorial.commands.run_state import read_titles
-from spanbert_tutorial.commands.tasks import TASKS, what_was_read, write_results
-from spanbert_tutorial.errors import InputError, regular_file
+from spanbert_tutorial.commands.previews import questions_summary, what_was_read
+from spanbert_tutorial.commands.run_state import read_titles, write_results
+from spanbert_tutorial.errors import InputError, require
+from spanbert_tutorial.text.lines import read_text
 
 if TYPE_CHECKING:  # slow imports: a wrong option has to be refused at once
     from spanbert_tutorial.tasks.question_answering import QuestionAnswerer
@@ -18,58 +19,39 @@ if TYPE_CHECKING:  # slow imports: a wrong option has to be refused at once
 
 def add_evaluate_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `evaluate squad` that not all tasks have."""
-    parser.add_argument(
-        "--data",
-        required=True,
-        help="SQuAD file or table (.json or .csv, also .xz, .gz) or "
-        "OWNER/NAME:PART (without PART: validation)",
-    )
-    parser.add_argument(
-        "--tune-on",
-        help="other questions, to choose the null-score threshold on (the one with the best F1)",
-    )
-    parser.add_argument(
-        "--output",
-        required=True,
-        help="new folder for predictions, texts, null_odds and score (.json)",
-    )
+    add = parser.add_argument
+    data = "SQuAD file or table (.json or .csv, also .xz, .gz) or OWNER/NAME:PART (without PART: "
+    add("--data", required=True, help=f"{data}validation)")
+    other = "other questions, to choose the null-score threshold on (the one with the best F1)"
+    add("--tune-on", help=other)
+    output = "new folder for predictions, texts, null_odds and score (.json)"
+    add("--output", required=True, help=output)
 
 
 def add_answer_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `answer`."""
-    parser.add_argument("--model", required=True, help="fine-tuned model: a folder or a hub name")
-    parser.add_argument("--vocabulary", help="its vocabulary, if it is not in that folder")
-    parser.add_argument("--question", required=True, help="the question to answer")
-    parser.add_argument("--context-file", required=True, help="text file (UTF-8)")
-    parser.add_argument(
-        "--threshold",
-        type=float,
-        default=0.0,
-        help="give no answer if null score − score is above this (default: 0; negative "
-        "numbers need the equals sign, as in --threshold=-1e-5)",
+    add = parser.add_argument
+    add("--model", required=True, help="fine-tuned model: a folder or a hub name")
+    add("--vocabulary", help="its vocabulary, if it is not in that folder")
+    add("--question", required=True, help="the question to answer")
+    add("--context-file", required=True, help="text file (UTF-8)")
+    threshold = (
+        "give no answer if null score − score is above this (default: 0; negative numbers need the "
+        "equals sign, as in --threshold=-1e-5)"
     )
+    add("--threshold", type=float, default=0.0, help=threshold)
 
 
 def add_make_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `make-questions`."""
-    parser.add_argument(
-        "--corpus", required=True, help="a .txt or .jsonl file, a folder of them, or a hub name"
-    )
-    parser.add_argument("--leave-out", help="text file of document titles to skip, one per line")
-    parser.add_argument(
-        "--easy", action="store_true", help="keep nearly all words of the sentence in its question"
-    )
-    parser.add_argument("--seed", type=int, default=0, help="random seed (default: 0)")
-    parser.add_argument(
-        "--output", required=True, help="SQuAD file to write (.json, also .xz, .gz)"
-    )
-
-
-def read_training(*sources: str) -> list:
-    """The training questions of several files or hub data sets."""
-    from spanbert_tutorial.tasks.squad import read_several
-
-    return read_several(sources, part="train")
+    add = parser.add_argument
+    corpus = "a .txt or .jsonl file, a folder of them, or a hub name"
+    add("--corpus", required=True, help=corpus)
+    add("--leave-out", help="text file of document titles to skip, one per line")
+    easy = "keep nearly all words of the sentence in its question"
+    add("--easy", action="store_true", help=easy)
+    add("--seed", type=int, default=0, help="random seed (default: 0)")
+    add("--output", required=True, help="SQuAD file to write (.json, also .xz, .gz)")
 
 
 def predictions(
@@ -104,21 +86,21 @@ def tuning_questions(
     `questions`."""
     from spanbert_tutorial.tasks import squad
 
-    if all(question.answers for question in questions):
-        raise InputError(
-            f"no question of {options.data} is without an answer: leave out --tune-on."
-        )
+    require(
+        not all(question.answers for question in questions),
+        f"no question of {options.data} is without an answer: leave out --tune-on.",
+    )
     other = squad.read(options.tune_on)
-    if len({bool(question.answers) for question in other}) < 2:
-        raise InputError(
-            f"{options.tune_on} needs questions with an answer and questions without one: give "
-            "another --tune-on."
-        )
-    if identities(questions) & identities(other):
-        raise InputError(
-            f"{options.tune_on} contains questions of {options.data}: tune on others, or leave out "
-            "--tune-on (score.json has the result of tuning on the same questions anyway)."
-        )
+    require(
+        len({bool(question.answers) for question in other}) == 2,
+        f"{options.tune_on} needs questions with an answer and questions without one: give another "
+        "--tune-on.",
+    )
+    require(
+        not identities(questions) & identities(other),
+        f"{options.tune_on} contains questions of {options.data}: tune on others, or leave out "
+        "--tune-on (score.json has the result of tuning on the same questions anyway).",
+    )
     return other
 
 
@@ -143,7 +125,8 @@ def evaluate(options: argparse.Namespace) -> None:
     other = tuning_questions(options, questions) if options.tune_on else []
     answerable_only = all(question.answers for question in questions)
     answerer = QuestionAnswerer.from_pretrained(options.model, options.vocabulary)
-    print(what_was_read(questions, TASKS["squad"]), file=sys.stderr)  # stdout is for the scores
+    told = what_was_read(questions, "question", questions_summary)
+    print(told, file=sys.stderr)  # stdout is for the scores
     texts, odds = predictions(answerer, questions)
     if answerable_only:
         result: dict[str, Any] = squad.score(texts, questions)
@@ -153,15 +136,10 @@ def evaluate(options: argparse.Namespace) -> None:
             other_texts, other_odds = predictions(answerer, other)
             threshold = squad.chosen_threshold(other_texts, other, other_odds)
         result = {"threshold": threshold, **squad.score(texts, questions, odds, threshold)}
-        best = {
-            measure: squad.best_threshold(texts, questions, odds, measure)
-            for measure in ("exact", "f1")
-        }
-        result["tuned_on_the_same_questions"] = {
-            key: value
-            for measure, pair in best.items()
-            for key, value in zip((f"best_{measure}", f"best_{measure}_thresh"), pair, strict=True)
-        }  # official names
+        tuned = result["tuned_on_the_same_questions"] = {}
+        for measure in ("exact", "f1"):  # official names
+            best, at = squad.best_threshold(texts, questions, odds, measure)
+            tuned |= {f"best_{measure}": best, f"best_{measure}_thresh": at}
         blanked = {
             number: "" if odds[number] > threshold else text for number, text in texts.items()
         }
@@ -177,17 +155,8 @@ def answer(options: argparse.Namespace) -> None:
     """Prints the answer to a question."""
     from spanbert_tutorial.tasks.question_answering import QuestionAnswerer
 
-    try:
-        # line ends unchanged, because the offsets count them
-        context = regular_file(options.context_file).read_bytes().decode("utf-8")
-    except FileNotFoundError:
-        raise InputError(
-            f"{options.context_file} does not exist: give a text file in UTF-8."
-        ) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(
-            f"{options.context_file} cannot be read ({error}): give a text file in UTF-8."
-        ) from None
+    # line ends unchanged, because the offsets count them
+    context = read_text(options.context_file, "a text file", translate=False)
     answerer = QuestionAnswerer.from_pretrained(options.model, options.vocabulary)
     best = answerer.answer(options.question, context, options.threshold)
     print(best.text or "(no answer)")
@@ -210,10 +179,10 @@ def make_questions(options: argparse.Namespace) -> None:
     texts = documents(options.corpus, read_titles(options.leave_out))
     stream = made.made_questions(texts, options.seed, easy=options.easy)
     questions = [*tqdm(stream, unit=" questions", file=sys.stdout, mininterval=0.5)]
-    if not questions:
-        raise InputError(
-            f"no sentence of {options.corpus} has {made.MIN_WORDS} to {made.MAX_WORDS} words: "
-            "give running text."
-        )
+    require(
+        questions,
+        f"no sentence of {options.corpus} has {made.MIN_WORDS} to {made.MAX_WORDS} words: give "
+        "running text.",
+    )
     write(output, questions, "made-1")
     print(f"{len(questions):,} questions: {output}")

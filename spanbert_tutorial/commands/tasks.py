@@ -7,15 +7,19 @@ import hashlib
 import json
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields, replace
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from spanbert_tutorial.commands.previews import plural
-from spanbert_tutorial.commands.run_state import kept_when_stopped, open_state, remove_state
-from spanbert_tutorial.errors import InputError, NoRoom
+from spanbert_tutorial.commands import previews
+from spanbert_tutorial.commands.run_state import (
+    kept_when_stopped,
+    open_state,
+    remove_state,
+    write_results,
+)
+from spanbert_tutorial.errors import require
 
 if TYPE_CHECKING:  # slow imports: a wrong option has to be refused at once
     from torch import nn
@@ -25,42 +29,97 @@ if TYPE_CHECKING:  # slow imports: a wrong option has to be refused at once
     from spanbert_tutorial.tasks.fine_tuning import FineTuning
 
 
+class Parts(NamedTuple):
+    """The functions of a task.
+
+    read: (path, …) → examples. model: a class with `from_pretrained(source, tokenizer)`,
+    `predict(examples)` and `save(folder, texts)`. fine_tune: (encoder, wordpiece, examples,
+    settings, snapshots) → model and history. presets: settings by name, among them "small" and
+    "spanbert". score: (examples, predictions, …) → metrics, ready for JSON; or evaluate: options →
+    None, which replaces the evaluation that all tasks share. summary, preview: what the examples
+    hold and how the model sees one, in words (`commands/previews.py`). start: source → a model with
+    the head of this task, or None if the source has no such head.
+    """
+
+    read: Callable[..., list]
+    model: Any
+    fine_tune: Callable[..., tuple]
+    presets: Mapping[str, "FineTuning"]
+    score: Callable[..., Any] | None = None
+    summary: Callable[[Any], str] | None = None
+    preview: Callable[..., tuple[list[str], str]] | None = None
+    evaluate: Callable[[argparse.Namespace], None] | None = None
+    start: Callable[[str], Any] | None = None
+
+
 class Task(NamedTuple):
     """A task that an encoder is fine-tuned for.
 
-    Its functions are given as MODULE:NAME inside the package and imported when they are used.
-    read: (path, …) → examples. model: a class with `from_pretrained(source, tokenizer)`,
-    `predict(examples)` and `save(folder, texts)`; its module also has `fine_tune` and `PRESETS`,
-    settings by name, among them "small" and "spanbert". score: (examples, predictions, …) →
-    metrics, ready for JSON. settings: further fields of its `FineTuning` that are options, with
-    their help texts; reading: further options, passed to `read` and `score`. summary, preview: what
-    the examples hold and how the model sees one, in words (`commands/previews.py`). evaluate,
-    add_evaluate_options: replace the evaluation that all tasks share, and its options. start:
-    source → a model with the head of this task, or None if the source has no such head.
+    parts: gives its functions; it imports them, which takes seconds. settings: further fields of its
+    `FineTuning` that are options, with their help texts; reading: further options, passed to `read`
+    and `score`. add_evaluate_options: replaces the options of `evaluate`.
     """
 
     help: str
     unit: str  # what an example is called
     data: str  # what --data takes
-    read: str
-    model: str
-    score: str = ""
-    summary: str = ""
-    preview: str = ""
+    parts: Callable[[], Parts]
     settings: Mapping[str, str] = {}
     reading: Mapping[str, str] = {}
-    evaluate: str = ""
-    add_evaluate_options: str = ""
-    start: str = ""
+    add_evaluate_options: Callable[[argparse.ArgumentParser], None] | None = None
 
-    def load(self, name: str) -> Any:
-        """The object that MODULE:NAME names."""
-        module, _, inside = name.partition(":")
-        return getattr(import_module(f"spanbert_tutorial.{module}"), inside)
 
-    def from_model_module(self, name: str) -> Any:
-        """An object of the module that defines the model."""
-        return self.load(f"{self.model.partition(':')[0]}:{name}")
+def questions() -> Parts:
+    """Question answering."""
+    from spanbert_tutorial.commands import squad as commands
+    from spanbert_tutorial.tasks import question_answering as qa
+    from spanbert_tutorial.tasks.squad import read_several
+
+    return Parts(
+        lambda *sources: read_several(sources, part="train"),
+        qa.QuestionAnswerer,
+        qa.fine_tune,
+        qa.PRESETS,
+        summary=previews.questions_summary,
+        preview=previews.question_preview,
+        evaluate=commands.evaluate,
+        start=qa.model_with_head,
+    )
+
+
+def coreference() -> Parts:
+    """Coreference resolution."""
+    from spanbert_tutorial.tasks import coreference as task
+
+    summary, preview = previews.documents_summary, previews.document_preview
+    trained = task.CoreferenceResolver, task.fine_tune, task.PRESETS
+    return Parts(task.read, *trained, task.score, summary, preview)
+
+
+def relations() -> Parts:
+    """Relation extraction."""
+    from spanbert_tutorial.tasks import relation_extraction as task
+    from spanbert_tutorial.tasks.relation_files import read
+
+    summary, preview = previews.relations_summary, previews.relation_preview
+    trained = task.RelationExtractor, task.fine_tune, task.PRESETS
+    return Parts(read, *trained, task.figures, summary, preview)
+
+
+def sentences() -> Parts:
+    """Tasks of one or two sentences."""
+    from spanbert_tutorial.tasks import sentence_tasks as task
+
+    summary, preview = previews.sentences_summary, previews.sentence_preview
+    trained = task.SentencePredictor, task.fine_tune, task.PRESETS
+    return Parts(task.read, *trained, task.score_of, summary, preview)
+
+
+def add_question_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of `evaluate squad`, whose module imports this one."""
+    from spanbert_tutorial.commands import squad
+
+    squad.add_evaluate_options(parser)
 
 
 TASKS = {
@@ -69,48 +128,31 @@ TASKS = {
         "question",
         "SQuAD files or .csv tables (also .xz, .gz) or OWNER/NAME:PART on the hub (without PART: "
         "train)",
-        read="commands.squad:read_training",
-        model="tasks.question_answering:QuestionAnswerer",
-        summary="commands.previews:questions_summary",
-        preview="commands.previews:question_preview",
+        questions,
         settings={
             "doc_stride": "context tokens from the start of one window to the next",
             "answers_only": "skip windows that do not contain the answer of their question",
         },
-        evaluate="commands.squad:evaluate",
-        add_evaluate_options="commands.squad:add_evaluate_options",
-        start="tasks.question_answering:model_with_head",
+        add_evaluate_options=add_question_options,
     ),
     "coreference": Task(
         "mentions of the same thing in a document",
         "document",
         "files in the CoNLL format (also .xz, .gz), folders and archives of such files",
-        read="tasks.coreference:read",
-        model="tasks.coreference:CoreferenceResolver",
-        summary="commands.previews:documents_summary",
-        preview="commands.previews:document_preview",
-        score="tasks.coreference:score",
+        coreference,
     ),
     "relations": Task(
         "the relation between two marked names",
         "example",
         "files in the format of TACRED (.json) or SemEval-2010 Task 8 (.txt), also .xz, .gz",
-        read="tasks.relation_files:read",
-        model="tasks.relation_extraction:RelationExtractor",
-        summary="commands.previews:relations_summary",
-        preview="commands.previews:relation_preview",
-        score="tasks.relation_extraction:figures",
+        relations,
     ),
     "sentences": Task(
         "one or two sentences, a label or a score, as in GLUE",
         "example",
         "TSV files in the format of GLUE (also .xz, .gz) or OWNER/NAME:PART on the hub (without PART: "
         "train)",
-        read="tasks.sentence_files:read",
-        model="tasks.sentence_tasks:SentencePredictor",
-        summary="commands.previews:sentences_summary",
-        preview="commands.previews:sentence_preview",
-        score="tasks.sentence_tasks:score_of",
+        sentences,
         reading={
             "subtask": "the data set: cola, sst2, mrpc, stsb, qqp, mnli, qnli, rte, wnli, "
             "almanac-pairs or almanac-shared"
@@ -128,38 +170,28 @@ def add_finetune_options(parser: argparse.ArgumentParser) -> None:
     for name, task in TASKS.items():
         description = f"Fine-tune a checkpoint: {task.help}."
         options = tasks.add_parser(name, help=task.help, description=description)
-        options.add_argument("--data", nargs="+", required=True, help=task.data)
-        options.add_argument(
-            "--init-from", required=True, help="pre-trained checkpoint: a folder or a hub name"
-        )
-        options.add_argument("--vocabulary", help="its vocabulary, if it is not in that folder")
-        options.add_argument(
-            "--untrained",
-            action="store_true",
-            help="random weights of the checkpoint's size, as a baseline",
-        )
-        options.add_argument("--output", required=True, help="folder of the fine-tuned model")
-        options.add_argument(
-            "--preset",
-            help="settings: small, spanbert or another preset of the task (default: by model size)",
-        )
-        options.add_argument("--epochs", type=float, help="passes over the data")
-        options.add_argument(
-            "--batch-size",
-            type=int,
-            help="full-length inputs per batch; a batch of shorter ones holds more",
-        )
-        options.add_argument("--learning-rate", type=float, help="peak learning rate")
-        options.add_argument("--max-length", type=int, help="maximum input length in tokens")
+        add = options.add_argument
+        add("--data", nargs="+", required=True, help=task.data)
+        add("--init-from", required=True, help="pre-trained checkpoint: a folder or a hub name")
+        add("--vocabulary", help="its vocabulary, if it is not in that folder")
+        random = "random weights of the checkpoint's size, as a baseline"
+        add("--untrained", action="store_true", help=random)
+        add("--output", required=True, help="folder of the fine-tuned model")
+        preset = "small, spanbert or another preset of the task (default: by model size)"
+        add("--preset", help=f"settings: {preset}")
+        add("--epochs", type=float, help="passes over the data")
+        batch = "full-length inputs per batch; a batch of shorter ones holds more"
+        add("--batch-size", type=int, help=batch)
+        add("--learning-rate", type=float, help="peak learning rate")
+        add("--max-length", type=int, help="maximum input length in tokens")
         for field, meaning in task.settings.items():
             if field == "answers_only":
-                options.add_argument(option(field), help=meaning, action="store_true", default=None)
+                add(option(field), help=meaning, action="store_true", default=None)
             else:
-                options.add_argument(option(field), help=meaning, type=int)
-        options.add_argument("--seed", type=int, help="random seed")
-        options.add_argument(
-            "--resume", action="store_true", help="continue a stopped run, given the same options"
-        )
+                add(option(field), help=meaning, type=int)
+        add("--seed", type=int, help="random seed")
+        resume = "continue a stopped run, given the same options"
+        add("--resume", action="store_true", help=resume)
         add_reading_options(options, task)
 
 
@@ -174,7 +206,7 @@ def add_evaluate_options(parser: argparse.ArgumentParser) -> None:
         )
         options.add_argument("--vocabulary", help="its vocabulary, if it is not in that folder")
         if task.add_evaluate_options:
-            task.load(task.add_evaluate_options)(options)
+            task.add_evaluate_options(options)
         else:
             options.add_argument("--data", nargs="+", required=True, help=task.data)
             options.add_argument(
@@ -224,10 +256,9 @@ def finetune(options: argparse.Namespace) -> None:
             snapshots.check()
         if first:
             kept = " The head of the checkpoint is kept." if head else ""
-            print(f"{what_was_read(examples, task)}{kept}", flush=True)
-        model, history = task.from_model_module("fine_tune")(
-            start, wordpiece, examples, settings, snapshots
-        )
+            print(f"{read_in_words(examples, task)}{kept}", flush=True)
+        fine_tune = task.parts().fine_tune
+        model, history = fine_tune(start, wordpiece, examples, settings, snapshots)
         if not first:
             return
         metrics = (state / "metrics.jsonl").read_text(encoding="utf-8")
@@ -241,7 +272,7 @@ def finetune(options: argparse.Namespace) -> None:
 def read(options: argparse.Namespace, task: Task) -> list:
     """The examples in all files."""
     data = options.data if isinstance(options.data, list) else [options.data]
-    return task.load(task.read)(*data, **reading(options, task))
+    return task.parts().read(*data, **reading(options, task))
 
 
 def reading(options: argparse.Namespace, task: Task) -> dict[str, Any]:
@@ -249,16 +280,9 @@ def reading(options: argparse.Namespace, task: Task) -> dict[str, Any]:
     return {name: getattr(options, name) for name in task.reading}
 
 
-def counted(number: int, task: Task) -> str:
-    """A number of examples, in words."""
-    return plural(number, task.unit)
-
-
-def what_was_read(examples: Sequence, task: Task) -> str:
-    """What files hold, in one line, so that a misread file is noticed at once."""
-    summary = [task.load(task.summary)(examples)] if task.summary else []
-    skipped = f"{getattr(examples, 'skipped', 0):,} skipped"
-    return f"{', '.join([counted(len(examples), task), *summary, skipped])}."
+def read_in_words(examples: Sequence, task: Task) -> str:
+    """What files of a task hold, in one line."""
+    return previews.what_was_read(examples, task.unit, task.parts().summary)
 
 
 def facts(
@@ -294,10 +318,10 @@ def facts(
 
 def chosen_settings(options: argparse.Namespace, task: Task, width: int = 0) -> "FineTuning":
     """The settings that the options describe, for an encoder of this width."""
-    presets = task.from_model_module("PRESETS")
+    presets = task.parts().presets
     preset = options.preset or ("small" if width < 768 else "spanbert")
-    if preset not in presets:
-        raise InputError(f'the preset "{preset}" is unknown: use one of {", ".join(presets)}.')
+    known = ", ".join(presets)
+    require(preset in presets, f'the preset "{preset}" is unknown: use one of {known}.')
     names = {field.name for field in fields(presets[preset])}
     given = {name: value for name, value in vars(options).items() if name in names}
     given["peak_learning_rate"] = options.learning_rate
@@ -309,10 +333,9 @@ def chosen_settings(options: argparse.Namespace, task: Task, width: int = 0) -> 
 def starting_model(options: argparse.Namespace, task: Task) -> tuple[Any, bool]:
     """The model to start from, and whether it already has a head of this task: a fine-tuned model,
     or an encoder, which gets a new head."""
-    if task.start and not options.untrained:
-        model = task.load(task.start)(options.init_from)
-        if model is not None:
-            return model, True
+    with_head = task.parts().start
+    if with_head and not options.untrained and (model := with_head(options.init_from)):
+        return model, True
     return starting_encoder(options.init_from, options.untrained, options.seed or 0), False
 
 
@@ -352,7 +375,7 @@ def card(
     files = ", ".join(Path(path).name for path in options.data)
     return (
         f"# Fine-tuned by `python -m spanbert_tutorial finetune {options.task}`\n\n"
-        f"For {task.help}. Started from {start}; {counted(examples, task)} of {files}; "
+        f"For {task.help}. Started from {start}; {previews.plural(examples, task.unit)} of {files}; "
         f"{line['step']:,} steps, {line['tokens']:,} tokens, {line['seconds'] / 60:.0f} minutes.\n\n"
         f"| setting | value |\n|---|---|\n{rows}\n\n"
         "License of the weights: the license of the data and texts applies.\n"
@@ -367,28 +390,14 @@ def evaluate(options: argparse.Namespace) -> None:
     from spanbert_tutorial.pretraining.checkpoints import check_output
 
     task = TASKS[options.task]
-    if task.evaluate:
-        return task.load(task.evaluate)(options)
+    parts = task.parts()
+    if parts.evaluate:
+        return parts.evaluate(options)
     output = check_output(options.output)
     examples = read(options, task)
-    model = task.load(task.model).from_pretrained(options.model, options.vocabulary)
-    print(what_was_read(examples, task), file=sys.stderr)  # stdout is for the scores
+    model = parts.model.from_pretrained(options.model, options.vocabulary)
+    print(read_in_words(examples, task), file=sys.stderr)  # stdout is for the scores
     predictions = model.predict(examples)
-    result = task.load(task.score)(examples, predictions, **reading(options, task))
+    result = parts.score and parts.score(examples, predictions, **reading(options, task))
     write_results(output, {"predictions": predictions, "score": result})
     print(json.dumps(result, indent=1))
-
-
-def write_results(output: Path, contents: Mapping[str, object]) -> None:
-    """Writes a new folder of JSON files by name, completely or not at all."""
-    from spanbert_tutorial.engine.files import whole_folder
-
-    try:
-        with whole_folder(output) as folder:
-            for name, content in contents.items():
-                text = json.dumps(content, ensure_ascii=False, indent=1)
-                (folder / f"{name}.json").write_text(f"{text}\n", encoding="utf-8")
-    except OSError as error:
-        raise NoRoom(
-            f"the results cannot be written to {output} ({error}): make room, or give another --output."
-        ) from error

@@ -61,12 +61,14 @@ class Stream:
 
     def __next__(self) -> dict[str, Tensor]:
         if self.ahead:
-            self.drawn = self.drawn or worker(self.batches)
-            batch, self.state = next(self.drawn)
+            if self.drawn is None:
+                self.drawn = worker(self.batches)
+            batch, state = next(self.drawn)
+            if isinstance(batch, Exception):
+                raise batch
+            self.state = state
         else:
             batch = next(self.batches)
-        if isinstance(batch, Exception):
-            raise batch
         self.tokens = self.tokens + batch["attention_mask"].sum()
         return batch
 

@@ -1,5 +1,5 @@
 """What the checks of all exercises share, such as that of `book/bert/masking`: they call a reader's
-function, compare its answers with the right ones, and name a likely mistake.
+function, compare its answers with the right ones, and name a likely mistake. For example::
 
     diagnose_mean = Diagnosis(
         cases=CASES,

@@ -197,8 +197,11 @@ class MaskingMachine:
         piles = [0] * 10
         look = 'fill="none" stroke="currentColor" stroke-opacity=".6" stroke-dasharray="3 2"'
         picture.text(0, 13, "length distribution", anchor="start", bold=True)
-        for y, line in ((13, "dashed: as expected"), (28, "square: one draw; hollow: it was cut")):
-            picture.text(WIDTH, y, line, anchor="end", size=SMALL, soft=True)
+        for down, line in (
+            (13, "dashed: as expected"),
+            (28, "square: one draw; hollow: it was cut"),
+        ):
+            picture.text(WIDTH, down, line, anchor="end", size=SMALL, soft=True)
         for place, share in enumerate(LAW):
             x, high = 10 + COLUMN * place, round(len(self.draws) * share * SQUARE, 1)
             picture.rectangle(x, round(base - high, 1), COLUMN - 6, high, look)
@@ -221,10 +224,10 @@ class MaskingMachine:
         for place in range(self.budget):
             looks = {"width": 12, "height": 11, "rx": 2, "stroke": MASKED, "fill": MASKED}
             spent = [int(mask.sum() > place) for mask in hidden]
-            x = WIDTH - 98 - 14 * (self.budget - place)
-            picture.part("rect", x=x, y=y - 10, fill_opacity=spent, **looks)
-        told = [f"{mask.sum()} tokens, {len(spans_of(mask))} runs" for mask in hidden]
-        told = [line.replace(" 1 runs", " 1 run") for line in told]
+            left = WIDTH - 114 - 14 * (self.budget - place)
+            picture.part("rect", x=left, y=y - 10, fill_opacity=spent, **looks)
+        told = [f"{mask.sum()} tokens, {len(spans_of(mask))} spans" for mask in hidden]
+        told = [line.replace(" 1 spans", " 1 span") for line in told]
         picture.part("text", told, x=WIDTH, y=y, text_anchor="end", font_size=12)
         for token, (x, down, wide) in enumerate(self.places):
             state = [mask[token] for mask in hidden]
@@ -254,4 +257,4 @@ class MaskingMachine:
             )
             shown = [int(frame.hanging == number) for frame in self.frames]
             way = [land if frame.counted > number else hang for frame in self.frames]
-            picture.part("g", inside=sign, opacity=shown, transform=way)
+            picture.part("g", "", sign, opacity=shown, transform=way)

@@ -81,7 +81,7 @@ class MovingDiagram(Diagram):
         self.changes: list[dict[str, list]] = []
 
     def part(
-        self, tag: str, words: str | Sequence[str] = "", inside: str = "", **looks: Any
+        self, tag: str, words: str | Sequence[str] = "", inside: str = "", /, **looks: Any
     ) -> Self:
         """An SVG element above all shapes. A look given as a list, and so the words, has one value
         for each frame; fill_opacity means fill-opacity. inside: markup. Raises InputError for a

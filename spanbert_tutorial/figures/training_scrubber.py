@@ -124,9 +124,10 @@ def _curves(
     level = 'stroke="currentColor" stroke-opacity=".45" fill="none"'
     for place, (name, loss) in enumerate(landmarks.items()):
         below = 12 if place else -4  # the first is named above its line
-        told = {"size": SMALL, "anchor": "end", "soft": True}
+
         picture.path(f"M{LEFT} {y(loss):g}H{RIGHT}", level)
-        picture.text(RIGHT, y(loss) + below, f"{name} {loss:.2f}", **told)
+        name = f"{name} {loss:.2f}"
+        picture.text(RIGHT, y(loss) + below, name, size=SMALL, anchor="end", soft=True)
     here = [x(step) for step in steps]
     looks = {"width": 1, "height": LOWER - UPPER + 6, "fill": "currentColor", "opacity": 0.5}
     picture.part("rect", x=here, y=UPPER - 6, **looks)

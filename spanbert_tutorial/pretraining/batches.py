@@ -98,26 +98,7 @@ class PretrainingData:
 
     def masked_segment(self, ranges: np.ndarray, rng: np.random.Generator) -> MaskedBlocks:
         """One segment of each row, chosen and masked. ranges: int [B, 2]."""
-        ids, lengths = gather(self.corpus, ranges, self.wordpiece.pad_id)
-        blocks = Blocks(
-            self.wordpiece.word_starts(ids), lengths, ids, labeled_spans(self.corpus, ranges)
-        )
-        masked = self.objective.masking.select_blocks(blocks, rng)
-        mask_id = self.wordpiece.mask_id
-        if self.objective.shares is None:
-            corrupted = np.where(masked, mask_id, ids)
-        else:
-            # drawn from the corpus itself, so that random replacements follow its frequencies
-            corrupted = corrupt(
-                ids,
-                masked,
-                rng,
-                mask_id=mask_id,
-                random_ids=self.corpus.ids,
-                unit=self.objective.unit,
-                probs=self.objective.shares,
-            )
-        return MaskedBlocks(ids, corrupted, masked, lengths)
+        return mask_blocks(self.corpus, ranges, self.wordpiece, self.objective, rng)
 
     def batch(self, rows: np.ndarray, rng: np.random.Generator) -> dict[str, Tensor]:
         """The named tensors that `PretrainingModel` takes, for these blocks."""
@@ -137,6 +118,36 @@ class PretrainingData:
     def share(self, batch: dict[str, Tensor], process: int, processes: int) -> dict[str, Tensor]:
         """The part of a batch that one of several processes takes."""
         return share(batch, process, processes, self.counts(batch))
+
+
+def mask_blocks(
+    corpus: EncodedCorpus,
+    ranges: np.ndarray,
+    wordpiece: WordPiece,
+    objective: Objective,
+    rng: np.random.Generator,
+) -> MaskedBlocks:
+    """Blocks of a corpus: what is masked, what the model sees.
+
+    ranges: int [B,2], from where to where each goes."""
+    ids, lengths = gather(corpus, ranges, wordpiece.pad_id)
+    starts = wordpiece.word_starts(ids)
+    spans = labeled_spans(corpus, ranges)
+    blocks = Blocks(starts, lengths, ids, spans)
+    masked = objective.masking.select_blocks(blocks, rng)
+    if objective.shares is None:
+        visible = np.where(masked, wordpiece.mask_id, ids)
+    else:
+        visible = corrupt(
+            ids,
+            masked,
+            rng,
+            mask_id=wordpiece.mask_id,
+            random_ids=corpus.ids,  # as frequent as in the text
+            unit=objective.unit,
+            probs=objective.shares,
+        )
+    return MaskedBlocks(ids, visible, masked, lengths)
 
 
 def labeled_spans(corpus: EncodedCorpus, ranges: np.ndarray) -> np.ndarray:

@@ -119,7 +119,8 @@ def new_language_model(
     direction: str, vocab_size: int, seed: int
 ) -> LanguageModel:
     """An untrained tiny model; the seed alone decides its weights."""
-    config = EncoderConfig.tiny(
+    config = EncoderConfig.preset(
+        "tiny",
         vocab_size=vocab_size,
         hidden_dropout_prob=0.0,
         attention_probs_dropout_prob=0.0,

@@ -14,7 +14,11 @@ from spanbert_tutorial.bert.masking import TokenMasking
 from spanbert_tutorial.pretraining.baselines import UnigramBaselines, unigram_baselines
 from spanbert_tutorial.pretraining.batches import PretrainingData
 from spanbert_tutorial.pretraining.encoded_text import EncodedText
-from spanbert_tutorial.pretraining.model import PretrainingModel
+from spanbert_tutorial.pretraining.model import (
+    PretrainingModel,
+    masked_logits,
+    pretraining_losses,
+)
 from spanbert_tutorial.pretraining.objectives import Mixture, Objective, objective_or_mixture
 from spanbert_tutorial.pretraining.presets import Run
 from spanbert_tutorial.spanbert.span_masking import SpanMasking
@@ -55,8 +59,8 @@ def batch_metrics(
 ) -> dict[str, tuple[float, int]]:
     """Of one batch the metrics of `evaluate`, each a mean and over how many tokens or targets."""
     hidden = model.encode(batch)
-    losses = {name: loss.item() for name, loss in model.losses(hidden, batch).items()}
-    right = model.masked_logits(hidden, batch).argmax(-1) == masked_labels(batch)
+    losses = {name: loss.item() for name, loss in pretraining_losses(model, hidden, batch).items()}
+    right = masked_logits(model, hidden, batch).argmax(-1) == masked_labels(batch)
     figures = losses | {"accuracy": right.float().mean().item()}
     if tables is not None:
         figures |= tables.losses(*masked_tokens(batch))

@@ -14,7 +14,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from spanbert_tutorial.bert.auxiliary import AuxiliaryObjective
 from spanbert_tutorial.bert.encoder import (
     BertEncoder,
     EncoderConfig,
@@ -27,72 +26,80 @@ from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.pretraining.objectives import Mixture, Objective
 from spanbert_tutorial.spanbert.span_masking import spans_of
 
-# --- the model and its losses --------------------------------------------------------
+Batch = dict[str, Tensor]
 
 
 class PretrainingModel(nn.Module):
-    """Encoder with the heads of an objective. Called with a batch: its losses in nats, "loss" (what
-    is trained), "mlm", and of each auxiliary objective the mean over its own targets."""
+    """Encoder and heads; called with a batch: its losses in nats.
+
+    "loss" is what is trained; "mlm" and the name of each auxiliary
+    objective are means over its own targets."""
 
     def __init__(
-        self, config: EncoderConfig, objective: Objective | Mixture, encoder: Any = None
+        self,
+        config: EncoderConfig,
+        objective: Objective | Mixture,
+        encoder: Any = None,
     ) -> None:
         super().__init__()
         H, eps = config.hidden_size, config.layer_norm_eps
-        self.encoder = BertEncoder(config) if encoder is None else encoder
-        words = self.encoder.embeddings.words.weight
-        self.masked_language_model = MaskedLanguageModelHead(H, words, eps, config.gelu)
+        # made first: its start is the same for every objective
+        self.encoder = encoder or BertEncoder(config)
+        # all heads score the tokens with one matrix, the input's
+        words = self.encoder.embeddings.words.weight  # [V,H]
+        self.masked_language_model = MaskedLanguageModelHead(
+            H, words, eps, config.gelu
+        )
         self.tasks = objective.tasks
         for task in self.tasks:
             self.add_module(task.name, task.head(H, words))
         for name, head in self.named_children():
-            if name != "encoder":  # made first: its start is the same for every objective
+            if name != "encoder":
                 initialize(head, config.initializer_range)
 
-    def forward(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
-        return self.losses(self.encode(batch), batch)
+    def forward(self, batch: Batch) -> Batch:
+        return pretraining_losses(self, self.encode(batch), batch)
 
-    def encode(self, batch: dict[str, Tensor]) -> Tensor:
-        """Hidden states [B,n,H]. token_type_ids and attention_mask may be left out."""
-        others = {name: batch.get(name) for name in ("token_type_ids", "attention_mask")}
-        return self.encoder(batch["input_ids"], **others)
-
-    def masked_logits(self, hidden_states: Tensor, batch: dict[str, Tensor]) -> Tensor:
-        """Logits [t,V] of the MLM head: only masked tokens are scored."""
-        return self.masked_language_model(hidden_states.flatten(0, 1)[masked_positions(batch)])
-
-    def losses(self, hidden_states: Tensor, batch: dict[str, Tensor]) -> dict[str, Tensor]:
-        """What `forward` returns, from the hidden states."""
-        logits = self.masked_logits(hidden_states, batch)
-        count = batch.get("masked_count", max(len(logits), 1))  # of all processes
-        mlm = F.cross_entropy(logits, masked_labels(batch), reduction="sum") / count
-        losses = {"loss": mlm, "mlm": mlm}
-        for task in self.tasks:
-            losses = with_task(losses, task, getattr(self, task.name), hidden_states, batch, count)
-        return losses
+    def encode(self, batch: Batch) -> Tensor:
+        """Hidden states [B,n,H]."""
+        return self.encoder(
+            batch["input_ids"],
+            token_type_ids=batch.get("token_type_ids"),
+            attention_mask=batch.get("attention_mask"),
+        )
 
 
-def with_task(
-    losses: dict[str, Tensor],
-    task: AuxiliaryObjective,
-    head: nn.Module,
-    hidden_states: Tensor,
-    batch: dict[str, Tensor],
-    count: Tensor | int,
-) -> dict[str, Tensor]:
-    """The losses with an auxiliary objective's. One that is `per_masked_token` enters "loss" as its
-    sum over the number of masked tokens (`count`), the paper's sum a token; others as their
-    mean."""
-    if task.has_targets(batch):
-        total = task.loss(head, hidden_states, batch)
-        mean = total / batch.get(f"{task.name}_count", max(task.count(batch), 1))
-        added = total / count if task.per_masked_token else mean
-        return losses | {"loss": losses["loss"] + added, task.loss_name: mean}
-    if not head.training:
-        return losses
-    # a batch of another part of a mixture: several processes wait for each gradient
-    nothing = 0.0 * sum(weight.sum() for weight in head.parameters())
-    return losses | {"loss": losses["loss"] + nothing}
+def masked_logits(
+    model: PretrainingModel, hidden_states: Tensor, batch: Batch
+) -> Tensor:
+    """Logits [t,V] of the MLM head, for the masked tokens only."""
+    states = hidden_states.flatten(0, 1)[masked_positions(batch)]
+    return model.masked_language_model(states)
+
+
+def pretraining_losses(
+    model: PretrainingModel, hidden_states: Tensor, batch: Batch
+) -> Batch:
+    """What the model returns, from hidden states [B,n,H]."""
+    logits = masked_logits(model, hidden_states, batch)
+    labels = masked_labels(batch)
+    # several processes divide by what all of them have masked
+    count = batch.get("masked_count", max(len(labels), 1))
+    mlm = F.cross_entropy(logits, labels, reduction="sum") / count
+    losses = {"loss": mlm, "mlm": mlm}
+    for task in model.tasks:
+        head = getattr(model, task.name)
+        if task.has_targets(batch):
+            total = task.loss(head, hidden_states, batch)
+            targets = max(task.count(batch), 1)
+            mean = total / batch.get(f"{task.name}_count", targets)
+            # SBO: a masked token costs the sum of both its losses
+            added = total / count if task.per_masked_token else mean
+            losses[task.loss_name] = mean
+        else:  # of a mixture; processes wait for each gradient
+            added = 0.0 * sum(w.sum() for w in head.parameters())
+        losses["loss"] = losses["loss"] + added
+    return losses
 
 
 def start_positions_from_sinusoids(encoder: BertEncoder, scale: float = 0.05) -> None:
@@ -116,8 +123,8 @@ def start_positions_from_sinusoids(encoder: BertEncoder, scale: float = 0.05) ->
 
 @dataclass(frozen=True)
 class FilledSpan:
-    """One masked span of a text, its first and last place. guesses: by the loss name of a head
-    ("mlm", "sbo"), for each of its tokens the likeliest tokens with their probabilities; empty
+    """One masked span of a text, its first and last position. predictions: by the loss name of a head
+    ("mlm", "sbo"), for each of its tokens the top tokens with their probabilities; empty
     where the head has no guess, as that of the boundary where the span touches the text's edge."""
 
     first: int
@@ -129,12 +136,12 @@ class FilledSpan:
 def fill_masks(
     model: PretrainingModel, wordpiece: WordPiece, text: str, top: int = 3
 ) -> list[FilledSpan]:
-    """What each head puts into each run of [MASK] in `text`. Raises InputError when there is
+    """What each head puts into each span of [MASK] in `text`. Raises InputError when there is
     none."""
     ids = wordpiece.encode(text)
     masked = ids == wordpiece.mask_id
     if not masked.any():
-        raise InputError("the text has no [MASK]: write one [MASK] for each hidden token.")
+        raise InputError("the text has no [MASK]: write one [MASK] for each masked token.")
     model.eval()
     device = model.encoder.embeddings.words.weight.device
     framed, _ = frame(ids, cls_id=wordpiece.cls_id, sep_id=wordpiece.sep_id)

@@ -15,7 +15,7 @@ from spanbert_tutorial.bert.encoder import BertEncoder
 from spanbert_tutorial.bert.inputs import masked_labels, masked_positions
 from spanbert_tutorial.bert.masking import MaskingScheme
 from spanbert_tutorial.bert.wordpiece import WordPiece
-from spanbert_tutorial.pretraining.model import PretrainingModel
+from spanbert_tutorial.pretraining.model import PretrainingModel, masked_logits
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def token_losses(model: PretrainingModel, batches: Sequence[dict[str, Tensor]]) 
     losses = []
     for batch in batches:
         batch = {name: value.to(device) for name, value in batch.items()}
-        logits = model.masked_logits(model.encode(batch), batch)  # [t,V]
+        logits = masked_logits(model, model.encode(batch), batch)  # [t,V]
         losses.append(
             nn.functional.cross_entropy(logits, masked_labels(batch), reduction="none").cpu()
         )

@@ -21,18 +21,11 @@ from spanbert_tutorial.errors import is_number, is_whole, require, shown
 def clipped_geometric(
     p: float = 0.2, max_words: int = 10
 ) -> np.ndarray:
-    """Probabilities of span lengths 1 … max_words, float [max_words].
+    """Probabilities of the lengths 1 … max_words, float [max_words].
 
     Cut off and rescaled: longer draws are not moved to max_words
     (SpanBERT §3.1)."""
-    require(
-        is_number(p) and 0 < p <= 1,
-        f"p is {shown(p)}: give a p above 0 and at most 1, such as 0.2.",
-    )
-    require(
-        is_whole(max_words) and max_words >= 1,
-        f"max_words is {shown(max_words)}: give at least 1, such as 10.",
-    )
+    check_geometric(p, max_words)
     weights = p * (1 - p) ** np.arange(max_words)
     return weights / weights.sum()
 
@@ -120,11 +113,29 @@ class SpanMasking(MaskingScheme):
 def spans_of(masked: np.ndarray) -> np.ndarray:
     """First and last position of each maximal run, int [k,2]."""
     masked = np.asarray(masked)
-    require(
-        masked.ndim == 1 and (masked.dtype == bool or not masked.size),
-        f"masked has shape {masked.shape} and type {masked.dtype}: give one block, bool [n].",
-    )
+    check_block(masked)
     edges = np.diff(masked.astype(np.int8), prepend=0, append=0)
     first = np.flatnonzero(edges == 1)
     last = np.flatnonzero(edges == -1) - 1
     return np.stack([first, last], axis=1)
+
+
+def check_geometric(p: float, max_words: int) -> None:
+    """Raises InputError unless both are what `clipped_geometric`
+    takes."""
+    require(
+        is_number(p) and 0 < p <= 1,
+        f"p is {shown(p)}: give a p above 0 and at most 1, such as 0.2.",
+    )
+    require(
+        is_whole(max_words) and max_words >= 1,
+        f"max_words is {shown(max_words)}: give at least 1, such as 10.",
+    )
+
+
+def check_block(masked: np.ndarray) -> None:
+    """Raises InputError unless masked is one block, bool [n]."""
+    require(
+        masked.ndim == 1 and (masked.dtype == bool or not masked.size),
+        f"masked has shape {masked.shape} and type {masked.dtype}: give one block, bool [n].",
+    )

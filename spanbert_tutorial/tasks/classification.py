@@ -18,7 +18,7 @@ from spanbert_tutorial.bert.inputs import frame
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.history import History
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.tasks.fine_tuning import FineTuning, fit, stacked
+from spanbert_tutorial.tasks.fine_tuning import Data, FineTuning, fit, stacked
 
 Sentences = tuple[str, str | None]  # a sentence alone, or a pair
 
@@ -58,8 +58,10 @@ class Framed(NamedTuple):
 
 
 class ClassificationModel(nn.Module):
-    """A dense layer and tanh on the hidden state of [CLS], as in next sentence prediction, then a
-    score for each label."""
+    """A dense layer and tanh on [CLS], then a score for each label.
+
+    As in next sentence prediction.
+    """
 
     def __init__(self, encoder: BertEncoder, labels: int) -> None:
         super().__init__()
@@ -78,18 +80,17 @@ class ClassificationModel(nn.Module):
             token_type_ids=batch["token_type_ids"],
             attention_mask=batch["attention_mask"],
         )  # [B,n,H]
-        return self.classifier(self.dropout(torch.tanh(self.pooler(hidden[:, 0])))).float()
+        state = torch.tanh(self.pooler(hidden[:, 0]))
+        return self.classifier(self.dropout(state)).float()
 
     def forward(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
         """{"loss": mean cross-entropy of the labels, in nats}."""
-        return {"loss": F.cross_entropy(self.scores(batch), batch["label"])}
+        scores = self.scores(batch)
+        return {"loss": F.cross_entropy(scores, batch["label"])}
 
 
-class SentenceData:
-    """Sentences or pairs with a target each, as `fine_tuning.Data`. targets: [N]."""
-
-    by_length = True
-    target_field = "label"
+class SentenceData(Data):
+    """Sentences or pairs with a target each. targets: [N]."""
 
     def __init__(
         self,
@@ -98,22 +99,12 @@ class SentenceData:
         wordpiece: WordPiece,
         settings: FineTuning,
     ) -> None:
-        self.wordpiece = wordpiece
-        self.batch_size = settings.batch_size
-        self.max_length = settings.max_length
-        self.inputs = [Framed.of(one, wordpiece, settings.max_length) for one in sentences]
+        inputs = [Framed.of(one, wordpiece, settings.max_length) for one in sentences]
+        super().__init__(inputs, wordpiece, settings)
         self.targets = targets
 
-    def __len__(self) -> int:
-        return len(self.inputs)
-
-    def lengths(self) -> np.ndarray:
-        return np.array([len(one.ids) for one in self.inputs])
-
     def batch(self, rows: np.ndarray, rng: np.random.Generator) -> dict[str, Tensor]:
-        """Tensors of these examples; nothing is drawn at random."""
-        tensors = stacked([self.inputs[row] for row in rows], self.wordpiece.pad_id)
-        return tensors | {"label": torch.from_numpy(self.targets[rows])}
+        return self.padded(rows) | {"label": torch.from_numpy(self.targets[rows])}
 
 
 class ClassificationData(SentenceData):

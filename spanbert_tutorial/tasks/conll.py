@@ -14,9 +14,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
 
 from spanbert_tutorial.engine.files import write_text
-from spanbert_tutorial.errors import InputError, shown
+from spanbert_tutorial.errors import InputError, reading, require
 from spanbert_tutorial.text.lines import (
     BROKEN_PACKING,
     SPACE,
@@ -57,12 +58,11 @@ def read(path: str | Path) -> list[Document]:
     """The documents of a `.conll` file (also `.xz` or `.gz`), of a folder of such files, or of an
     archive (`.tar`, `.tar.xz`, `.tar.gz`), in the order of their names. Raises InputError naming
     file, line and reason."""
-    path = Path(path)
-    documents = [one for name, lines in files(path) for one in parse(lines, name)]
-    if not documents:
-        raise InputError(
-            f"{path} holds no document: give a file with at least one `#begin document` line."
-        )
+    documents = [one for name, lines in files(Path(path)) for one in parse(lines, name)]
+    require(
+        documents,
+        f"{path} holds no document: give a file with at least one `#begin document` line.",
+    )
     return documents
 
 
@@ -70,19 +70,12 @@ WANTED = "a file in CoNLL's format (also .xz, .gz), a folder or an archive of su
 
 
 def files(path: Path) -> Iterator[tuple[str, Iterable[str]]]:
-    """Name and lines of each file at a path."""
-    if ".tar" in path.suffixes:
-        yield from archived(path)
+    """Name and lines of each file at a path, also inside an archive."""
+    if ".tar" not in path.suffixes:
+        folder = sorted(file for file in path.rglob("*") if "conll" in file.name)
+        for file in folder if path.is_dir() else [path]:
+            yield str(file), lines_of(read_text(file, WANTED))
         return
-    inside = [path]
-    if path.is_dir():
-        inside = sorted(file for file in path.rglob("*") if "conll" in file.name)
-    for file in inside:
-        yield str(file), lines_of(read_text(file, WANTED))
-
-
-def archived(path: Path) -> Iterator[tuple[str, Iterable[str]]]:
-    """Name and lines of each file of an archive."""
     try:
         with tarfile.open(path) as archive:
             for member in sorted(archive.getmembers(), key=lambda one: one.name):
@@ -98,136 +91,92 @@ def parse(lines: Iterable[str], name: str) -> Iterator[Document]:
     """The documents of a file's lines. name: of the file, for messages."""
     reader: Reader | None = None
     for number, line in enumerate(lines, start=1):
-        where = f"{name}, line {number}"
         edge = EDGE.match(line)
-        if edge and edge[1] == "begin":
-            if reader is not None:
-                raise InputError(
-                    f"{where}: a document begins before {reader.name} has ended; write #end "
-                    "document."
-                )
-            reader = Reader(where, line)
-        elif edge:
-            if reader is None:
-                raise InputError(
-                    f"{where}: a document ends that has not begun; write #begin document before it."
-                )
-            yield reader.document(where)
-            reader = None
-        elif line.lstrip(SPACE).startswith("#"):
-            continue  # a comment
-        elif reader is not None:
-            reader.add(where, line)
-        elif visible(line):
-            raise InputError(
-                f"{where}: a row outside of a document; write #begin document (NAME); part 0 "
-                "before it."
-            )
-    if reader is not None:
-        raise InputError(
-            f"{name}: the file ends inside the document {reader.name}; write #end document."
-        )
+        with reading(f"{name}, line {number}"):
+            if edge and edge[1] == "begin":
+                fits(reader is None, "a document begins before the last has ended")
+                reader = Reader(line)
+            elif edge:
+                fits(reader, "a document ends that has not begun")
+                yield cast(Reader, reader).document()
+                reader = None
+            elif not line.lstrip(SPACE).startswith("#"):  # no comment
+                fits(reader or not visible(line), "a row outside of a document, #begin and #end")
+                if reader is not None:
+                    reader.add(line)
+    require(reader is None, f"{name} ends inside a document; write #end document.")
+
+
+def fits(condition: object, wrong: str) -> None:
+    """Raises ValueError saying what is wrong with a line unless the condition holds."""
+    if not condition:
+        raise ValueError(wrong)
 
 
 def cells_of(line: str) -> list[str]:
     """The columns of a row: between tabs, which may leave one empty, or else between spaces."""
-    if "\t" not in line:
-        return columns_of(line)
     cells = [cell.strip(SPACE) for cell in line.split("\t")]
     return cells if len(cells) >= FEWEST else columns_of(line)
 
 
 class Reader:
-    """Collects the rows of one document."""
+    """Collects the rows of one document. Raises ValueError for a row that does not fit."""
 
-    def __init__(self, where: str, line: str):
+    def __init__(self, line: str):
         found = BEGIN.fullmatch(line)
-        if not found:
-            raise InputError(
-                f"{where}: not a begin of a document; write #begin document (NAME); part 0."
-            )
-        self.name = found[1]
-        self.part = found[2] or "0"
+        fits(found, "not a begin of a document, #begin document (NAME); part 0")
+        self.name, part = cast(re.Match, found).groups()
+        self.part = part or "0"
         self.sentences: list[list[str]] = [[]]
         self.columns = 0  # of the last row
         self.count = 0
         self.clusters: dict[str, list[Span]] = defaultdict(list)
         self.seen: set[Span] = set()
-        # cluster → first words of the mentions that have not ended, and their lines
-        self.open: dict[str, list[tuple[int, str]]] = defaultdict(list)
+        # cluster → first words of the mentions that have not ended
+        self.open: dict[str, list[int]] = defaultdict(list)
 
-    def add(self, where: str, line: str) -> None:
+    def add(self, line: str) -> None:
         """A row, or the blank line that ends a sentence."""
         if not visible(line):
             if self.sentences[-1]:
                 self.sentences.append([])
             return
         cells = cells_of(line)
-        if len(cells) < FEWEST:
-            raise InputError(
-                f"{where}: a row needs at least {FEWEST} columns (the fourth is the word, the last "
-                f"the coreference), and this one has {len(cells)}; mend it."
-            )
-        if self.sentences[-1] and len(cells) != self.columns:
-            raise InputError(
-                f"{where}: {len(cells)} columns, and the row before has {self.columns}; give the "
-                "rows of a sentence equally many."
-            )
-        if not visible(cells[3]):
-            raise InputError(f"{where}: the fourth column holds no word that can be seen; mend it.")
-        if not cells[-1] and BRACKET.search(cells[-2]):
-            raise InputError(
-                f"{where}: the last column is empty, and the one before has {shown(cells[-2])}; "
-                "take the tab at the end out."
-            )
+        fits(len(cells) >= FEWEST, f"{len(cells)} columns, but a row has at least {FEWEST}")
+        fits(
+            not self.sentences[-1] or len(cells) == self.columns,
+            f"{len(cells)} columns, and the row before has {self.columns}",
+        )
+        fits(visible(cells[3]), "the fourth column holds no word that can be seen")
+        shifted = not cells[-1] and BRACKET.search(cells[-2])
+        fits(not shifted, "a tab at its end makes the last column empty")
         self.columns = len(cells)
         self.sentences[-1].append(cells[3])
         if cells[-1] not in NOTHING:
             for text in cells[-1].split("|"):
-                self.bracket(where, text.strip(SPACE))
+                self.bracket(text.strip(SPACE))
         self.count += 1
 
-    def bracket(self, where: str, text: str) -> None:
+    def bracket(self, text: str) -> None:
         """One of `(7`, `7)` and `(7)`, at the word that is being read."""
         found = BRACKET.fullmatch(text)
-        if not found:
-            raise InputError(
-                f'{where}: "{text}" is no mention; write (7, 7) or (7), with | between several.'
-            )
-        alone, begins, ends = found.groups()
+        fits(found, f'"{text}" is no mention, such as (7, 7) or (7), with | between several')
+        alone, begins, ends = cast(re.Match, found).groups()
         if begins:
-            self.open[begins].append((self.count, where))
-        elif alone:
-            self.mention(where, alone, self.count)
-        elif not self.open[ends]:
-            raise InputError(
-                f"{where}: a mention of cluster {ends} ends that has not begun; mend its bracket."
-            )
-        else:
-            self.mention(where, ends, self.open[ends].pop()[0])
-
-    def mention(self, where: str, cluster: str, first: int) -> None:
-        span = (first, self.count)
-        if span in self.seen:
-            words = [word for sentence in self.sentences for word in sentence][first:]
-            raise InputError(
-                f'{where}: the mention "{" ".join(words)}" is given twice; give each mention one '
-                f"cluster."
-            )
+            self.open[begins].append(self.count)
+            return
+        fits(alone or self.open[ends], f"a mention of cluster {ends} ends that has not begun")
+        span = (self.count if alone else self.open[ends].pop(), self.count)
+        fits(span not in self.seen, "a mention is given twice")
         self.seen.add(span)
-        self.clusters[cluster].append(span)
+        self.clusters[alone or ends].append(span)
 
-    def document(self, where: str) -> Document:
-        """What has been read; `where` it ended."""
-        for cluster, begun in self.open.items():
-            if begun:
-                raise InputError(
-                    f"{begun[0][1]}: a mention of cluster {cluster} begins that never ends; mend "
-                    f"it."
-                )
+    def document(self) -> Document:
+        """What has been read."""
+        begun = [cluster for cluster, firsts in self.open.items() if firsts]
+        fits(not begun, f"a mention of cluster {', '.join(begun)} begins that never ends")
         sentences = [sentence for sentence in self.sentences if sentence]
-        if not sentences:
-            raise InputError(f"{where}: the document {self.name} holds no words; leave it out.")
+        fits(sentences, f"the document {self.name} holds no words")
         clusters = sorted(sorted(cluster) for cluster in self.clusters.values())
         return Document(self.name, sentences, clusters, self.part)
 
@@ -248,16 +197,9 @@ def rows(document: Document) -> Iterator[str]:
     number = 0
     for sentence in document.sentences:
         for place, word in enumerate(sentence):
-            yield "\t".join(
-                [
-                    document.name,
-                    document.part,
-                    str(place),
-                    word,
-                    *"-------",
-                    brackets.get(number, "-"),
-                ]
-            )
+            bracket = brackets.get(number, "-")
+            row = [document.name, document.part, str(place), word, *"-------", bracket]
+            yield "\t".join(row)
             number += 1
         yield ""
     yield "#end document"
@@ -288,8 +230,8 @@ def check_nested(document: Document, cluster: list[Span]) -> None:
     """Raises InputError when two of the mentions cross."""
     for first, last in cluster:
         for other, end in cluster:
-            if first < other <= last < end:
-                raise InputError(
-                    f'"{document.text((first, last))}" and "{document.text((other, end))}" of '
-                    f"{document.name} cross in one cluster: CoNLL's format cannot write that."
-                )
+            require(
+                not first < other <= last < end,
+                f'"{document.text((first, last))}" and "{document.text((other, end))}" of '
+                f"{document.name} cross in one cluster: CoNLL's format cannot write that.",
+            )

@@ -31,7 +31,7 @@ from spanbert_tutorial.tasks.coreference_scores import (
     score_documents,
     without_singletons,
 )
-from spanbert_tutorial.tasks.fine_tuning import FineTuning, check_start, fit, padded
+from spanbert_tutorial.tasks.fine_tuning import Data, FineTuning, check_start, fit, padded
 from spanbert_tutorial.text.sentences import split_sentences
 
 # small: its learning rate was better than 5e-4 on validation books of LitBank; spanbert: the
@@ -226,47 +226,73 @@ def stacked(parts: Sequence[Segmented], pad_id: int) -> dict[str, Tensor]:
 # --- spans: candidates, and which are kept ------------------------------------------
 
 
-def candidates(sentences: Tensor, segments: Tensor, max_words: int) -> Tensor:
-    """All spans of at most `max_words` words inside one sentence and one segment, int64 [k,2]
-    (first, last word), in the order of the text. sentences, segments: the number of each word's
-    sentence and segment, [W]."""
-    first = torch.arange(len(sentences), device=sentences.device).repeat_interleave(max_words)
-    last = first + torch.arange(max_words, device=sentences.device).repeat(len(sentences))
+def candidates(
+    sentences: Tensor,
+    segments: Tensor,
+    max_words: int,
+) -> Tensor:
+    """All short spans of one sentence and segment, int64 [k,2].
+
+    (first, last word), in the order of the text. sentences, segments:
+    the number of each word's sentence and segment, [W].
+    """
+    words = torch.arange(len(sentences), device=sentences.device)
+    first = words.repeat_interleave(max_words)
+    width = torch.arange(max_words, device=sentences.device)
+    last = first + width.repeat(len(sentences))
     inside = last < len(sentences)
-    first = first[inside]
-    last = last[inside]
-    together = (sentences[first] == sentences[last]) & (segments[first] == segments[last])
+    first, last = first[inside], last[inside]
+    together = sentences[first] == sentences[last]
+    together &= segments[first] == segments[last]
     return torch.stack([first, last], dim=1)[together]
 
 
-def kept(spans: Sequence[Span], scores: Sequence[float], max_spans: int) -> list[int]:
-    """The indices of the spans that are kept as mentions, in the order of the text: the
-    `max_spans` best, without those that cross a better one. Lee and others (2017), §5."""
-    furthest: dict[int, int] = {}  # first word of kept spans → last word of the longest
-    earliest: dict[int, int] = {}  # last word of kept spans → first word of the longest
+def kept(
+    spans: Sequence[Span],
+    scores: Sequence[float],
+    max_spans: int,
+) -> list[int]:
+    """The best spans that cross no better one, in text order.
+
+    Their indices, at most `max_spans`. Lee and others (2017), §5.
+    """
+    # first word of kept spans → last word of the longest
+    furthest: dict[int, int] = {}
+    # last word of kept spans → first word of the longest
+    earliest: dict[int, int] = {}
     chosen: list[int] = []
-    for number in np.argsort(-np.asarray(scores), kind="stable").tolist():
+    best_first = np.argsort(-np.asarray(scores), kind="stable")
+    for number in best_first.tolist():
         if len(chosen) == max_spans:
             break
         first, last = spans[number]
-        crosses_end = any(furthest.get(word, -1) > last for word in range(first + 1, last + 1))
-        crosses_start = any(earliest.get(word, first) < first for word in range(first, last))
-        if not crosses_end and not crosses_start:
+        starts = range(first + 1, last + 1)  # inside of the span
+        ends = range(first, last)
+        crosses = [furthest.get(word, -1) > last for word in starts]
+        crosses += [earliest.get(word, first) < first for word in ends]
+        if not any(crosses):
             chosen.append(number)
             furthest[first] = max(last, furthest.get(first, -1))
             earliest[last] = min(first, earliest.get(last, first))
     return sorted(chosen, key=lambda number: spans[number])
 
 
-def linked(mentions: Sequence[Span], antecedents: Sequence[int | None]) -> list[list[Span]]:
-    """Clusters from each mention's antecedent (the index of an earlier mention; None: it starts a
-    new cluster)."""
+def linked(
+    mentions: Sequence[Span],
+    antecedents: Sequence[int | None],
+) -> list[list[Span]]:
+    """Clusters from each mention's antecedent; None starts a new one.
+
+    An antecedent is the index of an earlier mention.
+    """
     clusters: list[list[Span]] = []
     cluster_of: list[list[Span]] = []  # of each mention
     for mention, antecedent in zip(mentions, antecedents, strict=True):
         if antecedent is None:
             clusters.append([])
-        cluster_of.append(clusters[-1] if antecedent is None else cluster_of[antecedent])
+            cluster_of.append(clusters[-1])
+        else:
+            cluster_of.append(cluster_of[antecedent])
         cluster_of[-1].append(mention)
     return clusters
 
@@ -293,44 +319,55 @@ def new_mention_scorer(inputs: int) -> nn.Sequential:
 
 
 class SpanVectors(nn.Module):
-    """g = [x_first; x_last; x̂; width]: the hidden states of a span's first and last token, a mean
-    of all its tokens weighted by attention, and a learned vector for its width in words. Lee and
-    others (2017), §4.2."""
+    """g = [x_first; x_last; x̂; width] of each span.
 
-    def __init__(self, hidden_size: int, max_words: int, features: int = FEATURES) -> None:
+    The hidden states of its first and last token, a mean of all its
+    tokens weighted by attention, and a learned vector for its width in
+    words. Lee and others (2017), §4.2.
+    """
+
+    def __init__(
+        self,
+        hidden_size: int,
+        max_words: int,
+        features: int = FEATURES,
+    ) -> None:
         super().__init__()
         self.attention = nn.Linear(hidden_size, 1)
         self.widths = nn.Embedding(max_words, features)
         self.size = 3 * hidden_size + features
 
-    def forward(self, hidden: Tensor, words: Tensor, spans: Tensor) -> Tensor:
-        """[k,G]. hidden [S,n,H]; words [W,3]: segment, first and last position of each; spans
-        [k,2], in the order of the text."""
-        segment = words[spans[:, 0], 0]
-        first = words[spans[:, 0], 1]
+    def forward(
+        self,
+        hidden: Tensor,
+        words: Tensor,
+        spans: Tensor,
+    ) -> Tensor:
+        """[k,G] of hidden [S,n,H], words [W,3] and spans [k,2]."""
+        segment, first, _ = words[spans[:, 0]].T
         last = words[spans[:, 1], 2]
         scores = self.attention(hidden)[..., 0]  # [S,n]
-        positions = torch.arange(hidden.shape[1], device=hidden.device)
+        token = torch.arange(hidden.shape[1], device=hidden.device)
         means = []
-        for number in range(
-            len(hidden)
-        ):  # segment by segment, so that the weights take less memory
+        # segment by segment, so that the weights take less memory
+        for number in range(len(hidden)):
             here = segment == number
-            # [k of the segment, n]
-            inside = (first[here, None] <= positions) & (positions <= last[here, None])
-            span_scores = scores[number].expand(len(inside), -1)
-            weights = span_scores.masked_fill(~inside, -torch.inf).softmax(-1)
+            inside = first[here, None] <= token
+            inside &= token <= last[here, None]  # [k of segment, n]
+            own = scores[number].expand(len(inside), -1)
+            weights = own.masked_fill(~inside, -torch.inf).softmax(-1)
             means.append(weights @ hidden[number])
         width = self.widths(spans[:, 1] - spans[:, 0])
-        return torch.cat(
-            [hidden[segment, first], hidden[segment, last], torch.cat(means), width], dim=-1
-        )
+        ends = hidden[segment, first], hidden[segment, last]
+        return torch.cat([*ends, torch.cat(means), width], dim=-1)
 
 
 class AntecedentScorer(nn.Module):
-    """s_a(i, j): a hidden layer on [g_i; g_j; g_i∘g_j; distance], then one score. The hidden layer
-    is a sum of one linear layer per part, which is the same and needs no copy of g for each
-    pair."""
+    """s_a(i, j): a hidden layer on a pair of spans, then one score.
+
+    On [g_i; g_j; g_i∘g_j; distance], as a sum of one linear layer per
+    part, which is the same and needs no copy of g for each pair.
+    """
 
     def __init__(self, size: int, features: int = FEATURES) -> None:
         super().__init__()
@@ -341,12 +378,15 @@ class AntecedentScorer(nn.Module):
         self.distances = nn.Embedding(len(BUCKETS) + 1, features)
         self.score = nn.Linear(HIDDEN, 1)
 
-    def forward(self, vectors: Tensor, antecedents: Tensor) -> Tensor:
-        """[m,a]. vectors [m,G]; antecedents [m,a]: indices of mentions."""
-        mention = torch.arange(len(vectors), device=vectors.device)[:, None]
-        bucket = torch.bucketize(mention - antecedents, BUCKETS.to(vectors.device), right=True)
-        hidden = self.mention(vectors)[:, None] + self.antecedent(vectors)[antecedents]
-        hidden = hidden + self.product(vectors[:, None] * vectors[antecedents])
+    def forward(self, g: Tensor, antecedents: Tensor) -> Tensor:
+        """[m,a] of g [m,G] and antecedents [m,a], their indices."""
+        mention = torch.arange(len(g), device=g.device)[:, None]
+        buckets = BUCKETS.to(g.device)
+        apart = mention - antecedents
+        bucket = torch.bucketize(apart, buckets, right=True)
+        hidden = self.mention(g)[:, None]
+        hidden = hidden + self.antecedent(g)[antecedents]
+        hidden = hidden + self.product(g[:, None] * g[antecedents])
         hidden = hidden + self.distance(self.distances(bucket))
         return self.score(F.relu(hidden))[..., 0].float()
 
@@ -421,43 +461,47 @@ class CoreferenceModel(nn.Module):
 
 
 def clusters_of(spans: Tensor, mentions: Tensor) -> Tensor:
-    """The cluster of each span [k]; -1 where it is not a mention. mentions [M,3]: first, last word,
-    cluster."""
+    """The cluster of each span [k]; -1 where it is not a mention.
+
+    mentions [M,3]: first, last word, cluster.
+    """
     same = (spans[:, None] == mentions[None, :, :2]).all(-1)  # [k,M]
-    return torch.where(same.any(1), (same * mentions[:, 2]).sum(1), -1)
+    cluster = (same * mentions[:, 2]).sum(1)
+    return torch.where(same.any(1), cluster, -1)
 
 
 def antecedent_loss(document: Scored, cluster: Tensor) -> Tensor:
-    """−log of the probability of all gold antecedents together, summed over the mentions. Gold are
-    those of the same cluster, and ε where there are none. Lee and others (2017), eq. 8. cluster
-    [m]: of the mentions, -1 for none."""
-    same_cluster = cluster[:, None] == cluster[document.antecedents]
-    gold = same_cluster & (document.antecedents >= 0) & (cluster[:, None] >= 0)
+    """−log of the probability of all gold antecedents together.
+
+    Summed over the mentions. Gold are those of the same cluster, and ε
+    where there are none. Lee and others (2017), eq. 8. cluster [m]: of
+    the mentions, -1 for none.
+    """
+    gold = cluster[:, None] == cluster[document.antecedents]
+    gold &= (document.antecedents >= 0) & (cluster[:, None] >= 0)
     gold = torch.cat([~gold.any(1, keepdim=True), gold], dim=1)
     gold_scores = document.scores.masked_fill(~gold, -torch.inf)
-    return (document.scores.logsumexp(1) - gold_scores.logsumexp(1)).sum()
+    every = document.scores.logsumexp(1)
+    return (every - gold_scores.logsumexp(1)).sum()
 
 
 # --- training and use ---------------------------------------------------------------
 
 
-class CoreferenceData:
-    """Documents in parts of `SEGMENTS` segments, as `fine_tuning.Data`."""
+class CoreferenceData(Data):
+    """Documents in parts of `SEGMENTS` segments."""
 
-    by_length = True
     target_field = "sentences"  # the losses are means over words
 
     def __init__(
         self, documents: Sequence[Document], wordpiece: WordPiece, settings: FineTuning
     ) -> None:
-        self.wordpiece = wordpiece
-        self.batch_size = settings.batch_size
-        self.max_length = settings.max_length
         self.parts = [
             one
             for document in documents
-            for one in segmented(document, wordpiece, self.max_length, SEGMENTS)
+            for one in segmented(document, wordpiece, settings.max_length, SEGMENTS)
         ]
+        super().__init__((), wordpiece, settings)
 
     def __len__(self) -> int:
         return len(self.parts)
@@ -466,7 +510,6 @@ class CoreferenceData:
         return np.array([one.tokens for one in self.parts])
 
     def batch(self, rows: np.ndarray, rng: np.random.Generator) -> dict[str, Tensor]:
-        """Tensors of these parts; nothing is drawn at random."""
         return stacked([self.parts[row] for row in rows], self.wordpiece.pad_id)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.errors import require
 
 Mention = Hashable
 Clusters = Collection[Collection[Mention]]
@@ -59,23 +59,20 @@ def checked_pairs(
 
 
 def checked(clusters: Clusters, side: str) -> list[set[Mention]]:
-    """The clusters as sets. Raises InputError for an empty one and for a mention that occurs
-    twice."""
-    sets = [set(cluster) for cluster in clusters]
+    """The clusters as sets, none empty, no mention twice."""
     seen: set[Mention] = set()
-    for cluster in map(list, clusters):
-        if not cluster:
-            raise InputError(
-                f"a cluster of the {side} is empty: leave it out, or name its mentions."
-            )
+    for cluster in clusters:
+        require(
+            len(cluster) > 0,
+            f"a cluster of the {side} is empty: leave it out, or name its mentions.",
+        )
         for mention in cluster:
-            if mention in seen:
-                raise InputError(
-                    f"the mention {mention} stands twice in the {side}: give each mention one "
-                    "cluster."
-                )
+            require(
+                mention not in seen,
+                f"the mention {mention} stands twice in the {side}: give each mention one cluster.",
+            )
             seen.add(mention)
-    return sets
+    return [set(cluster) for cluster in clusters]
 
 
 # --- the three metrics --------------------------------------------------------------
@@ -84,33 +81,53 @@ def checked(clusters: Clusters, side: str) -> list[set[Mention]]:
 
 
 def muc(key: Sequence[set], response: Sequence[set]) -> Share:
-    """Links. A key cluster of n mentions has n - 1 links; if the response splits it into p parts,
-    p - 1 of them are missing. A mention that is not in the response is a part by itself."""
-    cluster_of = {mention: number for number, cluster in enumerate(response) for mention in cluster}
-    found = 0
-    total = 0
+    """Links: a cluster of n mentions has n - 1 of them.
+
+    If the response splits it into p parts, p - 1 are missing. A mention
+    that is not in the response is a part by itself.
+    """
+    cluster_of = by_mention(response)
+    found = total = 0
     for cluster in key:
-        shared = [mention for mention in cluster if mention in cluster_of]
-        parts = len({cluster_of[mention] for mention in shared}) + len(cluster) - len(shared)
+        known = cluster & cluster_of.keys()
+        shared = [cluster_of[mention] for mention in known]
+        parts = len(set(shared)) + len(cluster) - len(shared)
         found += len(cluster) - parts
         total += len(cluster) - 1
     return found, total
 
 
+def by_mention(clusters: Sequence[set]) -> dict[Mention, int]:
+    """Mention → number of its cluster."""
+    found: dict[Mention, int] = {}
+    for number, cluster in enumerate(clusters):
+        found |= dict.fromkeys(cluster, number)
+    return found
+
+
 def b_cubed(key: Sequence[set], response: Sequence[set]) -> Share:
-    """Mentions. Each scores the share of its key cluster that is in its response cluster, or 0 if
-    it has no response cluster."""
+    """Mentions: the share of each one's key cluster that is found.
+
+    Found is what is in the mention's response cluster; 0 if it has
+    none.
+    """
     overlap = overlaps(key, response)
     sizes = np.array([len(cluster) for cluster in key])
-    return float((overlap**2 / sizes[:, None]).sum()), int(sizes.sum())
+    found = (overlap**2 / sizes[:, None]).sum()
+    return float(found), int(sizes.sum())
 
 
 def ceaf_phi4(key: Sequence[set], response: Sequence[set]) -> Share:
-    """Entities. A one-to-one alignment of key and response clusters that maximizes the sum of
-    φ4(K, R) = 2 · size(K ∩ R) / (size(K) + size(R)); clusters that are left over score 0."""
-    sizes = [np.array([len(cluster) for cluster in side], dtype=float) for side in (key, response)]
-    phi4 = 2 * overlaps(key, response) / np.add.outer(*sizes)
-    return float(phi4[linear_sum_assignment(phi4, maximize=True)].sum()), len(key)
+    """Entities: φ4(K, R) = 2 · size(K ∩ R) / (size(K) + size(R)).
+
+    Summed over the one-to-one alignment of key and response clusters
+    with the largest sum; clusters that are left over score 0.
+    """
+    sizes = [len(cluster) for cluster in key]
+    said = [len(cluster) for cluster in response]
+    phi4 = 2 * overlaps(key, response) / np.add.outer(sizes, said)
+    best = linear_sum_assignment(phi4, maximize=True)
+    return float(phi4[best].sum()), len(key)
 
 
 def mentions(key: Sequence[set], response: Sequence[set]) -> Share:
@@ -120,10 +137,13 @@ def mentions(key: Sequence[set], response: Sequence[set]) -> Share:
     return len(in_key & in_response), len(in_key)
 
 
-def overlaps(key: Sequence[set], response: Sequence[set]) -> np.ndarray:
-    """How many mentions each pair of clusters shares, [key clusters, response clusters]."""
+def overlaps(
+    key: Sequence[set],
+    response: Sequence[set],
+) -> np.ndarray:
+    """Shared mentions, [key clusters, response clusters]."""
     counts = np.zeros((len(key), len(response)))
-    cluster_of = {mention: number for number, cluster in enumerate(response) for mention in cluster}
+    cluster_of = by_mention(response)
     for row, cluster in enumerate(key):
         for mention in cluster & cluster_of.keys():
             counts[row, cluster_of[mention]] += 1
@@ -142,15 +162,23 @@ def triple(
     recall: Callable[[Sequence[set], Sequence[set]], Share],
 ) -> Triple:
     """Precision, recall and F1 of a metric over documents."""
-    in_response = np.sum([(0, 0), *(recall(key, response) for key, response in pairs)], axis=0)
-    in_key = np.sum([(0, 0), *(recall(response, key) for key, response in pairs)], axis=0)
-    return precision_recall_f1(*in_key, *in_response)
+    found = [(0.0, 0.0), *(recall(key, said) for key, said in pairs)]
+    right = [(0.0, 0.0), *(recall(said, key) for key, said in pairs)]
+    return precision_recall_f1(*np.sum(right, 0), *np.sum(found, 0))
 
 
-def precision_recall_f1(correct: float, predicted: float, found: float, gold: float) -> Triple:
-    """In percent: precision = correct / predicted, recall = found / gold, and F1; 0 where a
-    denominator is 0."""
+def precision_recall_f1(
+    correct: float,
+    predicted: float,
+    found: float,
+    gold: float,
+) -> Triple:
+    """In percent, from correct / predicted and found / gold.
+
+    0 where a denominator is 0.
+    """
     precision = float(100 * correct / predicted) if predicted else 0.0
     recall = float(100 * found / gold) if gold else 0.0
     total = precision + recall
-    return precision, recall, 2 * precision * recall / total if total else 0.0
+    f1 = 2 * precision * recall / total if total else 0.0
+    return precision, recall, f1

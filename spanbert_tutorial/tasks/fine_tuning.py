@@ -37,27 +37,6 @@ class Input(Protocol):
     def segments(self) -> np.ndarray: ...
 
 
-class Data(Protocol):
-    """Training examples, in the form that `batches.Batches` draws from and `fit` trains on.
-
-    by_length: whether examples of about the same length share a batch. target_field: the tensor of
-    a batch that holds the targets; each loss is a mean over those that are not NO_TARGET.
-    """
-
-    by_length: bool
-    target_field: str
-    batch_size: int
-    max_length: int
-
-    def __len__(self) -> int: ...
-
-    def lengths(self) -> np.ndarray:
-        """Tokens of each example, int [examples]."""
-
-    def batch(self, rows: np.ndarray, rng: np.random.Generator) -> dict[str, Tensor]:
-        """Inputs and targets of these examples, padded."""
-
-
 @dataclass(frozen=True)
 class FineTuning:
     """Settings of a run. max_length: of an input, in positions. batch_size: inputs of `max_length`
@@ -84,6 +63,38 @@ class FineTuning:
             epsilon=1e-8,
             log_every=steps_between_readings(),
         )
+
+
+class Data:
+    """Training inputs, in the form that `batches.Batches` draws from and `fit` trains on.
+
+    Subclasses give `batch` and the name of its tensor of targets; each loss is a mean over those
+    that are not NO_TARGET.
+    """
+
+    by_length = True  # inputs of about the same length share a batch
+    target_field = "label"
+
+    def __init__(self, inputs: Sequence[Input], wordpiece: WordPiece, settings: FineTuning) -> None:
+        self.inputs = inputs
+        self.wordpiece = wordpiece
+        self.batch_size = settings.batch_size
+        self.max_length = settings.max_length
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+    def lengths(self) -> np.ndarray:
+        """Tokens of each input, int [inputs]."""
+        return np.array([len(one.ids) for one in self.inputs])
+
+    def padded(self, rows: np.ndarray) -> dict[str, Tensor]:
+        """These inputs as tensors, see `stacked`."""
+        return stacked([self.inputs[row] for row in rows], self.wordpiece.pad_id)
+
+    def batch(self, rows: np.ndarray, rng: np.random.Generator) -> dict[str, Tensor]:
+        """Inputs and targets, padded. Nothing has to be drawn at random."""
+        raise NotImplementedError
 
 
 def stacked(inputs: Sequence[Input], pad_id: int) -> dict[str, Tensor]:

@@ -211,10 +211,6 @@ def lowered_tokens(wordpiece: WordPiece, text: str) -> list[tuple[str, list[str]
     ids = {token: number for number, token in enumerate(wordpiece.vocabulary)}
     lowering = WordPiece(ids, lowercase=True)
     return [
-        (
-            word,
-            wordpiece.tokens(wordpiece.encode(word)),
-            lowering.tokens(lowering.encode(word)),
-        )
+        (word, wordpiece.tokens(wordpiece.encode(word)), lowering.tokens(lowering.encode(word)))
         for word in split_words(text)
     ]

@@ -25,6 +25,7 @@ from spanbert_tutorial.engine.snapshots import Snapshots
 from spanbert_tutorial.errors import InputError, is_number, shown
 from spanbert_tutorial.pretraining.checkpoints import read_vocabulary
 from spanbert_tutorial.tasks.fine_tuning import (
+    Data,
     FineTuning,
     check_start,
     check_vocabulary,
@@ -37,10 +38,11 @@ from spanbert_tutorial.tasks.windows import Candidate, Encoded, Window, decode, 
 
 
 class QuestionAnsweringModel(nn.Module):
-    """An encoder, a start vector S and an end vector E: position i starts the answer with
-    probability proportional to exp(S · x_i), and ends it with exp(E · x_i).
+    """An encoder, a start vector S and an end vector E.
 
-    `boundaries` holds S and E as one linear layer, with a bias each, as in the released code.
+    Position i starts the answer with probability proportional to
+    exp(S · x_i), and ends it with exp(E · x_i). `boundaries` holds S
+    and E as one linear layer, with a bias each, as the released code.
     """
 
     def __init__(self, encoder: BertEncoder) -> None:
@@ -50,26 +52,23 @@ class QuestionAnsweringModel(nn.Module):
         initialize(self.boundaries, encoder.config.initializer_range)
 
     def scores(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
-        """S · x and E · x at each position, [B,n] each; minus infinity at padding."""
+        """S · x and E · x, [B,n] each; minus infinity at padding."""
+        mask = batch["attention_mask"]
         hidden = self.encoder(
             batch["input_ids"],
             token_type_ids=batch["token_type_ids"],
-            attention_mask=batch["attention_mask"],
+            attention_mask=mask,
         )
-        scores = (
-            self.boundaries(hidden)
-            .float()
-            .masked_fill(~batch["attention_mask"][..., None], -torch.inf)
-        )
+        scores = self.boundaries(hidden).float()
+        scores = scores.masked_fill(~mask[..., None], -torch.inf)
         return scores[..., 0], scores[..., 1]
 
     def forward(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
-        """{"loss": mean of the two others, "start": mean cross-entropy of the gold start, in nats,
-        "end": that of the gold end}."""
+        """{"start", "end": mean cross-entropies in nats, "loss"}."""
         starts, ends = self.scores(batch)
-        start_loss = F.cross_entropy(starts, batch["start"])
-        end_loss = F.cross_entropy(ends, batch["end"])
-        return {"loss": (start_loss + end_loss) / 2, "start": start_loss, "end": end_loss}
+        start = F.cross_entropy(starts, batch["start"])
+        end = F.cross_entropy(ends, batch["end"])
+        return {"loss": (start + end) / 2, "start": start, "end": end}
 
 
 # --- fine-tuning --------------------------------------------------------------------
@@ -110,14 +109,13 @@ PRESETS = {
 NO_ANSWER = (0, 0)  # start and end are both [CLS]
 
 
-class QuestionAnsweringData:
-    """Windows of questions with the positions of their first answer, as `fine_tuning.Data`.
+class QuestionAnsweringData(Data):
+    """Windows of questions with the positions of their first answer.
 
     The targets of a window without the whole answer, and of a question without an answer, are
     [CLS], position 0.
     """
 
-    by_length = True
     target_field = "start"
 
     def __init__(
@@ -126,9 +124,6 @@ class QuestionAnsweringData:
         wordpiece: WordPiece,
         settings: QuestionAnsweringSettings,
     ) -> None:
-        self.wordpiece = wordpiece
-        self.batch_size = settings.batch_size
-        self.max_length = settings.max_length
         self.windows: list[Window] = []
         self.targets: list[tuple[int, int]] = []
         for question in questions:
@@ -143,37 +138,41 @@ class QuestionAnsweringData:
                 if positions != NO_ANSWER or not (settings.answers_only and question.answers):
                     self.windows.append(window)
                     self.targets.append(positions)
-
-    def __len__(self) -> int:
-        return len(self.windows)
-
-    def lengths(self) -> np.ndarray:
-        return np.array([len(window.ids) for window in self.windows])
+        super().__init__(self.windows, wordpiece, settings)
 
     def batch(self, rows: np.ndarray, rng: np.random.Generator) -> dict[str, Tensor]:
-        """Tensors of these windows; start and end are int64 [B]. Nothing is drawn at random."""
+        """start and end are int64 [B]."""
         start, end = np.array([self.targets[row] for row in rows]).T
-        tensors = stacked([self.windows[row] for row in rows], self.wordpiece.pad_id)
-        return tensors | {"start": torch.from_numpy(start), "end": torch.from_numpy(end)}
+        targets = {"start": torch.from_numpy(start), "end": torch.from_numpy(end)}
+        return self.padded(rows) | targets
 
 
-def answer_tokens(encoded: Encoded, question: Question) -> tuple[int, int] | None:
-    """(first, last) context token that overlaps the question's first answer, or None."""
+def answer_tokens(
+    encoded: Encoded,
+    question: Question,
+) -> tuple[int, int] | None:
+    """First and last context token of the first answer, or None."""
     if not question.answers:
         return None
     begin = question.answers[0].start
     end = begin + len(question.answers[0].text)
-    inside = np.flatnonzero((encoded.offsets[:, 0] < end) & (encoded.offsets[:, 1] > begin))
+    starts, ends = encoded.offsets.T
+    inside = np.flatnonzero((starts < end) & (ends > begin))
     return (int(inside[0]), int(inside[-1])) if len(inside) else None
 
 
-def target(window: Window, tokens: tuple[int, int] | None) -> tuple[int, int]:
-    """Positions of the answer's first and last token in a window; NO_ANSWER unless the window
-    holds the whole answer."""
-    if tokens is None or tokens[0] < window.start or tokens[1] >= window.end:
+def target(
+    window: Window,
+    tokens: tuple[int, int] | None,
+) -> tuple[int, int]:
+    """Where a window has the whole answer, or else NO_ANSWER."""
+    if tokens is None:
+        return NO_ANSWER
+    first, last = tokens
+    if first < window.start or last >= window.end:
         return NO_ANSWER
     shift = window.first - window.start
-    return tokens[0] + shift, tokens[1] + shift
+    return first + shift, last + shift
 
 
 def fine_tune(

@@ -79,10 +79,7 @@ def tuned(test: Predictions, tune: Predictions) -> dict[str, float]:
 
 
 def over_articles(
-    values: Sequence[float] | np.ndarray,
-    titles: Sequence[str],
-    draws: int = 1_000,
-    seed: int = 0,
+    values: Sequence[float] | np.ndarray, titles: Sequence[str], draws: int = 1_000, seed: int = 0
 ) -> list[float]:
     """95% bootstrap interval of the mean of `values`, one for each question. It resamples articles,
     because questions on one article share its difficulty. titles: the article of each question."""

@@ -26,7 +26,7 @@ from spanbert_tutorial.engine.history import History
 from spanbert_tutorial.engine.snapshots import Snapshots
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.tasks import task_checkpoints
-from spanbert_tutorial.tasks.fine_tuning import FineTuning, check_start, fit, stacked
+from spanbert_tutorial.tasks.fine_tuning import Data, FineTuning, check_start, fit, stacked
 from spanbert_tutorial.tasks.relation_files import NO_RELATION, OTHER, Example, negative_of
 
 PRESETS = {
@@ -43,17 +43,22 @@ DIRECTION = re.compile(r"\(e[12],e[12]\)$")
 
 
 def score(
-    gold: Sequence[str], predicted: Sequence[str], negative: str = NO_RELATION
+    gold: Sequence[str],
+    predicted: Sequence[str],
+    negative: str = NO_RELATION,
 ) -> dict[str, float]:
-    """precision, recall, f1 in percent over all relations but `negative`, counted together (micro),
-    as TACRED does.
+    """precision, recall, f1 in percent over all but `negative`.
 
-    A share of nothing is 0 (TACRED's own scorer prints a precision of 100 where nothing is
-    predicted; the F1 is 0 in both). Lists that differ in length raise InputError.
+    Counted together (micro), as TACRED does. A share of nothing is 0
+    (TACRED's own scorer prints a precision of 100 where nothing is
+    predicted; the F1 is 0 in both). Lists that differ in length raise
+    InputError.
     """
     check_lengths(gold, predicted)
-    right = sum(one == other != negative for one, other in zip(gold, predicted, strict=True))
-    wanted, said = (sum(relation != negative for relation in row) for row in (gold, predicted))
+    pairs = list(zip(gold, predicted, strict=True))
+    right = sum(one == other != negative for one, other in pairs)
+    wanted = sum(one != negative for one, _ in pairs)
+    said = sum(other != negative for _, other in pairs)
     return shares(right, said, wanted)
 
 
@@ -127,28 +132,32 @@ class Marker(str):
 
 
 def marked(example: Example, marking: str) -> list[str]:
-    """The words with markers. "replaced", as SpanBERT: one marker with role and type in place of
-    each name. "around": a marker before each name and one after it, and the name stays."""
+    """The words of a sentence with markers for its two names.
+
+    "replaced", as SpanBERT: one marker with role and type in place of
+    each name. "around": a marker before each name and one after it, and
+    the name stays.
+    """
     roles = {"SUBJ": example.subject, "OBJ": example.object}
     row: list[str] = []
     for place, word in enumerate(example.words):
-        row += [
-            first_marker(role, name.type, marking)
-            for role, name in roles.items()
-            if place == name.first
-        ]
+        for role, name in roles.items():
+            if place == name.first:
+                row.append(first_marker(role, name.type, marking))
         if marking == "around" or not any(
             name.first <= place <= name.last for name in roles.values()
         ):
             row.append(word)
-        if marking == "around":
-            row += [Marker(f"[/{role}]") for role, name in roles.items() if place == name.last]
+        for role, name in roles.items():
+            if marking == "around" and place == name.last:
+                row.append(Marker(f"[/{role}]"))
     return row
 
 
 def first_marker(role: str, kind: str, marking: str) -> Marker:
     """The marker that stands for a name, or the one before it."""
-    return Marker(f"[{role}-{kind}]" if marking == "replaced" and kind else f"[{role}]")
+    typed = marking == "replaced" and kind
+    return Marker(f"[{role}-{kind}]" if typed else f"[{role}]")
 
 
 def markers(examples: Sequence[Example], marking: str) -> list[str]:
@@ -238,17 +247,22 @@ def marker_id(marker: str, wordpiece: WordPiece) -> int:
 
 
 class RelationModel(nn.Module):
-    """One linear layer on the state of [CLS], or on the states of the two first markers side by
-    side."""
+    """One linear layer on [CLS], or on the two first markers.
+
+    head: "cls", or "entities", where the states of the subject's and
+    the object's first marker stand side by side.
+    """
 
     def __init__(self, encoder: BertEncoder, relations: int, head: str):
         super().__init__()
-        width = encoder.config.hidden_size * (2 if head == "entities" else 1)
+        config = encoder.config
+        states = 2 if head == "entities" else 1
         self.encoder = encoder
         self.head = head
+        width = states * config.hidden_size
         self.classifier = nn.Linear(width, relations)
-        self.dropout = nn.Dropout(encoder.config.hidden_dropout_prob)
-        initialize(self.classifier, encoder.config.initializer_range)
+        self.dropout = nn.Dropout(config.hidden_dropout_prob)
+        initialize(self.classifier, config.initializer_range)
 
     def scores(self, batch: dict[str, Tensor]) -> Tensor:
         """[B,R]."""
@@ -260,13 +274,14 @@ class RelationModel(nn.Module):
         if self.head == "cls":
             states = hidden[:, 0]  # [B,H]
         else:
-            rows = torch.arange(len(hidden), device=hidden.device)[:, None]
-            states = hidden[rows, batch["places"]].flatten(1)  # [B,2H]
+            rows = torch.arange(len(hidden), device=hidden.device)
+            states = hidden[rows[:, None], batch["places"]].flatten(1)
         return self.classifier(self.dropout(states)).float()
 
     def forward(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
         """{"loss": mean cross-entropy of the relations, in nats}."""
-        return {"loss": F.cross_entropy(self.scores(batch), batch["relation"])}
+        scores = self.scores(batch)
+        return {"loss": F.cross_entropy(scores, batch["relation"])}
 
 
 def tensors(some: Sequence[Marked], pad_id: int) -> dict[str, Tensor]:
@@ -276,33 +291,23 @@ def tensors(some: Sequence[Marked], pad_id: int) -> dict[str, Tensor]:
     }
 
 
-class RelationData:
-    """Examples in the form that `batches.Batches` draws from. relations: those that occur."""
+class RelationData(Data):
+    """Marked examples. relations: those that occur."""
 
-    by_length = True
     target_field = "relation"
 
     def __init__(
         self, examples: Sequence[Example], wordpiece: WordPiece, settings: FineTuning, marking: str
     ):
-        self.wordpiece = wordpiece
-        self.batch_size = settings.batch_size
-        self.max_length = settings.max_length
-        self.inputs = [
+        self.marked = [
             Marked.of(example, wordpiece, marking, settings.max_length) for example in examples
         ]
+        super().__init__(self.marked, wordpiece, settings)
         self.relations = sorted({example.relation for example in examples})
         self.gold = np.array([self.relations.index(example.relation) for example in examples])
 
-    def __len__(self) -> int:
-        return len(self.inputs)
-
-    def lengths(self) -> np.ndarray:
-        return np.array([len(one.ids) for one in self.inputs])
-
     def batch(self, rows: np.ndarray, rng: np.random.Generator) -> dict[str, Tensor]:
-        """Tensors of these examples; nothing is drawn at random."""
-        inputs = tensors([self.inputs[row] for row in rows], self.wordpiece.pad_id)
+        inputs = tensors([self.marked[row] for row in rows], self.wordpiece.pad_id)
         return inputs | {"relation": torch.from_numpy(self.gold[rows])}
 
 

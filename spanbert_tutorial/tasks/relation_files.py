@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from spanbert_tutorial.bert.wordpiece import split_words
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.errors import InputError, shown
+from spanbert_tutorial.errors import InputError, reading, require, shown
 from spanbert_tutorial.text.lines import OPENERS, SPACE, lines_of, parse_data, read_text, visible
 
 # what TACRED and SemEval call a pair without a relation of the list
@@ -70,16 +70,11 @@ def read(*paths: str | Path) -> list[Example]:
 
 def read_one(path: Path) -> list[Example]:
     """The examples of one file."""
-    packing = path.suffix if path.suffix in OPENERS else ""
-    form = Path(path.stem).suffix if packing else path.suffix
-    if form not in (".json", ".txt"):
-        raise InputError(f"{path} has neither .json nor .txt in its name: {FORMS}.")
+    form = Path(path.stem).suffix if path.suffix in OPENERS else path.suffix
+    require(form in (".json", ".txt"), f"{path} has neither .json nor .txt in its name: {FORMS}.")
     text = read_text(path, FORMS.removeprefix("give "))
-    examples = list(
-        tacred_examples(text, path) if form == ".json" else semeval_examples(text, path)
-    )
-    if not examples:
-        raise InputError(f"{path} holds no example: give a file with at least one.")
+    examples = [*(tacred_examples if form == ".json" else semeval_examples)(text, path)]
+    require(examples, f"{path} holds no example: give a file with at least one.")
     return examples
 
 
@@ -89,65 +84,40 @@ def read_one(path: Path) -> list[Example]:
 def tacred_examples(text: str, path: Path) -> Iterator[Example]:
     """The examples of a JSON list; of their many keys the eight that a model needs. Last words are
     inclusive."""
-    try:
+    with reading(f"{path} cannot be read as JSON", "give a whole file"):
         entries = parse_data(text)
-    except ValueError as error:
-        raise InputError(f"{path} cannot be read as JSON ({error}): give a whole file.") from None
-    if not isinstance(entries, list):
-        raise InputError(f"{path} is not in TACRED's layout: it needs a list of examples.")
+    require(
+        isinstance(entries, list), f"{path} is not in TACRED's layout: it needs a list of examples."
+    )
     for number, entry in enumerate(entries, start=1):
         where = f"{path}, example {number}"
-        if not isinstance(entry, dict):
-            raise InputError(f"{where} is not an object as in TACRED: mend it.")
-        for field, kind in FIELDS.items():
-            check_field(entry, field, kind, where)
-        example = Example(
-            entry["id"],
-            tuple(entry["token"]),
-            Argument(entry["subj_start"], entry["subj_end"], entry["subj_type"]),
-            Argument(entry["obj_start"], entry["obj_end"], entry["obj_type"]),
-            entry["relation"],
-        )
+        with reading(f"{where} is not in TACRED's layout"):
+            example = Example(
+                entry["id"],
+                tuple(entry["token"]),
+                Argument(entry["subj_start"], entry["subj_end"], entry["subj_type"]),
+                Argument(entry["obj_start"], entry["obj_end"], entry["obj_type"]),
+                entry["relation"],
+            )
         check(example, where)
         yield example
 
 
-# what the eight keys have to hold
-FIELDS = {
-    "id": str,
-    "token": list,
-    "relation": str,
-    "subj_start": int,
-    "subj_end": int,
-    "subj_type": str,
-    "obj_start": int,
-    "obj_end": int,
-    "obj_type": str,
-}
-KINDS = {str: "text", list: "a list of words", int: "a whole number"}
-
-
-def check_field(entry: dict, field: str, kind: type, where: str) -> None:
-    """Raises InputError when a field is missing or holds something of another kind."""
-    if field not in entry:
-        raise InputError(f'{where} has no "{field}": add it.')
-    value = entry[field]
-    if type(value) is not kind or (isinstance(value, str) and not visible(value)):
-        raise InputError(f'{where}: "{field}" is {shown(value)}; write {KINDS[kind]}.')
-
-
 def check(example: Example, where: str) -> None:
     """Raises InputError unless the words are words and both names lie inside of them."""
-    words: tuple[object, ...] = example.words  # JSON may hold anything
-    for number, word in enumerate(words):
-        if not isinstance(word, str) or not visible(word):
-            raise InputError(
-                f"{where}: word {number} of the sentence is {shown(word)}; write a word."
-            )
-    for name, (first, last, _) in (("subject", example.subject), ("object", example.object)):
-        if not 0 <= first <= last < len(example.words):
-            wrong = f"the {name} has the words {first} to {last} of {len(example.words)}"
-            raise InputError(f"{where}: {wrong}; count from 0, the last word is inclusive.")
+    arguments = {"subject": example.subject, "object": example.object}
+    kinds = [argument.type for argument in arguments.values() if argument.type != ""]
+    for text in (example.id, example.relation, *kinds, *example.words):  # JSON may hold anything
+        require(
+            isinstance(text, str) and visible(text),
+            f"{where}: {shown(text)} stands for an id, a word, a type or a relation; write text.",
+        )
+    for name, (first, last, _) in arguments.items():
+        require(
+            type(first) is type(last) is int and 0 <= first <= last < len(example.words),
+            f"{where}: the {name} has the words {shown(first)} to {shown(last)} of "
+            f"{len(example.words)}; count from 0, the last word is inclusive.",
+        )
 
 
 # --- SemEval-2010 Task 8 ------------------------------------------------------------
@@ -163,14 +133,13 @@ def semeval_examples(text: str, path: Path) -> Iterator[Example]:
             continue
         if begins_example(line):
             blocks.append([])
-        if not blocks:
-            raise InputError(f"{path}, line {number}: {SENTENCE}")
+        require(blocks, f"{path}, line {number}: {SENTENCE}")
         blocks[-1].append((number, line.strip(SPACE)))
-    if blocks and not any(has_relation(block) for block in blocks):
-        raise InputError(
-            f"{path}, line {blocks[0][0][0]}: no sentence of this file has a relation in the line "
-            "after it (a test file without labels?); give a labeled file."
-        )
+    require(
+        not blocks or any(has_relation(block) for block in blocks),
+        f"{path}, line {blocks[0][0][0] if blocks else 1}: no sentence of this file has a relation in "
+        "the line after it (a test file without labels?); give a labeled file.",
+    )
     for block in blocks:
         yield semeval_example(block, path)
 
@@ -198,12 +167,12 @@ def semeval_example(block: Sequence[tuple[int, str]], path: Path) -> Example:
     found = numbered and MARKED.fullmatch(numbered[2])
     if not numbered or not found or any(line.count(marker) != 1 for marker in MARKERS):
         raise InputError(f"{where}: {SENTENCE}")
-    if not has_relation(block):
-        raise InputError(f"{where}: the line after the sentence must name its relation.")
-    if len(block) > 2 and not COMMENT.match(block[2][1]):
-        raise InputError(
-            f"{path}, line {block[2][0]}: {shown(block[2][1])} is neither a comment nor a new "
-            'example; write "Comment:" before it, or take it out.'
+    require(has_relation(block), f"{where}: the line after the sentence must name its relation.")
+    for number, more in block[2:3]:
+        require(
+            COMMENT.match(more),
+            f"{path}, line {number}: {shown(more)} is neither a comment nor a new example; write "
+            '"Comment:" before it, or take it out.',
         )
     before, first, between, second, after = (split_words(part) for part in found.groups())
     start = len(before) + len(first) + len(between)

@@ -10,10 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.text.corpora import HUB_SET, hub_rows
+from spanbert_tutorial.errors import reading, require
+from spanbert_tutorial.text.corpora import hub_rows, hub_set
 from spanbert_tutorial.text.lines import (
-    OPENERS,
     Examples,
     check_columns,
     lines_of,
@@ -46,121 +45,75 @@ class Task:
     scores: tuple[float, float] = (0, 5)
 
 
+ACCURACY = ("accuracy",)
 YES_NO = ("0", "1")
 ENTAILS = ("entailment", "not_entailment")
+F1, MATTHEWS, CORRELATIONS = ("f1", "accuracy"), ("matthews",), ("pearson", "spearman")
+SENTENCE = ("sentence", "label")
 PAIR = ("sentence1", "sentence2", "label")
+# fmt: off
 GLUE = {
     "cola": Task(
-        "CoLA",
-        "Is this sentence acceptable English?",
-        ("matthews",),
-        YES_NO,
-        ("sentence", "label"),
-        ("sentence", "label"),
-        (8_551, 1_043, 1_063),
-        ("source", "label", "star", "sentence"),
+        "CoLA", "Is this sentence acceptable English?", MATTHEWS, YES_NO,
+        SENTENCE, SENTENCE, (8_551, 1_043, 1_063),
+        header=("source", "label", "star", "sentence"),
     ),
     "sst2": Task(
-        "SST-2",
-        "Is this movie-review phrase positive?",
-        ("accuracy",),
-        YES_NO,
-        ("sentence", "label"),
-        ("sentence", "label"),
-        (67_349, 872, 1_821),
+        "SST-2", "Is this movie-review phrase positive?", ACCURACY, YES_NO,
+        SENTENCE, SENTENCE, (67_349, 872, 1_821),
     ),
     "mrpc": Task(
-        "MRPC",
-        "Do these two news sentences mean the same thing?",
-        ("f1", "accuracy"),
-        YES_NO,
-        ("#1 String", "#2 String", "Quality"),
-        PAIR,
-        (3_668, 408, 1_725),
+        "MRPC", "Do these two news sentences mean the same thing?", F1, YES_NO,
+        ("#1 String", "#2 String", "Quality"), PAIR, (3_668, 408, 1_725),
     ),
     "stsb": Task(
-        "STS-B",
-        "How similar in meaning are the two, from 0 to 5?",
-        ("pearson", "spearman"),
-        (),
-        ("sentence1", "sentence2", "score"),
-        PAIR,
-        (5_749, 1_500, 1_379),
+        "STS-B", "How similar in meaning are the two, from 0 to 5?", CORRELATIONS, (),
+        ("sentence1", "sentence2", "score"), PAIR, (5_749, 1_500, 1_379),
     ),
     "qqp": Task(
-        "QQP",
-        "Do these two questions ask the same thing?",
-        ("f1", "accuracy"),
-        YES_NO,
-        ("question1", "question2", "is_duplicate"),
-        ("question1", "question2", "label"),
+        "QQP", "Do these two questions ask the same thing?", F1, YES_NO,
+        ("question1", "question2", "is_duplicate"), ("question1", "question2", "label"),
         (363_846, 40_430, 390_965),
     ),
     "mnli": Task(
-        "MNLI",
-        "Does the second sentence follow from the first, contradict it, or neither?",
-        ("accuracy",),
-        ("entailment", "neutral", "contradiction"),
-        ("sentence1", "sentence2", "gold_label"),
-        ("premise", "hypothesis", "label"),
+        "MNLI", "Does the second sentence follow from the first, contradict it, or neither?",
+        ACCURACY, ("entailment", "neutral", "contradiction"),
+        ("sentence1", "sentence2", "gold_label"), ("premise", "hypothesis", "label"),
         (392_702, 9_815 + 9_832, 9_796 + 9_847),
     ),
     "qnli": Task(
-        "QNLI",
-        "Does this Wikipedia sentence answer the question?",
-        ("accuracy",),
-        ENTAILS,
-        ("question", "sentence", "label"),
-        ("question", "sentence", "label"),
+        "QNLI", "Does this Wikipedia sentence answer the question?", ACCURACY, ENTAILS,
+        ("question", "sentence", "label"), ("question", "sentence", "label"),
         (104_743, 5_463, 5_463),
     ),
     "rte": Task(
-        "RTE",
-        "Does the second text follow from the first?",
-        ("accuracy",),
-        ENTAILS,
-        PAIR,
-        PAIR,
-        (2_490, 277, 3_000),
+        "RTE", "Does the second text follow from the first?", ACCURACY, ENTAILS,
+        PAIR, PAIR, (2_490, 277, 3_000),
     ),
     "wnli": Task(
-        "WNLI",
-        "Does the sentence follow with a name in place of its pronoun?",
-        ("accuracy",),
-        YES_NO,
-        PAIR,
-        PAIR,
-        (635, 71, 146),
+        "WNLI", "Does the sentence follow with a name in place of its pronoun?", ACCURACY, YES_NO,
+        PAIR, PAIR, (635, 71, 146),
     ),
 }
-TASKS = GLUE | {
+ALMANAC = {
     "almanac-pairs": Task(
         "almanac, pairs",
         "Do both sentences tell the same facts, contradict each other, or neither?",
-        ("accuracy",),
-        ("contradiction", "neither", "same"),
-        PAIR,
-        PAIR,
-        (1_974, 414, 408),
+        ACCURACY, ("contradiction", "neither", "same"), PAIR, PAIR, (1_974, 414, 408),
     ),
     "almanac-shared": Task(
-        "almanac, shared facts",
-        "Which share of the facts of both stands in both, from 0 to 1?",
-        ("pearson", "spearman"),
-        (),
-        PAIR,
-        PAIR,
-        (1_974, 414, 408),
-        scores=(0, 1),
+        "almanac, shared facts", "Which share of the facts of both stands in both, from 0 to 1?",
+        CORRELATIONS, (), PAIR, PAIR, (1_974, 414, 408), scores=(0, 1),
     ),
 }
+# fmt: on
+TASKS = GLUE | ALMANAC
 NUMBER = re.compile(r"[+-]?\d+(\.\d*)?", re.ASCII)
 
 
 def task_named(name: str) -> Task:
     """A row of the table. Raises InputError for another name."""
-    if name not in TASKS:
-        raise InputError(f'the task "{name}" is unknown: use one of {", ".join(TASKS)}.')
+    require(name in TASKS, f'the task "{name}" is unknown: use one of {", ".join(TASKS)}.')
     return TASKS[name]
 
 
@@ -176,17 +129,11 @@ def read(*sources: str | Path, subtask: str) -> Examples:
     found = Examples()
     for source in sources:
         before = len(found)
-        name = HUB_SET.fullmatch(str(source))
-        if (
-            name
-            and not Path(source).exists()
-            and Path(source).suffix not in (".tsv", ".txt", *filter(None, OPENERS))
-        ):
-            found += hub_examples(name[1], subtask, name[2] or "train")
+        if name := hub_set(source, ".tsv", ".txt"):
+            found += hub_examples(name[0], subtask, name[1] or "train")
         else:
             add_file(found, Path(source), task)
-        if len(found) == before:
-            raise InputError(f"{source} holds no example: give a file with at least one.")
+        require(len(found) > before, f"{source} holds no example: give a file with at least one.")
     return found
 
 
@@ -199,61 +146,51 @@ WANTED = "a whole TSV file of GLUE (also .xz or .gz), or a set of the hub as OWN
 def add_file(found: Examples, path: Path, task: Task) -> None:
     """Adds the examples of a TSV file, each checked. A quotation mark is a letter like any other: many
     stand alone. Lines without anything to see are passed over."""
-    text = read_text(path, WANTED)
     lines = [
         (number, line.split("\t"))
-        for number, line in enumerate(lines_of(text), start=1)
+        for number, line in enumerate(lines_of(read_text(path, WANTED)), start=1)
         if visible(line)
     ]
     header = list(task.header) or (lines.pop(0)[1] if lines else [])
-    places = columns_in(header, task, f"{path}, line 1")
+    check_columns(header, f"{path}, line 1")
+    missing = [f'"{name}"' for name in task.columns if name not in header]
+    require(
+        not missing,
+        f"{path}, line 1: {task.name} needs a column {' and '.join(missing)}, and this file has "
+        f"{', '.join(header)[:80] or 'no line'}; give a training or development file (test files "
+        "have no labels).",
+    )
+    places = [header.index(name) for name in task.columns]
     for number, cells in lines:
         if task.name == "QQP" and len(cells) < len(header):
             found.skipped += 1  # the official file has three rows that were cut off
             continue
-        if len(cells) != len(header):
-            raise InputError(
-                f"{path}, line {number}: {len(cells)} cells where {task.name} has {len(header)}; "
-                "mend that line."
-            )
-        found.append(checked([cells[place] for place in places], task, f"{path}, line {number}"))
-
-
-def columns_in(header: Sequence[str], task: Task, where: str) -> list[int]:
-    """Where the columns that a task needs are. Raises InputError when one is missing, or there twice."""
-    check_columns(header, where)
-    for name in task.columns:
-        if name not in header:
-            raise InputError(
-                f'{where}: {task.name} needs a column "{name}", and this file has '
-                f"{', '.join(header)[:80] or 'no line'}; give a training or development file (test "
-                "files have no labels)."
-            )
-    return [header.index(name) for name in task.columns]
+        where = f"{path}, line {number}"
+        require(
+            len(cells) == len(header),
+            f"{where}: {len(cells)} cells where {task.name} has {len(header)}; mend that line.",
+        )
+        found.append(checked([cells[place] for place in places], task, where))
 
 
 def checked(cells: Sequence[str], task: Task, where: str) -> Example:
     """One or two sentences and a label, as text. where: for InputError, which names what is
     wrong."""
     *texts, label = cells
-    if not all(visible(text) for text in texts):
-        raise InputError(f"{where}: a sentence is empty; write it, or take the line out.")
+    require(all(map(visible, texts)), f"{where}: a sentence is empty; write it.")
     sentences = texts[0], texts[1] if len(texts) > 1 else None
     if task.labels:
-        if label not in task.labels:
-            raise InputError(
-                f'{where}: "{label}" is no label of {task.name}; use {" or ".join(task.labels)}.'
-            )
+        labels = " or ".join(task.labels)
+        require(
+            label in task.labels, f'{where}: "{label}" is no label of {task.name}; use {labels}.'
+        )
         return sentences, label
     low, high = task.scores
-    if not NUMBER.fullmatch(label) or not low <= float(label) <= high:
-        raise InputError(
-            f'{where}: "{label}" is no score of {task.name}; write a number from {low} to {high}.'
-        )
+    require(
+        NUMBER.fullmatch(label) and low <= float(label) <= high,
+        f'{where}: "{label}" is no score of {task.name}; write a number from {low} to {high}.',
+    )
     return sentences, float(label)
-
-
-# --- the hub ------------------------------------------------------------------------
 
 
 def hub_examples(name: str, subtask: str, part: str) -> Iterator[Example]:
@@ -261,23 +198,13 @@ def hub_examples(name: str, subtask: str, part: str) -> Iterator[Example]:
     task = TASKS[subtask]
     for number, row in enumerate(hub_rows(name, subtask, split=part), start=1):
         where = f"the set {name}, row {number}"
-        try:
+        with reading(where, "give a set in the layout of nyu-mll/glue"):
             *texts, label = (row[column] for column in task.hub)
-        except KeyError as error:
-            raise InputError(
-                f"{where}: no column {error}; give a set in the layout of nyu-mll/glue."
-            ) from None
-        yield checked([*map(str, texts), hub_label(label, task, where)], task, where)
-
-
-def hub_label(label: object, task: Task, where: str) -> str:
-    """The label as GLUE's files write it."""
-    if not task.labels:
-        return str(label)
-    if type(label) is not int or not 0 <= label < len(task.labels):
-        raise InputError(
-            f"{where}: the label is {label}; give a part with labels from 0 to "
-            f"{len(task.labels) - 1} "
-            "(those of the part test are kept by GLUE)."
-        )
-    return task.labels[label]
+        if task.labels:
+            require(
+                type(label) is int and 0 <= label < len(task.labels),
+                f"{where}: the label is {label}; give a part with labels from 0 to "
+                f"{len(task.labels) - 1} (those of the part test are kept by GLUE).",
+            )
+            label = task.labels[label]
+        yield checked([*map(str, texts), str(label)], task, where)

@@ -20,7 +20,7 @@ from spanbert_tutorial.bert.encoder import BertEncoder
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.history import History
 from spanbert_tutorial.engine.snapshots import Snapshots
-from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.errors import require
 from spanbert_tutorial.tasks import task_checkpoints
 from spanbert_tutorial.tasks.classification import (
     ClassificationData,
@@ -64,20 +64,18 @@ def score(
     that differ, and for what is no label or no number.
     """
     row = task_named(task)
-    if len(gold) != len(predicted) or not len(gold):
-        raise InputError(
-            f"{len(gold)} gold labels and {len(predicted)} predictions: give one prediction for "
-            f"each of "
-            "at least one label."
-        )
+    require(
+        len(gold) == len(predicted) > 0,
+        f"{len(gold)} gold labels and {len(predicted)} predictions: give one prediction for each of "
+        "at least one label.",
+    )
     for name, values in (("gold label", gold), ("prediction", predicted)):
         check_values(name, values, row)
-    if row.metrics != ("accuracy",) and len(set(gold)) == 1:
-        raise InputError(
-            f"all gold labels are {gold[0]}: {' and '.join(row.metrics)} need labels that "
-            f"differ; give "
-            "examples of both kinds."
-        )
+    require(
+        row.metrics == ("accuracy",) or len(set(gold)) > 1,
+        f"all gold labels are {gold[0]}: {' and '.join(row.metrics)} need labels that differ; give "
+        "examples of both kinds.",
+    )
     return {name: 100 * float(METRICS[name](list(gold), list(predicted))) for name in row.metrics}
 
 
@@ -91,15 +89,14 @@ def score_of(
 def check_values(name: str, values: Sequence[str | float], task: Task) -> None:
     """Raises InputError for the first value that is no label of the task, or no finite number where
     a score is wanted."""
+    wanted = " and ".join(task.labels) or "numbers"
     for number, value in enumerate(values, start=1):
-        if task.labels and value not in task.labels:
-            raise InputError(
-                f'{name} {number} is "{value}": {task.name} has {" and ".join(task.labels)}.'
-            )
-        if not task.labels and not (
-            isinstance(value, int | float | np.number) and np.isfinite(value)
-        ):
-            raise InputError(f'{name} {number} is "{value}": {task.name} has numbers.')
+        require(
+            value in task.labels
+            if task.labels
+            else isinstance(value, int | float | np.number) and np.isfinite(value),
+            f'{name} {number} is "{value}": {task.name} has {wanted}.',
+        )
 
 
 def correlation(measure: Callable) -> Callable[[Sequence[float], Sequence[float]], float]:
@@ -163,8 +160,10 @@ def fine_tune(
     numbers. settings: batches hold about `batch_size` × `max_length` tokens. Raises
     InputError unless there are at least two labels or scores."""
     check_start(encoder, wordpiece, settings)
-    if len({label for _, label in examples}) < 2:
-        raise InputError("all examples have the same label: give examples of at least two.")
+    require(
+        len({label for _, label in examples}) > 1,
+        "all examples have the same label: give examples of at least two.",
+    )
     labeled = [(texts, label) for texts, label in examples if isinstance(label, str)]
     scored = [(texts, value) for texts, value in examples if not isinstance(value, str)]
     facts: dict[str, object]

@@ -21,6 +21,7 @@ from spanbert_tutorial.errors import (
     is_number,
     parse_json,
     regular_file,
+    require,
     shown,
 )
 from spanbert_tutorial.tasks.squad_files import GoldAnswer, Question, check_ids, read, read_several
@@ -118,9 +119,12 @@ def write_predictions(path: str | Path, predictions: Mapping[str, str]) -> None:
 
 
 def normalize(text: str) -> str:
-    """What answers are compared by: lower case, no punctuation (ASCII), no "a", "an", "the", single
-    spaces."""
-    return " ".join(ARTICLES.sub(" ", text.lower().translate(PUNCTUATION)).split())
+    """Answers are compared in lower case, with the words alone.
+
+    No punctuation (ASCII), no "a", "an", "the", single spaces.
+    """
+    letters = text.lower().translate(PUNCTUATION)
+    return " ".join(ARTICLES.sub(" ", letters).split())
 
 
 def exact_match(prediction: str, gold: str) -> int:
@@ -129,8 +133,11 @@ def exact_match(prediction: str, gold: str) -> int:
 
 
 def f1(prediction: str, gold: str) -> float:
-    """2PR / (P + R) over the words that both share, each as often as in both. An empty side needs
-    an empty other."""
+    """2PR / (P + R) over the words that both share.
+
+    A word counts as often as in both. An empty side needs an empty
+    other.
+    """
     words = normalize(prediction).split()
     wanted = normalize(gold).split()
     if not words or not wanted:
@@ -145,8 +152,9 @@ def f1(prediction: str, gold: str) -> float:
 
 
 def golds(question: Question) -> list[str]:
-    """Answers to compare with: those that are not empty once normalized; "" when there is none."""
-    return [answer.text for answer in question.answers if normalize(answer.text)] or [""]
+    """The answers that are not empty once normalized, or else ""."""
+    texts = [answer.text for answer in question.answers]
+    return [text for text in texts if normalize(text)] or [""]
 
 
 def raw_scores(
@@ -284,9 +292,14 @@ def human_score(questions: Sequence[Question], vote: bool = False) -> dict[str, 
 
 
 def majority_answer(texts: Sequence[str]) -> str:
-    """What most say, compared once normalized; "" is to abstain. Of a tie, rather an answer than
-    "", then the shortest (SQuAD 2.0). Raises InputError when nobody says anything."""
-    if not texts:
-        raise InputError("there are no answers to vote on: give at least one.")
+    """What most say, compared once normalized; "" is to abstain.
+
+    Of a tie, rather an answer than "", then the shortest (SQuAD 2.0).
+    Raises InputError when nobody says anything.
+    """
+    require(texts, "no answers to vote on: give at least one.")
     votes = Counter(normalize(text) for text in texts)
-    return min(texts, key=lambda text: (-votes[normalize(text)], not text, len(text)))
+    return min(
+        texts,
+        key=lambda text: (-votes[normalize(text)], not text, len(text)),
+    )

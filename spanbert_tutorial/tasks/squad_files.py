@@ -9,7 +9,6 @@ import csv
 import json
 import re
 import sys
-import unicodedata
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,8 +18,8 @@ from itertools import groupby
 from pathlib import Path
 
 from spanbert_tutorial.engine.files import whole_file
-from spanbert_tutorial.errors import InputError, NoRoom, check_text, shown
-from spanbert_tutorial.text.corpora import HUB_SET, hub_rows
+from spanbert_tutorial.errors import InputError, NoRoom, check_text, reading, require, shown
+from spanbert_tutorial.text.corpora import hub_rows, hub_set
 from spanbert_tutorial.text.lines import (
     OPENERS,
     SPACE,
@@ -69,23 +68,14 @@ def read(source: str | Path, part: str = "validation") -> list[Question]:
 
     Raises InputError naming article, question and reason.
     """
-    name = HUB_SET.fullmatch(str(source))
-    if (
-        name
-        and not Path(source).exists()
-        and Path(source).suffix not in (".json", ".csv", *filter(None, OPENERS))
-    ):
-        questions = list(hub_questions(*name.groups(default=part)))
+    if name := hub_set(source, ".json", ".csv"):
+        questions = list(hub_questions(name[0], name[1] or part))
     elif ".csv" in Path(source).suffixes[-2:]:
         questions = list(csv_questions(source))
     else:
         questions = list(squad_questions(source))
-    if not questions:
-        raise InputError(f"{source} holds articles but no question: give a file with at least one.")
-    try:
-        check_ids(questions)
-    except InputError as error:
-        raise InputError(f"{source}: {error}") from None
+    require(questions, f"{source} holds articles but no question: give a file with at least one.")
+    check_ids(questions, f"{source}: ")
     return questions
 
 
@@ -102,16 +92,15 @@ def read_several(sources: Iterable[str | Path], part: str = "validation") -> Exa
         for question in read(source, part):
             before = found.setdefault(question.id, question)
             skipped += before is not question
-            if (asked(before), before.context) != (asked(question), question.context):
-                raise InputError(
-                    f'{source}: article "{question.title}", question {question.id} has the id of '
-                    "another one in a file before; give each its own."
-                )
-            if bool(before.answers) != bool(question.answers):
-                raise InputError(
-                    f'{source}: article "{question.title}", question {question.id} has answers '
-                    "here or in a file before, but not in both; leave one out."
-                )
+            where = f'{source}: article "{question.title}", question {question.id} has'
+            require(
+                (asked(before), before.context) == (asked(question), question.context),
+                f"{where} the id of another one in a file before; give each its own.",
+            )
+            require(
+                bool(before.answers) == bool(question.answers),
+                f"{where} answers here or in a file before, but not in both; leave one out.",
+            )
     questions = Examples(found.values())
     questions.skipped = skipped
     return questions
@@ -136,28 +125,39 @@ def csv_questions(path: str | Path) -> Iterator[Question]:
     (first, header), *rows = csv_rows(Path(path))
     names = [name.strip(SPACE) for name in header]
     check_columns(names, f"{path}, line {first}")
-    if missing := [name for name in COLUMNS if name not in names]:
-        raise InputError(
-            f"{path} has no column {' and no column '.join(missing)}: name the columns "
-            f"{', '.join(COLUMNS)} in its first row."
-        )
+    missing = [name for name in COLUMNS if name not in names]
+    require(
+        not missing,
+        f"{path} has no column {' and no column '.join(missing)}: name the columns "
+        f"{', '.join(COLUMNS)} in its first row.",
+    )
     unclear = []
     for line, cells in rows:
         where = f"{path}, line {line}"
-        if len(cells) != len(names):
-            raise InputError(
-                f"{where}: it has {len(cells)} cells instead of {len(names)}; put quotes around a "
-                "cell that holds a separator or a line end."
-            )
+        require(
+            len(cells) == len(names),
+            f"{where}: it has {len(cells)} cells instead of {len(names)}; put quotes around a cell "
+            "that holds a separator or a line end.",
+        )
         row = dict(zip(names, cells, strict=True))
-        answers, several = csv_answer(row, where)
-        unclear += [line] if several else []
+        text, context = row["answer"], row["context"]
+        place = row.get("answer_start", "").strip(SPACE)
+        if text and not place:
+            require(
+                visible(text) and text in context,
+                f"{where}: the answer {shown(text)} does not occur in its context; write it as "
+                "there.",
+            )
+            unclear += [line] if context.count(text) > 1 else []
+            place = str(context.index(text))
+        whole = WHOLE.fullmatch(place)
+        require(
+            whole or not text,
+            f"{where}: answer_start is {shown(place)}; write a whole number, counted from 0.",
+        )
+        answers = (GoldAnswer(text, int(whole[1])),) if text and whole else ()
         question = Question(
-            row.get("id") or where,
-            row["question"],
-            row["context"],
-            row.get("title", ""),
-            answers,
+            row.get("id") or where, row["question"], context, row.get("title", ""), answers
         )
         check(question, None)
         yield question
@@ -168,34 +168,6 @@ def csv_questions(path: str | Path) -> Iterator[Question]:
             "can say which.",
             stacklevel=2,
         )
-
-
-def csv_answer(row: Mapping[str, str], where: str) -> tuple[tuple[GoldAnswer, ...], bool]:
-    """The answer of a row, if it has one, and whether it occurs in several places. Raises
-    InputError when it does not occur in its context, when nothing of it can be seen, and when its
-    offset is no number."""
-    text = row["answer"]
-    context = row["context"]
-    place = row.get("answer_start", "").strip(SPACE)
-    if not text:
-        return (), False
-    if not visible(text):
-        raise InputError(
-            f"{where}: the answer is {shown(text)}, in which nothing can be seen; write it, or leave "
-            "the cell empty where there is none."
-        )
-    if place:
-        whole = WHOLE.fullmatch(place)
-        if not whole:
-            raise InputError(
-                f"{where}: answer_start is {shown(place)}; write a whole number, counted from 0."
-            )
-        return (GoldAnswer(text, int(whole[1])),), False
-    if text not in context:
-        raise InputError(
-            f"{where}: the answer {shown(text)} does not occur in its context; write it as there."
-        )
-    return (GoldAnswer(text, context.index(text)),), context.count(text) > 1
 
 
 def csv_rows(path: Path) -> list[tuple[int, list[str]]]:
@@ -209,7 +181,7 @@ def csv_rows(path: Path) -> list[tuple[int, list[str]]]:
     begins = 1
     try:
         for cells in reader:
-            if any(visible(cell) for cell in cells):
+            if any(map(visible, cells)):
                 rows.append((begins, cells))
             begins = reader.line_num + 1
     except csv.Error as error:
@@ -217,169 +189,99 @@ def csv_rows(path: Path) -> list[tuple[int, list[str]]]:
             f"{path}, line {begins}, cannot be read as a row of a table ({error}): close its quotes, "
             "or give a whole .csv file."
         ) from None
-    if not rows:
-        raise InputError(f"{path} is empty: give a table with the columns {', '.join(COLUMNS)}.")
+    require(rows, f"{path} is empty: give a table with the columns {', '.join(COLUMNS)}.")
     return rows
 
 
-def articles(path: str | Path) -> list[dict]:
-    """The list under `data`. Raises InputError for what is not a SQuAD file."""
-    text = read_text(path, WANTED)
-    try:
-        content = parse_data(text)
-    except ValueError as error:
-        raise InputError(
-            f"{path} cannot be read as JSON ({error}): give a whole SQuAD file."
-        ) from None
-    if (
-        not isinstance(content, dict)
-        or not isinstance(content.get("data"), list)
-        or not content["data"]
-    ):
-        raise InputError(f'{path} is not a SQuAD file: it needs a list of articles under "data".')
-    return content["data"]
-
-
 def squad_questions(path: str | Path) -> Iterator[Question]:
-    """The questions of all articles of a file. Raises InputError naming the file."""
-    for article in articles(path):
-        try:
-            yield from article_questions(article)
-        except InputError as error:
-            raise InputError(f"{path}: {error}") from None
-
-
-def article_questions(article: dict) -> Iterator[Question]:
-    """The questions of one article, each checked."""
-    title = article.get("title", "") if isinstance(article, dict) else ""
-    where = f'article "{named(title)}"'
-    try:
-        for paragraph in a_list(article["paragraphs"]):
-            for entry in a_list(paragraph["qas"]):
-                where = f'article "{named(title)}", question {named(entry.get("id", "without id"))}'
+    """The questions of all articles of a file. Raises InputError naming file, article, question and
+    reason."""
+    text = read_text(path, WANTED)
+    with reading(f'{path} is no SQuAD file, with a list of articles under "data"', "give one"):
+        articles = a_list(parse_data(text)["data"])
+    for article in articles:
+        where = f"{path}: an article"
+        with reading(where, "give an object with title and paragraphs"):
+            title = article.get("title", "")
+            where = f'{path}: article "{title}"'
+        with reading(f"{where} is not in SQuAD format"):
+            entries = [
+                (paragraph["context"], entry)
+                for paragraph in a_list(article["paragraphs"])
+                for entry in a_list(paragraph["qas"])
+            ]
+        for context, entry in entries:
+            with reading(f"{where}, question {shown(entry)}, is not in SQuAD format"):
                 question = Question(
                     entry["id"],
                     entry["question"],
-                    paragraph["context"],
+                    context,
                     title,
-                    listed(entry["answers"]),
-                    listed(entry.get("plausible_answers", [])),
+                    gold_answers(entry["answers"]),
+                    gold_answers(entry.get("plausible_answers", [])),
                     entry.get("category"),
                 )
-                check(question, entry.get("is_impossible"))
-                yield question
-    except (KeyError, TypeError, AttributeError) as error:
-        missing = f"no {error}" if isinstance(error, KeyError) else "a value of the wrong kind"
-        raise InputError(f"{where}: not in SQuAD format ({missing}); mend it.") from None
+                check(question, entry.get("is_impossible"), f"{path}: ")
+            yield question
 
 
-def listed(answers: Iterable[Mapping]) -> tuple[GoldAnswer, ...]:
+def gold_answers(answers: Iterable[Mapping]) -> tuple[GoldAnswer, ...]:
     """The answers of a list in SQuAD format."""
     return tuple(GoldAnswer(answer["text"], answer["answer_start"]) for answer in a_list(answers))
 
 
 def a_list(value: object) -> list:
-    """The list itself. Raises TypeError for anything else, also for what Python would go through as
-    if it were one."""
+    """The list itself. Raises TypeError for what Python would go through as if it were one."""
     if not isinstance(value, list):
-        raise TypeError
+        raise TypeError(f"{shown(value)} is no list")
     return value
 
 
-def named(value: object) -> str:
-    """A title or an id in a message."""
-    return value if isinstance(value, str) else shown(value)
-
-
-def check(question: Question, impossible: bool | None) -> None:
-    """Raises InputError for answers that are not where they say, for a label that contradicts them,
-    and for half a character; TypeError for an id, question, context, title, category or answer that
-    is no text, a label that is not true or false, and an offset that is no whole number."""
-    if not all(
-        isinstance(text, str) for text in (question.id, question.question, question.context)
-    ):
-        raise TypeError
-    if not (
-        isinstance(impossible, bool | None)
-        and isinstance(question.title, str)
-        and isinstance(question.category, str | None)
-    ):
-        raise TypeError
-    answers = *question.answers, *question.plausible
-    if not all(type(answer.start) is int and isinstance(answer.text, str) for answer in answers):
-        raise TypeError
-    where = f'article "{question.title}", question {question.id}'
-    check_text(
-        f"{ascii(where)[1:-1]}: its title or category", question.title, question.category or ""
+def check(question: Question, impossible: bool | None, where: str = "") -> None:
+    """Raises InputError for what is no text, or empty, or half a character, for answers that are not
+    where they say, and for a label that contradicts them."""
+    where = f'{where}article "{question.title}", question {question.id}'
+    needed = (question.id, question.question, question.context)
+    category = "" if question.category is None else question.category
+    check_text(f"{where}: a text", *needed, question.title, category)
+    for name, text in zip(("id", "question", "context"), needed, strict=True):
+        require(visible(text), f"{where}: the {name} is empty; mend it.")
+    for answer in (*question.answers, *question.plausible):
+        check_text(f"{where}: an answer", answer.text)
+        require(type(answer.start) is int, f"{where}: answer_start is no whole number; mend it.")
+        end = answer.start + len(answer.text)
+        found = question.context[answer.start : end] if answer.start >= 0 else ""
+        require(
+            found == answer.text and visible(found),
+            f'{where}: at {answer.start} the context has "{found}", the answer is "{answer.text}"; '
+            "mend answer_start or text.",
+        )
+    require(
+        impossible is None or impossible is not bool(question.answers),
+        f"{where}: is_impossible is {shown(impossible)}, but it has {len(question.answers)} answers; "
+        "mend one of them.",
     )
-    for name, text in (
-        ("id", question.id),
-        ("question", question.question),
-        ("context", question.context),
-    ):
-        halves = any(unicodedata.category(letter) == "Cs" for letter in set(text))
-        if halves or not visible(text):
-            raise InputError(
-                f"{ascii(where)[1:-1]}: its {name} is empty or holds half a character; mend it."
-            )
-    for answer in answers:
-        found = (
-            question.context[answer.start : answer.start + len(answer.text)]
-            if answer.start >= 0
-            else ""
-        )
-        if not visible(answer.text):
-            raise InputError(
-                f'{where}: the answer is "{answer.text}", in which nothing can be seen; write it, or '
-                "leave it out where there is none."
-            )
-        if found != answer.text:
-            raise InputError(
-                f'{where}: at {answer.start} the context has "{found}", the answer is '
-                f'"{answer.text}"; '
-                "mend answer_start or text."
-            )
-    if impossible is not None and impossible == bool(question.answers):
-        raise InputError(
-            f"{where}: is_impossible is {impossible}, but it has {len(question.answers)} answers; "
-            "mend one of them."
-        )
 
 
-def check_ids(questions: Sequence[Question]) -> None:
+def check_ids(questions: Sequence[Question], where: str = "") -> None:
     """Raises InputError when two questions share an id."""
-    number, often = (
-        Counter(question.id for question in questions).most_common(1)[0] if questions else ("", 0)
-    )
-    if often > 1:
-        titles = [question.title for question in questions if question.id == number]
-        raise InputError(
-            f'article "{titles[-1]}", question {number}: the id occurs {often} times; give each '
-            f"its own."
-        )
+    for number, often in Counter(question.id for question in questions).items():
+        require(often == 1, f"{where}question {number}: the id occurs {often} times; change it.")
 
 
 def hub_questions(name: str, part: str) -> Iterator[Question]:
     """The rows of a set in the hub's SQuAD format."""
     for row in hub_rows(name, split=part):
-        try:
+        with reading(f"the set {name} is not in SQuAD format", "give one with answers"):
             answers = zip(row["answers"]["text"], row["answers"]["answer_start"], strict=True)
-            question = Question(
-                row["id"],
-                row["question"],
-                row["context"],
-                row.get("title", ""),
-                tuple(GoldAnswer(text, start) for text, start in answers),
-            )
+            gold = tuple(GoldAnswer(*answer) for answer in answers)
+            texts = row["id"], row["question"], row["context"], row.get("title", "")
+            question = Question(*texts, gold)
             check(question, None)
-        except (KeyError, TypeError, ValueError) as error:
-            if isinstance(error, InputError):
-                raise
-            raise InputError(
-                f"the set {name} is not in SQuAD format: give one with id, question, context and "
-                "answers."
-            ) from None
         yield question
+
+
+# --- writing ------------------------------------------------------------------------
 
 
 def squad_format(questions: Iterable[Question], version: str) -> dict:
@@ -390,22 +292,17 @@ def squad_format(questions: Iterable[Question], version: str) -> dict:
         return [{"text": answer.text, "answer_start": answer.start} for answer in answers]
 
     def entry(q: Question) -> dict:
-        given = {
-            "id": q.id,
-            "question": q.question,
-            "answers": listed(q.answers),
-            "is_impossible": not q.answers,
-        }
-        return given | (
-            {} if q.answers else {"plausible_answers": listed(q.plausible), "category": q.category}
-        )
+        given: dict[str, object] = {"id": q.id, "question": q.question}
+        given |= {"answers": listed(q.answers), "is_impossible": not q.answers}
+        if not q.answers:
+            given |= {"plausible_answers": listed(q.plausible), "category": q.category}
+        return given
 
-    groups = groupby(questions, lambda q: (q.title, q.context))
     return {
         "version": version,
         "data": [
             {"title": title, "paragraphs": [{"context": context, "qas": [entry(q) for q in group]}]}
-            for (title, context), group in groups
+            for (title, context), group in groupby(questions, lambda q: (q.title, q.context))
         ],
     }
 

@@ -10,10 +10,11 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
-from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.errors import require
 from spanbert_tutorial.tasks.squad import GoldAnswer, Question
 from spanbert_tutorial.text.sentences import split_sentences
 
@@ -41,89 +42,24 @@ NUMBER_ASKED = re.compile(
 NAME_ASKED = re.compile(
     r"\b(who|whom|whose|where)\b|\b(what|which) (company|country|city|river|king|person|team)\b"
 )
-OPPOSITES = tuple(
+OPPOSITES = [
     tuple(pair.split())
     for pair in (
-        "first last",
-        "before after",
-        "begin end",
-        "began ended",
-        "start stop",
-        "started stopped",
-        "open close",
-        "opened closed",
-        "largest smallest",
-        "larger smaller",
-        "large small",
-        "big little",
-        "longest shortest",
-        "longer shorter",
-        "taller shorter",
-        "highest lowest",
-        "higher lower",
-        "high low",
-        "most least",
-        "more less",
-        "oldest youngest",
-        "older younger",
-        "new old",
-        "early late",
-        "earlier later",
-        "north south",
-        "east west",
-        "northern southern",
-        "eastern western",
-        "cold hot",
-        "colder hotter",
-        "warm cool",
-        "white black",
-        "modern medieval",
-        "present former",
-        "above below",
-        "inside outside",
-        "enter leave",
-        "entered left",
-        "lose win",
-        "lost won",
-        "gain lose",
-        "winter summer",
-        "wet dry",
-        "rise fall",
-        "rose fell",
-        "rising falling",
-        "drop increase",
-        "upright slanted",
-        "famous unknown",
-        "unpleasant pleasant",
-        "thirsty rested",
-        "slow fast",
-        "frozen boiled",
-        "dried fresh",
-        "bring remove",
-        "discovered forgotten",
-        "built destroyed",
-        "found lost",
-        "help hinder",
-        "helped hindered",
-        "honoured mocked",
-        "damaged repaired",
-        "like dislike",
-        "liked disliked",
-        "with without",
-        "always never",
-        "not always",
-        "legal illegal",
-        "correct wrong",
-        "adopted rejected",
-        "same opposite",
-        "near far",
-        "closest farthest",
-        "disadvantage advantage",
-        "strong weak",
-        "native foreign",
-        "ruined saved",
-    )
-)
+        "first last, before after, begin end, began ended, start stop, started stopped, open "
+        "close, opened closed, largest smallest, larger smaller, large small, big little, longest "
+        "shortest, longer shorter, taller shorter, highest lowest, higher lower, high low, most "
+        "least, more less, oldest youngest, older younger, new old, early late, earlier later, "
+        "north south, east west, northern southern, eastern western, cold hot, colder hotter, "
+        "warm cool, white black, modern medieval, present former, above below, inside outside, "
+        "enter leave, entered left, lose win, lost won, gain lose, winter summer, wet dry, rise "
+        "fall, rose fell, rising falling, drop increase, upright slanted, famous unknown, "
+        "unpleasant pleasant, thirsty rested, slow fast, frozen boiled, dried fresh, bring "
+        "remove, discovered forgotten, built destroyed, found lost, help hinder, helped hindered, "
+        "honoured mocked, damaged repaired, like dislike, liked disliked, with without, always "
+        "never, not always, legal illegal, correct wrong, adopted rejected, same opposite, near "
+        "far, closest farthest, disadvantage advantage, strong weak, native foreign, ruined saved"
+    ).split(", ")
+]
 
 
 def words(text: str) -> list[str]:
@@ -338,7 +274,7 @@ def opposite(question: str, pool: Mapping[str, list[str]], rng: np.random.Genera
 
 
 def other_stretch(
-    question: str, kind: str, pool: Mapping[str, list[str]], rng: np.random.Generator
+    question: str, pool: Mapping[str, list[str]], rng: np.random.Generator, kind: str
 ) -> str:
     """Replaces the first stretch of the kind, except at the start, by a random one of the pool with
     the same shape."""
@@ -351,30 +287,22 @@ def other_stretch(
 
 
 def shape(text: str) -> list[str]:
-    """The shapes of the words; only texts of the same shape replace each other."""
-    return [word_shape(word) for word in text.split()]
+    """The shapes of the words: 9999 for 1967, "two" for a counting word, "x" for a name, otherwise
+    the word. Only texts of the same shape replace each other."""
+    return [
+        re.sub(r"\d", "9", word)
+        if word[0].isdigit()
+        else "two"
+        if word in COUNTING_WORDS
+        else "x"
+        if kind_of(word) == "name"
+        else word
+        for word in text.split()
+    ]
 
 
-def word_shape(word: str) -> str:
-    """9999 for 1967, "two" for a counting word, "x" for a name, otherwise the word."""
-    if word[0].isdigit():
-        return re.sub(r"\d", "9", word)
-    if word in COUNTING_WORDS:
-        return "two"
-    return "x" if kind_of(word) == "name" else word
-
-
-def other_name(question: str, pool: Mapping[str, list[str]], rng: np.random.Generator) -> str:
-    """Replaces the first name, except at the start, by another name with as many words."""
-    return other_stretch(question, "name", pool, rng)
-
-
-def other_number(question: str, pool: Mapping[str, list[str]], rng: np.random.Generator) -> str:
-    """Replaces the first number, except at the start, by another of the same shape: 1967 by
-    1845."""
-    return other_stretch(question, "number", pool, rng)
-
-
+other_name = partial(other_stretch, kind="name")
+other_number = partial(other_stretch, kind="number")  # of the same shape: 1967 by 1845
 Rule = Callable[[str, Mapping[str, list[str]], np.random.Generator], str]
 RULES: dict[str, Rule] = {
     "opposite": opposite,
@@ -392,9 +320,11 @@ def auc(with_answer: Sequence[float] | np.ndarray, without: Sequence[float] | np
 
     Raises InputError when one side is empty.
     """
-    if not len(with_answer) or not len(without):
-        raise InputError("the AUC compares two groups: give at least one question of each.")
-    odds_without = np.asarray(without, dtype=float)
-    odds_with = np.asarray(with_answer, dtype=float)
-    difference = np.subtract.outer(odds_without, odds_with)
+    require(
+        len(with_answer) and len(without),
+        "the AUC compares two groups: give at least one question of each.",
+    )
+    difference = np.subtract.outer(
+        np.asarray(without, dtype=float), np.asarray(with_answer, dtype=float)
+    )
     return float(((difference > 0) + 0.5 * (difference == 0)).mean())

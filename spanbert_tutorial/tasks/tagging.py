@@ -20,8 +20,8 @@ from spanbert_tutorial.bert.encoder import BertEncoder, initialize
 from spanbert_tutorial.bert.inputs import NO_TARGET, frame
 from spanbert_tutorial.bert.wordpiece import WordPiece, split_words
 from spanbert_tutorial.engine.history import History
-from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.tasks.fine_tuning import FineTuning, fit, stacked
+from spanbert_tutorial.errors import InputError, require
+from spanbert_tutorial.tasks.fine_tuning import Data, FineTuning, fit, stacked
 from spanbert_tutorial.text.sentences import split_sentences
 
 # (start, end, label): the characters start to end of a text name something of this label
@@ -46,61 +46,72 @@ def labeled_sentences(document: dict) -> list[LabeledText]:
 
 
 def bio(words: np.ndarray, entities: Iterable[Entity]) -> list[str]:
-    """A tag for each word: B-label where an entity begins, I-label inside it, O elsewhere.
+    """B-label where an entity begins, I-label inside it, else O.
 
-    words: (begin, end) of each in characters, int [w,2]. An entity has every word that it overlaps.
-    Raises InputError for an entity without a word, and for two that share one.
+    words: (begin, end) of each in characters, int [w,2]. An entity has
+    every word that it overlaps. Raises InputError for an entity without
+    a word, and for two that share one.
     """
     tags = ["O"] * len(words)
     for start, end, label in entities:
-        inside = np.flatnonzero((words[:, 0] < end) & (words[:, 1] > start))
-        if not len(inside) or any(tags[word] != "O" for word in inside):
-            raise InputError(
-                f"the {label} at {start} to {end} has no word of its own: give entities without "
-                "overlap."
-            )
+        begins, ends = words.reshape(-1, 2).T
+        inside = np.flatnonzero((begins < end) & (ends > start))
+        require(
+            len(inside) and all(tags[word] == "O" for word in inside),
+            f"the {label} at {start} to {end} has no word of its own: "
+            "give entities without overlap.",
+        )
         for number, word in enumerate(inside):
             tags[word] = f"{'I' if number else 'B'}-{label}"
     return tags
 
 
 def spans(tags: Sequence[str]) -> set[tuple[int, int, str]]:
-    """Entities (first word, last word, label) of any row of tags, as CoNLL's scorer reads it: an
-    I-label without an entity of that label right before it begins one. Raises InputError for a tag
-    that is not O, B-label or I-label."""
+    """Entities (first word, last word, label) of a row of tags.
+
+    As CoNLL's scorer reads it: an I-label without an entity of that
+    label right before it begins one. Raises InputError for a tag that
+    is not O, B-label or I-label.
+    """
     entities: list[tuple[int, int, str]] = []
     for word, tag in enumerate(tags):
         prefix, _, label = tag.partition("-")
-        if prefix == "I" and entities and entities[-1][1:] == (word - 1, label):
-            entities[-1] = (entities[-1][0], word, label)
+        before = entities[-1] if entities else None
+        if prefix == "I" and before and before[1:] == (word - 1, label):
+            entities[-1] = (before[0], word, label)
         elif prefix in ("B", "I") and label:
             entities.append((word, word, label))
-        elif tag != "O":
-            raise InputError(f'"{tag}" is no tag: use O, B-label or I-label.')
+        else:
+            mend = "use O, B-label or I-label"
+            require(tag == "O", f'"{tag}" is no tag: {mend}.')
     return set(entities)
 
 
 def entity_scores(
-    gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]
+    gold: Sequence[Sequence[str]],
+    predicted: Sequence[Sequence[str]],
 ) -> dict[str, float]:
-    """precision, recall, f1 in percent: an entity counts when both boundaries and the label are
-    right; 0 where a denominator is 0. gold, predicted: a row of tags for each text. Raises
-    InputError for rows that differ in length."""
-    if [len(row) for row in gold] != [len(row) for row in predicted]:
-        raise InputError(
-            "gold and predicted tags differ in length: give one tag for each word of each text."
-        )
+    """precision, recall, f1 in percent, counted over whole entities.
+
+    An entity counts when both boundaries and the label are right; 0
+    where a denominator is 0. gold, predicted: a row of tags for each
+    text. Raises InputError for rows that differ in length.
+    """
+    require(
+        [len(row) for row in gold] == [len(row) for row in predicted],
+        "gold and predicted tags differ in length: give one tag for each word of each text.",
+    )
     correct = in_gold = in_predicted = 0
     for gold_tags, predicted_tags in zip(gold, predicted, strict=True):
-        gold_spans = spans(gold_tags)
-        predicted_spans = spans(predicted_tags)
-        correct += len(gold_spans & predicted_spans)
-        in_gold += len(gold_spans)
-        in_predicted += len(predicted_spans)
+        wanted, said = spans(gold_tags), spans(predicted_tags)
+        correct += len(wanted & said)
+        in_gold += len(wanted)
+        in_predicted += len(said)
+    total = in_gold + in_predicted
     return {
         "precision": 100 * correct / max(in_predicted, 1),
         "recall": 100 * correct / max(in_gold, 1),
-        "f1": 100 * (2 * correct) / max(in_gold + in_predicted, 1),
+        "f1": 100 * (2 * correct) / max(total, 1),
     }
 
 
@@ -189,7 +200,7 @@ class Words(NamedTuple):
 
 
 class TaggingModel(nn.Module):
-    """An encoder and one linear layer: a score for each tag at each position."""
+    """An encoder and one linear layer: scores at each position."""
 
     def __init__(self, encoder: BertEncoder, tags: int) -> None:
         super().__init__()
@@ -207,51 +218,42 @@ class TaggingModel(nn.Module):
         return self.classifier(hidden).float()
 
     def forward(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
-        """{"loss": mean cross-entropy over the words, in nats}. batch["tags"], [B,n], is NO_TARGET
-        except at the first token of each word."""
-        return {
-            "loss": F.cross_entropy(self.scores(batch).mT, batch["tags"], ignore_index=NO_TARGET)
-        }
+        """{"loss": mean cross-entropy over the words, in nats}."""
+        scores = self.scores(batch).mT  # [B,T,n]
+        # NO_TARGET but at each word's first token
+        tags = batch["tags"]
+        loss = F.cross_entropy(scores, tags, ignore_index=NO_TARGET)
+        return {"loss": loss}
 
 
-class TaggingData:
-    """Labeled texts as `fine_tuning.Data`. tags: "O", and B- and I- of each label. Raises
-    InputError for a text of more than `max_length` positions."""
+class TaggingData(Data):
+    """Labeled texts. tags: "O", and B- and I- of each label. Raises InputError for a text of more
+    than `max_length` positions."""
 
-    by_length = True
     target_field = "tags"
 
     def __init__(
         self, texts: Sequence[LabeledText], wordpiece: WordPiece, settings: FineTuning
     ) -> None:
-        self.wordpiece = wordpiece
-        self.batch_size = settings.batch_size
-        self.max_length = settings.max_length
-        self.inputs = [Words.of(text, wordpiece) for text, _ in texts]
-        if max(self.lengths(), default=0) > self.max_length:
-            raise InputError(
-                f"a text has more than {self.max_length} positions: cut it up, or give a longer "
-                "length."
-            )
+        self.words = [Words.of(text, wordpiece) for text, _ in texts]
+        super().__init__(self.words, wordpiece, settings)
+        longest = settings.max_length
+        require(
+            max(self.lengths(), default=0) <= longest,
+            f"a text has more than {longest} positions: cut it up, or give a longer length.",
+        )
         labels = sorted({label for _, entities in texts for *_, label in entities})
         self.tags = ["O", *(f"{prefix}-{label}" for label in labels for prefix in "BI")]
         self.rows = [
             np.array([self.tags.index(tag) for tag in bio(words.offsets, entities)])
-            for words, (_, entities) in zip(self.inputs, texts, strict=True)
+            for words, (_, entities) in zip(self.words, texts, strict=True)
         ]
 
-    def __len__(self) -> int:
-        return len(self.inputs)
-
-    def lengths(self) -> np.ndarray:
-        return np.array([len(words.ids) for words in self.inputs])
-
     def batch(self, rows: np.ndarray, rng: np.random.Generator) -> dict[str, Tensor]:
-        """Tensors of these texts; nothing is drawn at random."""
-        tensors = stacked([self.inputs[row] for row in rows], self.wordpiece.pad_id)
+        tensors = self.padded(rows)
         tags = torch.full_like(tensors["input_ids"], NO_TARGET)
         for number, row in enumerate(rows):
-            tags[number, self.inputs[row].positions] = torch.from_numpy(self.rows[row])
+            tags[number, self.words[row].positions] = torch.from_numpy(self.rows[row])
         return tensors | {"tags": tags}
 
 

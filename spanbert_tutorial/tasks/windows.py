@@ -15,15 +15,18 @@ import numpy as np
 
 from spanbert_tutorial.bert.inputs import frame
 from spanbert_tutorial.bert.wordpiece import WordPiece
-from spanbert_tutorial.errors import InputError, check_text
+from spanbert_tutorial.errors import check_text, require
 
 MAX_QUESTION_TOKENS = 64
 
 
 @dataclass(frozen=True)
 class Encoded:
-    """Token ids of a question [q] and of its context [m]; offsets: start and end of each context
-    token in characters, int [m,2]."""
+    """A question [q] and its context [m] as token ids.
+
+    offsets: start and end of each context token in characters, int
+    [m,2].
+    """
 
     question: np.ndarray
     context: np.ndarray
@@ -32,11 +35,11 @@ class Encoded:
 
 @dataclass(frozen=True)
 class Window:
-    """One input: [CLS] question [SEP] context tokens `start` to `end` (exclusive) [SEP]. first:
-    position of context token `start`.
+    """One input: [CLS] question [SEP] part of the context [SEP].
 
-    central: bool [end - start], whether of all windows this one has the most context around the
-    token.
+    start, end: the context tokens, end exclusive. first: position of
+    context token `start`. central: bool [end - start], whether of all
+    windows this one has the most context around the token.
     """
 
     ids: np.ndarray
@@ -47,47 +50,69 @@ class Window:
     central: np.ndarray
 
 
-def encode(wordpiece: WordPiece, question: str, context: str) -> Encoded:
-    """Encodes question and context; a long question keeps its first MAX_QUESTION_TOKENS tokens.
-    Raises InputError for a text without a token or with half a character."""
+def encode(
+    wordpiece: WordPiece,
+    question: str,
+    context: str,
+) -> Encoded:
+    """Question and context as tokens.
+
+    A long question keeps its first MAX_QUESTION_TOKENS tokens. Raises
+    InputError for a text without a token or with half a character.
+    """
     check_text("the question", question)
     check_text("the context", context)
     question_ids = wordpiece.encode(question)[:MAX_QUESTION_TOKENS]
     context_ids, offsets = wordpiece.encode_with_offsets(context)
-    for name, ids in (("question", question_ids), ("context", context_ids)):
-        if not len(ids):
-            raise InputError(f"the {name} is empty: write at least one word.")
+    mend = "is empty: write at least one word."
+    require(len(question_ids), f"the question {mend}")
+    require(len(context_ids), f"the context {mend}")
     if wordpiece.strip_accents:
+        # a stripped accent still belongs to its letter
+        kinds = [*map(unicodedata.category, context), ""]
         for offset in offsets:
-            while unicodedata.category(context[offset[1] : offset[1] + 1] or " ") == "Mn":
-                offset[1] += 1  # a stripped accent still belongs to its letter
+            while kinds[offset[1]] == "Mn":
+                offset[1] += 1
     return Encoded(question_ids, context_ids, offsets)
 
 
-def window_ranges(tokens: int, room: int, doc_stride: int) -> list[tuple[int, int]]:
-    """(start, end) of ranges of at most `room` tokens, each starting `doc_stride` after the one
-    before, until all `tokens` are covered."""
-    if room < 1 or doc_stride < 1:
-        raise InputError(
-            f"windows of {room} context tokens every {doc_stride}: give at least one token and a "
-            "stride of 1."
-        )
-    step = min(doc_stride, room)  # or tokens between two windows would be lost
+def window_ranges(
+    tokens: int,
+    room: int,
+    doc_stride: int,
+) -> list[tuple[int, int]]:
+    """(start, end) of ranges that together cover all tokens.
+
+    Each has at most `room` tokens and starts `doc_stride` after the
+    one before.
+    """
+    require(
+        room >= 1 and doc_stride >= 1,
+        f"windows of {room} context tokens every {doc_stride}: give at "
+        "least one token and a stride of 1.",
+    )
+    # or tokens between two windows would be lost
+    step = min(doc_stride, room)
     count = 1 + max(0, math.ceil((tokens - room) / step))
-    return [(number * step, min(number * step + room, tokens)) for number in range(count)]
+    starts = [number * step for number in range(count)]
+    return [(start, min(start + room, tokens)) for start in starts]
 
 
-def central_windows(ranges: list[tuple[int, int]], tokens: int) -> np.ndarray:
-    """For each token the number of the window with the most context on the side that has less of
-    it, int [m].
+def central_windows(
+    ranges: list[tuple[int, int]],
+    tokens: int,
+) -> np.ndarray:
+    """For each token the window that shows most around it, int [m].
 
-    Of windows that tie, the longer one wins, then the first (BERT's released code).
+    What counts is the side with less context. Of windows that tie, the
+    longer one wins, then the first (BERT's released code).
     """
     best = np.full(tokens, -1.0)
     winner = np.zeros(tokens, dtype=int)
     for number, (start, end) in enumerate(ranges):
         token = np.arange(start, end)
-        context = np.minimum(token - start, end - 1 - token) + 0.01 * (end - start)
+        context = np.minimum(token - start, end - 1 - token)
+        context = context + 0.01 * (end - start)
         better = context > best[start:end]
         winner[start:end][better] = number
         best[start:end][better] = context[better]
@@ -95,29 +120,34 @@ def central_windows(ranges: list[tuple[int, int]], tokens: int) -> np.ndarray:
 
 
 def windows(
-    encoded: Encoded, wordpiece: WordPiece, max_length: int, doc_stride: int
+    encoded: Encoded,
+    wordpiece: WordPiece,
+    max_length: int,
+    doc_stride: int,
 ) -> list[Window]:
-    """The inputs of a question, each of at most `max_length` positions and `doc_stride` context
-    tokens after the one before. Raises InputError for a question that leaves no room for the
-    context."""
-    room = max_length - len(encoded.question) - 3  # beside [CLS] and two [SEP]
-    if room < 1:
-        raise InputError(
-            f"a question of {len(encoded.question)} tokens leaves no room for the context in "
-            f"{max_length} positions: ask a shorter question, or give a longer length."
-        )
+    """The inputs of a question, `doc_stride` tokens apart.
+
+    max_length: of each, in positions. Raises InputError for a question
+    that leaves no room for the context.
+    """
+    question = encoded.question
+    room = max_length - len(question) - 3  # [CLS] and two [SEP]
+    require(
+        room >= 1,
+        f"a question of {len(question)} tokens leaves no room for the "
+        f"context in {max_length} positions: ask a shorter question, "
+        "or give a longer length.",
+    )
     ranges = window_ranges(len(encoded.context), room, doc_stride)
     winner = central_windows(ranges, len(encoded.context))
-    first = len(encoded.question) + 2
+    special = {"cls_id": wordpiece.cls_id, "sep_id": wordpiece.sep_id}
     inputs = []
     for number, (start, end) in enumerate(ranges):
-        ids, segments = frame(
-            encoded.question,
-            encoded.context[start:end],
-            cls_id=wordpiece.cls_id,
-            sep_id=wordpiece.sep_id,
-        )
-        inputs.append(Window(ids, segments, start, end, first, winner[start:end] == number))
+        part = encoded.context[start:end]
+        ids, segments = frame(question, part, **special)
+        central = winner[start:end] == number
+        first = len(question) + 2
+        inputs.append(Window(ids, segments, start, end, first, central))
     return inputs
 
 
@@ -126,7 +156,7 @@ def windows(
 
 @dataclass(frozen=True)
 class Candidate:
-    """The span of context tokens `first` to `last` (inclusive), and its score S_first + E_last."""
+    """Context tokens `first` to `last`, with the score S + E."""
 
     first: int
     last: int
@@ -140,24 +170,29 @@ def best_spans(
     n_best_size: int,
     max_answer_length: int,
 ) -> list[Candidate]:
-    """The `n_best_size` best spans of one window, best first. starts, ends: scores of its
-    positions, float [n].
+    """The best spans of one window, best first.
 
-    A span is inside the context, starts at a token that is central in this window, and has at most
-    `max_answer_length` tokens.
+    A span is inside the context, starts at a token that is central in
+    this window, and has at most `max_answer_length` tokens. starts,
+    ends: scores of the window's positions, float [n].
     """
-    context = slice(window.first, window.first + window.end - window.start)
+    size = window.end - window.start
+    context = slice(window.first, window.first + size)
     scores = starts[context][:, None] + ends[context][None]  # [m, m]
     index = np.arange(len(scores))
-    distance = index[None] - index[:, None]  # from the first to the last token of a span
-    allowed = (distance >= 0) & (distance < max_answer_length) & window.central[:, None]
+    distance = index[None] - index[:, None]  # from first to last token
+    allowed = (distance >= 0) & (distance < max_answer_length)
+    allowed &= window.central[:, None]
     scores = np.where(allowed, scores, -np.inf).ravel()
-    order = np.argsort(-scores, kind="stable")[:n_best_size]
-    pairs = zip(*np.divmod(order, len(index)), scores[order], strict=True)
+    best = np.argsort(-scores, kind="stable")[:n_best_size]
     return [
-        Candidate(int(i) + window.start, int(j) + window.start, float(score))
-        for i, j, score in pairs
-        if np.isfinite(score)
+        Candidate(
+            int(one // len(index)) + window.start,
+            int(one % len(index)) + window.start,
+            float(scores[one]),
+        )
+        for one in best
+        if np.isfinite(scores[one])
     ]
 
 
@@ -167,15 +202,18 @@ def decode(
     n_best_size: int = 20,
     max_answer_length: int = 30,
 ) -> tuple[list[Candidate], float]:
-    """The `n_best_size` best spans over all windows of a question, best first, and the null score:
-    the minimum over the windows of S + E of [CLS].
+    """The best spans over all windows, best first, and the null score.
 
-    The minimum, because the answer is in only some of the windows, and the others are right to find
-    none. scores: for each window S and E at its positions, float [n].
+    The null score is the minimum over the windows of S + E of [CLS],
+    because the answer is in only some of the windows, and the others
+    are right to find none. scores: for each window S and E at its
+    positions, float [n].
     """
+    limits = n_best_size, max_answer_length
     spans: list[Candidate] = []
     null_score = np.inf
     for window, (starts, ends) in zip(windows, scores, strict=True):
-        spans += best_spans(window, starts, ends, n_best_size, max_answer_length)
+        spans += best_spans(window, starts, ends, *limits)
         null_score = min(null_score, float(starts[0] + ends[0]))
-    return sorted(spans, key=lambda span: -span.score)[:n_best_size], null_score
+    spans.sort(key=lambda span: -span.score)
+    return spans[:n_best_size], null_score

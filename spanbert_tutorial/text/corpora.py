@@ -9,12 +9,11 @@ that is no path is read from the Hugging Face hub.
 import json
 import lzma
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
-from typing import IO
 
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.errors import InputError, check_text, regular_file
+from spanbert_tutorial.errors import InputError, check_text, reading, regular_file, require
 from spanbert_tutorial.text.lines import BROKEN_PACKING, OPENERS, lines_of, parse_data, visible
 from spanbert_tutorial.text.sentences import Document, split_sentences
 
@@ -23,11 +22,20 @@ HUB_SET = re.compile(r"([\w.-]+/[\w.-]+)(?::([\w.-]+))?")
 FORMS = (".txt", ".jsonl")
 
 
-def form_and_packing(path: Path) -> tuple[str, str]:
-    """(`.txt` or `.jsonl`, packing or ""), or ("", "") for a file of another kind."""
-    packing = path.suffix if path.suffix in OPENERS else ""
-    form = Path(path.stem).suffix if packing else path.suffix
-    return (form, packing) if form in FORMS else ("", "")
+def hub_set(source: str | Path, *forms: str) -> tuple[str, str | None] | None:
+    """(OWNER/NAME, what stands after the colon) where the source names a set of the hub; None for a
+    path, also of no file yet, if it ends like one of the forms."""
+    found = HUB_SET.fullmatch(str(source))
+    path = Path(source)
+    if not found or path.exists() or path.suffix in (*forms, ".xz", ".gz"):
+        return None
+    return found[1], found[2]
+
+
+def form(path: Path) -> str:
+    """`.txt` or `.jsonl`, whether packed or not; "" for a file of another kind."""
+    name = path.stem if path.suffix in OPENERS else path.name
+    return Path(name).suffix if Path(name).suffix in FORMS else ""
 
 
 def corpus_files(path: str | Path) -> list[Path]:
@@ -36,22 +44,19 @@ def corpus_files(path: str | Path) -> list[Path]:
     path = Path(path)
     try:
         path.stat()
-    except (FileNotFoundError, NotADirectoryError):
+    except (OSError, ValueError) as error:
+        missing = isinstance(error, FileNotFoundError | NotADirectoryError)
+        what = "does not exist" if missing else f"cannot be read ({error})"
         raise InputError(
-            f"the corpus {path} does not exist: give a .txt or .jsonl file (also .xz, .gz), a "
-            f"folder, or "
+            f"the corpus {path} {what}: give a .txt or .jsonl file (also .xz, .gz), a folder, or "
             "OWNER/NAME of the Hugging Face hub."
         ) from None
-    except (OSError, ValueError) as error:
-        raise InputError(
-            f"the corpus {path} cannot be read ({error}): give another, or mend that."
-        ) from None
     files = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
-    files = [file for file in files if form_and_packing(file)[0]]
-    if not files:
-        raise InputError(
-            f"the corpus {path} holds no .txt or .jsonl file (also .xz, .gz): give one that does."
-        )
+    files = [file for file in files if form(file)]
+    require(
+        files,
+        f"the corpus {path} holds no .txt or .jsonl file (also .xz, .gz): give one that does.",
+    )
     return files
 
 
@@ -75,19 +80,13 @@ def jsonl_documents(
     for number, line in enumerate(lines, start=1):
         if not visible(line):
             continue
-        try:
+        where = f"{path}, line {number}"
+        with reading(f'{where}: not a JSON object with a string under "text"', "mend that line"):
             document = parse_data(line)
             text = document["text"]
-            check_text(
-                "it", text
-            )  # JSON can spell half a character (\ud83d alone), which no vocabulary can read
-        except (ValueError, KeyError, TypeError):
-            wrong = (
-                f'{path}, line {number}: not a JSON object with a string under "text"; mend '
-                f"that line."
-            )
-            raise InputError(wrong) from None
-        if not left_out(document.get("title"), leave_out, f"{path}, line {number}"):
+            # JSON can spell half a character (\ud83d alone), which no vocabulary can read
+            check_text(f"{where}: text", text)
+        if not left_out(document.get("title"), leave_out, where):
             yield text
 
 
@@ -105,65 +104,37 @@ class Titles(frozenset[str]):
 def left_out(title: object, leave_out: Collection[str], where: str) -> bool:
     """Whether a document is to be left out. Raises InputError for a title that is no text: it might
     be one of them."""
-    if leave_out and not isinstance(title, str | None):
-        raise InputError(
-            f"{where}: the title is no string, so it cannot be compared with those to leave out; "
-            f"mend it."
-        )
-    if not isinstance(title, str | None) or title not in leave_out:
+    if not leave_out:
         return False
-    if isinstance(leave_out, Titles) and title is not None:
-        leave_out.skipped.add(title)
+    require(
+        isinstance(title, str | None),
+        f"{where}: the title is no string, so it cannot be compared with those to leave out; "
+        "mend it.",
+    )
+    if title not in leave_out:
+        return False
+    if isinstance(leave_out, Titles) and title:
+        leave_out.skipped.add(str(title))
     return True
 
 
 def read_file(path: Path, leave_out: Collection[str] = ()) -> Iterator[str]:
     """Texts of the documents of one file."""
-    form, packing = form_and_packing(path)
-    opener = OPENERS[packing]
     try:
-        with opener(
+        # -sig: some editors put a mark in front
+        with OPENERS.get(path.suffix, open)(
             regular_file(path), "rt", encoding="utf-8-sig"
-        ) as lines:  # -sig: some editors put a mark in front
-            yield from (
-                text_documents(lines) if form == ".txt" else jsonl_documents(lines, path, leave_out)
-            )
+        ) as lines:
+            if form(path) == ".txt":
+                yield from text_documents(lines)
+            else:
+                yield from jsonl_documents(lines, path, leave_out)
     except UnicodeDecodeError:
-        raise InputError(not_utf8(path, opener)) from None
+        raise InputError(f"{path} is not UTF-8: convert it to UTF-8.") from None
     except BROKEN_PACKING:
-        raise InputError(f"{path} is not a whole {packing} file: pack or copy it again.") from None
-    except PermissionError:
-        raise InputError(f"{path} may not be read: change its permissions.") from None
+        raise InputError(f"{path} is not a whole {path.suffix} file: copy it again.") from None
     except OSError as error:
-        raise InputError(
-            f"{path} cannot be read ({error.strerror}): copy it to another place, or mend that."
-        ) from None
-
-
-def not_utf8(path: Path, opener: Callable[..., IO]) -> str:
-    """What to say of a file in which there is a byte that is not UTF-8; a packed one may also break
-    off after it."""
-    try:
-        return (
-            f"{path} is not UTF-8 at byte {first_bad_byte(opener(path, 'rb')):,}: convert it "
-            f"to UTF-8."
-        )
-    except BROKEN_PACKING:
-        return f"{path} is not a whole {path.suffix} file: pack or copy it again."
-
-
-def first_bad_byte(file: IO[bytes]) -> int:
-    """Place of the first byte that is not UTF-8, counted from 0 in the unpacked file. Closes the
-    file."""
-    place = 0
-    with file:
-        for line in file:  # a line end is one byte in UTF-8 and never part of a character
-            try:
-                line.decode()
-            except UnicodeDecodeError as error:
-                return place + error.start
-            place += len(line)
-    return place
+        raise InputError(f"{path} cannot be read ({error.strerror}): mend that.") from None
 
 
 def documents(path: str | Path, leave_out: Collection[str] = ()) -> Iterator[Document]:
@@ -173,19 +144,15 @@ def documents(path: str | Path, leave_out: Collection[str] = ()) -> Iterator[Doc
     Raises InputError naming the file and what to do.
     """
     found = False
-    name = HUB_SET.fullmatch(str(path))
-    if name and not Path(path).exists() and not form_and_packing(Path(path))[0]:
-        texts = hub_texts(name[1], name[2], leave_out)
+    if name := hub_set(path, *FORMS):
+        texts = hub_texts(*name, leave_out)
     else:
         texts = (text for file in corpus_files(path) for text in read_file(file, leave_out))
     for text in texts:
         if sentences := split_sentences(text):
             found = True
             yield sentences
-    if not found:
-        raise InputError(
-            f"the corpus {path} holds no text: give a file with at least one sentence."
-        )
+    require(found, f"the corpus {path} holds no text: give a file with at least one sentence.")
 
 
 def hub_rows(name: str, *configuration: str | None, **which: object) -> Iterable[dict]:
@@ -210,26 +177,24 @@ def hub_texts(
 ) -> Iterator[str]:
     """The column `text` of a set's part `train`, read as it arrives, without the titles to leave
     out."""
-    rows = iter(hub_rows(name, configuration, split="train", streaming=True))
-    while (row := next_row(rows, name)) is not None:
-        if not isinstance(row.get("text"), str):
-            raise InputError(
-                f"the set {name} has no column of strings called text: save it as a .jsonl that "
-                f"has one."
-            )
-        if not left_out(row.get("title"), leave_out, f"the set {name}"):
-            yield row["text"]
-
-
-def next_row(rows: Iterator[dict], name: str) -> dict | None:
-    """The next row as it arrives, or None at the end."""
     from datasets.exceptions import DatasetsError
 
-    try:
-        return next(rows, None)
-    except (OSError, DatasetsError) as error:
-        wrong = f"the set {name} of the Hugging Face hub broke off ({type(error).__name__})"
-        raise InputError(f"{wrong}: check the network and start again.") from None
+    rows = iter(hub_rows(name, configuration, split="train", streaming=True))
+    while True:
+        try:
+            row = next(rows, None)
+        except (OSError, DatasetsError) as error:
+            wrong = f"the set {name} of the Hugging Face hub broke off ({type(error).__name__})"
+            raise InputError(f"{wrong}: check the network and start again.") from None
+        if row is None:
+            return
+        require(
+            isinstance(row.get("text"), str),
+            f"the set {name} has no column of strings called text: save it as a .jsonl that has "
+            "one.",
+        )
+        if not left_out(row.get("title"), leave_out, f"the set {name}"):
+            yield row["text"]
 
 
 def read_almanac(split: str | None = None) -> Iterator[dict]:

@@ -1,5 +1,5 @@
 """What a sentence task gives away without an encoder: controls for `sentence_tasks`. Chapter:
-`book/evidence/states_and_sentences`.
+`book/tasks/classification`.
 
 Each learns from the same examples as a model does and predicts the same test examples: `majority`
 looks at no text; `bag of words` counts words; of a pair `second only` counts those of the second
