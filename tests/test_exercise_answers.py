@@ -312,7 +312,7 @@ ANSWERS = {
     "boundary.boundary_rows": boundary_rows_by_runs,
     "classification.mean": classification_with_numpy,
     "coreference.b_cubed": by_pairs_of_clusters,
-    "directions.pattern": in_loops,
+    "directions.mask": in_loops,
     "electra.replace": electra_in_a_loop,
     "inputs.batch": inputs_right,
     "labeled_masking.pmi": from_the_left,
