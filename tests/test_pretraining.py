@@ -156,8 +156,8 @@ def test_parts_that_an_objective_lacks_are_not_built():
     heads = {
         name: {child for child, _ in model(name).named_children()}
         for name in OBJECTIVES
-        if name != "span+placebo"
-    }  # of research
+        if name != "span+placebo"  # that is of research
+    }
     assert (
         heads["mlm"]
         == heads["mlm-wholeword"]
