@@ -11,7 +11,6 @@ import torch.nn.functional as F
 
 import spanbert_tutorial as st
 from environment import ROOT
-from spanbert_tutorial.engine import device
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.pretraining.model import start_positions_from_sinusoids
 from spanbert_tutorial.pretraining.presets import RUNS
@@ -35,8 +34,7 @@ def test_the_page_has_as_many_lines_as_it_says_and_none_comes_from_the_package()
     assert not [line for line in lines if re.search(r"spanbert_tutorial|\bst\.", line)]
 
 
-def test_a_few_steps_leave_the_weights_that_the_package_leaves(monkeypatch):
-    monkeypatch.setattr(device, "precision", lambda: "no")
+def test_a_few_steps_leave_the_weights_that_the_package_leaves(on_the_processor):
     page = {"math": math, "np": np, "torch": torch, "F": F, "nn": torch.nn}
     for cell in MODEL:
         exec(cell, page)

@@ -153,7 +153,11 @@ def test_every_parameter_learns(corpus, name):
 
 
 def test_parts_that_an_objective_lacks_are_not_built():
-    heads = {name: {child for child, _ in model(name).named_children()} for name in OBJECTIVES}
+    heads = {
+        name: {child for child, _ in model(name).named_children()}
+        for name in OBJECTIVES
+        if name != "span+placebo"  # that is of research
+    }
     assert (
         heads["mlm"]
         == heads["mlm-wholeword"]

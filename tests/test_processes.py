@@ -44,7 +44,8 @@ except KeyboardInterrupt as stopped:
     print(f"process {state.process_index}: {stopped}")
     sys.exit()
 weights = {n: w.double().abs().sum().item() for n, w in model.named_parameters()}
-print(f"process {state.process_index} ends with", sum(weights.values()), flush=True)
+# one write, so that the two processes cannot mix their lines
+print(f"process {state.process_index} ends with {sum(weights.values())}\\n", end="", flush=True)
 if state.is_main_process:
     result = {"losses": history.losses, "steps": history.steps, "weights": weights}
     json.dump(result, open(output + "/result.json", "w"))
