@@ -1,4 +1,4 @@
-# make book · make test · make style · make older · make serve · make notebooks · make student · make address · make colab-check · make card-check · make card-plan · make clean
+# make book · make test · make style · make older · make serve · make notebooks · make student · make address · make colab-check · make cells-twice · make other-arithmetic · make card-check · make card-plan · make clean
 # The first of them makes .venv and installs everything into it; after that only older needs the network, once.
 
 PYTHON ?= python3
@@ -18,7 +18,7 @@ PAGES := _build/html
 OLDER := _build/transformers-5.15.0
 CARD := _build/card
 
-.PHONY: help book html style types test older serve notebooks student address colab-check card-check card-plan clean
+.PHONY: help book html style types test older serve notebooks student address colab-check cells-twice other-arithmetic card-check card-plan clean
 .NOTPARALLEL:
 
 help:
@@ -87,12 +87,25 @@ student: $(STAMP)
 address: $(STAMP)
 	@$(PY) tools/address.py
 
+# Every notebook from the package's wheel alone, in an empty folder, each cell two times in a row; of those that
+# train only the beginning.
 colab-check: $(STAMP)
-	@$(PY) tools/colab_check.py
+	@$(PY) tools/rerun.py --wheel --twice
 
-# All notebooks with a graphics card, several at a time; CHECK=--quick takes those that may meet one.
+# The notebooks that train, each cell two times in a row.
+cells-twice: $(STAMP)
+	@$(PY) tools/rerun.py --training --twice
+
+# Every notebook that trains, with the arithmetic of another processor: AVX2 without bfloat16, in float32.
+# ARITHMETIC=default is a processor older still.
+ARITHMETIC ?= avx2
+other-arithmetic: $(STAMP)
+	@ATEN_CPU_CAPABILITY=$(ARITHMETIC) ONEDNN_MAX_CPU_ISA=AVX2 SPANBERT_TUTORIAL_PACKAGES=$(CURDIR)/tools/other_arithmetic \
+	  $(PY) -m pytest --nbval $$($(PY) tools/rerun.py --training --names) -n $(WORKERS) --dist loadfile --quiet
+
+# All notebooks with a graphics card, several at a time; CHECK=--training takes those that may meet one.
 card-check: $(STAMP)
-	@$(PY) tools/card_check.py $(CHECK)
+	@$(PY) tools/rerun.py --card --workers 6 $(CHECK)
 
 # Benchmark, check and experiments one after the other; PLAN="'NAME --option value' …" names the experiments.
 card-plan: $(STAMP)

@@ -8,7 +8,7 @@ python=$1 output=$2
 shift 2
 mkdir -p "$output"
 "$python" -m benchmarks.card "$output/benchmark.json" || echo "benchmark: failed" >&2
-"$python" tools/card_check.py --quick --output "$output/check.json" || echo "check: failed" >&2
+"$python" tools/rerun.py --card --workers 6 --training --output "$output/check.json" || echo "check: failed" >&2
 for row in "$@"; do
     # shellcheck disable=SC2086  # a row is a name and its options
     "$python" -m research $row --output "$output/${row%% *}.csv" || echo "$row: failed" >&2

@@ -8,7 +8,7 @@ import time
 import nbformat
 from nbformat.v4 import new_code_cell, new_notebook
 
-import card_check
+import rerun
 from benchmarks import card
 from environment import ROOT
 from notebooks import book_notebooks
@@ -27,7 +27,7 @@ def test_a_notebook_that_fails_is_named(tmp_path):
         nbformat.write(notebook, tmp_path / f"{name}.ipynb")
     output = tmp_path / "check.json"
     words = [*map(str, tmp_path.glob("*.ipynb")), "--output", str(output)]
-    command = [sys.executable, str(ROOT / "tools/card_check.py"), *words]
+    command = [sys.executable, str(ROOT / "tools/rerun.py"), *words]
     assert subprocess.run(command, capture_output=True, cwd=ROOT).returncode == 1
     found = json.loads(output.read_text(encoding="utf-8"))
     errors = {row["notebook"]: row["error"] for row in found["rows"]}
@@ -36,7 +36,7 @@ def test_a_notebook_that_fails_is_named(tmp_path):
 
 
 def test_quick_means_the_notebooks_that_may_meet_a_card():
-    quick = {path.stem for path in book_notebooks() if card_check.reaches_a_card(path)}
+    quick = {path.stem for path in book_notebooks() if rerun.trains(path)}
     assert {"old_notes", "pretraining", "question_answering"} <= quick
     assert not {"wordpiece", "squad"} & quick
 
@@ -44,4 +44,13 @@ def test_quick_means_the_notebooks_that_may_meet_a_card():
 def test_what_has_no_time_left_is_stopped():
     began = time.monotonic()
     process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
-    assert card_check.end_of(process, 0.5) is None and time.monotonic() - began < 30
+    assert rerun.end_of(process, 0.5) is None and time.monotonic() - began < 30
+
+
+def test_a_cell_that_may_not_run_twice_is_named(tmp_path):
+    notebook = new_notebook(cells=[new_code_cell("left = [1]"), new_code_cell("left.pop()")])
+    nbformat.write(notebook, tmp_path / "once.ipynb")
+    command = [sys.executable, str(ROOT / "tools/rerun.py"), str(tmp_path / "once.ipynb")]
+    assert subprocess.run(command, capture_output=True, cwd=ROOT).returncode == 0
+    again = subprocess.run([*command, "--twice"], capture_output=True, text=True, cwd=ROOT)
+    assert again.returncode == 1 and "pop from empty list" in again.stdout
