@@ -97,10 +97,12 @@ cells-twice: $(STAMP)
 	@$(PY) tools/rerun.py --training --twice
 
 # Every notebook that trains, with the arithmetic of another processor: AVX2 without bfloat16, in float32.
-# ARITHMETIC=default is a processor older still.
+# ARITHMETIC=default is a processor older still; THREADS=4 sums in another order.
 ARITHMETIC ?= avx2
+THREADS ?= 1
 other-arithmetic: $(STAMP)
-	@ATEN_CPU_CAPABILITY=$(ARITHMETIC) ONEDNN_MAX_CPU_ISA=AVX2 SPANBERT_TUTORIAL_PACKAGES=$(CURDIR)/tools/other_arithmetic \
+	@ATEN_CPU_CAPABILITY=$(ARITHMETIC) ONEDNN_MAX_CPU_ISA=AVX2 SPANBERT_TUTORIAL_THREADS=$(THREADS) \
+	  SPANBERT_TUTORIAL_PACKAGES=$(CURDIR)/tools/other_arithmetic \
 	  $(PY) -m pytest --nbval $$($(PY) tools/rerun.py --training --names) -n $(WORKERS) --dist loadfile --quiet
 
 # All notebooks with a graphics card, several at a time; CHECK=--training takes those that may meet one.

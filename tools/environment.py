@@ -24,7 +24,8 @@ def kernel_environment(import_from: Path = ROOT) -> dict[str, str]:
     folders = [str(import_from), os.environ.get("SPANBERT_TUTORIAL_PACKAGES", "")]
     return {
         "PYTHONPATH": os.pathsep.join(filter(None, folders)),
-        "OMP_NUM_THREADS": "1",  # sums in one order, and two notebooks at a time on two cores
+        # one thread unless asked: sums in one order, and two notebooks at a time on two cores
+        "OMP_NUM_THREADS": os.environ.get("SPANBERT_TUTORIAL_THREADS", "1"),
         # the stored outputs are those of a CPU; asserts may be tried on a graphics card, too
         **({} if os.environ.get("SPANBERT_TUTORIAL_CARD") else {"CUDA_VISIBLE_DEVICES": ""}),
         "SPANBERT_TUTORIAL_STATIC": "1",  # figures without a live kernel behind them

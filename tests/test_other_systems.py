@@ -1,0 +1,48 @@
+"""What Windows and macOS lack or do otherwise, simulated: no `fork`, processes that are spawned, a
+console of one byte a character, no default encoding."""
+
+import os
+import subprocess
+import sys
+
+from environment import ROOT
+
+SYSTEM = """\
+import multiprocessing, os
+os.__dict__.pop("fork", None)
+multiprocessing.set_start_method("spawn")
+"""
+OTHERS = ("site-packages", f"lib{os.sep}python")
+
+
+def test_training_and_answering_without_fork_on_a_console_of_one_byte(tmp_path):
+    (tmp_path / "sitecustomize.py").write_text(SYSTEM, encoding="utf-8")
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)]),
+        "PYTHONIOENCODING": "cp1252",
+        "PYTHONUTF8": "0",
+        "PYTHONCOERCECLOCALE": "0",
+        "LC_ALL": "C",
+        "PYTHONWARNDEFAULTENCODING": "1",
+    }
+    stories = [f"Łucja and Anna Müller crossed bridge {i} → home. It rained." for i in range(90)]
+    text = tmp_path / "Brücken.txt"
+    text.write_text("\n\n".join(stories), encoding="utf-8")
+
+    def run(*words: str) -> str:
+        command = [sys.executable, "-W", "always::EncodingWarning", "-m", "spanbert_tutorial"]
+        result = subprocess.run(
+            [*command, *words], cwd=tmp_path, env=environment, capture_output=True
+        )
+        said = result.stderr.decode("cp1252")
+        assert result.returncode == 0, said
+        ours = [line for line in said.splitlines() if "EncodingWarning" in line]
+        assert not [line for line in ours if not any(place in line for place in OTHERS)]
+        return result.stdout.decode("cp1252")
+
+    options = "--steps 2 --batch-size 8 --max-length 64 --vocab-size 200 --held-out-every 9"
+    run("pretrain", "--corpus", text.name, "--output", "made", *options.split())
+    assert (tmp_path / "made" / "model.safetensors").is_file()
+    model = str(ROOT / "data" / "checkpoints" / "spanbert-mini-squad")
+    question = "Who crossed bridge 7?"
+    run("answer", "--model", model, "--context-file", text.name, "--question", question)
