@@ -24,7 +24,6 @@ from research.experiments import spans_and_boundaries as core
 from research.experiments.boundary_probe import go_on
 from research.grid import CURVES, as_json, rounded, text_facts
 from research.measurements import span_uses
-from research.measurements.names import named_sentences
 from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.masking import MaskingScheme
 from spanbert_tutorial.bert.wordpiece import WordPiece
@@ -39,6 +38,7 @@ from spanbert_tutorial.spanbert.labeled_masking import (
     NOUN_PHRASE,
     LabeledMasking,
 )
+from spanbert_tutorial.spanbert.names import named_sentences
 from spanbert_tutorial.text.encoding import EncodedCorpus
 
 COLLOCATIONS = 2_000  # how many are hidden as one
