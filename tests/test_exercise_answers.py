@@ -96,15 +96,6 @@ def inputs_right(pairs, longest):
     return ids, segments, [[token != inputs.PAD for token in row] for row in ids]
 
 
-def from_the_left(words, share):
-    """The best way to cut the first so many words, from that of fewer."""
-    best = [0.0]
-    for end in range(1, len(words) + 1):
-        parts = [(at, words[at:end]) for at in range(end) if words[at:end] != words]
-        best.append(max(best[at] + math.log(share[part]) for at, part in parts))
-    return math.log(share[words]) - best[-1]
-
-
 def name_ranks_with_numpy(logs, candidates, true):
     """By the mean place of all with the same score."""
     scores = np.array(logs)[np.arange(len(logs)), np.array(candidates)].sum(axis=1)
@@ -315,7 +306,6 @@ ANSWERS = {
     "directions.mask": in_loops,
     "electra.replace": electra_in_a_loop,
     "inputs.batch": inputs_right,
-    "labeled_masking.pmi": from_the_left,
     "masking.corrupt": token_by_token,
     "name_ranks.rank": name_ranks_with_numpy,
     "old_notes.lower_case": lower_case_by_letters,

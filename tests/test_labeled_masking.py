@@ -6,9 +6,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from research.measurements import collocations
 from spanbert_tutorial.bert.masking import Blocks
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.spanbert import collocations
 from spanbert_tutorial.spanbert.labeled_masking import (
     COLLOCATION,
     ENTITY,

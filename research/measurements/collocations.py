@@ -38,24 +38,17 @@ def sentences(
         yield (
             start,
             places,
-            [
-                tuple(ids[first : last + 1].tolist())
-                for first, last in places
-            ],
+            [tuple(ids[first : last + 1].tolist()) for first, last in places],
         )
         start = end
 
 
-def counted(
-    texts: Iterable[Sequence[Word]], longest: int = LONGEST
-) -> list[Counter]:
+def counted(texts: Iterable[Sequence[Word]], longest: int = LONGEST) -> list[Counter]:
     """How often each n-gram of words occurs, a Counter for each n from 1 to `longest`."""
     counts: list[Counter] = [Counter() for _ in range(longest)]
     for words in texts:
         for n, counter in enumerate(counts, start=1):
-            counter.update(
-                zip(*(words[at:] for at in range(n)), strict=False)
-            )
+            counter.update(zip(*(words[at:] for at in range(n)), strict=False))
     return counts
 
 
@@ -67,17 +60,11 @@ def score(
     """In nats; 0 where the words are independent of one another. totals: of each of the counts."""
 
     def log_p(part: tuple[Word, ...]) -> float:
-        return math.log(
-            counts[len(part) - 1][part] / totals[len(part) - 1]
-        )
+        return math.log(counts[len(part) - 1][part] / totals[len(part) - 1])
 
-    best = {
-        0: 0.0
-    }  # the largest sum of log p over all ways to cut the first so many words
+    best = {0: 0.0}  # the largest sum of log p over all ways to cut the first so many words
     for end in range(1, len(ngram) + 1):
-        starts = range(
-            1 if end == len(ngram) else 0, end
-        )  # the whole n-gram is no cut of it
+        starts = range(1 if end == len(ngram) else 0, end)  # the whole n-gram is no cut of it
         best[end] = max(
             (best[start] + log_p(ngram[start:end]) for start in starts),
             default=log_p(ngram),
@@ -92,8 +79,7 @@ def collocations(
     of each length as there are among all such n-grams, so that long ones, whose scores are larger,
     do not take all."""
     frequent = [
-        [ngram for ngram, count in counter.items() if count >= fewest]
-        for counter in counts[1:]
+        [ngram for ngram, count in counter.items() if count >= fewest] for counter in counts[1:]
     ]
     total = max(sum(map(len, frequent)), 1)
     found = set()
