@@ -50,9 +50,7 @@ def single_sequence_blocks(
         raise InputError(
             f"blocks of {max_tokens} tokens hold nothing: give at least 1 (3 with [CLS] and [SEP])."
         )
-    ranges = array(
-        "q"
-    )  # start, end, start, end, …: eight bytes a number, however long the corpus
+    ranges = array("q")  # start, end, start, end, …: eight bytes a number, however long the corpus
     split = 0
     document = 0
     start = 0
@@ -62,12 +60,8 @@ def single_sequence_blocks(
             ranges.extend((start, end))
             start = end
         if sentence_end - start > max_tokens:
-            cuts = cut_sentence(
-                corpus.ids[start:sentence_end], word_starts, max_tokens
-            )
-            ranges.extend(
-                start + place for cut in cuts[:-1] for place in cut
-            )
+            cuts = cut_sentence(corpus.ids[start:sentence_end], word_starts, max_tokens)
+            ranges.extend(start + place for cut in cuts[:-1] for place in cut)
             start = start + cuts[-1][0]
             split = split + 1
         end = sentence_end
@@ -75,9 +69,7 @@ def single_sequence_blocks(
             ranges.extend((start, end))
             start = end
             document = document + 1
-    return Blocks(
-        np.array(ranges, dtype=np.int64).reshape(-1, 2), split
-    )
+    return Blocks(np.array(ranges, dtype=np.int64).reshape(-1, 2), split)
 
 
 def ends(sentence_ends: np.ndarray) -> Iterator[int]:
@@ -96,9 +88,7 @@ def cut_sentence(
     cuts = []
     begin = 0
     while len(ids) - begin > max_tokens:
-        fitting = starts[
-            (starts > begin) & (starts <= begin + max_tokens)
-        ]
+        fitting = starts[(starts > begin) & (starts <= begin + max_tokens)]
         end = int(fitting[-1]) if len(fitting) else begin + max_tokens
         cuts.append((begin, end))
         begin = end
