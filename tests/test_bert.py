@@ -84,8 +84,9 @@ def pair(request):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_hidden_states_equal_transformers(pair, dtype):
     encoder, model = pair
+    if dtype == torch.float64 and encoder.config.num_hidden_layers == 24:
+        pytest.skip("the same code as base, in 3 GB")
     encoder.to(dtype)
-    # Both look at the same memory: the large pair in float64 would take 5 GB otherwise.
     model.load_state_dict(to_huggingface_names(encoder.state_dict()), assign=True)
     inputs = batch()
     worst = []

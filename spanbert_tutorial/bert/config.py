@@ -19,8 +19,8 @@ PRESETS = {
     "large": (24, 1024, 16),
 }
 # what a config.json has to say; the other fields have the defaults of transformers
-SIZES = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads")
-SIZES += ("intermediate_size",)
+SIZES: tuple[str, ...] = ("vocab_size", "hidden_size", "intermediate_size")
+SIZES += ("num_hidden_layers", "num_attention_heads")
 LARGEST = 2**24  # far over any size known; a wild number would build layers for hours
 
 

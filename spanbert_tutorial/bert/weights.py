@@ -34,8 +34,8 @@ NAME_PAIRS = (
 OLD_NAMES = {"gamma": "weight", "beta": "bias"}
 
 # What stands beside the encoder in known checkpoints; `position_ids` are only 0, 1, 2, …
-HEADS = ("pooler", "cls", "qa_outputs", "classifier", "sop_classifier", "boundary", "head", "heads")
-HEADS += ("embeddings.position_ids",)
+HEADS: tuple[str, ...] = ("pooler", "cls", "qa_outputs", "classifier", "sop_classifier", "boundary")
+HEADS += ("head", "heads", "embeddings.position_ids")
 
 # Keys of a config.json that would change the numbers, unless they say this; transformers ignores
 # what it does not know, and so does this module.
