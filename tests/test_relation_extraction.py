@@ -251,7 +251,7 @@ def test_markers_worked_by_hand():
     assert " ".join(rx.marked(BACKWARDS, "replaced")).startswith(
         "Today [OBJ-PERSON] of [SUBJ-TOWN] met"
     )
-    assert " ".join(rx.marked(controls.context_alone(EXAMPLE), "replaced")).startswith(
+    assert " ".join(rx.marked(relation_markers.context_alone(EXAMPLE), "replaced")).startswith(
         "Today [SUBJ] of [OBJ] met"
     )
     assert rx.markers([EXAMPLE, BACKWARDS], "replaced") == [
