@@ -57,9 +57,8 @@ def test_memory_and_growth():
     assert growth["seconds_ratios"][1] <= 11 and more - few <= 3
 
 
-BELOW_97_PERCENT = {
-    (name, "mlm") for name in ("spanbert-tiny", "bert-mini")
-}  # 8 bits: 96.6 to 96.8
+# 8 bits: 96.6 to 96.8
+BELOW_97_PERCENT = {(name, "mlm") for name in ("spanbert-tiny", "bert-mini")}
 
 
 def test_the_model_in_the_page():

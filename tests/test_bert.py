@@ -442,9 +442,8 @@ def test_a_square_mask_says_who_may_look_at_whom():
     before = encoder(ids, attention_mask=left_to_right)
     ids[:, 5] = 40
     after = encoder(ids, attention_mask=left_to_right)
-    assert torch.equal(
-        before[:, :5], after[:, :5]
-    )  # what comes later does not reach the earlier positions
+    # what comes later does not reach the earlier positions
+    assert torch.equal(before[:, :5], after[:, :5])
     assert not torch.allclose(before[:, 5:], after[:, 5:])
     for maps in encoder.attention_maps(ids, attention_mask=left_to_right):
         assert (maps.triu(1) == 0).all()

@@ -272,10 +272,11 @@ def test_continuing_takes_every_head_that_is_there_and_names_the_others(
 @pytest.mark.parametrize(
     "kind, new",
     [
+        # as the released SpanBERT: an encoder without heads
         (
             BertModel,
             ["masked_language_model", "boundary"],
-        ),  # as the released SpanBERT: an encoder without heads
+        ),
         (BertForMaskedLM, ["boundary"]),
         (BertForPreTraining, ["boundary"]),
     ],

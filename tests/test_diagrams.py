@@ -293,9 +293,8 @@ def test_null_score_best_span_and_null_odds_by_hand():
             ET.fromstring(span_scores.pair_matrix(PIECES, STARTS, ENDS, **CONTEXT).svg())
         )
     ]
-    assert sorted(text for text in shown if text.isdigit()) == sorted(
-        "2425034"
-    )  # the null score and six spans
+    # the null score and six spans
+    assert sorted(text for text in shown if text.isdigit()) == sorted("2425034")
     shorter = span_scores.pair_matrix(PIECES, STARTS, ENDS, first=3, last=5, longest=2)
     assert "The best is Ada." in shorter.description  # 4; three tokens would be too many
 

@@ -84,9 +84,8 @@ def test_the_mean_of_the_shares_is_the_batch_in_losses_and_gradients(task, rows,
             loss.item(), abs=1e-5
         )
     wanted = torch.autograd.grad(whole["loss"], weights)
-    found = [
-        torch.autograd.grad(losses["loss"], weights) for losses in shared
-    ]  # a process without a row has some, too
+    # a process without a row has some, too
+    found = [torch.autograd.grad(losses["loss"], weights) for losses in shared]
     for one, *others in zip(wanted, *found, strict=True):
         assert torch.allclose(sum(others) / processes, one, atol=1e-5)
 

@@ -36,9 +36,8 @@ def test_spans_and_words_are_chosen_whole_and_within_the_budget():
     inside = [
         selected[:, first : last + 1].all(1).mean() for first, last in ((4, 7), (20, 21), (30, 35))
     ]
-    assert (
-        min(inside) > 2 * selected[:, 10:12].all(1).mean()
-    )  # a span is chosen far more often than a word outside
+    # a span is chosen far more often than a word outside
+    assert min(inside) > 2 * selected[:, 10:12].all(1).mean()
 
 
 def test_the_share_of_spans_among_the_draws():

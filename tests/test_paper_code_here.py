@@ -174,9 +174,8 @@ def test_09_a_fused_span_has_one_fate():
             corrupt(ids, selected, rng, mask_id=0, random_ids=[-1], **unit) for _ in range(DRAWS)
         ]
         mixed[name] = float(np.mean([row[1] != row[2] for row in seen]))
-    assert (
-        decide_probability(mixed["default"], span=0.0, token=0.34) == "span"
-    )  # 1 − 0.8² − 0.1² − 0.1²
+    # 1 − 0.8² − 0.1² − 0.1²
+    assert decide_probability(mixed["default"], span=0.0, token=0.34) == "span"
     assert decide_probability(mixed["token"], span=0.0, token=0.34) == "token"
     assert (OBJECTIVES["mlm"].unit, OBJECTIVES["span"].unit, OBJECTIVES["span+sbo"].unit) == (
         "token",

@@ -46,9 +46,8 @@ def test_a_plot_takes_the_colors_of_the_page(figure):
     drawing = plots.svg_of(figure)
     assert not re.search("#000000|#ffffff|#696969", drawing)
     assert "currentColor" in drawing and "var(--pst-color-background,Canvas)" in drawing
-    assert (
-        "@media(prefers-color-scheme:dark){svg:root{color:" in drawing
-    )  # a file has no page to take its color from
+    # a file has no page to take its color from
+    assert "@media(prefers-color-scheme:dark){svg:root{color:" in drawing
 
 
 def test_numbers_on_a_heat_map_stay_black():

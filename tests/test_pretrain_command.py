@@ -124,9 +124,8 @@ def test_a_stopped_run_keeps_to_its_text(capsys, monkeypatch, tmp_path, titled):
         and err == "Stopped: continue with the same command and --resume.\n"
         and not made.exists()
     )
-    (corpus / "texts.jsonl").write_text(
-        text.replace("boat", "coat"), encoding="utf-8"
-    )  # as long as before
+    # as long as before
+    (corpus / "texts.jsonl").write_text(text.replace("boat", "coat"), encoding="utf-8")
     code, _, err = run(capsys, *given, "--resume")
     assert code == 2 and "changed: content" in err
     (corpus / "texts.jsonl").write_text(text, encoding="utf-8")

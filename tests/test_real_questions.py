@@ -156,10 +156,11 @@ def test_the_oracle_takes_the_place_of_the_answer_not_its_text():
     question = replace(asked(), answers=answers)
     found = real_questions.only_its_sentence(question)
     assert found.context == "Nobody else read it."
+    # Mara stands elsewhere
     assert found.answers == (
         GoldAnswer("read it", 12),
         GoldAnswer("it", 17),
-    )  # Mara stands elsewhere
+    )
 
 
 def test_the_oracle_on_the_reader():

@@ -128,17 +128,19 @@ TM = "Message-Topic(e2,e1)"
         ([CE, "Other"], [CE, EC], (50, 100, 200 / 3)),  # Other as a relation costs precision
         ([CE, CE], [CE, "Other"], (100, 50, 200 / 3)),
         ([CE, MT], [CE, CE], (25, 50, 100 / 3)),  # Cause-Effect: 1/2, 1/1; Message-Topic: nothing
+        # a mean over relations, not over examples
         (
             [CE, CE, CE, MT],
             [CE, CE, EC, TM],
             (100 / 3, 100 / 3, 100 / 3),
-        ),  # a mean over relations, not over examples
+        ),
         ([CE], [MT], (0, 0, 0)),  # a relation that gold does not have is no part of the mean
+        # so here it costs nothing, as in the official scorer
         (
             [CE, "Other"],
             [CE, MT],
             (100, 100, 100),
-        ),  # so here it costs nothing, as in the official scorer
+        ),
     ],
 )
 def test_the_directed_score_worked_by_hand(gold, said, wanted):
@@ -475,9 +477,8 @@ def test_no_pair_and_no_document_of_the_test_is_trained_on():
 def test_the_kept_controls_come_out_again(shipped):
     kept = json.loads(data_path("results", "relation_markers.json").read_text(encoding="utf-8"))
     again = relation_markers.beside(kept["settings"], shipped["train"], shipped["test"])
-    assert kept["controls"] == pytest.approx(
-        again["controls"], abs=0.2
-    )  # sums in another order, on another machine
+    # sums in another order, on another machine
+    assert kept["controls"] == pytest.approx(again["controls"], abs=0.2)
     assert kept["fingerprint"] == relation_markers.prepare(None, {})[0]["fingerprint"]
 
 

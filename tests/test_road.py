@@ -20,9 +20,8 @@ def link(page: str) -> str:
 
 def test_the_road_has_every_page_of_the_contents_in_its_order():
     contents = re.findall(r"- file: book/(\S+)", (ROOT / "_toc.yml").read_text(encoding="utf-8"))
-    contents = [
-        page for page in contents if not page.startswith("workshop/api/")
-    ]  # below the API's own page
+    # below the API's own page
+    contents = [page for page in contents if not page.startswith("workshop/api/")]
     assert [chapter.page for chapter in BOOK.chapters] == contents
     assert list(BOOK.parts()) == re.findall(
         r'caption: "?(.*?)"?$', (ROOT / "_toc.yml").read_text(), flags=re.M
@@ -57,9 +56,8 @@ def test_the_built_pages_have_the_map_with_links_and_the_sign(tmp_path):
         (built / "book" / name).read_text(encoding="utf-8")
         for name in ("welcome.html", "bert/chapter.html")
     )
-    assert (
-        welcome.count('<a href="bert/chapter.html"><title>A chapter: a sum</title>') == 2
-    )  # in both layouts
+    # in both layouts
+    assert welcome.count('<a href="bert/chapter.html"><title>A chapter: a sum</title>') == 2
     assert "road-sign" not in welcome
     sign = chapter.index('<nav class="road-sign"')
     assert sign < chapter.rindex("</h1>", 0, sign) + 50  # below the title

@@ -15,12 +15,13 @@ FENCE = re.compile(r"^```\n(.*?)^```", re.MULTILINE | re.DOTALL)
 COMMANDS = [line for block in FENCE.findall(markdown(PAGE)) for line in block.strip().splitlines()]
 ALONE = [line for line in COMMANDS if line.startswith("python ")]
 TOGETHER = [line for line in COMMANDS if not line.startswith("python ")]
+# instead of the page's
 SMALL = {
     "--config": "tiny",
     "--steps": "2",
     "--batch-size": "4",
     "--vocab-size": "80",
-}  # instead of the page's
+}
 
 
 def made_small(line: str) -> list[str]:

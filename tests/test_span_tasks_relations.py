@@ -67,6 +67,7 @@ def test_groups_worked_by_hand():
         "n n n n n n n a",
     ]
     rows = [Example("", tuple(text.split()), Argument(0, 0), Argument(1, 1), "") for text in texts]
+    # the sixth shares "x a b c d e" with the second
     assert experiment.groups(rows) == [
         0,
         0,
@@ -75,7 +76,7 @@ def test_groups_worked_by_hand():
         4,
         0,
         6,
-    ]  # the sixth shares "x a b c d e" with the second
+    ]
 
 
 def test_a_run_gives_the_official_figures():

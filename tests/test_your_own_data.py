@@ -126,9 +126,8 @@ def test_the_claims_of_the_text(here):
     )
     unknown = (read == english.unk_id).sum()
     assert (len(read), round(100 * unknown / len(read))) == (6_206, 87)
-    assert (
-        round(100 * (unknown + 1) / (len(read) + len(english))) == 38
-    )  # the first table adds one to each count
+    # the first table adds one to each count
+    assert round(100 * (unknown + 1) / (len(read) + len(english))) == 38
     outputs = "".join(body for kind, body in FENCES if kind == "text")
     for figure in (
         "0.44",

@@ -64,9 +64,8 @@ def frame(
     parts = [[cls_id], first, [sep_id]] + (
         [] if second is None else [second, [sep_id]]
     )
-    ids = np.concatenate(
-        parts, dtype=np.int64, casting="unsafe"
-    )  # an empty list counts as floats
+    # an empty list counts as floats
+    ids = np.concatenate(parts, dtype=np.int64, casting="unsafe")
     segments = np.zeros_like(ids)
     segments[len(first) + 2 :] = 1
     return ids, segments

@@ -107,9 +107,8 @@ class Words(NamedTuple):
         """Of words, bool [words], all tokens, bool [B·n]."""
         tokens = np.zeros(self.places[-1] + self.sizes[-1], dtype=bool)
         words = np.flatnonzero(masked)
-        for token in range(
-            np.max(self.sizes[words], initial=0)
-        ):  # the first tokens, then the second ones, …
+        # the first tokens, then the second ones, …
+        for token in range(np.max(self.sizes[words], initial=0)):
             tokens[self.places[words] + token] = True
             words = words[self.sizes[words] > token + 1]
         return tokens
@@ -163,16 +162,14 @@ def mask_tokens(
     """
     word_of_token = np.repeat(np.arange(len(words.sizes)), words.sizes)  # [B·n]
     draws = enough_draws(words, budgets, cumulated)
-    anchors = (rng.random((len(lengths), draws)) * lengths[:, None]).astype(
-        int
-    )  # tokens, each equally likely
+    # tokens, each equally likely
+    anchors = (rng.random((len(lengths), draws)) * lengths[:, None]).astype(int)
     anchors += words.places[words.begins, None]
     spans = draw_spans(word_of_token[anchors], words.ends, cumulated, rng)  # [B,draws,2]
     masked, left, cut, spans_to_cut = mask_affordable(words, spans, budgets)
     tokens = words.tokens_of(masked)
-    ends = np.append(
-        words.places, len(tokens)
-    )  # of words, in tokens: a span of words is now one of tokens
+    # of words, in tokens: a span of words is now one of tokens
+    ends = np.append(words.places, len(tokens))
     left[cut] -= mask_beginnings(
         tokens, np.ones(len(tokens), dtype=int), ends[spans_to_cut], left[cut]
     )
@@ -249,9 +246,8 @@ def first_span_of_words(spans: np.ndarray, words: int) -> np.ndarray:
     while not np.array_equal(counts, before):
         counted = counts[span]
         before = counts
-        owner = np.full(
-            words + 1, len(spans), dtype=np.int32
-        )  # + 1: an empty last row begins behind the last word
+        # + 1: an empty last row begins behind the last word
+        owner = np.full(words + 1, len(spans), dtype=np.int32)
         owner[word[counted]] = span[counted]
         counts = owner[spans[:, 0]] >= number
     return owner[:-1]
@@ -266,9 +262,8 @@ def mask_first_that_fits(
     firsts = spans[..., 0]
     fits = ~masked[firsts] & (sizes[firsts] <= left[:, None])
     chosen = spans[np.arange(len(spans)), fits.argmax(axis=1)]
-    chosen[:, 1] = np.where(
-        fits.any(axis=1), chosen[:, 1], chosen[:, 0]
-    )  # an empty span where none fits
+    # an empty span where none fits
+    chosen[:, 1] = np.where(fits.any(axis=1), chosen[:, 1], chosen[:, 0])
     return mask_beginnings(masked, sizes, chosen, left)
 
 

@@ -75,9 +75,8 @@ def by_words(
     stand there, and not their order. It is trained on all examples at once, so nothing is drawn at
     random."""
     counter = CountVectorizer(analyzer=words_of, binary=True)
-    strength = 1 / (
-        2 * DECAY * len(train)
-    )  # the library weighs the sum of the losses, not the squares
+    # the library weighs the sum of the losses, not the squares
+    strength = 1 / (2 * DECAY * len(train))
     learner = make_pipeline(
         counter, LogisticRegression(C=strength, fit_intercept=False, max_iter=2_000)
     )

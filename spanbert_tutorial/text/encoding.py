@@ -103,10 +103,11 @@ def save_raw(raw: Path, kind: type, target: Path) -> None:
         "fortran_order": False,
         "shape": (count,),
     }
+    # written, not mapped: a full disk is then an error
     with (
         raw.open("rb") as source,
         target.open("wb") as file,
-    ):  # written, not mapped: a full disk is then an error
+    ):
         np.lib.format.write_array_header_1_0(file, described)
         shutil.copyfileobj(source, file, 2**24)
     raw.unlink()
