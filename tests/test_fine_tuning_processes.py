@@ -29,11 +29,11 @@ from spanbert_tutorial.tasks.tagging import TaggingData, TaggingModel
 
 READER = data_path("reader", "reader.json")
 TINY = data_path("checkpoints", "spanbert-tiny")
-# The command as it is, but in float32 and with a snapshot after every step.
+# The command as it is, but in float32, and one that is stopped with a snapshot after every step.
 PROGRAM = """
 import sys
 from spanbert_tutorial.engine import device, snapshots
-device.precision, snapshots.EVERY = lambda: "no", 0
+device.precision, snapshots.EVERY = lambda: "no", 0 if sys.argv[-1].endswith("stopped") else 120
 from spanbert_tutorial.__main__ import main
 sys.exit(main(sys.argv[1:]))
 """

@@ -167,15 +167,16 @@ def test_the_command_in_two_processes_is_stopped_and_goes_on(tmp_path, capsys):
     program.write_text(
         "import sys\nfrom spanbert_tutorial.engine import snapshots\nsnapshots.EVERY = 0\n"
         "from spanbert_tutorial.pretraining import runs\nruns.REHEARSAL = 1\n"
-        "from spanbert_tutorial.__main__ import main\nsys.exit(main(sys.argv[1:]))\n"
+        "from spanbert_tutorial.__main__ import main\nwords = sys.argv[1:]\n"
+        "if 'calm' in words[-1]:\n    assert main([*words, '--dry-run']) == 0\n"
+        "sys.exit(main(words))\n"
     )
     run = [str(program), "pretrain", "--corpus", str(text), "--vocab-size", "80"]
     run += ["--max-length", "24", "--steps", "60"]
     launch = [sys.executable, "-m", "accelerate.commands.launch", "--multi_gpu"]
     calm = done([*launch, "--num_processes", "2"], *run, "--output", str(tmp_path / "calm"))
-    assert calm.count("Unigram entropy") == calm.count("Checkpoint after") == 1
+    assert calm.count("Nothing was written") == calm.count("Checkpoint after") == 1
     assert "on CPU, 2 × 1 threads" in (tmp_path / "calm" / "README.md").read_text(encoding="utf-8")
-    assert done(TWO, *run, "--dry-run").count("Nothing was written") == 1
     with (tmp_path / "said.txt").open("w+") as said:
         process = subprocess.Popen(
             [*TWO, *run, "--output", str(tmp_path / "stopped")],
