@@ -158,18 +158,72 @@ def test_a_stale_output_fails(tmp_path):
 # The build and the built pages.
 
 
+def draw() -> Diagram:
+    return Diagram(20, 20, "A box", "A box").rectangle(1, 1, 18, 18, 'fill="none"')
+
+
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
-    """The pages of the good sample."""
+    """The pages of the good sample, with cells of each kind and pictures that the build replaces."""
     root = tmp_path_factory.mktemp("good")
-    make_book(root)
+    svg = {"image/svg+xml": draw().svg(), "text/plain": "x"}
+    sample = good_notebook()
+    sample.cells += [
+        executed("import os", 3, tags=["plumbing"]),
+        executed("idea = 1", 4, tags=["teach"]),
+        executed("assert 1\nassert 2", 5, tags=["check"]),
+        executed("draw()", 6, [new_output("display_data", data=svg)], ["plumbing"]),
+        executed("assert 3 < 4", 7, tags=["check"]),
+        executed("# @title Solution\nsolved = 1", 8, tags=["hide-input"]),
+        executed("former = 1", 9, [printed("the panel\n")], ["hide-input"]),
+    ]
+    make_book(root, sample)
+    pictures = ("span_boundary", "language", "road")
+    (root / "book" / "welcome.md").write_text(
+        "# Welcome\n\n" + "\n\n".join(f"![it](../book_assets/{one}.svg)" for one in pictures)
+    )
     result = build(root)
     assert result.returncode == 0, result.stderr
     return root
 
 
+def page_of(built, name: str) -> str:
+    return (built / "_build" / "html" / "book" / name).read_text(encoding="utf-8")
+
+
 def test_good_pages_pass(built):
     assert pages.page_problems(built / "_build" / "html", built) == []
+
+
+def test_the_page_folds_what_is_not_the_idea(built):
+    html = page_of(built, "bert/chapter.html").partition("<article")[2]
+    labels = ["Setup", "Imports", "Code of the output", "Solution", "Code"]
+    assert re.findall(r"<summary>(.*?)</summary>", html) == labels
+    assert "<details open" not in html and "Show code cell" not in html
+    folded = "".join(re.findall(r"<details.*?</details>", html, flags=re.S))
+    visible = re.sub(r"<details.*?</details>", "", html, flags=re.S)
+    assert all(text in visible and text not in folded for text in ("idea", "A box", "the panel"))
+    assert all(text in folded and text not in visible for text in ("draw", "solved", "former"))
+    assert "assert" not in html and "✓ 3 numbers in the text of this page checked" in visible
+    assert "@title" not in html  # the line is the title
+    assert len(re.findall(r'class="folds ', html)) == 5  # lines that follow one another share a row
+
+
+def test_a_diagram_becomes_part_of_the_page_and_a_live_one_replaces_its_picture(built):
+    welcome = page_of(built, "welcome.html")
+    language = (ROOT / "book_assets" / "language.svg").read_text(encoding="utf-8")
+    assert draw().svg() in page_of(built, "bert/chapter.html") and language.strip() in welcome
+    assert welcome.count('<div data-try="figure-one"') == 1 and "language.svg" not in welcome
+
+
+def test_the_pages_have_the_map_with_links_and_the_sign(built):
+    welcome, chapter = (page_of(built, name) for name in ("welcome.html", "bert/chapter.html"))
+    # in both layouts
+    assert welcome.count('<a href="bert/chapter.html"><title>A chapter: a sum</title>') == 2
+    assert "road-sign" not in welcome
+    sign = chapter.index('<nav class="road-sign"')
+    assert sign < chapter.rindex("</h1>", 0, sign) + 50  # below the title
+    assert '<b>It leads to</b> <a href="../references.html">References</a>' in chapter
 
 
 def test_a_warning_fails_the_build(tmp_path):
@@ -177,73 +231,6 @@ def test_a_warning_fails_the_build(tmp_path):
     (tmp_path / "book" / "welcome.md").write_text("# Welcome\n\nTo a [page](nowhere.md).\n")
     result = build(tmp_path)
     assert result.returncode != 0 and "nowhere.md" in result.stderr
-
-
-def test_the_page_folds_what_is_not_the_idea(tmp_path):
-    cells = [
-        executed("import os", 3, tags=["plumbing"]),
-        executed("idea = 1", 4, tags=["teach"]),
-        executed("assert 1\nassert 2", 5, tags=["check"]),
-        executed("draw()", 6, [printed("the figure\n")], ["plumbing"]),
-        executed("assert 3 < 4", 7, tags=["check"]),
-        executed("# @title Solution\nsolved = 1", 8, tags=["hide-input"]),
-        executed("former = 1", 9, [printed("the panel\n")], ["hide-input"]),
-    ]
-    sample = good_notebook()
-    sample.cells += cells
-    make_book(tmp_path, sample)
-    result = build(tmp_path)
-    assert result.returncode == 0, result.stderr
-    html = (
-        (tmp_path / "_build" / "html" / "book" / "bert" / "chapter.html")
-        .read_text(encoding="utf-8")
-        .partition("<article")[2]
-    )
-    labels = [
-        "Setup",
-        "Imports",
-        "Code of the output",
-        "Solution",
-        "Code",
-    ]
-    assert re.findall(r"<summary>(.*?)</summary>", html) == labels
-    assert "<details open" not in html and "Show code cell" not in html
-    folded = "".join(re.findall(r"<details.*?</details>", html, flags=re.S))
-    visible = re.sub(r"<details.*?</details>", "", html, flags=re.S)
-    assert all(
-        text in visible and text not in folded for text in ("idea", "the figure", "the panel")
-    )
-    assert all(text in folded and text not in visible for text in ("draw", "solved", "former"))
-    assert "assert" not in html and "✓ 3 numbers in the text of this page checked" in visible
-    assert "@title" not in html  # the line is the title
-    assert len(re.findall(r'class="folds ', html)) == 5  # lines that follow one another share a row
-
-
-def draw() -> Diagram:
-    return Diagram(20, 20, "A box", "A box").rectangle(1, 1, 18, 18, 'fill="none"')
-
-
-def test_a_diagram_becomes_part_of_the_page_and_a_live_one_replaces_its_picture(tmp_path):
-    chapter = good_notebook()
-    stored = new_output(
-        "execute_result", data={"image/svg+xml": draw().svg(), "text/plain": "x"}, execution_count=3
-    )
-    chapter.cells.append(executed("draw()", 3, [stored], ["plumbing"]))
-    make_book(tmp_path, chapter)
-    (tmp_path / "book" / "welcome.md").write_text(
-        "# Welcome\n\n![one](../book_assets/span_boundary.svg)\n\n"
-        "![two](../book_assets/language.svg)\n"
-    )
-    result = build(tmp_path)
-    assert result.returncode == 0, result.stderr
-    pages_of = tmp_path / "_build" / "html" / "book"
-    page, welcome = (
-        (pages_of / name).read_text(encoding="utf-8")
-        for name in ("bert/chapter.html", "welcome.html")
-    )
-    language = (ROOT / "book_assets" / "language.svg").read_text(encoding="utf-8")
-    assert draw().svg() in page and language.strip() in welcome
-    assert welcome.count('<div data-try="figure-one"') == 1 and "language.svg" not in welcome
 
 
 LOADS = [

@@ -4,9 +4,9 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
+from kept import kept
 
 from research.experiments import boundary_probe
 from research.measurements.names import named_blocks, with_specials
@@ -130,14 +130,11 @@ def test_the_probe_reads_the_two_neighbors_and_never_the_edge(wordpiece, some):
 
 def test_an_untrained_row_comes_out_again(wordpiece):
     """The row of the probe that needs no training, with seed 1."""
-    kept = pd.read_csv(data_path("results", "boundary_probe.csv"))
-    kept = kept[(kept.condition == "untrained") & (kept.run == 1)].set_index("measure").value
     fit, test = boundary_probe.examples(wordpiece)
     untrained = runs.new_model(
         replace(boundary_probe.START, seed=1), EncodedText(None, None, wordpiece)
     ).encoder
     model = SimpleNamespace(encoder=untrained)
     found = boundary_probe.one("untrained", 1, {}, lambda *_: (model, History()), fit, test)
-    for place, scores in found["probe"].items():
-        wanted = {name: kept[f"probe/{place}/{name}"] for name in scores}
-        assert scores == pytest.approx(wanted, abs=0.02)
+    for place, wanted in kept("boundary_probe", "untrained", run=1)["probe"].items():
+        assert found["probe"][place] == pytest.approx(wanted, abs=0.02)

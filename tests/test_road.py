@@ -4,10 +4,8 @@ import re
 import xml.etree.ElementTree as ET
 
 import pytest
-from sample_book import build, make_book
 from test_diagrams import SVG, fits, texts_of
 
-import pages
 import road
 from environment import ROOT
 
@@ -42,24 +40,3 @@ def test_the_map_has_each_chapter_once_with_its_link_and_stays_inside(columns):
     assert set(BOOK.parts()) <= set(drawn) and {says for *_, says in road.TRACKS.values()} <= set(
         drawn
     )
-
-
-def test_the_built_pages_have_the_map_with_links_and_the_sign(tmp_path):
-    make_book(tmp_path)
-    (tmp_path / "book" / "welcome.md").write_text(
-        "# Welcome\n\n![the road](../book_assets/road.svg)\n"
-    )
-    result = build(tmp_path)
-    assert result.returncode == 0, result.stderr
-    built = tmp_path / "_build" / "html"
-    welcome, chapter = (
-        (built / "book" / name).read_text(encoding="utf-8")
-        for name in ("welcome.html", "bert/chapter.html")
-    )
-    # in both layouts
-    assert welcome.count('<a href="bert/chapter.html"><title>A chapter: a sum</title>') == 2
-    assert "road-sign" not in welcome
-    sign = chapter.index('<nav class="road-sign"')
-    assert sign < chapter.rindex("</h1>", 0, sign) + 50  # below the title
-    assert '<b>It leads to</b> <a href="../references.html">References</a>' in chapter
-    assert pages.dead_links(built) == []

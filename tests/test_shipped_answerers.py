@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from kept import kept
 from transformers import AutoModelForQuestionAnswering, AutoTokenizer
 
 from research.experiments import squad_real
@@ -17,7 +18,6 @@ from spanbert_tutorial.tasks.real_questions import answered
 
 REAL = Path(os.environ.get("SPANBERT_TUTORIAL_REAL_DATA", "unset"))
 KEPT = json.loads(data_path("results", "squad_real.json").read_text(encoding="utf-8"))
-SHIPPED = json.loads(data_path("results", "answer_errors.json").read_text(encoding="utf-8"))
 STARTS = ["spanbert-mini", "bert-mini"]
 SEED = 0  # of the shipped models
 
@@ -53,13 +53,13 @@ def test_the_cards_repeat_what_the_run_and_the_shipped_model_score(start):
     """SQuAD 2.0 was asked of the shipped model, whose threshold was chosen again, because its
     weights are in half precision; SQuAD 1.1 came before the last stage."""
     text = card(start)
-    shipped = SHIPPED["squad2"]["systems"][start]["tuned"]
-    for what, kept in (
+    shipped = kept("answer_errors", start)["squad2"]["tuned"]
+    for what, stated in (
         ("SQuAD 1.1", row_of(start, "squad1")),
         ("the same half before", row_of(start, "made")),
         ("SQuAD 2.0", shipped),
     ):
-        assert scores(text, what) == pytest.approx([kept["exact"], kept["f1"]], abs=0.006)
+        assert scores(text, what) == pytest.approx([stated["exact"], stated["f1"]], abs=0.006)
     assert shipped["f1"] == pytest.approx(row_of(start, "squad2")["f1"], abs=0.3)
     (parts,) = re.findall(r"questions with an answer ([\d.]+), without ([\d.]+)", text)
     assert [float(part) for part in parts] == pytest.approx(
@@ -73,7 +73,8 @@ def test_the_cards_repeat_what_the_run_and_the_shipped_model_score(start):
 @pytest.mark.parametrize("start", STARTS)
 def test_it_beats_programs_that_learn_nothing_and_the_card_says_where_it_does_not(start):
     for program in ("kind of answer", "shared words"):
-        assert SHIPPED["squad1"]["differences"][f"{start} − {program}"]["interval"][0] > 5
+        difference = kept("answer_errors", f"{start} − {program}")["squad1"]
+        assert difference["interval"]["low"] > 5
     assert scores(card(start), "SQuAD 1.1")[1] > KEPT["baselines"]["type"]["squad1"]["f1"] + 10
     never = KEPT["baselines"]["always abstain"]["squad2"]["f1"]
     assert f"never answers: f1 {never:.2f}" in card(start)
@@ -127,8 +128,7 @@ def test_it_is_small_and_transformers_opens_it(start):
 def test_the_first_questions_are_scored_as_the_card_says(start):
     questions = squad_real.all_questions(REAL / "squad")["squad2 test"][:400]
     texts, _, odds = answered(QuestionAnswerer.from_pretrained(folder(start)), questions)
-    again = squad.score(
-        texts, questions, odds, SHIPPED["squad2"]["systems"][start]["tuned"]["threshold"]
-    )
+    threshold = kept("answer_errors", start)["squad2"]["tuned"]["threshold"]
+    again = squad.score(texts, questions, odds, threshold)
     said = scores(card(start), "its first 400 questions")
     assert [again["exact"], again["f1"]] == pytest.approx(said, abs=0.3)
