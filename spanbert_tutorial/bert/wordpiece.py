@@ -46,7 +46,7 @@ CHINESE_BLOCKS = [
 ]
 
 
-# --- by hand: words, tokens, merges -------------------------------------------------
+# --- words, tokens, merges ----------------------------------------------------------
 
 
 def is_punctuation(character: str) -> bool:
@@ -61,20 +61,23 @@ def is_punctuation(character: str) -> bool:
     return ascii_sign or unicodedata.category(character).startswith("P")
 
 
+def is_chinese(character: str) -> bool:
+    """True for a Chinese character, which is a word of its own."""
+    return any(
+        low <= ord(character) <= high for low, high in CHINESE_BLOCKS
+    )
+
+
 def split_words(text: str) -> list[str]:
-    """Words of a text as BERT sees them: split at spaces; every punctuation mark and Chinese
-    character is a word."""
+    """BERT's words: cut at spaces; a punctuation mark is a word."""
     spaced = []
     for character in text:
         kind = unicodedata.category(character)
         if character in "\t\n\r" or kind.startswith("Z"):
             spaced.append(" ")
         elif character == "\ufffd" or kind in ("Cc", "Cf", "Co"):
-            continue  # control characters and the mark of a broken encoding carry no text
-        elif is_punctuation(character) or any(
-            low <= ord(character) <= high
-            for low, high in CHINESE_BLOCKS
-        ):
+            continue  # control characters carry no text
+        elif is_punctuation(character) or is_chinese(character):
             spaced.append(f" {character} ")
         else:
             spaced.append(character)
@@ -84,28 +87,21 @@ def split_words(text: str) -> list[str]:
 def split_word(
     word: str, vocabulary: set[str], longest: int = 100
 ) -> list[str]:
-    """Tokens of one word, longest match first from the left; tokens that do not begin the word
-    carry `##`.
+    """Tokens of a word: the longest match first, from the left.
 
-    A word with any stretch that no token covers, or with more than `longest` characters, becomes
-    `["[UNK]"]`.
+    Tokens that do not begin the word carry `##`. A word with any stretch that no token covers, or
+    with more than `longest` characters, becomes `["[UNK]"]`.
     """
-    tokens = []
+    tokens: list[str] = []
     start = 0
     while start < len(word) <= longest:
-        prefix = "##" if start else ""
-        ends = range(len(word), start, -1)
-        end = next(
-            (
-                end
-                for end in ends
-                if prefix + word[start:end] in vocabulary
-            ),
-            None,
-        )
-        if end is None:
-            return ["[UNK]"]
-        tokens.append(prefix + word[start:end])
+        mark = "##" if start else ""
+        for end in range(len(word), start, -1):  # the longest first
+            if mark + word[start:end] in vocabulary:
+                break
+        else:
+            return ["[UNK]"]  # nothing matches: the whole word is lost
+        tokens.append(mark + word[start:end])
         start = end
     return tokens or ["[UNK]"]
 
@@ -116,15 +112,14 @@ def single_tokens(word: str) -> tuple[str, ...]:
 
 
 def joined(pair: tuple[str, str]) -> str:
-    """The token that merging a pair makes; its right part has lost its `##`."""
+    """The token that merging a pair makes."""
     return pair[0] + pair[1].removeprefix("##")
 
 
 def count_tokens(
     words: dict[tuple[str, ...], int],
 ) -> tuple[Counter[str], Counter[tuple[str, str]]]:
-    """How often each token and each pair of neighboring tokens stands in words with their
-    counts."""
+    """How often each token occurs, and each pair of neighbors."""
     tokens: Counter[str] = Counter()
     pairs: Counter[tuple[str, str]] = Counter()
     for word, count in words.items():
@@ -161,13 +156,13 @@ def likelihood_gain(
 def pair_scores(
     words: dict[tuple[str, ...], int], by: str = "likelihood"
 ) -> dict[tuple[str, str], float]:
-    """Score of merging each neighboring pair of tokens, over words (as tuples of tokens) with
-    their counts.
+    """The score of merging each pair of neighboring tokens.
 
-    `by="frequency"` (BPE): how often the pair stands together. `by="likelihood"` (WordPiece, as it
-    is usually told): that count divided by the product of the counts of its two parts, which
-    favors pairs whose parts rarely stand apart. `by="gain"`: `likelihood_gain`, for the whole text
-    at once. Raises InputError for any other `by`.
+    words: tuples of tokens with their counts. `by="frequency"` (BPE): how often the pair stands
+    together. `by="likelihood"` (WordPiece, as it is usually told): that count divided by the
+    product of the counts of its two parts, which favors pairs whose parts rarely stand apart.
+    `by="gain"`: `likelihood_gain`, for the whole text at once. Raises InputError for any other
+    `by`.
     """
     tokens, pairs = count_tokens(words)
     if by == "frequency":
@@ -184,14 +179,14 @@ def pair_scores(
             for pair, count in pairs.items()
         }
     raise InputError(
-        f'no criterion "{by}": give "frequency", "likelihood" or "gain".'
+        f'no criterion "{by}": give frequency, likelihood or gain.'
     )
 
 
 def merge_pair(
     word: tuple[str, ...], pair: tuple[str, str]
 ) -> tuple[str, ...]:
-    """The word with every occurrence of the pair joined into one token."""
+    """The word with each occurrence of the pair as one token."""
     merged: list[str] = []
     for token in word:
         if merged and (merged[-1], token) == pair:
@@ -204,8 +199,7 @@ def merge_pair(
 def learn_merges(
     word_counts: dict[str, int], merges: int, by: str = "likelihood"
 ) -> list[tuple[str, str]]:
-    """The first `merges` merges, best score first (ties: the pair that sorts first). For small
-    examples."""
+    """The merges, best score first; ties in alphabetical order."""
     words = {
         single_tokens(word): count
         for word, count in word_counts.items()
