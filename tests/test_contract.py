@@ -173,6 +173,7 @@ def built(tmp_path_factory):
         executed("idea = 1", 4, tags=["teach"]),
         executed("assert 1\nassert 2", 5, tags=["check"]),
         executed("draw()", 6, [new_output("display_data", data=svg)], ["plumbing"]),
+        executed("tell()", 6, [printed("the words\n")], ["plumbing"]),
         executed("assert 3 < 4", 7, tags=["check"]),
         executed("# @title Solution\nsolved = 1", 8, tags=["hide-input"]),
         executed("former = 1", 9, [printed("the panel\n")], ["hide-input"]),
@@ -197,16 +198,21 @@ def test_good_pages_pass(built):
 
 def test_the_page_folds_what_is_not_the_idea(built):
     html = page_of(built, "bert/chapter.html").partition("<article")[2]
-    labels = ["Setup", "Imports", "Code of the output", "Solution", "Code"]
+    labels = ["Setup", "Imports", "Code of the figure", "Code of the output", "Solution", "Code"]
     assert re.findall(r"<summary>(.*?)</summary>", html) == labels
     assert "<details open" not in html and "Show code cell" not in html
     folded = "".join(re.findall(r"<details.*?</details>", html, flags=re.S))
     visible = re.sub(r"<details.*?</details>", "", html, flags=re.S)
-    assert all(text in visible and text not in folded for text in ("idea", "A box", "the panel"))
-    assert all(text in folded and text not in visible for text in ("draw", "solved", "former"))
+    assert all(
+        text in visible and text not in folded
+        for text in ("idea", "A box", "the words", "the panel")
+    )
+    assert all(
+        text in folded and text not in visible for text in ("draw", "tell", "solved", "former")
+    )
     assert "assert" not in html and "✓ 3 numbers in the text of this page checked" in visible
     assert "@title" not in html  # the line is the title
-    assert len(re.findall(r'class="folds ', html)) == 5  # lines that follow one another share a row
+    assert len(re.findall(r'class="folds ', html)) == 6  # lines that follow one another share a row
 
 
 def test_a_diagram_becomes_part_of_the_page_and_a_live_one_replaces_its_picture(built):

@@ -249,8 +249,7 @@ def test_the_gradient_takes_the_path_that_the_drawing_shows():
     assert [WORDS[i] for i in np.flatnonzero(has[2].numpy())] == ["was", "to"]
     cells = re.findall(r"M(96|186|276) [\d.]+h20v8h-20z", FILES["boundary_gradient.svg"])
     filled = re.search(
-        r'<path fill="rgb\(200,120,0\)" d="(M(?:96|186|276)[^"]*)"',
-        FILES["boundary_gradient.svg"],
+        r'<path fill="rgb\(200,120,0\)" d="(M(?:96|186|276)[^"]*)"', FILES["boundary_gradient.svg"]
     )
     assert len(cells) == 3 * n and filled[1].count("h20v8h-20z") == sum(int(x.sum()) for x in has)
 

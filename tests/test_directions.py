@@ -12,11 +12,7 @@ from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.pretraining import directions
-from spanbert_tutorial.pretraining.directions import (
-    DIRECTIONS,
-    direction_mask,
-    reach,
-)
+from spanbert_tutorial.pretraining.directions import DIRECTIONS, direction_mask, reach
 from spanbert_tutorial.pretraining.encoded_text import open_text
 from spanbert_tutorial.text.sentences import split_sentences
 
@@ -193,13 +189,7 @@ def test_balanced_and_split():
 
 def test_a_list_of_next_tokens():
     # the token behind the town, its role
-    cases = [
-        (4, True),
-        (4, True),
-        (4, False),
-        (7, False),
-        (8, True),
-    ]
+    cases = [(4, True), (4, True), (4, False), (7, False), (8, True)]
     seen = [
         frozen_states.Mention("a", np.array([5, token]), 1, "A", longer) for token, longer in cases
     ]

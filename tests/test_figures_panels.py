@@ -226,10 +226,7 @@ def test_words_are_hidden_token_by_token_and_boundaries_stand_beside_them(tiny):
     assert panel.answers == ["came", "into", "the"]
     assert [
         panel.strip.tokens[i] for i, mark in enumerate(panel.strip.marks) if mark == "boundary"
-    ] == [
-        "Sander",
-        "world",
-    ]
+    ] == ["Sander", "world"]
     assert panel.strip.notes[:6] == ["x1", "x2", "p1", "p2", "p3", "x6"]
     assert len(panel.mlm) == len(panel.sbo) == 3 and len(panel.mlm[0]) == 3
 

@@ -9,12 +9,7 @@ import pytest
 from spanbert_tutorial.bert.masking import Blocks
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.spanbert import collocations
-from spanbert_tutorial.spanbert.labeled_masking import (
-    COLLOCATION,
-    ENTITY,
-    LabeledMasking,
-    words_of,
-)
+from spanbert_tutorial.spanbert.labeled_masking import COLLOCATION, ENTITY, LabeledMasking, words_of
 from spanbert_tutorial.spanbert.span_masking import spans_of
 from spanbert_tutorial.text.encoding import EncodedCorpus
 

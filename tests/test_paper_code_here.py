@@ -14,10 +14,7 @@ import pytest
 import torch
 
 from spanbert_tutorial.bert.config import EncoderConfig
-from spanbert_tutorial.bert.masking import (
-    WholeWordMasking,
-    corrupt,
-)
+from spanbert_tutorial.bert.masking import WholeWordMasking, corrupt
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.pretraining import train as train_module
@@ -26,10 +23,7 @@ from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.pretraining.objectives import OBJECTIVES, Objective
 from spanbert_tutorial.pretraining.presets import RUNS, preset
 from spanbert_tutorial.pretraining.train import TrainingConfig
-from spanbert_tutorial.spanbert.boundary import (
-    boundary_loss,
-    boundary_targets,
-)
+from spanbert_tutorial.spanbert.boundary import boundary_loss, boundary_targets
 from spanbert_tutorial.spanbert.span_masking import SpanMasking, clipped_geometric, spans_of
 from spanbert_tutorial.text.encoding import EncodedCorpus
 

@@ -14,13 +14,7 @@ from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.tasks import question_answering as qa
 from spanbert_tutorial.tasks.squad import GoldAnswer, Question
-from spanbert_tutorial.tasks.windows import (
-    central_windows,
-    decode,
-    encode,
-    window_ranges,
-    windows,
-)
+from spanbert_tutorial.tasks.windows import central_windows, decode, encode, window_ranges, windows
 
 CONTEXT = (
     "The Swan Club was founded in Upton in 1873. Its first president was Alice Mercer, an "

@@ -157,10 +157,7 @@ def test_the_oracle_takes_the_place_of_the_answer_not_its_text():
     found = real_questions.only_its_sentence(question)
     assert found.context == "Nobody else read it."
     # Mara stands elsewhere
-    assert found.answers == (
-        GoldAnswer("read it", 12),
-        GoldAnswer("it", 17),
-    )
+    assert found.answers == (GoldAnswer("read it", 12), GoldAnswer("it", 17))
 
 
 def test_the_oracle_on_the_reader():

@@ -26,13 +26,7 @@ from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.tasks import relation_baselines as controls
 from spanbert_tutorial.tasks import relation_extraction as rx
 from spanbert_tutorial.tasks.fine_tuning import FineTuning, count_targets
-from spanbert_tutorial.tasks.relation_files import (
-    NO_RELATION,
-    Argument,
-    Example,
-    negative_of,
-    read,
-)
+from spanbert_tutorial.tasks.relation_files import NO_RELATION, Argument, Example, negative_of, read
 
 WORDS = tuple("Today Ella Hale of Upton met the mayor of Kelso .".split())
 EXAMPLE = Example("a", WORDS, Argument(1, 2, "PERSON"), Argument(4, 4, "TOWN"), "person:home")
@@ -129,18 +123,10 @@ TM = "Message-Topic(e2,e1)"
         ([CE, CE], [CE, "Other"], (100, 50, 200 / 3)),
         ([CE, MT], [CE, CE], (25, 50, 100 / 3)),  # Cause-Effect: 1/2, 1/1; Message-Topic: nothing
         # a mean over relations, not over examples
-        (
-            [CE, CE, CE, MT],
-            [CE, CE, EC, TM],
-            (100 / 3, 100 / 3, 100 / 3),
-        ),
+        ([CE, CE, CE, MT], [CE, CE, EC, TM], (100 / 3, 100 / 3, 100 / 3)),
         ([CE], [MT], (0, 0, 0)),  # a relation that gold does not have is no part of the mean
         # so here it costs nothing, as in the official scorer
-        (
-            [CE, "Other"],
-            [CE, MT],
-            (100, 100, 100),
-        ),
+        ([CE, "Other"], [CE, MT], (100, 100, 100)),
     ],
 )
 def test_the_directed_score_worked_by_hand(gold, said, wanted):

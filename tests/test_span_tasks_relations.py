@@ -68,15 +68,7 @@ def test_groups_worked_by_hand():
     ]
     rows = [Example("", tuple(text.split()), Argument(0, 0), Argument(1, 1), "") for text in texts]
     # the sixth shares "x a b c d e" with the second
-    assert experiment.groups(rows) == [
-        0,
-        0,
-        2,
-        2,
-        4,
-        0,
-        6,
-    ]
+    assert experiment.groups(rows) == [0, 0, 2, 2, 4, 0, 6]
 
 
 def test_a_run_gives_the_official_figures():

@@ -175,10 +175,7 @@ def test_the_word_list_worked_by_hand():
     words = WordList(
         [
             # Ella is in a person, and ends no name; Hale ends two persons, Upton a town
-            (
-                TEXT,
-                ENTITIES,
-            ),
+            (TEXT, ENTITIES),
             (
                 "Hale and Sons met, and Upton Mill and May.",
                 [(0, 13, "COMPANY"), (23, 33, "WORK"), (38, 41, "PERSON")],

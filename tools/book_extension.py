@@ -372,9 +372,7 @@ def write_models(app: Sphinx, error: Exception | None) -> None:
         newest = max((file.stat().st_mtime for file in checkpoint.glob("*")), default=0)
         if newest and not (script.is_file() and script.stat().st_mtime >= newest):
             # here, because torch takes seconds
-            from spanbert_tutorial.commands.exports import (
-                web_script,
-            )
+            from spanbert_tutorial.commands.exports import web_script
 
             script.parent.mkdir(parents=True, exist_ok=True)
             script.write_text(web_script(checkpoint, name, threshold=threshold), encoding="ascii")

@@ -12,12 +12,7 @@ from environment import ROOT
 
 PAGES = ROOT / "_build" / "html"
 # and every src, srcset, poster
-LOADING = {
-    ("link", "href"),
-    ("object", "data"),
-    ("use", "href"),
-    ("image", "href"),
-}
+LOADING = {("link", "href"), ("object", "data"), ("use", "href"), ("image", "href")}
 REMOTE = re.compile(r"^(?:https?:)?//")
 REMOTE_IN_STYLE = re.compile(r"(?:url\(|@import)\s*['\"]?\s*(?:https?:)?//")
 REMOTE_IN_SCRIPT = re.compile(

@@ -170,11 +170,7 @@ class Asker:
         for number, fact in enumerate(usable):
             turn = (first + number) % len(CATEGORIES)
             # its draws may repeat others
-            for category in (
-                CATEGORIES[turn],
-                *CATEGORIES[:0:-1],
-                *CATEGORIES[:1] * 3,
-            ):
+            for category in (CATEGORIES[turn], *CATEGORIES[:0:-1], *CATEGORIES[:1] * 3):
                 text, misleading = getattr(self, f"_{category}")(fact, facts, document)
                 if text and text not in [other for other, _, _ in made]:
                     made.append((text, misleading, category))

@@ -75,11 +75,7 @@ def starts(seed: int) -> dict[str, BertEncoder]:
 
 
 def run(
-    train: Labeled,
-    test: Labeled,
-    seed: int,
-    steps: int = STEPS,
-    settings: FineTuning = FINE_TUNING,
+    train: Labeled, test: Labeled, seed: int, steps: int = STEPS, settings: FineTuning = FINE_TUNING
 ) -> dict:
     """{who: {"precision", "recall", "f1"}} on names that no label has shown, in percent; the
     numbers of texts; and `known_words`."""

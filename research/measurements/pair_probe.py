@@ -26,10 +26,7 @@ from spanbert_tutorial.tasks.squad_negatives import auc
 ROWS = 64
 PENALTY = 1e-2
 # what is added to the place of the first and of the last token
-PLACES = {
-    "inside": (0, 0),
-    "outside": (-1, 1),
-}
+PLACES = {"inside": (0, 0), "outside": (-1, 1)}
 WORD = "word for "  # before the kind, for a mention that is no name
 
 

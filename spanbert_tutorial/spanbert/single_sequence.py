@@ -31,8 +31,8 @@ class Blocks:
         lengths = np.diff(self.ranges, axis=1)
         return (
             f"{len(self.ranges):,} blocks, {lengths.sum():,} tokens, mean length "
-            f"{lengths.mean():.1f}; "
-            f"{self.split_sentences:,} over-long sentences divided, 0 tokens dropped"
+            f"{lengths.mean():.1f}; {self.split_sentences:,} over-long sentences divided, 0 tokens "
+            "dropped"
         )
 
 
@@ -51,10 +51,7 @@ def single_sequence_blocks(
             f"blocks of {max_tokens} tokens hold nothing: give at least 1 (3 with [CLS] and [SEP])."
         )
     ranges = array("q")  # start, end, start, end, …: eight bytes a number, however long the corpus
-    split = 0
-    document = 0
-    start = 0
-    end = 0
+    split = document = start = end = 0
     for sentence_end in ends(corpus.sentence_ends):
         if sentence_end - start > max_tokens and end > start:
             ranges.extend((start, end))
@@ -62,13 +59,13 @@ def single_sequence_blocks(
         if sentence_end - start > max_tokens:
             cuts = cut_sentence(corpus.ids[start:sentence_end], word_starts, max_tokens)
             ranges.extend(start + place for cut in cuts[:-1] for place in cut)
-            start = start + cuts[-1][0]
-            split = split + 1
+            start += cuts[-1][0]
+            split += 1
         end = sentence_end
         if end == corpus.document_ends[document]:
             ranges.extend((start, end))
             start = end
-            document = document + 1
+            document += 1
     return Blocks(np.array(ranges, dtype=np.int64).reshape(-1, 2), split)
 
 
