@@ -23,22 +23,7 @@ TOKENS = [
     *SPECIALS,
     *sorted(set("Ada Hale founded New Upton in 1874 The mill burned down".split())),
 ]
-TOKENS += [
-    "Who",
-    "What",
-    "did",
-    "when",
-    ".",
-    "?",
-    "n",
-    "##e",
-    "##w",
-    "u",
-    "##p",
-    "##t",
-    "##o",
-    "##n",
-]
+TOKENS += "Who What did when . ? n ##e ##w u ##p ##t ##o ##n".split()
 
 
 def wordpiece() -> WordPiece:

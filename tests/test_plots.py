@@ -116,16 +116,8 @@ def test_a_notebook_of_the_book_keeps_svg(tmp_path, monkeypatch):
     chapter.write_text(stored)
     (tmp_path / "conftest.py").write_text((ROOT / "conftest.py").read_text())
     (tmp_path / "pytest.ini").write_text(f"[pytest]\npythonpath = {ROOT / 'tools'}\n")
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "--nbval",
-        "--nbval-current-env",
-        "-p",
-        "no:cacheprovider",
-        chapter,
-    ]
+    nbval = "-m pytest --nbval --nbval-current-env -p no:cacheprovider".split()
+    command = [sys.executable, *nbval, chapter]
     assert subprocess.run(command, cwd=tmp_path, capture_output=True).returncode == 0
     chapter.write_text(stored.replace('"<svg class=\\"plot\\"', '"<svg class=\\"other\\"'))
     assert subprocess.run(command, cwd=tmp_path, capture_output=True).returncode == 1

@@ -64,18 +64,8 @@ def test_the_checkpoint_decides_size_vocabulary_and_dropout(capsys, monkeypatch,
     model.save_pretrained(source)
     (source / "vocab.txt").write_text("\n".join(tokens) + "\n", encoding="utf-8")
     (source / "tokenizer_config.json").write_text('{"do_lower_case": true}')
-    given = [
-        "--init-from",
-        source,
-        "--steps",
-        2,
-        "--batch-size",
-        4,
-        "--max-length",
-        24,
-        "--objective",
-        "mlm",
-    ]
+    given = ["--init-from", source, *"--steps 2 --batch-size 4 --max-length 24".split()]
+    given += ["--objective", "mlm"]
     trained = runs.pretrain
     dropouts = []
     monkeypatch.setattr(

@@ -68,19 +68,8 @@ def test_from_questions_to_an_answer(capsys, tmp_path):
     assert not model.with_name("model.training").exists()
     assert "reader.json" in (model / "README.md").read_text(encoding="utf-8")
 
-    code, out, err = run(
-        capsys,
-        "evaluate",
-        "squad",
-        "--model",
-        model,
-        "--data",
-        first,
-        "--output",
-        scores,
-        "--tune-on",
-        second,
-    )
+    given = ["--model", model, "--data", first, "--output", scores, "--tune-on", second]
+    code, out, err = run(capsys, "evaluate", "squad", *given)
     assert (code, err) == (0, "147 questions, 72 without an answer, 0 skipped.\n")
     questions = squad.read(first)
     predictions = squad.read_predictions(scores / "predictions.json", questions)
