@@ -1,8 +1,10 @@
 """Results of `data/results/` as tests look at them."""
 
+import json
 from typing import Any
 
 from research.comparisons import read
+from spanbert_tutorial.engine.files import data_path
 
 
 def kept(name: str, condition: str = "", **which: float) -> Any:
@@ -20,6 +22,11 @@ def kept(name: str, condition: str = "", **which: float) -> Any:
             inner = inner.setdefault(part, {})
         inner[last] = int(value) if value % 1 == 0 else value
     return _lists(tree)
+
+
+def settings(name: str) -> dict:
+    """What stands beside the values."""
+    return json.loads(data_path("results", f"{name}.settings.json").read_text(encoding="utf-8"))
 
 
 def _lists(tree: Any) -> Any:

@@ -1,6 +1,5 @@
 """The shipped models that answer real questions: what their cards say is true."""
 
-import json
 import os
 import re
 from pathlib import Path
@@ -17,7 +16,6 @@ from spanbert_tutorial.tasks.question_answering import QuestionAnswerer
 from spanbert_tutorial.tasks.real_questions import answered
 
 REAL = Path(os.environ.get("SPANBERT_TUTORIAL_REAL_DATA", "unset"))
-KEPT = json.loads(data_path("results", "squad_real.json").read_text(encoding="utf-8"))
 STARTS = ["spanbert-mini", "bert-mini"]
 SEED = 0  # of the shipped models
 
@@ -32,12 +30,7 @@ def card(start: str) -> str:
 
 def row_of(start: str, task: str, seed: int = SEED) -> dict:
     """The scores of one kept run."""
-    (row,) = [
-        row
-        for row in KEPT["rows"]
-        if [row[key] for key in ("start", "task", "seed")] == [start, task, seed]
-    ]
-    return row["score"]
+    return kept("squad_real", start, fine_tuning=seed)[task]
 
 
 def scores(text: str, what: str) -> list[float]:
@@ -75,32 +68,19 @@ def test_it_beats_programs_that_learn_nothing_and_the_card_says_where_it_does_no
     for program in ("kind of answer", "shared words"):
         difference = kept("answer_errors", f"{start} − {program}")["squad1"]
         assert difference["interval"]["low"] > 5
-    assert scores(card(start), "SQuAD 1.1")[1] > KEPT["baselines"]["type"]["squad1"]["f1"] + 10
-    never = KEPT["baselines"]["always abstain"]["squad2"]["f1"]
+    assert scores(card(start), "SQuAD 1.1")[1] > kept("squad_real", "type")["squad1"]["f1"] + 10
+    never = kept("squad_real", "always abstain")["squad2"]["f1"]
     assert f"never answers: f1 {never:.2f}" in card(start)
-
-
-def f1s(start: str, task: str) -> list[float]:
-    """F1 of the kept runs, in the order of their seeds."""
-    rows = [row for row in KEPT["rows"] if (row["start"], row["task"]) == (start, task)]
-    assert [row["seed"] for row in rows] == list(range(squad_real.SEEDS))
-    return [row["score"]["f1"] for row in rows]
 
 
 @pytest.mark.parametrize("start", STARTS)
 def test_new_weights_read_the_same_questions_and_stay_behind_the_programs_and_the_start(start):
-    for task in ("made", "squad1", "squad2"):
-        stages = [
-            [stage["settings"] for stage in row["stages"]]
-            for row in KEPT["rows"]
-            if row["task"] == task
-        ]
-        assert all(
-            one == [{**stage, "seed": one[0]["seed"]} for stage in stages[0]] for one in stages
-        )
-        assert len(f1s(start, task)) == squad_real.SEEDS
-    (new,) = f1s("new weights", "squad1")
-    assert new < KEPT["baselines"]["type"]["squad1"]["f1"] and new + 10 < min(f1s(start, "squad1"))
+    found = {
+        name: [row_of(name, "squad1", seed)["f1"] for seed in range(squad_real.SEEDS)]
+        for name in (start, "new weights")
+    }
+    (new,) = found["new weights"]
+    assert new < kept("squad_real", "type")["squad1"]["f1"] and new + 10 < min(found[start])
 
 
 @pytest.mark.parametrize("start", STARTS)
