@@ -1,5 +1,5 @@
 """What the chapters' figures show, in the page and in text: tables, attention maps, clusters,
-merges, predictions of both heads, plots."""
+merges, predictions of both heads, a block beside a pair, plots."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -11,8 +11,9 @@ from spanbert_tutorial.bert.wordpiece import joined
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.figures.attention_map import AttentionMap
+from spanbert_tutorial.figures.block_and_pair import BlockAndPair
 from spanbert_tutorial.figures.clusters import COLORS, ClusterText
-from spanbert_tutorial.figures.curves import draw_curves, draw_intervals
+from spanbert_tutorial.figures.curves import draw_arms, draw_curves, draw_intervals
 from spanbert_tutorial.figures.explorer import Explorer
 from spanbert_tutorial.figures.merges import COLORS as merge_colors
 from spanbert_tutorial.figures.merges import Merges
@@ -20,6 +21,7 @@ from spanbert_tutorial.figures.predictions import Predictions, mask_and_predict
 from spanbert_tutorial.figures.table import Table
 from spanbert_tutorial.figures.tokens import TokenStrip
 from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
+from spanbert_tutorial.pretraining.encoded_text import open_text
 
 SENTENCE = "Clara Sander came into the world in 1904 in Walden Mill."
 
@@ -43,12 +45,30 @@ def tiny():
             lambda: draw_intervals({"a": (1, 0.5), "b": (2, (1, 2))}, "F1"),
             "a 1 (0.5 to 1.5); b 2 (1 to 4)",
         ),
+        (
+            lambda: draw_arms({"F1": {"a": [1, 2]}}, {"F1": ("rule", 3.5)}),
+            "F1: a 1.5, and without training rule 3.5.",
+        ),
     ],
 )
 def test_a_plot_tells_the_numbers_that_it_draws(draw, told):
     figure = draw()
     assert told in figure.get_label()
     plt.close(figure)
+
+
+# --- a block beside a pair -----------------------------------------------------------
+
+
+def test_a_block_goes_on_where_a_pair_borrows(tmp_path):
+    text = open_text("almanac", tmp_path)
+    made = BlockAndPair(text.held_out, text.wordpiece)
+    block, first, second = made.tokens
+    assert block <= 62 and first + second <= 61 and made.block.startswith(made.first)
+    assert made.second not in made.block
+    page = Page(made._repr_html_())
+    assert f"{first} tokens of this document, {second} of another" in "".join(page.text)
+    assert all(part in repr(made) for part in (made.block, made.first, made.second))
 
 
 # --- tables --------------------------------------------------------------------------

@@ -60,3 +60,37 @@ def draw_intervals(
     figure.supxlabel(across, fontsize="medium")
     figure.set_label(f"Means and intervals, {across}: {'; '.join(told)}.")
     return figure
+
+
+def draw_arms(
+    panels: Mapping[str, Mapping[str, Sequence[float]]],
+    controls: Mapping[str, tuple[str, float]],
+) -> Figure:
+    """One panel below the other, an arm a row: dots are seeds, the stroke is their mean. panels:
+    title → arm → a figure of each seed; controls: title → the name of what needs no model, or the
+    simplest one, and its figure, drawn as a line."""
+    rows = [len(arms) + 1 for arms in panels.values()]
+    figure, axes = plt.subplots(
+        len(panels),
+        figsize=(6, 0.3 * sum(rows) + 0.5 * len(panels)),
+        layout="constrained",
+        height_ratios=rows,
+        squeeze=False,
+    )
+    told = []
+    beside: dict[str, Any] = {"xytext": (3, 0), "textcoords": "offset points", "va": "center"}
+    for axis, (title, arms) in zip(axes[:, 0], panels.items(), strict=True):
+        for row, values in enumerate(arms.values()):
+            axis.plot(values, np.full(len(values), row), "o", color="C0", fillstyle="none")
+            axis.plot([np.mean(values)] * 2, [row - 0.35, row + 0.35], color="C1", linewidth=3)
+        told.append(f"{title}: " + ", ".join(f"{k} {np.mean(v):.3g}" for k, v in arms.items()))
+        if title in controls:
+            name, value = controls[title]
+            axis.axvline(value, color="0.5", linestyle="--", linewidth=1)
+            axis.annotate(name, (value, -0.9), fontsize="small", **beside)
+            told[-1] += f", and without training {name} {value:.3g}"
+        axis.set_ylim(len(arms) - 0.4, -1.3)  # the first arm above
+        axis.set_yticks(range(len(arms)), list(arms))
+        axis.set_title(title, loc="left", fontsize="medium")
+    figure.set_label(f"Means over seeds. {'. '.join(told)}.")
+    return figure

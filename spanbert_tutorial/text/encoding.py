@@ -60,22 +60,24 @@ def encode_corpus(
     sentence_lengths = array("q")
     document_lengths = array("q")
     stream = iter(documents)
-    with (folder / "ids.bin").open("wb") as raw:
+    raw = folder / "ids.bin"
+    with raw.open("wb") as file:
         while chunk := list(islice(stream, 500)):
             encoded = iter(encode_many([sentence for document in chunk for sentence in document]))
             for document in chunk:
                 lists = [ids for ids in islice(encoded, len(document)) if ids]
                 sentence_lengths.extend(len(ids) for ids in lists)
                 document_lengths.extend([sum(map(len, lists))] if lists else [])
-                raw.write(np.array([i for ids in lists for i in ids], dtype=kind).tobytes())
+                file.write(np.array([i for ids in lists for i in ids], dtype=kind).tobytes())
     if not sentence_lengths:
+        raw.unlink()
         raise InputError(
             "the corpus holds no text after encoding: give a file with at least one sentence."
         )
-    mapped = np.memmap(folder / "ids.bin", kind, "r")
+    mapped = np.memmap(raw, kind, "r")
     np.save(folder / "ids.npy", mapped)  # from the disk, never whole in memory
     del mapped  # Windows could not remove an open file
-    (folder / "ids.bin").unlink()
+    raw.unlink()
     np.save(folder / "sentence_ends.npy", np.cumsum(sentence_lengths, dtype=np.int64))
     np.save(folder / "document_ends.npy", np.cumsum(document_lengths, dtype=np.int64))
     return EncodedCorpus.load(folder)
