@@ -98,13 +98,11 @@ def test_the_lexical_guess_by_hand():
     weights = WordWeights(CONTEXT.split(". "))
     guess = lexical_guess(ask("Who sold clocks?"), weights)
     assert guess.text == "Ada Brell" and guess.null_odds == -1
-    assert (
-        lexical_guess(ask("How many clocks did Ada Brell sell?"), weights).text == "300"
-    )  # none that was asked with
+    # none that was asked with
+    assert lexical_guess(ask("How many clocks did Ada Brell sell?"), weights).text == "300"
     assert lexical_guess(ask("Who bought a moon?"), weights).null_odds == 0
-    share = math.log(3 / 2) / (
-        math.log(3 / 2) + math.log(3)
-    )  # "the" is in one sentence of two, "moon" in none
+    # "the" is in one sentence of two, "moon" in none
+    share = math.log(3 / 2) / (math.log(3 / 2) + math.log(3))
     assert lexical_guess(ask("Which the moon?"), weights).null_odds == pytest.approx(-share)
     assert lexical_guess(ask("What?", "nothing to see here."), weights) == Guess("", 0)
 
@@ -112,9 +110,8 @@ def test_the_lexical_guess_by_hand():
 def test_the_type_guess_by_hand():
     weights = WordWeights(CONTEXT.split(". "))
     assert type_guess(ask("When was it founded?"), weights) == Guess("1985 two", 0)
-    assert type_guess(ask("Where was it founded?"), weights) == Guess(
-        "Brell Works", 0
-    )  # the first name
+    # the first name
+    assert type_guess(ask("Where was it founded?"), weights) == Guess("Brell Works", 0)
     assert type_guess(ask("When?", "No number here, Ada."), weights) == Guess("", 1)
     assert type_guess(ask("Who is Ada?", "No one but Ada."), weights) == Guess("", 1)
 
@@ -197,15 +194,13 @@ def test_other_names_and_numbers_by_hand():
     assert other_name("Where did Tarn begin?", pool, rng()) == "Where did Vell begin?"
     assert other_name("What was Tarn's trade?", pool, rng()) == "What was Vell's trade?"
     assert other_name("Where did Lower Tarn begin?", pool, rng()) == "Where did Ada Brell begin?"
-    assert (
-        other_name("Tarn began where?", pool, rng()) == "Tarn began where?"
-    )  # there any word has a capital
+    # there any word has a capital
+    assert other_name("Tarn began where?", pool, rng()) == "Tarn began where?"
     assert other_name("Where did it begin?", pool, rng()) == "Where did it begin?"
     assert other_number("What began in 1985?", pool, rng()) == "What began in 1066?"
     assert other_number("What did two of 12 do?", pool, rng()) == "What did three of 12 do?"
-    assert (
-        other_number("What did 12 do?", pool, rng()) == "What did 12 do?"
-    )  # no other with two digits
+    # no other with two digits
+    assert other_number("What did 12 do?", pool, rng()) == "What did 12 do?"
     assert (
         shape("14 March") == ["99", "x"]
         and shape("2,850") == ["9,999"]

@@ -44,9 +44,8 @@ __all__ = [
 ]
 ARTICLES = re.compile(r"\b(a|an|the)\b")
 PUNCTUATION = str.maketrans("", "", string.punctuation)
-NEVER = (
-    -1e9
-)  # a threshold far below all null odds: no answer, whatever comes; JSON cannot hold -inf
+# a threshold far below all null odds: no answer, whatever comes; JSON cannot hold -inf
+NEVER = -1e9
 
 
 def read_predictions(path: str | Path, questions: Sequence[Question]) -> dict[str, str]:
@@ -247,9 +246,8 @@ def best_threshold(
     has_answer = {q.id: bool(q.answers) for q in questions}
     now = best = float(sum(not has for has in has_answer.values()))
     threshold = 0.0
-    for number in sorted(
-        null_odds, key=null_odds.__getitem__
-    ):  # equal ones in the order of `null_odds`
+    # equal ones in the order of `null_odds`
+    for number in sorted(null_odds, key=null_odds.__getitem__):
         now += raw[number] if has_answer[number] else -bool(predictions[number])
         if now > best:
             best = now
