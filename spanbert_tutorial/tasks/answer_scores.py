@@ -2,7 +2,6 @@
 running the model again. Chapter: `book/tasks/question_answering`.
 """
 
-import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,8 +13,6 @@ from spanbert_tutorial.tasks import squad
 from spanbert_tutorial.tasks.question_answering import QuestionAnswerer
 from spanbert_tutorial.tasks.squad import Question
 from spanbert_tutorial.tasks.windows import Encoded, Window, decode
-
-WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
@@ -111,21 +108,3 @@ def f1_by_category(
         group_odds = {question.id: odds[question.id] for question in group}
         f1[name] = squad.score(group_texts, group, group_odds, threshold)["f1"]
     return f1
-
-
-def words(question: Question) -> set[str]:
-    """The words and numbers of a question, in lower case."""
-    return set(WORD.findall(question.question.lower()))
-
-
-def telling_words(questions: Sequence[Question], at_least: int = 5) -> set[str]:
-    """Words in at least `at_least` questions without an answer, and in no answerable one: they give
-    such a question away."""
-    in_answerable = set().union(*(words(question) for question in questions if question.answers))
-    counts = Counter(
-        word
-        for question in questions
-        if not question.answers
-        for word in words(question) - in_answerable
-    )
-    return {word for word, count in counts.items() if count >= at_least}
