@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import torch
 
+from research.experiments.almanac_answers import f1_by_category
 from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
@@ -84,9 +85,9 @@ def test_separate_arg_maxes_worked_by_hand(answerer, first, last, kind):
 
 def test_f1_by_category_is_the_score_of_each_group(questions, scored):
     texts, odds = figures.predictions(scored)
-    found = figures.f1_by_category(texts, odds, questions, 0.0)
+    found = f1_by_category(texts, odds, questions, 0.0)
     assert set(found) == {q.category or "answerable" for q in questions}
     whole = sum(found[q.category or "answerable"] for q in questions) / len(questions)
     assert whole == pytest.approx(squad.score(texts, questions, odds, 0.0)["f1"])
-    nothing = figures.f1_by_category(texts, dict.fromkeys(odds, 1.0), questions, 0.0)
+    nothing = f1_by_category(texts, dict.fromkeys(odds, 1.0), questions, 0.0)
     assert nothing.pop("answerable") == 0 and set(nothing.values()) == {100}

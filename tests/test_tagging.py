@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from research.experiments import tagging_names
+from research.measurements.name_lists import NameList, WordList
 from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
 from spanbert_tutorial.bert.inputs import NO_TARGET
@@ -154,7 +155,7 @@ def test_the_score_worked_by_hand():
 
 
 def test_the_name_list_takes_the_longest_name():
-    names = tagging.NameList([(TEXT, ENTITIES), ("Upton Mill", [(0, 10, "WORK")])])
+    names = NameList([(TEXT, ENTITIES), ("Upton Mill", [(0, 10, "WORK")])])
     assert names.tags("Ella Hale left Upton Mill, Upton and Ella.") == [
         "B-PERSON",
         "I-PERSON",
@@ -167,11 +168,11 @@ def test_the_name_list_takes_the_longest_name():
         "O",
         "O",
     ]
-    assert tagging.NameList([]).tags("Ella Hale") == ["O", "O"]
+    assert NameList([]).tags("Ella Hale") == ["O", "O"]
 
 
 def test_the_word_list_worked_by_hand():
-    words = tagging.WordList(
+    words = WordList(
         [
             (
                 TEXT,
@@ -203,7 +204,7 @@ def test_the_word_list_worked_by_hand():
         "I-COMPANY",
         "O",
     ]
-    assert tagging.WordList([]).tags("Ella Hale") == ["O", "O"] and words.tags("") == []
+    assert WordList([]).tags("Ella Hale") == ["O", "O"] and words.tags("") == []
 
 
 # --- model and data -----------------------------------------------------------------
@@ -290,7 +291,7 @@ def test_the_kept_lists_come_out_again(sentences, wordpiece):
     row = kept["rows"][0]
     assert row["texts"] == [len(shown), len(new)]
     assert row["known_words"] == pytest.approx(tagging_names.known_words(shown, new), abs=1e-4)
-    for name, one in {"list of names": tagging.NameList, "list of words": tagging.WordList}.items():
+    for name, one in {"list of names": NameList, "list of words": WordList}.items():
         found = one(shown)
         assert row["scores"][name] == pytest.approx(
             tagging.entity_scores(gold, [found.tags(text) for text, _ in new]), abs=1e-4

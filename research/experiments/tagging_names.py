@@ -17,6 +17,7 @@ import numpy as np
 import torch
 
 from research.grid import fingerprint, rounded
+from research.measurements.name_lists import NameList, WordList
 from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.encoder import BertEncoder
 from spanbert_tutorial.bert.wordpiece import WordPiece
@@ -88,9 +89,9 @@ def run(
     gold = [
         tagging.bio(tagging.Words.of(text, wordpiece).offsets, entities) for text, entities in new
     ]
-    lists: dict[str, tagging.NameList | tagging.WordList] = {
-        "list of names": tagging.NameList(shown),
-        "list of words": tagging.WordList(shown),
+    lists: dict[str, NameList | WordList] = {
+        "list of names": NameList(shown),
+        "list of words": WordList(shown),
     }
     found = {name: [one.tags(text) for text, _ in new] for name, one in lists.items()}
     tokens = sum(tagging.TaggingData(shown, wordpiece, settings).lengths())
@@ -110,10 +111,8 @@ def run(
 
 def known_words(shown: list[tagging.LabeledText], new: list[tagging.LabeledText]) -> float:
     """How many words of the new names, each name taken once, stand in a shown name: in percent."""
-    known = {word for name in tagging.NameList(shown).labels for word in name}
-    return 100 * float(
-        np.mean([word in known for name in tagging.NameList(new).labels for word in name])
-    )
+    known = {word for name in NameList(shown).labels for word in name}
+    return 100 * float(np.mean([word in known for name in NameList(new).labels for word in name]))
 
 
 def prepare(folder: Path, settings: Mapping) -> tuple[dict, tuple]:

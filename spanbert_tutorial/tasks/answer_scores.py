@@ -3,13 +3,12 @@ running the model again. Chapter: `book/tasks/question_answering`.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
 
-from spanbert_tutorial.tasks import squad
 from spanbert_tutorial.tasks.question_answering import QuestionAnswerer
 from spanbert_tutorial.tasks.squad import Question
 from spanbert_tutorial.tasks.windows import Encoded, Window, decode
@@ -88,23 +87,3 @@ def pair_of(window: Window, first: int, last: int) -> str:
     if first not in context or last not in context:
         return "outside the context"
     return "end before start" if last < first else "span"
-
-
-def f1_by_category(
-    texts: Mapping[str, str],
-    odds: Mapping[str, float],
-    questions: Sequence[Question],
-    threshold: float,
-) -> dict[str, float]:
-    """F1 in percent of the answerable questions ("answerable") and of each category of those
-    without an answer ("no category" where the file names none)."""
-    groups: dict[str, list[Question]] = {}
-    for question in questions:
-        name = "answerable" if question.answers else question.category or "no category"
-        groups.setdefault(name, []).append(question)
-    f1 = {}
-    for name, group in groups.items():
-        group_texts = {question.id: texts[question.id] for question in group}
-        group_odds = {question.id: odds[question.id] for question in group}
-        f1[name] = squad.score(group_texts, group, group_odds, threshold)["f1"]
-    return f1

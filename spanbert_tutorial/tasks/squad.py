@@ -10,7 +10,6 @@ import re
 import string
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 
@@ -33,8 +32,6 @@ __all__ = [
     "chosen_threshold",
     "exact_match",
     "f1",
-    "human_score",
-    "majority_answer",
     "normalize",
     "read",
     "read_predictions",
@@ -293,34 +290,3 @@ def chosen_threshold(
     if max(totals) <= 1e-9:
         return NEVER
     return ordered[totals.index(max(totals))]
-
-
-def human_score(questions: Sequence[Question], vote: bool = False) -> dict[str, float]:
-    """What people reach: the second answer of each question as the prediction, the other answers as
-    gold (SQuAD 1.1).
-
-    vote: the first answer is gold, and the prediction is what the others say by `majority_answer`
-    (the rule of SQuAD 2.0, on the answers that the file has). Only questions with at least two
-    answers count, for a vote with three. Raises InputError when there is none.
-    """
-    several = [q for q in questions if len(q.answers) > (2 if vote else 1)]
-    gold = {q.id: q.answers[:1] if vote else (q.answers[0], *q.answers[2:]) for q in several}
-    said = {
-        q.id: majority_answer([a.text for a in q.answers[1:]]) if vote else q.answers[1].text
-        for q in several
-    }
-    return score(said, [replace(q, answers=gold[q.id]) for q in several])
-
-
-def majority_answer(texts: Sequence[str]) -> str:
-    """What most say, compared once normalized; "" is to abstain.
-
-    Of a tie, rather an answer than "", then the shortest (SQuAD 2.0).
-    Raises InputError when nobody says anything.
-    """
-    require(texts, "no answers to vote on: give at least one.")
-    votes = Counter(normalize(text) for text in texts)
-    return min(
-        texts,
-        key=lambda text: (-votes[normalize(text)], not text, len(text)),
-    )
