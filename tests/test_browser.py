@@ -254,7 +254,7 @@ def test_the_routes_stand_beside_one_another_or_below(browser):
     cards.first.get_by_role("link", name="Span masking").click()
     page.wait_for_url("**/book/spanbert/span_masking.html", timeout=10_000)
     sign = page.get_by_role("navigation", name="Where you are on the road")
-    sign.get_by_role("link", name="Masking").press("Enter")
+    sign.get_by_role("link", name="Masked language modeling").press("Enter")
     page.wait_for_url("**/book/bert/masking.html", timeout=10_000)
     assert page.complaints == []
     page.context.close()

@@ -24,6 +24,10 @@ MENDS = {
     r"<table(?![^>]*tabindex)": '<table tabindex="0"',  # a wide table scrolls by keyboard
     # a table that changes is not read aloud as a whole: the choice, which was just made, is
     r'<div data-view aria-live="polite">(?=(?:<div[^>]*>)*<table)': "<div data-view>",
+    # the title of the book stands above the contents already
+    r'(bd-sidenav__home-link">\s*<li[^>]*>\s*<a [^>]*>)[^<]*': r"\1Welcome",
+    # a value that does not exist
+    r"<td>(?:NaN|nan|<NA>)</td>": "<td>–</td>",
     # A notebook is downloaded; without the attribute a browser shows its text.
     r'(href="[^"]*_sources/[^"]*\.ipynb") target="_blank"': r"\1 download",
     # The search says this of another search.
