@@ -8,7 +8,7 @@ vocabulary.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import torch
 from torch import Tensor, nn
@@ -141,7 +141,7 @@ class AlbertConfig(EncoderConfig):
 class FactorizedEmbeddings(Embeddings):
     """BERT's embeddings, E wide, then a linear layer to H. §3.1."""
 
-    def __init__(self, config: Any) -> None:
+    def __init__(self, config: AlbertConfig) -> None:
         super().__init__(config, config.embedding_size)
         E, H = config.embedding_size, config.hidden_size
         self.project = nn.Linear(E, H)
