@@ -119,18 +119,6 @@ def from_precision_and_recall(gold, said, relation):
     return 100 * 2 * precision * recall / (precision + recall) if right else 0
 
 
-def with_a_loop(ids, pad_id):
-    rows = []
-    for row in ids.tolist():
-        seen = pad_id
-        numbers = []
-        for token in row:
-            seen += token != pad_id
-            numbers.append(seen if token != pad_id else pad_id)
-        rows.append(numbers)
-    return torch.tensor(rows)
-
-
 def sentence_tasks_with_numpy(gold, said):
     one, other = (1.0 * (np.array(row) == "1") for row in (gold, said))
     return float(np.corrcoef(one, other)[0, 1]) if np.ptp(one) and np.ptp(other) else 0
@@ -325,7 +313,6 @@ ANSWERS = {
     "question_answering.answer": by_loops,
     "real_questions.draw": drawn_by_counts,
     "relation_extraction.directed": from_precision_and_recall,
-    "roberta.positions": with_a_loop,
     "sentence_pairs.pair": pair_by_coin,
     "sentence_tasks.matthews": sentence_tasks_with_numpy,
     "single_sequence.packing": packed_greedily,
