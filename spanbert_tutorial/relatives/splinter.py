@@ -20,14 +20,19 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig, initialize
+from spanbert_tutorial.bert.encoder import (
+    BertEncoder,
+    EncoderConfig,
+    initialize,
+)
 from spanbert_tutorial.bert.inputs import NO_TARGET
 from spanbert_tutorial.bert.weights import HEADS, NAME_PAIRS, Layout
-from spanbert_tutorial.errors import InputError, shown
+from spanbert_tutorial.errors import InputError, require, shown
 
 QUESTION = "[QUESTION]"
 MAX_TOKENS = 10  # of a span
-MOST_QUESTIONS, SHARE = 30, 0.15  # of a passage; questions for each of its tokens
+# of a passage; questions for each of its tokens
+MOST_QUESTIONS, SHARE = 30, 0.15
 
 # A span of these alone is no question. The released code has 130 words.
 STOP_WORDS = frozenset(
@@ -55,14 +60,31 @@ def recurring_spans(tokens: Sequence[str]) -> list[list[Span]]:
     small vocabulary, which cuts "into" in two, changes nothing.
     Raises InputError for a text that is not cut into tokens, or tokens that are no text.
     """
-    _check_tokens(tokens)
-    starts = [not token.startswith("##") for token in tokens] + [True]  # the end ends a word
+    require(
+        not isinstance(tokens, str),
+        f"tokens is the text {shown(tokens)}: give a list of its tokens.",
+    )
+    other = next(
+        (token for token in tokens if not isinstance(token, str)), None
+    )
+    require(
+        other is None,
+        f"a token is {shown(other)}: give the tokens as text, not as ids.",
+    )
+    starts = [not token.startswith("##") for token in tokens] + [
+        True
+    ]  # the end ends a word
     counts = Counter(tokens)
     found = defaultdict(list)  # a run of tokens -> where it begins
     for first in np.flatnonzero(starts[:-1]).tolist():
-        for end in range(first + 1, min(first + MAX_TOKENS, len(tokens)) + 1):
+        for end in range(
+            first + 1, min(first + MAX_TOKENS, len(tokens)) + 1
+        ):
             token = tokens[end - 1]
-            if counts[token] == 1 or not token.removeprefix("##").isalnum():
+            if (
+                counts[token] == 1
+                or not token.removeprefix("##").isalnum()
+            ):
                 break  # nor can anything longer be said twice
             run = tuple(tokens[first:end])
             words = " ".join(run).replace(" ##", "").lower().split()
@@ -70,7 +92,9 @@ def recurring_spans(tokens: Sequence[str]) -> list[list[Span]]:
                 found[run].append(first)
     clusters = []
     taken: set[int] = set()
-    for run in sorted(found, key=len, reverse=True):  # stable: equal lengths as they begin
+    for run in sorted(
+        found, key=len, reverse=True
+    ):  # stable: equal lengths as they begin
         spans: list[Span] = []
         used: set[int] = set()
         for first in found[run]:
@@ -82,14 +106,6 @@ def recurring_spans(tokens: Sequence[str]) -> list[list[Span]]:
             clusters.append(spans)
             taken |= used
     return clusters
-
-
-def _check_tokens(tokens: Sequence[str]) -> None:
-    if isinstance(tokens, str):
-        raise InputError(f"tokens is the text {shown(tokens)}: give a list of its tokens.")
-    other = next((token for token in tokens if not isinstance(token, str)), None)
-    if other is not None:
-        raise InputError(f"a token is {shown(other)}: give the tokens as text, not as ids.")
 
 
 class Questions(NamedTuple):
@@ -142,8 +158,10 @@ def ask_questions(
 
 def check_generator(rng: np.random.Generator) -> None:
     """Raises InputError unless rng is a numpy Generator."""
-    if not isinstance(rng, np.random.Generator):
-        raise InputError(f"rng is {shown(rng)}: give a numpy Generator, np.random.default_rng(0).")
+    require(
+        isinstance(rng, np.random.Generator),
+        f"rng is {shown(rng)}: give a numpy Generator, np.random.default_rng(0).",
+    )
 
 
 # --- pointing -----------------------------------------------------------------------
@@ -203,11 +221,12 @@ class SpanSelectionHead(nn.Module):
 def check_pointing(hidden_states: Tensor, positions: Tensor) -> None:
     """Raises InputError unless the shapes are [B,n,H] and [B,k]."""
     shapes = tuple(hidden_states.shape), tuple(positions.shape)
-    if [len(shape) for shape in shapes] != [3, 2] or len(hidden_states) != len(positions):
-        raise InputError(
-            f"hidden_states has shape {shapes[0]} and positions {shapes[1]}: give [B,n,H] and "
-            "[B,k]."
-        )
+    require(
+        tuple(map(len, shapes)) == (3, 2)
+        and shapes[0][0] == shapes[1][0],
+        f"hidden_states have shape {shapes[0]} and positions {shapes[1]}: give [B,n,H] and "
+        "[B,k].",
+    )
 
 
 def selection_loss(
@@ -256,8 +275,8 @@ class SplinterEncoder(BertEncoder):
 
 
 class Splinter(nn.Module):
-    """An encoder, of Splinter or of the book, with the head: (ids [B,n], positions [B,k],
-    attention_mask [B,n]) -> start and end logits [B,k,n]."""
+    """An encoder, of Splinter or of the book, with the head: (input_ids [B,n], positions
+    [B,k], attention_mask [B,n]) -> start and end logits [B,k,n]."""
 
     def __init__(self, encoder: BertEncoder) -> None:
         super().__init__()
@@ -265,13 +284,20 @@ class Splinter(nn.Module):
         self.head = SpanSelectionHead(encoder.config.hidden_size)
 
     def forward(
-        self, ids: Tensor, positions: Tensor, attention_mask: Tensor | None = None
+        self,
+        input_ids: Tensor,
+        positions: Tensor,
+        attention_mask: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        hidden = self.encoder(ids, attention_mask=attention_mask)
-        return self.head(hidden, positions, attention_mask)
+        hidden_states = self.encoder(
+            input_ids, attention_mask=attention_mask
+        )
+        return self.head(hidden_states, positions, attention_mask)
 
     @classmethod
-    def from_huggingface(cls, model_or_path: nn.Module | str | Path) -> Self:
+    def from_huggingface(
+        cls, model_or_path: nn.Module | str | Path
+    ) -> Self:
         """The weights of a transformers model, a folder or a hub name, such as
         `tau/splinter-base-qass`, in `.eval()`. A checkpoint without the head, such as
         `tau/splinter-base`, gets an untrained one and a warning. Raises InputError as
@@ -280,14 +306,21 @@ class Splinter(nn.Module):
         model = cls(encoder)
         model.head.to(encoder.embeddings.words.weight)  # its float type
         prefix = "splinter_qass."
-        there = {name: w for name, w in others.items() if name.startswith(prefix)}
+        there = {
+            name: w
+            for name, w in others.items()
+            if name.startswith(prefix)
+        }
         if not there:
             warnings.warn(
-                f"{source} has no splinter_qass: the head starts untrained.", stacklevel=2
+                f"{source} has no splinter_qass: the head starts untrained.",
+                stacklevel=2,
             )
             return model.eval()
         for name, weight in model.head.named_parameters():
-            other = prefix + ".".join(HEAD_NAMES.get(part, part) for part in name.split("."))
+            other = prefix + ".".join(
+                HEAD_NAMES.get(part, part) for part in name.split(".")
+            )
             if other not in there or there[other].shape != weight.shape:
                 raise InputError(
                     f"{source} lacks the weight {other} of the shape {tuple(weight.shape)}: "
