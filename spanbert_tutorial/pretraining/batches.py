@@ -167,20 +167,13 @@ class Batches:
     """Batches without end, epoch after epoch, that know their place: `state_dict` says it,
     `load_state_dict` goes there and draws the same batches from there on.
 
-    Of several processes each draws the same batch and takes its own part, so that together they see
-    what one would. share: gives the part of a batch for (process, processes); by default the data's
-    own.
+    Of several processes each draws the same batch and takes its own part, `data.share`, so that
+    together they see what one would.
     """
 
-    def __init__(
-        self,
-        data: Any,
-        rng: np.random.Generator,
-        share: Callable[[dict, int, int], dict] | None = None,
-    ):
+    def __init__(self, data: Any, rng: np.random.Generator):
         self.data = data
         self.rng = rng
-        self.share = share or data.share
         # what is done to a batch at the end
         self.ready: Callable[[dict], dict] | None = None
         state = processes()
@@ -214,7 +207,7 @@ class Batches:
         batch = self.data.batch(self.order[self.at], self.rng)
         self.at += 1
         if self.processes > 1:
-            batch = self.share(batch, self.process, self.processes)
+            batch = self.data.share(batch, self.process, self.processes)
         return batch if self.ready is None else self.ready(batch)
 
     def state_dict(self) -> dict[str, str | int]:

@@ -2,7 +2,6 @@
 running the model again. Chapter: `book/tasks/question_answering`.
 """
 
-import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,8 +12,6 @@ import numpy as np
 from spanbert_tutorial.tasks.question_answering import QuestionAnswerer
 from spanbert_tutorial.tasks.squad import Question
 from spanbert_tutorial.tasks.windows import Encoded, Window, decode
-
-WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
@@ -90,8 +87,3 @@ def pair_of(window: Window, first: int, last: int) -> str:
     if first not in context or last not in context:
         return "outside the context"
     return "end before start" if last < first else "span"
-
-
-def words(question: Question) -> set[str]:
-    """The words and numbers of a question, in lower case."""
-    return set(WORD.findall(question.question.lower()))
