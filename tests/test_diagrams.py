@@ -249,8 +249,7 @@ def test_the_gradient_takes_the_path_that_the_drawing_shows():
     assert [WORDS[i] for i in np.flatnonzero(has[2].numpy())] == ["was", "to"]
     cells = re.findall(r"M(96|186|276) [\d.]+h20v8h-20z", FILES["boundary_gradient.svg"])
     filled = re.search(
-        r'<path fill="rgb\(200,120,0\)" d="(M(?:96|186|276)[^"]*)"',
-        FILES["boundary_gradient.svg"],
+        r'<path fill="rgb\(200,120,0\)" d="(M(?:96|186|276)[^"]*)"', FILES["boundary_gradient.svg"]
     )
     assert len(cells) == 3 * n and filled[1].count("h20v8h-20z") == sum(int(x.sum()) for x in has)
 
@@ -293,9 +292,8 @@ def test_null_score_best_span_and_null_odds_by_hand():
             ET.fromstring(span_scores.pair_matrix(PIECES, STARTS, ENDS, **CONTEXT).svg())
         )
     ]
-    assert sorted(text for text in shown if text.isdigit()) == sorted(
-        "2425034"
-    )  # the null score and six spans
+    # the null score and six spans
+    assert sorted(text for text in shown if text.isdigit()) == sorted("2425034")
     shorter = span_scores.pair_matrix(PIECES, STARTS, ENDS, first=3, last=5, longest=2)
     assert "The best is Ada." in shorter.description  # 4; three tokens would be too many
 

@@ -89,13 +89,11 @@ def test_the_lexical_guess_by_hand():
     weights = WordWeights(CONTEXT.split(". "))
     guess = lexical_guess(ask("Who sold clocks?"), weights)
     assert guess.text == "Ada Brell" and guess.null_odds == -1
-    assert (
-        lexical_guess(ask("How many clocks did Ada Brell sell?"), weights).text == "300"
-    )  # none that was asked with
+    # none that was asked with
+    assert lexical_guess(ask("How many clocks did Ada Brell sell?"), weights).text == "300"
     assert lexical_guess(ask("Who bought a moon?"), weights).null_odds == 0
-    share = math.log(3 / 2) / (
-        math.log(3 / 2) + math.log(3)
-    )  # "the" is in one sentence of two, "moon" in none
+    # "the" is in one sentence of two, "moon" in none
+    share = math.log(3 / 2) / (math.log(3 / 2) + math.log(3))
     assert lexical_guess(ask("Which the moon?"), weights).null_odds == pytest.approx(-share)
     assert lexical_guess(ask("What?", "nothing to see here."), weights) == Guess("", 0)
 
@@ -103,9 +101,8 @@ def test_the_lexical_guess_by_hand():
 def test_the_type_guess_by_hand():
     weights = WordWeights(CONTEXT.split(". "))
     assert type_guess(ask("When was it founded?"), weights) == Guess("1985 two", 0)
-    assert type_guess(ask("Where was it founded?"), weights) == Guess(
-        "Brell Works", 0
-    )  # the first name
+    # the first name
+    assert type_guess(ask("Where was it founded?"), weights) == Guess("Brell Works", 0)
     assert type_guess(ask("When?", "No number here, Ada."), weights) == Guess("", 1)
     assert type_guess(ask("Who is Ada?", "No one but Ada."), weights) == Guess("", 1)
 

@@ -368,13 +368,11 @@ def write_models(app: Sphinx, error: Exception | None) -> None:
     for name, threshold in IN_THE_PAGE.items():
         checkpoint = Path(app.srcdir, "data", "checkpoints", name)
         script = Path(app.outdir, "_static", "models", f"{name}.js")
-        newest = max(
-            (file.stat().st_mtime for file in checkpoint.glob("*")), default=0
-        )  # a sample book has none
+        # a sample book has none
+        newest = max((file.stat().st_mtime for file in checkpoint.glob("*")), default=0)
         if newest and not (script.is_file() and script.stat().st_mtime >= newest):
-            from spanbert_tutorial.commands.exports import (
-                web_script,
-            )  # here, because torch takes seconds
+            # here, because torch takes seconds
+            from spanbert_tutorial.commands.exports import web_script
 
             script.parent.mkdir(parents=True, exist_ok=True)
             script.write_text(web_script(checkpoint, name, threshold=threshold), encoding="ascii")

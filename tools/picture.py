@@ -13,7 +13,7 @@ from road import draw_map, read_road
 FOLDER = ROOT / "book_assets"
 MAP_COLUMNS = 3
 PICTURES = {
-    "road.svg": lambda: draw_map(read_road(ROOT), MAP_COLUMNS),  # with links in the built page
+    "road.svg": lambda: draw_map(read_road(ROOT), MAP_COLUMNS)  # with links in the built page
 }
 
 

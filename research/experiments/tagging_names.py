@@ -66,9 +66,8 @@ def parts(train: Labeled, test: Labeled, seed: int) -> tuple[list, list]:
 
 def starts(seed: int) -> dict[str, BertEncoder]:
     """The shipped tiny encoder, and new weights of its sizes."""
-    with warnings.catch_warnings(
-        action="ignore", category=UserWarning
-    ):  # about heads, which are not needed
+    # about heads, which are not needed
+    with warnings.catch_warnings(action="ignore", category=UserWarning):
         pretrained = BertEncoder.from_huggingface(data_path("checkpoints", "spanbert-tiny"))
     new = BertEncoder(pretrained.config, torch.Generator().manual_seed(seed))
     start_positions_from_sinusoids(new)
@@ -76,11 +75,7 @@ def starts(seed: int) -> dict[str, BertEncoder]:
 
 
 def run(
-    train: Labeled,
-    test: Labeled,
-    seed: int,
-    steps: int = STEPS,
-    settings: FineTuning = FINE_TUNING,
+    train: Labeled, test: Labeled, seed: int, steps: int = STEPS, settings: FineTuning = FINE_TUNING
 ) -> dict:
     """{who: {"precision", "recall", "f1"}} on names that no label has shown, in percent; the
     numbers of texts; and `known_words`."""

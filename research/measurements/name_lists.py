@@ -1,5 +1,4 @@
-"""Baselines for tagging that learn nothing but lists: of the names in labeled texts, and of their
-words."""
+"""Two lists that tag names without a model: of names, and of their words."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable

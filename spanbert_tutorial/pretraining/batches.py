@@ -181,9 +181,8 @@ class Batches:
         self.processes = state.num_processes
         if data.batch_size % self.processes:
             raise InputError(
-                f"{data.batch_size} blocks cannot be shared evenly by {self.processes} "
-                f"processes: give a "
-                "--batch-size that they divide."
+                f"{data.batch_size} blocks cannot be shared evenly by {self.processes} processes: "
+                "give a --batch-size that they divide."
             )
         self.new_epoch()
 
@@ -210,12 +209,6 @@ class Batches:
         if self.processes > 1:
             batch = self.data.share(batch, self.process, self.processes)
         return batch if self.ready is None else self.ready(batch)
-
-    @property
-    def place(self) -> str:
-        """Where the last batch stood, for messages."""
-        blocks = ", ".join(map(str, self.order[self.at - 1][:8])) if self.at else "none"
-        return f", batch {self.at} of {len(self.order)} of its epoch, blocks {blocks}, …"
 
     def state_dict(self) -> dict[str, str | int]:
         states = {"before_epoch": self.before_epoch, "rng": self.rng.bit_generator.state}
@@ -260,11 +253,6 @@ class InTurn:
         self.last = min(self.parts, key=lambda name: (self.taken[name] + 1) / self.shares[name])
         self.taken[self.last] += 1
         return next(self.parts[self.last])
-
-    @property
-    def place(self) -> str:
-        """Where the last batch stood, for messages."""
-        return f", objective {self.last}{self.parts[self.last].place}" if self.last else ""
 
     def state_dict(self) -> dict[str, Any]:
         return {

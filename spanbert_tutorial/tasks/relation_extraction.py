@@ -101,7 +101,10 @@ def shares(right: int, said: int, wanted: int) -> dict[str, float]:
         "recall": (right, wanted),
         "f1": (2 * right, said + wanted),
     }
-    return {name: 100 * part / max(whole, 1) for name, (part, whole) in parts.items()}
+    return {
+        name: 100 * part / max(whole, 1)
+        for name, (part, whole) in parts.items()
+    }
 
 
 def check_lengths(gold: Sequence[str], predicted: Sequence[str]) -> None:
@@ -223,8 +226,7 @@ class Marked(NamedTuple):
         if min(places.values()) < begin:
             raise InputError(
                 f"the two names of example {example.id} stand more than {max_length - 2} tokens "
-                f"apart: give a "
-                "greater length."
+                f"apart: give a greater length."
             )
         framed = frame(
             ids[begin : begin + max_length - 2], cls_id=wordpiece.cls_id, sep_id=wordpiece.sep_id

@@ -135,8 +135,7 @@ def windows(
     require(
         room >= 1,
         f"a question of {len(question)} tokens leaves no room for the "
-        f"context in {max_length} positions: ask a shorter question, "
-        "or give a longer length.",
+        f"context in {max_length} positions: ask a shorter question, or give a longer length.",
     )
     ranges = window_ranges(len(encoded.context), room, doc_stride)
     winner = central_windows(ranges, len(encoded.context))
