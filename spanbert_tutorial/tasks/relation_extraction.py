@@ -101,10 +101,7 @@ def shares(right: int, said: int, wanted: int) -> dict[str, float]:
         "recall": (right, wanted),
         "f1": (2 * right, said + wanted),
     }
-    return {
-        name: 100 * part / max(whole, 1)
-        for name, (part, whole) in parts.items()
-    }
+    return {name: 100 * part / max(whole, 1) for name, (part, whole) in parts.items()}
 
 
 def check_lengths(gold: Sequence[str], predicted: Sequence[str]) -> None:
