@@ -35,9 +35,9 @@ from spanbert_tutorial.pretraining.presets import Run
 from spanbert_tutorial.relatives.electra import (
     ElectraConfig,
     ElectraPretraining,
-    top_prediction,
     replace_tokens,
     sample,
+    top_prediction,
 )
 from spanbert_tutorial.relatives.electra_flops import electra_flops, mlm_flops
 
