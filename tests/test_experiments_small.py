@@ -9,7 +9,6 @@ import torch
 from kept import kept
 
 from research.experiments import boundary_probe
-from research.measurements.names import named_blocks, with_specials
 from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
@@ -18,6 +17,8 @@ from spanbert_tutorial.pretraining import runs
 from spanbert_tutorial.pretraining.batches import PretrainingData
 from spanbert_tutorial.pretraining.encoded_text import EncodedText
 from spanbert_tutorial.pretraining.objectives import Objective
+from spanbert_tutorial.spanbert.boundary_probe import mask_names, probe, states
+from spanbert_tutorial.spanbert.names import named_blocks, with_specials
 from spanbert_tutorial.text.encoding import encode_corpus
 from spanbert_tutorial.text.sentences import split_sentences
 
@@ -96,21 +97,21 @@ def test_a_probe_finds_what_is_there_and_nothing_in_shuffled_labels():
     labels = torch.randint(0, 3, (900,), generator=generator)
     signal = torch.nn.functional.one_hot(labels, 3) + 0.1 * torch.randn(900, 3, generator=generator)
     noise = torch.randn(900, 3, generator=generator)
-    assert boundary_probe.probe(signal[:600], labels[:600], signal[600:], labels[600:]) > 0.98
-    assert boundary_probe.probe(noise[:600], labels[:600], noise[600:], labels[600:]) < 0.5
+    assert probe(signal[:600], labels[:600], signal[600:], labels[600:]) > 0.98
+    assert probe(noise[:600], labels[:600], noise[600:], labels[600:]) < 0.5
 
 
 def test_the_probe_reads_the_two_neighbors_and_never_the_edge(wordpiece, some):
     blocks = list(named_blocks(some, wordpiece))
     kinds = sorted({label for d in some for *_, label, _ in d["entities"]})
-    names = boundary_probe.hidden_names(blocks, wordpiece, kinds, seed=0)
+    names = mask_names(blocks, wordpiece, kinds, seed=0)
     first, last = names.spans.T
     row = torch.arange(len(first))
-    assert (names.ids[row, first] == wordpiece.mask_id).all() and (
-        names.ids[row, last] == wordpiece.mask_id
+    assert (names.input_ids[row, first] == wordpiece.mask_id).all() and (
+        names.input_ids[row, last] == wordpiece.mask_id
     ).all()
     for place in (first - 1, last + 1):  # a neighbor is a visible token of the text
-        neighbor = names.ids[row, place]
+        neighbor = names.input_ids[row, place]
         assert not torch.isin(
             neighbor, torch.tensor([wordpiece.mask_id, wordpiece.cls_id, wordpiece.sep_id])
         ).any()
@@ -119,9 +120,10 @@ def test_the_probe_reads_the_two_neighbors_and_never_the_edge(wordpiece, some):
     def encoder(ids, token_type_ids=None, attention_mask=None):
         return ids[..., None].float()
 
-    outside = boundary_probe.states(encoder, names)["boundary"]
+    outside = states(encoder, names)["boundary"]
     assert torch.equal(
-        outside.long(), torch.stack([names.ids[row, first - 1], names.ids[row, last + 1]], 1)
+        outside.long(),
+        torch.stack([names.input_ids[row, first - 1], names.input_ids[row, last + 1]], 1),
     )
 
 

@@ -24,7 +24,7 @@ OTHER_NAME = {
     "directions": "pretraining.directions",
     "pretraining": "pretraining.model",
     "pretraining_spanbert": "pretraining.model",
-    "name_ranks": "spanbert.labeled_masking",
+    "name_ranks": "spanbert.name_ranks",
     "released_spanbert": "tasks.few_questions",
 }
 

@@ -17,8 +17,6 @@ from research.experiments import (
 )
 from research.experiments.boundary_probe import go_on
 from research.measurements import gap, name_ranks, pair_probe, span_uses
-from research.measurements.name_ranks import ELSEWHERE, INFERRED, OTHERWISE, Gap, Known
-from research.measurements.names import Block, Name, named_blocks
 from research.placebo import Placebo
 from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.masking import MaskedBlocks, WholeWordMasking
@@ -29,9 +27,12 @@ from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
 from spanbert_tutorial.pretraining.encoded_text import open_text
 from spanbert_tutorial.pretraining.objectives import Objective
 from spanbert_tutorial.pretraining.presets import Run
+from spanbert_tutorial.spanbert import name_ranks as name_ranking
 from spanbert_tutorial.spanbert.boundary import SpanBoundaryObjective
 from spanbert_tutorial.spanbert.boundary_task import Boundary
 from spanbert_tutorial.spanbert.labeled_masking import ENTITY
+from spanbert_tutorial.spanbert.name_ranks import ELSEWHERE, INFERRED, OTHERWISE, Gap, Known
+from spanbert_tutorial.spanbert.names import Block, Name, named_blocks
 from spanbert_tutorial.tasks.question_answering import QuestionAnsweringSettings
 from spanbert_tutorial.text.encoding import encode_corpus
 from spanbert_tutorial.text.sentences import split_sentences
@@ -59,32 +60,32 @@ def wordpiece():
 
 
 def test_where_else_the_block_names_it():
-    assert [gap.where for gap in name_ranks.gaps([BLOCK])] == [
+    assert [gap.where for gap in name_ranking.gaps([BLOCK])] == [
         ELSEWHERE,
         OTHERWISE,
         ELSEWHERE,
         OTHERWISE,
     ]
     alone = Block(BLOCK.ids, BLOCK.names[1:3])
-    assert [gap.where for gap in name_ranks.gaps([alone])] == [INFERRED, INFERRED]
+    assert [gap.where for gap in name_ranking.gaps([alone])] == [INFERRED, INFERRED]
 
 
 def test_ranks_by_hand():
-    assert name_ranks.rank(np.array([3.0, 1.0, 2.0]), 2) == 2
-    assert name_ranks.rank(np.array([1.0, 1.0, 1.0]), 0) == 2  # of three equal ones the middle
+    assert name_ranking.rank(np.array([3.0, 1.0, 2.0]), 2) == 2
+    assert name_ranking.rank(np.array([1.0, 1.0, 1.0]), 0) == 2  # of three equal ones the middle
     gap = Gap(BLOCK, BLOCK.names[0], ELSEWHERE)
     logs = np.full((2, 10), -9.0)
     logs[0, 5], logs[1, 6], logs[1, 7] = -1.0, -3.0, -2.0
     assert name_ranks.ranked(gap, KNOWN, logs) == 2  # (5, 7) has −3, the true (5, 6) −4, (8, 8) −18
-    assert name_ranks.by_frequency(gap, KNOWN, None) == 1
-    assert name_ranks.by_companions(gap, KNOWN, None) == 2  # documents of (5, 7) hold b more often
-    assert name_ranks.by_frequency(Gap(BLOCK, BLOCK.names[1], INFERRED), KNOWN, None) == 1.5
+    assert name_ranking.by_frequency(gap, KNOWN) == 1
+    assert name_ranking.by_companions(gap, KNOWN) == 2  # documents of (5, 7) hold b more often
+    assert name_ranking.by_frequency(Gap(BLOCK, BLOCK.names[1], INFERRED), KNOWN) == 1.5
 
 
 def test_a_name_that_training_text_lacks_is_not_asked():
     other = Block(np.array([6, 6]), [Name(0, 1, "TOWN", "c")])
-    assert [gap.block is BLOCK for gap in name_ranks.asked([BLOCK, other], KNOWN)] == [True] * 4
-    found = name_ranks.figures(name_ranks.gaps([BLOCK]), np.array([1, 2, 3, 1.0]))
+    assert [gap.block is BLOCK for gap in name_ranking.asked([BLOCK, other], KNOWN)] == [True] * 4
+    found = name_ranks.figures(name_ranking.gaps([BLOCK]), np.array([1, 2, 3, 1.0]))
     assert found[ELSEWHERE] == {
         "gaps": 2,
         "first": 50.0,
@@ -132,7 +133,7 @@ def test_names_of_the_almanac_are_counted_as_written(wordpiece):
             ],
         }
     ] * 2
-    known = name_ranks.known_names(documents, wordpiece)
+    known = name_ranking.known_names(documents, wordpiece)
     tokens = {name: tuple(wordpiece.encode(name)) for name in ("Alice Mercer", "Bram", "Mercer")}
     for name, ids in tokens.items():
         row = [tuple(one) for one in known.candidates["PERSON", len(ids)].tolist()].index(ids)

@@ -26,7 +26,6 @@ from research.experiments import boundary_probe
 from research.experiments.boundary_probe import Trained, go_on
 from research.grid import CURVES, as_json, curve, rounded, text_facts
 from research.measurements import name_ranks, pair_probe, span_uses
-from research.measurements.names import named_blocks
 from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
@@ -38,6 +37,9 @@ from spanbert_tutorial.pretraining.encoded_text import EncodedText, open_text
 from spanbert_tutorial.pretraining.evaluation import held_out_metrics
 from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.pretraining.presets import Run
+from spanbert_tutorial.spanbert.boundary_probe import MaskedNames, mask_names
+from spanbert_tutorial.spanbert.name_ranks import Gap, Known, known_names
+from spanbert_tutorial.spanbert.names import named_blocks
 from spanbert_tutorial.text.sentences import split_sentences
 
 VOCABULARY = 800  # tokens
@@ -77,10 +79,10 @@ class Asked(NamedTuple):
     """What every model is measured on."""
 
     text: EncodedText
-    known: name_ranks.Known
-    gaps: list[name_ranks.Gap]
+    known: Known
+    gaps: list[Gap]
     pairs: tuple[pair_probe.Pairs, pair_probe.Pairs]
-    kinds: tuple[boundary_probe.HiddenNames, boundary_probe.HiddenNames]
+    kinds: tuple[MaskedNames, MaskedNames]
     uses: span_uses.Uses
 
 
@@ -91,7 +93,7 @@ def prepare(folder: Path, settings: Mapping, models: Path) -> tuple[dict, tuple]
     counts = {
         "gaps": len(asked.gaps),
         "pairs": [len(some.same) for some in asked.pairs],
-        "kinds": [len(some.ids) for some in asked.kinds],
+        "kinds": [len(some.spans) for some in asked.kinds],
     }
     return text_facts(text) | {"asked": counts}, (asked, models)
 
@@ -108,11 +110,9 @@ def small_tokens(folder: Path, tokens: int) -> EncodedText:
     return open_text("almanac", folder, vocabulary)
 
 
-def names_to_rank(
-    wordpiece: WordPiece, room: int, part: str
-) -> tuple[name_ranks.Known, list[name_ranks.Gap]]:
+def names_to_rank(wordpiece: WordPiece, room: int, part: str) -> tuple[Known, list[Gap]]:
     """The names of training text, and hidden ones of another part of the almanac."""
-    known = name_ranks.known_names(almanac.read("train"), wordpiece)
+    known = known_names(almanac.read("train"), wordpiece)
     return known, name_ranks.test_gaps(almanac.read(part), wordpiece, known, room)
 
 
@@ -127,9 +127,9 @@ def questions(text: EncodedText, room: int, fit: int) -> Asked:
     )
     labels = sorted({label for label, _ in known.candidates})
 
-    def hidden(documents: Iterable[dict], seed: int) -> boundary_probe.HiddenNames:
+    def hidden(documents: Iterable[dict], seed: int) -> MaskedNames:
         blocks = named_blocks(documents, wordpiece, room)
-        return boundary_probe.hidden_names(blocks, wordpiece, labels, seed)
+        return mask_names(blocks, wordpiece, labels, seed)
 
     kinds = (
         hidden(islice(almanac.read("train"), fit), seed=1),

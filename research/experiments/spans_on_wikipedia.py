@@ -34,6 +34,7 @@ from spanbert_tutorial.pretraining.encoded_text import EncodedText, open_text, p
 from spanbert_tutorial.pretraining.evaluation import held_out_metrics
 from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.pretraining.presets import RUNS, Run
+from spanbert_tutorial.spanbert.name_ranks import Gap, Known, known_names
 from spanbert_tutorial.text.corpora import documents
 from spanbert_tutorial.text.encoding import encode_corpus
 from spanbert_tutorial.text.sentences import Document
@@ -70,8 +71,8 @@ class Asked(NamedTuple):
 
     text: EncodedText
     start: Path
-    known: name_ranks.Known
-    gaps: list[name_ranks.Gap]
+    known: Known
+    gaps: list[Gap]
     pairs: tuple[pair_probe.Pairs, pair_probe.Pairs]
     books: dict[str, list]
 
@@ -115,9 +116,7 @@ def questions(
     """Names of several tokens in unseen documents to rank among those of training documents;
     pronouns and names; books. parts: documents of both kinds."""
     room, wordpiece, (train, valid) = settings["run"].max_length - 2, text.wordpiece, parts
-    known = name_ranks.known_names(
-        often(list(map(with_names, train)), settings["times"]), wordpiece
-    )
+    known = known_names(often(list(map(with_names, train)), settings["times"]), wordpiece)
     unseen = map(with_names, islice(valid, settings["asked"]))
     # a long sentence is a block of its own
     gaps = [

@@ -23,8 +23,7 @@ from research.almanac.documents import Document, generate
 from research.experiments import spans_and_boundaries as core
 from research.experiments.boundary_probe import go_on
 from research.grid import CURVES, as_json, rounded, text_facts
-from research.measurements import span_uses
-from research.measurements.names import named_sentences
+from research.measurements import collocations, span_uses
 from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.masking import MaskingScheme
 from spanbert_tutorial.bert.wordpiece import WordPiece
@@ -32,13 +31,13 @@ from spanbert_tutorial.pretraining import runs
 from spanbert_tutorial.pretraining.encoded_text import EncodedText
 from spanbert_tutorial.pretraining.objectives import Objective
 from spanbert_tutorial.pretraining.presets import Run
-from spanbert_tutorial.spanbert import collocations
 from spanbert_tutorial.spanbert.labeled_masking import (
     COLLOCATION,
     ENTITY,
     NOUN_PHRASE,
     LabeledMasking,
 )
+from spanbert_tutorial.spanbert.names import named_sentences
 from spanbert_tutorial.text.encoding import EncodedCorpus
 
 COLLOCATIONS = 2_000  # how many are hidden as one

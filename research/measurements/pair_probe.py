@@ -18,9 +18,9 @@ import torch
 from torch import Tensor
 
 from research.measurements.frozen_states import linear_probe
-from research.measurements.names import Block, Name, named_blocks, with_specials
 from spanbert_tutorial.bert.encoder import BertEncoder
 from spanbert_tutorial.bert.wordpiece import WordPiece
+from spanbert_tutorial.spanbert.names import Block, Name, named_blocks, with_specials
 from spanbert_tutorial.tasks.squad_negatives import auc
 
 ROWS = 64

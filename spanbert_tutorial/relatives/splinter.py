@@ -31,10 +31,8 @@ from spanbert_tutorial.errors import InputError, require, shown
 
 QUESTION = "[QUESTION]"
 MAX_TOKENS = 10  # of a span
-MOST_QUESTIONS, SHARE = (
-    30,
-    0.15,
-)  # of a passage; questions for each of its tokens
+# of a passage; questions for each of its tokens
+MOST_QUESTIONS, SHARE = 30, 0.15
 
 # A span of these alone is no question. The released code has 130 words.
 STOP_WORDS = frozenset(
@@ -120,82 +118,78 @@ class Questions(NamedTuple):
 
 
 def ask_questions(
-    tokens: Sequence[str], rng: np.random.Generator
+    tokens: Sequence[str],
+    rng: np.random.Generator,
 ) -> Questions:
-    """Masks a passage: of each cluster one span, drawn uniformly, stays as the answer, and every
-    other becomes one [QUESTION], whatever its length.
+    """Of each cluster one span stays; the others become [QUESTION].
 
-    Clusters come in random order until there are min(MOST_QUESTIONS, round(SHARE · n)) questions;
-    copies of the last cluster that no longer fit stay visible. The released code turns a span into
-    [QUESTION] and padding that nobody attends to, and counts positions without it. Here the other
-    tokens are dropped, which gives the same states. Raises InputError as `recurring_spans`, and for
-    an rng that is no numpy Generator.
+    The span that stays is the answer, drawn uniformly; every other becomes one [QUESTION], whatever
+    its length. Clusters come in random order until there are min(MOST_QUESTIONS, round(SHARE · n))
+    questions; copies of the last cluster that no longer fit stay visible. The released code turns a
+    span into [QUESTION] and padding that nobody attends to, and counts positions without it. Here
+    the other tokens are dropped, which gives the same states. Raises InputError as
+    `recurring_spans`, and for an rng that is no numpy Generator.
     """
-    require(
-        isinstance(rng, np.random.Generator),
-        f"rng is {shown(rng)}: give a numpy Generator, np.random.default_rng(0).",
-    )
+    check_generator(rng)
     clusters = recurring_spans(tokens)
     budget = min(MOST_QUESTIONS, round(SHARE * len(tokens)))
-    pairs: list[tuple[Span, Span]] = []  # a masked span and its answer
+    pairs: list[tuple[Span, Span]] = []  # a masked span, its answer
     for number in rng.permutation(len(clusters)):
         spans = list(clusters[number])
         answer = spans.pop(rng.integers(len(spans)))
-        pairs += [
-            (span, answer) for span in spans[: budget - len(pairs)]
-        ]
+        room = budget - len(pairs)
+        pairs += [(span, answer) for span in spans[:room]]
     pairs.sort()
-    shown_tokens = list(tokens)
+
+    visible = list(tokens)
     stays = np.ones(len(tokens), dtype=bool)
     for (first, last), _ in pairs:
-        shown_tokens[first] = QUESTION
+        visible[first] = QUESTION
         stays[first + 1 : last + 1] = False
-    position = (
-        stays.cumsum() - 1
-    )  # of each token once the others are dropped
-    spans_of_pairs = np.array(pairs, dtype=np.int64).reshape(-1, 2, 2)
+    # of each token once the others are dropped
+    position = stays.cumsum() - 1
+    both = np.array(pairs, dtype=np.int64).reshape(-1, 2, 2)
     return Questions(
-        [
-            token
-            for token, left in zip(shown_tokens, stays, strict=True)
-            if left
-        ],
-        position[spans_of_pairs[:, 0, 0]],
-        position[spans_of_pairs[:, 1]],
+        [visible[i] for i in np.flatnonzero(stays)],
+        position[both[:, 0, 0]],
+        position[both[:, 1]],
+    )
+
+
+def check_generator(rng: np.random.Generator) -> None:
+    """Raises InputError unless rng is a numpy Generator."""
+    require(
+        isinstance(rng, np.random.Generator),
+        f"rng is {shown(rng)}: give a numpy Generator, np.random.default_rng(0).",
     )
 
 
 # --- pointing -----------------------------------------------------------------------
 
 
-class SpanSelectionHead(nn.Module):
-    """Question-aware span selection (QASS): start = g_qs(q) · S · g_ks(X)ᵀ for a [QUESTION]'s state
-    q and the states X of all tokens, and the end likewise with maps and a matrix of its own. Each
-    g(x) = LayerNorm(GELU(W x + b)).
+def transform(H: int) -> nn.Sequential:
+    """g(x) = LayerNorm(GELU(W x + b))."""
+    # epsilon 1e-5, as in transformers, not the encoder's
+    return nn.Sequential(nn.Linear(H, H), nn.GELU(), nn.LayerNorm(H))
 
-    Start and end do not know of one another. S is `start.weight` transposed, E `end.weight`.
+
+class SpanSelectionHead(nn.Module):
+    """Question-aware span selection (QASS), two bilinear forms.
+
+    start = g_qs(q) · S · g_ks(X)ᵀ for a [QUESTION]'s state q and the states X of all tokens, and
+    the end likewise with maps and a matrix of its own. Start and end do not know of one another. S
+    is `start.weight` transposed, E `end.weight`.
     """
 
     def __init__(self, hidden_size: int) -> None:
         super().__init__()
-        (
-            self.query_start,
-            self.query_end,
-            self.key_start,
-            self.key_end,
-        ) = (
-            # epsilon 1e-5, as in transformers, not the encoder's
-            nn.Sequential(
-                nn.Linear(hidden_size, hidden_size),
-                nn.GELU(),
-                nn.LayerNorm(hidden_size),
-            )
-            for _ in range(4)
-        )
-        self.start, self.end = (
-            nn.Linear(hidden_size, hidden_size, bias=False)
-            for _ in range(2)
-        )
+        self.query_start = transform(hidden_size)
+        self.query_end = transform(hidden_size)
+        self.key_start = transform(hidden_size)
+        self.key_end = transform(hidden_size)
+        H = hidden_size
+        self.start = nn.Linear(H, H, bias=False)
+        self.end = nn.Linear(H, H, bias=False)
         initialize(self)
 
     def forward(
@@ -204,50 +198,52 @@ class SpanSelectionHead(nn.Module):
         positions: Tensor,
         attention_mask: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Start and end logits, [B,k,n] each; −∞ at padding. hidden_states: [B,n,H]; positions:
-        int [B,k], where the questions are; attention_mask: [B,n], 0 at padding. Raises InputError
-        for shapes that do not fit together."""
-        shapes = tuple(hidden_states.shape), tuple(positions.shape)
-        require(
-            tuple(map(len, shapes)) == (3, 2)
-            and shapes[0][0] == shapes[1][0],
-            f"hidden_states have shape {shapes[0]} and positions {shapes[1]}: give [B,n,H] and "
-            "[B,k].",
-        )
-        rows = torch.arange(len(positions))[:, None]
-        questions = hidden_states[rows, positions]  # [B,k,H]
-        keys = (
-            self.key_start(hidden_states),
-            self.key_end(hidden_states),
-        )
-        start = (
-            self.start(self.query_start(questions)) @ keys[0].mT
-        )  # [B,k,n]
-        end = self.end(self.query_end(questions)) @ keys[1].mT
+        """Start and end logits, [B,k,n] each; −∞ at padding.
+
+        hidden_states: [B,n,H]; positions: int [B,k], where the questions are; attention_mask:
+        [B,n], 0 at padding. Raises InputError for shapes that do not fit together."""
+        check_pointing(hidden_states, positions)
+        row = torch.arange(len(positions))[:, None]
+        q = hidden_states[row, positions]  # [B,k,H]
+        start = self.start(self.query_start(q))  # [B,k,H]
+        end = self.end(self.query_end(q))
+        start = start @ self.key_start(hidden_states).mT  # [B,k,n]
+        end = end @ self.key_end(hidden_states).mT
         if attention_mask is None:
             return start, end
         padding = attention_mask[:, None] == 0
-        return start.masked_fill(padding, -math.inf), end.masked_fill(
-            padding, -math.inf
+        return (
+            start.masked_fill(padding, -math.inf),
+            end.masked_fill(padding, -math.inf),
         )
+
+
+def check_pointing(hidden_states: Tensor, positions: Tensor) -> None:
+    """Raises InputError unless the shapes are [B,n,H] and [B,k]."""
+    shapes = tuple(hidden_states.shape), tuple(positions.shape)
+    require(
+        tuple(map(len, shapes)) == (3, 2)
+        and shapes[0][0] == shapes[1][0],
+        f"hidden_states have shape {shapes[0]} and positions {shapes[1]}: give [B,n,H] and "
+        "[B,k].",
+    )
 
 
 def selection_loss(
-    start: Tensor, end: Tensor, answers: Tensor
+    start: Tensor,
+    end: Tensor,
+    answers: Tensor,
 ) -> Tensor:
-    """Mean over the questions of ½ (cross-entropy of the start + that of the end), in nats; 0
-    without a question. start, end: [B,k,n]; answers: int [B,k,2], −100 where a row has fewer
+    """Mean over the questions of ½ (CE start + CE end), in nats.
+
+    0 without a question. start, end: [B,k,n]; answers: int [B,k,2], −100 where a row has fewer
     questions."""
     asked = answers[..., 0] != NO_TARGET  # [B,k]
-    both = [
-        F.cross_entropy(
-            logits[asked].float(),
-            answers[asked][:, side],
-            reduction="sum",
-        )
-        for side, logits in enumerate((start, end))
-    ]
-    return (both[0] + both[1]) / 2 / asked.sum().clamp(min=1)
+    first, last = answers[asked].T  # [questions] each
+    start, end = start[asked].float(), end[asked].float()
+    total = F.cross_entropy(start, first, reduction="sum")
+    total = total + F.cross_entropy(end, last, reduction="sum")
+    return total / 2 / asked.sum().clamp(min=1)
 
 
 # --- the model ----------------------------------------------------------------------

@@ -1,91 +1,108 @@
-"""Masking of labeled spans: entities, noun phrases, collocations. Chapter:
-`book/spanbert/name_ranks`.
+"""Masking of labeled units: entities, noun phrases, collocations.
+Chapter: `book/spanbert/name_ranks`.
 
-Source: SpanBERT §6.1, whose Table 6 compares them with random spans; collocations: PMI-masking
-(Levine and others, 2021). NumPy only.
+Source: SpanBERT §6.1, whose Table 6 compares them with random spans;
+collocations: PMI-masking (Levine and others, 2021). NumPy only.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import chain
 
 import numpy as np
+from numpy.random import Generator
 
-from spanbert_tutorial.bert.masking import Blocks, MaskingScheme, word_sizes
-from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.bert.masking import (
+    Blocks,
+    MaskingScheme,
+    word_sizes,
+)
+from spanbert_tutorial.errors import require
 
 ENTITY = 1
 NOUN_PHRASE = 2
 COLLOCATION = 3
-KINDS = {ENTITY: "entities", NOUN_PHRASE: "noun phrases", COLLOCATION: "collocations"}
+KINDS = {
+    ENTITY: "entities",
+    NOUN_PHRASE: "noun phrases",
+    COLLOCATION: "collocations",
+}
+
+
+def alternate(
+    units: np.ndarray, words: np.ndarray, share: float, rng: Generator
+) -> list[list[int]]:
+    """Units and words in random order, a coin for each draw.
+
+    units, words: int [.,2], first and last token of each. share: of
+    the draws that take a unit, while there are any."""
+    words, units = (
+        rng.permutation(both).tolist() for both in (words, units)
+    )
+    order: list[list[int]] = []
+    for toss in rng.random(len(units) + len(words)):
+        waiting = units if toss < share else words
+        if waiting:
+            order.append(waiting.pop(0))
+    return order + units + words
+
+
+def mask_units(
+    order: Iterable[list[int]], n: int, budget: int
+) -> np.ndarray:
+    """Each unit whole, in this order, until none fits: bool [n]."""
+    masked = np.zeros(n, dtype=bool)
+    for first, last in order:
+        size = last - first + 1
+        if size <= budget and not masked[first : last + 1].any():
+            masked[first : last + 1] = True
+            budget -= size
+    return masked
 
 
 @dataclass(frozen=True)
 class LabeledMasking(MaskingScheme):
-    """Whole labeled spans of one kind, and whole words.
+    """Whole labeled units of one kind, and whole words.
 
-    share: of the draws that take a labeled span while there are any, 0.5 in SpanBERT §6.1; the
-    others take a word. None draws among all units alike, the labeled spans and the words outside
-    of them (PMI-masking). Raises InputError for an unknown kind or a share that is none.
-    """
+    share: of the draws that take a labeled unit while there are any,
+    0.5 in SpanBERT §6.1; the others take a word. None draws among all
+    alike, the labeled units and the words outside of them
+    (PMI-masking). Raises InputError for an unknown kind or a share
+    that is none."""
 
     kind: int = ENTITY
     share: float | None = 0.5
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.kind not in KINDS:
-            raise InputError(f"the kind of spans is {self.kind!r}: use one of {sorted(KINDS)}.")
-        if self.share is not None and not 0 <= self.share <= 1:
-            raise InputError(f"share is {self.share}: give a number from 0 to 1, or None.")
+        check_options(self.kind, self.share)
 
     def check(self, labeled: np.ndarray) -> None:
-        """Raises InputError for a text without spans of the kind. labeled: those of the corpus,
-        int [m,3]."""
-        if not (labeled[:, 2] == self.kind).any():
-            raise InputError(
-                f"the text has no labeled {KINDS[self.kind]}: take another objective, or label "
-                f"them."
-            )
+        check_labeled(labeled, self.kind)
 
-    def select_blocks(self, blocks: Blocks, rng: np.random.Generator) -> np.ndarray:
-        """See `MaskingScheme.select_blocks`. A unit that would push past the budget is passed over,
-        and so is one that touches a chosen one."""
-        masked = np.zeros(blocks.word_starts.shape, dtype=bool)
-        spans = blocks.labeled[blocks.labeled[:, 3] == self.kind]
-        for row, length in enumerate(blocks.lengths.tolist()):
-            own = spans[spans[:, 0] == row, 1:3]
-            words = words_of(blocks.word_starts[row, :length])
-            self.choose(masked[row, :length], own, words, rng)
-        return masked
+    def select_units(
+        self, units: np.ndarray, word_starts: np.ndarray, rng: Generator
+    ) -> np.ndarray:
+        """Which tokens of one block are masked, bool [n].
 
-    def choose(
-        self, masked: np.ndarray, spans: np.ndarray, words: np.ndarray, rng: np.random.Generator
-    ) -> None:
-        """Fills `masked`, bool [n], in place. spans, words: int [.,2], first and last token of
-        each."""
-        left = self.budget(len(masked))
-        for first, last in self.in_turn(spans, words, rng):
-            size = last - first + 1
-            if size <= left and not masked[first : last + 1].any():
-                masked[first : last + 1] = True
-                left -= size
-            if not left:
-                return
-
-    def in_turn(
-        self, spans: np.ndarray, words: np.ndarray, rng: np.random.Generator
-    ) -> Iterator[list[int]]:
-        """The units in the order in which they are tried."""
+        units: int [k,2], first and last token of each."""
+        words, n = words_of(word_starts), len(word_starts)
         if self.share is None:
-            inside = ((words[:, :1] >= spans[:, 0]) & (words[:, 1:] <= spans[:, 1])).any(axis=1)
-            units = np.concatenate([spans, words[~inside]])
-            yield from units[rng.permutation(len(units))].tolist()
-            return
-        waiting = [iter(rng.permutation(units).tolist()) for units in (words, spans)]
-        for of_spans in rng.random(len(spans) + len(words)) < self.share:
-            yield from (unit for unit in [next(waiting[int(of_spans)], None)] if unit)
-        yield from chain(*reversed(waiting))
+            order = shuffle(units, words, rng)
+        else:
+            order = alternate(units, words, self.share, rng)
+        return mask_units(order, n, self.budget(n))
+
+    def select_blocks(
+        self, blocks: Blocks, rng: Generator
+    ) -> np.ndarray:
+        """The same for a batch, bool [B,n]."""
+        masked = np.zeros(blocks.word_starts.shape, dtype=bool)
+        units = blocks.labeled[blocks.labeled[:, 3] == self.kind]
+        for row, n in enumerate(blocks.lengths.tolist()):
+            own = units[units[:, 0] == row, 1:3]
+            starts = blocks.word_starts[row, :n]
+            masked[row, :n] = self.select_units(own, starts, rng)
+        return masked
 
 
 def words_of(word_starts: np.ndarray) -> np.ndarray:
@@ -93,3 +110,35 @@ def words_of(word_starts: np.ndarray) -> np.ndarray:
     sizes = word_sizes(word_starts)
     ends = np.cumsum(sizes)
     return np.stack([ends - sizes, ends - 1], axis=1)
+
+
+def shuffle(
+    units: np.ndarray, words: np.ndarray, rng: Generator
+) -> list[list[int]]:
+    """The units and the words outside of them, in random order."""
+    inside = (
+        (words[:, :1] >= units[:, 0]) & (words[:, 1:] <= units[:, 1])
+    ).any(axis=1)
+    both = np.concatenate([units, words[~inside]])
+    return both[rng.permutation(len(both))].tolist()
+
+
+def check_options(kind: int, share: float | None) -> None:
+    """Raises InputError for an unknown kind or a share that is none."""
+    require(
+        kind in KINDS,
+        f"the kind of units is {kind!r}: use one of {sorted(KINDS)}.",
+    )
+    require(
+        share is None or 0 <= share <= 1,
+        f"share is {share}: give a number from 0 to 1, or None.",
+    )
+
+
+def check_labeled(labeled: np.ndarray, kind: int) -> None:
+    """Raises InputError for a text without units of the kind.
+    labeled: those of the corpus, int [m,3]."""
+    require(
+        bool((labeled[:, 2] == kind).any()),
+        f"the text has no labeled {KINDS[kind]}: take another objective, or label them.",
+    )

@@ -221,15 +221,21 @@ def questions_of(plan: Plan) -> tuple[list[Question], list[Question]]:
 def nested_samples(
     questions: Sequence[Question], sizes: Sequence[int], seed: int
 ) -> dict[int, list[Question]]:
-    """A random sample of each size; a smaller one is the beginning of a larger one. Raises
-    InputError when there are fewer questions than the largest asks for."""
-    if max(sizes) > len(questions):
-        raise InputError(
-            f"{max(sizes):,} questions are wanted, and there are {len(questions):,}: give smaller "
-            "sizes or more questions."
-        )
+    """A sample of each size; a smaller one begins a larger one.
+
+    Raises InputError when there are fewer questions than the largest asks for."""
+    check_sizes(sizes, len(questions))
     order = np.random.default_rng(seed).permutation(len(questions))
-    return {size: [questions[at] for at in order[:size]] for size in sizes}
+    return {n: [questions[i] for i in order[:n]] for n in sizes}
+
+
+def check_sizes(sizes: Sequence[int], there: int) -> None:
+    """Raises InputError when the largest sample needs more questions than there are."""
+    if max(sizes) > there:
+        raise InputError(
+            f"{max(sizes):,} questions are wanted, and there are {there:,}: give smaller sizes or "
+            "more questions."
+        )
 
 
 class Point(NamedTuple):
