@@ -17,6 +17,7 @@ from spanbert_tutorial.errors import (
     InputError,
     parse_json,
     regular_file,
+    require,
     shown,
 )
 
@@ -106,6 +107,14 @@ FLOATS = {
     torch.float32: torch.float32,
     torch.float64: torch.float32,
 }
+
+# the files that hold weights → those of weights that are split over several
+WEIGHT_FILES = {
+    "model.safetensors": "model-*.safetensors",
+    "pytorch_model.bin": "pytorch_model-*.bin",
+}
+# what torch puts in front of names: DataParallel, torch.compile; and a wrapper's attribute
+WRAPPERS = re.compile(r"^((module|model)\.)+")
 
 HUB_MODEL = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
@@ -252,19 +261,20 @@ def checkpoint_folder(
         "vocab.txt",
         "tokenizer.json",
         "tokenizer_config.json",
+        "added_tokens.json",
     ]
     try:
-        for file in (
-            ("model.safetensors", "pytorch_model.bin")
-            if weights
-            else ()
+        for file, parts in (
+            WEIGHT_FILES.items() if weights else ()
         ):  # one of the two is enough
+            split = f"{file}.index.json"
             folder = Path(
                 snapshot_download(
-                    path_or_name, allow_patterns=[*small, file]
+                    path_or_name,
+                    allow_patterns=[*small, file, split, parts],
                 )
             )
-            if (folder / file).exists():
+            if (folder / file).exists() or (folder / split).exists():
                 return folder
         return Path(
             snapshot_download(path_or_name, allow_patterns=small)
@@ -349,50 +359,71 @@ def read_config(folder: Path, name: str = "config.json") -> dict:
     return content
 
 
+def weight_files(folder: Path) -> list[Path]:
+    """The file of the weights, or all of them where an index says that they are split. Raises
+    InputError when there is none."""
+    for name in WEIGHT_FILES:
+        if os.path.lexists(folder / name):
+            return [folder / name]
+        if (folder / f"{name}.index.json").is_file():
+            index = read_config(folder, f"{name}.index.json")
+            parts = index.get("weight_map")
+            require(
+                isinstance(parts, dict)
+                and parts
+                and all(Path(str(p)).name == p for p in parts.values()),
+                f"{folder / name}.index.json names no files beside it: download it again.",
+            )
+            return sorted(folder / part for part in set(parts.values()))
+    raise InputError(
+        f"{folder} has neither {' nor '.join(WEIGHT_FILES)}: put one of them there."
+    )
+
+
 def read_weights(folder: Path) -> dict[str, Tensor]:
-    """Weights of `model.safetensors`, else of `pytorch_model.bin` (tensors only, never code), in
-    float32 or a smaller float type.
+    """Weights of `model.safetensors`, else of `pytorch_model.bin` (tensors only, never code), also
+    split over several files, in float32 or a smaller float type. What torch put in front of all
+    names is dropped.
 
     Raises InputError when there is no such file, it cannot be read, or a weight is not what `plain`
     takes.
     """
     from safetensors.torch import load_file
 
-    new = folder / "model.safetensors"
-    old = folder / "pytorch_model.bin"
-    file = new if os.path.lexists(new) else old
-    try:
-        regular_file(file)
-        state = (
-            load_file(new)
-            if file is new
-            else torch.load(old, map_location="cpu", weights_only=True)
+    state: dict[str, Tensor] = {}
+    for file in weight_files(folder):
+        try:
+            regular_file(file)
+            part = (
+                load_file(file)
+                if file.suffix == ".safetensors"
+                else torch.load(
+                    file, map_location="cpu", weights_only=True
+                )
+            )
+        except FileNotFoundError as error:
+            raise InputError(
+                f"{file} is missing, which the index beside it names: download it again."
+            ) from error
+        except Exception as error:  # damaged bytes fail in many ways: KeyError, UnicodeDecodeError, struct.error, …
+            raise InputError(
+                f"{file} cannot be read as weights ({type(error).__name__}): download it again."
+            ) from error
+        whole = isinstance(part, dict) and all(
+            isinstance(name, str) and isinstance(tensor, Tensor)
+            for name, tensor in part.items()
         )
-    except FileNotFoundError as error:
-        raise InputError(
-            f"{folder} has neither {new.name} nor {old.name}: put one of them there."
-        ) from error
-    except Exception as error:  # damaged bytes fail in many ways: KeyError, UnicodeDecodeError, struct.error, …
-        raise InputError(
-            f"{file} cannot be read as weights ({type(error).__name__}): download it again."
-        ) from error
-    kinds = isinstance(state, dict) and {
-        (type(name), isinstance(tensor, Tensor))
-        for name, tensor in state.items()
-    }
-    if not isinstance(kinds, set) or not kinds <= {(str, True)}:
-        raise InputError(
-            f"{file} does not hold a dict of tensors: save the model's state_dict() there."
+        require(
+            whole and part,
+            f"{file} does not hold a dict of tensors: save the model's state_dict() there.",
         )
-    parallel = all(
-        name.startswith("module.") for name in state
-    )  # saved from inside torch's DataParallel
-    return {
-        name.removeprefix("module.") if parallel else name: plain(
-            name, tensor, file
-        )
-        for name, tensor in state.items()
-    }
+        state |= {
+            name.replace("_orig_mod.", ""): plain(name, tensor, file)
+            for name, tensor in part.items()
+        }
+    if all(map(WRAPPERS.match, state)):
+        return {WRAPPERS.sub("", name): w for name, w in state.items()}
+    return state
 
 
 def plain(name: str, tensor: Tensor, file: Path) -> Tensor:

@@ -131,6 +131,7 @@ TASKS = {
         questions,
         settings={
             "doc_stride": "context tokens from the start of one window to the next",
+            "max_answer_length": "tokens of the longest answer that the model will give",
             "answers_only": "skip windows that do not contain the answer of their question",
         },
         add_evaluate_options=add_question_options,
@@ -302,10 +303,7 @@ def facts(
 
     return {
         **asdict(settings),
-        "data": " ".join(options.data),
-        "init_from": options.init_from,
         "untrained": options.untrained,
-        "vocabulary": options.vocabulary or "its own",
         **reading(options, task),
         f"{task.unit}s": len(examples),
         "content": checksum(examples),

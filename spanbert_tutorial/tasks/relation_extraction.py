@@ -175,9 +175,7 @@ def markers(examples: Sequence[Example], marking: str) -> list[str]:
 
 def with_markers(wordpiece: WordPiece, names: Sequence[str]) -> WordPiece:
     """The vocabulary with these tokens behind its own; those that it has stay where they are."""
-    tokens = dict.fromkeys([*wordpiece.vocabulary, *names])
-    numbered = {token: number for number, token in enumerate(tokens)}
-    return WordPiece(numbered, wordpiece.lowercase, wordpiece.strip_accents)
+    return wordpiece.with_tokens(names)
 
 
 def make_room(encoder: BertEncoder, tokens: int) -> None:
