@@ -135,9 +135,9 @@ def evaluate(options: argparse.Namespace) -> None:
     answerer = open_answerer(options)
     told = what_was_read(questions, "question", questions_summary)
     print(told, file=sys.stderr)  # stdout is for the scores
+    texts, odds = predictions(answerer, questions)
     for note in notes(questions, answerer, options.characters):
         print(note, file=sys.stderr)
-    texts, odds = predictions(answerer, questions)
     if answerable_only:
         result: dict[str, Any] = squad.score(texts, questions)
     else:

@@ -106,7 +106,6 @@ def pretrain(
 ) -> tuple[PretrainingModel, History]:
     """Trains a new model, or goes on with `model`, with the run's dropout. The same run on the same
     text gives the same batches. compiling: whether to compile the step (`fixed_shapes`)."""
-    check_targets(data_of(run, text))
     model = model or new_model(run, text)
     watch = partial(held_out_losses, model, held_out_data(run, text))
     with (
@@ -122,7 +121,9 @@ def prepared(
 ) -> Iterator[Batches | InTurn]:
     """The batches of a run, and while this is open the model as the run trains it."""
     set_dropout(model, run.dropout)
-    batches = data_of(run, text).batches(np.random.default_rng(run.seed))
+    data = data_of(run, text)
+    check_targets(data)
+    batches = data.batches(np.random.default_rng(run.seed))
     if not compiling:
         yield batches
         return

@@ -292,7 +292,7 @@ class ScoredQuestion(NamedTuple):
     null_score: float
 
 
-LONG = 8  # batches of windows; only of one long text there are more at once
+LONG = 16  # batches of windows; only of one long text there are more at once
 
 
 class QuestionWindows(NamedTuple):

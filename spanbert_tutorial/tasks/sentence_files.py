@@ -131,7 +131,7 @@ def read(*sources: str | Path, subtask: str, labeled: bool = True) -> Examples:
     for source in sources:
         before = len(found)
         if name := hub_set(source, ".tsv", ".txt"):
-            found += hub_examples(name[0], subtask, name[1] or "train")
+            found += hub_examples(name[0], subtask, name[1] or "train", labeled)
         else:
             add_file(found, Path(source), task, labeled)
         require(len(found) > before, f"{source} holds no example: give a file with at least one.")
@@ -219,13 +219,16 @@ def checked(cells: Sequence[str], task: Task, where: str) -> Example:
     return sentences, float(label)
 
 
-def hub_examples(name: str, subtask: str, part: str) -> Iterator[Example]:
+def hub_examples(name: str, subtask: str, part: str, labeled: bool = True) -> Iterator[Example]:
     """The examples of a set in the columns of `nyu-mll/glue`, where a label is a number."""
     task = TASKS[subtask]
     for number, row in enumerate(hub_rows(name, subtask, split=part), start=1):
         where = f"the set {name}, row {number}"
         with reading(where, "give a set in the layout of nyu-mll/glue"):
             *texts, label = (row[column] for column in task.hub)
+        if not labeled:
+            yield sentences_of([*map(str, texts)], where), ""
+            continue
         if task.labels:
             require(
                 type(label) is int and 0 <= label < len(task.labels),

@@ -113,6 +113,7 @@ def asked(question: Question) -> str:
     return question.question.strip(" \t\r\n")
 
 
+MEND = "mend it; without answers use `predict`"
 COLUMNS = ("question", "context", "answer")  # that a table needs
 
 
@@ -213,7 +214,7 @@ def squad_questions(path: str | Path, labeled: bool = True) -> Iterator[Question
                 for entry in a_list(paragraph["qas"])
             ]
         for context, entry in entries:
-            with reading(f"{where}, question {shown(entry)}, is not in SQuAD format"):
+            with reading(f"{where}, question {shown(entry)}, is not in SQuAD format", MEND):
                 question = Question(
                     entry["id"],
                     entry["question"],
