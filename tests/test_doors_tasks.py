@@ -278,6 +278,7 @@ def models(answerer):
         folder / "tags", {}
     )
     model = coreference.CoreferenceModel(encoder(), 3, True)
+    torch.nn.init.constant_(model.mention_scorer[-1].bias, 5.0)
     coreference.CoreferenceResolver(model, WORDPIECE, 64).save(folder / "coref", {})
     markers = ["[/OBJ]", "[/SUBJ]", "[OBJ]", "[SUBJ]"]
     larger = relation_extraction.with_markers(WORDPIECE, markers)

@@ -40,7 +40,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         add("--data", nargs="+", required=True, help=f"{task.data}{PLAIN[name]}")
         add("--output", required=True, help="file to write, a line of JSON for each example")
         if name == "squad":
-            add("--question", action="append", default=[], help="to ask of plain text; may repeat")
+            add("--question", action="append", help="to ask of plain text; may repeat")
             add("--threshold", type=float, default=0.0, help="as of `answer`")
             add("--n-best", type=int, default=1, help="how many answers to list (default: 1)")
             add("--max-answer-length", type=int, help=squad.LONGEST_ANSWER)
@@ -88,15 +88,16 @@ def answers(options: argparse.Namespace) -> Iterator[Row]:
     from spanbert_tutorial.tasks.squad_files import Question, read_several
 
     plain = [path for path in options.data if is_plain(path)]
+    asking = options.question or []
     require(
-        bool(plain) == bool(options.question),
+        bool(plain) == bool(asking),
         "--question belongs to plain text: give it with a .txt, and with no other file.",
     )
     asked = [
         Question(f"{Path(path).name}, question {number}", question, text)
         for path in plain
         for text in [plain_text(path)]
-        for number, question in enumerate(options.question, start=1)
+        for number, question in enumerate(asking, start=1)
     ]
     asked += read_several([path for path in options.data if path not in plain], labeled=False)
     pairs = ((one.question, one.context) for one in with_bar(asked, "question"))
