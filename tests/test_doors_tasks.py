@@ -73,7 +73,7 @@ def test_answers_that_are_lost_or_too_long_are_counted():
         qa.QuestionAnsweringData([question], WORDPIECE, settings)
     said = " ".join(str(one.message) for one in told)
     assert "1 answers are complete in no window of 32" in said
-    assert "1 answers are longer than 30 tokens and can never be given" in said
+    assert "1 answer is longer than 30 tokens and can never be given" in said
 
 
 def test_notes_of_evaluate(answerer, tmp_path, capsys):
@@ -89,7 +89,7 @@ def test_notes_of_evaluate(answerer, tmp_path, capsys):
     said, scores = notes(empty)
     assert "No question has an answer" in said and "intervals" not in scores
     said, _ = notes(asked(answer="Nora Vance bought a boat"))
-    assert "1 answers are longer than 3 tokens" in said
+    assert "1 answer is longer than 3 tokens" in said
     said, _ = notes(asked(answer="Nora Vance bought a boat"), "--max-answer-length", "30")
     assert "longer" not in said
     chinese = asked("诺拉买了船。她走了。", "诺拉")

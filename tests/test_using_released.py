@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+from dataclasses import asdict
 
 import pytest
 import torch
@@ -34,8 +35,7 @@ def here(tmp_path_factory):
     config = EncoderConfig.tiny(vocab_size=len(wordpiece), num_hidden_layers=1)
     weights = to_huggingface_names(BertEncoder(config).state_dict(), prefix="bert.")
     torch.save({name: w.half() for name, w in weights.items()}, model / "pytorch_model.bin")
-    sizes = {name: getattr(config, name) for name in config.__dataclass_fields__}
-    (model / "config.json").write_text(json.dumps(sizes))
+    (model / "config.json").write_text(json.dumps(asdict(config)))
     answer = {"text": "Nora Vance", "answer_start": 0}
     asked = {"id": "a", "question": "Who bought a boat?", "answers": [answer]}
     articles = [{"title": "T", "paragraphs": [{"context": TEXT, "qas": [asked]}]}]

@@ -368,9 +368,9 @@ def weight_files(folder: Path) -> list[Path]:
         if (folder / f"{name}.index.json").is_file():
             index = read_config(folder, f"{name}.index.json")
             parts = index.get("weight_map")
+            parts = parts if isinstance(parts, dict) else {}
             require(
-                isinstance(parts, dict)
-                and parts
+                parts
                 and all(Path(str(p)).name == p for p in parts.values()),
                 f"{folder / name}.index.json names no files beside it: download it again.",
             )

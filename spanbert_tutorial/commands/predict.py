@@ -37,7 +37,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         add = options.add_argument
         add("--model", required=True, help="fine-tuned model: a folder or a hub name")
         add("--vocabulary", help="its vocabulary, if it is not in that folder")
-        add("--data", nargs="+", required=True, help=f"{task.data}{PLAIN[name]}")
+        add("--data", nargs="+", required=True, help=f"{task.data}{PLAIN.get(name, '')}")
         add("--output", required=True, help="file to write, a line of JSON for each example")
         if name == "squad":
             add("--question", action="append", help="to ask of plain text; may repeat")
@@ -54,7 +54,7 @@ def predict(options: argparse.Namespace) -> None:
     from spanbert_tutorial.pretraining.checkpoints import check_output
 
     output = check_output(options.output)
-    rows = list(ROWS[options.task](options))
+    rows = list(ROWS.get(options.task, predictions)(options))
     text = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
     try:
         write_text(output, text)
@@ -207,6 +207,14 @@ def entities(options: argparse.Namespace) -> Iterator[Row]:
         else:
             for (text, _), row in zip(examples, named, strict=True):
                 yield {"text": text, "entities": row}
+
+
+def predictions(options: argparse.Namespace) -> Iterator[Row]:
+    """A row for each example of a task that has no rows of its own."""
+    from spanbert_tutorial.commands.tasks import TASKS, read
+
+    for prediction in model_of(options).predict(read(options, TASKS[options.task])):
+        yield {"prediction": prediction}
 
 
 ROWS: dict[str, Callable[[argparse.Namespace], Iterator[Row]]] = {

@@ -182,8 +182,8 @@ def longer_than(answer: tuple[int, int] | None, limit: int) -> bool:
 def never_given(count: int, limit: int) -> str:
     """What to say of answers that are longer than the limit."""
     return (
-        f"{count:,} answers are longer than {limit} tokens and can never be given: give a greater "
-        "--max-answer-length."
+        f"{count:,} {'answer is' if count == 1 else 'answers are'} longer than {limit} tokens and "
+        "can never be given: give a greater --max-answer-length."
     )
 
 
