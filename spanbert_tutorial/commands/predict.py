@@ -125,7 +125,7 @@ def clusters(options: argparse.Namespace) -> Iterator[Row]:
         else:
             read, offsets = coreference.read(path), []
         for document in read:
-            rows = []
+            rows: list[list[Row]] = []
             for cluster in resolver.scored_clusters(document):
                 rows.append([])
                 for (first, last), score in cluster.items():

@@ -155,8 +155,10 @@ def evaluate(options: argparse.Namespace) -> None:
         }
     final = texts if answerable_only else blanked
     if options.characters:
-        best = [max(squad.character_f1(final[q.id], g) for g in squad.golds(q)) for q in questions]
-        result["character_f1"] = 100 * sum(best) / len(best)
+        shares = [
+            max(squad.character_f1(final[q.id], g) for g in squad.golds(q)) for q in questions
+        ]
+        result["character_f1"] = 100 * sum(shares) / len(shares)
     if drawn := intervals(final, questions):  # 95 %; none without an answer
         result["intervals"] = drawn
     # the official evaluation takes null_odds.json together with the texts, none of them left out

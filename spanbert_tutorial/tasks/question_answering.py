@@ -6,7 +6,7 @@ Sources: BERT §4.2, §4.3; SpanBERT §4.1 and appendix B. Windows and decoding:
 
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -279,7 +279,7 @@ class Answer:
     end: int
     score: float
     null_score: float
-    n_best: tuple["Answer", ...] = ()
+    n_best: tuple["Answer", ...] = field(default=(), compare=False, repr=False)
 
 
 class ScoredQuestion(NamedTuple):
