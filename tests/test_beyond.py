@@ -69,9 +69,8 @@ def in_order(model, ids, order):
     content, query = beyond.order_patterns(order)
     query[0, 0] = True  # the twin of [CLS] predicts nothing, but softmax needs something
     states = twin_states(model.encoder, ids, MASK, content, query)
-    logits = model.masked_language_model(states[:, 1:])[
-        ..., :WORDS
-    ]  # words only, so that the sum can be 1
+    # words only, so that the sum can be 1
+    logits = model.masked_language_model(states[:, 1:])[..., :WORDS]
     return logits.log_softmax(-1).gather(-1, ids[:, 1:, None]).sum(dim=(1, 2))
 
 
@@ -294,9 +293,8 @@ def test_the_weights_of_deberta_in_transformers(heads):
             )
             rows.append((sum(parts.values()) / math.sqrt(3 * 8 / heads)).softmax(-1))
         found[released] = (torch.stack(rows) - wanted).abs().max()
-    assert (
-        found[True] < 1e-5 and found[False] > 1e-3
-    )  # the code takes the row of i - j in the third part, too
+    # the code takes the row of i - j in the third part, too
+    assert found[True] < 1e-5 and found[False] > 1e-3
 
 
 # --- the table ----------------------------------------------------------------------
