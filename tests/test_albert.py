@@ -23,7 +23,7 @@ from spanbert_tutorial.relatives.albert import (
     SHARING,
     AlbertConfig,
     AlbertEncoder,
-    FactorisedEmbeddings,
+    FactorizedEmbeddings,
 )
 
 LAYERS = 3
@@ -137,7 +137,7 @@ def test_parameters():
     too."""
     with torch.device("meta"):
         plain = BertEncoder(EncoderConfig(vocab_size=30_000))
-        narrow = FactorisedEmbeddings(AlbertConfig())
+        narrow = FactorizedEmbeddings(AlbertConfig())
         counts = {
             sharing: size(AlbertEncoder(AlbertConfig(sharing=sharing))) for sharing in SHARING
         }

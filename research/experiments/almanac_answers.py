@@ -95,26 +95,6 @@ def figures_of(answerer: QuestionAnswerer, questions: Sequence[Question]) -> dic
     return {**found, "auc": aucs, "answered": answered(answerer, having[:ASKED_AGAIN])}
 
 
-def f1_by_category(
-    texts: Mapping[str, str],
-    odds: Mapping[str, float],
-    questions: Sequence[Question],
-    threshold: float,
-) -> dict[str, float]:
-    """F1 in percent of the answerable questions ("answerable") and of each category of those
-    without an answer ("no category" where the file names none)."""
-    groups: dict[str, list[Question]] = {}
-    for question in questions:
-        name = "answerable" if question.answers else question.category or "no category"
-        groups.setdefault(name, []).append(question)
-    f1 = {}
-    for name, group in groups.items():
-        group_texts = {question.id: texts[question.id] for question in group}
-        group_odds = {question.id: odds[question.id] for question in group}
-        f1[name] = squad.score(group_texts, group, group_odds, threshold)["f1"]
-    return f1
-
-
 def auc_of(answerer: QuestionAnswerer, questions: Sequence[Question]) -> float:
     """How often a question without an answer has the larger null odds than one with an answer."""
     _, odds = figures.predictions(figures.score_windows(answerer, questions))
