@@ -14,7 +14,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
-from spanbert_tutorial.commands import export, inspect_text, limits, pretrain, squad, tasks
+from spanbert_tutorial.commands import (
+    export,
+    inspect_text,
+    limits,
+    predict,
+    pretrain,
+    squad,
+    tasks,
+)
 from spanbert_tutorial.errors import InputError, one_line
 
 TRACEBACK = "--traceback"  # accepted anywhere
@@ -47,6 +55,11 @@ COMMANDS = {
     ),
     "evaluate": Command(
         "score a fine-tuned model on a task", tasks.add_evaluate_options, tasks.evaluate
+    ),
+    "predict": Command(
+        "predict for labeled or unlabeled files or plain text; predict --help lists the tasks",
+        predict.add_options,
+        predict.predict,
     ),
     "answer": Command(
         "answer a question about a text file", squad.add_answer_options, squad.answer

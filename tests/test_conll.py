@@ -3,6 +3,7 @@
 import gzip
 import lzma
 import tarfile
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -47,7 +48,8 @@ def test_packed_files_folders_and_archives(file, tmp_path):
     (tmp_path / "x" / "b.conll.xz").write_bytes(lzma.compress(TEXT.encode()))
     (tmp_path / "x" / "a.conll.gz").write_bytes(gzip.compress(TEXT.encode()))
     (tmp_path / "x" / "notes.txt").write_text("no rows", encoding="utf-8")
-    assert conll.read(tmp_path / "x") == 2 * wanted
+    found = conll.read(tmp_path / "x")
+    assert found == wanted and found.skipped == 1
     with tarfile.open(tmp_path / "all.tar.xz", "w:xz") as archive:
         archive.add(file, "inside/made.conll")
     assert conll.read(tmp_path / "all.tar.xz") == wanted
@@ -80,6 +82,7 @@ def documents(draw):
 @given(st.lists(documents(), min_size=1, max_size=3))
 @settings(max_examples=80)
 def test_what_is_written_is_read_again(tmp_path_factory, some):
+    some = [replace(one, name=f"made{number}") for number, one in enumerate(some)]
     path = tmp_path_factory.mktemp("conll") / "again.conll"
     conll.write(path, some)
     assert conll.read(path) == some

@@ -6,7 +6,7 @@ import sys
 
 import nbformat
 import pytest
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from sample_book import REFERENCES, build, executed, good_notebook, make_book, printed
 
 import contract
@@ -72,6 +72,15 @@ VIEW = new_output("display_data", data={"application/vnd.jupyter.widget-view+jso
 )
 def test_a_guard_bites(complaint, cell):
     assert complaint in problems_with(cell)
+
+
+def test_numbers_typed_into_a_text_alternative_are_refused():
+    cell = executed("plt.show()", 3, [PICTURE])
+    cell.metadata["mystnb"] = {"image": {"alt": "The loss falls to 2.1."}}
+    notebook = new_notebook(cells=[cell])
+    assert "has numbers in mystnb.image.alt" in contract.typed_numbers(notebook)[0]
+    cell.metadata.mystnb.image.alt = "The loss falls."
+    assert contract.typed_numbers(notebook) == []
 
 
 def test_a_notebook_out_of_its_normal_form_is_refused(tmp_path):

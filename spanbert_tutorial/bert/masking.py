@@ -8,7 +8,7 @@ so are never masked.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import singledispatch
 from typing import Any, NamedTuple
@@ -60,6 +60,13 @@ class MaskingScheme:
             is_number(self.mask_ratio) and 0 <= self.mask_ratio <= 1,
             f"mask_ratio is {shown(self.mask_ratio)}, but a ratio lies between 0 and 1: try 0.15.",
         )
+        for field in fields(self):
+            value = getattr(self, field.name)
+            require(
+                not isinstance(field.default, bool)
+                or isinstance(value, bool),
+                f"{field.name} is {shown(value)}: give True or False.",
+            )
 
     def budget(self, tokens: int) -> int:
         """⌈mask_ratio · tokens⌉. The ratio is the decimal that one

@@ -237,7 +237,13 @@ class NextSentence(AuxiliaryObjective):
         max_tokens: int,
         rng: Generator,
     ) -> Pairs:
-        return sentence_pairs(corpus, max_tokens, rng)
+        found = sentence_pairs(corpus, max_tokens, rng)
+        require(
+            found.alone < len(found.labels),
+            "no document has two sentences, so every pair would be "
+            "NotNext: give longer documents, or an objective without nsp.",
+        )
+        return found
 
     def head(
         self, hidden_size: int, embedding_weight: Tensor

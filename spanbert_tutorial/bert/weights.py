@@ -66,6 +66,14 @@ class Layout:
 
 BERT = Layout("bert", NAME_PAIRS)
 
+# the files that hold weights → those of weights that are split over several
+WEIGHT_FILES = {
+    "model.safetensors": "model-*.safetensors",
+    "pytorch_model.bin": "pytorch_model-*.bin",
+}
+# what torch's DataParallel, or a wrapper's attribute, puts in front of all names
+WRAPPERS = re.compile(r"^((module|model)\.)+")
+
 
 def to_huggingface_names(
     state: Mapping[str, Tensor], prefix: str = "", layout: Layout = BERT
@@ -163,10 +171,13 @@ def checkpoint_folder(path_or_name: str | Path, weights: bool = True) -> Path:
     from huggingface_hub import snapshot_download  # here, because a folder does not need it
 
     files = ["config.json", "vocab.txt", "tokenizer.json", "tokenizer_config.json"]
+    files.append("added_tokens.json")
     try:
-        for file in ("model.safetensors", "pytorch_model.bin") if weights else ():
-            folder = Path(snapshot_download(str(path_or_name), allow_patterns=[*files, file]))
-            if (folder / file).exists():  # one of the two is enough
+        for file, parts in WEIGHT_FILES.items() if weights else ():  # one of the two is enough
+            split = f"{file}.index.json"
+            wanted = [*files, file, split, parts]
+            folder = Path(snapshot_download(str(path_or_name), allow_patterns=wanted))
+            if (folder / file).exists() or (folder / split).exists():
                 return folder
         return Path(snapshot_download(str(path_or_name), allow_patterns=files))
     except Exception as error:  # the hub's client raises many kinds: network, name, access
@@ -227,36 +238,71 @@ def read_config(folder: Path, name: str = "config.json") -> dict:
     return content
 
 
+def weight_files(folder: Path) -> list[Path]:
+    """The file of the weights, or all of them where an index says that they are split. Raises
+    InputError when there is none."""
+    for name in WEIGHT_FILES:
+        if os.path.lexists(folder / name):
+            return [folder / name]
+        if (folder / f"{name}.index.json").is_file():
+            index = read_config(folder, f"{name}.index.json")
+            parts = index.get("weight_map")
+            parts = parts if isinstance(parts, dict) else {}
+            require(
+                parts
+                and all(Path(str(p)).name == p for p in parts.values()),
+                f"{folder / name}.index.json names no files beside it: download it again.",
+            )
+            return sorted(folder / part for part in set(parts.values()))
+    raise InputError(
+        f"{folder} has neither {' nor '.join(WEIGHT_FILES)}: put one of them there."
+    )
+
+
 def read_weights(folder: Path) -> dict[str, Tensor]:
-    """Weights of `model.safetensors`, else of `pytorch_model.bin` (tensors only, never code), in
-    float32 or a smaller float type. Raises InputError when there is no such file, it cannot be
-    read, or a weight is not what `plain` takes."""
+    """Weights of `model.safetensors`, else of `pytorch_model.bin` (tensors only, never code), also
+    split over several files, in float32 or a smaller float type. What torch put in front of all
+    names is dropped.
+
+    Raises InputError when there is no such file, it cannot be read, or a weight is not what `plain`
+    takes.
+    """
     from safetensors.torch import load_file
 
-    new, old = folder / "model.safetensors", folder / "pytorch_model.bin"
-    file = new if os.path.lexists(new) else old
-    try:
-        regular_file(file)
-        if file is new:
-            state = load_file(new)
-        else:
-            state = torch.load(old, map_location="cpu", weights_only=True)
-    except FileNotFoundError as error:
-        raise InputError(
-            f"{folder} has neither {new.name} nor {old.name}: put one of them there."
-        ) from error
-    except Exception as error:  # damaged bytes fail in many ways: KeyError, struct.error, …
-        raise InputError(
-            f"{file} cannot be read as weights ({type(error).__name__}): download it again."
-        ) from error
-    require(
-        isinstance(state, dict)
-        and all(isinstance(n, str) and isinstance(w, Tensor) for n, w in state.items()),
-        f"{file} does not hold a dict of tensors: save the model's state_dict() there.",
-    )
-    # saved from inside torch's DataParallel
-    prefix = "module." if all(name.startswith("module.") for name in state) else ""
-    return {name.removeprefix(prefix): plain(name, w, file) for name, w in state.items()}
+    state: dict[str, Tensor] = {}
+    for file in weight_files(folder):
+        try:
+            regular_file(file)
+            part = (
+                load_file(file)
+                if file.suffix == ".safetensors"
+                else torch.load(
+                    file, map_location="cpu", weights_only=True
+                )
+            )
+        except FileNotFoundError as error:
+            raise InputError(
+                f"{file} is missing, which the index beside it names: download it again."
+            ) from error
+        except Exception as error:  # damaged bytes fail in many ways: KeyError, UnicodeDecodeError, struct.error, …
+            raise InputError(
+                f"{file} cannot be read as weights ({type(error).__name__}): download it again."
+            ) from error
+        whole = isinstance(part, dict) and all(
+            isinstance(name, str) and isinstance(tensor, Tensor)
+            for name, tensor in part.items()
+        )
+        require(
+            whole and part,
+            f"{file} does not hold a dict of tensors: save the model's state_dict() there.",
+        )
+        state |= {
+            name.replace("_orig_mod.", ""): plain(name, tensor, file)
+            for name, tensor in part.items()
+        }
+    if all(map(WRAPPERS.match, state)):
+        return {WRAPPERS.sub("", name): w for name, w in state.items()}
+    return state
 
 
 def plain(name: str, weight: Tensor, file: Path) -> Tensor:

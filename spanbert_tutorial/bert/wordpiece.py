@@ -11,7 +11,7 @@ import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +30,7 @@ from spanbert_tutorial.errors import (
     check_text,
     parse_json,
     regular_file,
+    require,
     shown,
 )
 
@@ -265,14 +266,21 @@ def without_endless_words(text: str) -> str:
 
 
 def common_characters(texts: Sequence[str]) -> list[str]:
-    """The commonest 1,000 characters that are not space (ties: the lower code first)."""
+    """The characters that are not space, the commonest first (ties: the lower code first): 1,000,
+    and of the others those that make up a millionth of the text."""
     counts: Counter[str] = Counter()
     for text in texts:
         counts.update(text)
-    return sorted(
+    found = sorted(
         filter(split_words, counts),
         key=lambda character: (-counts[character], character),
-    )[:1_000]
+    )
+    rare = counts.total() / 1_000_000
+    return found[:1_000] + [
+        character
+        for character in found[1_000:]
+        if counts[character] >= rare
+    ]
 
 
 def learn_tokens(
@@ -298,7 +306,7 @@ def learn_tokens(
 
 class WordPiece:
     """A vocabulary and its encoder. `vocabulary[i]` is the token with id i; `starts[i]` says whether it
-    begins a word.
+    begins a word. library: the tokenizer of a checkpoint; None: one with BERT's rules.
 
     Special tokens and [UNK] count as word starts, as in the released SpanBERT code. Raises
     InputError for a vocabulary without them, tokens that are no text, ids that are not 0, 1, 2, …,
@@ -310,6 +318,7 @@ class WordPiece:
         vocabulary: dict[str, int],
         lowercase: bool | None = False,
         strip_accents: bool | None = None,
+        library: Tokenizer | None = None,
     ):
         missing = [
             special for special in SPECIALS if special not in vocabulary
@@ -342,7 +351,7 @@ class WordPiece:
         self.strip_accents = (
             lowercase if strip_accents is None else strip_accents
         )
-        self.library = bert_tokenizer(
+        self.library = library or bert_tokenizer(
             vocabulary, lowercase, self.strip_accents
         )
         self.vocabulary = [
@@ -390,10 +399,13 @@ class WordPiece:
             ) from None
         if path.suffix == ".json":
             return cls.from_tokenizer_json(path, text)
-        tokens = text.split("\n")[: -1 if text.endswith("\n") else None]
-        vocabulary = {
-            token.rstrip("\r"): i for i, token in enumerate(tokens)
-        }
+        tokens = text.rstrip("\r\n").replace("\r\n", "\n").split("\n")
+        require(
+            not all("\t" in token for token in tokens),
+            f"the lines of the vocabulary {path} hold a tab and a second column: leave only the "
+            "tokens.",
+        )
+        vocabulary = {token: i for i, token in enumerate(tokens)}
         if len(vocabulary) < len(tokens):
             raise InputError(
                 f"the vocabulary {path} has {len(tokens) - len(vocabulary)} repeated lines: "
@@ -403,26 +415,28 @@ class WordPiece:
 
     @classmethod
     def from_tokenizer_json(cls, path: Path, text: str) -> "WordPiece":
+        """What `tokenizers` makes of the file: its normalizer, its words, its added tokens."""
         try:
             settings = parse_json(text)
-            vocabulary = settings["model"]["vocab"]
-            normalizer = settings.get("normalizer")
-            how = {} if normalizer is None else normalizer
-            if settings["model"].get(
-                "type"
-            ) != "WordPiece" or not isinstance(vocabulary, dict):
-                raise KeyError("WordPiece")
-            if not isinstance(how, dict):
-                raise TypeError("normalizer")
-        except (ValueError, KeyError, TypeError):
+            model = settings["model"]
+            prefix = model.get("continuing_subword_prefix")
+            if model["type"] != "WordPiece" or prefix != "##":
+                raise ValueError("WordPiece")
+            library = Tokenizer.from_str(text)
+        except Exception:  # the library raises an Exception of no kind
             raise InputError(
                 f"{path} is not a tokenizer.json of a WordPiece vocabulary: give a vocab.txt."
             ) from None
+        library.no_padding()
+        library.no_truncation()
+        how = settings.get("normalizer") or {}
+        vocabulary = library.get_vocab()
         return cls.named(
             path,
             vocabulary,
             how.get("lowercase"),
             how.get("strip_accents"),
+            library,
         )
 
     @classmethod
@@ -432,18 +446,55 @@ class WordPiece:
         vocabulary: dict[str, int],
         lowercase: bool | None,
         strip_accents: bool | None,
+        library: Tokenizer | None = None,
     ) -> "WordPiece":
         try:
-            return cls(vocabulary, lowercase, strip_accents)
+            return cls(vocabulary, lowercase, strip_accents, library)
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
+
+    def with_normalizer(self, told: Mapping[str, bool]) -> "WordPiece":
+        """The same vocabulary, its text normalized as these settings of a `tokenizer_config.json`
+        say: do_lower_case, strip_accents, tokenize_chinese_chars. Raises InputError where the
+        normalizer is not BERT's."""
+        settings = json.loads(self.library.to_str())
+        how = settings["normalizer"]
+        require(
+            how and how["type"] == "BertNormalizer",
+            f"tokenizer_config.json sets {', '.join(told)}, but the normalizer of tokenizer.json is "
+            "not BERT's: take these settings out, or put that normalizer there.",
+        )
+        names = {
+            "do_lower_case": "lowercase",
+            "strip_accents": "strip_accents",
+            "tokenize_chinese_chars": "handle_chinese_chars",
+        }
+        for name, value in told.items():
+            require(
+                isinstance(value, bool),
+                f"{name} is {shown(value)}: write true or false.",
+            )
+            how[names[name]] = value
+        return WordPiece.from_tokenizer_json(
+            Path("tokenizer_config.json"), json.dumps(settings)
+        )
+
+    def with_tokens(self, tokens: Iterable[str]) -> "WordPiece":
+        """The same rules, with these tokens behind the vocabulary's own; those that it has stay
+        where they are. No text is cut into them."""
+        settings = json.loads(self.library.to_str())
+        every = dict.fromkeys([*self.vocabulary, *tokens])
+        settings["model"]["vocab"] = {t: i for i, t in enumerate(every)}
+        return WordPiece.from_tokenizer_json(
+            Path("the vocabulary"), json.dumps(settings)
+        )
 
     @classmethod
     def train(
         cls, texts: Iterable[str], vocab_size: int
     ) -> "WordPiece":
-        """A cased vocabulary of at most `vocab_size` tokens; the same texts give the same
-        vocabulary.
+        """A cased vocabulary of at most `vocab_size` tokens, the characters of the text first; the
+        same texts give the same vocabulary.
 
         The library's trainer merges by *frequency*, as BPE does, not by likelihood; only the result
         is used as WordPiece. Raises InputError when not even the single characters fit.
@@ -452,9 +503,18 @@ class WordPiece:
         # order in which it happens to meet them, and breaks ties by these numbers. So the
         # characters are chosen here, a first pass collects their tokens, and the second is told the
         # numbers.
+        require(
+            not isinstance(texts, str),
+            "texts is one string: give a list of texts, such as [text].",
+        )
         texts = [without_endless_words(text) for text in texts]
         characters = common_characters(texts)
         singles = learn_tokens(texts, SPECIALS, characters, 0)
+        while len(singles) > vocab_size and len(characters) > 1_000:
+            # the rarest go; each has one token or two
+            surplus = max(1, (len(singles) - vocab_size) // 2)
+            del characters[max(1_000, len(characters) - surplus) :]
+            singles = learn_tokens(texts, SPECIALS, characters, 0)
         first = SPECIALS + sorted(
             token
             for token in singles
@@ -505,8 +565,16 @@ class WordPiece:
         return self.starts[ids]
 
     def tokens(self, ids: Iterable[int]) -> list[str]:
-        """The tokens with these ids."""
-        return [self.vocabulary[i] for i in ids]
+        """The tokens with these ids; of an id that only the model has, as where its table is larger
+        than the vocabulary, `[id 2000]`. Raises InputError for a negative one."""
+        found = []
+        for i in ids:
+            require(
+                i >= 0, f"no token has the id {i}: ids begin with 0."
+            )
+            known = i < len(self.vocabulary)
+            found.append(self.vocabulary[i] if known else f"[id {i}]")
+        return found
 
     def decode(self, ids: Iterable[int]) -> str:
         """Readable text: tokens joined to words, no space before closing punctuation."""
@@ -543,6 +611,11 @@ class WordPiece:
         settings |= names
         if self.strip_accents != self.lowercase:
             settings["strip_accents"] = self.strip_accents
+        how = json.loads(self.library.to_str())["normalizer"] or {}
+        if how.get("type") != "BertNormalizer":
+            settings["tokenizer_class"] = "PreTrainedTokenizerFast"
+        elif not how["handle_chinese_chars"]:
+            settings["tokenize_chinese_chars"] = False
         (folder / "tokenizer_config.json").write_text(
             json.dumps(settings, indent=2) + "\n", encoding="utf-8"
         )

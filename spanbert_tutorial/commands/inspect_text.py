@@ -86,6 +86,9 @@ def inspect_text(options: argparse.Namespace) -> None:
         text = encoded_text(options, Path(scratch, "text"))
         describe(options.corpus, text, run.max_length)
         for way, reached in baseline_losses(run, text, HELD_OUT_BATCHES).items():
+            if not reached["tokens"]:
+                print(f"{way.capitalize()} masking: every word is longer than the masking budget.")
+                continue
             print(
                 f"Without context, {way} masking, in nats: frequency {reached['frequency']:.2f} "
                 f"per masked token, frequency by position {reached['by_position']:.2f} ({reached['tokens']:,} "

@@ -32,6 +32,8 @@ LIMITS = {
     "seed": whole(0, 2**63 - 1),  # what torch and NumPy both take
     "steps": whole(1, 999_999_999),  # the names of snapshots have nine digits
     "max_length": whole(4, 1_000_000),  # at least [CLS], two tokens and [SEP]
+    "max_answer_length": whole(1, 1_000_000),
+    "n_best": whole(1, 1_000),
     "doc_stride": whole(1, 1_000_000),
     "batch_size": whole(1, 100_000),
     "accumulate": whole(1, 100_000),

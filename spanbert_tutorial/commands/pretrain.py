@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 from dataclasses import asdict, replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from spanbert_tutorial.errors import InputError, require, shown
 
 if TYPE_CHECKING:  # slow imports: a wrong option has to be refused at once
     from spanbert_tutorial.bert.auxiliary import AuxiliaryObjective
+    from spanbert_tutorial.bert.wordpiece import WordPiece
     from spanbert_tutorial.engine.snapshots import Snapshots
     from spanbert_tutorial.pretraining.encoded_text import EncodedText
     from spanbert_tutorial.pretraining.model import PretrainingModel
@@ -143,6 +145,7 @@ def pretrain(options: argparse.Namespace) -> None:
         keeper.check()  # before anything reads the text
         if main:
             describe(options.corpus, text, run.max_length)
+            describe_pairs(run, text)
         model, _ = runs.pretrain(run, text, model, keeper, compiling)
         if not main:
             return
@@ -174,9 +177,7 @@ def describe(corpus: str, text: "EncodedText", max_length: int) -> None:
     parts = (ids[start : start + 2**24] for start in range(0, len(ids), 2**24))  # no copy of all
     unknown = sum(int((part == text.wordpiece.unk_id).sum()) for part in parts) / len(ids)
     if unknown > 0.01:
-        print(
-            f"{unknown:.0%} of the tokens are [UNK]: the vocabulary lacks these words or characters."
-        )
+        print(f"{unknown:.0%} of the tokens are [UNK]: {why_unknown(corpus, text.wordpiece)}.")
     mean = len(ids) / len(text.train.document_ends)
     if mean < max_length / 2:
         print(
@@ -184,6 +185,36 @@ def describe(corpus: str, text: "EncodedText", max_length: int) -> None:
             "and ends where its document ends: if blank lines or rows do not separate documents in "
             "this text, join them."
         )
+
+
+def describe_pairs(run: "Run", text: "EncodedText") -> None:
+    """Prints the counts of the pairs, if the run trains on pairs: the share of NotNext is what a
+    guesser's loss depends on."""
+    from spanbert_tutorial.pretraining import runs
+    from spanbert_tutorial.pretraining.objectives import objective_or_mixture
+
+    if objective_or_mixture(run.objective).paired:
+        print(f"Pairs: {runs.training_data(run, text).report}.")
+
+
+def why_unknown(corpus: str, wordpiece: "WordPiece") -> str:
+    """What makes [UNK] of words, looked up in the first documents."""
+    from spanbert_tutorial.bert.wordpiece import split_words
+    from spanbert_tutorial.pretraining.encoded_text import parts
+
+    documents = islice(parts(corpus, held_out=False), 200)
+    words = [word for one in documents for sentence in one for word in split_words(sentence)]
+    lost = [
+        len(word)
+        for word, ids in zip(words, wordpiece.encode_many(words), strict=True)
+        if wordpiece.unk_id in ids
+    ]
+    if 2 * sum(length > 100 for length in lost) > len(lost):
+        return (
+            "words of more than 100 characters become [UNK]; put spaces between the words of this "
+            "text"
+        )
+    return "the vocabulary lacks these words or characters"
 
 
 def start(
@@ -194,6 +225,7 @@ def start(
         return None
     from spanbert_tutorial.engine.processes import processes
     from spanbert_tutorial.pretraining.checkpoints import continue_from
+    from spanbert_tutorial.tasks.fine_tuning import check_vocabulary
 
     model, new = continue_from(options.init_from, run.objective, run.seed)
     config = model.encoder.config
@@ -205,6 +237,7 @@ def start(
         "--vocabulary and a smaller --max-length.",
     )
     if processes().is_main_process:
+        check_vocabulary(text.wordpiece, model.encoder)
         print(f"Weights: {options.init_from}; new heads: {', '.join(new) or 'none'}.")
     return model
 
@@ -296,7 +329,6 @@ def snapshots(
     checksums = {str(file.relative_to(text)): checksum(file) for file in files}
     facts = {
         **asdict(run),
-        "init_from": options.init_from or "nothing",
         "arithmetic": precision(),
         "start": fingerprint(model) if model else "new weights",
         "processes": processes().num_processes,
@@ -311,12 +343,17 @@ def report(
     sentence."""
     for masking, values in held_out.items():
         name = "token masking of pairs" if masking == "pairs" else f"{masking} masking"
+        if "mlm" not in values:
+            print(f"Held out, {name}: no token was masked, every word is longer than the budget.")
+            continue
         print(
             f"Held out, {name}, in nats: MLM {values['mlm']:.2f} per masked token (frequency alone "
             f"{values['frequency']:.2f}, frequency by position {values['by_position']:.2f}); "
             f"{values['accuracy']:.0%} predicted correctly by the MLM head."
         )
         for task in model.tasks:
+            if task.loss_name not in values and (not task.paired or masking == "pairs"):
+                print(f"  {task.loss_name.upper()}: no {task.counted} in the held-out text.")
             if task.loss_name in values:
                 loss = f"{task.loss_name.upper()} {values[task.loss_name]:.2f}"
                 print(f"  {loss} per {task.counted}{compared(task, values)}.")
@@ -376,7 +413,7 @@ def card(
     rows = "\n".join(f"| {name} | {value} |" for name, value in facts.items())
     scores = "\n".join(
         f"- {'token masking, pairs' if way == 'pairs' else f'{way} masking'}: "
-        + ", ".join(f"{name} {value:.3f}" for name, value in values.items())
+        + (", ".join(f"{name} {value:.3f}" for name, value in values.items()) or "nothing masked")
         for way, values in held_out.items()
     )
     losses = "".join(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # slow imports: a wrong option has to be refused at once
     from spanbert_tutorial.bert.wordpiece import WordPiece
-    from spanbert_tutorial.tasks import conll, relation_files, sentence_files
+    from spanbert_tutorial.tasks import conll, relation_files, sentence_files, tagging_files
     from spanbert_tutorial.tasks.squad import Question
 
 Preview = tuple[list[str], str]
@@ -122,3 +122,25 @@ def sentence_preview(
     sentences, label = example
     ids = Framed.of(sentences, wordpiece, max_length).ids
     return wordpiece.tokens(ids.tolist()), str(label)
+
+
+# --- tagging ------------------------------------------------------------------------
+
+
+def tagging_summary(texts: "Sequence[tagging_files.LabeledText]") -> str:
+    """How many entities they have, and of how many labels."""
+    labels = [label for _, entities in texts for *_, label in entities]
+    kinds = plural(len(set(labels)), "label")
+    return f"{len(labels):,} entities of {kinds}"
+
+
+def tagging_preview(
+    example: "tagging_files.LabeledText", wordpiece: "WordPiece", max_length: int
+) -> Preview:
+    """The first input, and what is named."""
+    from spanbert_tutorial.tasks.tagging import Words
+
+    text, entities = example
+    ids = Words.of(text, wordpiece).parts(max_length)[0].ids
+    named = "; ".join(f"{text[start:end]} = {label}" for start, end, label in entities)
+    return wordpiece.tokens(ids.tolist()), named or "nothing named"

@@ -175,7 +175,7 @@ def text_facts(options: argparse.Namespace) -> dict[str, str | int]:
         content = ""
     vocabulary = options.vocabulary or options.init_from or "its own"
     if Path(vocabulary).is_file():
-        vocabulary += f" {checksum(Path(vocabulary))}"
+        vocabulary = checksum(Path(vocabulary))
     return {
         "corpus": options.corpus,
         "vocabulary": vocabulary,
@@ -194,6 +194,8 @@ def check_same_text(folder: Path, now: dict[str, str | int]) -> None:
         before = {}
     if "" in (before.get("content"), now["content"]):  # then or now it is unknown
         before["content"] = now["content"]
+    elif before.get("content") == now["content"]:
+        before["corpus"] = now["corpus"]  # the same text in another place
     changed = [name for name, value in now.items() if before.get(name) != value]
     require(
         not changed,

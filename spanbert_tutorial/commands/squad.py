@@ -4,7 +4,7 @@
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from spanbert_tutorial.commands.previews import questions_summary, what_was_read
@@ -17,6 +17,10 @@ if TYPE_CHECKING:  # slow imports: a wrong option has to be refused at once
     from spanbert_tutorial.tasks.squad import Question
 
 
+ENGLISH = {"the", "of", "and", "is", "was", "to"}  # every sixth word or so
+LONGEST_ANSWER = "tokens of the longest answer (default: as in training, 30)"
+
+
 def add_evaluate_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `evaluate squad` that not all tasks have."""
     add = parser.add_argument
@@ -24,6 +28,9 @@ def add_evaluate_options(parser: argparse.ArgumentParser) -> None:
     add("--data", required=True, help=f"{data}validation)")
     other = "other questions, to choose the null-score threshold on (the one with the best F1)"
     add("--tune-on", help=other)
+    characters = "also F1 over characters, for languages that put no spaces between words"
+    add("--characters", action="store_true", help=characters)
+    add("--max-answer-length", type=int, help=LONGEST_ANSWER)
     output = "new folder for predictions, texts, null_odds and score (.json)"
     add("--output", required=True, help=output)
 
@@ -40,6 +47,8 @@ def add_answer_options(parser: argparse.ArgumentParser) -> None:
         "equals sign, as in --threshold=-1e-5)"
     )
     add("--threshold", type=float, default=0.0, help=threshold)
+    add("--n-best", type=int, default=1, help="how many answers to print (default: 1)")
+    add("--max-answer-length", type=int, help=LONGEST_ANSWER)
 
 
 def add_make_options(parser: argparse.ArgumentParser) -> None:
@@ -117,17 +126,18 @@ def evaluate(options: argparse.Namespace) -> None:
     Unanswerable questions need a threshold."""
     from spanbert_tutorial.pretraining.checkpoints import check_output
     from spanbert_tutorial.tasks import squad
-    from spanbert_tutorial.tasks.question_answering import QuestionAnswerer
     from spanbert_tutorial.tasks.real_questions import intervals
 
     output = check_output(options.output)
     questions = squad.read(options.data)
     other = tuning_questions(options, questions) if options.tune_on else []
     answerable_only = all(question.answers for question in questions)
-    answerer = QuestionAnswerer.from_pretrained(options.model, options.vocabulary)
+    answerer = open_answerer(options)
     told = what_was_read(questions, "question", questions_summary)
     print(told, file=sys.stderr)  # stdout is for the scores
     texts, odds = predictions(answerer, questions)
+    for note in notes(questions, answerer, options.characters):
+        print(note, file=sys.stderr)
     if answerable_only:
         result: dict[str, Any] = squad.score(texts, questions)
     else:
@@ -144,26 +154,69 @@ def evaluate(options: argparse.Namespace) -> None:
             number: "" if odds[number] > threshold else text for number, text in texts.items()
         }
     final = texts if answerable_only else blanked
-    result["intervals"] = intervals(final, questions)  # 95 %
+    if options.characters:
+        shares = [
+            max(squad.character_f1(final[q.id], g) for g in squad.golds(q)) for q in questions
+        ]
+        result["character_f1"] = 100 * sum(shares) / len(shares)
+    if drawn := intervals(final, questions):  # 95 %; none without an answer
+        result["intervals"] = drawn
     # the official evaluation takes null_odds.json together with the texts, none of them left out
     contents = {"texts": texts, "null_odds": odds, "score": result}
     write_results(output, {"predictions": final} | contents)
     print(json.dumps(result, indent=1))
 
 
-def answer(options: argparse.Namespace) -> None:
-    """Prints the answer to a question."""
+def open_answerer(options: argparse.Namespace) -> "QuestionAnswerer":
+    """The model of the options."""
     from spanbert_tutorial.tasks.question_answering import QuestionAnswerer
 
+    answerer = QuestionAnswerer.from_pretrained(options.model, options.vocabulary)
+    answerer.max_answer_length = options.max_answer_length or answerer.max_answer_length
+    return answerer
+
+
+def notes(
+    questions: "Sequence[Question]", answerer: "QuestionAnswerer", characters: bool
+) -> Iterator[str]:
+    """What one has to know of these questions to read their scores."""
+    from spanbert_tutorial.tasks import question_answering as qa
+    from spanbert_tutorial.tasks.squad import unspaced
+    from spanbert_tutorial.tasks.windows import encode
+
+    answered = [question for question in questions if question.answers]
+    limit = answerer.max_answer_length
+    too_long = sum(
+        qa.longer_than(
+            qa.answer_tokens(encode(answerer.wordpiece, q.question, q.context), q), limit
+        )
+        for q in answered
+    )
+    if not answered:
+        yield "No question has an answer, so the scores say nothing about answers."
+    if too_long:
+        yield qa.never_given(too_long, limit)
+    if not characters and answered and unspaced(q.answers[0].text for q in answered):
+        yield (
+            "Exact match and F1 have the rules of English SQuAD, with spaces between words and ASCII "
+            "punctuation; --characters adds an F1 over characters."
+        )
+
+
+def answer(options: argparse.Namespace) -> None:
+    """Prints the answer to a question."""
     # line ends unchanged, because the offsets count them
     context = read_text(options.context_file, "a text file", translate=False)
-    answerer = QuestionAnswerer.from_pretrained(options.model, options.vocabulary)
-    best = answerer.answer(options.question, context, options.threshold)
+    answerer = open_answerer(options)
+    best = answerer.answer(options.question, context, options.threshold, options.n_best)
     print(best.text or "(no answer)")
     print(
         f"score {best.score:.2f}, null score {best.null_score:.2f}, "
         f"characters {best.start} to {best.end}"
     )
+    for number, other in enumerate(best.n_best if options.n_best > 1 else (), start=1):
+        place = f"characters {other.start} to {other.end}"
+        print(f"{number}. {other.text} (score {other.score:.2f}, {place})")
 
 
 def make_questions(options: argparse.Namespace) -> None:
@@ -184,5 +237,10 @@ def make_questions(options: argparse.Namespace) -> None:
         f"no sentence of {options.corpus} has {made.MIN_WORDS} to {made.MAX_WORDS} words: give "
         "running text.",
     )
+    words = [word for question in questions for word in question.context.lower().split()]
+    if 50 * sum(word in ENGLISH for word in words) < len(words):
+        print(
+            "This text hardly looks like English, and the rules are for English.", file=sys.stderr
+        )
     write(output, questions, "made-1")
     print(f"{len(questions):,} questions: {output}")

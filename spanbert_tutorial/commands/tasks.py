@@ -115,6 +115,14 @@ def sentences() -> Parts:
     return Parts(task.read, *trained, task.score_of, summary, preview)
 
 
+def tagging() -> Parts:
+    """Tagging."""
+    from spanbert_tutorial.tasks import tagging as task
+
+    summary, preview = previews.tagging_summary, previews.tagging_preview
+    return Parts(task.read, task.Tagger, task.fine_tune, task.PRESETS, task.score, summary, preview)
+
+
 def add_question_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `evaluate squad`, whose module imports this one."""
     from spanbert_tutorial.commands import squad
@@ -131,6 +139,7 @@ TASKS = {
         questions,
         settings={
             "doc_stride": "context tokens from the start of one window to the next",
+            "max_answer_length": "tokens of the longest answer that the model will give",
             "answers_only": "skip windows that do not contain the answer of their question",
         },
         add_evaluate_options=add_question_options,
@@ -157,6 +166,12 @@ TASKS = {
             "subtask": "the data set: cola, sst2, mrpc, stsb, qqp, mnli, qnli, rte, wnli, "
             "almanac-pairs or almanac-shared"
         },
+    ),
+    "tagging": Task(
+        "named things in a text",
+        "text",
+        "files in the columns of CoNLL-2003, or .jsonl with text and entities (also .xz, .gz)",
+        tagging,
     ),
 }
 
@@ -302,10 +317,7 @@ def facts(
 
     return {
         **asdict(settings),
-        "data": " ".join(options.data),
-        "init_from": options.init_from,
         "untrained": options.untrained,
-        "vocabulary": options.vocabulary or "its own",
         **reading(options, task),
         f"{task.unit}s": len(examples),
         "content": checksum(examples),

@@ -20,7 +20,7 @@ from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig, set_dropo
 from spanbert_tutorial.bert.weights import checkpoint_folder, read_config, to_huggingface_names
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import check_writable, whole_folder
-from spanbert_tutorial.errors import InputError, NoRoom, require
+from spanbert_tutorial.errors import InputError, NoRoom, require, shown
 from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.pretraining.objectives import objective_or_mixture
 
@@ -99,7 +99,13 @@ def save_checkpoint(
 
     Raises InputError if the folder exists, cannot be written, or the objective is unknown.
     """
-    objective_or_mixture(objective)
+    named = {task.name for task in objective_or_mixture(objective).tasks}
+    heads = {task.name for task in model.tasks}
+    require(
+        named == heads,
+        f"the model has the heads {', '.join(sorted(heads)) or 'of mlm alone'}, which the objective "
+        f"{objective} does not: name the one that it was made for.",
+    )
     facts = {"spanbert_tutorial": {"objective": objective}}
     state = model_state(model)
     if half:
@@ -224,31 +230,90 @@ def with_weights_of(
 
 def vocabulary_file(source: str | Path) -> Path:
     """The vocabulary that lies in a checkpoint's folder. Raises InputError when there is none, as
-    with SpanBERT's."""
+    with SpanBERT's, and when there are two that disagree."""
     folder = checkpoint_folder(source, weights=False)
-    for name in ("tokenizer.json", "vocab.txt"):
-        if (folder / name).is_file():
-            return folder / name
-    raise InputError(
+    files = [folder / name for name in ("tokenizer.json", "vocab.txt")]
+    files = [file for file in files if file.is_file()]
+    require(
+        files,
         f"{source} has no tokenizer.json or vocab.txt: give the vocabulary it was trained with by "
         "--vocabulary, in Python by tokenizer= (for the released SpanBERT: that of "
-        "bert-base-cased)."
+        "bert-base-cased).",
     )
+    if len(files) == 2:
+        whole, listed = (WordPiece.from_file(file).vocabulary for file in files)
+        require(
+            whole[: len(listed)] == listed,
+            f"the tokenizer.json and the vocab.txt of {source} disagree ({len(whole):,} and "
+            f"{len(listed):,} tokens): remove the one that the model was not trained with.",
+        )
+    return files[0]
+
+
+NORMALIZING = ("do_lower_case", "strip_accents", "tokenize_chinese_chars")
+# settings that change tokens → the values with which BERT's rules hold; None: where not given
+PLAIN = {"do_basic_tokenize": (True, None), "never_split": ([], None), "wordpieces_prefix": ("##", None)}
+OWN_RULES = ("Japanese", "Bertweet", "Roberta", "Albert", "Byte", "T5", "GPT2")
 
 
 def read_vocabulary(source: str | Path) -> WordPiece:
-    """The vocabulary in a folder, of a hub name, or a file. Cased or not as its
-    `tokenizer_config.json` says; without one, cased if any token has a capital letter (transformers
-    would lower-case: SpanBERT's folders have none)."""
+    """The tokenizer in a folder, of a hub name, or a file: a `tokenizer.json` as the library runs
+    it, or a `vocab.txt` with BERT's rules. Settings in `tokenizer_config.json` beside it that
+    change tokens are obeyed or refused, all others ignored; without one, a `vocab.txt` is cased if
+    any token has a capital letter (transformers would lower-case: SpanBERT's folders have none).
+
+    Raises InputError naming what cannot be obeyed.
+    """
     path = Path(source)
     file = path if path.is_file() or path.suffix in (".txt", ".json") else vocabulary_file(source)
-    settings = file.with_name("tokenizer_config.json")
+    beside = file.with_name("tokenizer_config.json")
     wordpiece = WordPiece.from_file(file)
-    if file.suffix == ".json":
-        return wordpiece
-    capital = any(
-        token != token.lower() for token in wordpiece.vocabulary if not token.startswith("[")
+    told = read_config(beside.parent, beside.name) if beside.is_file() else {}
+    kind = told.get("tokenizer_class") or ""
+    require(
+        not any(name in str(kind) for name in OWN_RULES),
+        f"{beside} says {shown(kind)}, which cuts words by rules of its own: take a checkpoint with "
+        "BERT's tokenizer.",
     )
-    told = read_config(settings.parent, settings.name) if settings.is_file() else {}
-    lowercase = not capital if told.get("do_lower_case") is None else told["do_lower_case"]
-    return WordPiece.from_file(file, lowercase, told.get("strip_accents"))
+    for name, plain in PLAIN.items():
+        require(
+            told.get(name) in plain,
+            f"{beside} sets {name} to {shown(told.get(name))}, which is not done here: take a "
+            "checkpoint without it.",
+        )
+    how = {name: told[name] for name in NORMALIZING if told.get(name) is not None}
+    if file.suffix == ".txt":
+        check_added(file, told, wordpiece)
+        tokens = [token for token in wordpiece.vocabulary if not token.startswith("[")]
+        how.setdefault("do_lower_case", all(token == token.lower() for token in tokens))
+    return changed(wordpiece, how, beside)
+
+
+def changed(wordpiece: WordPiece, how: Mapping[str, bool], beside: Path) -> WordPiece:
+    """The tokenizer with what the settings change; most change nothing."""
+    now = {"do_lower_case": wordpiece.lowercase, "strip_accents": wordpiece.strip_accents}
+    chinese = json.loads(wordpiece.library.to_str())["normalizer"] or {}
+    now["tokenize_chinese_chars"] = chinese.get("handle_chinese_chars", True)
+    how = {name: value for name, value in how.items() if value is not now[name]}
+    if chinese.get("type") != "BertNormalizer" and not any(how.values()):
+        return wordpiece  # of a normalizer of its own nothing is asked
+    try:
+        return wordpiece.with_normalizer(how) if how else wordpiece
+    except InputError as error:
+        raise InputError(f"{beside}: {error}") from None
+
+
+def check_added(file: Path, told: Mapping, wordpiece: WordPiece) -> None:
+    """Raises InputError for tokens that are added to a vocab.txt beside it: they change how text is
+    cut."""
+    beside = file.with_name("added_tokens.json")
+    added = list(read_config(beside.parent, beside.name)) if beside.is_file() else []
+    decoder = told.get("added_tokens_decoder")
+    if isinstance(decoder, dict):
+        added += [one["content"] for one in decoder.values() if isinstance(one, dict)]
+    new = [token for token in added if token not in wordpiece.vocabulary]
+    require(
+        not new,
+        f"{file.parent} adds the token {shown(new[0]) if new else ''} to its vocab.txt: save the "
+        "tokenizer as a tokenizer.json with transformers, which holds both.",
+    )

@@ -38,7 +38,7 @@ def evaluate(
     accuracy: the share of chosen tokens whose likeliest prediction by the masked language model
     head is the original. tables: what frequencies alone reach on the same tokens is then there,
     too, under `frequency` and `by_position`, and for the targets of a task that predicts tokens
-    under `LOSS_frequency` and `LOSS_by_position`.
+    under `LOSS_frequency` and `LOSS_by_position`. What had nothing to be a mean over is left out.
     """
     training = model.training
     model.eval()
@@ -51,7 +51,7 @@ def evaluate(
             sums[name] = sums.get(name, 0.0) + (value * count if count else 0.0)
             counts[name] = counts.get(name, 0) + count
     model.train(training)
-    return {name: value / max(counts[name], 1) for name, value in sums.items()}
+    return {name: value / counts[name] for name, value in sums.items() if counts[name]}
 
 
 def batch_metrics(
@@ -100,7 +100,7 @@ def held_out_losses(
         for way, data in blocks.items()
     }
     names = [task.loss_name for task in model.tasks]
-    curve = {way: values["mlm"] for way, values in metrics.items()}
+    curve = {way: values["mlm"] for way, values in metrics.items() if "mlm" in values}
     for values in metrics.values():  # the last way counts: of SBO, that of whole spans
         curve |= {name: values[name] for name in names if name in values}
     return {f"held_out_{name}": value for name, value in curve.items()}

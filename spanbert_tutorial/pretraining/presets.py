@@ -47,6 +47,10 @@ class Run:
             value = getattr(self, name)
             require(is_whole(value) and value >= 1, f"{name} is {shown(value)}: give at least 1.")
         require(
+            is_whole(self.seed) and self.seed >= 0,
+            f"seed is {shown(self.seed)}: give 0 or a larger whole number.",
+        )
+        require(
             is_number(self.warmup) and 0 <= self.warmup <= 1,
             f"warmup is {shown(self.warmup)}: give a share of the steps, such as 0.1.",
         )

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 
 import numpy as np
 import torch
@@ -17,7 +18,7 @@ from spanbert_tutorial.engine.hooks import Hook
 from spanbert_tutorial.engine.processes import any_process
 from spanbert_tutorial.engine.snapshots import Snapshots, long_run
 from spanbert_tutorial.engine.stream import Stream
-from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.errors import InputError, require
 from spanbert_tutorial.pretraining.batches import Batches, InTurn, MixedData, PretrainingData
 from spanbert_tutorial.pretraining.encoded_text import EncodedText
 from spanbert_tutorial.pretraining.evaluation import held_out_data, held_out_losses
@@ -77,6 +78,25 @@ def data_of(run: Run, text: EncodedText) -> PretrainingData | MixedData:
     return MixedData(parts, objective.shares)
 
 
+def check_targets(data: PretrainingData | MixedData) -> None:
+    """Raises InputError where the first batches have nothing to predict: each loss would be a mean
+    over nothing."""
+    for part in data.parts.values() if isinstance(data, MixedData) else [data]:
+        batches = list(islice(part.epoch(np.random.default_rng(0)), 8))
+        require(
+            any(len(batch["masked_positions"]) for batch in batches),
+            "no token was masked: every word is longer than the budget; give longer documents, or "
+            "the objective mlm.",
+        )
+        for task in part.objective.tasks:
+            require(
+                any(map(task.count, batches)),
+                f"{task.loss_name.upper()} has no {task.counted} in this text"
+                f"{f' ({task.explained})' if task.explained else ''}: give longer documents, or an "
+                "objective without it.",
+            )
+
+
 def pretrain(
     run: Run,
     text: EncodedText,
@@ -101,7 +121,9 @@ def prepared(
 ) -> Iterator[Batches | InTurn]:
     """The batches of a run, and while this is open the model as the run trains it."""
     set_dropout(model, run.dropout)
-    batches = data_of(run, text).batches(np.random.default_rng(run.seed))
+    data = data_of(run, text)
+    check_targets(data)
+    batches = data.batches(np.random.default_rng(run.seed))
     if not compiling:
         yield batches
         return

@@ -95,17 +95,17 @@ def learn_merges(texts: Iterable[str], merges: int) -> list[Pair]:
     learned: list[Pair] = []
     while len(learned) < merges:
         pairs: Counter[Pair] = Counter()
-        for word, count in words.items():
+        for word, times in words.items():
             for pair in zip(word, word[1:], strict=False):
-                pairs[pair] += count
+                pairs[pair] += times
         if not pairs:
             break
         best = min(
             pairs, key=lambda p: (-pairs[p], age[p[0]], age[p[1]])
         )
         after: Counter[tuple[str, ...]] = Counter()
-        for word, count in words.items():
-            after[merge_pair(word, best)] += count
+        for word, times in words.items():
+            after[merge_pair(word, best)] += times
         words = after
         age.setdefault("".join(best), len(age))
         learned.append(best)

@@ -21,9 +21,13 @@ from spanbert_tutorial.errors import InputError, reading, require
 from spanbert_tutorial.text.lines import (
     BROKEN_PACKING,
     SPACE,
+    Examples,
     columns_of,
+    files_in,
+    hidden,
     lines_of,
     read_text,
+    unescaped,
     visible,
 )
 
@@ -58,11 +62,32 @@ def read(path: str | Path) -> list[Document]:
     """The documents of a `.conll` file (also `.xz` or `.gz`), of a folder of such files, or of an
     archive (`.tar`, `.tar.xz`, `.tar.gz`), in the order of their names. Raises InputError naming
     file, line and reason."""
-    documents = [one for name, lines in files(Path(path)) for one in parse(lines, name)]
-    require(
-        documents,
-        f"{path} holds no document: give a file with at least one `#begin document` line.",
-    )
+    return read_several(path)
+
+
+def read_several(*paths: str | Path) -> Examples:
+    """The documents of several such paths; one that stands there twice counts once, and the result's
+    `skipped` counts the others. Raises InputError where its clusters differ, too."""
+    found: dict[tuple, tuple[Document, str]] = {}
+    skipped = 0
+    for path in paths:
+        count = len(found) + skipped
+        for name, lines in files(Path(path)):
+            for document in parse(lines, name):
+                key = (document.name, document.part, tuple(document.words))
+                before, file = found.setdefault(key, (document, name))
+                skipped += before is not document
+                require(
+                    before.clusters == document.clusters,
+                    f"the document {document.name} stands in {file} and in {name} with other "
+                    "clusters: leave one out.",
+                )
+        require(
+            len(found) + skipped > count,
+            f"{path} holds no document: give a file with at least one `#begin document` line.",
+        )
+    documents = Examples(document for document, _ in found.values())
+    documents.skipped = skipped
     return documents
 
 
@@ -72,15 +97,16 @@ WANTED = "a file in CoNLL's format (also .xz, .gz), a folder or an archive of su
 def files(path: Path) -> Iterator[tuple[str, Iterable[str]]]:
     """Name and lines of each file at a path, also inside an archive."""
     if ".tar" not in path.suffixes:
-        folder = sorted(file for file in path.rglob("*") if "conll" in file.name)
-        for file in folder if path.is_dir() else [path]:
+        folder = files_in(path) if path.is_dir() else []
+        for file in [file for file in folder if "conll" in file.name] or [path]:
             yield str(file), lines_of(read_text(file, WANTED))
         return
     try:
         with tarfile.open(path) as archive:
             for member in sorted(archive.getmembers(), key=lambda one: one.name):
                 content = archive.extractfile(member)  # None for a folder
-                if content is not None and "conll" in Path(member.name).name:
+                inside = Path(member.name)
+                if content is not None and "conll" in inside.name and not hidden(inside):
                     text = content.read().decode("utf-8-sig")
                     yield f"{path}, {Path(member.name).name}", lines_of(text)
     except (OSError, tarfile.TarError, UnicodeDecodeError, *BROKEN_PACKING) as error:
@@ -101,7 +127,10 @@ def parse(lines: Iterable[str], name: str) -> Iterator[Document]:
                 yield cast(Reader, reader).document()
                 reader = None
             elif not line.lstrip(SPACE).startswith("#"):  # no comment
-                fits(reader or not visible(line), "a row outside of a document, #begin and #end")
+                wrong = (
+                    UNIVERSAL if universal(line) else "a row outside of a document, #begin and #end"
+                )
+                fits(reader or not visible(line), wrong)
                 if reader is not None:
                     reader.add(line)
     require(reader is None, f"{name} ends inside a document; write #end document.")
@@ -117,6 +146,20 @@ def cells_of(line: str) -> list[str]:
     """The columns of a row: between tabs, which may leave one empty, or else between spaces."""
     cells = [cell.strip(SPACE) for cell in line.split("\t")]
     return cells if len(cells) >= FEWEST else columns_of(line)
+
+
+UNIVERSAL = "this is CoNLL-U, another format, in which the second column is the word; convert it to CoNLL-2012"
+# its parts of speech, of which the fourth column would make words
+PARTS_OF_SPEECH = set(
+    "ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X _".split()
+)
+
+
+def universal(line: str) -> bool:
+    """Whether a row is one of CoNLL-U: ten columns, a number, and the part of speech as fourth."""
+    cells = [cell.strip(SPACE) for cell in line.split("\t")]
+    number = re.fullmatch(r"\d+([-.]\d+)?", cells[0])
+    return len(cells) == 10 and bool(number) and cells[3] in PARTS_OF_SPEECH
 
 
 class Reader:
@@ -141,6 +184,7 @@ class Reader:
             if self.sentences[-1]:
                 self.sentences.append([])
             return
+        fits(not universal(line), UNIVERSAL)
         cells = cells_of(line)
         fits(len(cells) >= FEWEST, f"{len(cells)} columns, but a row has at least {FEWEST}")
         fits(
@@ -148,10 +192,12 @@ class Reader:
             f"{len(cells)} columns, and the row before has {self.columns}",
         )
         fits(visible(cells[3]), "the fourth column holds no word that can be seen")
+        missing = "the words are missing, this is a skeleton; fill it with the corpus's own script"
+        fits(cells[3] != "[WORD]", missing)
         shifted = not cells[-1] and BRACKET.search(cells[-2])
         fits(not shifted, "a tab at its end makes the last column empty")
         self.columns = len(cells)
-        self.sentences[-1].append(cells[3])
+        self.sentences[-1].append(unescaped(cells[3]))
         if cells[-1] not in NOTHING:
             for text in cells[-1].split("|"):
                 self.bracket(text.strip(SPACE))

@@ -24,8 +24,9 @@ from spanbert_tutorial.bert.wordpiece import WordPiece, split_words
 from spanbert_tutorial.engine.history import History
 from spanbert_tutorial.engine.snapshots import Snapshots
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.tasks import conll, task_checkpoints
+from spanbert_tutorial.tasks import task_checkpoints
 from spanbert_tutorial.tasks.conll import Document, Span
+from spanbert_tutorial.tasks.conll import read_several as read  # noqa: F401
 from spanbert_tutorial.tasks.coreference_scores import (
     mention_score,
     score_documents,
@@ -58,12 +59,6 @@ BUCKETS = torch.tensor([2, 3, 4, 5, 8, 16, 32, 64])
 # --- documents ----------------------------------------------------------------------
 
 
-def read(*paths: str | Path) -> list[Document]:
-    """The documents of files in CoNLL's format, and of folders and archives of such files; see
-    `conll.read`."""
-    return [document for path in paths for document in conll.read(path)]
-
-
 def plain(
     text: str, name: str = "text", mentions: Sequence[Sequence[tuple[int, int]]] = ()
 ) -> Document:
@@ -93,10 +88,13 @@ def plain_with_offsets(text: str, name: str = "text") -> tuple[Document, list[tu
     offsets = []
     end = 0
     for sentence in split_sentences(text):
-        sentences.append(split_words(sentence))
-        for word in sentences[-1]:
-            start = text.find(word, end)
-            end = start + len(word)
+        if not (words := split_words(sentence)):
+            continue
+        sentences.append(words)
+        for word in words:  # letter by letter: an invisible sign may stand between two
+            start = end = text.index(word[0], end)
+            for letter in word:
+                end = text.index(letter, end) + 1
             offsets.append((start, end))
     if not offsets:
         raise InputError("the text is empty: write at least one word.")
@@ -580,10 +578,14 @@ class CoreferenceResolver:
         include clusters of one mention where the model was trained with such clusters."""
         return [self.clusters(document) for document in documents]
 
-    @torch.no_grad()
     def clusters(self, document: Document) -> list[list[Span]]:
+        """The clusters of one document."""
+        return [list(cluster) for cluster in self.scored_clusters(document)]
+
+    @torch.no_grad()
+    def scored_clusters(self, document: Document) -> list[dict[Span, float]]:
         """Links each mention to the antecedent with the highest score; where that is ε, the mention
-        starts a cluster."""
+        starts a cluster. A cluster is its mentions, each with the score that it is one."""
         batch = stacked(segmented(document, self.wordpiece, self.max_length), self.wordpiece.pad_id)
         device = self.model.antecedent_scorer.score.weight.device
         batch = {name: value.to(device) for name, value in batch.items()}
@@ -593,14 +595,12 @@ class CoreferenceResolver:
             for row, column in enumerate(scored.scores.argmax(1).tolist())
         ]
         mentions = [(first, last) for first, last in scored.spans[scored.chosen].tolist()]
-        mention_scores = scored.mention_scores[scored.chosen].tolist()
-        certain = {
-            mention for mention, value in zip(mentions, mention_scores, strict=True) if value > 0
-        }
+        values = scored.mention_scores[scored.chosen].tolist()
+        scores = dict(zip(mentions, values, strict=True))
         return [
-            cluster
+            {mention: scores[mention] for mention in cluster}
             for cluster in linked(mentions, antecedents)
-            if len(cluster) > 1 or (self.model.singletons and cluster[0] in certain)
+            if len(cluster) > 1 or (self.model.singletons and scores[cluster[0]] > 0)
         ]
 
 
@@ -614,6 +614,8 @@ def score(
         raise InputError(
             f"{len(documents)} documents and {len(predictions)} predictions: give one for each."
         )
+    if not any(document.clusters for document in documents):
+        raise InputError("no document has a cluster: give documents with coreference labels.")
     pairs = [
         (document.clusters, [[tuple(mention) for mention in cluster] for cluster in clusters])
         for document, clusters in zip(documents, predictions, strict=True)

@@ -8,6 +8,7 @@ word, last word). Sources: MUC (Vilain and others, 1995), B³ (Bagga and Baldwin
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -66,13 +67,18 @@ def checked(clusters: Clusters, side: str) -> list[set[Mention]]:
             len(cluster) > 0,
             f"a cluster of the {side} is empty: leave it out, or name its mentions.",
         )
-        for mention in cluster:
+        for mention in map(hashable, cluster):
             require(
                 mention not in seen,
                 f"the mention {mention} stands twice in the {side}: give each mention one cluster.",
             )
             seen.add(mention)
-    return [set(cluster) for cluster in clusters]
+    return [set(map(hashable, cluster)) for cluster in clusters]
+
+
+def hashable(mention: Any) -> Mention:
+    """A mention as it is; a list, as JSON writes a pair, as a tuple."""
+    return tuple(mention) if isinstance(mention, list) else mention
 
 
 # --- the three metrics --------------------------------------------------------------

@@ -6,7 +6,7 @@ Sources: BERT §4.2, §4.3; SpanBERT §4.1 and appendix B. Windows and decoding:
 
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -76,11 +76,12 @@ class QuestionAnsweringModel(nn.Module):
 
 @dataclass(frozen=True)
 class QuestionAnsweringSettings(FineTuning):
-    """Settings of a run. doc_stride: context tokens from one window to the next. answers_only:
-    leave out windows that miss their question's answer; a model that should recognize questions
-    without an answer needs them."""
+    """Settings of a run. doc_stride: context tokens from one window to the next. max_answer_length:
+    tokens of the longest answer that the model will give. answers_only: leave out windows that miss
+    their question's answer; a model that should recognize questions without an answer needs them."""
 
     doc_stride: int = 128
+    max_answer_length: int = 30
     answers_only: bool = False
 
 
@@ -113,7 +114,8 @@ class QuestionAnsweringData(Data):
     """Windows of questions with the positions of their first answer.
 
     The targets of a window without the whole answer, and of a question without an answer, are
-    [CLS], position 0.
+    [CLS], position 0. A warning counts the answers that stand whole in no window, and those that
+    are longer than the model may give.
     """
 
     target_field = "start"
@@ -126,6 +128,7 @@ class QuestionAnsweringData(Data):
     ) -> None:
         self.windows: list[Window] = []
         self.targets: list[tuple[int, int]] = []
+        lost = too_long = 0
         for question in questions:
             try:
                 encoded = encode(wordpiece, question.question, question.context)
@@ -133,11 +136,21 @@ class QuestionAnsweringData(Data):
             except InputError as error:
                 raise InputError(f"question {question.id}: {error}") from None
             answer = answer_tokens(encoded, question)
-            for window in all_windows:
-                positions = target(window, answer)
+            positions_of = [target(window, answer) for window in all_windows]
+            lost += bool(question.answers) and not any(map(any, positions_of))
+            too_long += longer_than(answer, settings.max_answer_length)
+            for window, positions in zip(all_windows, positions_of, strict=True):
                 if positions != NO_ANSWER or not (settings.answers_only and question.answers):
                     self.windows.append(window)
                     self.targets.append(positions)
+        if lost:
+            warnings.warn(
+                f"{lost:,} answers are complete in no window of {settings.max_length} positions and "
+                "are trained as no answer: give a greater --max-length or a smaller --doc-stride.",
+                stacklevel=3,
+            )
+        if too_long:
+            warnings.warn(never_given(too_long, settings.max_answer_length), stacklevel=3)
         super().__init__(self.windows, wordpiece, settings)
 
     def batch(self, rows: np.ndarray, rng: np.random.Generator) -> dict[str, Tensor]:
@@ -159,6 +172,19 @@ def answer_tokens(
     starts, ends = encoded.offsets.T
     inside = np.flatnonzero((starts < end) & (ends > begin))
     return (int(inside[0]), int(inside[-1])) if len(inside) else None
+
+
+def longer_than(answer: tuple[int, int] | None, limit: int) -> bool:
+    """Whether an answer has more tokens than the limit."""
+    return answer is not None and answer[1] - answer[0] >= limit
+
+
+def never_given(count: int, limit: int) -> str:
+    """What to say of answers that are longer than the limit."""
+    return (
+        f"{count:,} {'answer is' if count == 1 else 'answers are'} longer than {limit} tokens and "
+        "can never be given: give a greater --max-answer-length."
+    )
 
 
 def target(
@@ -192,12 +218,18 @@ def fine_tune(
         return QuestionAnsweringModel(start) if isinstance(start, BertEncoder) else start
 
     model, history = fit(model_to_train, data, settings, snapshots)
-    return QuestionAnswerer(model, wordpiece, settings.max_length, settings.doc_stride), history
+    limits = settings.max_length, settings.doc_stride, settings.max_answer_length
+    return QuestionAnswerer(model, wordpiece, *limits), history
 
 
 # --- answering ----------------------------------------------------------------------
 
-CONFIG_KEYS = {"length": "max_length", "stride": "doc_stride"}  # config.json → QuestionAnswerer
+# config.json → QuestionAnswerer
+CONFIG_KEYS = {
+    "length": "max_length",
+    "stride": "doc_stride",
+    "longest_answer": "max_answer_length",
+}
 
 
 def model_with_head(source: str | Path) -> QuestionAnsweringModel | None:
@@ -239,13 +271,15 @@ def window_limits(facts: object, source: str | Path) -> dict[str, int]:
 @dataclass(frozen=True)
 class Answer:
     """text = context[start:end], "" when there is no answer. score: S + E of the best span;
-    null_score: S + E of [CLS]."""
+    null_score: S + E of [CLS]. n_best: the best answers that are none of "no answer", as many as
+    were asked for, this one first."""
 
     text: str
     start: int
     end: int
     score: float
     null_score: float
+    n_best: tuple["Answer", ...] = field(default=(), compare=False, repr=False)
 
 
 class ScoredQuestion(NamedTuple):
@@ -256,6 +290,9 @@ class ScoredQuestion(NamedTuple):
     encoded: Encoded
     spans: list[Candidate]
     null_score: float
+
+
+LONG = 16  # batches of windows; only of one long text there are more at once
 
 
 class QuestionWindows(NamedTuple):
@@ -269,7 +306,7 @@ class QuestionWindows(NamedTuple):
 
 class QuestionAnswerer:
     """Answers questions on contexts of any length. max_length: of a window, in positions.
-    doc_stride: context tokens from one window to the next."""
+    doc_stride: context tokens from one window to the next. max_answer_length: in tokens."""
 
     def __init__(
         self,
@@ -277,8 +314,10 @@ class QuestionAnswerer:
         wordpiece: WordPiece,
         max_length: int = 384,
         doc_stride: int = 128,
+        max_answer_length: int = 30,
     ) -> None:
         self.model = model.eval()
+        self.max_answer_length = max_answer_length
         self.wordpiece = wordpiece
         self.max_length = min(max_length, model.encoder.config.max_position_embeddings)
         self.doc_stride = doc_stride
@@ -318,17 +357,23 @@ class QuestionAnswerer:
         encoder = self.model.encoder
         write_half(folder, encoder, head, "BertForQuestionAnswering", facts, self.wordpiece, texts)
 
-    def answer(self, question: str, context: str, threshold: float = 0.0) -> Answer:
+    def answer(
+        self, question: str, context: str, threshold: float = 0.0, n_best: int = 1
+    ) -> Answer:
         """The best answer, an exact slice of `context`; no answer when null_score − score is above
-        `threshold`.
+        `threshold`. n_best: how many answers `Answer.n_best` holds.
 
         Raises InputError for an empty question or context, and for a threshold that is not a
         number.
         """
-        return next(self.answer_many([(question, context)], threshold))
+        return next(self.answer_many([(question, context)], threshold, n_best=n_best))
 
     def answer_many(
-        self, pairs: Iterable[tuple[str, str]], threshold: float = 0.0, batch_size: int = 32
+        self,
+        pairs: Iterable[tuple[str, str]],
+        threshold: float = 0.0,
+        batch_size: int = 32,
+        n_best: int = 1,
     ) -> Iterator[Answer]:
         """An answer for each (question, context), in order, `batch_size` windows at a time.
 
@@ -337,26 +382,36 @@ class QuestionAnswerer:
         """
         if not is_number(threshold):
             raise InputError(f"the threshold is {shown(threshold)}: give a number.")
-        if type(batch_size) is not int or batch_size < 1:
-            raise InputError(f"the batch size is {shown(batch_size)}: give 1 or more.")
-        for _, context, encoded, spans, null_score in self.candidates(pairs, batch_size):
-            best = spans[0] if spans else Candidate(0, 0, -np.inf)
-            if not spans or null_score - best.score > threshold:
-                yield Answer("", 0, 0, best.score, null_score)
+        for name, number in (("batch size", batch_size), ("n_best", n_best)):
+            if type(number) is not int or number < 1:
+                raise InputError(f"the {name} is {shown(number)}: give 1 or more.")
+        for _, context, encoded, spans, null_score in self.candidates(pairs, batch_size, n_best):
+            places = [
+                (
+                    int(encoded.offsets[span.first, 0]),
+                    int(encoded.offsets[span.last, 1]),
+                    span.score,
+                )
+                for span in spans[:n_best]
+            ]
+            best = tuple(Answer(context[b:e], b, e, score, null_score) for b, e, score in places)
+            score = best[0].score if best else -np.inf
+            if not best or null_score - score > threshold:
+                yield Answer("", 0, 0, score, null_score, best)
             else:
-                begin = int(encoded.offsets[best.first, 0])
-                end = int(encoded.offsets[best.last, 1])
-                yield Answer(context[begin:end], begin, end, best.score, null_score)
+                yield replace(best[0], n_best=best)
 
     def candidates(
-        self, pairs: Iterable[tuple[str, str]], batch_size: int = 32
+        self, pairs: Iterable[tuple[str, str]], batch_size: int = 32, n_best: int = 1
     ) -> Iterator[ScoredQuestion]:
-        """The best spans and the null score of each (question, context), in order."""
+        """The best spans, at least `n_best` where there are so many, and the null score of each
+        (question, context), in order."""
         for group in self.grouped(pairs, 8 * batch_size):
             group_windows = [window for one in group for window in one.windows]
             scores = self.scores(group_windows, batch_size)
             for question, context, encoded, own_windows in group:
-                spans, null_score = decode(own_windows, islice(scores, len(own_windows)))
+                limits = max(20, n_best), self.max_answer_length
+                spans, null_score = decode(own_windows, islice(scores, len(own_windows)), *limits)
                 yield ScoredQuestion(question, context, encoded, spans, null_score)
 
     def grouped(
@@ -366,7 +421,10 @@ class QuestionAnswerer:
         fewer."""
         group: list[QuestionWindows] = []
         count = 0
-        for number, (question, context) in enumerate(pairs, start=1):
+        for number, pair in enumerate(pairs, start=1):
+            if not isinstance(pair, tuple | list) or len(pair) != 2:
+                raise InputError(f"pair {number} is {shown(pair)}: give (question, context).")
+            question, context = pair
             try:
                 encoded = encode(self.wordpiece, question, context)
                 own_windows = windows(encoded, self.wordpiece, self.max_length, self.doc_stride)
@@ -390,7 +448,8 @@ class QuestionAnswerer:
         """S and E at the positions of each window, float [n] each. Raises InputError for scores
         that are not finite."""
         device = next(self.model.parameters()).device
-        for first in range(0, len(inputs), batch_size):
+        steps = range(0, len(inputs), batch_size)
+        for first in with_bar(steps, "batch") if len(steps) > LONG else steps:
             rows = inputs[first : first + batch_size]
             batch = {
                 name: value.to(device)

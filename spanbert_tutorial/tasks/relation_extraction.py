@@ -175,9 +175,7 @@ def markers(examples: Sequence[Example], marking: str) -> list[str]:
 
 def with_markers(wordpiece: WordPiece, names: Sequence[str]) -> WordPiece:
     """The vocabulary with these tokens behind its own; those that it has stay where they are."""
-    tokens = dict.fromkeys([*wordpiece.vocabulary, *names])
-    numbered = {token: number for number, token in enumerate(tokens)}
-    return WordPiece(numbered, wordpiece.lowercase, wordpiece.strip_accents)
+    return wordpiece.with_tokens(names)
 
 
 def make_room(encoder: BertEncoder, tokens: int) -> None:
@@ -380,9 +378,14 @@ class RelationExtractor:
         }
         task_checkpoints.save(folder, TASK, self.model, facts, self.wordpiece, texts)
 
-    @torch.no_grad()
     def predict(self, examples: Sequence[Example], batch_size: int = 64) -> list[str]:
         """One relation each, in order; the examples' own are not looked at."""
+        best = self.scores(examples, batch_size).argmax(-1).tolist()
+        return [self.relations[number] for number in best]
+
+    @torch.no_grad()
+    def scores(self, examples: Sequence[Example], batch_size: int = 64) -> Tensor:
+        """The score of each relation for each example, [N,R]."""
         inputs = [
             Marked.of(example, self.wordpiece, self.marking, self.max_length)
             for example in examples
@@ -391,6 +394,6 @@ class RelationExtractor:
         found = []
         for start in range(0, len(inputs), batch_size):
             batch = tensors(inputs[start : start + batch_size], self.wordpiece.pad_id)
-            scores = self.model.scores({name: value.to(device) for name, value in batch.items()})
-            found += [self.relations[best] for best in scores.argmax(-1).tolist()]
-        return found
+            batch = {name: value.to(device) for name, value in batch.items()}
+            found.append(self.model.scores(batch).cpu())
+        return torch.cat(found) if found else torch.empty(0, len(self.relations))

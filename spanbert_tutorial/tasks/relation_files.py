@@ -15,7 +15,16 @@ from typing import NamedTuple
 from spanbert_tutorial.bert.wordpiece import split_words
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError, reading, require, shown
-from spanbert_tutorial.text.lines import OPENERS, SPACE, lines_of, parse_data, read_text, visible
+from spanbert_tutorial.text.lines import (
+    OPENERS,
+    SPACE,
+    Examples,
+    lines_of,
+    parse_data,
+    read_text,
+    unescaped,
+    visible,
+)
 
 # what TACRED and SemEval call a pair without a relation of the list
 NO_RELATION = "no_relation"
@@ -60,20 +69,35 @@ def negative_of(examples: Sequence[Example]) -> str:
     return OTHER if any(example.relation == OTHER for example in examples) else NO_RELATION
 
 
-def read(*paths: str | Path) -> list[Example]:
-    """The examples of files in TACRED's or SemEval's layout, told apart by `.json` and `.txt`.
+def read(*paths: str | Path, labeled: bool = True) -> Examples:
+    """The examples of files in TACRED's or SemEval's layout, told apart by `.json` and `.txt`. One
+    that stands there twice counts once, and the result's `skipped` counts the others. labeled:
+    whether relations have to be there; without one it is "".
 
     Raises InputError naming the file, the example or the line, and the reason.
     """
-    return [example for path in paths for example in read_one(Path(path))]
+    found: dict[Example, Example] = {}
+    skipped = 0
+    for path in paths:
+        for example in read_one(Path(path), labeled):
+            before = found.setdefault(example._replace(relation=""), example)
+            skipped += before is not example
+            require(
+                before.relation == example.relation,
+                f"{path}: the example {example.id} stands there as {before.relation} and as "
+                f"{example.relation}; leave one out.",
+            )
+    examples = Examples(found.values())
+    examples.skipped = skipped
+    return examples
 
 
-def read_one(path: Path) -> list[Example]:
+def read_one(path: Path, labeled: bool) -> list[Example]:
     """The examples of one file."""
     form = Path(path.stem).suffix if path.suffix in OPENERS else path.suffix
     require(form in (".json", ".txt"), f"{path} has neither .json nor .txt in its name: {FORMS}.")
     text = read_text(path, FORMS.removeprefix("give "))
-    examples = [*(tacred_examples if form == ".json" else semeval_examples)(text, path)]
+    examples = [*(tacred_examples if form == ".json" else semeval_examples)(text, path, labeled)]
     require(examples, f"{path} holds no example: give a file with at least one.")
     return examples
 
@@ -81,7 +105,7 @@ def read_one(path: Path) -> list[Example]:
 # --- TACRED -------------------------------------------------------------------------
 
 
-def tacred_examples(text: str, path: Path) -> Iterator[Example]:
+def tacred_examples(text: str, path: Path, labeled: bool = True) -> Iterator[Example]:
     """The examples of a JSON list; of their many keys the eight that a model needs. Last words are
     inclusive."""
     with reading(f"{path} cannot be read as JSON", "give a whole file"):
@@ -94,10 +118,10 @@ def tacred_examples(text: str, path: Path) -> Iterator[Example]:
         with reading(f"{where} is not in TACRED's layout"):
             example = Example(
                 entry["id"],
-                tuple(entry["token"]),
+                tuple(unescaped(word) for word in entry["token"]),
                 Argument(entry["subj_start"], entry["subj_end"], entry["subj_type"]),
                 Argument(entry["obj_start"], entry["obj_end"], entry["obj_type"]),
-                entry["relation"],
+                entry["relation"] if labeled else "",
             )
         check(example, where)
         yield example
@@ -107,7 +131,9 @@ def check(example: Example, where: str) -> None:
     """Raises InputError unless the words are words and both names lie inside of them."""
     arguments = {"subject": example.subject, "object": example.object}
     kinds = [argument.type for argument in arguments.values() if argument.type != ""]
-    for text in (example.id, example.relation, *kinds, *example.words):  # JSON may hold anything
+    if example.relation != "":
+        kinds.append(example.relation)
+    for text in (example.id, *kinds, *example.words):  # JSON may hold anything
         require(
             isinstance(text, str) and visible(text),
             f"{where}: {shown(text)} stands for an id, a word, a type or a relation; write text.",
@@ -123,7 +149,7 @@ def check(example: Example, where: str) -> None:
 # --- SemEval-2010 Task 8 ------------------------------------------------------------
 
 
-def semeval_examples(text: str, path: Path) -> Iterator[Example]:
+def semeval_examples(text: str, path: Path, labeled: bool = True) -> Iterator[Example]:
     """The examples of SemEval's text: a line with number, tab and the marked sentence in quotes, a
     line with the relation, and perhaps a comment. A block ends where the next begins; blank lines
     count for nothing. e1 is the subject and e2 the object; types are not given."""
@@ -136,12 +162,12 @@ def semeval_examples(text: str, path: Path) -> Iterator[Example]:
         require(blocks, f"{path}, line {number}: {SENTENCE}")
         blocks[-1].append((number, line.strip(SPACE)))
     require(
-        not blocks or any(has_relation(block) for block in blocks),
+        not (blocks and labeled) or any(has_relation(block) for block in blocks),
         f"{path}, line {blocks[0][0][0] if blocks else 1}: no sentence of this file has a relation in "
-        "the line after it (a test file without labels?); give a labeled file.",
+        "the line after it (a test file without labels?); give a labeled file, or use `predict`.",
     )
     for block in blocks:
-        yield semeval_example(block, path)
+        yield semeval_example(block, path, labeled)
 
 
 SENTENCE = "write a number, a tab and a sentence with <e1>…</e1> before <e2>…</e2>."
@@ -159,15 +185,20 @@ def has_relation(block: Sequence[tuple[int, str]]) -> bool:
     return len(block) > 1 and not COMMENT.match(block[1][1])
 
 
-def semeval_example(block: Sequence[tuple[int, str]], path: Path) -> Example:
+def semeval_example(block: Sequence[tuple[int, str]], path: Path, labeled: bool) -> Example:
     """One example from its lines, each with its number: sentence, relation, comment."""
     number, line = block[0]
     where = f"{path}, line {number}"
+    if not labeled and "\t" not in line:
+        line = f"{number}\t{line}"  # a plain text may go without numbers
     numbered = NUMBERED.fullmatch(line)
     found = numbered and MARKED.fullmatch(numbered[2])
     if not numbered or not found or any(line.count(marker) != 1 for marker in MARKERS):
         raise InputError(f"{where}: {SENTENCE}")
-    require(has_relation(block), f"{where}: the line after the sentence must name its relation.")
+    require(
+        has_relation(block) or not labeled,
+        f"{where}: the line after the sentence must name its relation.",
+    )
     for number, more in block[2:3]:
         require(
             COMMENT.match(more),
@@ -181,7 +212,7 @@ def semeval_example(block: Sequence[tuple[int, str]], path: Path) -> Example:
         (*before, *first, *between, *second, *after),
         Argument(len(before), len(before) + len(first) - 1),
         Argument(start, start + len(second) - 1),
-        relation_of(block[1][1]),
+        relation_of(block[1][1]) if labeled else "",
     )
     check(example, where)
     return example

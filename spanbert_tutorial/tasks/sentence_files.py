@@ -117,11 +117,12 @@ def task_named(name: str) -> Task:
     return TASKS[name]
 
 
-def read(*sources: str | Path, subtask: str) -> Examples:
+def read(*sources: str | Path, subtask: str, labeled: bool = True) -> Examples:
     """The examples of TSV files in GLUE's layout (also packed as `.xz` or `.gz`), or of a set on
     the Hugging Face hub that has the configurations of `nyu-mll/glue` (OWNER/NAME:PART, such as
-    `nyu-mll/glue:validation`; without PART: train). subtask: a name of the table. The result's
-    `skipped` counts rows of QQP's official file that were cut off.
+    `nyu-mll/glue:validation`; without PART: train). subtask: a name of the table. labeled: whether
+    labels have to be there; without one it is "". The result's `skipped` counts rows of QQP's
+    official file that were cut off, and SNLI's on whose label the annotators did not agree.
 
     Raises InputError naming line and reason.
     """
@@ -130,9 +131,9 @@ def read(*sources: str | Path, subtask: str) -> Examples:
     for source in sources:
         before = len(found)
         if name := hub_set(source, ".tsv", ".txt"):
-            found += hub_examples(name[0], subtask, name[1] or "train")
+            found += hub_examples(name[0], subtask, name[1] or "train", labeled)
         else:
-            add_file(found, Path(source), task)
+            add_file(found, Path(source), task, labeled)
         require(len(found) > before, f"{source} holds no example: give a file with at least one.")
     return found
 
@@ -143,42 +144,67 @@ def read(*sources: str | Path, subtask: str) -> Examples:
 WANTED = "a whole TSV file of GLUE (also .xz or .gz), or a set of the hub as OWNER/NAME:PART"
 
 
-def add_file(found: Examples, path: Path, task: Task) -> None:
+def add_file(found: Examples, path: Path, task: Task, labeled: bool = True) -> None:
     """Adds the examples of a TSV file, each checked. A quotation mark is a letter like any other: many
-    stand alone. Lines without anything to see are passed over."""
+    stand alone. Lines without anything to see are passed over. Of unlabeled text, a file without the
+    columns holds a sentence a line, or two with a tab between."""
     lines = [
         (number, line.split("\t"))
         for number, line in enumerate(lines_of(read_text(path, WANTED)), start=1)
         if visible(line)
     ]
-    header = list(task.header) or (lines.pop(0)[1] if lines else [])
+    columns = task.columns[: None if labeled else -1]
+    plain = not labeled and not any(name in cells for _, cells in lines[:1] for name in columns)
+    if plain:
+        header = list(columns)
+    else:
+        header = list(task.header) or (lines.pop(0)[1] if lines else [])
     check_columns(header, f"{path}, line 1")
-    missing = [f'"{name}"' for name in task.columns if name not in header]
+    missing = [f'"{name}"' for name in columns if name not in header]
     require(
         not missing,
         f"{path}, line 1: {task.name} needs a column {' and '.join(missing)}, and this file has "
-        f"{', '.join(header)[:80] or 'no line'}; give a training or development file (test files "
-        "have no labels).",
+        f"{', '.join(header)[:80] or 'no line'}; give a training or development file (for a test file "
+        "without labels use `predict`).",
     )
-    places = [header.index(name) for name in task.columns]
+    places = [header.index(name) for name in columns]
+    keys = [place for place, name in enumerate(header) if name in IDS]
+    seen: dict[tuple, str | float] = {}
     for number, cells in lines:
-        if task.name == "QQP" and len(cells) < len(header):
-            found.skipped += 1  # the official file has three rows that were cut off
-            continue
         where = f"{path}, line {number}"
+        cut_off = task.name == "QQP" and len(cells) < len(header)  # three of the official rows
         require(
-            len(cells) == len(header),
+            cut_off or len(cells) == len(header),
             f"{where}: {len(cells)} cells where {task.name} has {len(header)}; mend that line.",
         )
-        found.append(checked([cells[place] for place in places], task, where))
+        if cut_off or (labeled and task.name == "MNLI" and cells[places[-1]] == "-"):
+            found.skipped += 1
+            continue
+        row = [cells[place] for place in places]
+        example = checked(row, task, where) if labeled else (sentences_of(row, where), "")
+        key = (example[0], *(cells[place] for place in keys))
+        require(
+            seen.setdefault(key, example[1]) == example[1] or not keys,
+            f"{where}: the id {cells[keys[0]] if keys else ''} stands there with two labels; leave one "
+            "out.",
+        )
+        found.append(example)
+
+
+IDS = ("index", "id", "pairID", "idx")  # columns that number the rows
+
+
+def sentences_of(texts: Sequence[str], where: str) -> Sentences:
+    """One or two sentences. where: for InputError, which names one that is empty."""
+    require(all(map(visible, texts)), f"{where}: a sentence is empty; write it.")
+    return texts[0], texts[1] if len(texts) > 1 else None
 
 
 def checked(cells: Sequence[str], task: Task, where: str) -> Example:
     """One or two sentences and a label, as text. where: for InputError, which names what is
     wrong."""
     *texts, label = cells
-    require(all(map(visible, texts)), f"{where}: a sentence is empty; write it.")
-    sentences = texts[0], texts[1] if len(texts) > 1 else None
+    sentences = sentences_of(texts, where)
     if task.labels:
         labels = " or ".join(task.labels)
         require(
@@ -193,13 +219,16 @@ def checked(cells: Sequence[str], task: Task, where: str) -> Example:
     return sentences, float(label)
 
 
-def hub_examples(name: str, subtask: str, part: str) -> Iterator[Example]:
+def hub_examples(name: str, subtask: str, part: str, labeled: bool = True) -> Iterator[Example]:
     """The examples of a set in the columns of `nyu-mll/glue`, where a label is a number."""
     task = TASKS[subtask]
     for number, row in enumerate(hub_rows(name, subtask, split=part), start=1):
         where = f"the set {name}, row {number}"
         with reading(where, "give a set in the layout of nyu-mll/glue"):
             *texts, label = (row[column] for column in task.hub)
+        if not labeled:
+            yield sentences_of([*map(str, texts)], where), ""
+            continue
         if task.labels:
             require(
                 type(label) is int and 0 <= label < len(task.labels),

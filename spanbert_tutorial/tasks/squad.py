@@ -9,7 +9,7 @@ import json
 import re
 import string
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
 
@@ -29,6 +29,7 @@ __all__ = [
     "GoldAnswer",
     "Question",
     "best_threshold",
+    "character_f1",
     "chosen_threshold",
     "exact_match",
     "f1",
@@ -145,6 +146,18 @@ def f1(prediction: str, gold: str) -> float:
     precision = shared / len(words)
     recall = shared / len(wanted)
     return 2 * precision * recall / (precision + recall)
+
+
+def character_f1(prediction: str, gold: str) -> float:
+    """The same over characters, for languages that put no spaces between words."""
+    return f1(*(" ".join(normalize(text).replace(" ", "")) for text in (prediction, gold)))
+
+
+def unspaced(texts: Iterable[str]) -> bool:
+    """Whether most texts have letters of a script without capitals, such as Chinese, Thai or Hangul,
+    where the rules of English words hardly fit."""
+    found = [any(c.isalpha() and c.lower() == c.upper() for c in text) for text in texts]
+    return 2 * sum(found) > len(found)
 
 
 def golds(question: Question) -> list[str]:

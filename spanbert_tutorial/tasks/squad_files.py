@@ -61,25 +61,27 @@ class Question:
     category: str | None = None
 
 
-def read(source: str | Path, part: str = "validation") -> list[Question]:
+def read(source: str | Path, part: str = "validation", labeled: bool = True) -> list[Question]:
     """The questions of a SQuAD file (`.json`) or a table (`.csv`, see `csv_questions`), either also
     packed as `.xz` or `.gz`, or of a set on the Hugging Face hub (OWNER/NAME:PART, or OWNER/NAME
-    for its `part`).
+    for its `part`). labeled: whether answers have to be there.
 
     Raises InputError naming article, question and reason.
     """
     if name := hub_set(source, ".json", ".csv"):
         questions = list(hub_questions(name[0], name[1] or part))
     elif ".csv" in Path(source).suffixes[-2:]:
-        questions = list(csv_questions(source))
+        questions = list(csv_questions(source, labeled))
     else:
-        questions = list(squad_questions(source))
+        questions = list(squad_questions(source, labeled))
     require(questions, f"{source} holds articles but no question: give a file with at least one.")
     check_ids(questions, f"{source}: ")
     return questions
 
 
-def read_several(sources: Iterable[str | Path], part: str = "validation") -> Examples:
+def read_several(
+    sources: Iterable[str | Path], part: str = "validation", labeled: bool = True
+) -> Examples:
     """The questions of several files or sets; one that stands in two of them, as in SQuAD 1.1 and
     2.0, counts once, with the answers of the first; the result's `skipped` counts the others.
 
@@ -89,7 +91,7 @@ def read_several(sources: Iterable[str | Path], part: str = "validation") -> Exa
     found: dict[str, Question] = {}
     skipped = 0
     for source in sources:
-        for question in read(source, part):
+        for question in read(source, part, labeled):
             before = found.setdefault(question.id, question)
             skipped += before is not question
             where = f'{source}: article "{question.title}", question {question.id} has'
@@ -111,10 +113,11 @@ def asked(question: Question) -> str:
     return question.question.strip(" \t\r\n")
 
 
+MEND = "mend it; without answers use `predict`"
 COLUMNS = ("question", "context", "answer")  # that a table needs
 
 
-def csv_questions(path: str | Path) -> Iterator[Question]:
+def csv_questions(path: str | Path, labeled: bool = True) -> Iterator[Question]:
     """The rows of a table with the columns `question`, `context` and `answer` (empty: no answer),
     between commas, semicolons or tabs; with `title`, `id` and `answer_start` if these are there.
 
@@ -125,7 +128,7 @@ def csv_questions(path: str | Path) -> Iterator[Question]:
     (first, header), *rows = csv_rows(Path(path))
     names = [name.strip(SPACE) for name in header]
     check_columns(names, f"{path}, line {first}")
-    missing = [name for name in COLUMNS if name not in names]
+    missing = [name for name in COLUMNS[: None if labeled else 2] if name not in names]
     require(
         not missing,
         f"{path} has no column {' and no column '.join(missing)}: name the columns "
@@ -140,7 +143,7 @@ def csv_questions(path: str | Path) -> Iterator[Question]:
             "that holds a separator or a line end.",
         )
         row = dict(zip(names, cells, strict=True))
-        text, context = row["answer"], row["context"]
+        text, context = row.get("answer", ""), row["context"]
         place = row.get("answer_start", "").strip(SPACE)
         if text and not place:
             require(
@@ -193,7 +196,7 @@ def csv_rows(path: Path) -> list[tuple[int, list[str]]]:
     return rows
 
 
-def squad_questions(path: str | Path) -> Iterator[Question]:
+def squad_questions(path: str | Path, labeled: bool = True) -> Iterator[Question]:
     """The questions of all articles of a file. Raises InputError naming file, article, question and
     reason."""
     text = read_text(path, WANTED)
@@ -211,17 +214,17 @@ def squad_questions(path: str | Path) -> Iterator[Question]:
                 for entry in a_list(paragraph["qas"])
             ]
         for context, entry in entries:
-            with reading(f"{where}, question {shown(entry)}, is not in SQuAD format"):
+            with reading(f"{where}, question {shown(entry)}, is not in SQuAD format", MEND):
                 question = Question(
                     entry["id"],
                     entry["question"],
                     context,
                     title,
-                    gold_answers(entry["answers"]),
+                    gold_answers(entry["answers"] if labeled else entry.get("answers", [])),
                     gold_answers(entry.get("plausible_answers", [])),
                     entry.get("category"),
                 )
-                check(question, entry.get("is_impossible"), f"{path}: ")
+                check(question, entry.get("is_impossible") if labeled else None, f"{path}: ")
             yield question
 
 

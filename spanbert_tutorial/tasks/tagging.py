@@ -6,7 +6,9 @@ predicted on its own (no CRF). Sources: BERT §4 and §5.3 (CoNLL-2003); entitie
 F1 follow CoNLL's scorer. Shapes: B batch, n sequence, w words of a text, T tags.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -18,13 +20,18 @@ from spanbert_tutorial.bert.encoder import BertEncoder, initialize
 from spanbert_tutorial.bert.inputs import NO_TARGET, frame
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.history import History
+from spanbert_tutorial.engine.snapshots import Snapshots
 from spanbert_tutorial.errors import InputError, require
-from spanbert_tutorial.tasks.fine_tuning import Data, FineTuning, fit, stacked
+from spanbert_tutorial.tasks import task_checkpoints
+from spanbert_tutorial.tasks.fine_tuning import Data, FineTuning, check_start, fit, stacked
+from spanbert_tutorial.tasks.tagging_files import Entity, LabeledText, read  # noqa: F401
 from spanbert_tutorial.text.sentences import split_sentences
 
-# (start, end, label): the characters start to end of a text name something of this label
-Entity = tuple[int, int, str]
-LabeledText = tuple[str, list[Entity]]
+TASK = "tagging"  # on the command line
+PRESETS = {
+    "small": FineTuning(epochs=4, batch_size=8, peak_learning_rate=3e-4, max_length=128),
+    "spanbert": FineTuning(epochs=4, batch_size=32, peak_learning_rate=2e-5, max_length=128),
+}
 
 
 def labeled_sentences(document: dict) -> list[LabeledText]:
@@ -132,6 +139,24 @@ class Words(NamedTuple):
         framed = frame(ids, cls_id=wordpiece.cls_id, sep_id=wordpiece.sep_id)
         return cls(*framed, first + 1, np.stack([offsets[first, 0], ends], axis=1))
 
+    def parts(self, max_length: int) -> list["Words"]:
+        """The text cut between words into inputs of at most `max_length` positions; a longer word
+        keeps its first tokens."""
+        room = max_length - 2
+        ends = [*(self.positions[1:] - 1), len(self.ids) - 2]  # of each word, in tokens
+        cuts = [0]
+        for word, end in enumerate(ends):
+            if end - (self.positions[cuts[-1]] - 1) > room and word > cuts[-1]:
+                cuts.append(word)
+        found = []
+        for first, last in pairwise([*cuts, len(ends)]):
+            begin = self.positions[first] - 1
+            tokens = self.ids[1:-1][begin : ends[last - 1]][:room]
+            ids = np.concatenate([self.ids[:1], tokens, self.ids[-1:]])
+            places = self.positions[first:last] - begin
+            found.append(Words(ids, np.zeros_like(ids), places, self.offsets[first:last]))
+        return found
+
 
 class TaggingModel(nn.Module):
     """An encoder and one linear layer: scores at each position."""
@@ -161,27 +186,26 @@ class TaggingModel(nn.Module):
 
 
 class TaggingData(Data):
-    """Labeled texts. tags: "O", and B- and I- of each label. Raises InputError for a text of more
-    than `max_length` positions."""
+    """Labeled texts, long ones cut. tags: "O", and B- and I- of each label."""
 
     target_field = "tags"
 
     def __init__(
         self, texts: Sequence[LabeledText], wordpiece: WordPiece, settings: FineTuning
     ) -> None:
-        self.words = [Words.of(text, wordpiece) for text, _ in texts]
-        super().__init__(self.words, wordpiece, settings)
-        longest = settings.max_length
-        require(
-            max(self.lengths(), default=0) <= longest,
-            f"a text has more than {longest} positions: cut it up, or give a longer length.",
-        )
         labels = sorted({label for _, entities in texts for *_, label in entities})
         self.tags = ["O", *(f"{prefix}-{label}" for label in labels for prefix in "BI")]
-        self.rows = [
-            np.array([self.tags.index(tag) for tag in bio(words.offsets, entities)])
-            for words, (_, entities) in zip(self.words, texts, strict=True)
-        ]
+        number = {tag: place for place, tag in enumerate(self.tags)}
+        self.words: list[Words] = []
+        self.rows: list[np.ndarray] = []
+        for text, entities in texts:
+            whole = Words.of(text, wordpiece)
+            tags = np.array([number[tag] for tag in bio(whole.offsets, entities)])
+            parts = whole.parts(settings.max_length)
+            sizes = np.cumsum([len(part.positions) for part in parts])
+            self.words += parts
+            self.rows += np.split(tags, sizes[:-1])
+        super().__init__(self.words, wordpiece, settings)
 
     def batch(self, rows: np.ndarray, rng: np.random.Generator) -> dict[str, Tensor]:
         tensors = self.padded(rows)
@@ -192,47 +216,115 @@ class TaggingData(Data):
 
 
 def fine_tune(
-    encoder: BertEncoder, wordpiece: WordPiece, texts: Sequence[LabeledText], settings: FineTuning
+    encoder: BertEncoder,
+    wordpiece: WordPiece,
+    texts: Sequence[LabeledText],
+    settings: FineTuning,
+    snapshots: Snapshots | None = None,
 ) -> tuple["Tagger", History]:
     """Trains the encoder (in place) and a new head. Returns the tagger and the history of the
     losses. settings: a batch has about `batch_size` × `max_length` tokens."""
+    check_start(encoder, wordpiece, settings)
     data = TaggingData(texts, wordpiece, settings)
-    model, history = fit(lambda: TaggingModel(encoder, len(data.tags)), data, settings)
-    return Tagger(model, wordpiece, data.tags), history
+    model, history = fit(lambda: TaggingModel(encoder, len(data.tags)), data, settings, snapshots)
+    return Tagger(model, wordpiece, data.tags, settings.max_length), history
 
 
 class Tagger:
-    """Finds entities. tags: those of the model's scores, in order."""
+    """Finds entities. tags: those of the model's scores, in order; max_length: of an input; a longer
+    text is cut between words."""
 
-    def __init__(self, model: TaggingModel, wordpiece: WordPiece, tags: Sequence[str]) -> None:
+    def __init__(
+        self,
+        model: TaggingModel,
+        wordpiece: WordPiece,
+        tags: Sequence[str],
+        max_length: int = 512,
+    ) -> None:
         self.model = model.eval()
         self.wordpiece = wordpiece
         self.all_tags = list(tags)
+        self.max_length = min(max_length, model.encoder.config.max_position_embeddings)
+
+    @classmethod
+    def from_pretrained(cls, source: str | Path, tokenizer: str | Path | None = None) -> "Tagger":
+        """Opens a folder that `save` wrote. Raises InputError for a model of another task."""
+        encoder, head, facts, wordpiece = task_checkpoints.load(source, TASK, tokenizer)
+        model = TaggingModel(encoder, len(facts["tags"]))
+        task_checkpoints.fill(model, head, source)
+        return cls(model, wordpiece, facts["tags"], facts["length"])
+
+    def save(self, folder: str | Path, texts: Mapping[str, str]) -> None:
+        """Writes a folder that `from_pretrained` opens. texts: further files by name."""
+        facts = {"tags": self.all_tags, "length": self.max_length}
+        task_checkpoints.save(folder, TASK, self.model, facts, self.wordpiece, texts)
 
     @torch.no_grad()
-    def tags(self, texts: Sequence[str], batch_size: int = 64) -> list[list[str]]:
-        """The tag with the highest score for each word of each text. A text that is empty or too
-        long raises InputError."""
-        inputs = [Words.of(text, self.wordpiece) for text in texts]
+    def scored(
+        self, texts: Sequence[str], batch_size: int = 64
+    ) -> list[tuple[np.ndarray, list[str], np.ndarray]]:
+        """For each text where its words stand [w,2], the likeliest tag of each, and its probability
+        [w]. An empty text raises InputError."""
+        cut = [Words.of(text, self.wordpiece).parts(self.max_length) for text in texts]
+        inputs = [part for parts in cut for part in parts]
         device = self.model.classifier.weight.device
-        predictions = []
+        rows: list[np.ndarray] = []
         for start in range(0, len(inputs), batch_size):
-            rows = inputs[start : start + batch_size]
-            batch = {
-                name: value.to(device)
-                for name, value in stacked(rows, self.wordpiece.pad_id).items()
-            }
-            best = self.model.scores(batch).argmax(-1).cpu().numpy()  # [B,n]
-            predictions += [
-                [self.all_tags[tag] for tag in tags[words.positions]]
-                for tags, words in zip(best, rows, strict=True)
-            ]
-        return predictions
+            batch = stacked(inputs[start : start + batch_size], self.wordpiece.pad_id)
+            scores = self.model.scores({name: value.to(device) for name, value in batch.items()})
+            rows += [*scores.softmax(-1).cpu().numpy()]  # [n,T] each
+        of_input = iter(rows)
+        found = []
+        for parts in cut:
+            own = np.concatenate([next(of_input)[part.positions] for part in parts])
+            offsets = np.concatenate([part.offsets for part in parts])
+            found.append((offsets, [self.all_tags[tag] for tag in own.argmax(1)], own.max(1)))
+        return found
+
+    def tags(self, texts: Sequence[str], batch_size: int = 64) -> list[list[str]]:
+        """The tag with the highest score for each word of each text. An empty text raises
+        InputError."""
+        return [tags for _, tags, _ in self.scored(texts, batch_size)]
 
     def entities(self, text: str) -> list[Entity]:
         """The entities of a text, in order."""
-        offsets = Words.of(text, self.wordpiece).offsets
+        return [(start, end, label) for start, end, label, _ in self.predict([(text, [])])[0]]
+
+    def predict(self, texts: Sequence[LabeledText]) -> list[list[tuple[int, int, str, float]]]:
+        """The entities of each text, in order, each with the least probability of its words; what
+        the examples say themselves is not looked at."""
         return [
-            (int(offsets[first, 0]), int(offsets[last, 1]), label)
-            for first, last, label in sorted(spans(*self.tags([text])))
+            [
+                (
+                    int(offsets[first, 0]),
+                    int(offsets[last, 1]),
+                    label,
+                    float(probabilities[first : last + 1].min()),
+                )
+                for first, last, label in sorted(spans(tags))
+            ]
+            for offsets, tags, probabilities in self.scored([text for text, _ in texts])
         ]
+
+
+def score(
+    texts: Sequence[LabeledText], predicted: Sequence[Sequence[Sequence]]
+) -> dict[str, float | dict[str, float]]:
+    """precision, recall and f1 in percent over whole entities, and under `labels` the f1 of each. An
+    entity counts when both ends and the label are right. Raises InputError where nothing is
+    named."""
+    gold = {(row, *entity) for row, (_, found) in enumerate(texts) for entity in found}
+    said = {(row, *entity[:3]) for row, found in enumerate(predicted) for entity in found}
+    require(gold, "no text names anything: give texts with entities.")
+
+    def f1_of(label: str) -> float:
+        wanted, given = ({one for one in side if one[3] == label} for side in (gold, said))
+        return 200 * len(wanted & given) / (len(wanted) + len(given))
+
+    right = len(gold & said)
+    return {
+        "precision": 100 * right / max(len(said), 1),
+        "recall": 100 * right / len(gold),
+        "f1": 200 * right / (len(gold) + len(said)),
+        "labels": {label: f1_of(label) for label in sorted({one[3] for one in gold})},
+    }

@@ -14,12 +14,21 @@ from pathlib import Path
 
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError, check_text, reading, regular_file, require
-from spanbert_tutorial.text.lines import BROKEN_PACKING, OPENERS, lines_of, parse_data, visible
+from spanbert_tutorial.text.lines import (
+    BROKEN_PACKING,
+    OPENERS,
+    files_in,
+    lines_of,
+    parse_data,
+    visible,
+)
 from spanbert_tutorial.text.sentences import Document, split_sentences
 
 # OWNER/NAME or OWNER/NAME:CONFIGURATION
 HUB_SET = re.compile(r"([\w.-]+/[\w.-]+)(?::([\w.-]+))?")
 FORMS = (".txt", ".jsonl")
+ARTICLE = re.compile(r"<(/?)doc(?: [^>]*)?>")  # as articles are extracted from Wikipedia
+TITLE = re.compile(r"= [^=].* =")  # as in WikiText; its sections have = = on each side
 
 
 def hub_set(source: str | Path, *forms: str) -> tuple[str, str | None] | None:
@@ -51,8 +60,7 @@ def corpus_files(path: str | Path) -> list[Path]:
             f"the corpus {path} {what}: give a .txt or .jsonl file (also .xz, .gz), a folder, or "
             "OWNER/NAME of the Hugging Face hub."
         ) from None
-    files = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
-    files = [file for file in files if form(file)]
+    files = [file for file in (files_in(path) if path.is_dir() else [path]) if form(file)]
     require(
         files,
         f"the corpus {path} holds no .txt or .jsonl file (also .xz, .gz): give one that does.",
@@ -61,14 +69,18 @@ def corpus_files(path: str | Path) -> list[Path]:
 
 
 def text_documents(lines: Iterable[str]) -> Iterator[str]:
-    """Texts between blank lines."""
+    """Texts between blank lines; in a file of articles, between `<doc …>` and `</doc>` or from one
+    heading `= Title =` to the next, whatever blank lines they hold."""
     kept: list[str] = []
+    article = False
     for line in lines:
-        if visible(line):
-            kept.append(line)
-        elif kept:
+        mark, title = ARTICLE.fullmatch(line.strip()), TITLE.fullmatch(line.strip())
+        article = bool(title) or (article if mark is None else not mark[1])
+        if kept and (mark or title or not (article or visible(line))):
             yield "".join(kept)
             kept = []
+        if visible(line) and not mark:
+            kept.append(line)
     if kept:
         yield "".join(kept)
 
@@ -145,7 +157,8 @@ def documents(path: str | Path, leave_out: Collection[str] = ()) -> Iterator[Doc
     """
     found = False
     if name := hub_set(path, *FORMS):
-        texts = hub_texts(*name, leave_out)
+        rows = hub_texts(*name, leave_out)  # a row a document, or of WikiText a line
+        texts = text_documents(line for text in rows for line in (f"{text}\n", ""))
     else:
         texts = (text for file in corpus_files(path) for text in read_file(file, leave_out))
     for text in texts:

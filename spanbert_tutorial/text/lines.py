@@ -23,7 +23,8 @@ BROKEN_PACKING = (lzma.LZMAError, gzip.BadGzipFile, zlib.error, EOFError)
 LINE_END = re.compile(r"\r\n|\r|\n")
 GAP = re.compile(r"[ \t]+")
 SPACE = " \t"
-NOT_VISIBLE = {"Zs", "Zl", "Zp", "Cc", "Cf"}  # separators, control and format characters
+# separators, control, format and private characters: no tokenizer of BERT's kind has a token of them
+NOT_VISIBLE = {"Zs", "Zl", "Zp", "Cc", "Cf", "Co"}
 
 
 class Examples(list):
@@ -63,8 +64,35 @@ def columns_of(line: str) -> list[str]:
 
 def visible(text: str) -> bool:
     """Whether a text holds a character that can be seen: no space, line end, byte-order mark, soft
-    hyphen or other sign without a shape."""
-    return any(unicodedata.category(letter) not in NOT_VISIBLE for letter in set(text))
+    hyphen, replacement character or other sign without a shape."""
+    letters = set(text) - {"\ufffd"}
+    return any(unicodedata.category(letter) not in NOT_VISIBLE for letter in letters)
+
+
+def files_in(folder: Path) -> list[Path]:
+    """The files of a folder, in the order of their names, without those that are hidden or in a
+    hidden folder, such as a notebook's checkpoints."""
+    return [
+        file
+        for file in sorted(folder.rglob("*"))
+        if file.is_file() and not hidden(file.relative_to(folder))
+    ]
+
+
+def hidden(path: Path) -> bool:
+    """Whether a part of the path begins with a dot."""
+    return any(part.startswith(".") for part in path.parts)
+
+
+ESCAPES = {
+    **{"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"},
+    **{"/.": ".", "/?": "?", "/-": "-", "``": '"', "''": '"', "\\/": "/", "\\*": "*"},
+}  # what treebanks write → what is meant
+
+
+def unescaped(word: str) -> str:
+    """A word as the text had it, without the escapes of treebanks, such as -LRB- for a bracket."""
+    return ESCAPES.get(word.upper(), word.replace("\\/", "/"))
 
 
 def check_columns(names: Iterable[str], where: str) -> None:

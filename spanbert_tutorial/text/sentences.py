@@ -6,16 +6,22 @@ import re
 Document = list[str]
 
 
-# . ! or ? with closing quotes and brackets, then space, then (perhaps after an opening one) a
-# letter or digit
-SENTENCE_END = re.compile(r"""([.!?]["')\]”’]*)(\s+)(?=["'(\[“‘]?([^\W_]))""")
+CLOSING = r"""["')\]”’“»›」』》）]*"""
+# a mark with closing quotes and brackets, then space, then (perhaps after an opening one) a letter
+# or digit; or a mark of a script that writes no space behind it
+SENTENCE_END = re.compile(
+    rf"""([.!?؟۔։።။។]{CLOSING})(\s+)(?=["'(\[“‘«‹„‚¿¡]*([^\W_]))|([。！？｡।॥]+{CLOSING})\s*"""
+)
 
 
 def split_sentences(text: str) -> Document:
-    """Sentences of a text: a line end always divides; so does . ! or ? before a space and A to Z, a
-    digit, or a letter of a script that has no capitals, such as Hangul."""
+    """Sentences of a text: a line end always divides; so does . ! ? or another script's mark before
+    a space and a capital of any script, a digit, or a letter of a script that has no capitals; and
+    a mark that needs no space, such as 。 or ।."""
 
     def end(found: re.Match) -> str:
+        if found[4]:
+            return f"{found[4]}\n"
         return found[1] + ("\n" if begins_a_sentence(found[3]) else found[2])
 
     return [
@@ -24,8 +30,5 @@ def split_sentences(text: str) -> Document:
 
 
 def begins_a_sentence(sign: str) -> bool:
-    """Whether a letter or digit may. A capital with an accent may not: so the kept results cut
-    their texts."""
-    if sign.isascii():
-        return sign.isupper() or sign.isdigit()
-    return sign.isalpha() and sign.lower() == sign.upper()
+    """Whether a letter or digit may: all but a small letter."""
+    return sign.isdigit() or sign.isalpha() and (sign.isupper() or sign.lower() == sign.upper())

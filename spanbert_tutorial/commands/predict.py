@@ -1,0 +1,226 @@
+"""`predict TASK`: what a fine-tuned model says of labeled files, of files without labels and of
+plain text, as JSON lines. Chapter: `book/workshop/your_own_data`.
+
+Offsets count the characters of the reader's own text, in files of words the words; a score is a
+probability, but of answers S + E and of mentions the mention score.
+"""
+
+import argparse
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from spanbert_tutorial.commands.previews import plural
+from spanbert_tutorial.errors import NoRoom, require
+from spanbert_tutorial.text.lines import OPENERS, read_text
+
+Row = dict[str, Any]
+PLAIN = {
+    "squad": ", or a plain .txt with --question",
+    "coreference": ", or a plain .txt",
+    "relations": "; a .txt may also hold a marked sentence a line",
+    "sentences": "; a .txt may also hold a sentence a line, or two with a tab between",
+    "tagging": ", or a plain .txt",
+}
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of `predict TASK`."""
+    from spanbert_tutorial.commands import squad
+    from spanbert_tutorial.commands.tasks import TASKS, add_reading_options
+
+    tasks = parser.add_subparsers(dest="task", required=True, metavar="TASK")
+    for name, task in TASKS.items():
+        description = f"Predict: {task.help}. Labels may be missing; those there are not looked at."
+        options = tasks.add_parser(name, help=task.help, description=description)
+        add = options.add_argument
+        add("--model", required=True, help="fine-tuned model: a folder or a hub name")
+        add("--vocabulary", help="its vocabulary, if it is not in that folder")
+        add("--data", nargs="+", required=True, help=f"{task.data}{PLAIN.get(name, '')}")
+        add("--output", required=True, help="file to write, a line of JSON for each example")
+        if name == "squad":
+            add("--question", action="append", help="to ask of plain text; may repeat")
+            add("--threshold", type=float, default=0.0, help="as of `answer`")
+            add("--n-best", type=int, default=1, help="how many answers to list (default: 1)")
+            add("--max-answer-length", type=int, help=squad.LONGEST_ANSWER)
+        add_reading_options(options, task)
+
+
+def predict(options: argparse.Namespace) -> None:
+    """Reads the data, writes a line for each example, and says how many."""
+    from spanbert_tutorial.commands.tasks import TASKS
+    from spanbert_tutorial.engine.files import write_text
+    from spanbert_tutorial.pretraining.checkpoints import check_output
+
+    output = check_output(options.output)
+    rows = list(ROWS.get(options.task, predictions)(options))
+    text = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
+    try:
+        write_text(output, text)
+    except OSError as error:
+        raise NoRoom(f"{output} cannot be written ({error}): give another --output.") from error
+    print(f"{plural(len(rows), TASKS[options.task].unit)}: {output}")
+
+
+def is_plain(path: str) -> bool:
+    """Whether a file is plain text."""
+    name = Path(path)
+    return (Path(name.stem).suffix if name.suffix in OPENERS else name.suffix) == ".txt"
+
+
+def plain_text(path: str) -> str:
+    """The text of a file, its line ends unchanged: the offsets count them."""
+    return read_text(path, "a text file", translate=False)
+
+
+def model_of(options: argparse.Namespace) -> Any:
+    """The fine-tuned model of the options."""
+    from spanbert_tutorial.commands.tasks import TASKS
+
+    return TASKS[options.task].parts().model.from_pretrained(options.model, options.vocabulary)
+
+
+def answers(options: argparse.Namespace) -> Iterator[Row]:
+    """A row for each question."""
+    from spanbert_tutorial.commands.squad import open_answerer
+    from spanbert_tutorial.engine.hooks import with_bar
+    from spanbert_tutorial.tasks.squad_files import Question, read_several
+
+    plain = [path for path in options.data if is_plain(path)]
+    asking = options.question or []
+    require(
+        bool(plain) == bool(asking),
+        "--question belongs to plain text: give it with a .txt, and with no other file.",
+    )
+    asked = [
+        Question(f"{Path(path).name}, question {number}", question, text)
+        for path in plain
+        for text in [plain_text(path)]
+        for number, question in enumerate(asking, start=1)
+    ]
+    asked += read_several([path for path in options.data if path not in plain], labeled=False)
+    pairs = ((one.question, one.context) for one in with_bar(asked, "question"))
+    found = open_answerer(options).answer_many(pairs, options.threshold, n_best=options.n_best)
+    for one, answer in zip(asked, found, strict=True):
+        place = {"text": answer.text, "start": answer.start, "end": answer.end}
+        scores = {"score": answer.score, "null_score": answer.null_score}
+        best = [
+            {"text": each.text, "start": each.start, "end": each.end, "score": each.score}
+            for each in answer.n_best
+        ]
+        yield {"id": one.id, "question": one.question} | place | scores | {"n_best": best}
+
+
+def clusters(options: argparse.Namespace) -> Iterator[Row]:
+    """A row for each document."""
+    from spanbert_tutorial.tasks import coreference
+
+    resolver = model_of(options)
+    for path in options.data:
+        if is_plain(path):
+            text = plain_text(path)
+            document, offsets = coreference.plain_with_offsets(text, Path(path).name)
+            read = [document]
+        else:
+            read, offsets = coreference.read(path), []
+        for document in read:
+            rows: list[list[Row]] = []
+            for cluster in resolver.scored_clusters(document):
+                rows.append([])
+                for (first, last), score in cluster.items():
+                    place: Row = {
+                        "text": document.text((first, last)),
+                        "first": first,
+                        "last": last,
+                    }
+                    if offsets:
+                        start, end = offsets[first][0], offsets[last][1]
+                        place = {"text": text[start:end], "start": start, "end": end}
+                    rows[-1].append(place | {"score": score})
+            yield {"name": document.name, "part": document.part, "clusters": rows}
+
+
+def relations(options: argparse.Namespace) -> Iterator[Row]:
+    """A row for each example."""
+    from spanbert_tutorial.tasks.relation_files import read
+
+    extractor = model_of(options)
+    examples = read(*options.data, labeled=False)
+    for example, row in zip(examples, extractor.scores(examples).softmax(-1), strict=True):
+        score, best = row.max(-1)
+        names = {
+            role: {
+                "text": " ".join(example.words[name.first : name.last + 1]),
+                "first": name.first,
+                "last": name.last,
+            }
+            for role, name in (("subject", example.subject), ("object", example.object))
+        }
+        relation = extractor.relations[int(best)]
+        yield {"id": example.id, "relation": relation, "score": float(score)} | names
+
+
+def sentences(options: argparse.Namespace) -> Iterator[Row]:
+    """A row for each sentence or pair."""
+    from spanbert_tutorial.tasks.classification import all_scores
+    from spanbert_tutorial.tasks.sentence_files import read
+
+    predictor = model_of(options)
+    examples = read(*options.data, subtask=options.subtask, labeled=False)
+    texts = [pair for pair, _ in examples]
+    scores = all_scores(predictor.model, predictor.wordpiece, texts, predictor.facts["length"])
+    labels = predictor.predict(examples)
+    for (first, second), label, row in zip(texts, labels, scores, strict=True):
+        said = {"text": first} if second is None else {"text": first, "text_pair": second}
+        if isinstance(label, float):  # the score is what is predicted
+            yield said | {"score": label}
+        else:
+            yield said | {"label": label, "score": float(row.softmax(-1).max())}
+
+
+def entities(options: argparse.Namespace) -> Iterator[Row]:
+    """A row for each text; of a plain text one for all its sentences."""
+    from spanbert_tutorial.tasks.tagging_files import placed_sentences, read
+
+    tagger = model_of(options)
+    for path in options.data:
+        examples = read(path, labeled=False)
+        found = tagger.predict(examples)
+        whole = plain_text(path) if is_plain(path) else ""
+        places = [at for at, _ in placed_sentences(whole)] if whole else [0] * len(examples)
+        named = [
+            [
+                {
+                    "text": text[start:end],
+                    "start": start + at,
+                    "end": end + at,
+                    "label": label,
+                    "score": score,
+                }
+                for start, end, label, score in row
+            ]
+            for (text, _), row, at in zip(examples, found, places, strict=True)
+        ]
+        if whole:
+            yield {"text": whole, "entities": [one for row in named for one in row]}
+        else:
+            for (text, _), row in zip(examples, named, strict=True):
+                yield {"text": text, "entities": row}
+
+
+def predictions(options: argparse.Namespace) -> Iterator[Row]:
+    """A row for each example of a task that has no rows of its own."""
+    from spanbert_tutorial.commands.tasks import TASKS, read
+
+    for prediction in model_of(options).predict(read(options, TASKS[options.task])):
+        yield {"prediction": prediction}
+
+
+ROWS: dict[str, Callable[[argparse.Namespace], Iterator[Row]]] = {
+    "squad": answers,
+    "coreference": clusters,
+    "relations": relations,
+    "sentences": sentences,
+    "tagging": entities,
+}

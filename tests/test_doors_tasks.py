@@ -1,0 +1,365 @@
+"""Files of the tasks as they are found outside, and `predict` for labeled, unlabeled and plain ones."""
+
+import json
+import warnings
+
+import pytest
+import torch
+
+from spanbert_tutorial.__main__ import main
+from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
+from spanbert_tutorial.bert.wordpiece import WordPiece
+from spanbert_tutorial.engine.files import data_path
+from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.pretraining.checkpoints import read_vocabulary
+from spanbert_tutorial.tasks import coreference, relation_extraction, squad, tagging
+from spanbert_tutorial.tasks import question_answering as qa
+from spanbert_tutorial.tasks.classification import ClassificationModel
+from spanbert_tutorial.tasks.relation_files import read as read_relations
+from spanbert_tutorial.tasks.sentence_files import read as read_sentences
+from spanbert_tutorial.tasks.sentence_tasks import SentencePredictor
+from spanbert_tutorial.tasks.squad import GoldAnswer, Question
+
+TINY = data_path("checkpoints", "spanbert-tiny")
+WORDPIECE: WordPiece = read_vocabulary(TINY)
+CONTEXT = "Nora Vance bought a boat. She named it Star."
+
+
+def encoder(tokens=2_000):
+    torch.manual_seed(0)
+    return BertEncoder(EncoderConfig.tiny(vocab_size=tokens, num_hidden_layers=1))
+
+
+def written(folder, name, content):
+    path = folder / name
+    path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+    return path
+
+
+def asked(text=CONTEXT, answer="Nora Vance", **more):
+    answers = {"answers": [{"text": answer, "answer_start": text.find(answer)}]} if answer else {}
+    entry = {"id": "a", "question": "Who bought a boat?"} | answers | more
+    return {"data": [{"title": "T", "paragraphs": [{"context": text, "qas": [entry]}]}]}
+
+
+# --- questions ----------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def answerer(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models") / "qa"
+    model = qa.QuestionAnsweringModel(encoder())
+    qa.QuestionAnswerer(model, WORDPIECE, 96, 48, max_answer_length=3).save(folder, {})
+    return folder
+
+
+def test_the_limit_of_answers_is_kept_with_the_model(answerer):
+    opened = qa.QuestionAnswerer.from_pretrained(answerer)
+    assert opened.max_answer_length == 3
+    answer = opened.answer("Who left?", CONTEXT, threshold=float("inf"), n_best=5)
+    assert len(answer.n_best) == 5 and answer.n_best[0].text == answer.text
+    assert all(CONTEXT[one.start : one.end] == one.text for one in answer.n_best)
+    assert [one.score for one in answer.n_best] == sorted(o.score for o in answer.n_best)[::-1]
+    with pytest.raises(InputError, match=r"give \(question, context\)"):
+        next(opened.answer_many([{"question": "Who left?", "context": CONTEXT}]))
+
+
+def test_answers_that_are_lost_or_too_long_are_counted():
+    text = "Star " + "river boat " * 40
+    question = Question("a", "What?", text, answers=(GoldAnswer(text.strip(), 0),))
+    settings = qa.QuestionAnsweringSettings(max_length=32, doc_stride=16)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        qa.QuestionAnsweringData([question], WORDPIECE, settings)
+    said = " ".join(str(one.message) for one in told)
+    assert "1 answers are complete in no window of 32" in said
+    assert "1 answer is longer than 30 tokens and can never be given" in said
+
+
+def test_notes_of_evaluate(answerer, tmp_path, capsys):
+    def notes(content, *more):
+        data = written(tmp_path, "data.json", content)
+        output = tmp_path / f"out{len(list(tmp_path.iterdir()))}"
+        given = ["--model", answerer, "--data", data, "--output", output, *more]
+        assert main(["evaluate", "squad", *map(str, given)]) == 0
+        said = capsys.readouterr()
+        return said.err, json.loads(said.out)
+
+    empty = asked(answer="", answers=[])
+    said, scores = notes(empty)
+    assert "No question has an answer" in said and "intervals" not in scores
+    said, _ = notes(asked(answer="Nora Vance bought a boat"))
+    assert "1 answer is longer than 3 tokens" in said
+    said, _ = notes(asked(answer="Nora Vance bought a boat"), "--max-answer-length", "30")
+    assert "longer" not in said
+    chinese = asked("诺拉买了船。她走了。", "诺拉")
+    said, _ = notes(chinese)
+    assert "--characters adds" in said
+    said, scores = notes(chinese, "--characters")
+    assert "adds" not in said and 0 <= scores["character_f1"] <= 100
+
+
+def test_f1_over_characters():
+    pairs = [("诺拉·万斯买了一条船", "诺拉·万斯"), ("서울에서", "서울"), ("星星。", "星星")]
+    assert [round(squad.character_f1(*pair), 2) for pair in pairs] == [0.67, 0.67, 0.8]
+    assert squad.character_f1("", "") == 1 and squad.character_f1("a b", "ab") > 0
+
+
+def test_an_answer_without_a_token_is_refused(tmp_path):
+    text = "The key \ue000 opens the chest."
+    with pytest.raises(InputError, match="mend answer_start or text"):
+        squad.read(written(tmp_path, "data.json", asked(text, "\ue000")))
+
+
+def test_a_byte_order_mark_is_no_character_of_the_text(answerer, tmp_path, capsys):
+    def place(text):
+        path = written(tmp_path, "text.txt", text)
+        given = ["--model", answerer, "--context-file", path, "--question", "Who?", "--n-best", "2"]
+        assert main(["answer", *map(str, given), "--threshold=inf"]) == 0
+        return capsys.readouterr().out
+
+    assert place("\ufeff" + CONTEXT) == place(CONTEXT)
+
+
+def test_rules_for_english_say_so(tmp_path, capsys):
+    text = "Der alte Fischer kaufte gestern früh ein großes blaues Boot im Hafen von Kiel.\n\n" * 5
+    path = written(tmp_path, "text.txt", text)
+    main(["make-questions", "--corpus", str(path), "--output", str(tmp_path / "made.json")])
+    assert "the rules are for English" in capsys.readouterr().err
+
+
+# --- coreference --------------------------------------------------------------------
+
+
+def conll(*words, name="demo", last="-"):
+    rows = [f"{name}\t0\t{n}\t{word}\t-\t{last}" for n, word in enumerate(words)]
+    return "\n".join([f"#begin document ({name}); part 000", *rows, "", "#end document", ""])
+
+
+@pytest.mark.parametrize(
+    "content, named",
+    [
+        (conll("[WORD]", "[WORD]"), "skeleton"),
+        ("# sent_id = 1\n1\tNora\tNora\tPROPN\tNNP\t_\t0\troot\t_\t_\n", "CoNLL-U"),
+        (
+            "#begin document (a); part 0\n1\tNora\tNora\tPROPN\tNNP\t_\t0\troot\t_\t_\n\n#end document\n",
+            "CoNLL-U",
+        ),
+    ],
+)
+def test_other_formats_are_named(tmp_path, content, named):
+    with pytest.raises(InputError, match=named):
+        coreference.read(written(tmp_path, "a.conll", content))
+
+
+def test_escapes_of_treebanks(tmp_path):
+    content = conll("Nora", "-LRB-", "a", "-rrb-", "``", "no", "''", "1\\/2", "/.")
+    (document,) = coreference.read(written(tmp_path, "a.conll", content))
+    assert document.words == ["Nora", "(", "a", ")", '"', "no", '"', "1/2", "."]
+
+
+def test_documents_that_stand_twice(tmp_path):
+    plain, labeled = conll("Nora", "left"), conll("Nora", "left", last="(1)")
+    twice = coreference.read(written(tmp_path, "a.conll", plain + plain))
+    assert len(twice) == 1 and twice.skipped == 1
+    (tmp_path / ".ipynb_checkpoints").mkdir()
+    written(tmp_path / ".ipynb_checkpoints", "a.conll", labeled)
+    assert len(coreference.read(tmp_path)) == 1
+    written(tmp_path, "b.v4_gold_conll", labeled)
+    with pytest.raises(InputError, match="a.conll and in .*b.v4_gold_conll with other clusters"):
+        coreference.read(tmp_path)
+
+
+def test_scores_of_nothing_are_refused():
+    document = coreference.plain("Nora left.")
+    with pytest.raises(InputError, match="no document has a cluster"):
+        coreference.score([document], [[]])
+
+
+@pytest.mark.parametrize("sign", ["\u00ad", "\ufffd", "\u200b", "\ue000"])
+def test_offsets_behind_invisible_signs(sign):
+    text = f"Ve{sign}ltin left. 诺拉走了。Nora saw Veltin."
+    document, offsets = coreference.plain_with_offsets(text)
+    seen = [text[start:end].replace(sign, "") for start, end in offsets]
+    assert seen == document.words and offsets[:2] == [(0, 7), (8, 12)]
+    assert len(document.sentences) == 3
+
+
+# --- relations, sentences -----------------------------------------------------------
+
+
+def tacred(relation="owns", number="x1", **more):
+    words = ["Nora", "bought", "-LRB-", "boat", "."]
+    places = {"subj_start": 0, "subj_end": 0, "obj_start": 3, "obj_end": 3}
+    kinds = {"subj_type": "PERSON", "obj_type": "THING"}
+    return {"id": number, "token": words, "relation": relation} | places | kinds | more
+
+
+def test_relations_that_stand_twice(tmp_path):
+    same = read_relations(written(tmp_path, "a.json", [tacred(), tacred(), tacred(number="x2")]))
+    assert len(same) == 2 and same.skipped == 1 and same[0].words[2] == "("
+    with pytest.raises(InputError, match="x1 stands there as owns and as no_relation"):
+        read_relations(written(tmp_path, "a.json", [tacred(), tacred("no_relation")]))
+
+
+def test_sentences_of_odd_files(tmp_path):
+    snli = "gold_label\tsentence1\tsentence2\nneutral\tA boat.\tA ship.\n-\tA key.\tA lock.\n"
+    found = read_sentences(written(tmp_path, "a.txt", snli), subtask="mnli")
+    assert len(found) == 1 and found.skipped == 1
+    rte = "index\tsentence1\tsentence2\tlabel\n0\tA.\tB.\tentailment\n0\tA.\tB.\tnot_entailment\n"
+    with pytest.raises(InputError, match="line 3: the id 0 stands there with two labels"):
+        read_sentences(written(tmp_path, "a.tsv", rte), subtask="rte")
+    with pytest.raises(InputError, match="a.tsv, line 2: a sentence is empty"):
+        read_sentences(written(tmp_path, "a.tsv", "sentence\tlabel\n\ue000\t1\n"), subtask="sst2")
+
+
+# --- tagging ------------------------------------------------------------------------
+
+COLUMNS = """-DOCSTART- -X- O
+
+Nora NNP B-PER
+Vance NNP I-PER
+left VBD O
+-LRB- -LRB- O
+
+Star NNP I-BOAT
+"""
+
+
+def test_columns_and_json_lines(tmp_path):
+    texts = tagging.read(written(tmp_path, "a.txt", COLUMNS))
+    assert texts == [("Nora Vance left (", [(0, 10, "PER")]), ("Star", [(0, 4, "BOAT")])]
+    rows = [{"text": CONTEXT, "entities": [[0, 10, "PER"], [39, 43, "BOAT"]]}]
+    rows.append({"text": "Star.", "entities": [{"start": 0, "end": 4, "label": "BOAT"}]})
+    path = written(tmp_path, "a.jsonl", "\n".join(map(json.dumps, rows)))
+    assert tagging.read(path)[0] == (CONTEXT, [(0, 10, "PER"), (39, 43, "BOAT")])
+    for content, named in (
+        (COLUMNS.replace("I-PER", "E-PER"), 'line 4: "E-PER" is no tag'),
+        ("Nora\nleft\n", "line 1: one column"),
+        ("Nora O\n", "names anything"),
+    ):
+        with pytest.raises(InputError, match=named):
+            tagging.read(written(tmp_path, "b.txt", content))
+    rows[0]["entities"] = [[0, 10, "PER"], [5, 10, "PER"]]
+    with pytest.raises(InputError, match="line 1: the PER from 5 to 10"):
+        tagging.read(written(tmp_path, "c.jsonl", json.dumps(rows[0])))
+
+
+def test_scores_of_entities():
+    texts = [("Nora left Star", [(0, 4, "PER"), (10, 14, "BOAT")]), ("No", [])]
+    found = tagging.score(texts, [[(0, 4, "PER", 0.9)], [(0, 2, "PER", 0.5)]])
+    assert found["precision"] == found["recall"] == found["f1"] == 50
+    assert found["labels"] == {"BOAT": 0.0, "PER": pytest.approx(200 / 3)}
+    with pytest.raises(InputError, match="no text names anything"):
+        tagging.score([("No", [])], [[]])
+
+
+def test_long_texts_are_cut_between_words():
+    text = "Nora Vance bought a boat . " * 40
+    words = tagging.Words.of(text, WORDPIECE)
+    parts = words.parts(32)
+    assert max(len(part.ids) for part in parts) <= 32
+    assert sum(len(part.positions) for part in parts) == len(words.positions) == 240
+    for part in parts:
+        whole = WORDPIECE.starts[part.ids[part.positions]]
+        assert whole.all() and part.positions[0] == 1
+
+
+# --- predict ------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def models(answerer):
+    folder = answerer.parent
+    facts = {"labels": ["0", "1"], "length": 64}
+    SentencePredictor(ClassificationModel(encoder(), 2), WORDPIECE, facts).save(folder / "sst2", {})
+    tags = ["O", "B-PER", "I-PER"]
+    tagging.Tagger(tagging.TaggingModel(encoder(), 3), WORDPIECE, tags, 32).save(
+        folder / "tags", {}
+    )
+    model = coreference.CoreferenceModel(encoder(), 3, True)
+    torch.nn.init.constant_(model.mention_scorer[-1].bias, 5.0)
+    coreference.CoreferenceResolver(model, WORDPIECE, 64).save(folder / "coref", {})
+    markers = ["[/OBJ]", "[/SUBJ]", "[OBJ]", "[SUBJ]"]
+    larger = relation_extraction.with_markers(WORDPIECE, markers)
+    model = relation_extraction.RelationModel(encoder(len(larger)), 2, "entities")
+    relations = relation_extraction.RelationExtractor(model, larger, ["no", "owns"], "around", 64)
+    relations.save(folder / "rel", {})
+    return folder
+
+
+def predicted(folder, task, model, *data, more=()):
+    output = folder / f"{task}{len(list(folder.iterdir()))}.jsonl"
+    given = ["--model", model, "--data", *data, "--output", output, *more]
+    assert main(["predict", task, *map(str, given)]) == 0
+    return [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]
+
+
+def test_predict_answers(models, tmp_path):
+    labeled = written(tmp_path, "a.json", asked())
+    bare = written(tmp_path, "b.json", asked(answer=""))
+    table = written(tmp_path, "c.csv", f"question,context\nWho bought a boat?,{CONTEXT}\n")
+    plain = written(tmp_path, "d.txt", "\ufeff" + CONTEXT)
+    more = ("--threshold=inf", "--n-best", "2")
+    ask = (*more, "--question", "Who bought a boat?")
+    found = [
+        predicted(tmp_path, "squad", models / "qa", one, more=ask if one is plain else more)
+        for one in (labeled, bare, table, plain)
+    ]
+    places = {(row["start"], row["end"]) for (row,) in found}
+    assert len(places) == 1 and len(found[0][0]["n_best"]) == 2
+    assert found[0][0]["text"] == CONTEXT[slice(*places.pop())]
+    given = [
+        "--model",
+        models / "qa",
+        "--data",
+        labeled,
+        "--output",
+        tmp_path / "x",
+        "--question",
+        "?",
+    ]
+    assert main(["predict", "squad", *map(str, given)]) == 2 and not (tmp_path / "x").exists()
+
+
+def test_predict_clusters(models, tmp_path):
+    text = "No\u00adra saw the boat. She liked it."
+    plain = written(tmp_path, "story.txt", text)
+    (row,) = predicted(tmp_path, "coreference", models / "coref", plain)
+    mentions = [mention for cluster in row["clusters"] for mention in cluster]
+    assert mentions and all(text[one["start"] : one["end"]] == one["text"] for one in mentions)
+    words = written(tmp_path, "a.conll", conll("Nora", "saw", "it"))
+    (row,) = predicted(tmp_path, "coreference", models / "coref", words)
+    assert row["name"] == "demo"
+
+
+def test_predict_relations(models, tmp_path):
+    bare = tacred()
+    del bare["relation"]
+    json_file = written(tmp_path, "a.json", [bare])
+    marked = written(tmp_path, "b.txt", "<e1>Nora</e1> bought ( <e2>boat</e2> .\n")
+    (one,) = predicted(tmp_path, "relations", models / "rel", json_file)
+    (other,) = predicted(tmp_path, "relations", models / "rel", marked)
+    assert one["relation"] == other["relation"] and one["score"] == pytest.approx(other["score"])
+    assert one["object"] == {"text": "boat", "first": 3, "last": 3}
+
+
+def test_predict_sentences(models, tmp_path):
+    table = written(tmp_path, "a.tsv", "index\tsentence\n0\tA fine boat.\n")
+    plain = written(tmp_path, "b.txt", "A fine boat.\n")
+    more = ("--subtask", "sst2")
+    rows = [predicted(tmp_path, "sentences", models / "sst2", p, more=more) for p in (table, plain)]
+    assert rows[0] == rows[1] and rows[0][0]["label"] in "01" and 0.5 <= rows[0][0]["score"] <= 1
+
+
+def test_predict_and_evaluate_tags(models, tmp_path, capsys):
+    text = "Nora left.\r\nNora Vance saw Star. " * 4
+    (row,) = predicted(tmp_path, "tagging", models / "tags", written(tmp_path, "a.txt", text))
+    assert all(row["text"][e["start"] : e["end"]] == e["text"] for e in row["entities"])
+    lines = written(tmp_path, "a.jsonl", json.dumps({"text": CONTEXT}))
+    assert predicted(tmp_path, "tagging", models / "tags", lines)[0]["text"] == CONTEXT
+    columns = written(tmp_path, "a.conll", COLUMNS)
+    given = ["--model", models / "tags", "--data", columns, "--output", tmp_path / "scores"]
+    capsys.readouterr()
+    assert main(["evaluate", "tagging", *map(str, given)]) == 0
+    assert set(json.loads(capsys.readouterr().out)["labels"]) == {"BOAT", "PER"}
