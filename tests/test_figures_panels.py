@@ -13,7 +13,7 @@ from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.figures.attention_map import AttentionMap
 from spanbert_tutorial.figures.block_and_pair import BlockAndPair
 from spanbert_tutorial.figures.clusters import COLORS, ClusterText
-from spanbert_tutorial.figures.curves import draw_arms, draw_curves, draw_intervals
+from spanbert_tutorial.figures.curves import draw_arms, draw_curves, draw_grid, draw_intervals
 from spanbert_tutorial.figures.explorer import Explorer
 from spanbert_tutorial.figures.merges import COLORS as merge_colors
 from spanbert_tutorial.figures.merges import Merges
@@ -37,6 +37,10 @@ def tiny():
 @pytest.mark.parametrize(
     "draw, told",
     [
+        (
+            lambda: draw_grid(np.array([[0.8, 4.3], [2.7, 3.3]]), ["t", "s"], ["T", "S"]),
+            "trained on t and evaluated on S 4.3; trained on s and evaluated on T 2.7",
+        ),
         (
             lambda: draw_curves({"a": ([1, 2], [3.0, 2.0])}, {"entropy": 1.25}, "steps"),
             "first to last of steps: a 3.00 to 2.00; level line entropy 1.25.",

@@ -94,3 +94,27 @@ def draw_arms(
         axis.set_title(title, loc="left", fontsize="medium")
     figure.set_label(f"Means over seeds. {'. '.join(told)}.")
     return figure
+
+
+def draw_grid(values: np.ndarray, trained: Sequence[str], evaluated: Sequence[str]) -> Figure:
+    """A heat map of losses in nats. values: [trained, evaluated]; the smallest of each column is
+    bold: the model that practiced it should have it."""
+    figure, axis = plt.subplots(figsize=(4.4, 2.6), layout="constrained")
+    # never so dark that black numbers could not be read, nor as white as the page
+    axis.imshow(values, cmap="Blues", vmin=-values.max() / 2, vmax=2 * values.max(), aspect="auto")
+    for (row, column), value in np.ndenumerate(values):
+        weight = "bold" if value == values[:, column].min() else "normal"
+        axis.text(column, row, f"{value:.1f}", ha="center", va="center", weight=weight, size=14)
+    axis.set_xticks(range(len(evaluated)), evaluated)
+    axis.set_yticks(range(len(trained)), trained)
+    axis.set_xlabel("evaluated on")
+    axis.set_ylabel("trained on")
+    axis.spines[:].set_visible(False)
+    axis.tick_params(length=0)
+    cells = [
+        f"trained on {row} and evaluated on {column} {values[i, j]:.1f}"
+        for i, row in enumerate(trained)
+        for j, column in enumerate(evaluated)
+    ]
+    figure.set_label(f"Loss in nats: {'; '.join(cells)}.")
+    return figure

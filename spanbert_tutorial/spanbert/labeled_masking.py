@@ -35,15 +35,14 @@ def alternate(
 
     units, words: int [.,2], first and last token of each. share: of
     the draws that take a unit, while there are any."""
-    words, units = (
-        rng.permutation(both).tolist() for both in (words, units)
-    )
+    word_list = rng.permutation(words).tolist()
+    unit_list = rng.permutation(units).tolist()
     order: list[list[int]] = []
     for toss in rng.random(len(units) + len(words)):
-        waiting = units if toss < share else words
+        waiting = unit_list if toss < share else word_list
         if waiting:
             order.append(waiting.pop(0))
-    return order + units + words
+    return order + unit_list + word_list
 
 
 def mask_units(
