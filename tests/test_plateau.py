@@ -4,6 +4,7 @@ import json
 from dataclasses import asdict
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -51,10 +52,10 @@ def test_every_nth_leaves_room_between():
 
 def test_hidden_neighbors_by_hand(batch):
     """Special tokens stay, and so does the input of the function."""
-    near = plateau.hide_at(batch, 1, Tokens)["input_ids"].tolist()
+    near = plateau.mask_at(batch, 1, Tokens)["input_ids"].tolist()
     assert near[0] == [1, 10, 11, 12, 3, 3, 3, 16, 2]
     assert near[1] == [1, 3, 3, 22, 23, 24, 2, 0, 0]
-    far = plateau.hide_at(batch, 3, Tokens)["input_ids"].tolist()
+    far = plateau.mask_at(batch, 3, Tokens)["input_ids"].tolist()
     assert far[0] == [1, 10, 3, 12, 13, 3, 15, 16, 2]
     assert far[1] == [1, 3, 21, 22, 3, 24, 2, 0, 0]
     assert batch["input_ids"][0, 4] == 13
@@ -101,14 +102,14 @@ def test_watching_changes_no_batch():
 
 def test_neighbors_are_counted():
     """In 4 5 6 4 5 6 …, 5 always stands between 4 and 6."""
-    counts = plateau.NeighborCounts(np.tile([4, 5, 6], 200), vocabulary=8)
+    counts = plateau.BigramModel(np.tile([4, 5, 6], 200), vocabulary=8)
     both = counts.probabilities(4, 6)
     left = counts.probabilities(4, None)
     right = counts.probabilities(None, 6)
     for p in (both, left, right):
         assert p.sum() == pytest.approx(1) and p.argmax() == 5 and (p > 0).all()
-    assert both[5] > left[5] > counts.p[5]
-    assert counts.probabilities(None, None) == pytest.approx(counts.p)
+    assert both[5] > left[5] > counts.unigram[5]
+    assert counts.probabilities(None, None) == pytest.approx(counts.unigram)
     assert counts.probabilities(7, 7).sum() == pytest.approx(1)
 
 
@@ -130,15 +131,17 @@ def test_each_setting_changes_one_thing_or_says_so():
 
 def test_the_kept_results_are_whole():
     """Every setting has the same five seeds, and `left_after` is what the kept curve says."""
-    content = json.loads(
-        data_path("results", "leaving_the_plateau.json").read_text(encoding="utf-8")
-    )
-    assert Run(**content["live"]["run"]) == leaving.LIVE
-    pairs = sorted((row["setting"], row["run"]["seed"]) for row in content["rows"])
-    assert pairs == sorted((name, seed) for name in leaving.ARMS for seed in range(5))
-    for row in content["rows"]:
-        assert Run(**row["run"]) == leaving.setting(row["setting"], row["run"]["seed"])
-        left = leaving.left_after(
-            row["curve"]["mlm"], content["curve_every"], content["unigram_entropy"]
-        )
-        assert row["left_after"] == left
+    path = data_path("results", "leaving_the_plateau.csv")
+    kept = json.loads(path.with_suffix(".settings.json").read_text(encoding="utf-8"))
+    assert Run(**kept["live"]["run"]) == leaving.LIVE
+    runs = {(run["condition"], run["seed"]): run["settings"] for run in kept["runs"]}
+    assert set(runs) == {(name, seed) for name in leaving.ARMS for seed in range(5)}
+    rows = pd.read_csv(path)
+    entropy = rows[rows.measure == "unigram_entropy"].value.item()
+    for (name, seed), settings in runs.items():
+        assert Run(**settings) == leaving.setting(name, seed)
+        own = rows[(rows.condition == name) & (rows.run == seed)]
+        curve = own[own.measure == "curve/mlm"].sort_values("step").value.tolist()
+        left = leaving.left_after(curve, kept["curve_every"], entropy)
+        stored = own[own.measure == "left_after"].value.item()
+        assert stored == left or np.isnan(stored) and left is None
