@@ -35,11 +35,6 @@ def counted(ids, pad_id):
     return sum(c / total * math.log(total / c) for c in counts.values())
 
 
-def bent(step, peak, warmup, steps):
-    """The same by another way: the lower of two straight lines."""
-    return peak * max(0.0, min((step - 1) / warmup, (steps - step + 1) / (steps - warmup)))
-
-
 def beyond_right(ids, selected, sentinels):
     source = []
     target = []
@@ -154,20 +149,6 @@ def greedy(word, vocabulary, *, mark="##", shortest=False, missing=None, first_m
         tokens.append(prefix + word[start : found[0]])
         start = found[0]
     return tokens or ["[UNK]"]
-
-
-def wordpiece_count(words, thing):
-    if isinstance(thing, tuple):
-        return sum(n * list(zip(w, w[1:], strict=False)).count(thing) for w, n in words.items())
-    return sum(n * w.count(thing) for w, n in words.items())
-
-
-def wordpiece_score(words, pair):
-    return (
-        wordpiece_count(words, pair)
-        / wordpiece_count(words, pair[0])
-        / wordpiece_count(words, pair[1])
-    )
 
 
 def token_by_token(ids, selected, rng, mask_id, random_ids):
@@ -320,7 +301,6 @@ ANSWERS = {
     "name_ranks.rank": name_ranks_with_numpy,
     "old_notes.lower_case": lower_case_by_letters,
     "pretraining.plateau": counted,
-    "pretraining.schedule": bent,
     "pretraining_spanbert.loss": loss_token_by_token,
     "question_answering.answer": by_loops,
     "real_questions.draw": drawn_by_counts,
@@ -333,7 +313,6 @@ ANSWERS = {
     "squad.f1": shared_one_by_one,
     "splinter.clusters": clusters_by_striking_out,
     "wordpiece.split": greedy,
-    "wordpiece.score": wordpiece_score,
 }
 
 
