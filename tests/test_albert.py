@@ -14,9 +14,7 @@ from spanbert_tutorial.bert.encoder import (
     MaskedLanguageModelHead,
     NextSentenceHead,
 )
-from spanbert_tutorial.bert.sentence_pairs import (
-    sentence_order_pairs,
-)
+from spanbert_tutorial.bert.sentence_pairs import sentence_order_pairs
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.pretraining.batches import PretrainingData
 from spanbert_tutorial.pretraining.encoded_text import open_text
@@ -25,7 +23,7 @@ from spanbert_tutorial.relatives.albert import (
     SHARING,
     AlbertConfig,
     AlbertEncoder,
-    FactorisedEmbeddings,
+    FactorizedEmbeddings,
 )
 
 LAYERS = 3
@@ -139,7 +137,7 @@ def test_parameters():
     too."""
     with torch.device("meta"):
         plain = BertEncoder(EncoderConfig(vocab_size=30_000))
-        narrow = FactorisedEmbeddings(AlbertConfig())
+        narrow = FactorizedEmbeddings(AlbertConfig())
         counts = {
             sharing: size(AlbertEncoder(AlbertConfig(sharing=sharing))) for sharing in SHARING
         }

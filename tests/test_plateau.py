@@ -1,16 +1,16 @@
 """Looking inside a run, counting neighbors, and what shortens the wait."""
 
-import json
+import math
 from dataclasses import asdict
+from itertools import product
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
+from kept import kept, settings
 
 from research.experiments import leaving_the_plateau as leaving
 from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
-from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.pretraining import plateau
 from spanbert_tutorial.pretraining.model import PretrainingModel
@@ -131,17 +131,9 @@ def test_each_setting_changes_one_thing_or_says_so():
 
 def test_the_kept_results_are_whole():
     """Every setting has the same five seeds, and `left_after` is what the kept curve says."""
-    path = data_path("results", "leaving_the_plateau.csv")
-    kept = json.loads(path.with_suffix(".settings.json").read_text(encoding="utf-8"))
-    assert Run(**kept["live"]["run"]) == leaving.LIVE
-    runs = {(run["condition"], run["seed"]): run["settings"] for run in kept["runs"]}
-    assert set(runs) == {(name, seed) for name in leaving.ARMS for seed in range(5)}
-    rows = pd.read_csv(path)
-    entropy = rows[rows.measure == "unigram_entropy"].value.item()
-    for (name, seed), settings in runs.items():
-        assert Run(**settings) == leaving.setting(name, seed)
-        own = rows[(rows.condition == name) & (rows.run == seed)]
-        curve = own[own.measure == "curve/mlm"].sort_values("step").value.tolist()
-        left = leaving.left_after(curve, kept["curve_every"], entropy)
-        stored = own[own.measure == "left_after"].value.item()
-        assert stored == left or np.isnan(stored) and left is None
+    told, entropy = settings("leaving_the_plateau"), kept("leaving_the_plateau")["unigram_entropy"]
+    assert Run(**told["live"]["run"]) == leaving.LIVE
+    for name, seed in product(leaving.ARMS, range(5)):
+        row = kept("leaving_the_plateau", name, run=seed)
+        left = leaving.left_after(row["curve"]["mlm"], told["curve_every"], entropy)
+        assert row["left_after"] == left or (left is None and math.isnan(row["left_after"]))

@@ -14,6 +14,7 @@ from tokenizers import ByteLevelBPETokenizer
 from tokenizers.pre_tokenizers import ByteLevel
 
 from spanbert_tutorial import almanac
+from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.relatives.byte_bpe import (
     ByteBPE,
     byte_characters,
@@ -59,20 +60,29 @@ def small(texts):
 
 
 @pytest.fixture(scope="module")
-def gpt2():
-    return ByteBPE.from_files(REAL / "gpt2-encoder.json.xz", REAL / "gpt2-vocab.bpe.xz")
+def library(small):
+    """The same vocabulary in the `tokenizers` library."""
+    return ByteLevelBPETokenizer(small.ids, small.merges)
 
 
 @pytest.fixture(scope="module")
-def gpt2_library(tmp_path_factory):
-    """The library's tokenizer, read from the same files without this package."""
+def gpt2_files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("gpt2")
-    for packed, name in (
-        ("gpt2-encoder.json.xz", "vocab.json"),
-        ("gpt2-vocab.bpe.xz", "merges.txt"),
-    ):
-        (folder / name).write_bytes(lzma.open(REAL / packed).read())
-    return ByteLevelBPETokenizer(str(folder / "vocab.json"), str(folder / "merges.txt"))
+    files = folder / "vocab.json", folder / "merges.txt"
+    for packed, file in zip(("gpt2-encoder.json.xz", "gpt2-vocab.bpe.xz"), files, strict=True):
+        file.write_bytes(lzma.open(REAL / packed).read())
+    return files
+
+
+@pytest.fixture(scope="module")
+def gpt2(gpt2_files):
+    return ByteBPE.from_files(*gpt2_files)
+
+
+@pytest.fixture(scope="module")
+def gpt2_library(gpt2_files):
+    """The library's tokenizer, read from the same files without this package."""
+    return ByteLevelBPETokenizer(*map(str, gpt2_files))
 
 
 # --- bytes, chunks, merges ----------------------------------------------------------
@@ -120,8 +130,7 @@ def test_merges_are_those_of_the_library(texts, merges):
 
 
 @pytest.mark.parametrize("text", WORDS)
-def test_encoding_is_the_librarys_and_comes_back(small, text):
-    library = small.library()
+def test_encoding_is_the_librarys_and_comes_back(small, library, text):
     ids = small.encode(text)
     assert ids.tolist() == library.encode(text).ids and ids.dtype == np.int64
     assert small.decode(ids) == text == library.decode(ids.tolist())
@@ -130,23 +139,20 @@ def test_encoding_is_the_librarys_and_comes_back(small, text):
 
 @settings(max_examples=150)
 @given(ANY_TEXT)
-def test_any_text_comes_back(small, text):
+def test_any_text_comes_back(small, library, text):
     ids = small.encode(text)
-    assert small.decode(ids) == text and ids.tolist() == small.library().encode(text).ids
+    assert small.decode(ids) == text and ids.tolist() == library.encode(text).ids
 
 
-def test_files_are_read_in_both_forms(small, tmp_path):
+def test_files_are_read(small, tmp_path):
     lines = ["#version: 0.2", *map(" ".join, small.merges), ""]
-    (tmp_path / "vocab.json").write_text(json.dumps(small.ids), encoding="utf-8")
-    (tmp_path / "merges.txt").write_text("\n".join(lines), encoding="utf-8")
-    for name in ("vocab.json", "merges.txt"):
-        with lzma.open(tmp_path / f"{name}.xz", "wt", encoding="utf-8") as file:
-            file.write((tmp_path / name).read_text(encoding="utf-8"))
-    for packing in ("", ".xz"):
-        again = ByteBPE.from_files(
-            tmp_path / f"vocab.json{packing}", tmp_path / f"merges.txt{packing}"
-        )
-        assert (again.vocabulary, again.merges) == (small.vocabulary, small.merges)
+    vocabulary, merges = tmp_path / "vocab.json", tmp_path / "merges.txt"
+    vocabulary.write_text(json.dumps(small.ids), encoding="utf-8")
+    merges.write_text("\n".join(lines), encoding="utf-8")
+    again = ByteBPE.from_files(vocabulary, merges)
+    assert (again.vocabulary, again.merges) == (small.vocabulary, small.merges)
+    with pytest.raises(InputError, match="cannot be read as a byte-level vocabulary"):
+        ByteBPE.from_files(merges, vocabulary)
 
 
 # --- GPT-2's files ------------------------------------------------------------------

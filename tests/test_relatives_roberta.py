@@ -1,8 +1,8 @@
-"""RoBERTa: parity with transformers, positions, masks that return, and four input formats."""
+"""RoBERTa: parity with transformers, positions, and masks that return."""
 
-from collections import Counter
 from dataclasses import asdict
-from itertools import islice
+from functools import partial
+from itertools import count, islice
 
 import numpy as np
 import pytest
@@ -10,27 +10,18 @@ import torch
 from transformers import RobertaConfig as TheirConfig
 from transformers import RobertaForMaskedLM
 
-from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.encoder import EncoderConfig, MaskedLanguageModelHead
 from spanbert_tutorial.bert.weights import to_huggingface_names
-from spanbert_tutorial.bert.wordpiece import WordPiece
-from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.pretraining.batches import PretrainingData
 from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.pretraining.objectives import Objective
 from spanbert_tutorial.relatives import roberta
 from spanbert_tutorial.relatives.roberta import (
-    FORMATS,
-    FormatData,
     RobertaConfig,
     RobertaEncoder,
+    mask_epochs,
     position_numbers,
-    view_batches,
-    views,
 )
-from spanbert_tutorial.text.encoding import EncodedCorpus
-from spanbert_tutorial.text.sentences import split_sentences
 
 PAD = 1
 
@@ -168,9 +159,8 @@ def test_positions_count_real_tokens_from_two():
         [2, 1, 1, 3],
         [1, 1, 2, 3],
     ]
-    assert position_numbers(torch.tensor([[0, 3]]), 0).tolist() == [
-        [0, 1]
-    ]  # [PAD] 0, as in the almanac's vocabulary
+    # [PAD] 0, as in the almanac's vocabulary
+    assert position_numbers(torch.tensor([[0, 3]]), 0).tolist() == [[0, 1]]
 
 
 def test_padding_anywhere_changes_no_real_state():
@@ -201,105 +191,21 @@ def test_a_pretraining_model_takes_this_encoder():
 # --- masks --------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def wordpiece():
-    return WordPiece.from_file(data_path("almanac", "vocab.txt"))
+def test_static_masks_return_40_times_and_ten_copies_4_times_each():
+    def epochs(copies):
+        draws = count()
+        return list(islice(mask_epochs(lambda: next(draws), copies), 40))
+
+    assert epochs(1) == [0] * 40
+    assert epochs(10) == list(range(10)) * 4
+    assert epochs(None) == list(range(40))
+    with pytest.raises(InputError, match="copies is 0"):
+        epochs(0)
 
 
-def encoded(texts, wordpiece) -> EncodedCorpus:
-    documents = [
-        [wordpiece.encode(sentence) for sentence in split_sentences(text)] for text in texts
+def test_all_three_ways_begin_with_the_same_masks():
+    masks = [
+        next(mask_epochs(partial(np.random.default_rng(0).random, 8), copies))
+        for copies in (1, 10, None)
     ]
-    ends = np.cumsum([len(sentence) for document in documents for sentence in document])
-    last = np.cumsum([len(document) for document in documents]) - 1
-    return EncodedCorpus(
-        np.concatenate([s for d in documents for s in d]).astype(np.uint16), ends, ends[last]
-    )
-
-
-@pytest.fixture(scope="module")
-def corpus(wordpiece):
-    return encoded([document["text"] for document in islice(almanac.read("train"), 40)], wordpiece)
-
-
-def data_of(corpus, wordpiece, **options) -> PretrainingData:
-    return PretrainingData(corpus, wordpiece, Objective.named("mlm"), 64, 16, **options)
-
-
-def seen(corpus, wordpiece, copies, epochs=40) -> list[Counter]:
-    """For each block, how often each of its inputs was shown."""
-    data = data_of(corpus, wordpiece)
-    shown = [Counter() for _ in range(len(data))]
-    for ((_, corrupted, selected, _),) in islice(
-        views(data, copies, np.random.default_rng(0)), epochs
-    ):
-        for counter, ids, chosen in zip(shown, corrupted, selected, strict=True):
-            counter[ids.tobytes() + chosen.tobytes()] += 1
-    return shown
-
-
-def test_static_masks_return_40_times_and_ten_copies_4_times_each(corpus, wordpiece):
-    data = data_of(corpus, wordpiece)
-    # a short last block of a document has few masks, so equal copies; blocks of 30 tokens and more
-    # have millions
-    long = np.flatnonzero(data.lengths() >= 32)
-    static, copied, dynamic = (seen(corpus, wordpiece, copies) for copies in (1, 10, None))
-    assert len(long) > 50
-    assert all(list(counter.values()) == [40] for counter in static)
-    assert all(list(copied[block].values()) == [4] * 10 for block in long)
-    assert all(list(dynamic[block].values()) == [1] * 40 for block in long)
-
-
-def test_all_three_ways_begin_with_the_same_masks_and_keep_the_order(corpus, wordpiece):
-    def first(copies, epochs):
-        streams = np.random.default_rng(1), np.random.default_rng(2)
-        data = data_of(corpus, wordpiece)
-        steps = -(-len(data) // 16)
-        return list(islice(view_batches(data, copies, *streams), epochs * steps)), steps
-
-    (static, steps), (copied, _), (dynamic, _) = first(1, 2), first(10, 2), first(None, 2)
-    for other in (copied, dynamic):
-        for here, there in zip(static[:steps], other[:steps], strict=True):
-            assert all(torch.equal(here[name], there[name]) for name in here)
-    originals = []
-    for batches in (static, dynamic):  # in the second epoch the same blocks, under other masks
-        restored = []
-        for one in batches[steps:]:
-            ids = one["input_ids"].clone()
-            ids[one["labels"] != -100] = one["labels"][one["labels"] != -100]
-            restored.append(ids)
-        originals.append(restored)
-    assert all(torch.equal(here, there) for here, there in zip(*originals, strict=True))
-    assert any(
-        not torch.equal(a["input_ids"], b["input_ids"])
-        for a, b in zip(static[steps:], dynamic[steps:], strict=True)
-    )
-
-
-# --- formats ------------------------------------------------------------------------
-
-
-def format_data(corpus, wordpiece, form, length=64) -> FormatData:
-    return FormatData(corpus, wordpiece, length, 16, form=form)
-
-
-@pytest.mark.parametrize("form", FORMATS)
-def test_inputs_fit_and_hold_what_the_name_says(form, corpus, wordpiece):
-    data = format_data(corpus, wordpiece, form)
-    assert data.lengths().max() <= 64 and len(data.crossing) == len(data)
-    assert (data.labels is not None) == ("NSP" in form) == (data.objective.paired is not None)
-    assert data.crossing.any() == (form != "DOC-SENTENCES") and not data.crossing.all()
-    assert data.statistics()["padding"] == pytest.approx(1 - data.lengths().mean() / 64)
-    batch = next(data.epoch(np.random.default_rng(0)))
-    assert ("next_sentence" in batch) == ("NSP" in form)
-
-
-def test_full_sentences_keep_the_text_and_mark_every_border_inside(corpus, wordpiece):
-    data = format_data(corpus, wordpiece, "FULL-SENTENCES")
-    ids = [data.corpus.ids[start:end] for start, end in data.segments[0]]
-    separators = [(block == wordpiece.sep_id) for block in ids]
-    text = np.concatenate([block[~borders] for block, borders in zip(ids, separators, strict=True)])
-    assert (text == corpus.ids).all()
-    assert not any(borders[0] or borders[-1] for borders in separators)
-    assert (data.crossing == [borders.any() for borders in separators]).all()
-    assert sum(borders.sum() for borders in separators) < len(corpus.document_ends)
+    assert np.array_equal(masks[0], masks[1]) and np.array_equal(masks[0], masks[2])

@@ -35,7 +35,7 @@ from spanbert_tutorial.pretraining.presets import Run
 from spanbert_tutorial.relatives.electra import (
     ElectraConfig,
     ElectraPretraining,
-    most_likely,
+    top_prediction,
     replace_tokens,
     sample,
 )
@@ -52,7 +52,7 @@ ARMS = (
     ("electra", "start"),
     ("arg-max", "start"),
 )
-PICKS = {"electra": sample, "arg-max": most_likely}
+PICKS = {"electra": sample, "arg-max": top_prediction}
 MLM = Run(objective="mlm", steps=1_000)
 GO_ON = replace(MLM, steps=400, peak_learning_rate=2e-3)
 LIVE = replace(

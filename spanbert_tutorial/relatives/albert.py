@@ -14,21 +14,33 @@ import torch
 from torch import Tensor, nn
 
 from spanbert_tutorial.bert.config import EncoderConfig
-from spanbert_tutorial.bert.encoder import BertEncoder, Layer, initialize
+from spanbert_tutorial.bert.encoder import (
+    BertEncoder,
+    Layer,
+    initialize,
+)
 from spanbert_tutorial.bert.inputs import Embeddings
-from spanbert_tutorial.bert.weights import HEADS, NAME_PAIRS, ONLY_VALUE, Layout
-from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.bert.weights import (
+    HEADS,
+    NAME_PAIRS,
+    ONLY_VALUE,
+    Layout,
+)
+from spanbert_tutorial.errors import require
 
 SHARING = (
     "all",
     "attention",
     "feed_forward",
     "none",
-)  # what the layers have in common; ALBERT has "all"
-GELUS = {"gelu": "none", "gelu_new": "tanh"}  # hidden_act → PyTorch's name of the approximation
+)  # what layers share; ALBERT: all
+GELUS = {
+    "gelu": "none",
+    "gelu_new": "tanh",
+}  # hidden_act → PyTorch's name of the approximation
 
-# Parts of a layer, and the two kinds of sharing that take only some of them. The paper does not say
-# with which LayerNorms; here each goes with the part that it stands behind.
+# The parts of a layer that two kinds of sharing take. The paper does not say with which LayerNorms;
+# here each goes with the part that it follows.
 PARTS = {
     "attention": ("attention", "attention_norm"),
     "feed_forward": ("expand", "contract", "feed_forward_norm"),
@@ -38,22 +50,41 @@ GROUP = "encoder.albert_layer_groups.{}.albert_layers.0"
 ALBERT = Layout(
     "albert",
     (
-        *(pair for pair in NAME_PAIRS if pair[0].startswith("embeddings.")),
+        *(
+            pair
+            for pair in NAME_PAIRS
+            if pair[0].startswith("embeddings.")
+        ),
         ("embeddings.project", "encoder.embedding_hidden_mapping_in"),
         *(
-            (f"layers.{{}}.attention.{name}", f"{GROUP}.attention.{name}")
+            (
+                f"layers.{{}}.attention.{name}",
+                f"{GROUP}.attention.{name}",
+            )
             for name in ("query", "key", "value")
         ),
         ("layers.{}.attention.output", f"{GROUP}.attention.dense"),
         ("layers.{}.attention_norm", f"{GROUP}.attention.LayerNorm"),
         ("layers.{}.expand", f"{GROUP}.ffn"),
         ("layers.{}.contract", f"{GROUP}.ffn_output"),
-        ("layers.{}.feed_forward_norm", f"{GROUP}.full_layer_layer_norm"),
+        (
+            "layers.{}.feed_forward_norm",
+            f"{GROUP}.full_layer_layer_norm",
+        ),
     ),
     heads=(*HEADS, "predictions", "sop_classifier"),
     only_value={
-        **{key: value for key, value in ONLY_VALUE.items() if key != "hidden_act"},
-        **{"inner_group_num": 1, "down_scale_factor": 1, "gap_size": 0, "net_structure_type": 0},
+        **{
+            key: value
+            for key, value in ONLY_VALUE.items()
+            if key != "hidden_act"
+        },
+        **{
+            "inner_group_num": 1,
+            "down_scale_factor": 1,
+            "gap_size": 0,
+            "net_structure_type": 0,
+        },
         **{"num_memory_blocks": 0, "layers_to_keep": []},
     },
 )
@@ -76,11 +107,15 @@ class AlbertConfig(EncoderConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, allowed in (("sharing", SHARING), ("hidden_act", tuple(GELUS))):
-            if getattr(self, name) not in allowed:
-                raise InputError(
-                    f"{name} is {getattr(self, name)!r}: choose one of {', '.join(allowed)}."
-                )
+        for name, allowed in (
+            ("sharing", SHARING),
+            ("hidden_act", tuple(GELUS)),
+        ):
+            value = getattr(self, name)
+            require(
+                value in allowed,
+                f"{name} is {value!r}: choose one of {', '.join(allowed)}.",
+            )
 
     @property
     def gelu(self) -> str:
@@ -93,29 +128,33 @@ class AlbertConfig(EncoderConfig):
         is "all", as many groups as layers are "none"; any other number raises InputError."""
         settings = dict(mapping)
         groups = settings.pop("num_hidden_groups", 1)
-        if groups not in (1, settings.get("num_hidden_layers")):
-            raise InputError(
-                f"num_hidden_groups is {groups!r}: this encoder has 1 (all layers share) or as "
-                f"many as "
-                "layers (none share)."
-            )
-        return super().from_dict({"sharing": "all" if groups == 1 else "none", **settings})
+        require(
+            groups in (1, settings.get("num_hidden_layers")),
+            f"num_hidden_groups is {groups!r}: this encoder has 1 (all layers share) or as many "
+            "as layers (none share).",
+        )
+        return super().from_dict(
+            {"sharing": "all" if groups == 1 else "none", **settings}
+        )
 
 
-class FactorisedEmbeddings(Embeddings):
-    """BERT's embeddings with vectors of width E, then a linear layer to the width H: V·E + E·H + H
-    numbers for the words instead of V·H. ALBERT §3.1."""
+class FactorizedEmbeddings(Embeddings):
+    """BERT's embeddings, E wide, then a linear layer to H. §3.1."""
 
     def __init__(self, config: AlbertConfig) -> None:
         super().__init__(config, config.embedding_size)
-        self.project = nn.Linear(config.embedding_size, config.hidden_size)
+        E, H = config.embedding_size, config.hidden_size
+        self.project = nn.Linear(E, H)
 
-    def forward(self, input_ids: Tensor, token_type_ids: Tensor | None) -> Tensor:
-        return self.project(super().forward(input_ids, token_type_ids))  # [B,n,E] -> [B,n,H]
+    def forward(
+        self, input_ids: Tensor, token_type_ids: Tensor | None
+    ) -> Tensor:
+        narrow = super().forward(input_ids, token_type_ids)  # [B,n,E]
+        return self.project(narrow)  # [B,n,H]
 
 
 class RepeatedLayer(nn.ModuleList):
-    """One layer, kept once, that comes `times` times when a loop goes through the list."""
+    """One layer, stored once, which a loop meets `times` times."""
 
     def __init__(self, layer: Layer, times: int) -> None:
         super().__init__([layer])
@@ -126,11 +165,11 @@ class RepeatedLayer(nn.ModuleList):
 
 
 def shared_layers(config: AlbertConfig) -> nn.ModuleList:
-    """The layers in the order in which they are applied. What is shared is one module, met in
-    several places."""
+    """The layers; what is shared is one module in several of them."""
+    L = config.num_hidden_layers
     if config.sharing == "all":
-        return RepeatedLayer(Layer(config), config.num_hidden_layers)
-    layers = nn.ModuleList(Layer(config) for _ in range(config.num_hidden_layers))
+        return RepeatedLayer(Layer(config), L)
+    layers = nn.ModuleList(Layer(config) for _ in range(L))
     for name in PARTS.get(config.sharing, ()):
         for layer in layers[1:]:
             setattr(layer, name, getattr(layers[0], name))
@@ -138,8 +177,7 @@ def shared_layers(config: AlbertConfig) -> nn.ModuleList:
 
 
 class AlbertEncoder(BertEncoder):
-    """`BertEncoder` with factorized embeddings and shared layers; it is called, loaded and saved in
-    the same way.
+    """`BertEncoder` with factorized embeddings and shared layers.
 
     `to_huggingface()` writes "attention" and "feed_forward", which transformers does not know, as
     "none": each layer gets its own copy of what is shared here, and the numbers stay.
@@ -147,21 +185,25 @@ class AlbertEncoder(BertEncoder):
 
     config_class = AlbertConfig
 
-    def __init__(self, config: AlbertConfig, generator: torch.Generator | None = None) -> None:
-        nn.Module.__init__(self)  # BertEncoder's own start would make layers that share nothing
+    def __init__(
+        self,
+        config: AlbertConfig,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        nn.Module.__init__(self)  # not BertEncoder's own parts
         self.config = config
-        self.embeddings = FactorisedEmbeddings(config)
+        self.embeddings = FactorizedEmbeddings(config)
         self.layers = shared_layers(config)
         initialize(self, config.initializer_range, generator)
 
     def _empty_huggingface(self) -> nn.Module:
-        from transformers import (
-            AlbertConfig as TheirConfig,
-        )  # here, because importing it takes seconds
+        # here, because importing it takes seconds
+        from transformers import AlbertConfig as TheirConfig
         from transformers import AlbertModel
 
         settings = asdict(self.config)
-        groups = 1 if settings.pop("sharing") == "all" else self.config.num_hidden_layers
-        return AlbertModel(
-            TheirConfig(num_hidden_groups=groups, **settings), add_pooling_layer=False
-        )
+        groups = 1
+        if settings.pop("sharing") != "all":
+            groups = self.config.num_hidden_layers
+        theirs = TheirConfig(num_hidden_groups=groups, **settings)
+        return AlbertModel(theirs, add_pooling_layer=False)

@@ -1,14 +1,13 @@
 """Byte-level BPE: tokens of bytes, so that no text is unknown. Chapter: `book/relatives/roberta`.
 
-Every text is a row of bytes, and there are only 256. Each byte is written as one printable
+Every text is a sequence of bytes, and there are only 256. Each byte is written as one printable
 character; frequent neighbors are merged; encoding repeats the merges in the order in which they
-were learned. Nothing is thrown away: what was encoded can be decoded, byte for byte. Source:
-RoBERTa §4.4, after GPT-2, whose two files this module reads.
+were learned. Nothing is lost: what was encoded can be decoded, byte for byte. Source: RoBERTa §4.4,
+after GPT-2, whose two files this module reads.
 """
 
 import functools
 import json
-import lzma
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -17,7 +16,13 @@ import numpy as np
 import regex
 from tokenizers import ByteLevelBPETokenizer
 
-from spanbert_tutorial.errors import InputError, check_text, parse_json, regular_file
+from spanbert_tutorial.errors import (
+    InputError,
+    check_text,
+    parse_json,
+    regular_file,
+    require,
+)
 from spanbert_tutorial.text.lines import lines_of
 
 Pair = tuple[str, str]
@@ -32,33 +37,23 @@ CHUNKS = regex.compile(
 
 @functools.cache
 def byte_characters() -> dict[int, str]:
-    """A printable character for each byte: itself where it is one, else the next one from code 256
-    on.
+    """A printable character for each byte: its own, or from 256 on.
 
-    So a space (byte 32) is written `Ġ`, and `é`, two bytes in UTF-8, is written `Ã©`.
-    """
-    shown = [
-        *range(ord("!"), ord("~") + 1),
-        *range(ord("¡"), ord("¬") + 1),
-        *range(ord("®"), ord("ÿ") + 1),
-    ]
-    others = [byte for byte in range(256) if byte not in shown]
-    return {byte: chr(byte) for byte in shown} | {
-        byte: chr(256 + i) for i, byte in enumerate(others)
-    }
-
-
-@functools.cache
-def character_bytes() -> dict[str, int]:
-    """The way back: character → byte."""
-    return {character: byte for byte, character in byte_characters().items()}
+    So a space (byte 32) is written `Ġ`, and `é`, two bytes in UTF-8, is written `Ã©`."""
+    printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    others = [byte for byte in range(256) if byte not in printable]
+    own = {byte: chr(byte) for byte in printable}
+    return own | {byte: chr(256 + i) for i, byte in enumerate(others)}
 
 
 def written(text: str) -> str:
-    """The bytes of a text (UTF-8), each as its character. Raises InputError for half a
-    character."""
+    """The bytes of a text (UTF-8), each as its character.
+
+    Raises InputError for half a character."""
     try:
-        return "".join(map(byte_characters().__getitem__, text.encode("utf-8")))
+        return "".join(
+            byte_characters()[byte] for byte in text.encode("utf-8")
+        )
     except UnicodeEncodeError as error:
         half = f"U+{ord(text[error.start]):04X}"
         raise InputError(
@@ -67,13 +62,12 @@ def written(text: str) -> str:
 
 
 def chunks(text: str) -> list[str]:
-    """The text cut into words with the space before them, numbers, signs and white space; joined
-    they are the text."""
+    """The text as words with the space before them, numbers, signs and white space."""
     return CHUNKS.findall(text)
 
 
 def merge_pair(tokens: Sequence[str], pair: Pair) -> tuple[str, ...]:
-    """The tokens with every occurrence of the pair joined, from the left."""
+    """The tokens with each occurrence of the pair as one token."""
     merged: list[str] = []
     for token in tokens:
         if merged and (merged[-1], token) == pair:
@@ -84,15 +78,20 @@ def merge_pair(tokens: Sequence[str], pair: Pair) -> tuple[str, ...]:
 
 
 def learn_merges(texts: Iterable[str], merges: int) -> list[Pair]:
-    """The first `merges` merges: each time the neighbors that stand together most often, within
-    chunks.
+    """The merges: each time the most frequent neighbors in a chunk.
 
     Of equally frequent pairs the one whose parts are older comes first, as in the `tokenizers`
-    library; single bytes count as old as their characters' codes. Fewer when nothing is left to
-    merge. For small texts.
-    """
-    words = Counter(tuple(written(chunk)) for text in texts for chunk in chunks(text))
-    age = {character: number for number, character in enumerate(sorted(character_bytes()))}
+    library; single bytes are as old as their characters' codes. Fewer when nothing is left to
+    merge. For small texts."""
+    words = Counter(
+        tuple(written(chunk))
+        for text in texts
+        for chunk in chunks(text)
+    )
+    age = {
+        char: i
+        for i, char in enumerate(sorted(byte_characters().values()))
+    }
     learned: list[Pair] = []
     while len(learned) < merges:
         pairs: Counter[Pair] = Counter()
@@ -101,8 +100,10 @@ def learn_merges(texts: Iterable[str], merges: int) -> list[Pair]:
                 pairs[pair] += count
         if not pairs:
             break
-        best = min(pairs, key=lambda pair: (-pairs[pair], age[pair[0]], age[pair[1]]))
-        after: Counter = Counter()
+        best = min(
+            pairs, key=lambda p: (-pairs[p], age[p[0]], age[p[1]])
+        )
+        after: Counter[tuple[str, ...]] = Counter()
         for word, count in words.items():
             after[merge_pair(word, best)] += count
         words = after
@@ -112,119 +113,140 @@ def learn_merges(texts: Iterable[str], merges: int) -> list[Pair]:
 
 
 class ByteBPE:
-    """A vocabulary of byte tokens and its encoder. `vocabulary[i]` is the token with id i, written in
-    characters."""
+    """A vocabulary of byte tokens and its encoder. `vocabulary[i]` is the token with id i, written
+    in characters; `ids` the way back; `merges` are in the order in which they were learned."""
 
-    def __init__(self, vocabulary: dict[str, int], merges: Sequence[Pair]) -> None:
-        """vocabulary: token → id. merges: in the order in which they were learned. Raises
-        InputError when a byte or a merged token is missing from the vocabulary, or its ids have
-        gaps."""
-        missing = [
-            token
-            for token in [*character_bytes(), *map("".join, merges)]
-            if token not in vocabulary
-        ]
-        if missing:
-            raise InputError(
-                f"the vocabulary lacks {missing[0]!r}: take the files of one and the same model."
-            )
+    def __init__(
+        self, vocabulary: dict[str, int], merges: Sequence[Pair]
+    ) -> None:
+        """vocabulary: token → id. Raises InputError when a byte or a merged token is missing from
+        it, or its ids have gaps."""
+        tokens = [*byte_characters().values(), *map("".join, merges)]
+        missing = next(
+            (token for token in tokens if token not in vocabulary), None
+        )
+        require(
+            missing is None,
+            f"the vocabulary lacks {missing!r}: take the files of one and the same model.",
+        )
         check_text("a token of the vocabulary", *vocabulary)
-        whole = all(type(number) is int for number in vocabulary.values())
-        if not whole or sorted(vocabulary.values()) != list(range(len(vocabulary))):
-            raise InputError(
-                "the ids of the vocabulary are not 0, 1, 2, … without a gap: take a whole file."
-            )
+        whole = all(
+            type(number) is int for number in vocabulary.values()
+        )
+        require(
+            whole
+            and sorted(vocabulary.values())
+            == list(range(len(vocabulary))),
+            "the ids of the vocabulary are not 0, 1, 2, … without a gap: take a whole file.",
+        )
         self.ids = dict(vocabulary)
-        self.merges = [(left, right) for left, right in merges]
-        self.vocabulary = sorted(vocabulary, key=lambda token: vocabulary[token])
-        self.rank = {pair: rank for rank, pair in enumerate(self.merges)}
-        self.cached = functools.lru_cache(maxsize=100_000)(self.split_chunk)
+        self.merges = list(merges)
+        self.vocabulary = sorted(
+            vocabulary, key=lambda token: vocabulary[token]
+        )
+        self.rank = {
+            pair: rank for rank, pair in enumerate(self.merges)
+        }
+        self.cached = functools.lru_cache(maxsize=100_000)(
+            self.split_chunk
+        )
 
     @classmethod
-    def from_files(cls, vocabulary: str | Path, merges: str | Path) -> "ByteBPE":
-        """Reads GPT-2's files, `encoder.json` (or `vocab.json`) and `vocab.bpe` (or `merges.txt`),
-        also packed as `.xz`. Raises InputError for files that are missing or not of this form."""
+    def from_files(
+        cls, vocabulary: str | Path, merges: str | Path
+    ) -> "ByteBPE":
+        """Reads GPT-2's files, `encoder.json` (or `vocab.json`) and `vocab.bpe` (or `merges.txt`).
+        Raises InputError for files that are missing or not of this form."""
         try:
-            tokens = parse_json(read(vocabulary))
-            lines = lines_of(read(merges))
+            tokens, text = (
+                regular_file(path).read_text(encoding="utf-8")
+                for path in (vocabulary, merges)
+            )
+            lines = [
+                line
+                for line in lines_of(text)
+                if line and not line.startswith("#version")
+            ]
             pairs = [
                 (left, right)
-                for line in lines
-                if line and not line.startswith("#version")
-                for left, right in [line.split(" ")]  # ValueError unless there are two
+                for left, right in (line.split(" ") for line in lines)
             ]
-            if not isinstance(tokens, dict):
-                raise ValueError
-        except (OSError, ValueError, EOFError, lzma.LZMAError):
+            ids = dict(parse_json(tokens))
+        except (OSError, TypeError, ValueError):
             wrong = f"{vocabulary} and {merges} cannot be read as a byte-level vocabulary"
-            raise InputError(f"{wrong}: give GPT-2's encoder.json and vocab.bpe.") from None
-        return cls(tokens, pairs)
+            raise InputError(
+                f"{wrong}: give GPT-2's encoder.json and vocab.bpe."
+            ) from None
+        return cls(ids, pairs)
 
     @classmethod
     def train(cls, texts: Iterable[str], vocab_size: int) -> "ByteBPE":
         """A vocabulary of at most `vocab_size` tokens by the library's trainer; its merges are
-        those of `learn_merges`.
-
-        The bytes have the first 256 ids. Raises InputError when not even they fit.
-        """
-        if vocab_size < 256:
-            raise InputError(
-                f"{vocab_size} tokens cannot hold the 256 bytes: give a larger vocabulary."
-            )
+        those of `learn_merges`. The bytes have the first 256 ids."""
+        require(
+            vocab_size >= 256,
+            f"{vocab_size} tokens cannot hold the 256 bytes: give a larger vocabulary.",
+        )
         library = ByteLevelBPETokenizer()
         library.train_from_iterator(
-            texts, vocab_size=vocab_size, min_frequency=1, show_progress=False
+            texts,
+            vocab_size=vocab_size,
+            min_frequency=1,
+            show_progress=False,
         )
         model = json.loads(library.to_str())["model"]
-        return cls(model["vocab"], [tuple(pair) for pair in model["merges"]])
-
-    def library(self) -> ByteLevelBPETokenizer:
-        """The same vocabulary in the `tokenizers` library, for text in real amounts."""
-        return ByteLevelBPETokenizer(self.ids, self.merges)
+        return cls(
+            model["vocab"], [tuple(pair) for pair in model["merges"]]
+        )
 
     def __len__(self) -> int:
         return len(self.vocabulary)
 
     def split_chunk(self, chunk: str) -> tuple[str, ...]:
-        """The tokens of one chunk: its bytes, then of all merges that fit the oldest one, until
-        none fits."""
+        """The tokens of one chunk: its bytes, then the oldest merge that fits, until none does."""
         tokens = tuple(written(chunk))
-        while len(tokens) > 1:
-            known = [pair for pair in zip(tokens, tokens[1:], strict=False) if pair in self.rank]
-            if not known:
-                break
-            tokens = merge_pair(tokens, min(known, key=self.rank.__getitem__))
+        while known := [
+            p
+            for p in zip(tokens, tokens[1:], strict=False)
+            if p in self.rank
+        ]:
+            tokens = merge_pair(
+                tokens, min(known, key=self.rank.__getitem__)
+            )
         return tokens
 
     def split(self, text: str) -> list[str]:
         """The tokens of a text. Raises InputError for half a character."""
-        return [token for chunk in chunks(text) for token in self.cached(chunk)]
+        return [
+            token
+            for chunk in chunks(text)
+            for token in self.split_chunk(chunk)
+        ]
 
     def encode(self, text: str) -> np.ndarray:
         """Ids of a text, int64 [n]. Raises InputError for half a character."""
-        return np.array([self.ids[token] for token in self.split(text)], dtype=np.int64)
-
-    def decode_bytes(self, ids: Iterable[int]) -> bytes:
-        """The bytes of the tokens. A special token gives the bytes of its name. Raises InputError
-        for an id that the vocabulary does not have."""
-        ids = list(ids)
-        wrong = [i for i in ids if not 0 <= i < len(self.vocabulary)]
-        if wrong:
-            raise InputError(
-                f"the id {wrong[0]} is outside 0 to {len(self.vocabulary) - 1}: decode with the "
-                f"vocabulary "
-                "that encoded."
-            )
-        return bytes(character_bytes()[character] for i in ids for character in self.vocabulary[i])
+        return np.array(
+            [self.ids[token] for token in self.split(text)],
+            dtype=np.int64,
+        )
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of the tokens; bytes that are no UTF-8, such as half of a character, become
-        `�`."""
-        return self.decode_bytes(ids).decode("utf-8", errors="replace")
-
-
-def read(path: str | Path) -> str:
-    """The text of a file, also of a packed one."""
-    opener = lzma.open if Path(path).suffix == ".xz" else open
-    with opener(regular_file(path), "rt", encoding="utf-8") as file:
-        return file.read()
+        `�`. Raises InputError for an id that the vocabulary does not have."""
+        ids = list(ids)
+        wrong = next((i for i in ids if not 0 <= i < len(self)), None)
+        require(
+            wrong is None,
+            f"the id {wrong} is outside 0 to {len(self) - 1}: decode with the vocabulary that "
+            "encoded.",
+        )
+        byte_of = {
+            character: byte
+            for byte, character in byte_characters().items()
+        }
+        text = bytes(
+            byte_of[character]
+            for i in ids
+            for character in self.vocabulary[i]
+        )
+        return text.decode("utf-8", errors="replace")

@@ -20,14 +20,21 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig, initialize
+from spanbert_tutorial.bert.encoder import (
+    BertEncoder,
+    EncoderConfig,
+    initialize,
+)
 from spanbert_tutorial.bert.inputs import NO_TARGET
 from spanbert_tutorial.bert.weights import HEADS, NAME_PAIRS, Layout
-from spanbert_tutorial.errors import InputError, shown
+from spanbert_tutorial.errors import InputError, require, shown
 
 QUESTION = "[QUESTION]"
 MAX_TOKENS = 10  # of a span
-MOST_QUESTIONS, SHARE = 30, 0.15  # of a passage; questions for each of its tokens
+MOST_QUESTIONS, SHARE = (
+    30,
+    0.15,
+)  # of a passage; questions for each of its tokens
 
 # A span of these alone is no question. The released code has 130 words.
 STOP_WORDS = frozenset(
@@ -55,14 +62,31 @@ def recurring_spans(tokens: Sequence[str]) -> list[list[Span]]:
     small vocabulary, which cuts "into" in two, changes nothing.
     Raises InputError for a text that is not cut into tokens, or tokens that are no text.
     """
-    _check_tokens(tokens)
-    starts = [not token.startswith("##") for token in tokens] + [True]  # the end ends a word
+    require(
+        not isinstance(tokens, str),
+        f"tokens is the text {shown(tokens)}: give a list of its tokens.",
+    )
+    other = next(
+        (token for token in tokens if not isinstance(token, str)), None
+    )
+    require(
+        other is None,
+        f"a token is {shown(other)}: give the tokens as text, not as ids.",
+    )
+    starts = [not token.startswith("##") for token in tokens] + [
+        True
+    ]  # the end ends a word
     counts = Counter(tokens)
     found = defaultdict(list)  # a run of tokens -> where it begins
     for first in np.flatnonzero(starts[:-1]).tolist():
-        for end in range(first + 1, min(first + MAX_TOKENS, len(tokens)) + 1):
+        for end in range(
+            first + 1, min(first + MAX_TOKENS, len(tokens)) + 1
+        ):
             token = tokens[end - 1]
-            if counts[token] == 1 or not token.removeprefix("##").isalnum():
+            if (
+                counts[token] == 1
+                or not token.removeprefix("##").isalnum()
+            ):
                 break  # nor can anything longer be said twice
             run = tuple(tokens[first:end])
             words = " ".join(run).replace(" ##", "").lower().split()
@@ -70,7 +94,9 @@ def recurring_spans(tokens: Sequence[str]) -> list[list[Span]]:
                 found[run].append(first)
     clusters = []
     taken: set[int] = set()
-    for run in sorted(found, key=len, reverse=True):  # stable: equal lengths as they begin
+    for run in sorted(
+        found, key=len, reverse=True
+    ):  # stable: equal lengths as they begin
         spans: list[Span] = []
         used: set[int] = set()
         for first in found[run]:
@@ -84,14 +110,6 @@ def recurring_spans(tokens: Sequence[str]) -> list[list[Span]]:
     return clusters
 
 
-def _check_tokens(tokens: Sequence[str]) -> None:
-    if isinstance(tokens, str):
-        raise InputError(f"tokens is the text {shown(tokens)}: give a list of its tokens.")
-    other = next((token for token in tokens if not isinstance(token, str)), None)
-    if other is not None:
-        raise InputError(f"a token is {shown(other)}: give the tokens as text, not as ids.")
-
-
 class Questions(NamedTuple):
     """A masked passage. tokens: what the model sees; positions: int64 [k], where each [QUESTION]
     is; answers: int64 [k,2], the first and last token of its answer. Both count in `tokens`."""
@@ -101,7 +119,9 @@ class Questions(NamedTuple):
     answers: np.ndarray
 
 
-def ask_questions(tokens: Sequence[str], rng: np.random.Generator) -> Questions:
+def ask_questions(
+    tokens: Sequence[str], rng: np.random.Generator
+) -> Questions:
     """Masks a passage: of each cluster one span, drawn uniformly, stays as the answer, and every
     other becomes one [QUESTION], whatever its length.
 
@@ -111,25 +131,35 @@ def ask_questions(tokens: Sequence[str], rng: np.random.Generator) -> Questions:
     tokens are dropped, which gives the same states. Raises InputError as `recurring_spans`, and for
     an rng that is no numpy Generator.
     """
-    if not isinstance(rng, np.random.Generator):
-        raise InputError(f"rng is {shown(rng)}: give a numpy Generator, np.random.default_rng(0).")
+    require(
+        isinstance(rng, np.random.Generator),
+        f"rng is {shown(rng)}: give a numpy Generator, np.random.default_rng(0).",
+    )
     clusters = recurring_spans(tokens)
     budget = min(MOST_QUESTIONS, round(SHARE * len(tokens)))
     pairs: list[tuple[Span, Span]] = []  # a masked span and its answer
     for number in rng.permutation(len(clusters)):
         spans = list(clusters[number])
         answer = spans.pop(rng.integers(len(spans)))
-        pairs += [(span, answer) for span in spans[: budget - len(pairs)]]
+        pairs += [
+            (span, answer) for span in spans[: budget - len(pairs)]
+        ]
     pairs.sort()
     shown_tokens = list(tokens)
     stays = np.ones(len(tokens), dtype=bool)
     for (first, last), _ in pairs:
         shown_tokens[first] = QUESTION
         stays[first + 1 : last + 1] = False
-    position = stays.cumsum() - 1  # of each token once the others are dropped
+    position = (
+        stays.cumsum() - 1
+    )  # of each token once the others are dropped
     spans_of_pairs = np.array(pairs, dtype=np.int64).reshape(-1, 2, 2)
     return Questions(
-        [token for token, left in zip(shown_tokens, stays, strict=True) if left],
+        [
+            token
+            for token, left in zip(shown_tokens, stays, strict=True)
+            if left
+        ],
         position[spans_of_pairs[:, 0, 0]],
         position[spans_of_pairs[:, 1]],
     )
@@ -148,44 +178,76 @@ class SpanSelectionHead(nn.Module):
 
     def __init__(self, hidden_size: int) -> None:
         super().__init__()
-        self.query_start, self.query_end, self.key_start, self.key_end = (
+        (
+            self.query_start,
+            self.query_end,
+            self.key_start,
+            self.key_end,
+        ) = (
             # epsilon 1e-5, as in transformers, not the encoder's
-            nn.Sequential(nn.Linear(hidden_size, hidden_size), nn.GELU(), nn.LayerNorm(hidden_size))
+            nn.Sequential(
+                nn.Linear(hidden_size, hidden_size),
+                nn.GELU(),
+                nn.LayerNorm(hidden_size),
+            )
             for _ in range(4)
         )
-        self.start, self.end = (nn.Linear(hidden_size, hidden_size, bias=False) for _ in range(2))
+        self.start, self.end = (
+            nn.Linear(hidden_size, hidden_size, bias=False)
+            for _ in range(2)
+        )
         initialize(self)
 
     def forward(
-        self, hidden: Tensor, positions: Tensor, attention_mask: Tensor | None = None
+        self,
+        hidden_states: Tensor,
+        positions: Tensor,
+        attention_mask: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Start and end logits, [B,k,n] each; −∞ at padding. hidden: [B,n,H]; positions: int
-        [B,k], where the questions are; attention_mask: [B,n], 0 at padding. Raises InputError for
-        shapes that do not fit together."""
-        if hidden.dim() != 3 or positions.dim() != 2 or len(hidden) != len(positions):
-            raise InputError(
-                f"hidden has shape {tuple(hidden.shape)} and positions {tuple(positions.shape)}: "
-                "give [B,n,H] and [B,k]."
-            )
-        questions = hidden[torch.arange(len(hidden)).unsqueeze(1), positions]  # [B,k,H]
-        start = self.start(self.query_start(questions)) @ self.key_start(hidden).mT  # [B,k,n]
-        end = self.end(self.query_end(questions)) @ self.key_end(hidden).mT
+        """Start and end logits, [B,k,n] each; −∞ at padding. hidden_states: [B,n,H]; positions:
+        int [B,k], where the questions are; attention_mask: [B,n], 0 at padding. Raises InputError
+        for shapes that do not fit together."""
+        shapes = tuple(hidden_states.shape), tuple(positions.shape)
+        require(
+            tuple(map(len, shapes)) == (3, 2)
+            and shapes[0][0] == shapes[1][0],
+            f"hidden_states have shape {shapes[0]} and positions {shapes[1]}: give [B,n,H] and "
+            "[B,k].",
+        )
+        rows = torch.arange(len(positions))[:, None]
+        questions = hidden_states[rows, positions]  # [B,k,H]
+        keys = (
+            self.key_start(hidden_states),
+            self.key_end(hidden_states),
+        )
+        start = (
+            self.start(self.query_start(questions)) @ keys[0].mT
+        )  # [B,k,n]
+        end = self.end(self.query_end(questions)) @ keys[1].mT
         if attention_mask is None:
             return start, end
         padding = attention_mask[:, None] == 0
-        return start.masked_fill(padding, -math.inf), end.masked_fill(padding, -math.inf)
+        return start.masked_fill(padding, -math.inf), end.masked_fill(
+            padding, -math.inf
+        )
 
 
-def selection_loss(start: Tensor, end: Tensor, answers: Tensor) -> Tensor:
+def selection_loss(
+    start: Tensor, end: Tensor, answers: Tensor
+) -> Tensor:
     """Mean over the questions of ½ (cross-entropy of the start + that of the end), in nats; 0
     without a question. start, end: [B,k,n]; answers: int [B,k,2], −100 where a row has fewer
     questions."""
-    real = answers[..., 0] != NO_TARGET  # [B,k]
+    asked = answers[..., 0] != NO_TARGET  # [B,k]
     both = [
-        F.cross_entropy(logits[real].float(), answers[real][:, side], reduction="sum")
+        F.cross_entropy(
+            logits[asked].float(),
+            answers[asked][:, side],
+            reduction="sum",
+        )
         for side, logits in enumerate((start, end))
     ]
-    return (both[0] + both[1]) / 2 / real.sum().clamp(min=1)
+    return (both[0] + both[1]) / 2 / asked.sum().clamp(min=1)
 
 
 # --- the model ----------------------------------------------------------------------
@@ -217,8 +279,8 @@ class SplinterEncoder(BertEncoder):
 
 
 class Splinter(nn.Module):
-    """An encoder, of Splinter or of the book, with the head: (ids [B,n], positions [B,k],
-    attention_mask [B,n]) -> start and end logits [B,k,n]."""
+    """An encoder, of Splinter or of the book, with the head: (input_ids [B,n], positions
+    [B,k], attention_mask [B,n]) -> start and end logits [B,k,n]."""
 
     def __init__(self, encoder: BertEncoder) -> None:
         super().__init__()
@@ -226,13 +288,20 @@ class Splinter(nn.Module):
         self.head = SpanSelectionHead(encoder.config.hidden_size)
 
     def forward(
-        self, ids: Tensor, positions: Tensor, attention_mask: Tensor | None = None
+        self,
+        input_ids: Tensor,
+        positions: Tensor,
+        attention_mask: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        hidden = self.encoder(ids, attention_mask=attention_mask)
-        return self.head(hidden, positions, attention_mask)
+        hidden_states = self.encoder(
+            input_ids, attention_mask=attention_mask
+        )
+        return self.head(hidden_states, positions, attention_mask)
 
     @classmethod
-    def from_huggingface(cls, model_or_path: nn.Module | str | Path) -> Self:
+    def from_huggingface(
+        cls, model_or_path: nn.Module | str | Path
+    ) -> Self:
         """The weights of a transformers model, a folder or a hub name, such as
         `tau/splinter-base-qass`, in `.eval()`. A checkpoint without the head, such as
         `tau/splinter-base`, gets an untrained one and a warning. Raises InputError as
@@ -241,14 +310,21 @@ class Splinter(nn.Module):
         model = cls(encoder)
         model.head.to(encoder.embeddings.words.weight)  # its float type
         prefix = "splinter_qass."
-        there = {name: w for name, w in others.items() if name.startswith(prefix)}
+        there = {
+            name: w
+            for name, w in others.items()
+            if name.startswith(prefix)
+        }
         if not there:
             warnings.warn(
-                f"{source} has no splinter_qass: the head starts untrained.", stacklevel=2
+                f"{source} has no splinter_qass: the head starts untrained.",
+                stacklevel=2,
             )
             return model.eval()
         for name, weight in model.head.named_parameters():
-            other = prefix + ".".join(HEAD_NAMES.get(part, part) for part in name.split("."))
+            other = prefix + ".".join(
+                HEAD_NAMES.get(part, part) for part in name.split(".")
+            )
             if other not in there or there[other].shape != weight.shape:
                 raise InputError(
                     f"{source} lacks the weight {other} of the shape {tuple(weight.shape)}: "
