@@ -183,10 +183,15 @@ def rows_of(experiment: ModuleType, figures: Mapping, keys: Mapping) -> dict[tup
 
 def leaves(figures: Any, path: tuple = ()) -> Iterator[tuple[tuple, int | str, Any]]:
     """(names, step, value) of each figure. A list is a curve, of which each point is the mean of
-    `CURVE_EVERY` steps where it is called so; an interval has a low and a high end."""
+    `CURVE_EVERY` steps where it is called so; "step 50" names a step; an interval has a low and a
+    high end."""
     if isinstance(figures, Mapping):
         for name, value in figures.items():
-            yield from leaves(value, (*path, str(name)))
+            if name.startswith("step "):
+                number = int(name.removeprefix("step "))
+                yield from ((names, number, one) for names, _, one in leaves(value, path))
+            else:
+                yield from leaves(value, (*path, str(name)))
     elif isinstance(figures, list) and path[-1:] == ("interval",):
         yield from ((path + (end,), "", v) for end, v in zip(("low", "high"), figures, strict=True))
     elif isinstance(figures, list) and any(isinstance(value, list | dict) for value in figures):

@@ -30,6 +30,7 @@ class Row(NamedTuple):
 
 EXPERIMENTS = {
     "token_vs_span": Row("does span masking help, and the span boundary objective?", 45),
+    "inside_a_run": Row("what changes inside a model when its loss leaves the plateau?", 1),
     "leaving_the_plateau": Row("what shortens the plateau of the loss?", 75),
     "easy_first": Row(
         "does easy text first help a model off the plateau?",

@@ -279,7 +279,7 @@ def test_the_scrubber_shows_the_numbers_that_it_was_given():
         )
     assert np.allclose(neighbors(attention), attention[..., 3] + attention[..., 5])
     still = "".join(unescape(text) for text in Page(made._repr_html_()).text)
-    assert "✓ of 0.50" in still and "✓ <b>" not in still and "hidden: at" in still
+    assert "✓ of 0.50" in still and "✓ <b>" not in still and "masked: at" in still
 
 
 def test_the_scrubber_refuses_what_does_not_fit():

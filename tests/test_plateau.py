@@ -52,10 +52,10 @@ def test_every_nth_leaves_room_between():
 
 def test_hidden_neighbors_by_hand(batch):
     """Special tokens stay, and so does the input of the function."""
-    near = plateau.hide_at(batch, 1, Tokens)["input_ids"].tolist()
+    near = plateau.mask_at(batch, 1, Tokens)["input_ids"].tolist()
     assert near[0] == [1, 10, 11, 12, 3, 3, 3, 16, 2]
     assert near[1] == [1, 3, 3, 22, 23, 24, 2, 0, 0]
-    far = plateau.hide_at(batch, 3, Tokens)["input_ids"].tolist()
+    far = plateau.mask_at(batch, 3, Tokens)["input_ids"].tolist()
     assert far[0] == [1, 10, 3, 12, 13, 3, 15, 16, 2]
     assert far[1] == [1, 3, 21, 22, 3, 24, 2, 0, 0]
     assert batch["input_ids"][0, 4] == 13
@@ -102,14 +102,14 @@ def test_watching_changes_no_batch():
 
 def test_neighbors_are_counted():
     """In 4 5 6 4 5 6 …, 5 always stands between 4 and 6."""
-    counts = plateau.NeighborCounts(np.tile([4, 5, 6], 200), vocabulary=8)
+    counts = plateau.BigramModel(np.tile([4, 5, 6], 200), vocabulary=8)
     both = counts.probabilities(4, 6)
     left = counts.probabilities(4, None)
     right = counts.probabilities(None, 6)
     for p in (both, left, right):
         assert p.sum() == pytest.approx(1) and p.argmax() == 5 and (p > 0).all()
-    assert both[5] > left[5] > counts.p[5]
-    assert counts.probabilities(None, None) == pytest.approx(counts.p)
+    assert both[5] > left[5] > counts.unigram[5]
+    assert counts.probabilities(None, None) == pytest.approx(counts.unigram)
     assert counts.probabilities(7, 7).sum() == pytest.approx(1)
 
 

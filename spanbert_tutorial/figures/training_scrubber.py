@@ -18,11 +18,11 @@ GAPS, ROW, GUESS = 338, 56, 122  # where the gaps begin, from gap to gap, from g
 
 @dataclass(frozen=True)
 class Gap:
-    """One masked token. before, after: tokens beside it; hidden: the right one; predictions: for
+    """One masked token. before, after: tokens beside it; token: the right one; predictions: for
     each snapshot the top tokens with their probabilities, best first."""
 
     before: Sequence[str]
-    hidden: str
+    token: str
     after: Sequence[str]
     predictions: Sequence[Sequence[tuple[str, float]]]
 
@@ -168,11 +168,11 @@ def _gap(picture: MovingDiagram, y: float, gap: Gap) -> None:
     shown = [(one, "") for one in gap.before] + [("[MASK]", "masked")]
     for word, kind in [*shown, *((one, "") for one in gap.after)]:
         x += picture.token(x, y, word, kind, round(text_width(word) + 10)) + 3
-    picture.text(WIDTH, y + 15.5, f"hidden: {gap.hidden}", anchor="end", size=12, soft=True)
+    picture.text(WIDTH, y + 15.5, f"masked: {gap.token}", anchor="end", size=12, soft=True)
     for place in range(len(gap.predictions[0])):
         left, wide, top = 1 + GUESS * place, GUESS - 14, y + HIGH + 19
         now = [(token, float(p)) for token, p in (one[place] for one in gap.predictions)]
-        told = [f"{'✓ ' * (token == gap.hidden)}{token} {p:.2f}" for token, p in now]
+        told = [f"{'✓ ' * (token == gap.token)}{token} {p:.2f}" for token, p in now]
         picture.part("text", told, x=left, y=top - 4, font_size=12, text_anchor="start")
         picture.rectangle(left, top, wide, 5, 'fill="currentColor" fill-opacity=".14"')
         long = [round(wide * p, 1) for _, p in now]

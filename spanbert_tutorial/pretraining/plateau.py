@@ -1,21 +1,35 @@
 """Looking inside a model when its loss leaves the unigram entropy. Chapter:
 `book/bert/pretraining`.
 
-What shortens the wait was tried by the experiment `leaving_the_plateau`.
+What shortens the wait was tried by the experiment `leaving_the_plateau`; the run that the chapter
+opens with was recorded by `inside_a_run`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from spanbert_tutorial.bert.encoder import BertEncoder
-from spanbert_tutorial.bert.inputs import masked_labels, masked_positions
+from spanbert_tutorial.bert.inputs import (
+    masked_labels,
+    masked_positions,
+)
 from spanbert_tutorial.bert.masking import MaskingScheme
 from spanbert_tutorial.bert.wordpiece import WordPiece
-from spanbert_tutorial.pretraining.model import PretrainingModel, masked_logits
+from spanbert_tutorial.pretraining.batches import PretrainingData
+from spanbert_tutorial.pretraining.encoded_text import EncodedText
+from spanbert_tutorial.pretraining.model import (
+    PretrainingModel,
+    masked_logits,
+)
+from spanbert_tutorial.pretraining.objectives import Objective
+from spanbert_tutorial.pretraining.presets import Run
+
+Batch = dict[str, Tensor]
 
 
 @dataclass(frozen=True)
@@ -26,78 +40,154 @@ class EveryNth(MaskingScheme):
     every: int = 8
 
     def select_batch(
-        self, word_starts: np.ndarray, lengths: np.ndarray, rng: np.random.Generator
+        self,
+        word_starts: np.ndarray,
+        lengths: np.ndarray,
+        rng: np.random.Generator,
     ) -> np.ndarray:
         """bool [B, n]; `word_starts` counts only for its shape."""
         places = np.arange(word_starts.shape[1])
         first = rng.integers(self.every, size=(len(lengths), 1))
-        return (places % self.every == first) & (places < lengths[:, None])
+        return (places % self.every == first) & (
+            places < lengths[:, None]
+        )
 
 
-def visible(batch: dict[str, Tensor], wordpiece: WordPiece) -> Tensor:
+def visible(batch: Batch, wordpiece: WordPiece) -> Tensor:
     """bool [B, n]: real tokens, so neither [MASK] nor [CLS], [SEP] or padding."""
     special = torch.tensor(
-        [getattr(wordpiece, name + "_id") for name in ("mask", "cls", "sep", "pad")]
+        [
+            getattr(wordpiece, name + "_id")
+            for name in ("mask", "cls", "sep", "pad")
+        ]
     )
     return ~torch.isin(batch["input_ids"], special)
 
 
-def hide_at(batch: dict[str, Tensor], distance: int, wordpiece: WordPiece) -> dict[str, Tensor]:
-    """The batch with the tokens `distance` places before and after each chosen one replaced by
-    [MASK] as well."""
-    near = torch.zeros_like(batch["attention_mask"])
+def mask_at(batch: Batch, distance: int, wordpiece: WordPiece) -> Batch:
+    """Masks what is `distance` before or after a masked token, too."""
+    near = torch.zeros_like(batch["attention_mask"], dtype=torch.bool)
     rows, positions = (batch["labels"] != -100).nonzero(as_tuple=True)
-    last = batch["input_ids"].shape[1] - 1
-    # a place outside falls on the edge: [CLS], [SEP] or padding, which stay
+    last = near.shape[1] - 1
     for side in (-distance, distance):
+        # outside the input is [CLS], [SEP] or padding, which stay
         near[rows, (positions + side).clamp(0, last)] = True
-    hidden = near & visible(batch, wordpiece)
-    return {**batch, "input_ids": batch["input_ids"].masked_fill(hidden, wordpiece.mask_id)}
-
-
-def shuffle_visible(
-    batch: dict[str, Tensor], wordpiece: WordPiece, rng: np.random.Generator
-) -> dict[str, Tensor]:
-    """The batch with the visible tokens of each block in random order."""
-    ids = batch["input_ids"].clone()
-    for row, places in zip(ids, visible(batch, wordpiece), strict=True):
-        row[places] = row[places][torch.from_numpy(rng.permutation(int(places.sum())))]
+    near &= visible(batch, wordpiece)
+    ids = batch["input_ids"].masked_fill(near, wordpiece.mask_id)
     return {**batch, "input_ids": ids}
 
 
+def shuffle_visible(
+    batch: Batch, wordpiece: WordPiece, rng: np.random.Generator
+) -> Batch:
+    """The batch with the visible tokens of each block in random order."""
+    ids = batch["input_ids"].clone()
+    for row, places in zip(ids, visible(batch, wordpiece), strict=True):
+        row[places] = row[places][
+            torch.from_numpy(rng.permutation(int(places.sum())))
+        ]
+    return {**batch, "input_ids": ids}
+
+
+def versions(
+    batches: Sequence[Batch], wordpiece: WordPiece
+) -> dict[str, list[Batch]]:
+    """The batches as they are, and with some of the context gone."""
+    rng = np.random.default_rng(1)
+    return {
+        "as it is": list(batches),
+        "neighbors masked": [
+            mask_at(batch, 1, wordpiece) for batch in batches
+        ],
+        "others masked": [
+            mask_at(batch, 3, wordpiece) for batch in batches
+        ],
+        "no order": [
+            shuffle_visible(batch, wordpiece, rng) for batch in batches
+        ],
+    }
+
+
+def held_out_batches(run: Run, text: EncodedText) -> list[Batch]:
+    """512 held-out blocks of the run's length, every eighth token masked and none of them left
+    visible or replaced."""
+    objective = Objective(EveryNth(every=8), "token").mask_only
+    data = PretrainingData(
+        text.held_out, text.wordpiece, objective, run.max_length, 128
+    )
+    return list(islice(data.epoch(np.random.default_rng(0)), 4))
+
+
+def around_masks(batches: Sequence[Batch]) -> dict[str, np.ndarray]:
+    """Of all masked tokens: `position`, `id`, and the ids `left` and `right` of it, int [t] each."""
+    parts: dict[str, list[Tensor]] = {
+        name: [] for name in ("position", "id", "left", "right")
+    }
+    for batch in batches:
+        rows, positions = (batch["labels"] != -100).nonzero(
+            as_tuple=True
+        )
+        parts["position"].append(positions)
+        parts["id"].append(batch["labels"][rows, positions])
+        parts["left"].append(batch["input_ids"][rows, positions - 1])
+        parts["right"].append(batch["input_ids"][rows, positions + 1])
+    return {
+        name: torch.cat(found).numpy() for name, found in parts.items()
+    }
+
+
 @torch.no_grad()
-def token_losses(model: PretrainingModel, batches: Sequence[dict[str, Tensor]]) -> np.ndarray:
+def token_losses(
+    model: PretrainingModel, batches: Sequence[Batch]
+) -> np.ndarray:
     """float [t]: −ln P of each chosen token of all batches by the masked language model head, in
     nats."""
     device = next(model.parameters()).device
     losses = []
     for batch in batches:
-        batch = {name: value.to(device) for name, value in batch.items()}
-        logits = masked_logits(model, model.encode(batch), batch)  # [t,V]
+        batch = {
+            name: value.to(device) for name, value in batch.items()
+        }
+        logits = masked_logits(
+            model, model.encode(batch), batch
+        )  # [t,V]
         losses.append(
-            nn.functional.cross_entropy(logits, masked_labels(batch), reduction="none").cpu()
+            nn.functional.cross_entropy(
+                logits, masked_labels(batch), reduction="none"
+            ).cpu()
         )
     return torch.cat(losses).numpy()
 
 
 @torch.no_grad()
 def predictions(
-    model: PretrainingModel, batch: dict[str, Tensor], places: Sequence[int], most: int = 3
+    model: PretrainingModel,
+    batch: Batch,
+    places: Sequence[int],
+    most: int = 3,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """What the model would fill into some of the chosen places. places: which of the t chosen
     tokens, k of them. Returns the `most` top tokens, int [k, most], their probabilities,
     float [k, most], and those of the right tokens, float [k]."""
     device = next(model.parameters()).device
-    hidden = model.encode({name: value.to(device) for name, value in batch.items()})
+    hidden = model.encode(
+        {name: value.to(device) for name, value in batch.items()}
+    )
     asked = masked_positions(batch)[list(places)]
-    p = model.masked_language_model(hidden.flatten(0, 1)[asked]).softmax(-1).cpu()  # [k, V]
+    p = (
+        model.masked_language_model(hidden.flatten(0, 1)[asked])
+        .softmax(-1)
+        .cpu()
+    )  # [k, V]
     top = p.topk(most)
-    right = p.gather(1, masked_labels(batch)[list(places)][:, None])[:, 0]
+    right = p.gather(1, masked_labels(batch)[list(places)][:, None])[
+        :, 0
+    ]
     return top.indices.numpy(), top.values.numpy(), right.numpy()
 
 
 def attention_by_distance(
-    encoder: BertEncoder, batch: dict[str, Tensor], most: int = 4
+    encoder: BertEncoder, batch: Batch, most: int = 4
 ) -> np.ndarray:
     """float [L, A, 2 · most + 1]: the mean weight that chosen places give to the place at distance
     −most … most; places outside the input are left out. An even spread gives about 1 / (length of
@@ -105,8 +195,12 @@ def attention_by_distance(
     device = encoder.embeddings.words.weight.device
     names = ("input_ids", "token_type_ids", "attention_mask")
     inputs = {name: batch[name].to(device) for name in names}
-    maps = torch.stack(encoder.attention_maps(**inputs), dim=2).cpu()  # [B, A, L, n, n]
-    masked_rows, positions = (batch["labels"] != -100).nonzero(as_tuple=True)
+    maps = torch.stack(
+        encoder.attention_maps(**inputs), dim=2
+    ).cpu()  # [B, A, L, n, n]
+    masked_rows, positions = (batch["labels"] != -100).nonzero(
+        as_tuple=True
+    )
     lengths = batch["attention_mask"].sum(1)
     means = []
     for distance in range(-most, most + 1):
@@ -115,12 +209,16 @@ def attention_by_distance(
         rows = masked_rows[real]
         looks = positions[real]
         looked_at = place[real]
-        means.append(maps[rows, :, :, looks, looked_at].mean(0).T)  # [L, A]
+        means.append(
+            maps[rows, :, :, looks, looked_at].mean(0).T
+        )  # [L, A]
     return torch.stack(means, dim=2).numpy()
 
 
 def watched(
-    batches: Iterable[dict], at: Sequence[int], look: Callable[[int], None]
+    batches: Iterable[dict],
+    at: Sequence[int],
+    look: Callable[[int], None],
 ) -> Iterator[dict]:
     """The same batches; `look(step)` is called before the batch after step `step`, for each step in
     `at`."""
@@ -130,36 +228,45 @@ def watched(
         yield batch
 
 
-class NeighborCounts:
-    """Guesses a hidden token from the two tokens beside it, by counting in the training text; no
-    network.
+class BigramModel:
+    """Predicts a token from its neighbors, by counts; no network.
 
-    The counts of all three together lean, with the weight of `trust` counts, on P(x | left) · P(x |
-    right) / P(x), and those of the pairs likewise on P(x)."""
+    Both together: the counts of what was seen between the two, with the weight of `trust` more
+    spread like P(x | left) · P(x | right) / P(x); the bigrams likewise on P(x)."""
 
-    def __init__(self, ids: np.ndarray, vocabulary: int, trust: float = 5.0):
-        self.ids = ids.astype(np.int64)
-        self.trust = trust
-        self.p = np.bincount(self.ids, minlength=vocabulary) + 0.5
-        self.p /= self.p.sum()
-        pairs, outer = (self.ids[:-by] * vocabulary + self.ids[by:] for by in (1, 2))
-        counts = np.bincount(pairs, minlength=vocabulary**2)
-        self.pairs = counts.reshape(vocabulary, vocabulary)  # [left, right]
-        order = np.argsort(outer, kind="stable")
-        self.outer = outer[order]
-        self.middle = self.ids[1:-1][order]
-        self.vocabulary = vocabulary
+    def __init__(
+        self, ids: np.ndarray, vocabulary: int, trust: float = 5.0
+    ) -> None:
+        V, ids = vocabulary, ids.astype(np.int64)
+        self.V, self.trust = V, trust
+        unigrams = np.bincount(ids, minlength=V) + 0.5
+        self.unigram = unigrams / unigrams.sum()
+        bigrams = np.bincount(ids[:-1] * V + ids[1:], minlength=V * V)
+        self.bigrams = bigrams.reshape(V, V)  # [left, right]
+        around = ids[:-2] * V + ids[2:]
+        order = np.argsort(around, kind="stable")
+        self.around, self.middle = around[order], ids[1:-1][order]
 
-    def lean(self, counts: np.ndarray, on: np.ndarray) -> np.ndarray:
-        return (counts + self.trust * on) / (counts.sum() + self.trust)
+    def smoothed(
+        self, counts: np.ndarray, prior: np.ndarray
+    ) -> np.ndarray:
+        total = counts.sum() + self.trust
+        return (counts + self.trust * prior) / total
 
-    def probabilities(self, left: int | None, right: int | None) -> np.ndarray:
+    def probabilities(
+        self, left: int | None, right: int | None
+    ) -> np.ndarray:
         """float [V]; None where a neighbor is not to be used."""
-        after = self.p if left is None else self.lean(self.pairs[left], self.p)
-        before = self.p if right is None else self.lean(self.pairs[:, right], self.p)
-        both = after * before / self.p
+        p = after = before = self.unigram
+        if left is not None:
+            after = self.smoothed(self.bigrams[left], p)
+        if right is not None:
+            before = self.smoothed(self.bigrams[:, right], p)
+        both = after * before / p
         both /= both.sum()
         if left is None or right is None:
             return both
-        a, b = np.searchsorted(self.outer, left * self.vocabulary + right + np.arange(2))
-        return self.lean(np.bincount(self.middle[a:b], minlength=self.vocabulary), both)
+        ends = left * self.V + right + np.arange(2)
+        first, last = np.searchsorted(self.around, ends)
+        seen = np.bincount(self.middle[first:last], minlength=self.V)
+        return self.smoothed(seen, both)

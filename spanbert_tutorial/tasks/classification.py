@@ -46,8 +46,8 @@ class Framed(NamedTuple):
             room >= len(parts),
             f"a length of {max_length} has no room for {len(parts)} sentences: give more.",
         )
-        special = {"cls_id": wordpiece.cls_id, "sep_id": wordpiece.sep_id}
-        return cls(*frame(*shortened(parts, room), **special))
+        parts = shortened(parts, room)
+        return cls(*frame(*parts, cls_id=wordpiece.cls_id, sep_id=wordpiece.sep_id))
 
 
 def shortened(
