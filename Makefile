@@ -79,7 +79,6 @@ serve: $(STAMP)
 
 notebooks: $(STAMP)
 	@$(PY) tools/notebooks.py execute
-	@$(PY) tools/picture.py
 
 student: $(STAMP)
 	@$(PY) tools/student.py

@@ -277,9 +277,8 @@ def main() -> None:
     with page_with([*scripts.values()]) as page:
         results["chromium"] = page.context.browser.version
         results["milliseconds"] = times(page)
-        results["load"] = round(
-            os.getloadavg()[0], 1
-        )  # processes that wanted a core meanwhile, these included
+        # processes that wanted a core meanwhile, these included
+        results["load"] = round(os.getloadavg()[0], 1)
         results["same_first_guess"] = {
             name: same_first_guess(
                 page,

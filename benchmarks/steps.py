@@ -51,9 +51,8 @@ def data(
     objective: str, vocabulary: int, batch: int, length: int = 128, corpus=None
 ) -> PretrainingData:
     wordpiece = WordPiece.from_file(data_path("almanac", "vocab.txt"))
-    wordpiece.starts = np.resize(
-        wordpiece.starts, vocabulary
-    )  # the tokens are numbers here, and may be any
+    # the tokens are numbers here, and may be any
+    wordpiece.starts = np.resize(wordpiece.starts, vocabulary)
     return PretrainingData(
         corpus or text(vocabulary), wordpiece, OBJECTIVES[objective], length, batch
     )

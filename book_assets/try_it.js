@@ -17,6 +17,7 @@ var TryIt = (function () {
   };
   const MOST_CHARACTERS = 5000; // more than any model here can read: not even cut into tokens
   const PAUSE = 120; // ms after a key before the model is asked
+  const OPENING = 450; // ms between two words of the first move
   const QUIET = 600; // ms after a result before it is announced, so that typing is not talked over
 
   const { make, labeled, link } = Widgets;
@@ -262,12 +263,35 @@ var TryIt = (function () {
         ...this.models.map((name) => option(name, MODELS[name].says)));
       this.refresh = newest(() => this.compute());
       this.attentionView = this.examples.length > 1 ? new Attention() : null;
-      root.append(...this.controls(), this.words.element, this.legend(), this.status.element, this.result);
+      const small = this.examples.length === 1, choice = [this.words.element, this.legend(small)];
+      root.classList.toggle("try-small", small); // there the words come first, and the status stands beside the link
+      root.append(...(small ? [...choice, this.result, ...this.controls(), this.status.element]
+        : [...this.controls(), ...choice, this.status.element, this.result]));
       if (this.attentionView) root.append(this.attentionView.element);
       this.choose(this.examples[0]);
       this.words.show(wordsOf(this.stored.tokens));
       this.draw(this.stored);
+      if (small && !location.hash) this.open(root);
       link(root, name, () => this.state(), (given) => this.restore(given));
+    }
+
+    /** A first move: the words are masked one after the other, then the predictions come. Whoever touches the part ends it. */
+    open(root) {
+      if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;
+      const all = [...this.words.masked];
+      const show = (count) => {
+        this.words.masked = new Set(all.slice(0, count));
+        root.classList.toggle("try-opening", count < all.length);
+        this.words.boundary = new Set(count < all.length ? [] : this.stored.positions.flatMap(({ boundary }) => boundary ?? []));
+        this.words.mark();
+      };
+      const timers = range(1, all.length).map((count) => setTimeout(() => show(count), OPENING * count));
+      const end = () => {
+        if (root.classList.contains("try-opening")) show(all.length);
+        timers.forEach(clearTimeout);
+      };
+      for (const event of ["pointerdown", "keydown", "input"]) root.addEventListener(event, end, { once: true, capture: true });
+      show(0);
     }
 
     /** What a link keeps: the text, the model, and the masked words as 3-6 or 2,4. */
@@ -305,11 +329,11 @@ var TryIt = (function () {
       return [...several, ...models, labeled("Your text", this.text), this.note];
     }
 
-    legend() {
+    legend(small) {
       return make("p", { class: "try-legend" },
         make("span", { class: "try-key try-key-hidden" }), " masked ", make("span", { class: "try-key try-key-boundary" }),
-        " boundary token. Press words to mask or unmask them, or drag over them; with the keyboard: arrow keys, ",
-        "Space, and Shift with an arrow key for a span, Escape to unmask all.");
+        " boundary token. Press words to mask or unmask them, or drag over them",
+        small ? "." : "; with the keyboard: arrow keys, Space, and Shift with an arrow key for a span, Escape to unmask all.");
     }
 
     choose({ model, text, masked, note }) {

@@ -16,6 +16,9 @@ runs or fine-tunings), `difference` (first − second), `low` and `high` (95% in
 `better` (first or second where p_holm < 0.05, empty otherwise).
 """
 
+from functools import cache
+from typing import Any
+
 import pandas as pd
 
 from spanbert_tutorial.engine.files import data_path
@@ -25,36 +28,41 @@ from spanbert_tutorial.figures.intervals import Difference, holm, paired_differe
 FILE = "comparisons.csv"
 LOWER_IS_BETTER = ("nats", "steps")
 SETTINGS = ("condition", "questions", "step", "measure")
+RESULTS = ("runs", "count", "difference", "low", "high", "p", "p_holm", "better")
 
 
+@cache
 def read(name: str) -> pd.DataFrame:
     """A results file; what does not apply is empty text, or a missing number."""
-    texts = {name: str for name in SETTINGS}
-    return pd.read_csv(
-        data_path("results", f"{name}.csv"), dtype=texts, keep_default_na=False, na_values={
-            "run": "", "fine_tuning": "", "value": ""
-        }
-    )  # fmt: skip
+    empty = dict.fromkeys(("run", "fine_tuning", "value"), "")
+    file, texts = data_path("results", f"{name}.csv"), dict.fromkeys(SETTINGS, str)
+    return pd.read_csv(file, dtype=texts, keep_default_na=False, na_values=empty)
 
 
-def column(results: pd.DataFrame, condition: str, measure: str, questions: str) -> pd.Series:
-    """The values of a condition by run or fine-tuning; of a baseline one value. Raises InputError
-    where the file has none."""
-    rows = results[
-        (results.condition == condition)
-        & (results.measure == measure)
-        & (results.questions == questions)
-        & (results.step == "")
-    ]
-    if rows.empty:
+@cache
+def columns(name: str) -> dict[tuple[str, str, str], pd.Series]:
+    """(condition, measure, questions) → the values by run or fine-tuning; of a baseline one."""
+    rows = read(name)
+    rows = rows[rows.step == ""]
+    return {
+        key: found.set_index(found.run.fillna(found.fine_tuning)).value.sort_index()
+        for key, found in rows.groupby(["condition", "measure", "questions"])
+    }
+
+
+def column(name: str, condition: str, measure: str, questions: str) -> pd.Series:
+    """The values of a condition. Raises InputError where the file has none."""
+    found = columns(name).get((condition, measure, questions))
+    if found is None:
         raise InputError(f'no results of "{condition}" for {measure}: check {FILE}.')
-    return rows.set_index(rows.run.fillna(rows.fine_tuning)).value.sort_index()
+    return found
 
 
-def difference_of(row: pd.Series, results: pd.DataFrame) -> tuple[int, Difference]:
+def difference_of(row: Any) -> tuple[int, Difference]:
     """Over how many runs, and first − second with its interval."""
-    first = column(results, row.first_condition, row.first_measure, row.questions)
-    second = column(results, row.second_condition, row.second_measure, row.questions)
+    name = row.experiment
+    first = column(name, row.first_condition, row.first_measure, row.questions)
+    second = column(name, row.second_condition, row.second_measure, row.questions)
     if len(second) == 1:  # a baseline
         second = pd.Series(second.iloc[0], first.index)
     pair = pd.concat([first, second], axis=1, join="inner") * row.scale
@@ -63,22 +71,18 @@ def difference_of(row: pd.Series, results: pd.DataFrame) -> tuple[int, Differenc
 
 def computed(declared: pd.DataFrame) -> pd.DataFrame:
     """The table with its last columns worked out again."""
-    table = declared.copy()
-    for (name, _), family in table.groupby(["experiment", "family"], sort=False):
-        results = read(name)
-        count = "pre-training runs" if results.run.notna().any() else "fine-tunings"
-        found = [difference_of(row, results) for _, row in family.iterrows()]
+    rows = []
+    for (name, _), family in declared.groupby(["experiment", "family"], sort=False):
+        count = "pre-training runs" if read(name).run.notna().any() else "fine-tunings"
+        found = [difference_of(row) for row in family.itertuples()]
         corrected = holm([difference.p for _, difference in found])
-        for index, (runs, each), p_holm in zip(family.index, found, corrected, strict=True):
-            low_is_good = table.loc[index, "unit"] in LOWER_IS_BETTER
-            better = "first" if (each.mean < 0) == low_is_good else "second"
+        for row, (runs, each), p_holm in zip(family.itertuples(), found, corrected, strict=True):
             values = (each.mean, each.low, each.high, each.p, p_holm)
-            table.loc[index, ["runs", "count"]] = runs, count
-            table.loc[index, ["difference", "low", "high", "p", "p_holm"]] = [
-                float(f"{value:.6g}") for value in values
-            ]
-            table.loc[index, "better"] = better if p_holm < 0.05 else ""
-    return table
+            first = (each.mean < 0) == (row.unit in LOWER_IS_BETTER)
+            better = ("first" if first else "second") if p_holm < 0.05 else ""
+            rows.append([row.Index, runs, count, *(float(f"{v:.6g}") for v in values), better])
+    again = pd.DataFrame(rows, columns=["", *RESULTS]).set_index("")
+    return declared.assign(**again)
 
 
 def table() -> pd.DataFrame:

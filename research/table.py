@@ -30,7 +30,6 @@ class Row(NamedTuple):
 
 EXPERIMENTS = {
     "token_vs_span": Row("does span masking help, and the span boundary objective?", 45),
-    "live_run": Row("what the live run of a chapter gives", 3),
     "leaving_the_plateau": Row("what shortens the plateau of the loss?", 75),
     "easy_first": Row(
         "does easy text first help a model off the plateau?",

@@ -42,7 +42,10 @@ def score(examples, predictions) -> dict:
     return {"accuracy": sum(right) / len(right)}
 
 
-class Labeller(classification.Classifier):
+class Labeller:
+    def __init__(self, model, wordpiece, labels):
+        self.model, self.wordpiece, self.all_labels = model.eval(), wordpiece, labels
+
     @classmethod
     def from_pretrained(cls, source, tokenizer=None):
         found = task_checkpoints.load(source, "labels", tokenizer)
@@ -51,7 +54,9 @@ class Labeller(classification.Classifier):
         return cls(model, found.wordpiece, found.facts["labels"])
 
     def predict(self, examples):
-        return self.labels([sentences for sentences, _ in examples])
+        sentences = [sentences for sentences, _ in examples]
+        scores = classification.all_scores(self.model, self.wordpiece, sentences, 32)
+        return [self.all_labels[best] for best in scores.argmax(-1).tolist()]
 
     def save(self, folder, texts):
         task_checkpoints.save(

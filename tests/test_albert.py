@@ -14,9 +14,7 @@ from spanbert_tutorial.bert.encoder import (
     MaskedLanguageModelHead,
     NextSentenceHead,
 )
-from spanbert_tutorial.bert.sentence_pairs import (
-    sentence_order_pairs,
-)
+from spanbert_tutorial.bert.sentence_pairs import sentence_order_pairs
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.pretraining.batches import PretrainingData
 from spanbert_tutorial.pretraining.encoded_text import open_text

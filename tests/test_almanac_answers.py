@@ -1,11 +1,11 @@
 """The experiment that fine-tunes on the almanac's questions with several seeds."""
 
-import json
 from collections import Counter
 from dataclasses import replace
 
 import pytest
 import torch
+from kept import kept, settings
 
 from research.almanac.questions import CATEGORIES, says_a_second_fact
 from research.experiments import almanac_answers
@@ -81,15 +81,10 @@ def test_the_words_that_answerable_questions_do_not_have():
 
 
 def test_the_kept_results_have_five_seeds():
-    kept = json.loads(data_path("results", "almanac_answers.json").read_text(encoding="utf-8"))
-    assert [row["seed"] for row in kept["rows"]] == list(range(almanac_answers.SEEDS))
-    assert (
-        kept["questions"] == almanac_answers.QUESTIONS
-        and kept["head_rate"] == almanac_answers.HEAD_RATE
-    )
-    assert all(set(row) == {"seed", *ARMS} for row in kept["rows"])
-    assert all(
-        set(row[arm]["by_category"]) == {"answerable", *CATEGORIES}
-        for row in kept["rows"]
-        for arm in ARMS
-    )
+    told = settings("almanac_answers")
+    assert told["head_rate"] == almanac_answers.HEAD_RATE
+    assert kept("almanac_answers")["questions"] == almanac_answers.QUESTIONS
+    for seed in range(almanac_answers.SEEDS):
+        for arm in ARMS:
+            found = kept("almanac_answers", arm, fine_tuning=seed)
+            assert set(found["by_category"]) == {"answerable", *CATEGORIES}

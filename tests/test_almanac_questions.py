@@ -50,9 +50,8 @@ def test_a_plausible_answer_is_of_the_kind_that_the_question_asks_for(shipped):
         q for questions in shipped.values() for q in questions if q.category == "other_neutral"
     ]
     plausible = [(q.question, answer.text) for q in neutral for answer in q.plausible[:1]]
-    assert (
-        0.4 < sum(bool(q.plausible) for q in neutral) / len(neutral) < 0.6
-    )  # other texts state nothing of that kind
+    # other texts state nothing of that kind
+    assert 0.4 < sum(bool(q.plausible) for q in neutral) / len(neutral) < 0.6
     years = [
         text
         for question, text in plausible
@@ -110,9 +109,8 @@ def test_what_has_no_answer_is_not_stated():
     for number, (document, questions) in enumerate(almanac_questions.generate()):
         facts = almanac_questions.stated(document, world)
         for question in questions:
-            if (
-                question.question in described
-            ):  # it says a second fact of its subject, and the document does, too
+            # it says a second fact of its subject, and the document does, too
+            if question.question in described:
                 assert question.category is None and described[question.question] <= facts.keys()
                 seen["described"] += 1
             elif question.category in (None, "entity_swap", "other_neutral"):

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import torch
 
+from research.experiments.almanac_answers import f1_by_category
 from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
@@ -84,27 +85,9 @@ def test_separate_arg_maxes_worked_by_hand(answerer, first, last, kind):
 
 def test_f1_by_category_is_the_score_of_each_group(questions, scored):
     texts, odds = figures.predictions(scored)
-    found = figures.f1_by_category(texts, odds, questions, 0.0)
+    found = f1_by_category(texts, odds, questions, 0.0)
     assert set(found) == {q.category or "answerable" for q in questions}
     whole = sum(found[q.category or "answerable"] for q in questions) / len(questions)
     assert whole == pytest.approx(squad.score(texts, questions, odds, 0.0)["f1"])
-    nothing = figures.f1_by_category(texts, dict.fromkeys(odds, 1.0), questions, 0.0)
+    nothing = f1_by_category(texts, dict.fromkeys(odds, 1.0), questions, 0.0)
     assert nothing.pop("answerable") == 0 and set(nothing.values()) == {100}
-
-
-def test_telling_words_by_hand():
-    answer = (squad.GoldAnswer("Ada", 0),)
-    asked = [
-        "Who founded Upton?",
-        "Who did not found Upton?",
-        "Who never lived in Upton?",
-        "Who did not live?",
-    ]
-    questions = [
-        squad.Question(str(i), text, "Ada", answers=answer if i == 0 else ())
-        for i, text in enumerate(asked)
-    ]
-    assert figures.telling_words(questions, at_least=2) == {"did", "not"}
-    assert "never" in figures.telling_words(questions, at_least=1)
-    assert figures.words(questions[0]) == {"who", "founded", "upton"}
-    assert not figures.telling_words(questions[:1])

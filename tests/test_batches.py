@@ -88,9 +88,8 @@ def test_whole_words_are_chosen_whole():
             chosen[batch["labels"] != -100] = True
             originals = batch["input_ids"].clone()
             originals[batch["labels"] != -100] = batch["labels"][batch["labels"] != -100]
-            inside = torch.from_numpy(
-                ~made.wordpiece.starts[originals.numpy()]
-            )  # a token that continues a word
+            # a token that continues a word
+            inside = torch.from_numpy(~made.wordpiece.starts[originals.numpy()])
             inside[:, :2] = False  # [CLS], and a block may begin inside a word
             broken[name] += int((inside[:, 1:] & (chosen[:, 1:] != chosen[:, :-1])).sum())
     assert broken["mlm-wholeword"] == 0 < broken["mlm"]

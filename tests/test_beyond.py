@@ -63,9 +63,8 @@ def in_order(model, ids, order):
     content, query = beyond.order_patterns(order)
     query[0, 0] = True  # the twin of [CLS] predicts nothing, but softmax needs something
     states = twin_states(model.encoder, ids, MASK, content, query)
-    logits = model.masked_language_model(states[:, 1:])[
-        ..., :WORDS
-    ]  # words only, so that the sum can be 1
+    # words only, so that the sum can be 1
+    logits = model.masked_language_model(states[:, 1:])[..., :WORDS]
     return logits.log_softmax(-1).gather(-1, ids[:, 1:, None]).sum(dim=(1, 2))
 
 

@@ -192,9 +192,8 @@ def test_the_embedding_is_tied_and_the_bias_is_its_own():
     assert head.embedding_weight is embedding.weight
     assert head.bias.shape == (30,) and not head.bias.any()
     both = nn.ModuleList([embedding, head])
-    assert (
-        sum(value is embedding.weight for value in both.parameters()) == 1
-    )  # counted and trained once
+    # counted and trained once
+    assert sum(value is embedding.weight for value in both.parameters()) == 1
     assert not any(isinstance(part, nn.Dropout) for part in head.modules())
 
 

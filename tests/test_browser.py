@@ -58,10 +58,10 @@ def browser() -> Iterator:
         started.close()
 
 
-def visit(browser, address: str):
+def visit(browser, address: str, viewport: dict[str, int] = WIDE):
     """Open a page from the disk. `page.complaints` collects errors and every try to reach the
     network."""
-    page = browser.new_context(viewport=WIDE, color_scheme="light", offline=True).new_page()
+    page = browser.new_context(viewport=viewport, color_scheme="light", offline=True).new_page()
     page.complaints = []
 
     def note_request(request) -> None:
@@ -207,17 +207,54 @@ def test_diagrams_have_words_and_fit_the_page(page):
     page.set_viewport_size(WIDE)
 
 
-def test_the_map_has_one_layout_for_each_width_and_leads_to_chapters(browser):
+# Lowest edge of what must be seen at once, in pixels: (viewport, first control, buttons).
+FIRST_SCREEN = {"screen": (WIDE, 560, 760), "telephone": ({"width": 390, "height": 844}, 700, 1100)}
+
+
+@pytest.mark.parametrize("name", FIRST_SCREEN)
+def test_the_first_screen_has_something_to_press_and_a_way_to_start(browser, name):
+    viewport, control, buttons = FIRST_SCREEN[name]
+    page = visit(browser, "book/welcome.html", viewport)
+
+    def low(locator) -> float:
+        box = locator.bounding_box()
+        return box["y"] + box["height"]
+
+    assert low(page.locator("[data-try] button").first) <= control
+    starts = page.locator(".starts a")
+    assert starts.all_inner_texts() == ["Try it", "Read it on one page", "Start with chapter 1"]
+    assert sum(low(link) <= buttons for link in starts.all()) >= 2
+    tally = page.locator(".checked").inner_text()
+    assert int(re.search(r"([\d,]+) numbers", tally)[1].replace(",", "")) > 500
+    if name == "screen":
+        assert low(page.locator(".checked")) <= 800
+    assert page.complaints == []
+    page.context.close()
+
+
+def test_the_demo_makes_a_first_move_unless_motion_is_unwelcome(browser):
+    opening = "document.querySelector('.try').classList.contains('try-opening')"
+    pressed = "[data-try=hide] .try-words button[aria-pressed=true]"
     page = visit(browser, "book/welcome.html")
-    wide = page.locator(".road-wide svg")
-    narrow = page.locator(".road-narrow svg")
-    assert wide.is_visible() and not narrow.is_visible()
+    page.wait_for_function(f"!{opening}", timeout=5_000)
+    assert page.locator(pressed).count() == 3
+    page.emulate_media(reduced_motion="reduce")
+    page.reload()
+    page.wait_for_selector(pressed)
+    assert not page.evaluate(opening)
+    page.context.close()
+
+
+def test_the_routes_stand_beside_one_another_or_below(browser):
+    page = visit(browser, "book/welcome.html")
+    cards = page.locator(".routes > ul > li")
+    assert len({card.bounding_box()["y"] for card in cards.all()}) == 1 and cards.count() == 3
     page.set_viewport_size(NARROW)
-    assert narrow.is_visible() and not wide.is_visible()
-    narrow.get_by_role("link", name="Span masking: ").click()
+    assert len({card.bounding_box()["x"] for card in cards.all()}) == 1
+    cards.first.get_by_role("link", name="Span masking").click()
     page.wait_for_url("**/book/spanbert/span_masking.html", timeout=10_000)
     sign = page.get_by_role("navigation", name="Where you are on the road")
-    sign.get_by_role("link", name="Masking").press("Enter")
+    sign.get_by_role("link", name="Masked language modeling").press("Enter")
     page.wait_for_url("**/book/bert/masking.html", timeout=10_000)
     assert page.complaints == []
     page.context.close()

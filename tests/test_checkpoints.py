@@ -245,12 +245,7 @@ def test_the_encoder_here_opens_the_folder_too(tmp_path, wordpiece):
 
 
 @pytest.mark.parametrize(
-    "objective, new",
-    [
-        ("span+sbo", []),
-        ("span", []),
-        ("mlm+nsp", ["next_sentence"]),
-    ],
+    "objective, new", [("span+sbo", []), ("span", []), ("mlm+nsp", ["next_sentence"])]
 )
 def test_continuing_takes_every_head_that_is_there_and_names_the_others(
     tmp_path, wordpiece, objective, new
@@ -272,10 +267,8 @@ def test_continuing_takes_every_head_that_is_there_and_names_the_others(
 @pytest.mark.parametrize(
     "kind, new",
     [
-        (
-            BertModel,
-            ["masked_language_model", "boundary"],
-        ),  # as the released SpanBERT: an encoder without heads
+        # as the released SpanBERT: an encoder without heads
+        (BertModel, ["masked_language_model", "boundary"]),
         (BertForMaskedLM, ["boundary"]),
         (BertForPreTraining, ["boundary"]),
     ],

@@ -14,11 +14,10 @@ from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
 from spanbert_tutorial.tasks.classification import (
     ClassificationData,
     ClassificationModel,
-    Classifier,
     Framed,
-    fine_tune,
 )
 from spanbert_tutorial.tasks.fine_tuning import FineTuning, stacked
+from spanbert_tutorial.tasks.sentence_tasks import fine_tune
 
 PAIR = ("The Swan Club was founded in Upton.", "It was founded in 1873.")
 
@@ -96,10 +95,8 @@ def test_fine_tuning_learns_what_it_is_shown(wordpiece, pairs):
     assert {
         part.p for part in classifier.model.modules() if isinstance(part, torch.nn.Dropout)
     } == {0.0}
-    assert isinstance(classifier, Classifier) and history.losses["loss"][-1] < 0.3
-    assert classifier.labels([sentences for sentences, _ in said], batch_size=3) == [
-        label for _, label in said
-    ]
+    assert history.losses["loss"][-1] < 0.3
+    assert classifier.predict(said) == [label for _, label in said]
 
 
 def test_batches_carry_the_labels_that_occur(wordpiece):

@@ -51,12 +51,10 @@ def test_tables_are_probabilities_and_the_strength_is_the_best(tmp_path):
     assert np.exp(tables.by_position).sum(1) == pytest.approx(np.ones(16))
     positions, ids = (np.concatenate(parts) for parts in zip(*places(held_out), strict=True))
     losses = tables.losses(positions, ids)
-    assert (
-        losses["by_position"] < losses["frequency"] < np.log(V)
-    )  # the first and the last word are always the same
-    assert (
-        tables.losses(positions[:0], ids[:0])["frequency"] != 0
-    )  # no number, rather than a good one
+    # the first and the last word are always the same
+    assert losses["by_position"] < losses["frequency"] < np.log(V)
+    # no number, rather than a good one
+    assert tables.losses(positions[:0], ids[:0])["frequency"] != 0
 
 
 def test_shuffled_positions_cost_the_second_table_its_lead(tmp_path):

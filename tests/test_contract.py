@@ -47,54 +47,31 @@ def test_a_good_notebook_passes():
     assert problems_with() == ""
 
 
+ERROR = new_output("error", ename="E", evalue="", traceback=[])
+VIEW = new_output("display_data", data={"application/vnd.jupyter.widget-view+json": {}})
+
+
 @pytest.mark.parametrize(
-    ("complaint", "cell"),
+    "complaint, cell",
     [
         ("was never executed", new_code_cell("x = 1")),
-        ("ignores its output", executed("train()", 3, tags=["nbval-ignore-output"])),
         ("ignores its output", executed("# NBVAL_IGNORE_OUTPUT\ntrain()", 3)),
         ("is skipped", executed("x = 1", 3, tags=["nbval-skip"])),
         ("wrote to stderr", executed("warn()", 3, [printed("UserWarning", "stderr")])),
-        (
-            "stores an error",
-            executed("1/0", 3, [new_output("error", ename="E", evalue="", traceback=[])]),
-        ),
-        (
-            "stores a widget view",
-            executed(
-                "w",
-                3,
-                [new_output("display_data", data={"application/vnd.jupyter.widget-view+json": {}})],
-            ),
-        ),
+        ("stores an error", executed("1/0", 3, [ERROR])),
+        ("stores a widget view", executed("w", 3, [VIEW])),
         ("shows a picture without", executed("plt.show()", 3, [PICTURE])),
         ("stores a Markdown table", executed("table", 3, [MARKDOWN_TABLE])),
         ("machine path", executed("print(__file__)", 3, [printed("/home/someone/book.py\n")])),
-        ("machine path", executed("open('/tmp/x')", 3)),
         ("machine path", new_markdown_cell("Look into `C:\\Users\\me`.")),
-        ("machine path", new_markdown_cell("It lies in /root/book.")),
         ("MyST syntax", new_markdown_cell("```{note}\nRead this.\n```")),
-        ("MyST syntax", new_markdown_cell(":::{tip}\nRead this.\n:::")),
         ("MyST syntax", new_markdown_cell("See {ref}`here`.")),
-        ("MyST syntax", new_markdown_cell("(a-label)=\n# Title")),
-        (
-            "arXiv 1810.04805 is cited without",
-            new_markdown_cell("[BERT](https://arxiv.org/pdf/1810.04805)"),
-        ),
-        (
-            "ACL N19-1423 is cited without",
-            new_markdown_cell("[BERT](https://aclanthology.org/N19-1423/)"),
-        ),
+        ("arXiv 1810.04805 is cited", new_markdown_cell("[B](https://arxiv.org/pdf/1810.04805)")),
+        ("ACL N19-1423 is cited", new_markdown_cell("[B](https://aclanthology.org/N19-1423/)")),
     ],
 )
 def test_a_guard_bites(complaint, cell):
     assert complaint in problems_with(cell)
-
-
-def test_widget_state_is_refused():
-    assert "widget state" in problems_with(
-        widgets={"application/vnd.jupyter.widget-state+json": {}}
-    )
 
 
 def test_a_notebook_out_of_its_normal_form_is_refused(tmp_path):
@@ -130,28 +107,21 @@ def lines(number: int) -> str:
     return "\n".join(f"x = {i}" for i in range(number))
 
 
+ONLY_TRUE = [printed("first\nboth agree: True\n")]
+
+
 @pytest.mark.parametrize(
-    ("complaint", "cell"),
+    "complaint, cell",
     [
         ("has no kind", executed("x = 1", 3)),
-        (
-            "has no kind",
-            executed("x = 1", 3, tags=["hide-input"]),
-        ),  # a panel that is folded by hand
+        ("has no kind", executed("x = 1", 3, tags=["hide-input"])),  # a panel folded by hand
         ("has check and plumbing;", executed("assert 1", 3, tags=["check", "plumbing"])),
         ("has 26 lines", executed(lines(26), 3, tags=["teach"])),
         ("a check without an assert", executed("assertive = 1", 3, tags=["check"])),
         ("a check with an output", executed("assert 1\nprint(2)", 3, [printed("2\n")], ["check"])),
         ("plumbing with an assert", executed("def f():\n    assert 1", 3, tags=["plumbing"])),
         ("more than 72 columns: [2]", executed(f"x = 1\ny = '{'a' * 67}'", 3, tags=["teach"])),
-        ("more than 88 columns: [2]", executed(f"x = 1\ny = '{'a' * 83}'", 3, tags=["plumbing"])),
-        ("only True", executed("print(1)", 3, [printed("first\nboth agree: True\n")], ["teach"])),
-        (
-            "only True",
-            executed(
-                "1", 3, [new_output("execute_result", data={"text/plain": "False"})], ["teach"]
-            ),
-        ),
+        ("only True", executed("print(1)", 3, ONLY_TRUE, ["teach"])),
     ],
 )
 def test_a_kind_keeps_its_rules(complaint, cell):
@@ -172,16 +142,7 @@ def test_a_chapter_of_the_book_is_held_to_the_kinds(tmp_path):
 
 def nbval(path) -> subprocess.CompletedProcess:
     """Run `pytest --nbval` on one notebook."""
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "--nbval",
-        "--nbval-current-env",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-    ]
+    command = [sys.executable, "-m", "pytest", "--nbval", "--nbval-current-env", "-q"]
     return subprocess.run([*command, path.name], cwd=path.parent, capture_output=True, text=True)
 
 
@@ -197,18 +158,78 @@ def test_a_stale_output_fails(tmp_path):
 # The build and the built pages.
 
 
+def draw() -> Diagram:
+    return Diagram(20, 20, "A box", "A box").rectangle(1, 1, 18, 18, 'fill="none"')
+
+
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
-    """The pages of the good sample."""
+    """The pages of the good sample, with cells of each kind and pictures that the build replaces."""
     root = tmp_path_factory.mktemp("good")
-    make_book(root)
+    svg = {"image/svg+xml": draw().svg(), "text/plain": "x"}
+    sample = good_notebook()
+    sample.cells += [
+        executed("import os", 3, tags=["plumbing"]),
+        executed("idea = 1", 4, tags=["teach"]),
+        executed("assert 1\nassert 2", 5, tags=["check"]),
+        executed("draw()", 6, [new_output("display_data", data=svg)], ["plumbing"]),
+        executed("tell()", 6, [printed("the words\n")], ["plumbing"]),
+        executed("assert 3 < 4", 7, tags=["check"]),
+        executed("# @title Solution\nsolved = 1", 8, tags=["hide-input"]),
+        executed("former = 1", 9, [printed("the panel\n")], ["hide-input"]),
+    ]
+    make_book(root, sample)
+    pictures = ("span_boundary", "language", "road")
+    (root / "book" / "welcome.md").write_text(
+        "# Welcome\n\n" + "\n\n".join(f"![it](../book_assets/{one}.svg)" for one in pictures)
+    )
     result = build(root)
     assert result.returncode == 0, result.stderr
     return root
 
 
+def page_of(built, name: str) -> str:
+    return (built / "_build" / "html" / "book" / name).read_text(encoding="utf-8")
+
+
 def test_good_pages_pass(built):
     assert pages.page_problems(built / "_build" / "html", built) == []
+
+
+def test_the_page_folds_what_is_not_the_idea(built):
+    html = page_of(built, "bert/chapter.html").partition("<article")[2]
+    labels = ["Setup", "Imports", "Code of the figure", "Code of the output", "Solution", "Code"]
+    assert re.findall(r"<summary>(.*?)</summary>", html) == labels
+    assert "<details open" not in html and "Show code cell" not in html
+    folded = "".join(re.findall(r"<details.*?</details>", html, flags=re.S))
+    visible = re.sub(r"<details.*?</details>", "", html, flags=re.S)
+    assert all(
+        text in visible and text not in folded
+        for text in ("idea", "A box", "the words", "the panel")
+    )
+    assert all(
+        text in folded and text not in visible for text in ("draw", "tell", "solved", "former")
+    )
+    assert "assert" not in html and "✓ 3 numbers in the text of this page checked" in visible
+    assert "@title" not in html  # the line is the title
+    assert len(re.findall(r'class="folds ', html)) == 6  # lines that follow one another share a row
+
+
+def test_a_diagram_becomes_part_of_the_page_and_a_live_one_replaces_its_picture(built):
+    welcome = page_of(built, "welcome.html")
+    language = (ROOT / "book_assets" / "language.svg").read_text(encoding="utf-8")
+    assert draw().svg() in page_of(built, "bert/chapter.html") and language.strip() in welcome
+    assert welcome.count('<div data-try="figure-one"') == 1 and "language.svg" not in welcome
+
+
+def test_the_pages_have_the_map_with_links_and_the_sign(built):
+    welcome, chapter = (page_of(built, name) for name in ("welcome.html", "bert/chapter.html"))
+    # in both layouts
+    assert welcome.count('<a href="bert/chapter.html"><title>A chapter: a sum</title>') == 2
+    assert "road-sign" not in welcome
+    sign = chapter.index('<nav class="road-sign"')
+    assert sign < chapter.rindex("</h1>", 0, sign) + 50  # below the title
+    assert '<b>It leads to</b> <a href="../references.html">References</a>' in chapter
 
 
 def test_a_warning_fails_the_build(tmp_path):
@@ -218,110 +239,22 @@ def test_a_warning_fails_the_build(tmp_path):
     assert result.returncode != 0 and "nowhere.md" in result.stderr
 
 
-def test_the_page_folds_what_is_not_the_idea(tmp_path):
-    cells = [
-        executed("import os", 3, tags=["plumbing"]),
-        executed("idea = 1", 4, tags=["teach"]),
-        executed("assert 1\nassert 2", 5, tags=["check"]),
-        executed("draw()", 6, [printed("the figure\n")], ["plumbing"]),
-        executed("assert 3 < 4", 7, tags=["check"]),
-        executed("# @title Solution\nsolved = 1", 8, tags=["hide-input"]),
-        executed("former = 1", 9, [printed("the panel\n")], ["hide-input"]),
-    ]
-    sample = good_notebook()
-    sample.cells += cells
-    make_book(tmp_path, sample)
-    result = build(tmp_path)
-    assert result.returncode == 0, result.stderr
-    html = (
-        (tmp_path / "_build" / "html" / "book" / "bert" / "chapter.html")
-        .read_text(encoding="utf-8")
-        .partition("<article")[2]
-    )
-    labels = [
-        "Setup",
-        "Imports",
-        "Code of the output",
-        "Solution",
-        "Code",
-    ]
-    assert re.findall(r"<summary>(.*?)</summary>", html) == labels
-    assert "<details open" not in html and "Show code cell" not in html
-    folded = "".join(re.findall(r"<details.*?</details>", html, flags=re.S))
-    visible = re.sub(r"<details.*?</details>", "", html, flags=re.S)
-    assert all(
-        text in visible and text not in folded for text in ("idea", "the figure", "the panel")
-    )
-    assert all(text in folded and text not in visible for text in ("draw", "solved", "former"))
-    assert "assert" not in html and "✓ 3 numbers in the text of this page checked" in visible
-    assert "@title" not in html  # the line is the title
-    assert len(re.findall(r'class="folds ', html)) == 5  # lines that follow one another share a row
-
-
-def draw() -> Diagram:
-    return Diagram(20, 20, "A box", "A box").rectangle(1, 1, 18, 18, 'fill="none"')
-
-
-def test_a_diagram_becomes_part_of_the_page_and_a_live_one_replaces_its_picture(tmp_path):
-    chapter = good_notebook()
-    stored = new_output(
-        "execute_result", data={"image/svg+xml": draw().svg(), "text/plain": "x"}, execution_count=3
-    )
-    chapter.cells.append(executed("draw()", 3, [stored], ["plumbing"]))
-    make_book(tmp_path, chapter)
-    (tmp_path / "book" / "welcome.md").write_text(
-        "# Welcome\n\n![one](../book_assets/span_boundary.svg)\n\n"
-        "![two](../book_assets/language.svg)\n"
-    )
-    result = build(tmp_path)
-    assert result.returncode == 0, result.stderr
-    pages_of = tmp_path / "_build" / "html" / "book"
-    page, welcome = (
-        (pages_of / name).read_text(encoding="utf-8")
-        for name in ("bert/chapter.html", "welcome.html")
-    )
-    language = (ROOT / "book_assets" / "language.svg").read_text(encoding="utf-8")
-    assert draw().svg() in page and language.strip() in welcome
-    assert welcome.count('<div data-try="figure-one"') == 1 and "language.svg" not in welcome
+LOADS = [
+    ("loads https://cdn.example/x.js", '<script src="https://cdn.example/x.js"></script>'),
+    ("loads //cdn.example/x.css", '<link rel="stylesheet" href="//cdn.example/x.css">'),
+    ("loads http://example/x.png", '<img srcset="http://example/x.png 2x">'),
+    ("a style loads", "<style>@import 'https://cdn.example/x.css';</style>"),
+    ("a script loads", "<script>fetch('https://example/data.json')</script>"),
+]
 
 
 @pytest.mark.parametrize(
-    ("guard", "complaint", "html"),
+    "guard, complaint, html",
     [
         (pages.dead_links, "nowhere.html leads nowhere", '<a href="nowhere.html">x</a>'),
         (pages.dead_links, "gone.png leads nowhere", '<img src="gone.png">'),
-        (pages.dead_links, "no anchor 'gone'", '<a href="#gone">x</a>'),
         (pages.dead_links, "no anchor 'gone'", '<a href="book/welcome.html#gone">x</a>'),
-        (
-            pages.network_loads,
-            "loads https://cdn.example/x.js",
-            '<script src="https://cdn.example/x.js"></script>',
-        ),
-        (
-            pages.network_loads,
-            "loads //cdn.example/x.css",
-            '<link rel="stylesheet" href="//cdn.example/x.css">',
-        ),
-        (
-            pages.network_loads,
-            "loads http://example/x.png",
-            '<img srcset="http://example/x.png 2x">',
-        ),
-        (
-            pages.network_loads,
-            "a style loads",
-            "<style>@import 'https://cdn.example/x.css';</style>",
-        ),
-        (
-            pages.network_loads,
-            "a style loads",
-            '<p style="background: url(https://cdn.example/x.png)">x</p>',
-        ),
-        (
-            pages.network_loads,
-            "a script loads",
-            "<script>fetch('https://example/data.json')</script>",
-        ),
+        *((pages.network_loads, *row) for row in LOADS),
         (pages.page_paths, "machine path", "<p>/home/someone/book</p>"),
     ],
 )

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import torch
 
-import picture
 from environment import ROOT
 from notebooks import book_notebooks, read
 from spanbert_tutorial.bert.config import EncoderConfig
@@ -76,7 +75,6 @@ DRAWINGS = {
     "pairs": span_scores.pair_matrix(PIECES, STARTS, ENDS, **CONTEXT).svg(),
     "scales": draw_scales(SCALES, "Two scales").svg(),
 }
-WIDE = ("road.svg",)  # has another layout for a telephone
 
 
 def real_call() -> tuple[PretrainingModel, dict[str, torch.Tensor]]:
@@ -139,7 +137,7 @@ def test_a_drawing_has_words_is_seen_on_light_and_dark_and_fits_a_telephone(name
     assert "max-width:100%" in root.get("style")
     for text, size, anchor, turned in texts_of(root):
         assert fits(root, text, size, anchor, turned), text.text
-        assert size >= LEAST_SIZE or name in (*WIDE, *STORED), text.text
+        assert size >= LEAST_SIZE or name in STORED, text.text
     names = {element.tag for element in root.iter()}
     assert not {"script", "image", "use"} & {tag.removeprefix(SVG) for tag in names}
     assert " id=" not in svg and "url(" not in svg  # GitHub takes these out
@@ -157,12 +155,6 @@ def test_every_drawing_is_shown_somewhere():
     )
     new = {"bert_and_spanbert.svg", "boundary_gradient.svg"}  # their chapters are being rewritten
     assert [name for name in FILES if name not in pages and name not in new] == []
-
-
-@pytest.mark.parametrize("name", picture.PICTURES)
-def test_a_picture_with_a_live_form_is_what_the_package_draws(name):
-    """`python tools/picture.py` draws them anew."""
-    assert (picture.FOLDER / name).read_text(encoding="utf-8") == picture.drawn(name)
 
 
 # --- numbers in drawings that compute nothing ----------------------------------------
@@ -249,8 +241,7 @@ def test_the_gradient_takes_the_path_that_the_drawing_shows():
     assert [WORDS[i] for i in np.flatnonzero(has[2].numpy())] == ["was", "to"]
     cells = re.findall(r"M(96|186|276) [\d.]+h20v8h-20z", FILES["boundary_gradient.svg"])
     filled = re.search(
-        r'<path fill="rgb\(200,120,0\)" d="(M(?:96|186|276)[^"]*)"',
-        FILES["boundary_gradient.svg"],
+        r'<path fill="rgb\(200,120,0\)" d="(M(?:96|186|276)[^"]*)"', FILES["boundary_gradient.svg"]
     )
     assert len(cells) == 3 * n and filled[1].count("h20v8h-20z") == sum(int(x.sum()) for x in has)
 
@@ -293,9 +284,8 @@ def test_null_score_best_span_and_null_odds_by_hand():
             ET.fromstring(span_scores.pair_matrix(PIECES, STARTS, ENDS, **CONTEXT).svg())
         )
     ]
-    assert sorted(text for text in shown if text.isdigit()) == sorted(
-        "2425034"
-    )  # the null score and six spans
+    # the null score and six spans
+    assert sorted(text for text in shown if text.isdigit()) == sorted("2425034")
     shorter = span_scores.pair_matrix(PIECES, STARTS, ENDS, first=3, last=5, longest=2)
     assert "The best is Ada." in shorter.description  # 4; three tokens would be too many
 

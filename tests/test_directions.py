@@ -12,11 +12,7 @@ from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.pretraining import directions
-from spanbert_tutorial.pretraining.directions import (
-    DIRECTIONS,
-    direction_mask,
-    reach,
-)
+from spanbert_tutorial.pretraining.directions import DIRECTIONS, direction_mask, reach
 from spanbert_tutorial.pretraining.encoded_text import open_text
 from spanbert_tutorial.text.sentences import split_sentences
 
@@ -192,21 +188,15 @@ def test_balanced_and_split():
 
 
 def test_a_list_of_next_tokens():
-    cases = [
-        (4, True),
-        (4, True),
-        (4, False),
-        (7, False),
-        (8, True),
-    ]  # the token behind the town, its role
+    # the token behind the town, its role
+    cases = [(4, True), (4, True), (4, False), (7, False), (8, True)]
     seen = [
         frozen_states.Mention("a", np.array([5, token]), 1, "A", longer) for token, longer in cases
     ]
     last = frozen_states.Mention("b", np.array([5]), 1, "A", False)  # nothing behind it
     assert frozen_states.next_token_list(seen, seen) == 0.8
-    assert (
-        frozen_states.next_token_list(seen[:4], [seen[4], last]) == 0.5
-    )  # what is new counts as the town itself
+    # what is new counts as the town itself
+    assert frozen_states.next_token_list(seen[:4], [seen[4], last]) == 0.5
 
 
 def test_sentences_that_stand_in_the_training_text():

@@ -70,12 +70,7 @@ def test_what_killed_writers_left_goes_and_nothing_of_anybody_else(tmp_path):
     """Names that look like parts, but that somebody else gave, stay."""
     part_beside(tmp_path / "a.json").write_text("half", encoding="utf-8")
     part_beside(tmp_path / "made").mkdir()
-    others = [
-        "a.json.part",
-        ".a.json.1.part",
-        ".made.1.part",
-        part_beside(tmp_path / "other").name,
-    ]
+    others = ["a.json.part", ".a.json.1.part", ".made.1.part", part_beside(tmp_path / "other").name]
     for name in others:
         (tmp_path / name).write_text("mine", encoding="utf-8")
     write_json(tmp_path / "a.json", 1)

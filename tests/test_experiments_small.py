@@ -1,12 +1,12 @@
 """The experiments behind the chapters on masking and on the boundary objective, on a toy size."""
 
-import json
 from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
+from kept import kept
 
 from research.experiments import boundary_probe
 from research.measurements.names import named_blocks, with_specials
@@ -130,13 +130,11 @@ def test_the_probe_reads_the_two_neighbors_and_never_the_edge(wordpiece, some):
 
 def test_an_untrained_row_comes_out_again(wordpiece):
     """The row of the probe that needs no training, with seed 1."""
-    kept = json.loads(data_path("results", "boundary_probe.json").read_text(encoding="utf-8"))
     fit, test = boundary_probe.examples(wordpiece)
     untrained = runs.new_model(
         replace(boundary_probe.START, seed=1), EncodedText(None, None, wordpiece)
     ).encoder
     model = SimpleNamespace(encoder=untrained)
     found = boundary_probe.one("untrained", 1, {}, lambda *_: (model, History()), fit, test)
-    (row,) = [row for row in kept["rows"] if (row["arm"], row["seed"]) == ("untrained", 1)]
-    for place, wanted in row["probe"].items():
+    for place, wanted in kept("boundary_probe", "untrained", run=1)["probe"].items():
         assert found["probe"][place] == pytest.approx(wanted, abs=0.02)

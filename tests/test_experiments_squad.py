@@ -86,6 +86,5 @@ def test_no_article_is_in_two_groups():
         name: {q.title for q in group} for name, group in squad_real.all_questions(folder).items()
     }
     assert not ones["squad1 train"] & ones["squad1 test"]
-    assert (
-        len(ones["squad2 train"] & ones["squad1 test"]) == 8
-    )  # so models of 2.0 are not scored on 1.1
+    # so models of 2.0 are not scored on 1.1
+    assert len(ones["squad2 train"] & ones["squad1 test"]) == 8

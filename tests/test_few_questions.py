@@ -15,10 +15,7 @@ from spanbert_tutorial.bert.wordpiece import SPECIALS, WordPiece
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.pretraining.checkpoints import continue_from, read_vocabulary
 from spanbert_tutorial.tasks import few_questions as few
-from spanbert_tutorial.tasks.question_answering import (
-    QuestionAnswerer,
-    QuestionAnsweringSettings,
-)
+from spanbert_tutorial.tasks.question_answering import QuestionAnswerer, QuestionAnsweringSettings
 from spanbert_tutorial.tasks.squad import GoldAnswer, Question
 
 CONTEXT = "Ada Hale founded New Upton in 1874. The mill burned down."
@@ -26,22 +23,7 @@ TOKENS = [
     *SPECIALS,
     *sorted(set("Ada Hale founded New Upton in 1874 The mill burned down".split())),
 ]
-TOKENS += [
-    "Who",
-    "What",
-    "did",
-    "when",
-    ".",
-    "?",
-    "n",
-    "##e",
-    "##w",
-    "u",
-    "##p",
-    "##t",
-    "##o",
-    "##n",
-]
+TOKENS += "Who What did when . ? n ##e ##w u ##p ##t ##o ##n".split()
 
 
 def wordpiece() -> WordPiece:

@@ -57,11 +57,7 @@ def scrubber(steps: int = 4) -> Moving:
     return training_scrubber(steps, losses, landmarks, attention, gaps)
 
 
-FIGURES = {
-    "small": small_moving,
-    "machine": lambda: machine().moving(),
-    "scrubber": scrubber,
-}
+FIGURES = {"small": small_moving, "machine": lambda: machine().moving(), "scrubber": scrubber}
 
 
 @pytest.fixture(params=FIGURES)

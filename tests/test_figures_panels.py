@@ -13,13 +13,7 @@ from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.figures.attention_map import AttentionMap
 from spanbert_tutorial.figures.block_and_pair import BlockAndPair
 from spanbert_tutorial.figures.clusters import COLORS, ClusterText
-from spanbert_tutorial.figures.curves import (
-    draw_arms,
-    draw_curves,
-    draw_grid,
-    draw_intervals,
-    draw_masked_positions,
-)
+from spanbert_tutorial.figures.curves import draw_arms, draw_curves, draw_intervals
 from spanbert_tutorial.figures.explorer import Explorer
 from spanbert_tutorial.figures.merges import COLORS as merge_colors
 from spanbert_tutorial.figures.merges import Merges
@@ -55,26 +49,11 @@ def tiny():
             lambda: draw_arms({"F1": {"a": [1, 2]}}, {"F1": ("rule", 3.5)}),
             "F1: a 1.5, and without training rule 3.5.",
         ),
-        (
-            lambda: draw_grid(np.array([[0.8, 4.3], [2.7, 3.3]]), ["t", "s"], ["T", "S"]),
-            "trained on t and evaluated on S 4.3; trained on s and evaluated on T 2.7",
-        ),
-        (
-            lambda: draw_masked_positions({"span": np.linspace(0, 0.29, 30)}),
-            "positions 1, 5 and 30 are masked: span 0%, 4% and 29%.",
-        ),
     ],
 )
 def test_a_plot_tells_the_numbers_that_it_draws(draw, told):
     figure = draw()
     assert told in figure.get_label()
-    plt.close(figure)
-
-
-def test_the_best_of_a_column_is_bold():
-    figure = draw_grid(np.array([[0.8, 4.3], [2.7, 3.3]]), ["t", "s"], ["T", "S"])
-    bold = {text.get_text() for text in figure.axes[0].texts if text.get_weight() == "bold"}
-    assert bold == {"0.8", "3.3"}
     plt.close(figure)
 
 
@@ -267,10 +246,7 @@ def test_words_are_hidden_token_by_token_and_boundaries_stand_beside_them(tiny):
     assert panel.answers == ["came", "into", "the"]
     assert [
         panel.strip.tokens[i] for i, mark in enumerate(panel.strip.marks) if mark == "boundary"
-    ] == [
-        "Sander",
-        "world",
-    ]
+    ] == ["Sander", "world"]
     assert panel.strip.notes[:6] == ["x1", "x2", "p1", "p2", "p3", "x6"]
     assert len(panel.mlm) == len(panel.sbo) == 3 and len(panel.mlm[0]) == 3
 

@@ -91,10 +91,8 @@ def test_clusters_answer():
     ann = (0, 1)
     assert document.text(she) == "she" and document.text(nora) == "Nora Lund"
     assert task.answer(row, offsets, [[nora, she], [ann]]) == (False, True)
-    assert task.answer(row, offsets, [[(4, 4), she]]) == (
-        False,
-        True,
-    )  # "Lund" lies inside the name
+    # "Lund" lies inside the name
+    assert task.answer(row, offsets, [[(4, 4), she]]) == (False, True)
     assert task.answer(row, offsets, [[(2, 4), she]]) == (False, False)  # "met Nora Lund" does not
     assert task.answer(row, offsets, [[nora, ann]]) == (False, False)
     assert task.answer(row, offsets, [[nora, ann, she]]) == (True, True)

@@ -31,10 +31,7 @@ def segment_of(rows: list[list[int]], chosen: list[list[bool]]) -> MaskedBlocks:
     for i, (row, hidden) in enumerate(zip(rows, chosen, strict=True)):
         original[i, : len(row)], selected[i, : len(row)] = row, hidden
     return MaskedBlocks(
-        original,
-        np.where(selected, MASK, original),
-        selected,
-        np.array([len(row) for row in rows]),
+        original, np.where(selected, MASK, original), selected, np.array([len(row) for row in rows])
     )
 
 

@@ -80,9 +80,8 @@ def test_whole_words_are_never_broken_and_what_fits_is_taken(block, ratio, seed)
 @given(rows=st.lists(blocks, max_size=5), seed=seeds)
 def test_a_batch_equals_its_rows_and_padding_is_never_chosen(scheme, rows, seed):
     lengths = np.array([len(row) for row in rows], dtype=int)
-    word_starts = np.ones(
-        (len(rows), max(lengths, default=0) + 3), dtype=bool
-    )  # padding looks like words
+    # padding looks like words
+    word_starts = np.ones((len(rows), max(lengths, default=0) + 3), dtype=bool)
     for row, block in enumerate(rows):
         word_starts[row, : len(block)] = block
     selected = scheme(0.3).select_batch(word_starts, lengths, generator(seed))
@@ -106,9 +105,8 @@ def test_the_same_seed_gives_the_same_choice(scheme):
 
 
 def test_whole_word_passes_over_a_word_that_is_too_long():
-    block = np.array(
-        [True, False, False, False] + [True] * 6
-    )  # budget 2, the first word has 4 tokens
+    # budget 2, the first word has 4 tokens
+    block = np.array([True, False, False, False] + [True] * 6)
     draws = [WholeWordMasking().select(block, generator(seed)) for seed in range(200)]
     assert all(draw.sum() == 2 and not draw[:4].any() for draw in draws)
     assert np.mean(draws, axis=0)[4:] == pytest.approx([1 / 3] * 6, abs=0.1)

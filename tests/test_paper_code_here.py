@@ -14,10 +14,7 @@ import pytest
 import torch
 
 from spanbert_tutorial.bert.config import EncoderConfig
-from spanbert_tutorial.bert.masking import (
-    WholeWordMasking,
-    corrupt,
-)
+from spanbert_tutorial.bert.masking import WholeWordMasking, corrupt
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.pretraining import train as train_module
@@ -26,10 +23,7 @@ from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.pretraining.objectives import OBJECTIVES, Objective
 from spanbert_tutorial.pretraining.presets import RUNS, preset
 from spanbert_tutorial.pretraining.train import TrainingConfig
-from spanbert_tutorial.spanbert.boundary import (
-    boundary_loss,
-    boundary_targets,
-)
+from spanbert_tutorial.spanbert.boundary import boundary_loss, boundary_targets
 from spanbert_tutorial.spanbert.span_masking import SpanMasking, clipped_geometric, spans_of
 from spanbert_tutorial.text.encoding import EncodedCorpus
 
@@ -174,9 +168,8 @@ def test_09_a_fused_span_has_one_fate():
             corrupt(ids, selected, rng, mask_id=0, random_ids=[-1], **unit) for _ in range(DRAWS)
         ]
         mixed[name] = float(np.mean([row[1] != row[2] for row in seen]))
-    assert (
-        decide_probability(mixed["default"], span=0.0, token=0.34) == "span"
-    )  # 1 − 0.8² − 0.1² − 0.1²
+    # 1 − 0.8² − 0.1² − 0.1²
+    assert decide_probability(mixed["default"], span=0.0, token=0.34) == "span"
     assert decide_probability(mixed["token"], span=0.0, token=0.34) == "token"
     assert (OBJECTIVES["mlm"].unit, OBJECTIVES["span"].unit, OBJECTIVES["span+sbo"].unit) == (
         "token",

@@ -46,9 +46,8 @@ def test_a_plot_takes_the_colors_of_the_page(figure):
     drawing = plots.svg_of(figure)
     assert not re.search("#000000|#ffffff|#696969", drawing)
     assert "currentColor" in drawing and "var(--pst-color-background,Canvas)" in drawing
-    assert (
-        "@media(prefers-color-scheme:dark){svg:root{color:" in drawing
-    )  # a file has no page to take its color from
+    # a file has no page to take its color from
+    assert "@media(prefers-color-scheme:dark){svg:root{color:" in drawing
 
 
 def test_numbers_on_a_heat_map_stay_black():
@@ -117,16 +116,8 @@ def test_a_notebook_of_the_book_keeps_svg(tmp_path, monkeypatch):
     chapter.write_text(stored)
     (tmp_path / "conftest.py").write_text((ROOT / "conftest.py").read_text())
     (tmp_path / "pytest.ini").write_text(f"[pytest]\npythonpath = {ROOT / 'tools'}\n")
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "--nbval",
-        "--nbval-current-env",
-        "-p",
-        "no:cacheprovider",
-        chapter,
-    ]
+    nbval = "-m pytest --nbval --nbval-current-env -p no:cacheprovider".split()
+    command = [sys.executable, *nbval, chapter]
     assert subprocess.run(command, cwd=tmp_path, capture_output=True).returncode == 0
     chapter.write_text(stored.replace('"<svg class=\\"plot\\"', '"<svg class=\\"other\\"'))
     assert subprocess.run(command, cwd=tmp_path, capture_output=True).returncode == 1

@@ -64,18 +64,8 @@ def test_the_checkpoint_decides_size_vocabulary_and_dropout(capsys, monkeypatch,
     model.save_pretrained(source)
     (source / "vocab.txt").write_text("\n".join(tokens) + "\n", encoding="utf-8")
     (source / "tokenizer_config.json").write_text('{"do_lower_case": true}')
-    given = [
-        "--init-from",
-        source,
-        "--steps",
-        2,
-        "--batch-size",
-        4,
-        "--max-length",
-        24,
-        "--objective",
-        "mlm",
-    ]
+    given = ["--init-from", source, *"--steps 2 --batch-size 4 --max-length 24".split()]
+    given += ["--objective", "mlm"]
     trained = runs.pretrain
     dropouts = []
     monkeypatch.setattr(
@@ -124,9 +114,8 @@ def test_a_stopped_run_keeps_to_its_text(capsys, monkeypatch, tmp_path, titled):
         and err == "Stopped: continue with the same command and --resume.\n"
         and not made.exists()
     )
-    (corpus / "texts.jsonl").write_text(
-        text.replace("boat", "coat"), encoding="utf-8"
-    )  # as long as before
+    # as long as before
+    (corpus / "texts.jsonl").write_text(text.replace("boat", "coat"), encoding="utf-8")
     code, _, err = run(capsys, *given, "--resume")
     assert code == 2 and "changed: content" in err
     (corpus / "texts.jsonl").write_text(text, encoding="utf-8")

@@ -13,10 +13,7 @@ from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.pretraining.baselines import unigram_baselines
 from spanbert_tutorial.pretraining.batches import PretrainingData, unigram_entropy
 from spanbert_tutorial.pretraining.evaluation import evaluate
-from spanbert_tutorial.pretraining.model import (
-    PretrainingModel,
-    fill_masks,
-)
+from spanbert_tutorial.pretraining.model import PretrainingModel, fill_masks
 from spanbert_tutorial.pretraining.objectives import OBJECTIVES, Objective
 from spanbert_tutorial.spanbert.boundary_task import Boundary
 from spanbert_tutorial.text.encoding import EncodedCorpus

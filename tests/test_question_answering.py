@@ -14,13 +14,7 @@ from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.tasks import question_answering as qa
 from spanbert_tutorial.tasks.squad import GoldAnswer, Question
-from spanbert_tutorial.tasks.windows import (
-    central_windows,
-    decode,
-    encode,
-    window_ranges,
-    windows,
-)
+from spanbert_tutorial.tasks.windows import central_windows, decode, encode, window_ranges, windows
 
 CONTEXT = (
     "The Swan Club was founded in Upton in 1873. Its first president was Alice Mercer, an "
@@ -132,9 +126,8 @@ def test_targets_point_to_the_answer_or_to_cls(wordpiece):
         if (first, last) != (0, 0):
             assert wordpiece.decode(window.ids[first : last + 1]) == "Alice Mercer"
             held += 1
-    assert (
-        1 < held < len(data) / 2 - 1
-    )  # windows elsewhere, and the question without an answer, point to [CLS]
+    # windows elsewhere, and the question without an answer, point to [CLS]
+    assert 1 < held < len(data) / 2 - 1
 
 
 def test_windows_without_the_answer_can_be_left_out_but_not_those_of_questions_without_one(
@@ -317,9 +310,8 @@ def test_the_old_layout_opens_cased_and_gives_the_scores_of_transformers(tmp_pat
     )
     for tokenizer in (None, tmp_path / "tokenizer"):
         answerer = qa.QuestionAnswerer.from_pretrained(tmp_path / "old", tokenizer=tokenizer)
-        assert (
-            not answerer.wordpiece.lowercase and answerer.max_length == 64
-        )  # no more positions than there are
+        # no more positions than there are
+        assert not answerer.wordpiece.lowercase and answerer.max_length == 64
     context = "Alice Mercer from Upton"
     tokenizer = BertTokenizerFast(str(tmp_path / "old" / "vocab.txt"), do_lower_case=False)
     encoded = tokenizer(QUESTION, context, return_tensors="pt")

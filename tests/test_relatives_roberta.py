@@ -159,9 +159,8 @@ def test_positions_count_real_tokens_from_two():
         [2, 1, 1, 3],
         [1, 1, 2, 3],
     ]
-    assert position_numbers(torch.tensor([[0, 3]]), 0).tolist() == [
-        [0, 1]
-    ]  # [PAD] 0, as in the almanac's vocabulary
+    # [PAD] 0, as in the almanac's vocabulary
+    assert position_numbers(torch.tensor([[0, 3]]), 0).tolist() == [[0, 1]]
 
 
 def test_padding_anywhere_changes_no_real_state():

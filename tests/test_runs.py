@@ -14,9 +14,7 @@ from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.pretraining import runs
 from spanbert_tutorial.pretraining.encoded_text import EncodedText, open_text, parts
-from spanbert_tutorial.pretraining.evaluation import (
-    held_out_metrics,
-)
+from spanbert_tutorial.pretraining.evaluation import held_out_metrics
 from spanbert_tutorial.pretraining.objectives import OBJECTIVES
 from spanbert_tutorial.pretraining.presets import Run, preset
 from spanbert_tutorial.text.encoding import EncodedCorpus

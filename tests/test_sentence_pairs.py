@@ -5,11 +5,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanbert_tutorial.bert.sentence_pairs import (
-    IS_NEXT,
-    NOT_NEXT,
-    sentence_pairs,
-)
+from spanbert_tutorial.bert.sentence_pairs import IS_NEXT, NOT_NEXT, sentence_pairs
 from spanbert_tutorial.text.encoding import EncodedCorpus
 
 documents_strategy = st.lists(

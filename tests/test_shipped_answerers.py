@@ -1,12 +1,12 @@
 """The shipped models that answer real questions: what their cards say is true."""
 
-import json
 import os
 import re
 from pathlib import Path
 
 import pytest
 import torch
+from kept import kept
 from transformers import AutoModelForQuestionAnswering, AutoTokenizer
 
 from research.experiments import squad_real
@@ -16,8 +16,6 @@ from spanbert_tutorial.tasks.question_answering import QuestionAnswerer
 from spanbert_tutorial.tasks.real_questions import answered
 
 REAL = Path(os.environ.get("SPANBERT_TUTORIAL_REAL_DATA", "unset"))
-KEPT = json.loads(data_path("results", "squad_real.json").read_text(encoding="utf-8"))
-SHIPPED = json.loads(data_path("results", "answer_errors.json").read_text(encoding="utf-8"))
 STARTS = ["spanbert-mini", "bert-mini"]
 SEED = 0  # of the shipped models
 
@@ -32,12 +30,7 @@ def card(start: str) -> str:
 
 def row_of(start: str, task: str, seed: int = SEED) -> dict:
     """The scores of one kept run."""
-    (row,) = [
-        row
-        for row in KEPT["rows"]
-        if [row[key] for key in ("start", "task", "seed")] == [start, task, seed]
-    ]
-    return row["score"]
+    return kept("squad_real", start, fine_tuning=seed)[task]
 
 
 def scores(text: str, what: str) -> list[float]:
@@ -53,13 +46,13 @@ def test_the_cards_repeat_what_the_run_and_the_shipped_model_score(start):
     """SQuAD 2.0 was asked of the shipped model, whose threshold was chosen again, because its
     weights are in half precision; SQuAD 1.1 came before the last stage."""
     text = card(start)
-    shipped = SHIPPED["squad2"]["systems"][start]["tuned"]
-    for what, kept in (
+    shipped = kept("answer_errors", start)["squad2"]["tuned"]
+    for what, stated in (
         ("SQuAD 1.1", row_of(start, "squad1")),
         ("the same half before", row_of(start, "made")),
         ("SQuAD 2.0", shipped),
     ):
-        assert scores(text, what) == pytest.approx([kept["exact"], kept["f1"]], abs=0.006)
+        assert scores(text, what) == pytest.approx([stated["exact"], stated["f1"]], abs=0.006)
     assert shipped["f1"] == pytest.approx(row_of(start, "squad2")["f1"], abs=0.3)
     (parts,) = re.findall(r"questions with an answer ([\d.]+), without ([\d.]+)", text)
     assert [float(part) for part in parts] == pytest.approx(
@@ -73,33 +66,21 @@ def test_the_cards_repeat_what_the_run_and_the_shipped_model_score(start):
 @pytest.mark.parametrize("start", STARTS)
 def test_it_beats_programs_that_learn_nothing_and_the_card_says_where_it_does_not(start):
     for program in ("kind of answer", "shared words"):
-        assert SHIPPED["squad1"]["differences"][f"{start} − {program}"]["interval"][0] > 5
-    assert scores(card(start), "SQuAD 1.1")[1] > KEPT["baselines"]["type"]["squad1"]["f1"] + 10
-    never = KEPT["baselines"]["always abstain"]["squad2"]["f1"]
+        difference = kept("answer_errors", f"{start} − {program}")["squad1"]
+        assert difference["interval"]["low"] > 5
+    assert scores(card(start), "SQuAD 1.1")[1] > kept("squad_real", "type")["squad1"]["f1"] + 10
+    never = kept("squad_real", "always abstain")["squad2"]["f1"]
     assert f"never answers: f1 {never:.2f}" in card(start)
-
-
-def f1s(start: str, task: str) -> list[float]:
-    """F1 of the kept runs, in the order of their seeds."""
-    rows = [row for row in KEPT["rows"] if (row["start"], row["task"]) == (start, task)]
-    assert [row["seed"] for row in rows] == list(range(squad_real.SEEDS))
-    return [row["score"]["f1"] for row in rows]
 
 
 @pytest.mark.parametrize("start", STARTS)
 def test_new_weights_read_the_same_questions_and_stay_behind_the_programs_and_the_start(start):
-    for task in ("made", "squad1", "squad2"):
-        stages = [
-            [stage["settings"] for stage in row["stages"]]
-            for row in KEPT["rows"]
-            if row["task"] == task
-        ]
-        assert all(
-            one == [{**stage, "seed": one[0]["seed"]} for stage in stages[0]] for one in stages
-        )
-        assert len(f1s(start, task)) == squad_real.SEEDS
-    (new,) = f1s("new weights", "squad1")
-    assert new < KEPT["baselines"]["type"]["squad1"]["f1"] and new + 10 < min(f1s(start, "squad1"))
+    found = {
+        name: [row_of(name, "squad1", seed)["f1"] for seed in range(squad_real.SEEDS)]
+        for name in (start, "new weights")
+    }
+    (new,) = found["new weights"]
+    assert new < kept("squad_real", "type")["squad1"]["f1"] and new + 10 < min(found[start])
 
 
 @pytest.mark.parametrize("start", STARTS)
@@ -127,8 +108,7 @@ def test_it_is_small_and_transformers_opens_it(start):
 def test_the_first_questions_are_scored_as_the_card_says(start):
     questions = squad_real.all_questions(REAL / "squad")["squad2 test"][:400]
     texts, _, odds = answered(QuestionAnswerer.from_pretrained(folder(start)), questions)
-    again = squad.score(
-        texts, questions, odds, SHIPPED["squad2"]["systems"][start]["tuned"]["threshold"]
-    )
+    threshold = kept("answer_errors", start)["squad2"]["tuned"]["threshold"]
+    again = squad.score(texts, questions, odds, threshold)
     said = scores(card(start), "its first 400 questions")
     assert [again["exact"], again["f1"]] == pytest.approx(said, abs=0.3)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from kept import kept, settings
 from transformers import AutoTokenizer, BertModel
 
 from research.__main__ import main as research
@@ -25,10 +26,7 @@ REAL = Path(os.environ.get("SPANBERT_TUTORIAL_REAL_DATA", "unset"))
 OBJECTIVES = shipped_losses.OBJECTIVES
 BELOW = {"bert-mini": 4.1, "spanbert-mini": 1.2}  # nats below both tables without context, at least
 FROZEN = data_path("results", "shipped_losses.csv")
-KEPT = json.loads(data_path("results", "shipped_losses.json").read_text(encoding="utf-8"))
-MADE = json.loads(data_path("results", "copying_and_answers.json").read_text(encoding="utf-8"))[
-    "finished_models"
-]
+MADE = settings("copying_and_answers")["finished_models"]
 
 
 def folder(name):
@@ -127,12 +125,12 @@ def test_the_losses_of_the_card_are_measured_again(shipped, tmp_path):
 @pytest.mark.parametrize("name", OBJECTIVES)
 def test_the_card_repeats_the_kept_losses(name):
     for part in ("held out", "valid"):
-        kept = KEPT["losses"][name][part]
+        losses = kept("shipped_losses", name)[part]
         stated = lines(card(name), f"{part}, ")
-        assert stated.keys() == kept.keys()
-        for way, values in kept.items():
+        assert stated.keys() == losses.keys()
+        for way, values in losses.items():
             assert stated[way] == {key: float(f"{value:.3f}") for key, value in values.items()}
-    train = KEPT["train"]
+    train = kept("shipped_losses")["train"]
     assert f"{train['documents']:,} documents, {train['tokens']:,} tokens" in card(name)
 
 
@@ -156,9 +154,9 @@ def test_the_command_measures_the_models_again(tmp_path, capsys):
         tmp_path / "f.csv",
     ]
     assert research(["shipped_losses", *map(str, given)]) == 0
-    found, kept = (pd.read_csv(path) for path in (tmp_path / "f.csv", FROZEN))
+    found, frozen = (pd.read_csv(path) for path in (tmp_path / "f.csv", FROZEN))
     keys = ["condition", "measure"]
-    both = found.merge(kept, on=keys, how="outer", suffixes=(" now", " kept"))
+    both = found.merge(frozen, on=keys, how="outer", suffixes=(" now", " kept"))
     of_reader = both[both.measure.str.startswith("reader/")]
     own = ~of_reader.measure.str.endswith(("frequency", "by_position"))
     assert len(of_reader) and both["value now"].notna().all() and both["value kept"].notna().all()

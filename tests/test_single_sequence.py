@@ -91,11 +91,8 @@ def test_worked_by_hand():
 def test_a_long_sentence_is_cut_at_word_starts_and_its_rest_packed_on():
     # words of 2, 3 and 2 tokens; then a sentence of 1 token
     document = [words(2, 3, 2), words(1)]
-    assert ranges_of([document], 4) == [
-        (0, 2),
-        (2, 5),
-        (5, 8),
-    ]  # the rest of 2 tokens takes the next sentence in
+    # the rest of 2 tokens takes the next sentence in
+    assert ranges_of([document], 4) == [(0, 2), (2, 5), (5, 8)]
     assert ranges_of([document], 5) == [(0, 5), (5, 8)]
 
 

@@ -107,9 +107,8 @@ def test_edge_blocks(scheme):
     nothing = SpanMasking(0, complete_words=scheme.complete_words)
     assert scheme.select(np.zeros(0, dtype=bool), generator()).shape == (0,)
     assert scheme.select(np.array([True]), generator()).tolist() == [True]  # ⌈0.15⌉ = 1
-    assert scheme.select(np.array([False]), generator()).tolist() == [
-        True
-    ]  # a word's rest is a word
+    # a word's rest is a word
+    assert scheme.select(np.array([False]), generator()).tolist() == [True]
     assert not nothing.select(np.ones(40, dtype=bool), generator()).any()
     everything = SpanMasking(1, complete_words=scheme.complete_words)
     assert everything.select(np.ones(40, dtype=bool), generator()).all()
@@ -118,9 +117,8 @@ def test_edge_blocks(scheme):
 def test_a_word_longer_than_the_budget():
     block = np.array([True] + [False] * 9)  # one word of 10 tokens, budget 2
     assert not PAPER.select(block, generator()).any()
-    assert spans_of(RELEASED.select(block, generator())).tolist() == [
-        [0, 1]
-    ]  # broken, from the word's start
+    # broken, from the word's start
+    assert spans_of(RELEASED.select(block, generator())).tolist() == [[0, 1]]
     mixed = np.array([True] + [False] * 9 + [True] * 10)  # budget 3
     for seed in range(50):
         selected = PAPER.select(mixed, generator(seed))

@@ -204,9 +204,8 @@ def assert_small_masks_have_the_exact_law(masks, lengths, complete_words):
 
 
 @pytest.mark.parametrize("complete_words", [True, False])
-@pytest.mark.parametrize(
-    "draws", ["one block alone", 1, 2, "as usual"]
-)  # few leave rows to the plain loop
+# few leave rows to the plain loop
+@pytest.mark.parametrize("draws", ["one block alone", 1, 2, "as usual"])
 def test_small_blocks_have_the_exact_law(complete_words, draws, monkeypatch):
     masking = SpanMasking(**SMALL_SETTINGS, complete_words=complete_words)
     rng = np.random.default_rng(1)
@@ -229,10 +228,11 @@ def figures(blocks, masks):
     """What can be told of masks, each a count in a block: the places masked; runs by length in
     tokens and in words, by the size of the word they start in; the words broken. blocks, masks:
     bool [rows,n]."""
+    # a free word after each block
     starts, selected = (
         np.pad(each, ((0, 0), (0, 1)), constant_values=end).ravel()
         for each, end in ((blocks, True), (masks, False))
-    )  # a free word after each block
+    )
     word, (first, last) = np.cumsum(starts) - 1, spans_of(selected).T
     hidden = np.bincount(word, selected)
     size = np.bincount(word)
@@ -301,6 +301,5 @@ def test_the_paper_s_masks_of_a_batch_are_like_those_of_the_plain_loop():
     slow = np.stack([PAPER.select(block, rng) for block in blocks])
     assert_alike(figures(blocks, fast), figures(blocks, slow), len(blocks))
     assert fast.sum(1).max() <= 20 and not any(map(broken_words, blocks, fast))
-    assert (
-        abs((fast.sum(1) < 20).mean() - (slow.sum(1) < 20).mean()) < 0.03
-    )  # budgets that cannot be spent
+    # budgets that cannot be spent
+    assert abs((fast.sum(1) < 20).mean() - (slow.sum(1) < 20).mean()) < 0.03

@@ -67,15 +67,8 @@ def test_groups_worked_by_hand():
         "n n n n n n n a",
     ]
     rows = [Example("", tuple(text.split()), Argument(0, 0), Argument(1, 1), "") for text in texts]
-    assert experiment.groups(rows) == [
-        0,
-        0,
-        2,
-        2,
-        4,
-        0,
-        6,
-    ]  # the sixth shares "x a b c d e" with the second
+    # the sixth shares "x a b c d e" with the second
+    assert experiment.groups(rows) == [0, 0, 2, 2, 4, 0, 6]
 
 
 def test_a_run_gives_the_official_figures():

@@ -6,11 +6,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from transformers import (
-    SplinterConfig,
-    SplinterForPreTraining,
-    SplinterForQuestionAnswering,
-)
+from transformers import SplinterConfig, SplinterForPreTraining, SplinterForQuestionAnswering
 
 from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
 from spanbert_tutorial.relatives import splinter

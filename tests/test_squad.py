@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from research.experiments.squad_real import human_score, majority_answer
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.tasks.squad import (
@@ -22,8 +23,6 @@ from spanbert_tutorial.tasks.squad import (
     exact_match,
     f1,
     golds,
-    human_score,
-    majority_answer,
     normalize,
     read,
     read_predictions,

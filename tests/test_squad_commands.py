@@ -40,6 +40,7 @@ def test_from_questions_to_an_answer(capsys, tmp_path):
     model = tmp_path / "model"
     scores = tmp_path / "scores"
     text = tmp_path / "context.txt"
+    # each question counts once
     code, out, err = run(
         capsys,
         "finetune",
@@ -53,7 +54,7 @@ def test_from_questions_to_an_answer(capsys, tmp_path):
         "--output",
         model,
         *SMALL,
-    )  # each question counts once
+    )
     assert (code, err) == (0, "") and "294 questions, 145 without an answer, 294 skipped." in out
     names = {path.name for path in model.iterdir()}
     assert names == {
@@ -67,19 +68,8 @@ def test_from_questions_to_an_answer(capsys, tmp_path):
     assert not model.with_name("model.training").exists()
     assert "reader.json" in (model / "README.md").read_text(encoding="utf-8")
 
-    code, out, err = run(
-        capsys,
-        "evaluate",
-        "squad",
-        "--model",
-        model,
-        "--data",
-        first,
-        "--output",
-        scores,
-        "--tune-on",
-        second,
-    )
+    given = ["--model", model, "--data", first, "--output", scores, "--tune-on", second]
+    code, out, err = run(capsys, "evaluate", "squad", *given)
     assert (code, err) == (0, "147 questions, 72 without an answer, 0 skipped.\n")
     questions = squad.read(first)
     predictions = squad.read_predictions(scores / "predictions.json", questions)
@@ -139,9 +129,8 @@ def test_from_questions_to_an_answer(capsys, tmp_path):
     code, out, err = run(capsys, *asked, "--threshold", 1e9)
     assert (code, err) == (0, "") and out.splitlines()[0] in context
     assert run(capsys, *asked, "--threshold", -1e9)[1].startswith("(no answer)")
-    text.write_bytes(
-        b"First line\r\n" * 3 + context.encode()
-    )  # offsets count the line ends of the file
+    # offsets count the line ends of the file
+    text.write_bytes(b"First line\r\n" * 3 + context.encode())
     said = run(capsys, *asked, "--threshold", 1e9)[1]
     first, last = map(int, re.search(r"characters (\d+) to (\d+)", said).groups())
     assert text.read_bytes().decode()[first:last] == said.rsplit("\nscore", 1)[0]

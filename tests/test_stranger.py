@@ -3,6 +3,7 @@ nothing else."""
 
 import json
 import sys
+from itertools import islice
 
 import numpy as np
 import pandas as pd
@@ -17,8 +18,10 @@ from research.table import EXPERIMENTS, Row
 from spanbert_tutorial.bert.encoder import BertEncoder
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
+from spanbert_tutorial.pretraining import encoded_text
 from spanbert_tutorial.pretraining.batches import PretrainingData
 from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
+from spanbert_tutorial.pretraining.encoded_text import parts
 from spanbert_tutorial.pretraining.objectives import OBJECTIVES, Objective
 from spanbert_tutorial.text.encoding import EncodedCorpus
 
@@ -32,9 +35,11 @@ def table(capsys, *words):
 
 @pytest.fixture(autouse=True)
 def row(monkeypatch):
+    """The row of the table; and a few documents of the almanac are enough here."""
     monkeypatch.setitem(
         OBJECTIVES, "labeled+long", Objective(LabeledMasking(), "span", (LongBlock(),))
     )
+    monkeypatch.setattr(encoded_text, "parts", lambda *given: islice(parts(*given), 60))
 
 
 def test_both_are_pretrained_by_the_command_kept_and_opened(tmp_path, capsys, monkeypatch):

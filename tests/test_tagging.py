@@ -1,7 +1,6 @@
 """Tagging: exact labels, tags, entities by CoNLL's convention, the score, the model, and what it
 learns in seconds."""
 
-import json
 from itertools import islice
 
 import numpy as np
@@ -9,8 +8,10 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from kept import kept
 
 from research.experiments import tagging_names
+from research.measurements.name_lists import NameList, WordList
 from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
 from spanbert_tutorial.bert.inputs import NO_TARGET
@@ -154,7 +155,7 @@ def test_the_score_worked_by_hand():
 
 
 def test_the_name_list_takes_the_longest_name():
-    names = tagging.NameList([(TEXT, ENTITIES), ("Upton Mill", [(0, 10, "WORK")])])
+    names = NameList([(TEXT, ENTITIES), ("Upton Mill", [(0, 10, "WORK")])])
     assert names.tags("Ella Hale left Upton Mill, Upton and Ella.") == [
         "B-PERSON",
         "I-PERSON",
@@ -167,16 +168,14 @@ def test_the_name_list_takes_the_longest_name():
         "O",
         "O",
     ]
-    assert tagging.NameList([]).tags("Ella Hale") == ["O", "O"]
+    assert NameList([]).tags("Ella Hale") == ["O", "O"]
 
 
 def test_the_word_list_worked_by_hand():
-    words = tagging.WordList(
+    words = WordList(
         [
-            (
-                TEXT,
-                ENTITIES,
-            ),  # Ella is in a person, and ends no name; Hale ends two persons, Upton a town
+            # Ella is in a person, and ends no name; Hale ends two persons, Upton a town
+            (TEXT, ENTITIES),
             (
                 "Hale and Sons met, and Upton Mill and May.",
                 [(0, 13, "COMPANY"), (23, 33, "WORK"), (38, 41, "PERSON")],
@@ -203,7 +202,7 @@ def test_the_word_list_worked_by_hand():
         "I-COMPANY",
         "O",
     ]
-    assert tagging.WordList([]).tags("Ella Hale") == ["O", "O"] and words.tags("") == []
+    assert WordList([]).tags("Ella Hale") == ["O", "O"] and words.tags("") == []
 
 
 # --- model and data -----------------------------------------------------------------
@@ -281,17 +280,17 @@ def test_a_pre_trained_encoder_labels_names_that_no_label_has_shown(sentences):
 
 def test_the_kept_lists_come_out_again(sentences, wordpiece):
     """Seed 0 of the chapter's figures, without the models."""
-    kept = json.loads(data_path("results", "tagging_names.json").read_text(encoding="utf-8"))
-    train = tagging_names.sentences(islice(almanac.read("train"), kept["documents"]))
+    documents = kept("tagging_names")["documents"]
+    train = tagging_names.sentences(islice(almanac.read("train"), documents))
     shown, new = tagging_names.parts(train, sentences, seed=0)
     gold = [
         tagging.bio(tagging.Words.of(text, wordpiece).offsets, entities) for text, entities in new
     ]
-    row = kept["rows"][0]
+    row = kept("tagging_names", fine_tuning=0)
     assert row["texts"] == [len(shown), len(new)]
     assert row["known_words"] == pytest.approx(tagging_names.known_words(shown, new), abs=1e-4)
-    for name, one in {"list of names": tagging.NameList, "list of words": tagging.WordList}.items():
+    for name, one in {"list of names": NameList, "list of words": WordList}.items():
         found = one(shown)
-        assert row["scores"][name] == pytest.approx(
+        assert kept("tagging_names", name, fine_tuning=0) == pytest.approx(
             tagging.entity_scores(gold, [found.tags(text) for text, _ in new]), abs=1e-4
         )

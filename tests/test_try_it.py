@@ -1,12 +1,12 @@
 """The parts of a page that compute in the browser: what Python stores, and the live parts in a real
 browser."""
 
-import json
 import re
 from itertools import islice
 from xml.etree import ElementTree
 
 import pytest
+from kept import kept
 from test_browser import NARROW, visit
 
 from environment import ROOT, find_chromium
@@ -306,20 +306,18 @@ def test_the_still_pictures_say_what_the_models_predict():
 
 
 def test_the_figures_of_the_page_are_the_kept_ones():
-    kept = json.loads(
-        (ROOT / "data" / "results" / "model_in_the_page.json").read_text(encoding="utf-8")
-    )
+    found = kept("model_in_the_page")
     page = " ".join((ROOT / "book" / "workshop" / "try_it.md").read_text(encoding="utf-8").split())
     changed = []
     for name in (try_it.TINY, try_it.MINI):
         for head in ("mlm", "sbo"):
-            same, scored = kept["same_first_guess"][name][head]
+            same, scored = found["same_first_guess"][name][head]
             changed.append(100 * (1 - same / scored))
-        farthest = kept["farthest_float"][name]
+        farthest = found["farthest_float"][name]
         assert max(farthest["hidden"], farthest["mlm"], farthest["sbo"]) <= 0.00003
     assert "by more than 0.00003" in page
     assert f"{max(changed):.1f}% of the first predictions change at most" in page
-    reader = kept["reader"][try_it.ANSWERING]
+    reader = found["reader"][try_it.ANSWERING]
     assert f"the same text for {reader['same_text']} of {reader['questions']} questions" in page
 
 

@@ -19,27 +19,10 @@ from spanbert_tutorial.pretraining.train import TrainingConfig, train
 
 CARD = torch.cuda.is_available()
 # calls that look at the values of a tensor, by the names of PyTorch's operators …
-OPERATORS = {
-    "_local_scalar_dense",
-    "nonzero",
-    "nonzero_numpy",
-    "masked_select",
-    "equal",
-    "is_nonzero",
-}
+OPERATORS = {*"_local_scalar_dense nonzero nonzero_numpy masked_select equal is_nonzero".split()}
 OPERATORS |= {"_unique2", "unique_consecutive", "unique_dim", "repeat_interleave"}
 # … and by those of the methods in Python
-METHODS = {
-    "item",
-    "tolist",
-    "numpy",
-    "cpu",
-    "nonzero",
-    "__bool__",
-    "__int__",
-    "__float__",
-    "__index__",
-}
+METHODS = {*"item tolist numpy cpu nonzero __bool__ __int__ __float__ __index__".split()}
 METHODS |= {"__array__", "__contains__"}
 
 

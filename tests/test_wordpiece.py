@@ -302,13 +302,7 @@ def test_agreement_on_wikipedia_with_the_cased_vocabulary(tmp_path):
         wordpiece.cls_id,
         wordpiece.sep_id,
         wordpiece.mask_id,
-    ) == (
-        0,
-        100,
-        101,
-        102,
-        103,
-    )
+    ) == (0, 100, 101, 102, 103)
     lines = wikipedia_lines()
     assert len(lines) > 5_000 and disagreements(wordpiece, lines + ODD) == []
     vocabulary = set(wordpiece.vocabulary)

@@ -9,8 +9,8 @@ their tally.
 
 A diagram or a plot (an SVG of `figures.diagram` or `figures.plots`), stored in a notebook or shown
 by a Markdown page, becomes part of the page, so that it takes the page's colors. A still one that
-has a live form is replaced by it. The map of the book gets its links, and each chapter a sign at
-its head that says where you are (`road.py`).
+has a live form is replaced by it. Each chapter has a sign at its head that says where you are
+(`road.py`).
 
 A page names the terms of the glossary that lead to it. Korean words are marked as
 such, each page says in its head what it is, and `polish.py` mends what the theme writes. A page
@@ -40,14 +40,13 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 
 from kinds import asserts_in, code_of, title_of
 from polish import polish
-from road import map_html, read_road, sign_html
+from road import read_road, sign_html
 
 UNUSED = ("sphinx_thebe", "sphinx_comments")
 # the first that a cell has names its fold; checks have none, they are counted
 FOLDED_TAGS = ("check", "plumbing", "colab-setup", "hide-input")
 
 
-MAP = "road.svg"
 DRAWING = re.compile(r'<svg class="(diagram|plot)"')  # how the file of a diagram or a plot begins
 # The name of a still picture → the function that gives its live form.
 LIVE = {
@@ -198,7 +197,7 @@ class InlineDiagrams(SphinxPostTransform):
             if path.suffix == ".svg" and (
                 kind := DRAWING.match(drawing := path.read_text(encoding="utf-8"))
             ):
-                html = self.html_of(path.name, drawing)
+                html = live_form(path.name) if path.name in LIVE else drawing
                 if kind[1] == "plot" and "aria-label" not in drawing:  # its words stand beside it
                     html = html.replace(
                         ' role="img"', f' role="img" aria-label="{escape(image["alt"])}"', 1
@@ -207,14 +206,6 @@ class InlineDiagrams(SphinxPostTransform):
                 (image.parent if alone else image).replace_self(
                     nodes.raw("", f"<div>{html}</div>", format="html")
                 )
-
-    def html_of(self, name: str, drawing: str) -> str:
-        """The map with links, the live form of a picture that has one, or the drawing itself."""
-        if name == MAP:
-            return map_html(
-                read_road(Path(self.env.srcdir)), partial(link_to, self.app, self.env.docname)
-            )
-        return live_form(name) if name in LIVE else drawing
 
 
 def link_to(app: Sphinx, docname: str, page: str) -> str:
@@ -368,13 +359,11 @@ def write_models(app: Sphinx, error: Exception | None) -> None:
     for name, threshold in IN_THE_PAGE.items():
         checkpoint = Path(app.srcdir, "data", "checkpoints", name)
         script = Path(app.outdir, "_static", "models", f"{name}.js")
-        newest = max(
-            (file.stat().st_mtime for file in checkpoint.glob("*")), default=0
-        )  # a sample book has none
+        # a sample book has none
+        newest = max((file.stat().st_mtime for file in checkpoint.glob("*")), default=0)
         if newest and not (script.is_file() and script.stat().st_mtime >= newest):
-            from spanbert_tutorial.commands.exports import (
-                web_script,
-            )  # here, because torch takes seconds
+            # here, because torch takes seconds
+            from spanbert_tutorial.commands.exports import web_script
 
             script.parent.mkdir(parents=True, exist_ok=True)
             script.write_text(web_script(checkpoint, name, threshold=threshold), encoding="ascii")

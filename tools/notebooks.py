@@ -228,11 +228,7 @@ def check_all(paths: list[Path]) -> int:
 
 def main() -> int:
     """The command line."""
-    commands = {
-        "execute": execute_all,
-        "normalize": normalize_all,
-        "check": check_all,
-    }
+    commands = {"execute": execute_all, "normalize": normalize_all, "check": check_all}
     parser = argparse.ArgumentParser(
         description="Execute, normalize or check the book's notebooks."
     )

@@ -11,12 +11,8 @@ from contract import machine_paths
 from environment import ROOT
 
 PAGES = ROOT / "_build" / "html"
-LOADING = {
-    ("link", "href"),
-    ("object", "data"),
-    ("use", "href"),
-    ("image", "href"),
-}  # and every src, srcset, poster
+# and every src, srcset, poster
+LOADING = {("link", "href"), ("object", "data"), ("use", "href"), ("image", "href")}
 REMOTE = re.compile(r"^(?:https?:)?//")
 REMOTE_IN_STYLE = re.compile(r"(?:url\(|@import)\s*['\"]?\s*(?:https?:)?//")
 REMOTE_IN_SCRIPT = re.compile(

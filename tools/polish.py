@@ -24,6 +24,10 @@ MENDS = {
     r"<table(?![^>]*tabindex)": '<table tabindex="0"',  # a wide table scrolls by keyboard
     # a table that changes is not read aloud as a whole: the choice, which was just made, is
     r'<div data-view aria-live="polite">(?=(?:<div[^>]*>)*<table)': "<div data-view>",
+    # the title of the book stands above the contents already
+    r'(bd-sidenav__home-link">\s*<li[^>]*>\s*<a [^>]*>)[^<]*': r"\1Welcome",
+    # a value that does not exist
+    r"<td>(?:NaN|nan|<NA>)</td>": "<td>–</td>",
     # A notebook is downloaded; without the attribute a browser shows its text.
     r'(href="[^"]*_sources/[^"]*\.ipynb") target="_blank"': r"\1 download",
     # The search says this of another search.
@@ -43,6 +47,8 @@ TABLE = re.compile(r"<table.*?</table>", re.DOTALL)
 ROW = re.compile(r"<tr.*?</tr>", re.DOTALL)
 CELL = re.compile(r"<t[dh]\b(?P<looks>[^>]*)>(?P<text>.*?)</t[dh]>", re.DOTALL)
 NUMBER = re.compile(r"(?:[-−+±≤≥<>≈]? ?\d[\d.,]*(?: ?(?:%|±|to|–|/|×) ?)?)+(?: \w+)?|[–—-]?")
+TALLY = re.compile(r'<p class="tally">✓ ([\d,]+) number')
+CHECKED = re.compile(r'(<p class="checked">).*?(</p>)', re.DOTALL)  # the tally of the whole book
 FORMULA = 'class="math'
 MATHJAX = re.compile(r"\s*<script[^>]*(?:mathjax/[^>]*></script>|>window\.MathJax = .*?</script>)")
 # The theme loads the index of the search on every page, for a search while one types, which is off.
@@ -164,6 +170,12 @@ def mended(name: str, page: str) -> str:
     return page
 
 
+def with_tally(page: str, checked: int) -> str:
+    """The page with the tally of the whole book, where it has a place for it."""
+    says = f"✓ {checked:,} numbers in the text are checked, and the tests run every code cell."
+    return CHECKED.sub(rf"\g<1>{says}\g<2>", page) if checked else page
+
+
 def used_icons(script: str, names: set[str]) -> str:
     """The script of the icons with those of these names only: it has two thousand."""
 
@@ -178,6 +190,8 @@ def polish(folder: Path) -> None:
     """Mend every page of the built book, write what the search reads, and make its scripts smaller."""
     found = []
     icons = set()
+    checked = 0
+    tallies = []  # pages with a place for the tally of all
     for path in sorted(folder.rglob("*.html")):
         name = path.relative_to(folder).as_posix()
         if name.startswith("_static/"):
@@ -198,7 +212,11 @@ def polish(folder: Path) -> None:
                     sections,
                 ]
             )
+        checked += sum(int(number) for number in TALLY.findall(page))
+        tallies += [(path, page)] if CHECKED.search(page) else []
         path.write_text(page, encoding="utf-8")
+    for path, page in tallies:
+        path.write_text(with_tally(page, checked), encoding="utf-8")
     static = folder / "_static"
     (static / "search_texts.js").write_text(
         f"const PAGES = {json.dumps(found, ensure_ascii=False)};\n", encoding="utf-8"

@@ -154,10 +154,7 @@ def main() -> int:
         os.environ["SPANBERT_TUTORIAL_CARD"] = "1"
     options = ["--twice"] if asked.twice else []
     rows: list[dict] = []
-    with (
-        tempfile.TemporaryDirectory() as target,
-        ThreadPoolExecutor(asked.workers) as pool,
-    ):
+    with tempfile.TemporaryDirectory() as target, ThreadPoolExecutor(asked.workers) as pool:
         if asked.wheel:
             install_wheel(Path(target))
             options += ["--target", target]

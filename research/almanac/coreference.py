@@ -23,8 +23,7 @@ FILE = "coreference.jsonl.xz"
 PRONOUNS = "he she it they him her them his hers its their theirs himself herself itself themselves"
 DESCRIPTIONS = (
     "author book bridge club college company competition festival founder ground mayor museum "
-    "place player "
-    "region river season team town village works"
+    "place player region river season team town village works"
 )
 POINTING = re.compile(
     rf"\b(?:{'|'.join(PRONOUNS.split())}|the (?:{'|'.join(DESCRIPTIONS.split())}))\b", re.I

@@ -151,6 +151,7 @@ class Asker:
         """Up to `MOST` questions with an answer and as many without, whose categories take
         turns."""
         facts = stated(document, self.world)
+        # "B is a friend of A" would answer for A, too
         usable = [
             fact
             for fact in facts.values()
@@ -160,7 +161,7 @@ class Asker:
                 other.thing == fact.subject.id and other.relation == fact.relation
                 for other in facts.values()
             )
-        ]  # "B is a friend of A" would answer for A, too
+        ]
         usable = [usable[i] for i in self.rng.permutation(len(usable))[:MOST]]
         made: list[tuple[Any, Fact, str | None]] = [
             (self.answerable(fact, facts, document.split), fact, None) for fact in usable
@@ -168,11 +169,8 @@ class Asker:
         first = int(self.rng.integers(len(CATEGORIES)))
         for number, fact in enumerate(usable):
             turn = (first + number) % len(CATEGORIES)
-            for category in (
-                CATEGORIES[turn],
-                *CATEGORIES[:0:-1],
-                *CATEGORIES[:1] * 3,
-            ):  # its draws may repeat others
+            # its draws may repeat others
+            for category in (CATEGORIES[turn], *CATEGORIES[:0:-1], *CATEGORIES[:1] * 3):
                 text, misleading = getattr(self, f"_{category}")(fact, facts, document)
                 if text and text not in [other for other, _, _ in made]:
                     made.append((text, misleading, category))

@@ -59,6 +59,26 @@ def starts(seed: int) -> dict[str, BertEncoder]:
     return {"pre-trained": pretrained, "new weights": new}
 
 
+def f1_by_category(
+    texts: Mapping[str, str],
+    odds: Mapping[str, float],
+    questions: Sequence[Question],
+    threshold: float,
+) -> dict[str, float]:
+    """F1 in percent of the answerable questions ("answerable") and of each category of those
+    without an answer ("no category" where the file names none)."""
+    groups: dict[str, list[Question]] = {}
+    for question in questions:
+        name = "answerable" if question.answers else question.category or "no category"
+        groups.setdefault(name, []).append(question)
+    f1 = {}
+    for name, group in groups.items():
+        group_texts = {question.id: texts[question.id] for question in group}
+        group_odds = {question.id: odds[question.id] for question in group}
+        f1[name] = squad.score(group_texts, group, group_odds, threshold)["f1"]
+    return f1
+
+
 def figures_of(answerer: QuestionAnswerer, questions: Sequence[Question]) -> dict:
     """Scores in percent, AUC by category, and the share of answerable questions that get an answer,
     with one word more and without."""
@@ -66,7 +86,7 @@ def figures_of(answerer: QuestionAnswerer, questions: Sequence[Question]) -> dic
     scores = squad.score(texts, questions, odds, 0.0)
     found: dict = {name: scores[name] for name in ("f1", "HasAns_f1", "NoAns_f1")}
     found["forced"] = squad.score(texts, questions)["HasAns_f1"]
-    found["by_category"] = figures.f1_by_category(texts, odds, questions, 0.0)
+    found["by_category"] = f1_by_category(texts, odds, questions, 0.0)
     having = [question for question in questions if question.answers]
     groups = {
         kind: [odds[q.id] for q in questions if q.category == kind] for kind in (None, *CATEGORIES)

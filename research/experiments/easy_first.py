@@ -18,11 +18,8 @@ from spanbert_tutorial.pretraining.evaluation import held_out_metrics
 from spanbert_tutorial.pretraining.presets import RUNS, Run
 
 RUN = replace(RUNS["mini"], objective="mlm", steps=1_500, max_length=64, batch_size=32)
-SETTINGS = {
-    "run": RUN,
-    "vocab_size": 8_000,
-    "curve_every": CURVE_EVERY,
-}  # tokens of the corpus's vocabulary
+# tokens of the corpus's vocabulary
+SETTINGS = {"run": RUN, "vocab_size": 8_000, "curve_every": CURVE_EVERY}
 # name → text of the first half of the steps, if that is a stage of its own
 SEEDS = 3
 ARMS = {"corpus only": None, "corpus, then corpus": "corpus", "almanac first": "almanac"}

@@ -31,10 +31,8 @@ ARMS: dict[str, dict[str, Any]] = {
     "warm-up of 0.4": {"warmup": 0.4},
     "half the batch": {"batch_size": 16},
     "half, twice the steps": {"batch_size": 16, "steps": 2_000},  # as much text as the book's run
-    "short blocks": {
-        "max_length": 24,
-        "batch_size": 64,
-    },  # twice the blocks, two thirds of the tokens
+    # twice the blocks, two thirds of the tokens
+    "short blocks": {"max_length": 24, "batch_size": 64},
     "short blocks, half": {"max_length": 24},  # half as many: as many blocks as the book's run
 }
 RUN = Run(objective="mlm", steps=1_000)

@@ -9,17 +9,19 @@ batches, new weights of the head and of the markers, and for `new weights` those
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from research.experiments.tagging_names import starts
 from research.grid import fingerprint, rounded
 from spanbert_tutorial import almanac
-from spanbert_tutorial.bert.wordpiece import WordPiece
+from spanbert_tutorial.bert.wordpiece import SPECIALS, WordPiece
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.tasks import relation_baselines as controls
 from spanbert_tutorial.tasks.fine_tuning import FineTuning
 from spanbert_tutorial.tasks.relation_extraction import RelationExtractor, fine_tune, score
-from spanbert_tutorial.tasks.relation_files import NO_RELATION, Example
+from spanbert_tutorial.tasks.relation_files import NO_RELATION, Argument, Example
 
+MASK = SPECIALS[-1]
 SEEDS = 5
 FINE_TUNING = True
 ARMS: dict[str, dict[str, str]] = {
@@ -33,7 +35,37 @@ ARMS: dict[str, dict[str, str]] = {
 }
 FINE_TUNING = FineTuning(epochs=2, batch_size=32, peak_learning_rate=1e-3, max_length=40)
 SETTINGS = {"start": "spanbert-tiny", "settings": FINE_TUNING}
-LESS = {"names alone": controls.names_alone, "context alone": controls.context_alone}
+
+
+def names_alone(example: Example) -> Example:
+    """The two names in the order of the sentence, with nothing around them."""
+    names = sorted(
+        [("subject", example.subject), ("object", example.object)], key=lambda pair: pair[1].first
+    )
+    words: list[str] = []
+    places: dict[str, Any] = {}
+    for role, (first, last, kind) in names:
+        places[role] = Argument(len(words), len(words) + last - first, kind)
+        words += example.words[first : last + 1]
+    return example._replace(words=tuple(words), **places)
+
+
+def context_alone(example: Example) -> Example:
+    """The sentence with one [MASK] in place of each name, without their types."""
+    words: list[str] = []
+    places: dict[str, Any] = {}
+    arguments = {"subject": example.subject, "object": example.object}
+    for place, word in enumerate(example.words):
+        for role, (first, _, _) in arguments.items():
+            if place == first:
+                places[role] = Argument(len(words), len(words))
+                words.append(MASK)
+        if not any(first <= place <= last for first, last, _ in arguments.values()):
+            words.append(word)
+    return example._replace(words=tuple(words), **places)
+
+
+LESS = {"names alone": names_alone, "context alone": context_alone}
 
 
 def prepare(folder: Path, settings: Mapping) -> tuple[dict, tuple]:

@@ -57,13 +57,11 @@ ARMS: dict[str, SpanMasking | ChangedBoundary] = {
 }
 CLAIMS = {
     "length": "held-out loss, tokens hidden one by one: at most 3 words below span, since short "
-    "spans are nearer to "
-    "single tokens",
+    "spans are nearer to single tokens",
     "weight": "held-out loss, tokens hidden one by one: SBO × 3 above span+sbo, since the second "
     "head takes room",
     "kind": "kind of a hidden name, read from the tokens right outside: each arm against span or "
-    "span+sbo, no sign "
-    "expected",
+    "span+sbo, no sign expected",
 }
 SETTINGS = {
     "vocabulary": core.VOCABULARY,

@@ -119,11 +119,12 @@ def questions(
         often(list(map(with_names, train)), settings["times"]), wordpiece
     )
     unseen = map(with_names, islice(valid, settings["asked"]))
+    # a long sentence is a block of its own
     gaps = [
         one
         for one in name_ranks.test_gaps(unseen, wordpiece, known, room)
         if len(one.tokens) > 1 and len(one.block.ids) <= room
-    ]  # a long sentence is a block of its own
+    ]
 
     def pairs(part: str) -> pair_probe.Pairs:
         rows = gap.read(data / "gap" / f"{part}.tsv.xz")
@@ -196,9 +197,8 @@ def one(arm: str, seed: int, settings: Mapping, asked: Asked, models: Path) -> d
         run.objective,
     )
     found = measured(model, settings["run"], asked)
-    used = span_tasks_coreference.measured(
-        model.encoder, asked.text.wordpiece, asked.books, seed
-    )  # trains it
+    # trains it
+    used = span_tasks_coreference.measured(model.encoder, asked.text.wordpiece, asked.books, seed)
     return rounded(found | {"coreference": used}) | {"curve": losses}
 
 

@@ -17,6 +17,7 @@ import numpy as np
 import torch
 
 from research.grid import fingerprint, rounded
+from research.measurements.name_lists import NameList, WordList
 from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.encoder import BertEncoder
 from spanbert_tutorial.bert.wordpiece import WordPiece
@@ -65,9 +66,8 @@ def parts(train: Labeled, test: Labeled, seed: int) -> tuple[list, list]:
 
 def starts(seed: int) -> dict[str, BertEncoder]:
     """The shipped tiny encoder, and new weights of its sizes."""
-    with warnings.catch_warnings(
-        action="ignore", category=UserWarning
-    ):  # about heads, which are not needed
+    # about heads, which are not needed
+    with warnings.catch_warnings(action="ignore", category=UserWarning):
         pretrained = BertEncoder.from_huggingface(data_path("checkpoints", "spanbert-tiny"))
     new = BertEncoder(pretrained.config, torch.Generator().manual_seed(seed))
     start_positions_from_sinusoids(new)
@@ -75,11 +75,7 @@ def starts(seed: int) -> dict[str, BertEncoder]:
 
 
 def run(
-    train: Labeled,
-    test: Labeled,
-    seed: int,
-    steps: int = STEPS,
-    settings: FineTuning = FINE_TUNING,
+    train: Labeled, test: Labeled, seed: int, steps: int = STEPS, settings: FineTuning = FINE_TUNING
 ) -> dict:
     """{who: {"precision", "recall", "f1"}} on names that no label has shown, in percent; the
     numbers of texts; and `known_words`."""
@@ -88,9 +84,9 @@ def run(
     gold = [
         tagging.bio(tagging.Words.of(text, wordpiece).offsets, entities) for text, entities in new
     ]
-    lists: dict[str, tagging.NameList | tagging.WordList] = {
-        "list of names": tagging.NameList(shown),
-        "list of words": tagging.WordList(shown),
+    lists: dict[str, NameList | WordList] = {
+        "list of names": NameList(shown),
+        "list of words": WordList(shown),
     }
     found = {name: [one.tags(text) for text, _ in new] for name, one in lists.items()}
     tokens = sum(tagging.TaggingData(shown, wordpiece, settings).lengths())
@@ -110,10 +106,8 @@ def run(
 
 def known_words(shown: list[tagging.LabeledText], new: list[tagging.LabeledText]) -> float:
     """How many words of the new names, each name taken once, stand in a shown name: in percent."""
-    known = {word for name in tagging.NameList(shown).labels for word in name}
-    return 100 * float(
-        np.mean([word in known for name in tagging.NameList(new).labels for word in name])
-    )
+    known = {word for name in NameList(shown).labels for word in name}
+    return 100 * float(np.mean([word in known for name in NameList(new).labels for word in name]))
 
 
 def prepare(folder: Path, settings: Mapping) -> tuple[dict, tuple]:

@@ -43,9 +43,8 @@ from spanbert_tutorial.text.encoding import EncodedCorpus
 
 COLLOCATIONS = 2_000  # how many are hidden as one
 DRAWN = 200  # batches, to see how many tokens a step reads
-DETERMINER = re.compile(
-    r"\b(?:the|an?|his|her|its|their) $", re.IGNORECASE
-)  # right before a mention
+# right before a mention
+DETERMINER = re.compile(r"\b(?:the|an?|his|her|its|their) $", re.IGNORECASE)
 SEEDS = core.SEEDS
 
 

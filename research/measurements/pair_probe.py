@@ -25,10 +25,8 @@ from spanbert_tutorial.tasks.squad_negatives import auc
 
 ROWS = 64
 PENALTY = 1e-2
-PLACES = {
-    "inside": (0, 0),
-    "outside": (-1, 1),
-}  # what is added to the place of the first and of the last token
+# what is added to the place of the first and of the last token
+PLACES = {"inside": (0, 0), "outside": (-1, 1)}
 WORD = "word for "  # before the kind, for a mention that is no name
 
 
@@ -95,17 +93,15 @@ def features(encoder: BertEncoder, some: Pairs, wordpiece: WordPiece) -> dict[st
             .float()
             .cpu()
         )
-        places = torch.from_numpy(
-            some.places[(number >= start) & (number < start + ROWS)]
-        )  # [t,2,3]
+        # [t,2,3]
+        places = torch.from_numpy(some.places[(number >= start) & (number < start + ROWS)])
         for place, (left, right) in PLACES.items():
             # [CLS]
             row = places[..., 0] - start
             first = places[..., 1] + 1 + left
             last = places[..., 2] + 1 + right
-            u, v = torch.cat([hidden[row, first], hidden[row, last]], dim=-1).unbind(
-                1
-            )  # [t,2H] each
+            # [t,2H] each
+            u, v = torch.cat([hidden[row, first], hidden[row, last]], dim=-1).unbind(1)
             found[place].append(torch.cat([(u - v).abs(), u * v], dim=-1))
     return {place: torch.cat(parts) for place, parts in found.items()}
 

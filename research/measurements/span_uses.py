@@ -42,9 +42,8 @@ ONE = QuestionAnsweringSettings(
     answers_only=True,
 )
 QUESTIONS = {300: replace(ONE, epochs=8), 2_000: ONE}  # how many to train on → how
-TAGS = FineTuning(
-    epochs=1, batch_size=32, peak_learning_rate=2e-3, max_length=52
-)  # sentences have up to 48 tokens
+# sentences have up to 48 tokens
+TAGS = FineTuning(epochs=1, batch_size=32, peak_learning_rate=2e-3, max_length=52)
 COREFERENCE = almanac_coreference.FINE_TUNING
 RELATIONS = FineTuning(epochs=2, batch_size=32, peak_learning_rate=1e-3, max_length=64)
 SETTINGS = {

@@ -41,26 +41,17 @@ class AuxiliaryObjective:
     def weight_names(self) -> tuple[tuple[str, str], ...]:
         return ((f"{self.name}.", f"heads.{self.name}."),)
 
-    def pairs(
-        self,
-        corpus: EncodedCorpus,
-        max_tokens: int,
-        rng: np.random.Generator,
-    ) -> Any:
+    def pairs(self, corpus: EncodedCorpus, max_tokens: int, rng: np.random.Generator) -> Any:
         """The pairs of segments that it needs (`sentence_pairs.Pairs`), if it is `paired`."""
         raise NotImplementedError
 
-    def head(
-        self, hidden_size: int, embedding_weight: Tensor
-    ) -> nn.Module:
+    def head(self, hidden_size: int, embedding_weight: Tensor) -> nn.Module:
         """A new head. embedding_weight: [V,H], the word embeddings, for a head that predicts
         tokens."""
         raise NotImplementedError
 
     def targets(
-        self,
-        segments: Sequence[MaskedBlocks],
-        labels: np.ndarray | None,
+        self, segments: Sequence[MaskedBlocks], labels: np.ndarray | None
     ) -> dict[str, Tensor]:
         """Its tensors of a batch. segments: the first ones of all rows, and the second ones if
         there are any; labels: int [B], those of the pairs."""
@@ -72,36 +63,19 @@ class AuxiliaryObjective:
 
     def count(self, batch: dict[str, Tensor]) -> int:
         """How many targets a batch has."""
-        return len(
-            batch[
-                self.name
-                if self.name in batch
-                else f"{self.name}_batch"
-            ]
-        )
+        return len(batch[self.name if self.name in batch else f"{self.name}_batch"])
 
-    def loss(
-        self,
-        head: nn.Module,
-        hidden_states: Tensor,
-        batch: dict[str, Tensor],
-    ) -> Tensor:
+    def loss(self, head: nn.Module, hidden_states: Tensor, batch: dict[str, Tensor]) -> Tensor:
         """The sum over the targets, in nats, a scalar. hidden_states: [B,n,H]."""
         raise NotImplementedError
 
-    def predicted_tokens(
-        self, batch: dict[str, Tensor]
-    ) -> tuple[np.ndarray, np.ndarray] | None:
+    def predicted_tokens(self, batch: dict[str, Tensor]) -> tuple[np.ndarray, np.ndarray] | None:
         """(positions, ids) of its targets in the model's input, int [t] each, or None when it
         predicts no tokens."""
         return None
 
     def predictions(
-        self,
-        head: nn.Module,
-        hidden_states: Tensor,
-        masked: np.ndarray,
-        ids: np.ndarray,
+        self, head: nn.Module, hidden_states: Tensor, masked: np.ndarray, ids: np.ndarray
     ) -> dict[int, Tensor]:
         """For each place of one block that it predicts the logits [V]. hidden_states: [1,n + 2,H];
         masked: bool [n]."""

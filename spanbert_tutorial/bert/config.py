@@ -6,12 +6,8 @@ from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from typing import Any, ClassVar, Self
 
-from spanbert_tutorial.bert.weights import (
-    BERT,
-    Layout,
-    encoder_settings,
-)
-from spanbert_tutorial.errors import InputError, is_number, shown
+from spanbert_tutorial.bert.weights import BERT, Layout, encoder_settings
+from spanbert_tutorial.errors import InputError, is_number, require, shown
 
 # Layers, width, heads. BERT §3 gives base and large; the small ones keep 64 numbers per head, as
 # BERT does.
@@ -22,15 +18,10 @@ PRESETS = {
     "base": (12, 768, 12),
     "large": (24, 1024, 16),
 }
-# what a config.json has to say
-SIZES = (
-    "vocab_size",
-    "hidden_size",
-    "num_hidden_layers",
-    "num_attention_heads",
-    "intermediate_size",
-)
-MOST_LAYERS = 1_000  # more than anybody has trained; a wild number would build layers for hours
+# what a config.json has to say; the other fields have the defaults of transformers
+SIZES: tuple[str, ...] = ("vocab_size", "hidden_size", "intermediate_size")
+SIZES += ("num_hidden_layers", "num_attention_heads")
+LARGEST = 2**24  # far over any size known; a wild number would build layers for hours
 
 
 @dataclass(frozen=True)
@@ -38,13 +29,9 @@ class EncoderConfig:
     """Sizes of an encoder, named as in transformers' `BertConfig`. Raises InputError when they do
     not fit."""
 
-    layout: ClassVar[Layout] = (
-        BERT  # how transformers stores it; relatives have their own
-    )
+    layout: ClassVar[Layout] = BERT  # how transformers stores it; relatives have their own
 
-    vocab_size: int = (
-        28_996  # BERT's cased vocabulary, which SpanBERT uses too
-    )
+    vocab_size: int = 28_996  # BERT's cased vocabulary, which SpanBERT uses too
     hidden_size: int = 768
     num_hidden_layers: int = 12
     num_attention_heads: int = 12
@@ -64,36 +51,31 @@ class EncoderConfig:
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            value = getattr(self, field.name)
-            least = 0 if field.name == "pad_token_id" else 1
-            if field.type is int and (
-                type(value) is not int or value < least
-            ):
-                raise InputError(
-                    f"{field.name} is {shown(value)}: give a whole number of at least {least}."
+            name, value = field.name, getattr(self, field.name)
+            if field.type is int:
+                least, most = int(name != "pad_token_id"), LARGEST
+                if name == "num_hidden_layers":
+                    most = 1_000  # more than anybody has trained
+                require(
+                    type(value) is int and least <= value <= most,
+                    f"{name} is {shown(value)}: give a whole number of at least {least}, at most "
+                    f"{most:,}.",
                 )
-            if field.type is float and not (
-                is_number(value) and 0 <= value < 1
-            ):
-                raise InputError(
-                    f"{field.name} is {shown(value)}: give a number from 0 up to, not including, 1."
+            if field.type is float:
+                require(
+                    is_number(value) and 0 <= value < 1,
+                    f"{name} is {shown(value)}: give a number from 0 up to, not including, 1.",
                 )
-        if self.num_hidden_layers > MOST_LAYERS:
-            raise InputError(
-                f"num_hidden_layers is {shown(self.num_hidden_layers)}: give at most "
-                f"{MOST_LAYERS:,}."
-            )
-        if self.pad_token_id >= self.vocab_size:
-            raise InputError(
-                f"pad_token_id {shown(self.pad_token_id)} is no id of {self.vocab_size:,} "
-                f"tokens: give "
-                "a smaller one."
-            )
-        if self.hidden_size % self.num_attention_heads:
-            raise InputError(
-                f"hidden_size {self.hidden_size} cannot be shared evenly among "
-                f"{self.num_attention_heads} heads: make num_attention_heads a divisor of it."
-            )
+        require(
+            self.pad_token_id < self.vocab_size,
+            f"pad_token_id {self.pad_token_id} is no id of {self.vocab_size:,} tokens: give a "
+            "smaller one.",
+        )
+        require(
+            self.hidden_size % self.num_attention_heads == 0,
+            f"hidden_size {self.hidden_size} cannot be shared evenly among "
+            f"{self.num_attention_heads} heads: make num_attention_heads a divisor of it.",
+        )
 
     @property
     def longest(self) -> int:
@@ -101,40 +83,29 @@ class EncoderConfig:
         something else."""
         return self.max_position_embeddings
 
-    @property
-    def widths(self) -> dict[str, int]:
-        """The sizes that a checkpoint's weights show in their shapes, by name."""
-        others = (
-            "num_hidden_layers",
-            "num_attention_heads",
-            "pad_token_id",
-        )
-        return {
-            field.name: getattr(self, field.name)
-            for field in fields(self)
-            if field.type is int and field.name not in others
-        }
-
     @classmethod
     def preset(cls, name: str, **changes: float) -> Self:
         """One of the named sizes of PRESETS (feed-forward width 4H), with `changes` to any
         field."""
-        if not isinstance(name, str) or name not in PRESETS:
-            raise InputError(
-                f"there is no size {shown(name)}: choose one of {', '.join(PRESETS)}."
+        require(
+            isinstance(name, str) and name in PRESETS,
+            f"there is no size {shown(name)}: choose one of {', '.join(PRESETS)}.",
+        )
+        known = [field.name for field in fields(cls)]
+        for key in changes:
+            near = get_close_matches(key, known, n=3) or [*known[:3], "…"]
+            require(
+                key in known,
+                f"{shown(key)} is not a field of {cls.__name__}: use {', '.join(near)}.",
             )
         layers, width, heads = PRESETS[name]
-        cls._refuse_unknown(changes)
-        sizes = {
+        settings: dict[str, Any] = {
+            "intermediate_size": 4 * changes.get("hidden_size", width),
             "num_hidden_layers": layers,
             "hidden_size": width,
             "num_attention_heads": heads,
         }
-        feed_forward = {
-            "intermediate_size": 4 * changes.get("hidden_size", width)
-        }
-        settings: dict[str, Any] = {**feed_forward, **sizes, **changes}
-        return cls(**settings)
+        return cls(**settings | changes)
 
     tiny = functools.partialmethod(preset, "tiny")
     mini = functools.partialmethod(preset, "mini")
@@ -147,29 +118,9 @@ class EncoderConfig:
         """Config from the content of a `config.json`. A missing size, and a setting that asks for
         another computation than this module's, raise InputError; unknown keys are ignored, as by
         transformers."""
-        known = [field.name for field in fields(cls)]
         settings = encoder_settings(mapping, cls.layout)
-        sizes = {
-            name: settings[name] for name in known if name in settings
-        }
-        for name in (
-            SIZES
-        ):  # the other fields have the defaults of transformers
-            if name not in sizes:
-                raise InputError(
-                    f"the config lacks {name}: add it to config.json."
-                )
-        return cls(**sizes)
-
-    @classmethod
-    def _refuse_unknown(cls, mapping: Mapping) -> None:
+        for name in SIZES:
+            if name not in settings:
+                raise InputError(f"the config lacks {name}: add it to config.json.")
         known = [field.name for field in fields(cls)]
-        for key in mapping:
-            if key not in known:
-                near = get_close_matches(str(key), known, n=3) or [
-                    *known[:3],
-                    "…",
-                ]
-                raise InputError(
-                    f"{shown(key)} is not a field of {cls.__name__}: use {', '.join(near)}."
-                )
+        return cls(**{name: settings[name] for name in known if name in settings})

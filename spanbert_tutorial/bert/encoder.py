@@ -101,8 +101,9 @@ class Layer(nn.Module):
 
 
 class BertEncoder(PretrainedEncoder):
-    """Embeddings and a stack of layers: input_ids [B,n] -> hidden
-    states [B,n,H]. BERT §3."""
+    """Embeddings and layers: input_ids [B,n] to states [B,n,H].
+
+    BERT §3."""
 
     def __init__(
         self,
@@ -124,7 +125,9 @@ class BertEncoder(PretrainedEncoder):
         token_type_ids: Tensor | None = None,
         attention_mask: Tensor | None = None,
     ) -> Tensor:
-        """token_type_ids [B,n]: 0 (the default) or 1. attention_mask
+        """Hidden states [B,n,H].
+
+        token_type_ids [B,n]: 0 (the default) or 1. attention_mask
         [B,n]: 1 at tokens, 0 at padding; or [B,n,n]: 1 where the row's
         position may look at the column's."""
         mask = check_inputs(

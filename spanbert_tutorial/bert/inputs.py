@@ -1,5 +1,5 @@
 """What an encoder takes in: [CLS] and [SEP] around segments, three embeddings added. Chapter:
-`book/bert/wordpiece`.
+`book/bert/bert`.
 
 Source: BERT §3, figure 2. Shapes: B batch, n sequence, H hidden, t chosen tokens.
 """
@@ -18,10 +18,10 @@ NO_TARGET = -100  # where nothing is to be predicted; PyTorch's cross-entropy pa
 
 
 class Embeddings(nn.Module):
-    """Word + segment + position vectors, added, then LayerNorm and dropout. BERT §3, figure 2.
+    """Word, segment and position vectors, added and normalized.
 
-    width: of the vectors; H by default, as in BERT. A relative with narrower ones makes them H wide
-    itself."""
+    BERT §3, figure 2. width: of the vectors; H by default, as in BERT. A relative with narrower
+    ones makes them H wide itself."""
 
     def __init__(
         self, config: EncoderConfig, width: int | None = None
@@ -56,17 +56,16 @@ def frame(
     cls_id: int,
     sep_id: int,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """[CLS] first sentence [SEP] (second sentence [SEP]): ids and segments, both int64 [n]. BERT
-    §3, figure 2.
+    """Ids and segments of [CLS] first [SEP] (second [SEP]).
 
-    Each [SEP] belongs to the sentence that it closes, [CLS] to the first.
+    Both int64 [n]. BERT §3, figure 2. Each [SEP] belongs to the sentence that it closes, [CLS] to
+    the first.
     """
-    parts = [[cls_id], first, [sep_id]] + (
-        [] if second is None else [second, [sep_id]]
-    )
-    ids = np.concatenate(
-        parts, dtype=np.int64, casting="unsafe"
-    )  # an empty list counts as floats
+    parts = [[cls_id], first, [sep_id]]
+    if second is not None:
+        parts += [second, [sep_id]]
+    # unsafe: NumPy takes an empty list for one of floats
+    ids = np.concatenate(parts, dtype=np.int64, casting="unsafe")
     segments = np.zeros_like(ids)
     segments[len(first) + 2 :] = 1
     return ids, segments

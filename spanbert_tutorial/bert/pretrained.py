@@ -14,40 +14,33 @@ from torch import Tensor, nn
 from spanbert_tutorial.bert.config import EncoderConfig
 from spanbert_tutorial.bert.weights import (
     check_weights,
-    check_widths,
     checkpoint_folder,
     from_huggingface_names,
     read_config,
     read_weights,
     to_huggingface_names,
 )
-from spanbert_tutorial.errors import InputError, require, shown
+from spanbert_tutorial.errors import require, shown
 
 
 class PretrainedEncoder(nn.Module):
     """Base of the encoders, which have `config`, `embeddings` and `layers`."""
 
-    config_class: ClassVar[type[EncoderConfig]] = (
-        EncoderConfig  # relatives have their own
-    )
+    config_class: ClassVar[type[EncoderConfig]] = EncoderConfig  # relatives have their own
     config: Any
     embeddings: Any
     layers: Any
 
     @classmethod
-    def from_huggingface(
-        cls, model_or_path: nn.Module | str | Path
-    ) -> Self:
+    def from_huggingface(cls, model_or_path: nn.Module | str | Path) -> Self:
         """An encoder with the weights of a transformers model of this kind, of a folder
         (`config.json` beside `model.safetensors` or `pytorch_model.bin`) or of a hub name, in
         float32 (a model of float64 keeps that), in `.eval()`. A warning names the heads left out. A
         missing, unknown or wrongly shaped weight raises InputError."""
         encoder, _, left_out, source = cls.read(model_or_path)
         if left_out:
-            warnings.warn(
-                f"Only the encoder was loaded; left out of {source}: {', '.join(left_out)}.",
-                stacklevel=2,
-            )
+            told = f"Only the encoder was loaded; left out of {source}: {', '.join(left_out)}."
+            warnings.warn(told, stacklevel=2)
         return encoder
 
     @classmethod
@@ -57,67 +50,40 @@ class PretrainedEncoder(nn.Module):
         """What `from_huggingface` returns, the weights beside the encoder under the names they came
         with, the names of their heads, and where they came from."""
         config, state, source = cls._read(model_or_path)
-        with torch.device(
-            "meta"
-        ):  # no memory, no random numbers: the weights below take these places
+        with torch.device("meta"):  # no memory, no random numbers: the weights take these places
             encoder = cls(cls.config_class.from_dict(config))
         layout = cls.config_class.layout
         ours, others = from_huggingface_names(state, layout)
-        heads = check_weights(
-            encoder.state_dict(), ours, others, source, layout
-        )
+        heads = check_weights(encoder.state_dict(), ours, others, source, layout)
         copies = {
-            name: w.to(
-                torch.promote_types(w.dtype, torch.float32), copy=True
-            )
-            for name, w in ours.items()
+            name: weight.to(torch.promote_types(weight.dtype, torch.float32), copy=True)
+            for name, weight in ours.items()
         }
         encoder.load_state_dict(copies, assign=True)
         return encoder.eval(), others, heads, source
 
     @classmethod
-    def _read(
-        cls, model_or_path: nn.Module | str | Path
-    ) -> tuple[dict, dict[str, Tensor], str]:
+    def _read(cls, model_or_path: nn.Module | str | Path) -> tuple[dict, dict[str, Tensor], str]:
         """Config, weights under transformers' names, and where they came from; relatives with heads
         complete them."""
         if isinstance(model_or_path, nn.Module):
-            their_config: Any = model_or_path.config
-            return (
-                their_config.to_dict(),
-                model_or_path.state_dict(),
-                "the model",
-            )
+            config: Any = model_or_path.config
+            return config.to_dict(), model_or_path.state_dict(), "the model"
         folder = checkpoint_folder(model_or_path)
-        config = read_config(folder)
-        state = read_weights(folder)
-        check_widths(
-            cls.config_class.from_dict(config).widths, state, folder
-        )
-        return config, state, str(folder)
+        return read_config(folder), read_weights(folder), str(folder)
 
     def to_huggingface(self) -> nn.Module:
         """The same model in `transformers`, without pooler: same numbers, same float type, in
         `.eval()` mode."""
-        model = self._empty_huggingface().to(
-            self.embeddings.words.weight
-        )  # its device and float type
-        model.load_state_dict(
-            to_huggingface_names(
-                self.state_dict(), layout=self.config.layout
-            )
-        )
+        # of its device and float type
+        model = self._empty_huggingface().to(self.embeddings.words.weight)
+        model.load_state_dict(to_huggingface_names(self.state_dict(), layout=self.config.layout))
         return model.eval()
 
     def _empty_huggingface(self) -> nn.Module:
-        from transformers import (
-            BertConfig,
-            BertModel,
-        )  # here, because importing it takes seconds
+        from transformers import BertConfig, BertModel  # here, because importing it takes seconds
 
-        return BertModel(
-            BertConfig(**asdict(self.config)), add_pooling_layer=False
-        )
+        return BertModel(BertConfig(**asdict(self.config)), add_pooling_layer=False)
 
     @torch.no_grad()
     def attention_maps(
@@ -130,22 +96,14 @@ class PretrainedEncoder(nn.Module):
         """The attention probabilities of each layer, [B,A,n,n] (call `.eval()` first). They are for
         looking at, so the inputs may be on another device than the encoder; the maps return to that
         of `input_ids`."""
-        mask = check_inputs(
-            self.config, input_ids, token_type_ids, attention_mask
-        )
-        here = self.embeddings.words.weight.device
+        mask = check_inputs(self.config, input_ids, token_type_ids, attention_mask)
+        here, there = self.embeddings.words.weight.device, input_ids.device
         mask = None if mask is None else mask.to(here)
-        segments = (
-            None if token_type_ids is None else token_type_ids.to(here)
-        )
+        segments = None if token_type_ids is None else token_type_ids.to(here)
         hidden_states = self.embeddings(input_ids.to(here), segments)
         maps = []
         for layer in self.layers:
-            maps.append(
-                layer.attention.attention_probs(hidden_states, mask).to(
-                    input_ids.device
-                )
-            )
+            maps.append(layer.attention.attention_probs(hidden_states, mask).to(there))
             hidden_states = layer(hidden_states, mask)
         return maps
 
@@ -158,11 +116,8 @@ def check_inputs(
 ) -> Tensor | None:
     """The attention mask as true/false [B,1,1 or n,n], None if all may look at all, once all fits
     together. Raises InputError where it does not."""
-    named = {"input_ids": input_ids, "token_type_ids": token_type_ids}
-    for name, tensor in {
-        **named,
-        "attention_mask": attention_mask,
-    }.items():
+    given = {"input_ids": input_ids, "token_type_ids": token_type_ids}
+    for name, tensor in {**given, "attention_mask": attention_mask}.items():
         require(
             tensor is None or isinstance(tensor, Tensor),
             f"{name} is a {type(tensor).__name__}: give a tensor, such as torch.tensor([[2, 7, 3]]).",
@@ -171,29 +126,19 @@ def check_inputs(
         input_ids.dim() == 2 and 0 not in input_ids.shape,
         f"input_ids have the shape {tuple(input_ids.shape)}: give a batch [B,n], a row a sequence.",
     )
-    n = input_ids.shape[1]
+    shape = input_ids.shape
     require(
-        n <= config.longest,
-        f"a sequence of {n} tokens is longer than {config.longest} (max_position_embeddings): cut "
-        "it, or split it into several.",
+        shape[1] <= config.longest,
+        f"a sequence of {shape[1]} tokens is longer than {config.longest} "
+        "(max_position_embeddings): cut it, or split it into several.",
     )
-    check_values(
-        "input_ids", input_ids, input_ids.shape, config.vocab_size
-    )
-    check_values(
-        "token_type_ids",
-        token_type_ids,
-        input_ids.shape,
-        config.type_vocab_size,
-    )
+    check_values("input_ids", input_ids, shape, config.vocab_size)
+    check_values("token_type_ids", token_type_ids, shape, config.type_vocab_size)
     if attention_mask is None:
         return None
-    shape = (
-        input_ids.shape
-        if attention_mask.dim() < 3
-        else (*input_ids.shape, n)
-    )
-    check_values("attention_mask", attention_mask, torch.Size(shape), 2)
+    square = attention_mask.dim() > 2
+    wanted = torch.Size([*shape, shape[1]]) if square else shape
+    check_values("attention_mask", attention_mask, wanted, 2)
     mask = attention_mask.bool()
     if may_look(mask):
         require(
@@ -202,45 +147,32 @@ def check_inputs(
         )
         if mask.all():
             return None  # nothing is hidden, and no mask is faster
-    return mask[:, None] if mask.dim() == 3 else mask[:, None, None, :]
+    return mask[:, None] if square else mask[:, None, None, :]
 
 
 def may_look(tensor: Tensor) -> bool:
     """Looking at values would stall a GPU (the host waits for it) and break a compiled graph: so
     CPU only."""
-    return (
-        tensor.device.type == "cpu"
-        and not torch.compiler.is_compiling()
-    )
+    return tensor.device.type == "cpu" and not torch.compiler.is_compiling()
 
 
-def check_values(
-    name: str, tensor: Tensor | None, shape: torch.Size, size: int
-) -> None:
+def check_values(name: str, tensor: Tensor | None, shape: torch.Size, size: int) -> None:
     """Raises InputError unless the tensor has that shape and holds whole numbers below `size`."""
     if tensor is None:
         return
-    if name != "attention_mask" and tensor.dtype not in (
-        torch.int64,
-        torch.int32,
-    ):
-        raise InputError(
-            f"{name} have the type {tensor.dtype}: give whole numbers (torch.long)"
-            f"{'; a mask is the attention_mask' if tensor.dtype == torch.bool else ''}."
-        )
-    if tensor.shape != shape:
-        raise InputError(
-            f"{name}: shape {tuple(tensor.shape)}, wanted {tuple(shape)}: they must be equal."
-        )
+    require(
+        name == "attention_mask" or tensor.dtype in (torch.int64, torch.int32),
+        f"{name} have the type {tensor.dtype}: give whole numbers (torch.long)"
+        f"{'; a mask is the attention_mask' if tensor.dtype == torch.bool else ''}.",
+    )
+    require(
+        tensor.shape == shape,
+        f"{name}: shape {tuple(tensor.shape)}, wanted {tuple(shape)}: they must be equal.",
+    )
     if may_look(tensor):
-        vocabulary = name == "input_ids"
-        mend = (
-            "take the vocabulary of this model"
-            if vocabulary
-            else "use only these values"
-        )
+        kind = "the vocabulary of this model" if name == "input_ids" else "these values only"
         for value in (tensor.min().item(), tensor.max().item()):
             require(
                 0 <= value < size,
-                f"{name}: the value {shown(value)} is outside 0 to {size - 1}; {mend}.",
+                f"{name}: the value {shown(value)} is outside 0 to {size - 1}; take {kind}.",
             )

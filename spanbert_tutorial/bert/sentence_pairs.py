@@ -60,8 +60,7 @@ class Pairs:
             f"{len(self.labels):,} pairs, {both.sum():,} tokens, mean "
             f"length {both.mean():.1f}, {not_next:.1%} NotNext "
             f"({self.alone:,} without a next sentence); cut away to fit: "
-            f"{self.truncated:,} tokens, and {self.borrowed_truncated:,} "
-            "of borrowed text"
+            f"{self.truncated:,} tokens, and {self.borrowed_truncated:,} of borrowed text"
         )
 
 
@@ -72,10 +71,7 @@ class OrderPairs(Pairs):
     def report(self) -> str:
         """Counts, for the one who trains."""
         swapped = (self.labels == SWAPPED).mean()
-        return (
-            f"{len(self.labels):,} pairs, {swapped:.1%} swapped; "
-            f"left out: {self.alone:,} alone"
-        )
+        return f"{len(self.labels):,} pairs, {swapped:.1%} swapped; left out: {self.alone:,} alone"
 
 
 def sentence_pairs(

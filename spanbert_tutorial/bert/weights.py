@@ -13,12 +13,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from spanbert_tutorial.errors import (
-    InputError,
-    parse_json,
-    regular_file,
-    shown,
-)
+from spanbert_tutorial.errors import InputError, parse_json, regular_file, require, shown
 
 # (here, in transformers); {} stands for the number of the layer.
 NAME_PAIRS = (
@@ -26,48 +21,21 @@ NAME_PAIRS = (
     ("embeddings.positions", "embeddings.position_embeddings"),
     ("embeddings.segments", "embeddings.token_type_embeddings"),
     ("embeddings.layer_norm", "embeddings.LayerNorm"),
-    (
-        "layers.{}.attention.query",
-        "encoder.layer.{}.attention.self.query",
-    ),
+    ("layers.{}.attention.query", "encoder.layer.{}.attention.self.query"),
     ("layers.{}.attention.key", "encoder.layer.{}.attention.self.key"),
-    (
-        "layers.{}.attention.value",
-        "encoder.layer.{}.attention.self.value",
-    ),
-    (
-        "layers.{}.attention.output",
-        "encoder.layer.{}.attention.output.dense",
-    ),
-    (
-        "layers.{}.attention_norm",
-        "encoder.layer.{}.attention.output.LayerNorm",
-    ),
+    ("layers.{}.attention.value", "encoder.layer.{}.attention.self.value"),
+    ("layers.{}.attention.output", "encoder.layer.{}.attention.output.dense"),
+    ("layers.{}.attention_norm", "encoder.layer.{}.attention.output.LayerNorm"),
     ("layers.{}.expand", "encoder.layer.{}.intermediate.dense"),
     ("layers.{}.contract", "encoder.layer.{}.output.dense"),
-    (
-        "layers.{}.feed_forward_norm",
-        "encoder.layer.{}.output.LayerNorm",
-    ),
+    ("layers.{}.feed_forward_norm", "encoder.layer.{}.output.LayerNorm"),
 )
-OLD_NAMES = {
-    "gamma": "weight",
-    "beta": "bias",
-}  # LayerNorm's parameters in the first released checkpoints
+# LayerNorm's parameters in the first released checkpoints
+OLD_NAMES = {"gamma": "weight", "beta": "bias"}
 
-# What stands beside the encoder in known checkpoints. `position_ids` are only the numbers 0, 1, 2,
-# ...
-HEADS = (
-    "pooler",
-    "cls",
-    "qa_outputs",
-    "classifier",
-    "sop_classifier",
-    "boundary",
-    "head",
-    "heads",
-    "embeddings.position_ids",
-)
+# What stands beside the encoder in known checkpoints; `position_ids` are only 0, 1, 2, …
+HEADS: tuple[str, ...] = ("pooler", "cls", "qa_outputs", "classifier", "sop_classifier", "boundary")
+HEADS += ("head", "heads", "embeddings.position_ids")
 
 # Keys of a config.json that would change the numbers, unless they say this; transformers ignores
 # what it does not know, and so does this module.
@@ -78,6 +46,7 @@ ONLY_VALUE = {
     "add_cross_attention": False,
     "pruned_heads": {},
 }
+FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
 @dataclass(frozen=True)
@@ -92,41 +61,25 @@ class Layout:
     kind: str
     pairs: tuple[tuple[str, str], ...]
     heads: tuple[str, ...] = HEADS
-    only_value: Mapping[str, object] = field(
-        default_factory=lambda: ONLY_VALUE
-    )
+    only_value: Mapping[str, object] = field(default_factory=lambda: ONLY_VALUE)
 
 
 BERT = Layout("bert", NAME_PAIRS)
-
-# Kinds of numbers that weights may come in, and what they become here.
-FLOATS = {
-    torch.float16: torch.float16,
-    torch.bfloat16: torch.bfloat16,
-    torch.float32: torch.float32,
-    torch.float64: torch.float32,
-}
-
-HUB_MODEL = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 
 def to_huggingface_names(
     state: Mapping[str, Tensor], prefix: str = "", layout: Layout = BERT
 ) -> dict[str, Tensor]:
     """The encoder's state dict under transformers' names, `prefix` in front of each ("bert." beside
-    heads).
-
-    Raises InputError for a name that is not in the table.
-    """
+    heads). Raises InputError for a name that is not in the table."""
     table = dict(layout.pairs)
     renamed = {}
     for name, tensor in state.items():
         other = _translate(name, table)
-        if other is None:
-            raise InputError(
-                f"{name!r} is not a weight of this encoder: take the encoder's own state_dict()."
-            )
-        renamed[prefix + other] = tensor
+        require(
+            other, f"{name!r} is not a weight of this encoder: take the encoder's own state_dict()."
+        )
+        renamed[f"{prefix}{other}"] = tensor
     return renamed
 
 
@@ -134,30 +87,15 @@ def from_huggingface_names(
     state: Mapping[str, Tensor], layout: Layout = BERT
 ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
     """Two dicts: the encoder's weights under this package's names; all others under the names they
-    came with.
-
-    The encoder's names may carry the layout's prefix, such as `bert.`, and any LayerNorm the old
-    names `gamma` and `beta`, which the others lose, too. Raises InputError for a weight of the
-    encoder under two of these names.
-    """
+    came with. The encoder's names may carry the layout's prefix, such as `bert.`, and any LayerNorm
+    the old names `gamma` and `beta`, which the others lose, too."""
     table = {there: here for here, there in layout.pairs}
-    ours = {}
-    others = {}
+    ours, others = {}, {}
     for name, tensor in state.items():
-        renamed = _translate(
-            name.removeprefix(f"{layout.kind}."), table
-        )
-        if renamed is None:
-            module, dot, parameter = name.rpartition(".")
-            others[
-                f"{module}{dot}{OLD_NAMES.get(parameter, parameter)}"
-            ] = tensor
-        elif renamed in ours:
-            raise InputError(
-                f"{name!r} is there under two names: take the weights of one model."
-            )
-        else:
+        if renamed := _translate(name.removeprefix(f"{layout.kind}."), table):
             ours[renamed] = tensor
+        else:
+            others[re.sub(r"\.(gamma|beta)$", lambda old: f".{OLD_NAMES[old[1]]}", name)] = tensor
     return ours, others
 
 
@@ -174,115 +112,70 @@ def _translate(name: str, table: Mapping[str, str]) -> str | None:
 
 def check_weights(
     wanted: Mapping[str, Tensor],
-    ours: Mapping,
-    others: Mapping,
+    ours: Mapping[str, Tensor],
+    others: Mapping[str, Tensor],
     source: str,
     layout: Layout = BERT,
 ) -> list[str]:
     """Compares the weights read with the `wanted` ones; returns the names of the known heads beside
     them. A missing, unknown or wrongly shaped weight raises InputError under transformers' name."""
+    kind = layout.kind.upper()
     for name, tensor in wanted.items():
-        there = next(
-            iter(to_huggingface_names({name: tensor}, layout=layout))
+        (there,) = to_huggingface_names({name: tensor}, layout=layout)
+        require(
+            name in ours, f"{source} lacks the weight {there}: take a complete {kind} checkpoint."
         )
-        if name not in ours:
-            raise InputError(
-                f"{source} lacks the weight {there}: take a complete {layout.kind.upper()} "
-                f"checkpoint."
-            )
-        if ours[name].shape != tensor.shape:
-            raise InputError(
-                f"{source} has {there} as {tuple(ours[name].shape)}, its config asks "
-                f"for {tuple(tensor.shape)}: use the config.json that belongs to the weights."
-            )
-    surplus = [
-        *to_huggingface_names(
-            {name: ours[name] for name in ours if name not in wanted},
-            layout=layout,
+        require(
+            ours[name].shape == tensor.shape,
+            f"{source} has {there} as {tuple(ours[name].shape)}, its config asks for "
+            f"{tuple(tensor.shape)}: use the config.json that belongs to the weights.",
         )
-    ]
+    surplus = {name: weight for name, weight in ours.items() if name not in wanted}
+    unknown = [*to_huggingface_names(surplus, layout=layout)]
     heads = set()
     for name in others:
         bare = name.removeprefix(f"{layout.kind}.")
-        head = next(
-            (
-                head
-                for head in layout.heads
-                if bare == head or bare.startswith(head + ".")
-            ),
-            None,
-        )
-        if head is None:
-            surplus.append(name)
-        else:
-            heads.add(head)
-    if surplus:
-        raise InputError(
-            f"{source} has weights that this encoder lacks: {', '.join(surplus[:5])}"
-            f"{' ...' if len(surplus) > 5 else ''}; take a {layout.kind.upper()} checkpoint of "
-            f"this size."
-        )
+        fitting = [one for one in layout.heads if bare == one or bare.startswith(f"{one}.")]
+        heads.update(fitting[:1])
+        unknown += [] if fitting else [name]
+    require(
+        not unknown,
+        f"{source} has weights that this encoder lacks: {', '.join(unknown[:5])}"
+        f"{' ...' if len(unknown) > 5 else ''}; take a {kind} checkpoint of this size.",
+    )
     return sorted(heads)
 
 
-def checkpoint_folder(
-    path_or_name: str | Path, weights: bool = True
-) -> Path:
+def checkpoint_folder(path_or_name: str | Path, weights: bool = True) -> Path:
     """The folder itself, or a download of the hub's model of that name, with or without its
     weights. Raises InputError without either."""
     path = Path(path_or_name)
     if os.path.isdir(path):
         return path
-    if os.path.lexists(path):
-        raise InputError(
-            f"{path} is a file: give the folder that holds config.json and the weights."
-        )
-    if isinstance(path_or_name, Path) or not HUB_MODEL.fullmatch(
-        path_or_name
-    ):
-        raise InputError(
-            f"there is no folder {path_or_name}: give a checkpoint's folder or a hub name."
-        )
-    from huggingface_hub import (
-        snapshot_download,
-    )  # here, because a folder does not need it
+    require(
+        not os.path.lexists(path),
+        f"{path} is a file: give the folder that holds config.json and the weights.",
+    )
+    require(
+        isinstance(path_or_name, str) and re.fullmatch(r"[\w.-]+(/[\w.-]+)?", path_or_name),
+        f"there is no folder {path_or_name}: give a checkpoint's folder or a hub name.",
+    )
+    from huggingface_hub import snapshot_download  # here, because a folder does not need it
 
-    small = [
-        "config.json",
-        "vocab.txt",
-        "tokenizer.json",
-        "tokenizer_config.json",
-    ]
+    files = ["config.json", "vocab.txt", "tokenizer.json", "tokenizer_config.json"]
     try:
-        for file in (
-            ("model.safetensors", "pytorch_model.bin")
-            if weights
-            else ()
-        ):  # one of the two is enough
-            folder = Path(
-                snapshot_download(
-                    path_or_name, allow_patterns=[*small, file]
-                )
-            )
-            if (folder / file).exists():
+        for file in ("model.safetensors", "pytorch_model.bin") if weights else ():
+            folder = Path(snapshot_download(str(path_or_name), allow_patterns=[*files, file]))
+            if (folder / file).exists():  # one of the two is enough
                 return folder
-        return Path(
-            snapshot_download(path_or_name, allow_patterns=small)
-        )
+        return Path(snapshot_download(str(path_or_name), allow_patterns=files))
     except Exception as error:  # the hub's client raises many kinds: network, name, access
         raise InputError(
             f"{path_or_name} is no folder here and cannot be had from the hub {hub_trouble(error)}."
         ) from error
 
 
-BROKEN_OFF = frozenset(
-    {
-        "IncompleteSnapshotError",
-        "RemoteProtocolError",
-        "ReadError",
-        "XetDownloadError",
-    }
-)
+BROKEN_OFF = {"IncompleteSnapshotError", "RemoteProtocolError", "ReadError", "XetDownloadError"}
 
 
 def hub_trouble(error: BaseException) -> str:
@@ -292,14 +185,9 @@ def hub_trouble(error: BaseException) -> str:
     while chain[-1] is not None:
         chain.append(chain[-1].__cause__ or chain[-1].__context__)
     # by name, because not every release of the client has all of them
-    kinds = {
-        kind.__name__ for one in chain for kind in type(one).__mro__
-    }
-    status = {
-        getattr(getattr(one, "response", None), "status_code", None)
-        for one in chain
-    }
-    if 429 in status:
+    kinds = {kind.__name__ for one in chain for kind in type(one).__mro__}
+    responses = [getattr(one, "response", None) for one in chain]
+    if 429 in [getattr(response, "status_code", None) for response in responses]:
         return "(HTTP 429, too many requests from this address): wait some minutes and try again"
     if kinds & BROKEN_OFF or "Consistency check failed" in str(error):
         return "(the download broke off): try again with a network"
@@ -315,15 +203,11 @@ def encoder_settings(config: Mapping, layout: Layout = BERT) -> dict:
     setting that asks for another computation, such as relative positions."""
     only_value = {"model_type": layout.kind, **layout.only_value}
     for key, only in only_value.items():
-        if config.get(key) not in (only, None):
-            raise InputError(
-                f"{key} is {shown(config[key])}: this encoder computes only {key} = {only!r}."
-            )
-    return {
-        key: value
-        for key, value in config.items()
-        if key not in only_value
-    }
+        require(
+            config.get(key) in (only, None),
+            f"{key} is {shown(config.get(key))}: this encoder computes only {key} = {only!r}.",
+        )
+    return {key: value for key, value in config.items() if key not in only_value}
 
 
 def read_config(folder: Path, name: str = "config.json") -> dict:
@@ -331,126 +215,68 @@ def read_config(folder: Path, name: str = "config.json") -> dict:
     object."""
     file = folder / name
     try:
-        content = parse_json(
-            regular_file(file).read_text(encoding="utf-8")
-        )
+        content = parse_json(regular_file(file).read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise InputError(
             f"{file} is missing: put the model's {name} beside its weights."
         ) from error
-    except (OSError, ValueError) as error:
-        raise InputError(
-            f"{file} cannot be read as JSON: take the file of the original model."
-        ) from error
-    if not isinstance(content, dict):
-        raise InputError(
-            f"{file} does not hold a JSON object: take the file of the original model."
-        )
+    except (OSError, ValueError):
+        content = None
+    wrong = "cannot be read as JSON" if content is None else "does not hold a JSON object"
+    require(isinstance(content, dict), f"{file} {wrong}: take the file of the original model.")
     return content
 
 
 def read_weights(folder: Path) -> dict[str, Tensor]:
     """Weights of `model.safetensors`, else of `pytorch_model.bin` (tensors only, never code), in
-    float32 or a smaller float type.
-
-    Raises InputError when there is no such file, it cannot be read, or a weight is not what `plain`
-    takes.
-    """
+    float32 or a smaller float type. Raises InputError when there is no such file, it cannot be
+    read, or a weight is not what `plain` takes."""
     from safetensors.torch import load_file
 
-    new = folder / "model.safetensors"
-    old = folder / "pytorch_model.bin"
+    new, old = folder / "model.safetensors", folder / "pytorch_model.bin"
     file = new if os.path.lexists(new) else old
     try:
         regular_file(file)
-        state = (
-            load_file(new)
-            if file is new
-            else torch.load(old, map_location="cpu", weights_only=True)
-        )
+        if file is new:
+            state = load_file(new)
+        else:
+            state = torch.load(old, map_location="cpu", weights_only=True)
     except FileNotFoundError as error:
         raise InputError(
             f"{folder} has neither {new.name} nor {old.name}: put one of them there."
         ) from error
-    except Exception as error:  # damaged bytes fail in many ways: KeyError, UnicodeDecodeError, struct.error, …
+    except Exception as error:  # damaged bytes fail in many ways: KeyError, struct.error, …
         raise InputError(
             f"{file} cannot be read as weights ({type(error).__name__}): download it again."
         ) from error
-    kinds = isinstance(state, dict) and {
-        (type(name), isinstance(tensor, Tensor))
-        for name, tensor in state.items()
-    }
-    if not isinstance(kinds, set) or not kinds <= {(str, True)}:
-        raise InputError(
-            f"{file} does not hold a dict of tensors: save the model's state_dict() there."
-        )
-    parallel = all(
-        name.startswith("module.") for name in state
-    )  # saved from inside torch's DataParallel
-    return {
-        name.removeprefix("module.") if parallel else name: plain(
-            name, tensor, file
-        )
-        for name, tensor in state.items()
-    }
+    require(
+        isinstance(state, dict)
+        and all(isinstance(n, str) and isinstance(w, Tensor) for n, w in state.items()),
+        f"{file} does not hold a dict of tensors: save the model's state_dict() there.",
+    )
+    # saved from inside torch's DataParallel
+    prefix = "module." if all(name.startswith("module.") for name in state) else ""
+    return {name.removeprefix(prefix): plain(name, w, file) for name, w in state.items()}
 
 
-def plain(name: str, tensor: Tensor, file: Path) -> Tensor:
+def plain(name: str, weight: Tensor, file: Path) -> Tensor:
     """A weight as everything here computes with it: dense, of finite numbers, float64 as float32.
     Buffers of ids may hold whole numbers. Raises InputError for other kinds, such as complex,
-    quantized, 8-bit or sparse ones."""
-    dense = (
-        tensor.layout is torch.strided
-        and tensor.device.type == "cpu"
-        and not tensor.is_nested
+    quantized, 8-bit or sparse ones, and for one that claims more numbers than the file has."""
+    ids = name.endswith("_ids") and not weight.is_floating_point()
+    require(
+        weight.layout is torch.strided
+        and not weight.is_nested
+        and weight.device.type == "cpu"
+        and weight.untyped_storage().nbytes() >= weight.numel() * weight.element_size()
+        and (ids or weight.dtype in FLOATS),
+        f"{file} has {name} as {weight.dtype} ({weight.layout}): save it dense, as float32.",
     )
-    if not dense or tensor.is_quantized or repeats(tensor):
-        raise InputError(
-            f"{file} has {name} not as a plain dense tensor ({tensor.layout}): save it as one of "
-            f"float32."
-        )
-    if name.endswith("_ids") and not tensor.is_floating_point():
-        return tensor
-    if tensor.dtype not in FLOATS:
-        raise InputError(
-            f"{file} has {name} as {tensor.dtype}: save it as float32."
-        )
-    tensor = tensor.detach().to(FLOATS[tensor.dtype])
-    if not tensor.isfinite().all():
-        raise InputError(
-            f"{file} has numbers in {name} that are not finite in float32: take the file of before."
-        )
-    return tensor
-
-
-def repeats(tensor: Tensor) -> bool:
-    """Whether a tensor has fewer numbers in memory than places, as an expanded one: a small file
-    may claim any size."""
-    return (
-        tensor.untyped_storage().nbytes()
-        < tensor.numel() * tensor.element_size()
+    if ids:
+        return weight
+    weight = weight.detach().to(torch.float32 if weight.dtype == torch.float64 else weight.dtype)
+    require(
+        weight.isfinite().all(),
+        f"{file} has numbers in {name} that are not finite in float32: take the file of before.",
     )
-
-
-def check_widths(
-    widths: Mapping[str, int],
-    state: Mapping[str, Tensor],
-    source: str | Path,
-) -> None:
-    """Raises InputError for a size of a config that is larger than any side of any weight, before
-    anything of that size is built. Names and exact shapes: `check_weights`."""
-    largest = max(
-        (
-            max(weight.shape, default=0)
-            for weight in state.values()
-            if weight.numel()
-        ),
-        default=0,
-    )
-    for name, width in widths.items():
-        if width > largest:
-            raise InputError(
-                f"{source} has no weights of {name} {shown(width)}: use the config.json that "
-                f"belongs to "
-                "the weights."
-            )
+    return weight

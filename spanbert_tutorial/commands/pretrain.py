@@ -33,35 +33,33 @@ HELD_OUT_BATCHES = 100  # at most: measuring all held-out text of a large corpus
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options; `settings` fills in the defaults that depend on `--config`."""
     add_text_options(parser)
-    add = parser.add_argument
-    add("--output", help="folder of the checkpoint (default: runs/OBJECTIVE-CONFIG-seedN)")
+    for name, kind, told in (
+        ("output", str, "folder of the checkpoint (default: runs/OBJECTIVE-CONFIG-seedN)"),
+        ("config", str, "size of the model: tiny, mini, small, base or large (default: that of "
+         "--init-from, else tiny)"),
+        ("steps", int, "number of optimizer steps"),
+        ("batch-size", int, "full-length inputs per batch; from mini on, a batch of shorter inputs "
+         "holds more"),
+        ("accumulate", int, "batches per step, for steps that do not fit into memory"),
+        ("learning-rate", float, "peak learning rate"),
+        ("init-from", str, "start from this checkpoint (folder or hub name) instead of random "
+         "weights"),
+    ):  # fmt: skip
+        parser.add_argument(f"--{name}", type=kind, help=told)
     objective = (
         "training objective: mlm, mlm+nsp, mlm-wholeword, span, span+sbo (default), mix (mlm and "
         "span+sbo in turn) or another row of the tables in objectives.py"
     )
-    add("--objective", default="span+sbo", help=objective)
-    size = "tiny, mini, small, base or large (default: that of --init-from, else tiny)"
-    add("--config", help=f"size of the model: {size}")
-    add("--steps", type=int, help="number of optimizer steps")
-    batch = "full-length inputs per batch; from mini on, a batch of shorter inputs holds more"
-    add("--batch-size", type=int, help=batch)
-    accumulate = "batches per step, for steps that do not fit into memory"
-    add("--accumulate", type=int, help=accumulate)
-    add("--learning-rate", type=float, help="peak learning rate")
-    add("--seed", type=int, default=0, help="random seed (default: 0)")
-    start = "start from this checkpoint (folder or hub name) instead of random weights"
-    add("--init-from", help=start)
-    half = "store the checkpoint in half precision, at half the size"
-    add("--half", action="store_true", help=half)
-    plain = (
-        "do not compile the training step, as is done on a graphics card from mini up: saves a "
-        "minute at the start, and batches blocks of similar length"
-    )
-    add("--no-compile", action="store_true", help=plain)
-    dry = "try some steps, print the memory and hours that the run would take, and stop"
-    add("--dry-run", action="store_true", help=dry)
-    resume = "continue a stopped run, given the same options"
-    add("--resume", action="store_true", help=resume)
+    parser.add_argument("--objective", default="span+sbo", help=objective)
+    parser.add_argument("--seed", type=int, default=0, help="random seed (default: 0)")
+    for name, told in {
+        "half": "store the checkpoint in half precision, at half the size",
+        "no-compile": "do not compile the training step, as is done on a graphics card from mini "
+        "up: saves a minute at the start, and batches blocks of similar length",
+        "dry-run": "try some steps, print the memory and hours that the run would take, and stop",
+        "resume": "continue a stopped run, given the same options",
+    }.items():
+        parser.add_argument(f"--{name}", action="store_true", help=told)
 
 
 def add_text_options(parser: argparse.ArgumentParser) -> None:
@@ -71,21 +69,16 @@ def add_text_options(parser: argparse.ArgumentParser) -> None:
         "text to read: almanac (default), a .txt or .jsonl file (also .xz, .gz), a folder of such "
         "files, or OWNER/NAME on the Hugging Face hub"
     )
-    add("--corpus", default="almanac", help=corpus)
     vocabulary = "a vocab.txt, tokenizer.json or checkpoint (default: learn one from the text)"
-    add("--vocabulary", help=vocabulary)
     size = "number of tokens in a learned vocabulary (default: 8000)"
-    add("--vocab-size", type=int, default=8_000, help=size)
-    titles = (
-        "text file of titles, one per line: documents of a .jsonl with these titles are skipped"
-    )
-    add("--leave-out", help=titles)
-    held_out = (
-        "hold out one document in N for evaluation (default: 50; the almanac has its own held-out "
-        "part)"
-    )
-    add("--held-out-every", type=int, default=50, metavar="N", help=held_out)
+    titles = "text file of titles, one per line: documents of a .jsonl with these are skipped"
+    held_out = "hold out one document in N for evaluation (default: 50; the almanac has its own)"
     longest = "maximum input length in tokens, with [CLS] and [SEP]"
+    add("--corpus", default="almanac", help=corpus)
+    add("--vocabulary", help=vocabulary)
+    add("--vocab-size", type=int, default=8_000, help=size)
+    add("--leave-out", help=titles)
+    add("--held-out-every", type=int, default=50, metavar="N", help=held_out)
     add("--max-length", type=int, help=longest)
 
 
@@ -95,20 +88,13 @@ def settings(options: argparse.Namespace) -> "Run":
 
     config = options.config or (size_of(options.init_from) if options.init_from else "tiny")
     run = preset(config, options.objective)
-    accumulate = options.accumulate
-    if options.batch_size and accumulate is None:
-        accumulate = 1  # who sets the batch size means the size of a step
-    warmup = None
+    names = ("steps", "max_length", "batch_size", "accumulate")
+    values = {name: getattr(options, name) for name in names}
+    values["peak_learning_rate"] = options.learning_rate
+    if options.batch_size and options.accumulate is None:
+        values["accumulate"] = 1  # who sets the batch size means the size of a step
     if options.steps:  # the warm-up steps of the preset, but at most a tenth of a shorter run
-        warmup = min(0.1, run.warmup * run.steps / options.steps)
-    values = {
-        "steps": options.steps,
-        "max_length": options.max_length,
-        "batch_size": options.batch_size,
-        "accumulate": accumulate,
-        "peak_learning_rate": options.learning_rate,
-        "warmup": warmup,
-    }
+        values["warmup"] = min(0.1, run.warmup * run.steps / options.steps)
     given = {name: value for name, value in values.items() if value is not None}
     return replace(run, seed=options.seed, **given)
 
@@ -141,7 +127,8 @@ def pretrain(options: argparse.Namespace) -> None:
     if options.dry_run:
         return dry_run(run, options, compiling)
     main = processes().is_main_process  # one of several under `accelerate launch`
-    output = output_folder(options, run)
+    name = f"runs/{run.objective.replace('+', '-')}-{run.size}-seed{run.seed}"
+    output = name if options.output is None else options.output
     if main:
         check_apart(Path(output), options.corpus)
     # encoded text and snapshots, until the checkpoint is complete
@@ -171,13 +158,6 @@ def pretrain(options: argparse.Namespace) -> None:
     )
     del text  # closes its files, or Windows could not remove them
     remove_state(state)  # last: until here the run could be resumed from it
-
-
-def output_folder(options: argparse.Namespace, run: "Run") -> str:
-    """The folder of the checkpoint, named after the run if no other is given."""
-    if options.output is not None:
-        return options.output
-    return f"runs/{run.objective.replace('+', '-')}-{run.size}-seed{run.seed}"
 
 
 def describe(corpus: str, text: "EncodedText", max_length: int) -> None:
@@ -311,11 +291,9 @@ def snapshots(
     from spanbert_tutorial.engine.processes import precision, processes
     from spanbert_tutorial.engine.snapshots import Snapshots, checksum, fingerprint
 
-    files = [
-        "tokenizer.json",
-        *(str(file.relative_to(state / "text")) for file in sorted(state.glob("text/*/*.npy"))),
-    ]
-    text = {name: checksum(state / "text" / name) for name in files}
+    text = state / "text"
+    files = [text / "tokenizer.json", *sorted(text.glob("*/*.npy"))]
+    checksums = {str(file.relative_to(text)): checksum(file) for file in files}
     facts = {
         **asdict(run),
         "init_from": options.init_from or "nothing",
@@ -323,7 +301,7 @@ def snapshots(
         "start": fingerprint(model) if model else "new weights",
         "processes": processes().num_processes,
     }
-    return Snapshots(state / "snapshots", facts | text)
+    return Snapshots(state / "snapshots", facts | checksums)
 
 
 def report(
@@ -365,15 +343,15 @@ def print_predictions(model: "PretrainingModel", text: "EncodedText") -> None:
 
 def compared(task: "AuxiliaryObjective", values: dict[str, float]) -> str:
     """The baselines of an auxiliary objective's loss, and what it counts: the rest of a sentence."""
-    explained = f"; {task.explained}" if task.explained else ""
+    told = ""
     if task.chance:
-        loss, guesser = task.chance
-        return f" ({guesser} {loss:.2f}){explained}"
-    if f"{task.loss_name}_frequency" not in values:
-        return explained
-    frequency = values[f"{task.loss_name}_frequency"]
-    by_position = values[f"{task.loss_name}_by_position"]
-    return f" (frequency alone {frequency:.2f}, by position {by_position:.2f}){explained}"
+        told = f" ({task.chance[1]} {task.chance[0]:.2f})"
+    elif f"{task.loss_name}_frequency" in values:
+        frequency, by_position = (
+            values[f"{task.loss_name}_{table}"] for table in ("frequency", "by_position")
+        )
+        told = f" (frequency alone {frequency:.2f}, by position {by_position:.2f})"
+    return told + (f"; {task.explained}" if task.explained else "")
 
 
 def card(
@@ -396,31 +374,28 @@ def card(
     facts["tokens seen"] = f"{line['tokens']:,}"
     facts["hours"] = f"{line['seconds'] / 3600:.2f} on {device()}"
     rows = "\n".join(f"| {name} | {value} |" for name, value in facts.items())
-    names = {"pairs": "token masking, pairs"}
     scores = "\n".join(
-        f"- {names.get(masking, f'{masking} masking')}: "
+        f"- {'token masking, pairs' if way == 'pairs' else f'{way} masking'}: "
         + ", ".join(f"{name} {value:.3f}" for name, value in values.items())
-        for masking, values in held_out.items()
+        for way, values in held_out.items()
     )
-    corpus = Path(options.corpus).name
-    almanac = corpus == "almanac"
-    license = "CC BY 4.0, as the almanac's" if almanac else "the license of the text applies"
     losses = "".join(
         f"`{task.loss_name}` per {task.counted} of the objective {task.name}, "
         for task in model.tasks
     )
-    measured = (
-        "Held-out losses in nats, with every selected token replaced by [MASK]: `mlm` per selected "
-        f"token, {losses}`loss` the sum that was trained; `accuracy` is the fraction that the MLM "
-        "head predicts correctly; `frequency` and `by_position` are the losses of two baselines "
-        "without context on the same tokens"
+    corpus = Path(options.corpus).name
+    own = (
+        "CC BY 4.0, as the almanac's" if corpus == "almanac" else "the license of the text applies"
     )
     return (
         f"# {run.objective}, pre-trained by `python -m spanbert_tutorial pretrain`\n\n"
         f"Text: {corpus}; {len(text.train.ids):,} tokens, cased vocabulary of "
         f"{len(text.wordpiece):,}; unigram entropy {text.unigram_entropy:.3f} nats.\n\n"
-        f"| setting | value |\n|---|---|\n{rows}\n\n{measured}:\n\n{scores}\n\n"
-        f"License of the weights: {license}.\n"
+        f"| setting | value |\n|---|---|\n{rows}\n\n"
+        "Held-out losses in nats, with every selected token replaced by [MASK]: `mlm` per selected "
+        f"token, {losses}`loss` the sum that was trained; `accuracy` is the fraction that the MLM "
+        "head predicts correctly; `frequency` and `by_position` are the losses of two baselines "
+        f"without context on the same tokens:\n\n{scores}\n\nLicense of the weights: {own}.\n"
     )
 
 

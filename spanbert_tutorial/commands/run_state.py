@@ -40,7 +40,19 @@ def open_state(output: str | Path, resume: bool) -> Path | None:
         return None
     if first:
         check_output(output)
-        check_state(state, resume)
+        stopped = os.path.lexists(state)
+        require(
+            stopped or not resume,
+            f"there is no stopped run in {state}: leave out --resume, or give the --output of that "
+            "run.",
+        )
+        require(
+            resume or not stopped,
+            f"{state} holds a stopped run: continue it with --resume, or remove that folder to "
+            "start over.",
+        )
+        if not resume:
+            check_output(state)
     return state
 
 
@@ -104,25 +116,6 @@ def remove_state(state: Path) -> None:
     is."""
     for part in ("snapshots", "text", "."):
         shutil.rmtree(state / part, ignore_errors=True)
-
-
-def check_state(state: Path, resume: bool) -> None:
-    """Raises InputError rather than overwrite or silently continue a stopped run, and for --resume
-    without one."""
-    from spanbert_tutorial.pretraining.checkpoints import check_output
-
-    stopped = os.path.lexists(state)
-    require(
-        stopped or not resume,
-        f"there is no stopped run in {state}: leave out --resume, or give the --output of that run.",
-    )
-    require(
-        resume or not stopped,
-        f"{state} holds a stopped run: continue it with --resume, or remove that folder to start "
-        "over.",
-    )
-    if not resume:
-        check_output(state)
 
 
 def encoded_text(options: argparse.Namespace, folder: Path) -> "EncodedText":

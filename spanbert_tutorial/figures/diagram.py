@@ -32,12 +32,6 @@ COLORS = {
 THIN = 'fill="none" stroke="currentColor" stroke-width="1.2" stroke-opacity=".6"'
 # For a file that is shown as a picture and has no page around it; inside a page it meets nothing.
 ALONE = "<style>svg:root{color:#1b2733}@media(prefers-color-scheme:dark){svg:root{color:#e6edf3}}</style>"
-SUBSCRIPTS = str.maketrans("0123456789+-", "₀₁₂₃₄₅₆₇₈₉₊₋")
-
-
-def subscript(number: int | str) -> str:
-    """The number in small low digits: 12 → ₁₂."""
-    return str(number).translate(SUBSCRIPTS)
 
 
 def text_width(text: str, size: float = SIZE) -> float:

@@ -63,7 +63,10 @@ def paired_interval(
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """The p-values of a family of comparisons that answer one question, corrected (Holm, 1979)."""
-    from statsmodels.stats.multitest import multipletests  # here: importing it takes a second
-
-    return multipletests(list(p_values), method="holm")[1].tolist()
+    """The p-values of a family of comparisons that answer one question, corrected: of k of them the
+    smallest times k, the next times k − 1, …, but never below one before it (Holm, 1979)."""
+    p = np.asarray(p_values, dtype=float)
+    order = np.argsort(p)
+    corrected = np.empty(len(p))
+    corrected[order] = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)).clip(max=1)
+    return corrected.tolist()

@@ -11,11 +11,7 @@ from spanbert_tutorial.bert.masking import TokenMasking, word_sizes
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.figures.diagram import COLORS, HIGH, SMALL, WIDTH, text_width
 from spanbert_tutorial.figures.moving import Button, Moving, MovingDiagram
-from spanbert_tutorial.spanbert.span_masking import (
-    SpanMasking,
-    clipped_geometric,
-    spans_of,
-)
+from spanbert_tutorial.spanbert.span_masking import SpanMasking, clipped_geometric, spans_of
 
 COLUMN, SQUARE = 34, 8  # from length to length, and the height of one draw
 TOP, LINE = 42, 25  # room above the distribution; from line to line of the text

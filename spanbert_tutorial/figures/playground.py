@@ -77,8 +77,7 @@ class AnswerPanel:
         shown = self.candidates[:SHOWN]
         return [(f"{score:.2f}", self.context[begin:end]) for begin, end, score in shown]
 
-    @property
-    def text(self) -> str:
+    def __repr__(self) -> str:
         """The same in plain characters; the answer stands in double brackets, a silenced candidate
         in ((…))."""
         before, best, after = self._parts()
@@ -89,9 +88,6 @@ class AnswerPanel:
             f"Answer: {self.answer or '(no answer)'}{gold}\n{self._decision()}\nCandidates:\n"
             + "\n".join(f"  {score:>6}  {text}" for score, text in self._lines())
         )
-
-    def __repr__(self) -> str:
-        return self.text
 
     def _repr_html_(self) -> str:
         before, best, after = map(escape, self._parts())

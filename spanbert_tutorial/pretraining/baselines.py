@@ -14,9 +14,8 @@ import numpy as np
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.pretraining.batches import PretrainingData, gather
 
-STRENGTHS = 4.0 ** np.arange(
-    1, 8
-)  # how many tokens' worth of the first table each row of the second begins with
+# how many tokens' worth of the first table each row of the second begins with
+STRENGTHS = 4.0 ** np.arange(1, 8)
 BLOCKS = 4_096  # at a time
 
 
@@ -56,12 +55,8 @@ def unigram_baselines(data: PretrainingData) -> UnigramBaselines:
 
     def left_out(strength: float) -> float:
         """Sum of log-probabilities of all tokens, each from the counts without itself."""
-        return float(
-            (
-                found
-                * np.log((found - 1 + strength * frequency[kind]) / (seen[row, 0] - 1 + strength))
-            ).sum()
-        )
+        p = (found - 1 + strength * frequency[kind]) / (seen[row, 0] - 1 + strength)
+        return float((found * np.log(p)).sum())
 
     best = max(STRENGTHS, key=left_out)
     return UnigramBaselines(np.log(frequency), np.log((counts + best * frequency) / (seen + best)))

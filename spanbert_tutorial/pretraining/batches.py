@@ -167,20 +167,13 @@ class Batches:
     """Batches without end, epoch after epoch, that know their place: `state_dict` says it,
     `load_state_dict` goes there and draws the same batches from there on.
 
-    Of several processes each draws the same batch and takes its own part, so that together they see
-    what one would. share: gives the part of a batch for (process, processes); by default the data's
-    own.
+    Of several processes each draws the same batch and takes its own part, `data.share`, so that
+    together they see what one would.
     """
 
-    def __init__(
-        self,
-        data: Any,
-        rng: np.random.Generator,
-        share: Callable[[dict, int, int], dict] | None = None,
-    ):
+    def __init__(self, data: Any, rng: np.random.Generator):
         self.data = data
         self.rng = rng
-        self.share = share or data.share
         # what is done to a batch at the end
         self.ready: Callable[[dict], dict] | None = None
         state = processes()
@@ -188,9 +181,8 @@ class Batches:
         self.processes = state.num_processes
         if data.batch_size % self.processes:
             raise InputError(
-                f"{data.batch_size} blocks cannot be shared evenly by {self.processes} "
-                f"processes: give a "
-                "--batch-size that they divide."
+                f"{data.batch_size} blocks cannot be shared evenly by {self.processes} processes: "
+                "give a --batch-size that they divide."
             )
         self.new_epoch()
 
@@ -215,14 +207,8 @@ class Batches:
         batch = self.data.batch(self.order[self.at], self.rng)
         self.at += 1
         if self.processes > 1:
-            batch = self.share(batch, self.process, self.processes)
+            batch = self.data.share(batch, self.process, self.processes)
         return batch if self.ready is None else self.ready(batch)
-
-    @property
-    def place(self) -> str:
-        """Where the last batch stood, for messages."""
-        blocks = ", ".join(map(str, self.order[self.at - 1][:8])) if self.at else "none"
-        return f", batch {self.at} of {len(self.order)} of its epoch, blocks {blocks}, …"
 
     def state_dict(self) -> dict[str, str | int]:
         states = {"before_epoch": self.before_epoch, "rng": self.rng.bit_generator.state}
@@ -267,11 +253,6 @@ class InTurn:
         self.last = min(self.parts, key=lambda name: (self.taken[name] + 1) / self.shares[name])
         self.taken[self.last] += 1
         return next(self.parts[self.last])
-
-    @property
-    def place(self) -> str:
-        """Where the last batch stood, for messages."""
-        return f", objective {self.last}{self.parts[self.last].place}" if self.last else ""
 
     def state_dict(self) -> dict[str, Any]:
         return {

@@ -17,17 +17,10 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig, set_dropout
-from spanbert_tutorial.bert.weights import (
-    check_widths,
-    checkpoint_folder,
-    from_huggingface_names,
-    read_config,
-    read_weights,
-    to_huggingface_names,
-)
+from spanbert_tutorial.bert.weights import checkpoint_folder, read_config, to_huggingface_names
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import check_writable, whole_folder
-from spanbert_tutorial.errors import InputError, NoRoom
+from spanbert_tutorial.errors import InputError, NoRoom, require
 from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.pretraining.objectives import objective_or_mixture
 
@@ -73,17 +66,16 @@ def checkpoint_names(model: PretrainingModel) -> dict[str, Tensor]:
 def check_output(folder: str | Path) -> Path:
     """The place to write to, before hours of work. Raises InputError if it exists already or cannot
     be made; makes nothing."""
-    if not str(folder).strip():
-        raise InputError("the output has no name: give one by --output.")
+    require(str(folder).strip(), "the output has no name: give one by --output.")
     folder = Path(folder)
-    if os.path.lexists(folder):
-        raise InputError(
-            f"the output {folder} exists already: give another --output, or remove it first."
-        )
-    if folder.name == "..":
-        raise InputError(
-            f'the output {folder} ends with "..": give the name of a new folder by --output.'
-        )
+    require(
+        not os.path.lexists(folder),
+        f"the output {folder} exists already: give another --output, or remove it first.",
+    )
+    require(
+        folder.name != "..",
+        f'the output {folder} ends with "..": give the name of a new folder by --output.',
+    )
     try:
         check_writable(folder)
     except OSError as error:
@@ -111,7 +103,7 @@ def save_checkpoint(
     facts = {"spanbert_tutorial": {"objective": objective}}
     state = model_state(model)
     if half:
-        state = {name: weight.to(torch.float16) for name, weight in state.items()}
+        state = {name: weight.half() for name, weight in state.items()}
     write_folder(folder, model.encoder.config, "BertForMaskedLM", facts, state, wordpiece, texts)
 
 
@@ -129,27 +121,16 @@ def write_folder(
     NoRoom if it cannot be written."""
     folder = check_output(folder)
     check_finite(state)
-    settings = {
-        "model_type": "bert",
-        "architectures": [architecture],
-        "hidden_act": "gelu",
-        **asdict(config),
-        **facts,
-    }
-    settings["dtype"] = (
-        "float32"  # to compute in, whatever the weights are stored in; transformers reads it
-    )
+    settings = {"model_type": "bert", "architectures": [architecture], "hidden_act": "gelu"}
+    # dtype: to compute in, whatever the weights are stored in; transformers reads it
+    settings |= {**asdict(config), **facts, "dtype": "float32"}
+    texts = {**texts, "config.json": json.dumps(settings, indent=2) + "\n"}
     try:
         with whole_folder(folder) as made:
-            (made / "config.json").write_text(
-                json.dumps(settings, indent=2) + "\n", encoding="utf-8"
-            )
             save_file(dict(state), made / "model.safetensors", metadata={"format": "pt"})
             wordpiece.save(made)
-            for name, text in texts.items():
-                (made / name).write_text(
-                    text, encoding="utf-8", errors="backslashreplace"
-                )  # names of files
+            for name, text in texts.items():  # which may hold names of files in any bytes
+                (made / name).write_text(text, encoding="utf-8", errors="backslashreplace")
     except (OSError, SafetensorError) as error:
         raise NoRoom(
             f"the checkpoint {folder} cannot be written ({error}): make room and try again."
@@ -159,13 +140,11 @@ def write_folder(
 def check_finite(state: Mapping[str, Tensor]) -> None:
     """Raises InputError naming the first weight that is infinite or no number."""
     for name, weight in state.items():
-        if not weight.isfinite().all():
-            raise InputError(
-                f"the weight {name} is too large for {str(weight.dtype).removeprefix('torch.')}, "
-                f"or no "
-                "number, so nothing is saved: lower the learning rate, or do without half "
-                "precision."
-            )
+        require(
+            weight.isfinite().all(),
+            f"the weight {name} is too large for {str(weight.dtype).removeprefix('torch.')}, or no "
+            "number, so nothing is saved: lower the learning rate, or do without half precision.",
+        )
 
 
 def load_checkpoint(folder: str | Path) -> tuple[PretrainingModel, WordPiece]:
@@ -175,37 +154,72 @@ def load_checkpoint(folder: str | Path) -> tuple[PretrainingModel, WordPiece]:
     missing, surplus or of another shape than the config asks for.
     """
     folder = Path(folder)
-    settings = read_config(folder)
-    ours = settings.get("spanbert_tutorial")
+    ours = read_config(folder).get("spanbert_tutorial")
     if not isinstance(ours, dict) or "objective" not in ours:
         raise InputError(
             f"{folder} has no heads of this project: open it with BertEncoder.from_huggingface "
-            f"instead."
+            "instead."
         )
-    config = EncoderConfig.from_dict(settings)
-    objective = objective_or_mixture(ours["objective"])
-    weights = read_weights(folder)
-    check_widths(config.widths, weights, folder)
-    with torch.device(
-        "meta"
-    ):  # no memory: sizes that do not fit the weights are refused before they are built
-        check_names_and_shapes(
-            folder, weights, checkpoint_names(PretrainingModel(config, objective))
-        )
-    model = PretrainingModel(config, objective)
-    encoder, others = from_huggingface_names(weights)
-    state = {f"encoder.{name}": weight for name, weight in encoder.items()}
-    state |= rename(others, [(there, here) for here, there in head_names(model)])
-    model.load_state_dict(
-        {name: weight.to(torch.float32) for name, weight in state.items()}, strict=False
+    model, missing, surplus = with_weights_of(folder, ours["objective"])
+    wrong = [*(f"{name} is missing or of another shape" for name in missing), *surplus]
+    require(
+        not wrong,
+        f"the weights of {folder} do not fit its config ({', '.join(wrong[:2])}): copy the "
+        "checkpoint again.",
     )
     wordpiece = WordPiece.from_file(folder / "tokenizer.json")
-    if len(wordpiece) > model.encoder.config.vocab_size:
-        raise InputError(
-            f"{folder} has {len(wordpiece):,} tokens in its tokenizer.json but a vocab_size of "
-            f"{model.encoder.config.vocab_size:,} in its config.json: copy the checkpoint again."
-        )
+    vocab_size = model.encoder.config.vocab_size
+    require(
+        len(wordpiece) <= vocab_size,
+        f"{folder} has {len(wordpiece):,} tokens in its tokenizer.json but a vocab_size of "
+        f"{vocab_size:,} in its config.json: copy the checkpoint again.",
+    )
     return model.eval(), wordpiece
+
+
+def continue_from(
+    source: str | Path, objective: str, seed: int = 0
+) -> tuple[PretrainingModel, list[str]]:
+    """A model of `objective` with the weights of any checkpoint in BERT's layout: a folder or a hub
+    name, of this project, of BERT, of SpanBERT. Returns it with the names of the heads that are not
+    in the checkpoint and start anew.
+
+    Raises InputError for weights that do not fit, naming them.
+    """
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)  # for the heads that start anew
+        model, missing, _ = with_weights_of(source, objective)
+    # to go on without; the config, which is written out, still says what the source says
+    set_dropout(model, 0.0)
+    names = ["masked_language_model", *(task.name for task in model.tasks)]
+    return model, [
+        name for name in names if any(weight.startswith(f"{name}.") for weight in missing)
+    ]
+
+
+def with_weights_of(
+    source: str | Path, objective: str
+) -> tuple[PretrainingModel, list[str], list[str]]:
+    """A model with the weights of a checkpoint; the names of its heads' weights that are not there
+    in this shape, which start anew; and the names of the checkpoint's that it has no place for."""
+    encoder, others, *_ = BertEncoder.read(source)
+    model = PretrainingModel(encoder.config, objective_or_mixture(objective))
+    model.encoder.load_state_dict(encoder.state_dict())
+    own = {
+        name: weight
+        for name, weight in model.state_dict().items()
+        if not name.startswith("encoder.") and not name.endswith(TIED)
+    }
+    there = rename(own, head_names(model))
+    heads = {
+        name: weight
+        for name, weight in others.items()
+        if name in there and weight.shape == there[name].shape
+    }
+    back = [(name, here) for here, name in head_names(model)]
+    model.load_state_dict(rename(heads, back), strict=False)
+    missing = [here for here, name in zip(own, there, strict=True) if name not in heads]
+    return model, missing, [f"{name} is surplus" for name in others if name not in there]
 
 
 def vocabulary_file(source: str | Path) -> Path:
@@ -238,57 +252,3 @@ def read_vocabulary(source: str | Path) -> WordPiece:
     told = read_config(settings.parent, settings.name) if settings.is_file() else {}
     lowercase = not capital if told.get("do_lower_case") is None else told["do_lower_case"]
     return WordPiece.from_file(file, lowercase, told.get("strip_accents"))
-
-
-def continue_from(
-    source: str | Path, objective: str, seed: int = 0
-) -> tuple[PretrainingModel, list[str]]:
-    """A model of `objective` with the weights of any checkpoint in BERT's layout: a folder or a hub
-    name, of this project, of BERT, of SpanBERT. Returns it with the names of the heads that are not
-    in the checkpoint and start anew.
-
-    Raises InputError for weights that do not fit, naming them.
-    """
-    encoder, others, *_ = BertEncoder.read(source)
-    with torch.random.fork_rng():
-        torch.manual_seed(seed)  # for the heads that start anew
-        model = PretrainingModel(encoder.config, objective_or_mixture(objective))
-    set_dropout(
-        model, 0.0
-    )  # to go on without; the config, which is written out, still says what the source says
-    model.encoder.load_state_dict(encoder.state_dict())
-    heads = rename(others, [(there, here) for here, there in head_names(model)])
-    own = model.state_dict()
-    fitting = {
-        name: weight
-        for name, weight in heads.items()
-        if name in own and weight.shape == own[name].shape
-    }
-    model.load_state_dict(fitting, strict=False)
-    names = ["masked_language_model", *(task.name for task in model.tasks)]
-    wanted = {
-        name: {n for n in own if n.startswith(f"{name}.") and not n.endswith(TIED)}
-        for name in names
-    }
-    return model, [name for name, weights in wanted.items() if weights - fitting.keys()]
-
-
-def check_names_and_shapes(
-    folder: Path, found: Mapping[str, Tensor], wanted: Mapping[str, Tensor]
-) -> None:
-    """Raises InputError naming the first few weights that are missing, surplus or of another
-    shape."""
-    wrong = [f"{name} is missing" for name in wanted if name not in found]
-    wrong += [f"{name} is surplus" for name in found if name not in wanted]
-    wrong += [
-        f"{name} has shape {tuple(found[name].shape)} instead of {tuple(wanted[name].shape)}"
-        for name in wanted
-        if name in found and found[name].shape != wanted[name].shape
-    ]
-    if wrong:
-        more = f", and {len(wrong) - 2} more" if len(wrong) > 2 else ""
-        reasons = ", ".join(wrong[:2])
-        raise InputError(
-            f"the weights of {folder} do not fit its config ({reasons}{more}): copy the "
-            f"checkpoint again."
-        )

@@ -146,27 +146,20 @@ def fill_masks(
     device = model.encoder.embeddings.words.weight.device
     framed, _ = frame(ids, cls_id=wordpiece.cls_id, sep_id=wordpiece.sep_id)
     hidden_states = model.encoder(torch.from_numpy(framed).to(device)[None])  # [1, n + 2, H]
-    found = {
-        "mlm": dict(enumerate(model.masked_language_model(hidden_states[0, 1:-1])))
-    }  # head → place → logits [V]
+    # head → place → logits [V]
+    found = {"mlm": dict(enumerate(model.masked_language_model(hidden_states[0, 1:-1])))}
     found |= {
         task.loss_name: task.predictions(getattr(model, task.name), hidden_states, masked, ids)
         for task in model.tasks
     }
+
+    def guesses(places: dict[int, Tensor], first: int, last: int) -> list:
+        inside = [place for place in range(first, last + 1) if place in places]
+        return [top_tokens(places[place], wordpiece, top) for place in inside]
+
     return [
-        FilledSpan(
-            first,
-            last,
-            {
-                head: [
-                    top_tokens(logits[place], wordpiece, top)
-                    for place in range(first, last + 1)
-                    if place in logits
-                ]
-                for head, logits in found.items()
-            },
-        )
-        for first, last in spans_of(masked).tolist()
+        FilledSpan(a, b, {head: guesses(places, a, b) for head, places in found.items()})
+        for a, b in spans_of(masked).tolist()
     ]
 
 

@@ -48,17 +48,11 @@ def hide_at(batch: dict[str, Tensor], distance: int, wordpiece: WordPiece) -> di
     near = torch.zeros_like(batch["attention_mask"])
     rows, positions = (batch["labels"] != -100).nonzero(as_tuple=True)
     last = batch["input_ids"].shape[1] - 1
-    for side in (
-        -distance,
-        distance,
-    ):  # a place outside falls on the edge: [CLS], [SEP] or padding, which stay
+    # a place outside falls on the edge: [CLS], [SEP] or padding, which stay
+    for side in (-distance, distance):
         near[rows, (positions + side).clamp(0, last)] = True
-    return {
-        **batch,
-        "input_ids": batch["input_ids"].masked_fill(
-            near & visible(batch, wordpiece), wordpiece.mask_id
-        ),
-    }
+    hidden = near & visible(batch, wordpiece)
+    return {**batch, "input_ids": batch["input_ids"].masked_fill(hidden, wordpiece.mask_id)}
 
 
 def shuffle_visible(
@@ -149,9 +143,8 @@ class NeighborCounts:
         self.p = np.bincount(self.ids, minlength=vocabulary) + 0.5
         self.p /= self.p.sum()
         pairs, outer = (self.ids[:-by] * vocabulary + self.ids[by:] for by in (1, 2))
-        self.pairs = np.bincount(pairs, minlength=vocabulary**2).reshape(
-            vocabulary, vocabulary
-        )  # [left, right]
+        counts = np.bincount(pairs, minlength=vocabulary**2)
+        self.pairs = counts.reshape(vocabulary, vocabulary)  # [left, right]
         order = np.argsort(outer, kind="stable")
         self.outer = outer[order]
         self.middle = self.ids[1:-1][order]

@@ -24,21 +24,15 @@ class Boundary(AuxiliaryObjective):
 
     name = "boundary"
     loss_name = "sbo"
-    explained = (
-        "a target is a token of a span with a neighbor on each side"
-    )
+    explained = "a target is a token of a span with a neighbor on each side"
     per_masked_token = True
     weight_names = (("boundary.", "boundary."),)
 
-    def head(
-        self, hidden_size: int, embedding_weight: Tensor
-    ) -> nn.Module:
+    def head(self, hidden_size: int, embedding_weight: Tensor) -> nn.Module:
         return SpanBoundaryObjective(hidden_size, embedding_weight)
 
     def targets(
-        self,
-        segments: Sequence[MaskedBlocks],
-        labels: np.ndarray | None,
+        self, segments: Sequence[MaskedBlocks], labels: np.ndarray | None
     ) -> dict[str, Tensor]:
         found = []
         # tokens and [SEP]s in front of a segment
@@ -54,49 +48,28 @@ class Boundary(AuxiliaryObjective):
 
     def named(self, rows: BoundaryTargets) -> dict[str, Tensor]:
         """The rows as columns of a batch."""
-        return {
-            f"{self.name}_{k}": v for k, v in rows._asdict().items()
-        }
+        return {f"{self.name}_{k}": v for k, v in rows._asdict().items()}
 
     def rows(self, batch: dict[str, Tensor]) -> BoundaryTargets:
         """The rows of a batch."""
         names = BoundaryTargets._fields
-        return BoundaryTargets(
-            *(batch[f"{self.name}_{k}"] for k in names)
-        )
+        return BoundaryTargets(*(batch[f"{self.name}_{k}"] for k in names))
 
-    def loss(
-        self,
-        head: nn.Module,
-        hidden_states: Tensor,
-        batch: dict[str, Tensor],
-    ) -> Tensor:
+    def loss(self, head: nn.Module, hidden_states: Tensor, batch: dict[str, Tensor]) -> Tensor:
         rows = self.rows(batch)
         logits = head(hidden_states, rows)
         return boundary_loss(logits, rows, masked_tokens=1)
 
-    def predicted_tokens(
-        self, batch: dict[str, Tensor]
-    ) -> tuple[np.ndarray, np.ndarray] | None:
+    def predicted_tokens(self, batch: dict[str, Tensor]) -> tuple[np.ndarray, np.ndarray] | None:
         rows = self.rows(batch)
         positions = rows.left + 1 + rows.offset
         return positions.cpu().numpy(), rows.labels.cpu().numpy()
 
     def predictions(
-        self,
-        head: nn.Module,
-        hidden_states: Tensor,
-        masked: np.ndarray,
-        ids: np.ndarray,
+        self, head: nn.Module, hidden_states: Tensor, masked: np.ndarray, ids: np.ndarray
     ) -> dict[int, Tensor]:
-        rows = boundary_targets(
-            masked[None], ids[None], np.array([len(ids)])
-        )
-        here = BoundaryTargets(
-            *(x.to(hidden_states.device) for x in rows)
-        )
+        rows = boundary_targets(masked[None], ids[None], np.array([len(ids)]))
+        here = BoundaryTargets(*(x.to(hidden_states.device) for x in rows))
         # positions of the block: without [CLS]
         positions = (rows.left + rows.offset).tolist()
-        return dict(
-            zip(positions, head(hidden_states, here), strict=True)
-        )
+        return dict(zip(positions, head(hidden_states, here), strict=True))

@@ -11,21 +11,13 @@ from itertools import chain
 
 import numpy as np
 
-from spanbert_tutorial.bert.masking import (
-    Blocks,
-    MaskingScheme,
-    word_sizes,
-)
+from spanbert_tutorial.bert.masking import Blocks, MaskingScheme, word_sizes
 from spanbert_tutorial.errors import InputError
 
 ENTITY = 1
 NOUN_PHRASE = 2
 COLLOCATION = 3
-KINDS = {
-    ENTITY: "entities",
-    NOUN_PHRASE: "noun phrases",
-    COLLOCATION: "collocations",
-}
+KINDS = {ENTITY: "entities", NOUN_PHRASE: "noun phrases", COLLOCATION: "collocations"}
 
 
 @dataclass(frozen=True)
@@ -43,13 +35,9 @@ class LabeledMasking(MaskingScheme):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.kind not in KINDS:
-            raise InputError(
-                f"the kind of spans is {self.kind!r}: use one of {sorted(KINDS)}."
-            )
+            raise InputError(f"the kind of spans is {self.kind!r}: use one of {sorted(KINDS)}.")
         if self.share is not None and not 0 <= self.share <= 1:
-            raise InputError(
-                f"share is {self.share}: give a number from 0 to 1, or None."
-            )
+            raise InputError(f"share is {self.share}: give a number from 0 to 1, or None.")
 
     def check(self, labeled: np.ndarray) -> None:
         """Raises InputError for a text without spans of the kind. labeled: those of the corpus,
@@ -60,9 +48,7 @@ class LabeledMasking(MaskingScheme):
                 f"them."
             )
 
-    def select_blocks(
-        self, blocks: Blocks, rng: np.random.Generator
-    ) -> np.ndarray:
+    def select_blocks(self, blocks: Blocks, rng: np.random.Generator) -> np.ndarray:
         """See `MaskingScheme.select_blocks`. A unit that would push past the budget is passed over,
         and so is one that touches a chosen one."""
         masked = np.zeros(blocks.word_starts.shape, dtype=bool)
@@ -74,11 +60,7 @@ class LabeledMasking(MaskingScheme):
         return masked
 
     def choose(
-        self,
-        masked: np.ndarray,
-        spans: np.ndarray,
-        words: np.ndarray,
-        rng: np.random.Generator,
+        self, masked: np.ndarray, spans: np.ndarray, words: np.ndarray, rng: np.random.Generator
     ) -> None:
         """Fills `masked`, bool [n], in place. spans, words: int [.,2], first and last token of
         each."""
@@ -92,32 +74,17 @@ class LabeledMasking(MaskingScheme):
                 return
 
     def in_turn(
-        self,
-        spans: np.ndarray,
-        words: np.ndarray,
-        rng: np.random.Generator,
+        self, spans: np.ndarray, words: np.ndarray, rng: np.random.Generator
     ) -> Iterator[list[int]]:
         """The units in the order in which they are tried."""
         if self.share is None:
-            inside = (
-                (words[:, :1] >= spans[:, 0])
-                & (words[:, 1:] <= spans[:, 1])
-            ).any(axis=1)
+            inside = ((words[:, :1] >= spans[:, 0]) & (words[:, 1:] <= spans[:, 1])).any(axis=1)
             units = np.concatenate([spans, words[~inside]])
             yield from units[rng.permutation(len(units))].tolist()
             return
-        waiting = [
-            iter(rng.permutation(units).tolist())
-            for units in (words, spans)
-        ]
-        for of_spans in (
-            rng.random(len(spans) + len(words)) < self.share
-        ):
-            yield from (
-                unit
-                for unit in [next(waiting[int(of_spans)], None)]
-                if unit
-            )
+        waiting = [iter(rng.permutation(units).tolist()) for units in (words, spans)]
+        for of_spans in rng.random(len(spans) + len(words)) < self.share:
+            yield from (unit for unit in [next(waiting[int(of_spans)], None)] if unit)
         yield from chain(*reversed(waiting))
 
 

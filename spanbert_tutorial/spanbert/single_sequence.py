@@ -39,48 +39,49 @@ class Blocks:
 def single_sequence_blocks(
     corpus: EncodedCorpus, word_starts: np.ndarray, max_tokens: int
 ) -> Blocks:
-    """Packs whole sentences of one document greedily into blocks of at most `max_tokens` (without
-    [CLS], [SEP]).
+    """Whole sentences of one document, as many as fit in a block.
 
-    word_starts: bool [V], whether a token begins a word (`WordPiece.starts`): a sentence longer
-    than a block is divided at the last word start that fits. Blocks never cross documents; the last
-    one of a document may be short.
+    At most `max_tokens` in each, without [CLS] and [SEP]. word_starts: bool [V], whether a token
+    begins a word (`WordPiece.starts`): a sentence longer than a block is divided at the last word
+    start that fits. Blocks never cross documents; the last one of a document may be short.
     """
-    if max_tokens < 1:
-        raise InputError(
-            f"blocks of {max_tokens} tokens hold nothing: give at least 1 (3 with [CLS] and [SEP])."
-        )
-    ranges = array(
-        "q"
-    )  # start, end, start, end, …: eight bytes a number, however long the corpus
-    split = 0
-    document = 0
-    start = 0
-    end = 0
-    for sentence_end in ends(corpus.sentence_ends):
+    check_room(max_tokens)
+    # start, end, start, …: eight bytes a number, however long the text
+    ranges = array("q")
+    split = document = start = end = 0
+    for sentence_end in in_parts(corpus.sentence_ends):
         if sentence_end - start > max_tokens and end > start:
-            ranges.extend((start, end))
-            start = end
-        if sentence_end - start > max_tokens:
-            cuts = cut_sentence(
-                corpus.ids[start:sentence_end], word_starts, max_tokens
-            )
             ranges.extend(
-                start + place for cut in cuts[:-1] for place in cut
+                (start, end)
+            )  # the sentence opens a new block
+            start = end
+        if sentence_end - start > max_tokens:  # too long for any block
+            ids = corpus.ids[start:sentence_end]
+            *cuts, last = cut_sentence(ids, word_starts, max_tokens)
+            ranges.extend(
+                start + place for cut in cuts for place in cut
             )
-            start = start + cuts[-1][0]
-            split = split + 1
+            start += last[0]
+            split += 1
         end = sentence_end
         if end == corpus.document_ends[document]:
             ranges.extend((start, end))
             start = end
-            document = document + 1
+            document += 1
     return Blocks(
         np.array(ranges, dtype=np.int64).reshape(-1, 2), split
     )
 
 
-def ends(sentence_ends: np.ndarray) -> Iterator[int]:
+def check_room(max_tokens: int) -> None:
+    """Raises InputError for blocks that hold nothing."""
+    if max_tokens < 1:
+        raise InputError(
+            f"blocks of {max_tokens} tokens hold nothing: give at least 1 (3 with [CLS] and [SEP])."
+        )
+
+
+def in_parts(sentence_ends: np.ndarray) -> Iterator[int]:
     """The numbers as Python's, some at a time, so that a long memory-mapped array stays on the
     disk."""
     for start in range(0, len(sentence_ends), 2**16):

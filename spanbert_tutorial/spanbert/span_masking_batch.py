@@ -16,58 +16,33 @@ from typing import NamedTuple
 import numpy as np
 
 from spanbert_tutorial.bert.masking import select_rows
-from spanbert_tutorial.spanbert.span_masking import (
-    SpanMasking,
-    clipped_geometric,
-)
+from spanbert_tutorial.spanbert.span_masking import SpanMasking, clipped_geometric
 
 
 @select_rows.register
 def select_spans(
-    scheme: SpanMasking,
-    word_starts: np.ndarray,
-    lengths: np.ndarray,
-    rng: np.random.Generator,
+    scheme: SpanMasking, word_starts: np.ndarray, lengths: np.ndarray, rng: np.random.Generator
 ) -> np.ndarray:
     """What `SpanMasking.select_batch` does once it has checked. Returns bool [B,n]."""
     if not word_starts.size:
         return np.zeros(word_starts.shape, dtype=bool)
-    budget_of = {
-        length: scheme.budget(length)
-        for length in np.unique(lengths).tolist()
-    }
-    budgets = np.array(
-        [budget_of[length] for length in lengths.tolist()]
-    )
+    budget_of = {length: scheme.budget(length) for length in np.unique(lengths).tolist()}
+    budgets = np.array([budget_of[length] for length in lengths.tolist()])
     words = words_of_rows(word_starts, lengths)
     cumulated = np.cumsum(clipped_geometric(scheme.p, scheme.max_words))
-    cumulated /= cumulated[
-        -1
-    ]  # exactly 1 at the end, whatever the rounding
+    cumulated /= cumulated[-1]  # exactly 1 at the end, whatever the rounding
 
     if scheme.complete_words:
         masked, left = mask_words(words, budgets, cumulated, rng)
         for row in np.flatnonzero(left).tolist():
             of_row = words.of_row(row)
-            more_words(
-                masked[of_row],
-                words.sizes[of_row],
-                left[row],
-                cumulated,
-                rng,
-            )
+            more_words(masked[of_row], words.sizes[of_row], left[row], cumulated, rng)
         return words.tokens_of(masked).reshape(word_starts.shape)
 
     masked, left = mask_tokens(words, lengths, budgets, cumulated, rng)
     for row in np.flatnonzero(left).tolist():
         sizes = words.sizes[words.of_row(row)]
-        more_tokens(
-            masked[row, : lengths[row]],
-            sizes,
-            left[row],
-            cumulated,
-            rng,
-        )
+        more_tokens(masked[row, : lengths[row]], sizes, left[row], cumulated, rng)
     return masked
 
 
@@ -109,10 +84,7 @@ def more_tokens(
         if masked[anchor]:
             continue
         word = word_of_token[anchor]
-        span = np.arange(
-            ends[word] - sizes[word],
-            ends[min(word + length, len(sizes)) - 1],
-        )
+        span = np.arange(ends[word] - sizes[word], ends[min(word + length, len(sizes)) - 1])
         new = span[~masked[span]][:left]
         masked[new] = True
         left -= len(new)
@@ -122,14 +94,10 @@ class Words(NamedTuple):
     """The words of all rows in one list. The padding of a row, if there is any, counts as one more
     word."""
 
-    places: (
-        np.ndarray
-    )  # int [words], of their first tokens in the flattened batch
+    places: np.ndarray  # int [words], of their first tokens in the flattened batch
     sizes: np.ndarray  # int [words], in tokens
     begins: np.ndarray  # int [B], the first word of each row
-    ends: (
-        np.ndarray
-    )  # int [B], one past its last word, without the padding
+    ends: np.ndarray  # int [B], one past its last word, without the padding
 
     def of_row(self, row: int) -> slice:
         """Where the words of one row stand, without its padding."""
@@ -139,42 +107,29 @@ class Words(NamedTuple):
         """Of words, bool [words], all tokens, bool [B·n]."""
         tokens = np.zeros(self.places[-1] + self.sizes[-1], dtype=bool)
         words = np.flatnonzero(masked)
-        for token in range(
-            np.max(self.sizes[words], initial=0)
-        ):  # the first tokens, then the second ones, …
+        # the first tokens, then the second ones, …
+        for token in range(np.max(self.sizes[words], initial=0)):
             tokens[self.places[words] + token] = True
             words = words[self.sizes[words] > token + 1]
         return tokens
 
 
-def words_of_rows(
-    word_starts: np.ndarray, lengths: np.ndarray
-) -> Words:
+def words_of_rows(word_starts: np.ndarray, lengths: np.ndarray) -> Words:
     """word_starts: bool [B,n], not empty; lengths: int [B], the real ones."""
     starts = word_starts.astype(bool)
     padded = np.flatnonzero(lengths < word_starts.shape[1])
     starts &= np.arange(word_starts.shape[1]) < lengths[:, None]
     starts[:, 0] = True
     starts[padded, lengths[padded]] = True
-    places = np.flatnonzero(starts).astype(
-        np.int32
-    )  # half the memory to move
+    places = np.flatnonzero(starts).astype(np.int32)  # half the memory to move
     ends = np.cumsum(np.count_nonzero(starts, axis=1))
     begins = np.append(0, ends[:-1])
     ends[padded] -= 1
-    return Words(
-        places,
-        np.diff(places, append=np.int32(starts.size)),
-        begins,
-        ends,
-    )
+    return Words(places, np.diff(places, append=np.int32(starts.size)), begins, ends)
 
 
 def mask_words(
-    words: Words,
-    budgets: np.ndarray,
-    cumulated: np.ndarray,
-    rng: np.random.Generator,
+    words: Words, budgets: np.ndarray, cumulated: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """The paper's mode: which words are masked, bool [words], and what is left of each budget, int
     [B].
@@ -182,27 +137,14 @@ def mask_words(
     budgets: int [B], in tokens; cumulated: probabilities of at most 1, 2, … words, float
     [max_words].
     """
-    firsts = draw_words(
-        words.begins,
-        words.ends,
-        enough_draws(words, budgets, cumulated),
-        rng,
-    )
-    spans = draw_spans(
-        firsts, words.ends, cumulated, rng
-    )  # [B,draws,2]
-    masked, left, cut, spans_to_cut = mask_affordable(
-        words, spans, budgets
-    )
-    left[cut] -= mask_beginnings(
-        masked, words.sizes, spans_to_cut, left[cut]
-    )
+    firsts = draw_words(words.begins, words.ends, enough_draws(words, budgets, cumulated), rng)
+    spans = draw_spans(firsts, words.ends, cumulated, rng)  # [B,draws,2]
+    masked, left, cut, spans_to_cut = mask_affordable(words, spans, budgets)
+    left[cut] -= mask_beginnings(masked, words.sizes, spans_to_cut, left[cut])
     rest = np.flatnonzero(left)
     firsts = draw_words(words.begins[rest], words.ends[rest], 16, rng)
     spans = draw_spans(firsts, words.ends[rest], cumulated, rng)
-    left[rest] -= mask_first_that_fits(
-        masked, words.sizes, spans, left[rest]
-    )
+    left[rest] -= mask_first_that_fits(masked, words.sizes, spans, left[rest])
     return masked, left
 
 
@@ -218,74 +160,46 @@ def mask_tokens(
 
     lengths: int [B], the real ones; the others as in `mask_words`.
     """
-    word_of_token = np.repeat(
-        np.arange(len(words.sizes)), words.sizes
-    )  # [B·n]
+    word_of_token = np.repeat(np.arange(len(words.sizes)), words.sizes)  # [B·n]
     draws = enough_draws(words, budgets, cumulated)
-    anchors = (
-        rng.random((len(lengths), draws)) * lengths[:, None]
-    ).astype(int)  # tokens, each equally likely
+    # tokens, each equally likely
+    anchors = (rng.random((len(lengths), draws)) * lengths[:, None]).astype(int)
     anchors += words.places[words.begins, None]
-    spans = draw_spans(
-        word_of_token[anchors], words.ends, cumulated, rng
-    )  # [B,draws,2]
-    masked, left, cut, spans_to_cut = mask_affordable(
-        words, spans, budgets
-    )
+    spans = draw_spans(word_of_token[anchors], words.ends, cumulated, rng)  # [B,draws,2]
+    masked, left, cut, spans_to_cut = mask_affordable(words, spans, budgets)
     tokens = words.tokens_of(masked)
-    ends = np.append(
-        words.places, len(tokens)
-    )  # of words, in tokens: a span of words is now one of tokens
+    # of words, in tokens: a span of words is now one of tokens
+    ends = np.append(words.places, len(tokens))
     left[cut] -= mask_beginnings(
-        tokens,
-        np.ones(len(tokens), dtype=int),
-        ends[spans_to_cut],
-        left[cut],
+        tokens, np.ones(len(tokens), dtype=int), ends[spans_to_cut], left[cut]
     )
     return tokens.reshape(len(lengths), -1), left
 
 
-def enough_draws(
-    words: Words, budgets: np.ndarray, cumulated: np.ndarray
-) -> int:
+def enough_draws(words: Words, budgets: np.ndarray, cumulated: np.ndarray) -> int:
     """A number of draws that spends the budgets of nearly all rows."""
-    budget_in_words = (
-        budgets.max() * len(words.sizes) / words.sizes.sum()
-    )
+    budget_in_words = budgets.max() * len(words.sizes) / words.sizes.sum()
     mean_length = (1 - cumulated).sum() + 1
     return int(1.3 * budget_in_words / mean_length) + 8
 
 
 def draw_words(
-    begins: np.ndarray,
-    ends: np.ndarray,
-    draws: int,
-    rng: np.random.Generator,
+    begins: np.ndarray, ends: np.ndarray, draws: int, rng: np.random.Generator
 ) -> np.ndarray:
     """`draws` words of each row, each equally likely, int [B,draws]. begins, ends: int [B], of the
     rows."""
-    return begins[:, None] + (
-        rng.random((len(begins), draws)) * (ends - begins)[:, None]
-    ).astype(int)
+    return begins[:, None] + (rng.random((len(begins), draws)) * (ends - begins)[:, None]).astype(
+        int
+    )
 
 
 def draw_spans(
-    firsts: np.ndarray,
-    ends: np.ndarray,
-    cumulated: np.ndarray,
-    rng: np.random.Generator,
+    firsts: np.ndarray, ends: np.ndarray, cumulated: np.ndarray, rng: np.random.Generator
 ) -> np.ndarray:
     """Spans from these first words, int [B,draws], that stop at the ends of the rows, int [B]: int
     [B,draws,2]."""
-    lengths = (
-        np.searchsorted(
-            cumulated, rng.random(firsts.shape), side="right"
-        )
-        + 1
-    )
-    return np.stack(
-        [firsts, np.minimum(firsts + lengths, ends[:, None])], axis=2
-    )
+    lengths = np.searchsorted(cumulated, rng.random(firsts.shape), side="right") + 1
+    return np.stack([firsts, np.minimum(firsts + lengths, ends[:, None])], axis=2)
 
 
 def mask_affordable(
@@ -297,16 +211,12 @@ def mask_affordable(
     a span too dear, int [rows]; and the first such span of each, int [rows,2].
     """
     rows, draws, _ = spans.shape
-    owner = first_span_of_words(
-        spans.reshape(-1, 2), len(words.sizes)
-    )  # [words]
+    owner = first_span_of_words(spans.reshape(-1, 2), len(words.sizes))  # [words]
     owned = np.flatnonzero(owner < rows * draws)
-    costs = np.bincount(
-        owner[owned], weights=words.sizes[owned], minlength=rows * draws
-    ).reshape(rows, draws)
-    costs = np.cumsum(
-        costs.astype(int), axis=1
-    )  # of each span and those before it
+    costs = np.bincount(owner[owned], weights=words.sizes[owned], minlength=rows * draws).reshape(
+        rows, draws
+    )
+    costs = np.cumsum(costs.astype(int), axis=1)  # of each span and those before it
     affordable = costs <= budgets[:, None]  # [B,draws]
     masked = np.append(affordable, False)[owner]
     dear = np.flatnonzero(~affordable[:, -1])
@@ -328,9 +238,7 @@ def first_span_of_words(spans: np.ndarray, words: int) -> np.ndarray:
     number = np.arange(len(spans), dtype=np.int32)
     # backwards, so that of several spans the first is written last
     span = np.repeat(number, sizes)[::-1]
-    offsets = np.repeat(
-        spans[:, 0] - np.cumsum(sizes, dtype=np.int32) + sizes, sizes
-    )
+    offsets = np.repeat(spans[:, 0] - np.cumsum(sizes, dtype=np.int32) + sizes, sizes)
     word = (np.arange(len(span), dtype=np.int32) + offsets)[::-1]
     counts = np.ones(len(spans), dtype=bool)
     before = np.zeros(0, dtype=bool)
@@ -338,19 +246,15 @@ def first_span_of_words(spans: np.ndarray, words: int) -> np.ndarray:
     while not np.array_equal(counts, before):
         counted = counts[span]
         before = counts
-        owner = np.full(
-            words + 1, len(spans), dtype=np.int32
-        )  # + 1: an empty last row begins behind the last word
+        # + 1: an empty last row begins behind the last word
+        owner = np.full(words + 1, len(spans), dtype=np.int32)
         owner[word[counted]] = span[counted]
         counts = owner[spans[:, 0]] >= number
     return owner[:-1]
 
 
 def mask_first_that_fits(
-    masked: np.ndarray,
-    sizes: np.ndarray,
-    spans: np.ndarray,
-    left: np.ndarray,
+    masked: np.ndarray, sizes: np.ndarray, spans: np.ndarray, left: np.ndarray
 ) -> np.ndarray:
     """Masks in each row the first of its spans, int [rows,draws,2], whose first word is free and
     fits, up to the last whole word that fits. masked: bool [words], written to; left: int [rows].
@@ -358,26 +262,20 @@ def mask_first_that_fits(
     firsts = spans[..., 0]
     fits = ~masked[firsts] & (sizes[firsts] <= left[:, None])
     chosen = spans[np.arange(len(spans)), fits.argmax(axis=1)]
-    chosen[:, 1] = np.where(
-        fits.any(axis=1), chosen[:, 1], chosen[:, 0]
-    )  # an empty span where none fits
+    # an empty span where none fits
+    chosen[:, 1] = np.where(fits.any(axis=1), chosen[:, 1], chosen[:, 0])
     return mask_beginnings(masked, sizes, chosen, left)
 
 
 def mask_beginnings(
-    masked: np.ndarray,
-    sizes: np.ndarray,
-    spans: np.ndarray,
-    left: np.ndarray,
+    masked: np.ndarray, sizes: np.ndarray, spans: np.ndarray, left: np.ndarray
 ) -> np.ndarray:
     """Masks one span in each of some rows, int [rows,2], up to the last whole word that fits; the
     rest as above.
 
     It takes tokens, too: as words of size 1.
     """
-    words = spans[:, :1] + np.arange(
-        np.max(spans[:, 1] - spans[:, 0], initial=0)
-    )  # [rows,longest]
+    words = spans[:, :1] + np.arange(np.max(spans[:, 1] - spans[:, 0], initial=0))  # [rows,longest]
     inside = words < spans[:, 1:]
     words = np.minimum(words, len(sizes) - 1)
     costs = np.cumsum(sizes[words] * (inside & ~masked[words]), axis=1)

@@ -2,20 +2,16 @@
 running the model again. Chapter: `book/tasks/question_answering`.
 """
 
-import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
 
-from spanbert_tutorial.tasks import squad
 from spanbert_tutorial.tasks.question_answering import QuestionAnswerer
 from spanbert_tutorial.tasks.squad import Question
 from spanbert_tutorial.tasks.windows import Encoded, Window, decode
-
-WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
@@ -91,41 +87,3 @@ def pair_of(window: Window, first: int, last: int) -> str:
     if first not in context or last not in context:
         return "outside the context"
     return "end before start" if last < first else "span"
-
-
-def f1_by_category(
-    texts: Mapping[str, str],
-    odds: Mapping[str, float],
-    questions: Sequence[Question],
-    threshold: float,
-) -> dict[str, float]:
-    """F1 in percent of the answerable questions ("answerable") and of each category of those
-    without an answer ("no category" where the file names none)."""
-    groups: dict[str, list[Question]] = {}
-    for question in questions:
-        name = "answerable" if question.answers else question.category or "no category"
-        groups.setdefault(name, []).append(question)
-    f1 = {}
-    for name, group in groups.items():
-        group_texts = {question.id: texts[question.id] for question in group}
-        group_odds = {question.id: odds[question.id] for question in group}
-        f1[name] = squad.score(group_texts, group, group_odds, threshold)["f1"]
-    return f1
-
-
-def words(question: Question) -> set[str]:
-    """The words and numbers of a question, in lower case."""
-    return set(WORD.findall(question.question.lower()))
-
-
-def telling_words(questions: Sequence[Question], at_least: int = 5) -> set[str]:
-    """Words in at least `at_least` questions without an answer, and in no answerable one: they give
-    such a question away."""
-    in_answerable = set().union(*(words(question) for question in questions if question.answers))
-    counts = Counter(
-        word
-        for question in questions
-        if not question.answers
-        for word in words(question) - in_answerable
-    )
-    return {word for word, count in counts.items() if count >= at_least}

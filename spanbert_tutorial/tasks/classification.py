@@ -16,9 +16,8 @@ from torch import Tensor, nn
 from spanbert_tutorial.bert.encoder import BertEncoder, initialize
 from spanbert_tutorial.bert.inputs import frame
 from spanbert_tutorial.bert.wordpiece import WordPiece
-from spanbert_tutorial.engine.history import History
-from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.tasks.fine_tuning import Data, FineTuning, fit, stacked
+from spanbert_tutorial.errors import check_text, require
+from spanbert_tutorial.tasks.fine_tuning import Data, FineTuning, stacked
 
 Sentences = tuple[str, str | None]  # a sentence alone, or a pair
 
@@ -35,26 +34,33 @@ class Framed(NamedTuple):
         tokens at its end, one by one, as in BERT's released code. Raises InputError for a sentence
         without a token, and where `max_length` has no room for a token of each."""
         texts = [text for text in sentences if text is not None]
-        try:
-            "".join(texts).encode()
-        except UnicodeEncodeError:
-            raise InputError(
-                f"{ascii(sentences)} holds half a character: mend its encoding."
-            ) from None
+        for text in texts:
+            check_text("the sentence", text)
         parts = [wordpiece.encode(text) for text in texts]
-        if not all(map(len, parts)):
-            raise InputError(
-                f"{ascii(sentences)} holds an empty sentence: write at least one word."
-            )
-        if max_length < 1 + 2 * len(parts):
-            raise InputError(
-                f"a length of {max_length} has no room for {len(parts)} sentences: give more."
-            )
-        while sum(map(len, parts)) > max_length - 1 - len(parts):
-            # of two that are equally long, the second
-            longest = max(range(len(parts)), key=lambda part: (len(parts[part]), part))
-            parts[longest] = parts[longest][:-1]
-        return cls(*frame(*parts, cls_id=wordpiece.cls_id, sep_id=wordpiece.sep_id))
+        require(
+            all(map(len, parts)),
+            f"{ascii(sentences)} holds an empty sentence: write at least one word.",
+        )
+        room = max_length - 1 - len(parts)  # beside [CLS] and a [SEP] after each
+        require(
+            room >= len(parts),
+            f"a length of {max_length} has no room for {len(parts)} sentences: give more.",
+        )
+        special = {"cls_id": wordpiece.cls_id, "sep_id": wordpiece.sep_id}
+        return cls(*frame(*shortened(parts, room), **special))
+
+
+def shortened(
+    parts: Sequence[np.ndarray],
+    room: int,
+) -> list[np.ndarray]:
+    """The longer part loses tokens at its end until all fit."""
+    parts = list(parts)
+    while sum(map(len, parts)) > room:
+        # of two that are equally long, the second
+        longest = 0 if len(parts[0]) > len(parts[-1]) else -1
+        parts[longest] = parts[longest][:-1]
+    return parts
 
 
 class ClassificationModel(nn.Module):
@@ -116,41 +122,6 @@ class ClassificationData(SentenceData):
         self.labels = sorted({label for _, label in examples})
         targets = np.array([self.labels.index(label) for _, label in examples])
         super().__init__([sentences for sentences, _ in examples], targets, wordpiece, settings)
-
-
-def fine_tune(
-    encoder: BertEncoder,
-    wordpiece: WordPiece,
-    examples: Sequence[tuple[Sentences, str]],
-    settings: FineTuning,
-) -> tuple["Classifier", History]:
-    """Trains the encoder (in place) and a new head. Returns the classifier and the history of the
-    losses. settings: a batch has about `batch_size` × `max_length` tokens."""
-    data = ClassificationData(examples, wordpiece, settings)
-    model, history = fit(lambda: ClassificationModel(encoder, len(data.labels)), data, settings)
-    return Classifier(model, wordpiece, data.labels, settings.max_length), history
-
-
-class Classifier:
-    """Predicts the label with the highest score. labels: those of the model's scores, in order;
-    max_length: of an input."""
-
-    def __init__(
-        self,
-        model: ClassificationModel,
-        wordpiece: WordPiece,
-        labels: Sequence[str],
-        max_length: int = 128,
-    ) -> None:
-        self.model = model.eval()
-        self.wordpiece = wordpiece
-        self.all_labels = list(labels)
-        self.max_length = max_length
-
-    def labels(self, sentences: Sequence[Sentences], batch_size: int = 64) -> list[str]:
-        """The predicted label of each. An empty sentence raises InputError."""
-        scores = all_scores(self.model, self.wordpiece, sentences, self.max_length, batch_size)
-        return [self.all_labels[best] for best in scores.argmax(-1).tolist()]
 
 
 @torch.no_grad()

@@ -7,7 +7,6 @@ Source: BERT §A.3; SpanBERT's released code. Shapes: B batch, n sequence.
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -96,6 +95,10 @@ class Data:
         """Inputs and targets, padded. Nothing has to be drawn at random."""
         raise NotImplementedError
 
+    def share(self, batch: dict[str, Tensor], process: int, processes: int) -> dict[str, Tensor]:
+        """The rows of one of several processes, see `weighted_shard`."""
+        return weighted_shard(batch, process, processes, self.target_field)
+
 
 def stacked(inputs: Sequence[Input], pad_id: int) -> dict[str, Tensor]:
     """input_ids, token_type_ids int64 [B,n] and attention_mask bool [B,n] of inputs, padded on the right."""
@@ -154,28 +157,33 @@ def fit(
     settings: FineTuning,
     snapshots: Snapshots | None = None,
 ) -> tuple[Model, History]:
-    """Trains the model that `make_model` returns: an encoder with a new head, or a trained model.
-    Returns it with the history of its losses.
+    """Trains what `make_model` returns: an encoder and a head.
 
-    Several processes share each batch. Without dropout they compute what a single process computes;
-    with dropout each process drops other units.
+    The head may be new or trained. Returns the model with the history of its losses. Several
+    processes share each batch. Without dropout they compute what a single process computes; with
+    dropout each process drops other units.
     """
-    process = processes()
     rng = np.random.default_rng(settings.seed)
+    recipe = settings.recipe(int(sum(data.lengths())))
     with torch.random.fork_rng():
         torch.manual_seed(settings.seed)
         model = make_model()  # the same in all processes
-        if process.process_index > 0:
-            torch.manual_seed(settings.seed + process.process_index)
         set_dropout(model, settings.dropout)
-        recipe = settings.recipe(int(sum(data.lengths())))
-        learner = model if process.num_processes == 1 else Weighted(model)
-        shard = partial(weighted_shard, target_field=data.target_field)
-        with long_run(Batches(data, rng, shard), snapshots) as (stream, hooks):
+        learner = one_of_several(model, settings.seed)
+        batches = Batches(data, rng)
+        with long_run(batches, snapshots) as (stream, hooks):
             return model, train(learner, stream, recipe, hooks)
 
 
 # --- several processes --------------------------------------------------------------
+
+
+def one_of_several(model: nn.Module, seed: int) -> nn.Module:
+    """The model as it learns in this process: itself where there is only one."""
+    process = processes()
+    if process.process_index > 0:
+        torch.manual_seed(seed + process.process_index)  # other units are dropped
+    return model if process.num_processes == 1 else Weighted(model)
 
 
 def weighted_shard(

@@ -121,14 +121,6 @@ def question_word(question: str) -> str:
     return match[0].replace("how much", "how many") if match else ""
 
 
-def answer_words(question: Question) -> int:
-    """How many words the shortest gold answer has. Raises InputError for a question without an
-    answer."""
-    if not question.answers:
-        raise InputError(f"the question {question.id} has no answer: give one that has.")
-    return min(len(answer.text.split()) for answer in question.answers)
-
-
 def only_its_sentence(question: Question) -> Question:
     """An oracle for finding the right sentence: the same question with only the sentence of its
     first answer as context (several sentences, where the answer crosses an end). Answers elsewhere

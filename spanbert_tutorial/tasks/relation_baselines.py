@@ -1,53 +1,21 @@
 """What relation extraction is compared with: guesses that know less than the sentence. Chapter:
 `book/tasks/relation_extraction`.
 
-Two of them change the examples, so that any model can be given less: only the two names, or only
-what stands around them. The others are tables and word counts, without an encoder.
+They are tables and word counts, without an encoder.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from spanbert_tutorial.bert.wordpiece import SPECIALS
-from spanbert_tutorial.tasks.relation_files import Argument, Example
+from spanbert_tutorial.tasks.relation_files import Example
 
-MASK = SPECIALS[-1]
 # Of the squared weights, beside the mean loss of the regression; chosen on the validation part of
 # SemEval-2010 Task 8.
 DECAY = 3e-5
-
-
-def names_alone(example: Example) -> Example:
-    """The two names in the order of the sentence, with nothing around them."""
-    names = sorted(
-        [("subject", example.subject), ("object", example.object)], key=lambda pair: pair[1].first
-    )
-    words: list[str] = []
-    places: dict[str, Any] = {}
-    for role, (first, last, kind) in names:
-        places[role] = Argument(len(words), len(words) + last - first, kind)
-        words += example.words[first : last + 1]
-    return example._replace(words=tuple(words), **places)
-
-
-def context_alone(example: Example) -> Example:
-    """The sentence with one [MASK] in place of each name, without their types."""
-    words: list[str] = []
-    places: dict[str, Any] = {}
-    arguments = {"subject": example.subject, "object": example.object}
-    for place, word in enumerate(example.words):
-        for role, (first, _, _) in arguments.items():
-            if place == first:
-                places[role] = Argument(len(words), len(words))
-                words.append(MASK)
-        if not any(first <= place <= last for first, last, _ in arguments.values()):
-            words.append(word)
-    return example._replace(words=tuple(words), **places)
 
 
 def most_frequent(train: Sequence[Example], test: Sequence[Example], negative: str) -> list[str]:
@@ -107,9 +75,8 @@ def by_words(
     stand there, and not their order. It is trained on all examples at once, so nothing is drawn at
     random."""
     counter = CountVectorizer(analyzer=words_of, binary=True)
-    strength = 1 / (
-        2 * DECAY * len(train)
-    )  # the library weighs the sum of the losses, not the squares
+    # the library weighs the sum of the losses, not the squares
+    strength = 1 / (2 * DECAY * len(train))
     learner = make_pipeline(
         counter, LogisticRegression(C=strength, fit_intercept=False, max_iter=2_000)
     )

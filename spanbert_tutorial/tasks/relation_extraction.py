@@ -223,8 +223,7 @@ class Marked(NamedTuple):
         if min(places.values()) < begin:
             raise InputError(
                 f"the two names of example {example.id} stand more than {max_length - 2} tokens "
-                f"apart: give a "
-                "greater length."
+                f"apart: give a greater length."
             )
         framed = frame(
             ids[begin : begin + max_length - 2], cls_id=wordpiece.cls_id, sep_id=wordpiece.sep_id

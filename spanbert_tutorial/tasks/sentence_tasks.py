@@ -117,16 +117,15 @@ METRICS = {
 
 
 class RegressionModel(ClassificationModel):
-    """The head of `classification` with one output: a number instead of one score for each
-    label."""
+    """The same head with one output: a number, not a label."""
 
-    def __init__(self, encoder: BertEncoder):
+    def __init__(self, encoder: BertEncoder) -> None:
         super().__init__(encoder, labels=1)
 
     def forward(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
-        """{"loss": mean squared error}; `label` [B] holds standard scores, so always saying the
-        mean has a loss of 1."""
-        return {"loss": F.mse_loss(self.scores(batch)[:, 0], batch["label"])}
+        """{"loss": mean squared error of the standard scores}."""
+        scores = self.scores(batch)[:, 0]
+        return {"loss": F.mse_loss(scores, batch["label"])}
 
 
 class RegressionData(SentenceData):

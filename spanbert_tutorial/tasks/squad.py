@@ -10,7 +10,6 @@ import re
 import string
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 
@@ -33,8 +32,6 @@ __all__ = [
     "chosen_threshold",
     "exact_match",
     "f1",
-    "human_score",
-    "majority_answer",
     "normalize",
     "read",
     "read_predictions",
@@ -44,9 +41,8 @@ __all__ = [
 ]
 ARTICLES = re.compile(r"\b(a|an|the)\b")
 PUNCTUATION = str.maketrans("", "", string.punctuation)
-NEVER = (
-    -1e9
-)  # a threshold far below all null odds: no answer, whatever comes; JSON cannot hold -inf
+# a threshold far below all null odds: no answer, whatever comes; JSON cannot hold -inf
+NEVER = -1e9
 
 
 def read_predictions(path: str | Path, questions: Sequence[Question]) -> dict[str, str]:
@@ -158,19 +154,27 @@ def golds(question: Question) -> list[str]:
 
 
 def raw_scores(
-    predictions: Mapping[str, str], questions: Sequence[Question]
+    predictions: Mapping[str, str],
+    questions: Sequence[Question],
 ) -> dict[str, dict[str, float]]:
-    """{"exact": …, "f1": …}: for each id the best score over its answers, 0 to 1."""
+    """The best scores over a question's answers, 0 to 1, by id."""
+    check_texts(predictions, questions)
+    raw: dict[str, dict[str, float]] = {"exact": {}, "f1": {}}
+    for q in questions:
+        text, answers = predictions[q.id], golds(q)
+        raw["exact"][q.id] = max(exact_match(text, a) for a in answers)
+        raw["f1"][q.id] = max(f1(text, a) for a in answers)
+    return raw
+
+
+def check_texts(predictions: Mapping[str, str], questions: Sequence[Question]) -> None:
+    """Raises InputError unless there is a text for each question and no other."""
     check_predictions(predictions, questions)
     for number, text in predictions.items():
         if not isinstance(text, str):
             raise InputError(
                 f'the prediction of {number} is {shown(text)}: give text, "" for no answer.'
             )
-    return {
-        name: {q.id: max(measure(predictions[q.id], gold) for gold in golds(q)) for q in questions}
-        for name, measure in {"exact": exact_match, "f1": f1}.items()
-    }
 
 
 def score(
@@ -179,50 +183,53 @@ def score(
     null_odds: Mapping[str, float] | None = None,
     threshold: float | None = None,
 ) -> dict[str, float]:
-    """Exact match and F1 in percent over all questions, and apart over those with answers
-    (`HasAns_…`) and without (`NoAns_…`), where there are such; with the official names.
+    """Exact match and F1 in percent, with the official names.
 
-    null_odds: how strongly each question seems to have no answer, of a model its null score minus
-    the score of its best answer; above `threshold` a question counts as left without answer: right
-    if it has none, wrong if it has one (also one that is empty once normalized; as official).
-    Raises InputError when there are no questions, ids do not fit, or of null odds and threshold one
-    is missing.
+    Over all questions, and apart over those with answers (`HasAns_…`) and without (`NoAns_…`),
+    where there are such. null_odds: how strongly each question seems to have no answer, of a model
+    its null score minus the score of its best answer; above `threshold` a question counts as left
+    without answer: right if it has none, wrong if it has one (also one that is empty once
+    normalized; as official). Raises InputError when there are no questions, ids do not fit, or of
+    null odds and threshold one is missing.
     """
     raw = raw_scores(predictions, questions)
-    if (null_odds is None) != (threshold is None):
-        raise InputError("null odds and a threshold work together only: give both, or neither.")
+    check_threshold(null_odds, threshold, questions)
     if null_odds is not None and threshold is not None:
-        check_null_odds(null_odds, questions)
-        if not is_number(threshold):
-            raise InputError(f"the threshold is {shown(threshold)}: give a number.")
-        raw = {
-            name: {
-                q.id: float(not q.answers) if null_odds[q.id] > threshold else values[q.id]
-                for q in questions
-            }
-            for name, values in raw.items()
-        }
-    groups = {"": list(questions)} | {
-        prefix: group for prefix, group in answerable(questions).items() if group
-    }
+        for q in questions:
+            if null_odds[q.id] > threshold:  # no answer
+                for values in raw.values():
+                    values[q.id] = float(not q.answers)
     result: dict[str, float] = {}
-    for prefix, group in groups.items():
-        means: dict[str, float] = {
-            name: 100 * sum(values[q.id] for q in group) / len(group)
-            for name, values in raw.items()
-        }
-        result |= {
-            f"{prefix}{name}": value for name, value in {**means, "total": len(group)}.items()
-        }
+    for prefix, group in kinds(questions).items():
+        for name, values in raw.items():
+            total = sum(values[q.id] for q in group)
+            result[prefix + name] = 100 * total / len(group)
+        result[f"{prefix}total"] = len(group)
     return result
 
 
-def answerable(questions: Sequence[Question]) -> dict[str, list[Question]]:
-    """Questions with (`HasAns_`) and without answers (`NoAns_`)."""
-    return {
+def check_threshold(
+    null_odds: Mapping[str, float] | None,
+    threshold: float | None,
+    questions: Sequence[Question],
+) -> None:
+    """Raises InputError unless both are given, for each question a number, or neither."""
+    if (null_odds is None) != (threshold is None):
+        raise InputError("null odds and a threshold work together only: give both, or neither.")
+    if null_odds is not None:
+        check_null_odds(null_odds, questions)
+        require(is_number(threshold), f"the threshold is {shown(threshold)}: give a number.")
+
+
+def kinds(questions: Sequence[Question]) -> dict[str, list[Question]]:
+    """All questions, those with answers (`HasAns_`) and those without (`NoAns_`), where there are
+    such."""
+    groups = {
+        "": list(questions),
         "HasAns_": [q for q in questions if q.answers],
         "NoAns_": [q for q in questions if not q.answers],
     }
+    return {prefix: group for prefix, group in groups.items() if group}
 
 
 def best_threshold(
@@ -231,38 +238,47 @@ def best_threshold(
     null_odds: Mapping[str, float],
     measure: str = "f1",
 ) -> tuple[float, float]:
-    """(best score in percent, its threshold): the highest that any threshold on `null_odds` gives
-    to THESE questions.
+    """The highest score that a threshold gives to THESE questions.
 
-    The official evaluation's `best_f1` and `best_exact`. A score with a threshold tuned on the same
-    questions flatters; tune on one part and `score` another. As there, the search begins with ""
-    for every question, at threshold 0, and takes the questions one by one, from the least null odds
-    on; so between questions with EQUAL null odds it may find a score that no threshold reaches.
-    Raises InputError when ids do not fit.
+    (score in percent, threshold), the official evaluation's `best_f1` and `best_exact`. A score
+    with a threshold tuned on the same questions flatters; tune on one part and `score` another. As
+    there, the search begins with "" for every question, at threshold 0, and takes the questions one
+    by one, from the least null odds on; so between questions with EQUAL null odds it may find a
+    score that no threshold reaches. Raises InputError when ids do not fit.
     """
-    if measure not in ("exact", "f1"):
-        raise InputError(f'the measure is {shown(measure)}: give "exact" or "f1".')
+    check_search(null_odds, questions, measure)
     raw = raw_scores(predictions, questions)[measure]
-    check_null_odds(null_odds, questions)
-    has_answer = {q.id: bool(q.answers) for q in questions}
-    now = best = float(sum(not has for has in has_answer.values()))
+    answerable = {q.id for q in questions if q.answers}
+    now = best = float(len(questions) - len(answerable))
     threshold = 0.0
-    for number in sorted(
-        null_odds, key=null_odds.__getitem__
-    ):  # equal ones in the order of `null_odds`
-        now += raw[number] if has_answer[number] else -bool(predictions[number])
+    for number in sorted(null_odds, key=null_odds.__getitem__):
+        if number in answerable:
+            now += raw[number]
+        else:
+            now -= bool(predictions[number])
         if now > best:
-            best = now
-            threshold = null_odds[number]
+            best, threshold = now, null_odds[number]
     return 100 * best / len(questions), threshold
 
 
+def check_search(
+    null_odds: Mapping[str, float], questions: Sequence[Question], measure: str
+) -> None:
+    """Raises InputError for null odds that do not fit the questions, and for another measure."""
+    require(measure in ("exact", "f1"), f'the measure is {shown(measure)}: give "exact" or "f1".')
+    check_null_odds(null_odds, questions)
+
+
 def chosen_threshold(
-    predictions: Mapping[str, str], questions: Sequence[Question], null_odds: Mapping[str, float]
+    predictions: Mapping[str, str],
+    questions: Sequence[Question],
+    null_odds: Mapping[str, float],
 ) -> float:
-    """The threshold with the best F1 on these questions, to use on others. Unlike the official
-    search it takes equal null odds together; and where nothing beats "" for every question, it is
-    NEVER. Raises InputError when ids do not fit."""
+    """The threshold with the best F1 here, to use on other questions.
+
+    Unlike the official search it takes equal null odds together; and where nothing beats "" for
+    every question, it is NEVER. Raises InputError when ids do not fit.
+    """
     check_null_odds(null_odds, questions)
     gains: dict[float, float] = defaultdict(float)
     for number, value in raw_scores(predictions, questions)["f1"].items():
@@ -271,35 +287,6 @@ def chosen_threshold(
         gains[null_odds[question.id]] -= not question.answers
     ordered = sorted(gains)
     totals = list(accumulate(gains[odds] for odds in ordered))
-    return ordered[totals.index(max(totals))] if max(totals) > 1e-9 else NEVER
-
-
-def human_score(questions: Sequence[Question], vote: bool = False) -> dict[str, float]:
-    """What people reach: the second answer of each question as the prediction, the other answers as
-    gold (SQuAD 1.1).
-
-    vote: the first answer is gold, and the prediction is what the others say by `majority_answer`
-    (the rule of SQuAD 2.0, on the answers that the file has). Only questions with at least two
-    answers count, for a vote with three. Raises InputError when there is none.
-    """
-    several = [q for q in questions if len(q.answers) > (2 if vote else 1)]
-    gold = {q.id: q.answers[:1] if vote else (q.answers[0], *q.answers[2:]) for q in several}
-    said = {
-        q.id: majority_answer([a.text for a in q.answers[1:]]) if vote else q.answers[1].text
-        for q in several
-    }
-    return score(said, [replace(q, answers=gold[q.id]) for q in several])
-
-
-def majority_answer(texts: Sequence[str]) -> str:
-    """What most say, compared once normalized; "" is to abstain.
-
-    Of a tie, rather an answer than "", then the shortest (SQuAD 2.0).
-    Raises InputError when nobody says anything.
-    """
-    require(texts, "no answers to vote on: give at least one.")
-    votes = Counter(normalize(text) for text in texts)
-    return min(
-        texts,
-        key=lambda text: (-votes[normalize(text)], not text, len(text)),
-    )
+    if max(totals) <= 1e-9:
+        return NEVER
+    return ordered[totals.index(max(totals))]

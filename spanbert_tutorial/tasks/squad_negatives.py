@@ -1,21 +1,17 @@
-"""Rule-based baselines, and questions without an answer made by rules. Chapter: `book/tasks/squad`.
-
-Two ways to make such questions, after SQuAD 2.0 (Rajpurkar and others, 2018): give a question
-another context that shares words with it, or change a word of the question. The rules and the list
-of opposites are our own.
+"""Rule-based baselines, and questions with another context that does not answer them, after SQuAD
+2.0 (Rajpurkar and others, 2018). Chapter: `book/tasks/squad`.
 """
 
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
 from spanbert_tutorial.errors import require
-from spanbert_tutorial.tasks.squad import GoldAnswer, Question
+from spanbert_tutorial.tasks.squad_files import Question
 from spanbert_tutorial.text.sentences import split_sentences
 
 QUESTION_WORDS = frozenset("who whom whose what which when where why how".split())
@@ -27,13 +23,10 @@ SMALL_WORDS = QUESTION_WORDS | frozenset(
     "most more all both each every other another such only also then today later once because while "
     "although".split()
 )
-COUNTING_WORDS = frozenset(
+NUMBER_WORDS = frozenset(
     "two three four five six seven eight nine ten eleven twelve thirteen fifteen twenty thirty "
-    "forty fifty".split()
-)
-NUMBER_WORDS = COUNTING_WORDS | frozenset(
-    "hundred hundreds thousand thousands million billion half third quarter fifth century "
-    "centuries".split()
+    "forty fifty hundred hundreds thousand thousands million billion half third quarter fifth "
+    "century centuries".split()
 )
 WORD = re.compile(r"\w+(?:[-.,'’/]\w+)*")
 NUMBER_ASKED = re.compile(
@@ -42,24 +35,6 @@ NUMBER_ASKED = re.compile(
 NAME_ASKED = re.compile(
     r"\b(who|whom|whose|where)\b|\b(what|which) (company|country|city|river|king|person|team)\b"
 )
-OPPOSITES = [
-    tuple(pair.split())
-    for pair in (
-        "first last, before after, begin end, began ended, start stop, started stopped, open "
-        "close, opened closed, largest smallest, larger smaller, large small, big little, longest "
-        "shortest, longer shorter, taller shorter, highest lowest, higher lower, high low, most "
-        "least, more less, oldest youngest, older younger, new old, early late, earlier later, "
-        "north south, east west, northern southern, eastern western, cold hot, colder hotter, "
-        "warm cool, white black, modern medieval, present former, above below, inside outside, "
-        "enter leave, entered left, lose win, lost won, gain lose, winter summer, wet dry, rise "
-        "fall, rose fell, rising falling, drop increase, upright slanted, famous unknown, "
-        "unpleasant pleasant, thirsty rested, slow fast, frozen boiled, dried fresh, bring "
-        "remove, discovered forgotten, built destroyed, found lost, help hinder, helped hindered, "
-        "honoured mocked, damaged repaired, like dislike, liked disliked, with without, always "
-        "never, not always, legal illegal, correct wrong, adopted rejected, same opposite, near "
-        "far, closest farthest, disadvantage advantage, strong weak, native foreign, ruined saved"
-    ).split(", ")
-]
 
 
 def words(text: str) -> list[str]:
@@ -173,7 +148,7 @@ def type_guess(question: Question, weights: WordWeights) -> Guess:
     return Guess("", 1.0)
 
 
-# --- making questions without an answer ---------------------------------------------
+# --- questions without an answer ----------------------------------------------------
 
 
 def has_an_answer_in(question: Question, context: str) -> bool:
@@ -199,116 +174,16 @@ def picked(
         ]
         if question.answers and choices:
             overlaps = [weights.overlap(question.question, context) for context in choices]
-            context = choices[overlaps.index(max(overlaps))]
-            made.append(unanswerable(question, question.question, context, "picked"))
+            made.append(
+                replace(
+                    question,
+                    id=f"{question.id}-picked",
+                    context=choices[overlaps.index(max(overlaps))],
+                    answers=(),
+                    category="picked",
+                )
+            )
     return made
-
-
-def unanswerable(
-    source: Question,
-    question: str,
-    context: str,
-    category: str,
-    plausible: tuple[GoldAnswer, ...] = (),
-) -> Question:
-    """A question without an answer; its id names its source."""
-    return replace(
-        source,
-        id=f"{source.id}-{category}",
-        question=question,
-        context=context,
-        answers=(),
-        plausible=plausible,
-        category=category,
-    )
-
-
-def changed(questions: Sequence[Question], rng: np.random.Generator) -> list[Question]:
-    """Each answerable question after each rule that applies to it; its old answers become plausible
-    ones, which are wrong.
-
-    Nobody checks the result: the context may still answer a changed question.
-    """
-    pool = names_and_numbers(questions)
-    made = []
-    for question in questions:
-        if not question.answers:
-            continue
-        for name, rule in RULES.items():
-            text = rule(question.question, pool, rng)
-            if text != question.question:
-                made.append(unanswerable(question, text, question.context, name, question.answers))
-    return made
-
-
-def names_and_numbers(questions: Sequence[Question]) -> dict[str, list[str]]:
-    """Names and numbers of one or two words in the contexts, except at the start of a sentence,
-    where any word has a capital."""
-    sentences = {
-        sentence
-        for context in {question.context for question in questions}
-        for sentence in split_sentences(context)
-    }
-    inside = {
-        (text, kinds)
-        for sentence in sentences
-        for text, kinds, start in stretches(sentence)
-        if start > 0
-    }
-    return {
-        kind: sorted(text for text, kinds in inside if kinds == kind and len(text.split()) < 3)
-        for kind in ("name", "number")
-    }
-
-
-def opposite(question: str, pool: Mapping[str, list[str]], rng: np.random.Generator) -> str:
-    """Replaces the first word that has an opposite in our list."""
-    opposites = {}
-    for one, other in reversed(OPPOSITES):  # the first pair with a word counts
-        opposites[one] = other
-        opposites[other] = one
-    for match in WORD.finditer(question):
-        if match[0] in opposites:
-            return question[: match.start()] + opposites[match[0]] + question[match.end() :]
-    return question
-
-
-def other_stretch(
-    question: str, pool: Mapping[str, list[str]], rng: np.random.Generator, kind: str
-) -> str:
-    """Replaces the first stretch of the kind, except at the start, by a random one of the pool with
-    the same shape."""
-    for text, kinds, start in stretches(question):
-        alike = [other for other in pool[kind] if shape(other) == shape(text) and other != text]
-        if kinds == kind and start > 0 and alike:
-            replacement = alike[rng.integers(len(alike))]
-            return question[:start] + replacement + question[start + len(text) :]
-    return question
-
-
-def shape(text: str) -> list[str]:
-    """The shapes of the words: 9999 for 1967, "two" for a counting word, "x" for a name, otherwise
-    the word. Only texts of the same shape replace each other."""
-    return [
-        re.sub(r"\d", "9", word)
-        if word[0].isdigit()
-        else "two"
-        if word in COUNTING_WORDS
-        else "x"
-        if kind_of(word) == "name"
-        else word
-        for word in text.split()
-    ]
-
-
-other_name = partial(other_stretch, kind="name")
-other_number = partial(other_stretch, kind="number")  # of the same shape: 1967 by 1845
-Rule = Callable[[str, Mapping[str, list[str]], np.random.Generator], str]
-RULES: dict[str, Rule] = {
-    "opposite": opposite,
-    "other name": other_name,
-    "other number": other_number,
-}
 
 
 # --- comparing ----------------------------------------------------------------------

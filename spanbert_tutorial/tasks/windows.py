@@ -135,8 +135,7 @@ def windows(
     require(
         room >= 1,
         f"a question of {len(question)} tokens leaves no room for the "
-        f"context in {max_length} positions: ask a shorter question, "
-        "or give a longer length.",
+        f"context in {max_length} positions: ask a shorter question, or give a longer length.",
     )
     ranges = window_ranges(len(encoded.context), room, doc_stride)
     winner = central_windows(ranges, len(encoded.context))
@@ -202,7 +201,7 @@ def decode(
     n_best_size: int = 20,
     max_answer_length: int = 30,
 ) -> tuple[list[Candidate], float]:
-    """The best spans over all windows, best first, and the null score.
+    """The best spans over all windows, best first; the null score.
 
     The null score is the minimum over the windows of S + E of [CLS],
     because the answer is in only some of the windows, and the others

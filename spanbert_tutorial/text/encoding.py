@@ -1,10 +1,7 @@
 """Documents encoded once and memory-mapped. Chapter: `book/spanbert/single_sequence`."""
 
-import gc
-import shutil
 from array import array
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -63,50 +60,24 @@ def encode_corpus(
     sentence_lengths = array("q")
     document_lengths = array("q")
     stream = iter(documents)
-    with (folder / "ids.bin").open("wb") as raw, collector_sees_new_objects_only():
+    raw = folder / "ids.bin"
+    with raw.open("wb") as file:
         while chunk := list(islice(stream, 500)):
             encoded = iter(encode_many([sentence for document in chunk for sentence in document]))
             for document in chunk:
                 lists = [ids for ids in islice(encoded, len(document)) if ids]
                 sentence_lengths.extend(len(ids) for ids in lists)
                 document_lengths.extend([sum(map(len, lists))] if lists else [])
-                raw.write(np.array([i for ids in lists for i in ids], dtype=kind).tobytes())
-    save_raw(folder / "ids.bin", kind, folder / "ids.npy")
-    np.save(folder / "sentence_ends.npy", np.cumsum(sentence_lengths, dtype=np.int64))
-    np.save(folder / "document_ends.npy", np.cumsum(document_lengths, dtype=np.int64))
-    return EncodedCorpus.load(folder)
-
-
-@contextmanager
-def collector_sees_new_objects_only() -> Iterator[None]:
-    """Python's garbage collector skips what exists already, so it does not search through all that
-    the libraries hold again and again."""
-    frozen = gc.get_freeze_count()
-    gc.freeze()
-    try:
-        yield
-    finally:
-        if not frozen:  # else somebody did it before, who wants it so
-            gc.unfreeze()
-
-
-def save_raw(raw: Path, kind: type, target: Path) -> None:
-    """Turns a raw file of integers into an `.npy` file without reading it whole into memory."""
-    count = raw.stat().st_size // np.dtype(kind).itemsize
-    if count == 0:
+                file.write(np.array([i for ids in lists for i in ids], dtype=kind).tobytes())
+    if not sentence_lengths:
         raw.unlink()
         raise InputError(
             "the corpus holds no text after encoding: give a file with at least one sentence."
         )
-    described = {
-        "descr": np.lib.format.dtype_to_descr(np.dtype(kind)),
-        "fortran_order": False,
-        "shape": (count,),
-    }
-    with (
-        raw.open("rb") as source,
-        target.open("wb") as file,
-    ):  # written, not mapped: a full disk is then an error
-        np.lib.format.write_array_header_1_0(file, described)
-        shutil.copyfileobj(source, file, 2**24)
+    mapped = np.memmap(raw, kind, "r")
+    np.save(folder / "ids.npy", mapped)  # from the disk, never whole in memory
+    del mapped  # Windows could not remove an open file
     raw.unlink()
+    np.save(folder / "sentence_ends.npy", np.cumsum(sentence_lengths, dtype=np.int64))
+    np.save(folder / "document_ends.npy", np.cumsum(document_lengths, dtype=np.int64))
+    return EncodedCorpus.load(folder)
