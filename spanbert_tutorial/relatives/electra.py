@@ -35,7 +35,6 @@ from spanbert_tutorial.bert.weights import (
     to_huggingface_names,
 )
 from spanbert_tutorial.errors import require
-from spanbert_tutorial.relatives.albert import FactorizedEmbeddings
 
 # Layers, H, heads, E. ELECTRA §3.2 to §3.4 and appendix A; tiny and mini are this book's.
 SIZES = {
@@ -131,13 +130,21 @@ class ElectraConfig(EncoderConfig):
 # --- the two encoders with their heads ----------------------------------------------
 
 
-class ProjectedEmbeddings(FactorizedEmbeddings):
-    """ALBERT's embeddings, but where E is H nothing follows them."""
+class ProjectedEmbeddings(Embeddings):
+    """BERT's embeddings, E wide; where E is not H, a linear layer makes them H wide."""
 
     def __init__(self, config: ElectraConfig) -> None:
         E, H = config.embedding_size, config.hidden_size
-        Embeddings.__init__(self, config, E)
-        self.project = nn.Identity() if E == H else nn.Linear(E, H)
+        super().__init__(config, E)
+        self.project: nn.Module = (
+            nn.Identity() if E == H else nn.Linear(E, H)
+        )
+
+    def forward(
+        self, input_ids: Tensor, token_type_ids: Tensor | None
+    ) -> Tensor:
+        vectors = super().forward(input_ids, token_type_ids)  # [B,n,E]
+        return self.project(vectors)  # [B,n,H]
 
 
 class ElectraEncoder(BertEncoder):
