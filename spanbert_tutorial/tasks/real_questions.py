@@ -122,11 +122,13 @@ def question_word(question: str) -> str:
 
 
 def only_its_sentence(question: Question) -> Question:
-    """An oracle for finding the right sentence: the same question with only the sentence of its
-    first answer as context (several sentences, where the answer crosses an end). Answers elsewhere
-    are left out. Raises InputError for a question without an answer."""
+    """The question with only the sentence of its first answer.
+
+    An oracle for finding it: several sentences where the answer crosses an end; answers elsewhere
+    are left out. Raises InputError for a question without an answer.
+    """
     if not question.answers:
-        raise InputError(f"the question {question.id} has no answer: give one that has.")
+        raise InputError(f"question {question.id} has no answer: give one that has.")
     answer_start = question.answers[0].start
     answer_end = answer_start + len(question.answers[0].text)
     begin = 0
@@ -145,7 +147,8 @@ def only_its_sentence(question: Question) -> Question:
         for answer in question.answers
         if begin <= answer.start <= end - len(answer.text)
     )
-    return replace(question, context=question.context[begin:end], answers=answers)
+    context = question.context[begin:end]
+    return replace(question, context=context, answers=answers)
 
 
 def risk(odds: Sequence[float] | np.ndarray, values: Sequence[float] | np.ndarray) -> np.ndarray:
