@@ -128,7 +128,8 @@ def only_its_sentence(question: Question) -> Question:
     are left out. Raises InputError for a question without an answer.
     """
     if not question.answers:
-        raise InputError(f"question {question.id} has no answer: give one that has.")
+        wrong = f"question {question.id} has no answer"
+        raise InputError(f"{wrong}: give one that has.")
     answer_start = question.answers[0].start
     answer_end = answer_start + len(question.answers[0].text)
     begin = 0
