@@ -56,6 +56,8 @@ VIEW = new_output("display_data", data={"application/vnd.jupyter.widget-view+jso
     [
         ("was never executed", new_code_cell("x = 1")),
         ("ignores its output", executed("# NBVAL_IGNORE_OUTPUT\ntrain()", 3)),
+        ("give a range", executed("model, history = fit(f, d, s)\nassert history.loss == 2", 3)),
+        ("give a range", executed("train(net, b)\nx = net(b)\nassert 1 < x == 2", 3)),
         ("is skipped", executed("x = 1", 3, tags=["nbval-skip"])),
         ("wrote to stderr", executed("warn()", 3, [printed("UserWarning", "stderr")])),
         ("stores an error", executed("1/0", 3, [ERROR])),
@@ -72,6 +74,13 @@ VIEW = new_output("display_data", data={"application/vnd.jupyter.widget-view+jso
 )
 def test_a_guard_bites(complaint, cell):
     assert complaint in problems_with(cell)
+
+
+def test_what_is_fixed_in_a_live_training_may_be_compared():
+    source = "history = train(net, b)\nassert len(history) == 3\nx = 1\nassert x == 1"
+    assert problems_with(executed(source, 3)) == ""
+    source = "assert train(net, b) == train(net, b)  # exact: one machine"
+    assert problems_with(executed(source, 3)) == ""
 
 
 def test_numbers_typed_into_a_text_alternative_are_refused():

@@ -14,6 +14,7 @@ import nbformat
 from address import has_tag
 from environment import ROOT
 from kinds import MOST_ASSERTS, cell_problems, taken_from_checks, visible_share
+from live import exact_comparisons
 from notebooks import book_notebooks, check, describe, read
 
 MACHINE_PATH = re.compile(
@@ -65,6 +66,15 @@ def unasserted(notebook: nbformat.NotebookNode) -> list[str]:
             if ASSERT.search(cell.source):
                 open_cells = []
     return problems
+
+
+def exact(notebook: nbformat.NotebookNode) -> list[str]:
+    """Numbers of a live training that an `assert` compares exactly."""
+    return [
+        f"{describe(cell, notebook.cells)} asserts `{comparison}`, which another processor need not "
+        "compute: give a range."
+        for cell, comparison in exact_comparisons(notebook)
+    ]
 
 
 def skipped(notebook: nbformat.NotebookNode) -> list[str]:
@@ -226,6 +236,7 @@ def notebook_problems(notebook: nbformat.NotebookNode, references: str) -> list[
     for guard in (
         never_executed,
         unasserted,
+        exact,
         skipped,
         bad_outputs,
         widget_state,

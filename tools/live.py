@@ -13,10 +13,11 @@ import nbformat
 from address import has_tag
 from kinds import code_of
 
-TRAINERS = re.compile(r"^(?:pretrain|fine_tune\w*|train|trained|train_\w+)$")
+TRAINERS = re.compile(r"^(?:fit|pretrain|fine_tune\w*|train|trained|train_\w+)$")
 VOCABULARIES = ("WordPiece", "ByteBPE")  # their training counts, exactly
 COUNTS = ("len", "isinstance", "type")  # of what was trained: the same everywhere
 FIXED = ("shape", "dtype", "steps")
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 class Live(ast.NodeVisitor):
@@ -35,7 +36,8 @@ class Live(ast.NodeVisitor):
         called = node.func
         if isinstance(called, ast.Attribute):
             vocabulary = getattr(called.value, "id", "") in VOCABULARIES
-            return not vocabulary and bool(TRAINERS.match(called.attr))
+            fits = called.attr == "fit"  # of sklearn: the same solution everywhere
+            return not (vocabulary or fits) and bool(TRAINERS.match(called.attr))
         name = getattr(called, "id", "")
         return bool(TRAINERS.match(name)) or name in self.trainers
 
@@ -47,6 +49,15 @@ class Live(ast.NodeVisitor):
             return False
         if isinstance(node, ast.Name):
             return node.id in self.names
+        if isinstance(node, COMPREHENSIONS):
+            if any(self.live(part.iter) for part in node.generators):
+                return True
+            outside, targets = self.names, [part.target for part in node.generators]
+            own = {n.id for one in targets for n in ast.walk(one) if isinstance(n, ast.Name)}
+            self.names = outside - own
+            found = any(map(self.live, ast.iter_child_nodes(node)))
+            self.names = outside
+            return found
         return self.trains(node) or any(map(self.live, ast.iter_child_nodes(node)))
 
     def store(self, target: ast.expr, live: bool) -> None:
