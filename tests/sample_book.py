@@ -13,8 +13,8 @@ from environment import ROOT
 REFERENCES = "# References\n\n- Joshi and others. SpanBERT. <https://arxiv.org/abs/1907.10529>\n"
 ROAD = """
 [chapters]
-"bert/chapter" = {name = "A chapter", needs = [], routes = "nte", shows = "a sum"}
-"references" = {name = "References", needs = ["bert/chapter"], routes = "nte", shows = "papers"}
+"bert/chapter" = {name = "A chapter", needs = [], shows = "a sum"}
+"references" = {name = "References", needs = ["bert/chapter"], shows = "papers"}
 """
 BUILD = "import sys; from jupyter_book.cli.main import main; sys.argv[0] = 'jupyter-book'; main()"
 
