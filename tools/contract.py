@@ -28,7 +28,7 @@ WORDED = re.compile(
     r"<title>[^<]*\w[^<]*</title><desc>[^<]*\w[^<]*</desc>|^<svg class=\"plot\"[^>]* aria-label=\"[^\"]*\w"
 )
 # Pages whose alternatives still have numbers typed by hand; each leaves the list when it is rewritten.
-TYPED_NUMBERS = "name_ranks released_spanbert roberta old_notes".split()
+TYPED_NUMBERS = "old_notes".split()
 ARXIV = re.compile(r"arxiv\.org/(?:abs|pdf|html)/(\d{4}\.\d{4,5})")
 ACL = re.compile(r"aclanthology\.org/([\w.-]+?)(?:\.pdf)?(?=[/\s)>\]\"']|$)")
 
