@@ -171,26 +171,3 @@ def test_the_oracle_on_the_reader():
             assert all(found.context[one.start :].startswith(one.text) for one in found.answers)
     with pytest.raises(InputError, match="has no answer"):
         real_questions.only_its_sentence(asked())
-
-
-@pytest.mark.parametrize(
-    "question, word",
-    [
-        ("Who was it?", "who"),
-        ("To whom did he write?", "who"),
-        ("In whose house?", "who"),
-        ("How much does it cost?", "how many"),
-        ("How many are there?", "how many"),
-        ("How far is it?", "how"),
-        ("In what year, and how?", "what"),
-        ("Name the river.", ""),
-        ("Is it somewhat old?", ""),
-    ],
-)
-def test_the_first_question_word(question, word):
-    assert real_questions.question_word(question) == word
-
-
-def test_risk_and_coverage_by_hand():
-    curve = real_questions.risk([0.5, -1.0, 2.0, 0.0], [0.0, 100.0, 100.0, 50.0])
-    assert curve.tolist() == [0.0, 25.0, 50.0, 37.5]  # answered in the order b, d, a, c

@@ -2,7 +2,6 @@
 over articles, and an analysis of the errors. Chapter: `book/tasks/real_questions`.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -63,9 +62,13 @@ def fine_tune_in_stages(
     return answerer, histories
 
 
-def answered(answerer: QuestionAnswerer, questions: Sequence[Question]) -> Predictions:
-    """A model's predictions when it has to answer: the best text for each question, and the null
-    odds, null score − best score, for a threshold."""
+def answered(
+    answerer: QuestionAnswerer,
+    questions: Sequence[Question],
+) -> Predictions:
+    """The best texts by id, the questions, and the null odds by id.
+
+    The model has to answer; the null odds, null score − best score, are for a threshold."""
     texts, odds = predictions(score_windows(answerer, questions))
     return texts, questions, odds
 
@@ -79,15 +82,22 @@ def tuned(test: Predictions, tune: Predictions) -> dict[str, float]:
 
 
 def over_articles(
-    values: Sequence[float] | np.ndarray, titles: Sequence[str], draws: int = 1_000, seed: int = 0
+    values: Sequence[float] | np.ndarray,
+    titles: Sequence[str],
+    draws: int = 1_000,
+    seed: int = 0,
 ) -> list[float]:
-    """95% bootstrap interval of the mean of `values`, one for each question. It resamples articles,
-    because questions on one article share its difficulty. titles: the article of each question."""
+    """95% interval of the mean over questions; articles are drawn.
+
+    Bootstrap: questions on one article share its difficulty. values: one for each question;
+    titles: its article."""
     names, group = np.unique(titles, return_inverse=True)
     sums = np.bincount(group, np.asarray(values, dtype=float))
     counts = np.bincount(group, np.ones(len(group)))
-    drawn = np.random.default_rng(seed).integers(len(names), size=(draws, len(names)))
-    return np.percentile(sums[drawn].sum(1) / counts[drawn].sum(1), [2.5, 97.5]).tolist()
+    rng = np.random.default_rng(seed)
+    drawn = rng.integers(len(names), size=(draws, len(names)))
+    means = sums[drawn].sum(1) / counts[drawn].sum(1)
+    return np.percentile(means, [2.5, 97.5]).tolist()
 
 
 def intervals(
@@ -110,15 +120,6 @@ def intervals(
 
 
 # --- where the errors are -----------------------------------------------------------
-
-QUESTION_WORD = re.compile(r"\b(how (?:many|much)|who|what|which|when|where|why|how)\b")
-
-
-def question_word(question: str) -> str:
-    """The first question word ("who" also for whom and whose, "how many" also for how much), ""
-    where there is none."""
-    match = QUESTION_WORD.search(re.sub(r"\bwho(m|se)\b", "who", question.lower()))
-    return match[0].replace("how much", "how many") if match else ""
 
 
 def only_its_sentence(question: Question) -> Question:
@@ -150,11 +151,3 @@ def only_its_sentence(question: Question) -> Question:
     )
     context = question.context[begin:end]
     return replace(question, context=context, answers=answers)
-
-
-def risk(odds: Sequence[float] | np.ndarray, values: Sequence[float] | np.ndarray) -> np.ndarray:
-    """The risk–coverage curve, float [questions]: 100 − the mean score of the k questions with the
-    lowest null odds, for k = 1, 2, … values: the score of each question if answered, in percent, 0
-    where it has no answer."""
-    ordered = np.asarray(values, dtype=float)[np.argsort(odds, kind="stable")]
-    return 100 - np.cumsum(ordered) / np.arange(1, len(ordered) + 1)
