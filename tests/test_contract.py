@@ -197,7 +197,7 @@ def built(tmp_path_factory):
         executed("former = 1", 9, [printed("the panel\n")], ["hide-input"]),
     ]
     make_book(root, sample)
-    pictures = ("span_boundary", "language", "road")
+    pictures = ("span_boundary", "language")
     (root / "book" / "welcome.md").write_text(
         "# Welcome\n\n" + "\n\n".join(f"![it](../book_assets/{one}.svg)" for one in pictures)
     )

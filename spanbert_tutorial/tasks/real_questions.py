@@ -12,7 +12,7 @@ from spanbert_tutorial.bert.encoder import BertEncoder
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.history import History
 from spanbert_tutorial.engine.snapshots import Snapshots
-from spanbert_tutorial.errors import InputError
+from spanbert_tutorial.errors import require
 from spanbert_tutorial.tasks import squad
 from spanbert_tutorial.tasks.answer_scores import predictions, score_windows
 from spanbert_tutorial.tasks.question_answering import (
@@ -125,29 +125,29 @@ def intervals(
 def only_its_sentence(question: Question) -> Question:
     """The question with only the sentence of its first answer.
 
-    An oracle for finding it: several sentences where the answer crosses an end; answers elsewhere
-    are left out. Raises InputError for a question without an answer.
-    """
-    if not question.answers:
-        wrong = f"question {question.id} has no answer"
-        raise InputError(f"{wrong}: give one that has.")
-    answer_start = question.answers[0].start
-    answer_end = answer_start + len(question.answers[0].text)
-    begin = 0
-    end = len(question.context)
-    position = 0
-    for sentence in split_sentences(question.context):
-        position = question.context.index(sentence, position)
-        if position <= answer_start:
+    An oracle for finding the right sentence; several sentences, where the answer crosses an end.
+    Answers elsewhere are left out. Raises InputError for a question without an answer."""
+    require(
+        question.answers,
+        f"the question {question.id} has no answer: give one that has.",
+    )
+    context, answer = question.context, question.answers[0]
+    begin, end, position = 0, len(context), 0
+    for sentence in split_sentences(context):
+        position = context.index(sentence, position)
+        if position <= answer.start:
             begin = position
         position += len(sentence)
-        if position >= answer_end:
+        if position >= answer.start + len(answer.text):
             end = position
             break
     answers = tuple(
-        replace(answer, start=answer.start - begin)
-        for answer in question.answers
-        if begin <= answer.start <= end - len(answer.text)
+        replace(one, start=one.start - begin)
+        for one in question.answers
+        if begin <= one.start <= end - len(one.text)
     )
-    context = question.context[begin:end]
-    return replace(question, context=context, answers=answers)
+    return replace(
+        question,
+        context=context[begin:end],
+        answers=answers,
+    )
