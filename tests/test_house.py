@@ -22,7 +22,7 @@ CHAPTERS = sorted(
 OTHER_NAME = {
     "bert": "bert.encoder",
     "directions": "pretraining.directions",
-    "pretraining": "pretraining.model",
+    "pretraining": "pretraining.train",
     "pretraining_spanbert": "pretraining.model",
     "name_ranks": "spanbert.name_ranks",
     "released_spanbert": "tasks.few_questions",
