@@ -18,6 +18,8 @@ V = len(WORDPIECE)
 
 def data(tmp_path, sentences, objective="span+sbo", length=16):
     documents = [[sentence] for sentence in sentences]
+    if objective == "mlm+nsp":  # needs next sentences
+        documents = [sum(two, []) for two in zip(documents[::2], documents[1::2], strict=True)]
     corpus = encode_corpus(documents, WORDPIECE.encode_many, V, tmp_path / "text")
     return PretrainingData(corpus, WORDPIECE, Objective.named(objective), length, batch_size=4)
 

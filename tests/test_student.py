@@ -50,15 +50,12 @@ def test_only_the_solutions_and_what_was_said_to_them_differ(path, written):
 def test_the_checks_are_there_and_have_said_nothing_yet(written):
     for path in book_notebooks():
         cells = code(path)
-        after = [
-            other
-            for cell, other in zip(cells, cells[1:], strict=False)
-            if kinds_of(cell) == ["solution"]
-        ]
         theirs = {cell.source: cell for cell in code(written[0] / path.relative_to(BOOK))}
-        for cell in after:
-            assert "check_" in cell.source, "a check follows the solution"
-            assert theirs[cell.source].outputs == [] != cell.outputs
+        for cell, after in zip(cells, [*cells[1:], None], strict=True):
+            if kinds_of(cell) != ["solution"] or "check_" in cell.source:
+                continue
+            assert "check_" in after.source, "a check follows the solution"
+            assert theirs[after.source].outputs == [] != after.outputs
 
 
 def test_the_pages_come_along_without_answers(written):
