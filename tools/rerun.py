@@ -27,7 +27,7 @@ from notebooks import NotebookError, book_notebooks, read, run_cells
 # what a cell calls when it trains a model or brings one onto a card; a vocabulary is not meant
 TRAINS = re.compile(
     r"(?<!WordPiece\.)(?<!ByteBPE\.)\b(?:pretrain|fine_tune|train|trained|train_\w+)\("
-    r"|\bcuda\b|\bQuestionAnswerer\b"
+    r"|(?<![.\w])fit\(|\bcuda\b|\bQuestionAnswerer\b"
 )
 PATIENCE = 5  # seconds for a process to end what it has begun
 PREAMBLE = """\
