@@ -11,48 +11,13 @@ import time
 import numpy as np
 import pytest
 import torch
+import two_processes
 from toys import data_of, model_of
 
 from spanbert_tutorial.__main__ import main
+from spanbert_tutorial.engine.snapshots import Snapshots
 from spanbert_tutorial.pretraining.objectives import OBJECTIVES, Objective
 
-# Trains in float32, steps of two batches of blocks of like length, as the larger sizes train. With a
-# snapshot folder the second process alone finds one due at step 2, and is told to stop at step 4.
-SCRIPT = """
-import json, os, signal, sys
-import numpy as np, torch
-from accelerate import PartialState
-state = PartialState(cpu=True)
-from spanbert_tutorial.engine import device
-from spanbert_tutorial.engine.snapshots import Snapshots, long_run
-from spanbert_tutorial.__main__ import main
-from spanbert_tutorial.pretraining.objectives import Objective
-from spanbert_tutorial.pretraining.train import TrainingConfig, train
-from toys import data_of, model_of
-name, output, mode = sys.argv[1:]
-device.precision, seen = lambda: "no", []
-def due(self):
-    seen.append(1)
-    if mode == "stop" and state.process_index == 1 and len(seen) == 4:
-        os.kill(os.getpid(), signal.SIGINT)  # met at the end of the next step
-    return mode == "stop" and state.process_index == 1 and len(seen) == 2
-Snapshots.due = due
-model = model_of(name)
-batches = data_of(Objective.named(name), by_length=True).batches(np.random.default_rng(1))
-try:
-    with long_run(batches, Snapshots(output + "/snapshots")) as (stream, hooks):
-        history = train(model, stream, TrainingConfig(6, 1e-2, 2, accumulate=2), hooks)
-except KeyboardInterrupt as stopped:
-    print(f"process {state.process_index}: {stopped}")
-    sys.exit()
-weights = {n: w.double().abs().sum().item() for n, w in model.named_parameters()}
-# one write, so that the two processes cannot mix their lines
-print(f"process {state.process_index} ends with {sum(weights.values())}\\n", end="", flush=True)
-if state.is_main_process:
-    result = {"losses": history.losses, "steps": history.steps, "weights": weights}
-    json.dump(result, open(output + "/result.json", "w"))
-    torch.save(model.state_dict(), output + "/weights.pt")
-"""
 TWO = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
 ENVIRONMENT = {
     **os.environ,
@@ -126,33 +91,28 @@ def done(command: list, *more: str) -> str:
     return ended.stdout
 
 
-def test_two_processes_train_as_one_does_and_stop_and_go_on_together(tmp_path):
-    name = "span+sbo+nsp"
-    script = tmp_path / "script.py"
-    script.write_text(SCRIPT, encoding="utf-8")
-    folders = {mode: tmp_path / mode for mode in ("one", "two", "stop")}
-    for folder in folders.values():
-        folder.mkdir()
-    done([sys.executable], str(script), name, str(folders["one"]), "on")
-    printed = done(TWO, str(script), name, str(folders["two"]), "on")
-    one, two = (torch.load(folders[mode] / "weights.pt") for mode in ("one", "two"))
-    for weight, value in one.items():
+def test_two_processes_train_as_one_does_and_stop_and_go_on_together(
+    tmp_path, monkeypatch, on_the_processor
+):
+    printed = done(TWO, two_processes.__file__, str(tmp_path))
+    monkeypatch.setattr(Snapshots, "due", lambda self: False)
+    model, history = two_processes.trained(tmp_path / "one")
+    two = torch.load(tmp_path / "weights.pt")
+    for weight, value in model.state_dict().items():
         # not for the biases of the keys: they change nothing, so they move by rounding alone
         assert "key.bias" in weight or torch.allclose(two[weight], value, 0, 1e-6), weight
-    results = [json.loads((folders[m] / "result.json").read_text()) for m in ("one", "two")]
-    assert results[0]["steps"] == results[1]["steps"] == [1, 2, 3, 4, 5, 6]
-    for loss, values in results[0]["losses"].items():
-        assert results[1]["losses"][loss] == pytest.approx(values, abs=1e-5)
-    lines = [json.loads((folders[m] / "metrics.jsonl").read_text()) for m in ("one", "two")]
+    result = json.loads((tmp_path / "result.json").read_text())
+    assert history.steps == result["steps"] == [1, 2, 3, 4, 5, 6]
+    for loss, values in history.losses.items():
+        assert result["losses"][loss] == pytest.approx(values, abs=1e-5)
+    lines = [json.loads((tmp_path / m / "metrics.jsonl").read_text()) for m in ("one", "two")]
     # a process without a row computes one that counts nothing in the losses
     assert 0 < lines[0]["tokens"] <= lines[1]["tokens"] < 1.1 * lines[0]["tokens"]
-    stopped = done(TWO, str(script), name, str(folders["stop"]), "stop")
-    assert [f"process {n}: Stopped after step 5 of 6" in stopped for n in (0, 1)] == [True, True]
-    kept = folders["stop"] / "snapshots"
-    assert [path.name for path in kept.iterdir()] == ["step-000000005"]
-    resumed = done(TWO, str(script), name, str(folders["stop"]), "on")
-    ends = re.findall(r"ends with ([\d.]+)", resumed + printed)
-    assert len(ends) == 4 and len(set(ends)) == 1  # bit for bit, and the same in both processes
+    for number in (0, 1):
+        stopped = rf"process {number}: Stopped after step 5 of 6.*\['step-000000005'\]"
+        assert re.search(stopped, printed), printed
+    ends = re.findall(r"ends with ([\d.]+)", printed)
+    assert len(ends) == 2 and len(set(ends)) == 1  # the same in both processes
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows knows no SIGINT for one process")
