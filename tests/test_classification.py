@@ -11,11 +11,7 @@ from spanbert_tutorial.bert.weights import from_huggingface_names
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
-from spanbert_tutorial.tasks.classification import (
-    ClassificationData,
-    ClassificationModel,
-    Framed,
-)
+from spanbert_tutorial.tasks.classification import ClassificationData, ClassificationModel, Framed
 from spanbert_tutorial.tasks.fine_tuning import FineTuning, stacked
 from spanbert_tutorial.tasks.sentence_tasks import fine_tune
 

@@ -75,9 +75,6 @@ def test_specials_stand_around_each_row(wordpiece):
     assert real.tolist() == [[True] * 4, [True] * 3 + [False]]
 
 
-# --- two gaps -----------------------------------------------------------------------
-
-
 # --- other shares, going on ---------------------------------------------------------
 
 

@@ -237,6 +237,3 @@ def test_the_scores_of_squad_are_those_of_transformers_where_it_still_has_them()
     ):
         assert squad.f1(one, other) == pytest.approx(metrics.compute_f1(other, one))
         assert squad.exact_match(one, other) == bool(metrics.compute_exact(other, one))
-
-
-# --- odd inputs ---------------------------------------------------------------------

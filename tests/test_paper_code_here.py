@@ -325,6 +325,3 @@ def test_23_epsilon_and_the_second_beta_are_the_papers_at_base_and_large():
             "spanbert" if wanted == "spanbert" else "roberta"
         )
     assert [PAPERS[f"{name}_epsilon"] for name in ("spanbert", "bert")] == [1e-8, 1e-6]
-
-
-# --- the page -----------------------------------------------------------------------

@@ -5,10 +5,11 @@ import json
 
 import pytest
 import torch
-from test_bert import random_encoder, released
+from parity import random_weights
+from test_bert import released
 from test_main import OBJECTS, SMALL, SUBJECTS, VERBS, run
 
-from spanbert_tutorial.bert.encoder import EncoderConfig
+from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
 from spanbert_tutorial.commands.pretrain import HELD_OUT_BATCHES
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.pretraining import runs
@@ -139,7 +140,7 @@ def test_a_released_spanbert_is_a_start_once_its_vocabulary_is_given(capsys, tmp
     sizes = {"vocab_size": 2_000, "max_position_embeddings": 64}
     folder = tmp_path / "released"
     folder.mkdir()
-    released(folder, random_encoder(EncoderConfig.tiny(**sizes)))
+    released(folder, random_weights(BertEncoder, EncoderConfig.tiny(**sizes)))
     given = [
         "pretrain",
         *START,

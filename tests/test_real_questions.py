@@ -99,12 +99,6 @@ def test_stages_go_on_after_a_stop(tmp_path, monkeypatch):
     )
 
 
-def test_the_recipe_ends_in_full_windows_and_keeps_all_where_answers_may_lack():
-    for task in ("squad1", "squad2"):
-        stages = real_questions.STAGES[task]
-        assert stages[-1].max_length == 256 and stages[-1].answers_only == (task == "squad1")
-
-
 def test_the_interval_over_articles_is_wider_where_articles_differ():
     titles = np.repeat(np.arange(40), 10).astype(str)
     within = np.tile([0.0, 1.0] * 5, 40)  # each article the same
@@ -115,11 +109,6 @@ def test_the_interval_over_articles_is_wider_where_articles_differ():
     by_formula = 1.96 * np.sqrt(0.25 / 40)
     assert (high - low) / 2 == pytest.approx(by_formula, rel=0.1)
     assert real_questions.over_articles(between, titles) == [low, high]
-
-
-def test_articles_of_different_size_weigh_as_their_questions():
-    low, high = real_questions.over_articles([1.0, 1.0, 1.0, 0.0], ["a", "a", "a", "b"])
-    assert (low, high) == (0.0, 1.0)  # one article may be drawn twice
 
 
 # --- where the errors are -----------------------------------------------------------

@@ -41,6 +41,7 @@ def test_from_questions_to_an_answer(capsys, tmp_path):
     scores = tmp_path / "scores"
     text = tmp_path / "context.txt"
     # each question counts once
+    # each question counts once
     code, out, err = run(
         capsys,
         "finetune",
@@ -54,7 +55,7 @@ def test_from_questions_to_an_answer(capsys, tmp_path):
         "--output",
         model,
         *SMALL,
-    )  # each question counts once
+    )
     assert (
         code == 0
         and "1 answer is longer" in err

@@ -87,18 +87,6 @@ def test_a_rehearsal_of_publishing(tmp_path, monkeypatch, capsys):
     assert address.not_installing(tmp_path) == ["book/bert/chapter.ipynb"]
 
 
-def test_the_workflow_publishes_what_the_rehearsal_tries():
-    text = (ROOT / ".github" / "workflows" / "book.yml").read_text(encoding="utf-8")
-    steps = [
-        "make address",
-        f"push --force origin HEAD:{address.PUBLISHED}",
-        "make html",
-        "upload-",
-    ]
-    places = [text.index(step) for step in steps]
-    assert places == sorted(places)
-
-
 def run_setup(source: str, root) -> list[str]:
     """Run a setup cell whose /content is `root`; what it installs."""
     installed: list[str] = []
@@ -122,13 +110,6 @@ def test_without_an_address_the_setup_cell_finds_the_folder(place, tmp_path, mon
     if "drive" not in place:
         put()
     assert run_setup(address.setup_source(address.Address()), tmp_path) == [f'"{tmp_path / place}"']
-
-
-def test_a_folder_that_is_nowhere_is_asked_for(tmp_path, monkeypatch):
-    drive = types.SimpleNamespace(mount=lambda path: None)
-    monkeypatch.setitem(sys.modules, "google.colab", types.SimpleNamespace(drive=drive))
-    with pytest.raises(SystemExit, match="Copy the book's folder"):
-        run_setup(address.setup_source(address.Address()), tmp_path)
 
 
 def test_the_real_book_is_in_line_with_its_address():

@@ -9,7 +9,7 @@ import pytest
 from kept import kept
 from test_browser import NARROW, visit
 
-from environment import ROOT, find_chromium
+from environment import ROOT
 from pages import PAGES
 from spanbert_tutorial import almanac
 from spanbert_tutorial.figures import playground, try_it
@@ -23,21 +23,6 @@ LONG = "The town lies on the river. " * 40
 # --- in a browser -------------------------------------------------------------------
 
 browser_only = pytest.mark.browser
-
-
-@pytest.fixture(scope="module")
-def browser():
-    """The system's Chromium, started once."""
-    if not (PAGES / "book" / "workshop" / "try_it.html").is_file():
-        pytest.fail("There are no built pages to look at: run `make book` first.")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(
-            executable_path=find_chromium(), args=["--no-sandbox", "--disable-gpu"]
-        )
-        yield started
-        started.close()
 
 
 @pytest.fixture(scope="module")

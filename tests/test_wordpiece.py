@@ -92,10 +92,8 @@ def disagreements(wordpiece: WordPiece, texts: list[str]) -> list[str]:
         ("a\u200bb\x00c\ufffdd", ["abcd"]),
         ("a\x0bb\x85c", ["abc"]),  # control characters for Unicode, though Python calls them space
         ("a\tb\nc\rd\u00a0e", ["a", "b", "c", "d", "e"]),
-        (
-            "\u20ac5 $5",
-            ["\u20ac5", "$", "5"],
-        ),  # of the currency signs only the ASCII one counts as punctuation
+        # of the currency signs only the ASCII one counts as punctuation
+        ("\u20ac5 $5", ["\u20ac5", "$", "5"]),
         ("a\u0378b", ["a\u0378b"]),  # a code that stands for no character stays
         ("", []),
     ],
@@ -182,14 +180,10 @@ def test_scores_worked_by_hand():
 
 
 def test_frequency_and_likelihood_choose_different_first_merges():
-    assert learn_merges(COUNTS, 2, by="frequency") == [
-        ("##a", "##t"),
-        ("##h", "##at"),
-    ]  # 8; then 5, the first of two
-    assert learn_merges(COUNTS, 2, by="likelihood") == [
-        ("q", "##u"),
-        ("t", "##h"),
-    ]  # 2/4; then 5/25
+    # 8; then 5, the first of two
+    assert learn_merges(COUNTS, 2, by="frequency") == [("##a", "##t"), ("##h", "##at")]
+    # 2/4; then 5/25
+    assert learn_merges(COUNTS, 2, by="likelihood") == [("q", "##u"), ("t", "##h")]
     assert learn_merges(COUNTS, 1) == learn_merges(COUNTS, 1, by="likelihood")
 
 

@@ -72,14 +72,7 @@ def read_road(root: Path) -> Road:
                 )
             row = table[file[1]]
             found.append(
-                Chapter(
-                    file[1],
-                    part,
-                    place,
-                    row["name"],
-                    tuple(row["needs"]),
-                    row["shows"],
-                )
+                Chapter(file[1], part, place, row["name"], tuple(row["needs"]), row["shows"])
             )
     return Road(tuple(found))
 
