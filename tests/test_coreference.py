@@ -314,20 +314,12 @@ def test_the_command(documents, tmp_path, capsys):
     conll.write(tmp_path / "train.conll", documents)
     model = tmp_path / "model"
     scores = tmp_path / "scores"
-    given = [
-        "--data",
-        tmp_path / "train.conll",
-        "--init-from",
-        TINY,
-        "--epochs",
-        "0.2",
-        "--output",
-        model,
-    ]
-    code, said, wrong = run(capsys, "finetune", "coreference", *given)
+    data = tmp_path / "train.conll"
+    line = f"finetune coreference --data {data} --init-from {TINY} --epochs 0.2 --output {model}"
+    code, said, wrong = run(capsys, line)
     assert (code, wrong) == (0, "") and "6 documents, 54 clusters, 0 skipped." in said
-    given = ["--model", model, "--data", tmp_path / "train.conll", "--output", scores]
-    code, said, wrong = run(capsys, "evaluate", "coreference", *given)
+    evaluate = f"evaluate coreference --model {model} --data"
+    code, said, wrong = run(capsys, f"{evaluate} {data} --output {scores}")
     assert (code, wrong) == (0, "6 documents, 54 clusters, 0 skipped.\n")
     found = json.loads((scores / "score.json").read_text())
     assert (
@@ -336,8 +328,7 @@ def test_the_command(documents, tmp_path, capsys):
     )
     assert len(json.loads((scores / "predictions.json").read_text())) == 6
     (tmp_path / "bad.conll").write_text("Nora\n", encoding="utf-8")
-    given = ["--model", model, "--data", tmp_path / "bad.conll", "--output", tmp_path / "other"]
-    code, _, wrong = run(capsys, "evaluate", "coreference", *given)
+    code, _, wrong = run(capsys, f"{evaluate} {tmp_path / 'bad.conll'} --output {tmp_path / 'b'}")
     assert code == 2 and "bad.conll, line 1: a row outside of a document" in wrong
 
 

@@ -16,7 +16,6 @@ from spanbert_tutorial.pretraining import runs
 from spanbert_tutorial.pretraining.evaluation import held_out_metrics
 
 TINY = data_path("checkpoints", "spanbert-tiny")
-START = ["--init-from", TINY, "--steps", 6, "--batch-size", 8, "--max-length", 24]
 
 
 @pytest.fixture(autouse=True)
@@ -65,8 +64,7 @@ def test_the_checkpoint_decides_size_vocabulary_and_dropout(capsys, monkeypatch,
     model.save_pretrained(source)
     (source / "vocab.txt").write_text("\n".join(tokens) + "\n", encoding="utf-8")
     (source / "tokenizer_config.json").write_text('{"do_lower_case": true}')
-    given = ["--init-from", source, *"--steps 2 --batch-size 4 --max-length 24".split()]
-    given += ["--objective", "mlm"]
+    given = f"--init-from {source} --steps 2 --batch-size 4 --max-length 24 --objective mlm"
     trained = runs.pretrain
     dropouts = []
     monkeypatch.setattr(
@@ -79,16 +77,15 @@ def test_the_checkpoint_decides_size_vocabulary_and_dropout(capsys, monkeypatch,
             or trained(run, text, model, *more)
         ),
     )
-    code, out, err = run(
-        capsys, "pretrain", *given, "--corpus", titled, "--output", tmp_path / "made"
-    )
+    line = f"pretrain {given} --corpus {titled} --output {tmp_path}"
+    code, out, err = run(capsys, f"{line}/made")
     assert set(dropouts) == {0.0}  # goes on without, whatever the config keeps
     assert (code, err) == (0, "") and "[UNK]" not in out and "new heads: none" in out
     made = json.loads((tmp_path / "made" / "config.json").read_text(encoding="utf-8"))
     assert (made["num_hidden_layers"], made["hidden_dropout_prob"]) == (4, 0.1)
     config = json.loads((source / "config.json").read_text(encoding="utf-8"))
     (source / "config.json").write_text(json.dumps(config | {"num_hidden_layers": 3}))
-    code, _, err = run(capsys, "pretrain", *given, "--corpus", titled, "--output", tmp_path / "new")
+    code, _, err = run(capsys, f"{line}/new")
     assert code == 2 and "3 layers of width 256" in err and "--config" in err
 
 
@@ -98,7 +95,7 @@ def test_a_stopped_run_keeps_to_its_text(capsys, monkeypatch, tmp_path, titled):
     corpus.mkdir()
     text = (titled / "texts.jsonl").read_text(encoding="utf-8")
     (corpus / "texts.jsonl").write_text(text, encoding="utf-8")
-    given = ["pretrain", *SMALL, "--corpus", corpus, "--output", made]
+    given = f"pretrain --corpus {corpus} --output {made}", *SMALL
 
     measured = held_out_metrics
 
@@ -141,19 +138,13 @@ def test_a_released_spanbert_is_a_start_once_its_vocabulary_is_given(capsys, tmp
     folder = tmp_path / "released"
     folder.mkdir()
     released(folder, random_weights(BertEncoder, EncoderConfig.tiny(**sizes)))
-    given = [
-        "pretrain",
-        *START,
-        "--init-from",
-        folder,
-        "--corpus",
-        titled,
-        "--output",
-        tmp_path / "made",
-    ]
-    code, _, err = run(capsys, *given)
+    options = "--steps 6 --batch-size 8 --max-length 24"
+    given = (
+        f"pretrain --init-from {folder} --corpus {titled} --output {tmp_path / 'made'} {options}"
+    )
+    code, _, err = run(capsys, given)
     assert code == 2 and "vocabulary" in err and err.count("\n") == 1
-    code, out, err = run(capsys, *given, "--vocabulary", data_path("almanac", "vocab.txt"))
+    code, out, err = run(capsys, given, "--vocabulary", data_path("almanac", "vocab.txt"))
     assert (code, err) == (0, "") and "new heads: masked_language_model, boundary" in out
     assert (tmp_path / "made" / "model.safetensors").is_file()
 

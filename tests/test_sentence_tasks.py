@@ -218,49 +218,16 @@ def test_the_command(tmp_path, capsys, monkeypatch, file):
         for i in range(20)
     )
     data = file(f"index\tsentence1\tsentence2\tlabel\n{rows}")
-    given = ["--data", data, "--subtask", "rte"]
-    code, said, wrong = run(
-        capsys,
-        "finetune",
-        "sentences",
-        *given,
-        "--init-from",
-        TINY,
-        "--output",
-        tmp_path / "m",
-        "--epochs",
-        "30",
-        "--max-length",
-        "32",
-        "--learning-rate",
-        "1e-3",
-    )
+    model, line = tmp_path / "m", f"sentences --data {data} --subtask"
+    options = "--epochs 30 --max-length 32 --learning-rate 1e-3"
+    finetune = f"finetune {line} rte --init-from {TINY} --output {model} {options}"
+    code, said, wrong = run(capsys, finetune)
     assert (code, wrong) == (0, "") and "20 examples, 2 labels, 0 skipped." in said
-    code, said, wrong = run(
-        capsys,
-        "evaluate",
-        "sentences",
-        *given,
-        "--model",
-        tmp_path / "m",
-        "--output",
-        tmp_path / "s",
-    )
+    evaluate = f"--model {model} --output {tmp_path / 's'}"
+    code, said, wrong = run(capsys, f"evaluate {line} rte {evaluate}")
     assert (code, wrong) == (0, "20 examples, 2 labels, 0 skipped.\n")
     assert json.loads(said) == {"accuracy": 100}
-    code, _, wrong = run(
-        capsys,
-        "evaluate",
-        "sentences",
-        "--data",
-        data,
-        "--subtask",
-        "sst2",
-        "--model",
-        tmp_path / "m",
-        "--output",
-        tmp_path / "t",
-    )
+    code, _, wrong = run(capsys, f"evaluate {line} sst2 {evaluate}2")
     assert code == 2 and 'line 1: SST-2 needs a column "sentence"' in wrong
 
 

@@ -276,7 +276,3 @@ def test_paper_mode_breaks_no_word_where_the_released_one_breaks_thirty_percent(
 
 
 # --- the chapter's exercises --------------------------------------------------------
-
-
-def full(p, limit):
-    return p * (1 - p) ** np.arange(limit)
