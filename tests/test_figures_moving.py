@@ -14,7 +14,6 @@ from test_diagrams import LEAST_SIZE, SVG, fits, real_call
 from test_figures_explorer import NASTY, Page
 
 from spanbert_tutorial.bert.masking import TokenMasking
-from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.figures.masking_machine import MaskingMachine
 from spanbert_tutorial.figures.moving import Button, Moving, MovingDiagram
 from spanbert_tutorial.figures.training_scrubber import Gap, neighbors, training_scrubber
@@ -174,51 +173,6 @@ def test_the_machine_masks_as_the_package_does():
         ):
             assert np.array_equal(shown, wanted)
     assert made.counts().sum() == len(made.draws)
-
-
-def test_every_frame_of_the_machine_shows_the_masks_the_budget_and_the_draws():
-    made = machine()
-    html = made.moving()._repr_html_()
-    data = stored(html)
-    n = len(PIECES)
-    draws = len(made.draws)
-    for place, frame in enumerate(made.frames):
-        parts = in_frame(data, place)
-        squares = parts[:draws]
-        parts = parts[draws:]
-        assert [part["opacity"] for part in squares] == ["1"] * frame.counted + ["0"] * (
-            draws - frame.counted
-        )
-        for mask in made.hidden(frame):
-            cells = parts[: made.budget]
-            count = parts[made.budget]
-            tokens = parts[made.budget + 1 :][: 2 * n]
-            assert sum(int(cell["fill-opacity"]) for cell in cells) == mask.sum()
-            assert count["words"].startswith(f"{mask.sum()} tokens, ")
-            assert [token["fill-opacity"] for token in tokens[::2]] == [
-                str(int(one)) for one in mask
-            ]
-            assert [token["fill"] == "#fff" for token in tokens[1::2]] == mask.tolist()
-            parts = parts[made.budget + 1 + 2 * n :]
-        chips = [part["opacity"] for part in parts]
-        assert len(chips) == draws and [i for i, chip in enumerate(chips) if chip == "1"] == (
-            [] if frame.hanging is None else [frame.hanging]
-        )
-
-
-def test_the_machine_says_what_happened():
-    made = machine()
-    told = [made.says(frame) for frame in made.frames]
-    assert told[0] == f"A new round: {len(PIECES)} tokens, 4 of them may be masked."
-    for number, span in enumerate(made.draws, start=1):
-        (after,) = [one for one in told if one.startswith(f"Draw {number} of") and ", at “" in one]
-        assert f"ℓ = {span.length}, at “" in after
-        assert ("Cut after" in after) == (span.words < span.length)
-        assert ("No budget left" in after) == (span.left == 0)
-    with pytest.raises(InputError, match="at least two seeds"):
-        MaskingMachine(PIECES, [1])
-    with pytest.raises(InputError, match="begins with a whole word"):
-        MaskingMachine(PIECES[2:], [1, 2])
 
 
 # --- the slider through a training --------------------------------------------------

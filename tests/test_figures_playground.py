@@ -14,7 +14,6 @@ from spanbert_tutorial.figures.playground import AnswerPanel, ask, playground
 from spanbert_tutorial.tasks.question_answering import QuestionAnswerer, QuestionAnsweringModel
 
 CONTEXT = "Upton was founded by Alice Mercer in 1873."
-SPANS = [(21, 33, 5.0), (21, 26, 3.5), (37, 41, -1.0)]
 WORDS = "Who founded Upton?"
 
 
@@ -26,10 +25,6 @@ def answerer() -> QuestionAnswerer:
     return QuestionAnswerer(
         QuestionAnsweringModel(encoder), wordpiece, max_length=48, doc_stride=16
     )
-
-
-def panel(threshold: float, null_score: float = 6.0) -> AnswerPanel:
-    return AnswerPanel(WORDS, CONTEXT, SPANS, null_score, threshold)
 
 
 def test_asking_is_the_answerer_s_answer(answerer):

@@ -15,8 +15,6 @@ from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.pretraining import runs
 from spanbert_tutorial.pretraining.evaluation import held_out_metrics
 
-TINY = data_path("checkpoints", "spanbert-tiny")
-
 
 @pytest.fixture(autouse=True)
 def without_bar(monkeypatch):

@@ -400,10 +400,6 @@ def test_every_packing_is_read(tmp_path, packing):
     assert question == read(str(tmp_path / f"x.json{packing}"))[0]
 
 
-def start(offset: object, text: object = "Denver Broncos") -> dict:
-    return {"answers": [{"text": text, "answer_start": offset}]}
-
-
 # --- the reader and the real files --------------------------------------------------
 
 

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 from kept import kept
-from test_browser import NARROW, visit
+from test_browser import visit
 
 from environment import ROOT
 from pages import PAGES
@@ -263,19 +263,6 @@ def test_a_question_of_the_readers_own(ask):
         ask.get_by_role("button", name="Answer").click()
         says(ask, sentence)
         assert not ask.locator(".try-answer").is_visible()
-
-
-@browser_only
-@pytest.mark.parametrize(
-    "name", ["workshop/try_it", "welcome", "spanbert/boundary", "tasks/question_answering"]
-)
-def test_the_parts_fit_a_telephone(browser, name):
-    page = visit(browser, f"book/{name}.html")
-    page.set_viewport_size(NARROW)
-    assert page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
-    for button in page.locator(".try-words button").all():
-        assert button.bounding_box()["height"] >= 32 and button.bounding_box()["width"] >= 28
-    page.context.close()
 
 
 def test_the_still_pictures_say_what_the_models_predict():
