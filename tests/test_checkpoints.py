@@ -109,11 +109,9 @@ def test_loading_gives_identical_losses(tmp_path, wordpiece, objective):
         after = loaded(batch)
     assert before.keys() == after.keys() and len(before) == 2 + objective.count("+")
     assert all(torch.equal(before[name], after[name]) for name in before)
-    assert (
-        not loaded.training
-        and vocabulary.vocabulary == wordpiece.vocabulary
-        and not vocabulary.lowercase
-    )
+    assert not loaded.training
+    assert vocabulary.vocabulary == wordpiece.vocabulary
+    assert not vocabulary.lowercase
     assert loaded.encoder.config == model.encoder.config
     words = loaded.encoder.embeddings.words.weight  # still one tensor with the heads'
     assert loaded.masked_language_model.embedding_weight is words

@@ -72,10 +72,8 @@ def test_labels_of_the_almanac_fit_its_text():
             )
         entity = {tuple(one[:2]): one[3] for one in document["entities"]}
         for cluster in document["clusters"]:
-            assert (
-                cluster == sorted(cluster)
-                and len({entity[span] for span in cluster if span in entity}) == 1
-            )
+            assert cluster == sorted(cluster)
+            assert len({entity[span] for span in cluster if span in entity}) == 1
         count["documents"] += 1
         count["mentions"] += len(mentions)
         count["several"] += sum(len(cluster) > 1 for cluster in document["clusters"])
@@ -285,9 +283,8 @@ def test_predictions_are_clusters_without_labels(learned, documents):
     assert resolver.predict(bare) == resolver.predict(documents)
     for document, clusters in zip(documents, resolver.predict(bare), strict=True):
         mentions = [mention for cluster in clusters for mention in cluster]
-        assert len(mentions) == len(set(mentions)) and all(
-            0 <= a <= b < len(document.words) for a, b in mentions
-        )
+        assert len(mentions) == len(set(mentions))
+        assert all(0 <= a <= b < len(document.words) for a, b in mentions)
 
 
 def test_a_checkpoint_gives_the_same_clusters(learned, documents, tmp_path):
@@ -322,10 +319,8 @@ def test_the_command(documents, tmp_path, capsys):
     code, said, wrong = run(capsys, f"{evaluate} {data} --output {scores}")
     assert (code, wrong) == (0, "6 documents, 54 clusters, 0 skipped.\n")
     found = json.loads((scores / "score.json").read_text())
-    assert (
-        found == json.loads(said)
-        and {"muc", "b_cubed", "ceaf_phi4", "average", "two_or_more"} <= found.keys()
-    )
+    assert found == json.loads(said)
+    assert {"muc", "b_cubed", "ceaf_phi4", "average", "two_or_more"} <= found.keys()
     assert len(json.loads((scores / "predictions.json").read_text())) == 6
     (tmp_path / "bad.conll").write_text("Nora\n", encoding="utf-8")
     code, _, wrong = run(capsys, f"{evaluate} {tmp_path / 'bad.conll'} --output {tmp_path / 'b'}")
@@ -334,9 +329,8 @@ def test_the_command(documents, tmp_path, capsys):
 
 def test_scores_with_and_without_clusters_of_one():
     perfect = coref.score([NORA], [NORA.clusters])
-    assert perfect["average"] == perfect["two_or_more"]["average"] == 100 and perfect[
-        "mentions"
-    ] == (100, 100, 100)
+    assert perfect["average"] == perfect["two_or_more"]["average"] == 100
+    assert perfect["mentions"] == (100, 100, 100)
     fewer = coref.score([NORA], [[[[0, 1], [3, 3], [6, 6]], [[3, 4], [8, 8]]]])  # as JSON gives it
     assert fewer["two_or_more"]["average"] == 100 and fewer["average"] < 100
     assert fewer["mentions"][:2] == (100, pytest.approx(100 * 5 / 6))

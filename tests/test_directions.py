@@ -129,10 +129,8 @@ def test_views_of_the_same_tokens(almanac_text):
     batch = next(
         directions.text_batches(almanac_text, np.random.default_rng(0), max_length=20, batch_size=3)
     )
-    assert (
-        batch["input_ids"].shape == batch["attention_mask"].shape
-        and batch["input_ids"].shape[1] <= 20
-    )
+    assert batch["input_ids"].shape == batch["attention_mask"].shape
+    assert batch["input_ids"].shape[1] <= 20
     assert (batch["input_ids"][:, 0] == almanac_text.wordpiece.cls_id).all()
 
 
@@ -140,11 +138,9 @@ def test_scored_tokens_are_never_special(almanac_text):
     wordpiece = almanac_text.wordpiece
     first, again = (list(directions.scored_tokens(almanac_text, batches=3)) for _ in range(2))
     for (ids, real, chosen), other in zip(first, again, strict=True):
-        assert (
-            torch.equal(chosen, other[2])
-            and not (chosen & ~real).any()
-            and 0.05 < chosen.double().mean() < 0.2
-        )
+        assert torch.equal(chosen, other[2])
+        assert not (chosen & ~real).any()
+        assert 0.05 < chosen.double().mean() < 0.2
         assert not torch.isin(
             ids[chosen], torch.tensor([wordpiece.cls_id, wordpiece.sep_id, wordpiece.pad_id])
         ).any()

@@ -104,9 +104,8 @@ def test_the_probe_reads_the_two_neighbors_and_never_the_edge(wordpiece, some):
     names = mask_names(blocks, wordpiece, kinds, seed=0)
     first, last = names.spans.T
     row = torch.arange(len(first))
-    assert (names.input_ids[row, first] == wordpiece.mask_id).all() and (
-        names.input_ids[row, last] == wordpiece.mask_id
-    ).all()
+    assert (names.input_ids[row, first] == wordpiece.mask_id).all()
+    assert (names.input_ids[row, last] == wordpiece.mask_id).all()
     for place in (first - 1, last + 1):  # a neighbor is a visible token of the text
         neighbor = names.input_ids[row, place]
         assert not torch.isin(

@@ -191,10 +191,8 @@ def test_the_scrubber_shows_the_numbers_that_it_was_given():
         assert [f"{one:.2f}" for one in both.ravel()] == [
             word for word in words if re.fullmatch(r"\d\.\d\d", word)
         ]
-        assert (
-            f"{both.max():.2f}" in data["says"][frame]
-            and f"as it is {loss:.2f}" in data["says"][frame]
-        )
+        assert f"{both.max():.2f}" in data["says"][frame]
+        assert f"as it is {loss:.2f}" in data["says"][frame]
     assert np.allclose(neighbors(attention), attention[..., 3] + attention[..., 5])
     still = "".join(unescape(text) for text in Page(made._repr_html_()).text)
     assert "✓ of 0.50" in still and "✓ <b>" not in still and "masked: at" in still
@@ -207,9 +205,8 @@ def test_guesses_are_the_likeliest_tokens_of_the_head():
         hidden = model.encode(batch)[batch["labels"] != -100]
         all_p = model.masked_language_model(hidden).softmax(-1).numpy()[[0, 3]]
     assert tokens.shape == p.shape == (2, 4)
-    assert np.allclose(p, -np.sort(-all_p, axis=1)[:, :4]) and np.allclose(
-        np.take_along_axis(all_p, tokens, 1), p
-    )
+    assert np.allclose(p, -np.sort(-all_p, axis=1)[:, :4])
+    assert np.allclose(np.take_along_axis(all_p, tokens, 1), p)
     assert np.allclose(right, all_p[[0, 1], batch["labels"][batch["labels"] != -100][[0, 3]]])
 
 
@@ -288,7 +285,5 @@ def test_less_motion_shows_results_at_once(browser_page):
     )
     lasts = "part => getComputedStyle(part).transitionDuration"
     assert roots.nth(1).locator("[data-part]").first.evaluate(lasts) == "0s"
-    assert (
-        not roots.nth(2).locator("button").is_visible()
-        and roots.nth(2).locator("input").is_visible()
-    )
+    assert not roots.nth(2).locator("button").is_visible()
+    assert roots.nth(2).locator("input").is_visible()

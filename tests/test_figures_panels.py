@@ -134,7 +134,8 @@ def test_merges_are_numbered_and_scores_show_their_counts():
 
 def test_a_token_made_twice_has_the_number_of_its_first_merge():
     panel = Merges("abc abc abc abd abd xbc xbc xbc xbc", "frequency", 4)
-    assert panel.learned[-1] == ("##b", "##d") and panel.number == {
+    assert panel.learned[-1] == ("##b", "##d")
+    assert panel.number == {
         "##bc": 1,
         "xbc": 2,
         "abc": 3,
@@ -159,10 +160,8 @@ def test_in_an_explorer_a_reader_may_type_a_text():
     own.value = "banana"
     assert view.value == Merges("banana", "frequency", 0)._repr_html_()
     merges.value = 2
-    assert (
-        view.value == Merges("banana", "frequency", 2)._repr_html_()
-        and "<sup>2</sup>" in view.value
-    )
+    assert view.value == Merges("banana", "frequency", 2)._repr_html_()
+    assert "<sup>2</sup>" in view.value
     own.value = "x" * 30
     assert "at most 20 characters" in view.value
 

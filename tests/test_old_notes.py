@@ -73,9 +73,8 @@ def test_the_steps_answer_as_transformers_4_did(number, start, end, score, pairs
     question, context = pairs[number]
     found = old_notes.answer_as_before(model, tokenizer, question, context)
     assert (found["start"], found["end"]) == (start, end)
-    assert found["answer"] == context[start:end] and found["score"] == pytest.approx(
-        score, abs=2e-6
-    )
+    assert found["answer"] == context[start:end]
+    assert found["score"] == pytest.approx(score, abs=2e-6)
 
 
 def test_best_spans_agree_with_a_loop():

@@ -105,11 +105,9 @@ def test_a_stopped_run_keeps_to_its_text(capsys, monkeypatch, tmp_path, titled):
     with monkeypatch.context() as patch:
         patch.setattr("spanbert_tutorial.pretraining.evaluation.held_out_metrics", stop)
         code, _, err = run(capsys, *given)
-    assert (
-        code == 130
-        and err == "Stopped: continue with the same command and --resume.\n"
-        and not made.exists()
-    )
+    assert code == 130
+    assert err == "Stopped: continue with the same command and --resume.\n"
+    assert not made.exists()
     # as long as before
     (corpus / "texts.jsonl").write_text(text.replace("boat", "coat"), encoding="utf-8")
     code, _, err = run(capsys, *given, "--resume")
@@ -119,12 +117,10 @@ def test_a_stopped_run_keeps_to_its_text(capsys, monkeypatch, tmp_path, titled):
     with monkeypatch.context() as patch:
         patch.setattr("spanbert_tutorial.pretraining.checkpoints.save_file", full)
         code, _, err = run(capsys, *given, "--resume")
-    assert (
-        code == 2
-        and "No space left" in err
-        and "continue with --resume" in err
-        and not made.exists()
-    )
+    assert code == 2
+    assert "No space left" in err
+    assert "continue with --resume" in err
+    assert not made.exists()
     assert run(capsys, *given, "--resume")[0] == 0 and made.is_dir()
     assert not (tmp_path / "made.training").exists()
 

@@ -76,9 +76,8 @@ def test_the_central_window_shows_the_most_context():
 def test_an_input_is_question_then_context(wordpiece):
     encoded = encode(wordpiece, QUESTION, CONTEXT)
     made = windows(encoded, wordpiece, 40, 10)
-    assert len(made) > 1 and sum(int(window.central.sum()) for window in made) == len(
-        encoded.context
-    )
+    assert len(made) > 1
+    assert sum(int(window.central.sum()) for window in made) == len(encoded.context)
     for window in made:
         ids = window.ids.tolist()
         assert len(ids) <= 40 and ids[0] == wordpiece.cls_id and ids.count(wordpiece.sep_id) == 2
@@ -209,9 +208,8 @@ def test_an_answer_is_an_exact_slice(answerer, context):
     answer = answerer.answer(QUESTION, context, threshold=1e9)
     assert answer.text and answer.text == context[answer.start : answer.end]
     none = answerer.answer(QUESTION, context, threshold=-1e9)
-    assert (none.text, none.start, none.end) == ("", 0, 0) and none.score == pytest.approx(
-        answer.score
-    )
+    assert (none.text, none.start, none.end) == ("", 0, 0)
+    assert none.score == pytest.approx(answer.score)
 
 
 def test_many_answers_are_the_single_ones(answerer):
@@ -264,9 +262,8 @@ def test_a_saved_answerer_is_the_same_and_opens_in_transformers(answerer, wordpi
             attention_mask=batch["attention_mask"],
         )
         starts, ends = again.model.scores(batch)
-    assert torch.allclose(output.start_logits, starts, atol=1e-4) and torch.allclose(
-        output.end_logits, ends, atol=1e-4
-    )
+    assert torch.allclose(output.start_logits, starts, atol=1e-4)
+    assert torch.allclose(output.end_logits, ends, atol=1e-4)
 
 
 def old_folder(folder, tokens, config=None):
@@ -319,8 +316,7 @@ def test_the_old_layout_opens_cased_and_gives_the_scores_of_transformers(tmp_pat
     assert window.ids.tolist() == encoded["input_ids"][0].tolist()
     with torch.no_grad():
         output, (starts, ends) = model(**encoded), answerer.model.scores(qa.stacked([window], 0))
-    assert torch.allclose(output.start_logits, starts, atol=1e-5) and torch.allclose(
-        output.end_logits, ends, atol=1e-5
-    )
+    assert torch.allclose(output.start_logits, starts, atol=1e-5)
+    assert torch.allclose(output.end_logits, ends, atol=1e-5)
     found = answerer.answer(question=QUESTION, context=context, threshold=1e9)
     assert found.text and context[found.start : found.end] == found.text

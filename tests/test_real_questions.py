@@ -153,10 +153,8 @@ def test_the_oracle_on_the_reader():
     for question in QUESTIONS:
         if question.answers:
             found = real_questions.only_its_sentence(question)
-            assert (
-                len(real_questions.split_sentences(found.context)) == 1
-                and found.context in question.context
-            )
+            assert len(real_questions.split_sentences(found.context)) == 1
+            assert found.context in question.context
             assert all(found.context[one.start :].startswith(one.text) for one in found.answers)
     with pytest.raises(InputError, match="has no answer"):
         real_questions.only_its_sentence(asked())

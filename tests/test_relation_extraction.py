@@ -243,12 +243,9 @@ def test_markers_worked_by_hand():
     assert " ".join(rx.marked(relation_markers.context_alone(EXAMPLE), "replaced")).startswith(
         "Today [SUBJ] of [OBJ] met"
     )
-    assert rx.markers([EXAMPLE, BACKWARDS], "replaced") == [
-        "[OBJ-PERSON]",
-        "[OBJ-TOWN]",
-        "[SUBJ-PERSON]",
-        "[SUBJ-TOWN]",
-    ]
+    assert rx.markers([EXAMPLE, BACKWARDS], "replaced") == (
+        "[OBJ-PERSON] [OBJ-TOWN] [SUBJ-PERSON] [SUBJ-TOWN]".split()
+    )
     assert rx.markers([EXAMPLE], "around") == ["[/OBJ]", "[/SUBJ]", "[OBJ]", "[SUBJ]"]
 
 
@@ -339,9 +336,8 @@ def test_a_saved_extractor_predicts_the_same(wordpiece, shipped, tmp_path, head)
     made.save(tmp_path / "model", {"README.md": "made"})
     again = rx.RelationExtractor.from_pretrained(tmp_path / "model")
     assert (again.relations, again.marking, again.max_length) == (made.relations, "replaced", 40)
-    assert again.wordpiece.vocabulary == made.wordpiece.vocabulary and again.predict(
-        some
-    ) == made.predict(some)
+    assert again.wordpiece.vocabulary == made.wordpiece.vocabulary
+    assert again.predict(some) == made.predict(some)
     settings = json.loads((tmp_path / "model" / "config.json").read_text())
     assert settings["vocab_size"] == len(made.wordpiece) > len(wordpiece)
 

@@ -238,7 +238,8 @@ def test_a_control_sees_what_its_name_says():
     yes = [((f"The club {n} is in Upton.", "Upton has a club."), "same") for n in range(6)]
     no = [((f"The club {n} is in Upton.", "The mill burned down."), "other") for n in range(6)]
     said = sentence_baselines.controls(yes * 20 + no * 10, yes + no)
-    assert set(said["majority"]) == {"same"} and set(said) == {
+    assert set(said["majority"]) == {"same"}
+    assert set(said) == {
         "majority",
         "bag of words",
         "second only",

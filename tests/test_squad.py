@@ -185,9 +185,8 @@ def test_the_human_score_takes_the_second_answer_as_the_prediction():
         asked("c", "x"),
     ]
     result = human_score(questions)
-    assert (result["exact"], result["total"]) == (50, 2) and result["f1"] == pytest.approx(
-        100 * (1 + 2 / 3) / 2
-    )
+    assert (result["exact"], result["total"]) == (50, 2)
+    assert result["f1"] == pytest.approx(100 * (1 + 2 / 3) / 2)
     with pytest.raises(InputError):
         human_score(questions[2:])
 
@@ -493,6 +492,5 @@ def test_a_majority_decides_then_to_answer_then_the_shorter_text():
     # the second has no two others that could vote
     assert (result["exact"], result["total"]) == (100, 1)
     two = [asked("a", "Denver", "Denver Broncos", "Broncos")]
-    assert human_score(two, vote=True)["exact"] == 0 and human_score(two)["f1"] == pytest.approx(
-        200 / 3
-    )
+    assert human_score(two, vote=True)["exact"] == 0
+    assert human_score(two)["f1"] == pytest.approx(200 / 3)

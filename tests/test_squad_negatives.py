@@ -40,13 +40,7 @@ def ask(question: str, context: str = CONTEXT) -> Question:
 
 
 def test_words_are_lower_case_without_punctuation_and_without_the_s_of_a_name():
-    assert words("Braille's A-1, the “Étude” (3.5/2)!") == [
-        "braille",
-        "a-1",
-        "the",
-        "étude",
-        "3.5/2",
-    ]
+    assert words("Braille's A-1, the “Étude” (3.5/2)!") == "braille a-1 the étude 3.5/2".split()
     assert words("The man’s car; it is.") == ["the", "man", "car", "it", "is"]
     assert words("") == []
 

@@ -311,13 +311,8 @@ def test_agreement_on_wikipedia_with_the_cased_vocabulary(tmp_path):
 
 def test_specials_come_first_and_mask_in_text_is_the_mask(small):
     assert small.vocabulary[:5] == SPECIALS
-    assert (small.pad_id, small.unk_id, small.cls_id, small.sep_id, small.mask_id) == (
-        0,
-        1,
-        2,
-        3,
-        4,
-    )
+    ids = small.pad_id, small.unk_id, small.cls_id, small.sep_id, small.mask_id
+    assert ids == (0, 1, 2, 3, 4)
     ids = small.encode("The [MASK][MASK] of a[MASK].")
     assert (ids == small.mask_id).sum() == 3
     assert small.tokens(ids)[:3] == ["The", "[MASK]", "[MASK]"]
@@ -351,19 +346,7 @@ def vocab_file(folder: Path, tokens: list[str] | bytes, end: str = "\n") -> Path
     return path
 
 
-PIECES = [
-    "[PAD]",
-    "[unused1]",
-    "[UNK]",
-    "[CLS]",
-    "[SEP]",
-    "[MASK]",
-    "the",
-    "The",
-    "##s",
-    "\u00e9",
-    "\u2028",
-]
+PIECES = "[PAD] [unused1] [UNK] [CLS] [SEP] [MASK] the The ##s \u00e9".split() + ["\u2028"]
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
@@ -373,12 +356,7 @@ def test_the_line_number_is_the_id(tmp_path, end, mark):
         data = (mark + end.join(PIECES) + (end if last else "")).encode()
         wordpiece = WordPiece.from_file(vocab_file(tmp_path, data))
         assert wordpiece.vocabulary == PIECES and (wordpiece.unk_id, wordpiece.mask_id) == (2, 5)
-        assert wordpiece.tokens(wordpiece.encode("The thes [MASK]")) == [
-            "The",
-            "the",
-            "##s",
-            "[MASK]",
-        ]
+        assert wordpiece.tokens(wordpiece.encode("The thes [MASK]")) == "The the ##s [MASK]".split()
 
 
 def test_save_vocabulary_comes_back(tmp_path, small):

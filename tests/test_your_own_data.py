@@ -85,9 +85,8 @@ def test_every_step_says_what_the_page_says(here, monkeypatch, kind, text, state
 
 def test_what_is_compared_and_what_is_not():
     assert agrees("MLM 6.96 nats, 90 documents, 8%", "MLM 7.10 nats, 90 documents, 11%")
-    assert not agrees("MLM 6.96 nats", "MLM 7.30 nats") and not agrees(
-        "90 documents", "91 documents"
-    )
+    assert not agrees("MLM 6.96 nats", "MLM 7.30 nats")
+    assert not agrees("90 documents", "91 documents")
     assert not agrees("8%", "15%") and not agrees("a 1", "b 1") and not agrees("30.5,", "37.5,")
     assert agrees("Checkpoint after … s: own/ko", "Checkpoint after 35 s: own/ko")
     assert agrees("loss 0.86. Model", "loss 0.88. Model")
