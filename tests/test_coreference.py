@@ -21,7 +21,12 @@ from spanbert_tutorial.tasks import conll
 from spanbert_tutorial.tasks import coreference as coref
 from spanbert_tutorial.tasks import coreference_baselines as controls
 from spanbert_tutorial.tasks.conll import Document
-from spanbert_tutorial.tasks.fine_tuning import FineTuning, count_targets, weighted_shard
+from spanbert_tutorial.tasks.fine_tuning import (
+    FineTuning,
+    SecondRate,
+    count_targets,
+    weighted_shard,
+)
 
 TINY = data_path("checkpoints", "spanbert-tiny")
 NORA = Document(
@@ -275,6 +280,33 @@ def test_a_model_learns_its_documents_by_heart(learned, documents):
     assert found["average"] > 90 and history.losses["loss"][-1] < history.losses["loss"][0] / 10
     rules = [controls.same_head(one, controls.rule_mentions(one)) for one in documents]
     assert found["average"] > coref.score(documents, rules)["average"]
+
+
+def test_the_layers_after_the_encoder_may_learn_faster(wordpiece, documents, monkeypatch):
+    rates = []
+
+    class Seen(SecondRate):
+        def on_start(self, state):
+            super().on_start(state)
+            encoder = set(self.model.encoder.parameters())
+            for group in state.optimizer.param_groups:
+                assert len({weight in encoder for weight in group["params"]}) == 1
+            assert sum(len(group["params"]) for group in state.optimizer.param_groups) == len(
+                [*self.model.parameters()]
+            )
+
+        def on_log(self, state):
+            rates.append([group["lr"] for group in state.optimizer.param_groups])
+
+    monkeypatch.setattr("spanbert_tutorial.tasks.fine_tuning.SecondRate", Seen)
+    settings = FineTuning(
+        epochs=1, batch_size=1, max_length=64, peak_learning_rate=1e-4, task_learning_rate=1e-3
+    )
+    coref.fine_tune(load_checkpoint(TINY)[0].encoder, wordpiece, documents[:2], settings)
+    for encoder, _, head, _ in rates:
+        assert head == pytest.approx(10 * encoder)
+    assert max(encoder for encoder, *_ in rates) == pytest.approx(1e-4)
+    assert coref.PRESETS["spanbert"].task_learning_rate == 1e-4
 
 
 def test_predictions_are_clusters_without_labels(learned, documents):

@@ -76,6 +76,25 @@ def test_answers_that_are_lost_or_too_long_are_counted():
     assert "1 answer is longer than 30 tokens and can never be given" in said
 
 
+def test_the_first_line_counts_lost_answers_and_names_unknown_words(tmp_path, capsys):
+    def first_line(text, answer, *more):
+        data = written(tmp_path, "data.json", asked(text, answer))
+        given = ["--task", "squad", "--data", data, "--vocabulary", TINY, *more]
+        assert main(["inspect", *map(str, given)]) == 0
+        return capsys.readouterr().out.splitlines()[0]
+
+    long = "Star " + "river boat " * 40
+    lost = "1 with an answer that is complete in no window of 32, 0 skipped."
+    assert first_line(long, long.strip(), "--max-length", "32").endswith(lost)
+    assert "0 with an answer that is" in first_line(CONTEXT, "Star")
+    assert "words have more than 100 characters" in first_line("ก" * 120 + " Nora", "Nora")
+    output = tmp_path / "model"
+    data = written(tmp_path, "data.json", asked(long, long.strip()))
+    given = ["--data", data, "--init-from", TINY, "--max-length", "32", "--output", output]
+    assert main(["finetune", "squad", *map(str, given)]) == 0
+    assert lost in capsys.readouterr().out
+
+
 def test_notes_of_evaluate(answerer, tmp_path, capsys):
     def notes(content, *more):
         data = written(tmp_path, "data.json", content)
@@ -105,6 +124,12 @@ def test_f1_over_characters():
     assert squad.character_f1("", "") == 1 and squad.character_f1("a b", "ab") > 0
 
 
+def test_an_answer_without_a_token_is_refused(tmp_path):
+    text = "The key \ue000 opens the chest."
+    with pytest.raises(InputError, match="holds no sign that can be seen"):
+        squad.read(written(tmp_path, "data.json", asked(text, "\ue000")))
+
+
 def test_a_byte_order_mark_is_no_character_of_the_text(answerer, tmp_path, capsys):
     def place(text):
         path = written(tmp_path, "text.txt", text)
@@ -113,6 +138,16 @@ def test_a_byte_order_mark_is_no_character_of_the_text(answerer, tmp_path, capsy
         return capsys.readouterr().out
 
     assert place("\ufeff" + CONTEXT) == place(CONTEXT)
+
+
+def test_rules_for_english_say_so(tmp_path, capsys):
+    long = "Der alte Fischer kaufte gestern früh ein großes blaues Boot im Hafen von Kiel.\n\n" * 5
+    english = "The old fisher bought a large blue boat of the harbor and sailed away.\n\n"
+    for text, code, foreign in ((long, 0, True), (english, 0, False), (long[:30], 2, True)):
+        path = written(tmp_path, "text.txt", text)
+        given = ["--corpus", str(path), "--output", str(tmp_path / f"{len(text)}.json")]
+        assert main(["make-questions", *given]) == code
+        assert ("the rules are for English" in capsys.readouterr().err) == foreign
 
 
 # --- coreference --------------------------------------------------------------------
@@ -124,9 +159,9 @@ def conll(*words, name="demo", last="-"):
 
 
 def test_escapes_of_treebanks(tmp_path):
-    content = conll("Nora", "-LRB-", "a", "-rrb-", "``", "no", "''", "1\\/2", "/.")
+    content = conll("-LRB-", "a", "-rrb-", "``", "no", "''", "1\\/2", "5", "%", "%um", "/.")
     (document,) = coreference.read(written(tmp_path, "a.conll", content))
-    assert document.words == ["Nora", "(", "a", ")", '"', "no", '"', "1/2", "."]
+    assert document.words == ["(", "a", ")", '"', "no", '"', "1/2", "5", "%", "um", "."]
 
 
 def test_documents_that_stand_twice(tmp_path):
@@ -302,11 +337,19 @@ def test_predict_relations(models, tmp_path):
     bare = tacred()
     del bare["relation"]
     json_file = written(tmp_path, "a.json", [bare])
-    marked = written(tmp_path, "b.txt", "<e1>Nora</e1> bought ( <e2>boat</e2> .\n")
+    line = "<e1>Nora</e1> bought ( <e2>boat</e2> ."
+    text = f'{line}\r\n\r\n7\t"The <e1>old boat</e1> left <e2>Veltin</e2>"\r\nComment: {line}\r\n{line}\n'
+    (tmp_path / "b.txt").write_bytes(text.encode())
     (one,) = predicted(tmp_path, "relations", models / "rel", json_file)
-    (other,) = predicted(tmp_path, "relations", models / "rel", marked)
-    assert one["relation"] == other["relation"] and one["score"] == pytest.approx(other["score"])
+    others = predicted(tmp_path, "relations", models / "rel", tmp_path / "b.txt")
+    first, second, third = others
+    assert one["relation"] == first["relation"] == third["relation"]
+    assert one["score"] == pytest.approx(first["score"])
     assert one["object"] == {"text": "boat", "first": 3, "last": 3}
+    assert (first["subject"]["text"], second["subject"]["text"]) == ("Nora", "old boat")
+    for place in (row[role] for row in others for role in ("subject", "object")):
+        assert text[place["start"] : place["end"]] == place["text"]
+    assert third["object"]["start"] > second["object"]["start"]
 
 
 def test_predict_sentences(models, tmp_path):

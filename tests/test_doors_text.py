@@ -69,6 +69,17 @@ def test_a_blank_tail_is_passed_over_and_a_second_column_is_named(tmp_path):
         WordPiece.from_file(tabs)
 
 
+def test_words_without_spaces_between_them(tmp_path, capsys):
+    text = lines(tmp_path, *["ก" * 120 + f" {row}" for row in range(60)])
+    assert main(["inspect", "--corpus", str(text), "--held-out-every", "10"]) == 0
+    said = capsys.readouterr().out
+    assert "words of more than 100 characters become [UNK]" in said and "-0.00" not in said
+    both = lines(tmp_path, *["ก" * 120 + f" 漢 boat {row}" for row in range(60)])
+    given = ["--corpus", str(both), "--held-out-every", "10", "--vocabulary", str(TINY)]
+    assert main(["inspect", *given]) == 0
+    assert "of this text; the vocabulary lacks other words" in capsys.readouterr().out
+
+
 # --- tokenizers of checkpoints ------------------------------------------------------
 
 

@@ -45,7 +45,7 @@ PREVIEWS = 2  # examples to look at
 
 def inspect_task(options: argparse.Namespace) -> None:
     """Reads the files as `finetune` does, and prints their counts and the first examples."""
-    from spanbert_tutorial.commands.tasks import TASKS, read, read_in_words
+    from spanbert_tutorial.commands.tasks import TASKS, examples_in_words, read
     from spanbert_tutorial.engine.files import data_path
     from spanbert_tutorial.pretraining.checkpoints import read_vocabulary
 
@@ -56,8 +56,10 @@ def inspect_task(options: argparse.Namespace) -> None:
         require(given, f"--task {options.task} needs --{name}: give {meaning}.")
     examples = read(options, task)
     wordpiece = read_vocabulary(options.vocabulary or data_path("checkpoints", "bert-mini"))
-    max_length = options.max_length or task.parts().presets["small"].max_length
-    print(read_in_words(examples, task))
+    settings = task.parts().presets["small"]
+    max_length = options.max_length or settings.max_length
+    settings = replace(settings, max_length=max_length)
+    print(examples_in_words(examples, task, wordpiece, settings)[1])
     for number, example in enumerate(examples[:PREVIEWS], start=1):
         name = f"{task.unit.capitalize()} {number}"
         if preview := task.parts().preview:

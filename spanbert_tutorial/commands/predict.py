@@ -31,7 +31,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     from spanbert_tutorial.commands.tasks import TASKS, add_reading_options
 
     tasks = parser.add_subparsers(dest="task", required=True, metavar="TASK")
-    for name, task in TASKS.items():
+    for name in ROWS:
+        task = TASKS[name]
         description = f"Predict: {task.help}. Labels may be missing; those there are not looked at."
         options = tasks.add_parser(name, help=task.help, description=description)
         add = options.add_argument
@@ -54,7 +55,7 @@ def predict(options: argparse.Namespace) -> None:
     from spanbert_tutorial.pretraining.checkpoints import check_output
 
     output = check_output(options.output)
-    rows = list(ROWS.get(options.task, predictions)(options))
+    rows = list(ROWS[options.task](options))
     text = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
     try:
         write_text(output, text)
@@ -143,22 +144,26 @@ def clusters(options: argparse.Namespace) -> Iterator[Row]:
 
 def relations(options: argparse.Namespace) -> Iterator[Row]:
     """A row for each example."""
-    from spanbert_tutorial.tasks.relation_files import read
+    from spanbert_tutorial.tasks.relation_files import marked_places, read_one
 
     extractor = model_of(options)
-    examples = read(*options.data, labeled=False)
-    for example, row in zip(examples, extractor.scores(examples).softmax(-1), strict=True):
-        score, best = row.max(-1)
-        names = {
-            role: {
-                "text": " ".join(example.words[name.first : name.last + 1]),
-                "first": name.first,
-                "last": name.last,
-            }
-            for role, name in (("subject", example.subject), ("object", example.object))
-        }
-        relation = extractor.relations[int(best)]
-        yield {"id": example.id, "relation": relation, "score": float(score)} | names
+    for path in options.data:
+        examples = read_one(Path(path), labeled=False)
+        text = plain_text(path) if is_plain(path) else ""
+        places = marked_places(text) if text else [None] * len(examples)
+        scores = extractor.scores(examples).softmax(-1)
+        for example, place, row in zip(examples, places, scores, strict=True):
+            score, best = row.max(-1)
+            names: Row = {}
+            for number, role in enumerate(("subject", "object")):
+                name = getattr(example, role)
+                words = " ".join(example.words[name.first : name.last + 1])
+                names[role] = {"text": words, "first": name.first, "last": name.last}
+                if place:
+                    start, end = place[number]
+                    names[role] = {"text": text[start:end], "start": start, "end": end}
+            relation = extractor.relations[int(best)]
+            yield {"id": example.id, "relation": relation, "score": float(score)} | names
 
 
 def sentences(options: argparse.Namespace) -> Iterator[Row]:
@@ -207,14 +212,6 @@ def entities(options: argparse.Namespace) -> Iterator[Row]:
         else:
             for (text, _), row in zip(examples, named, strict=True):
                 yield {"text": text, "entities": row}
-
-
-def predictions(options: argparse.Namespace) -> Iterator[Row]:
-    """A row for each example of a task that has no rows of its own."""
-    from spanbert_tutorial.commands.tasks import TASKS, read
-
-    for prediction in model_of(options).predict(read(options, TASKS[options.task])):
-        yield {"prediction": prediction}
 
 
 ROWS: dict[str, Callable[[argparse.Namespace], Iterator[Row]]] = {

@@ -170,7 +170,7 @@ def describe(corpus: str, text: "EncodedText", max_length: int) -> None:
         f"Text: {corpus}, {len(text.train.document_ends):,} documents, "
         f"{len(text.train.ids):,} tokens, a vocabulary of {len(text.wordpiece):,}; "
         f"{len(text.held_out.document_ends):,} documents held out.\n"
-        f"Unigram entropy: {text.unigram_entropy:.2f} nats. A model that knows only frequencies "
+        f"Unigram entropy: {abs(text.unigram_entropy):.2f} nats. A model that knows only frequencies "
         f"has about this loss."
     )
     ids = text.train.ids
@@ -209,12 +209,19 @@ def why_unknown(corpus: str, wordpiece: "WordPiece") -> str:
         for word, ids in zip(words, wordpiece.encode_many(words), strict=True)
         if wordpiece.unk_id in ids
     ]
-    if 2 * sum(length > 100 for length in lost) > len(lost):
-        return (
-            "words of more than 100 characters become [UNK]; put spaces between the words of this "
-            "text"
+    limit = wordpiece.library.model.max_input_chars_per_word
+    too_long = sum(length > limit for length in lost)
+    causes = []
+    if too_long:
+        causes.append(
+            f"words of more than {limit} characters become [UNK]; put spaces between the words of "
+            "this text"
         )
-    return "the vocabulary lacks these words or characters"
+    if too_long < len(lost):
+        causes.append(
+            f"the vocabulary lacks {'other' if too_long else 'these'} words or characters"
+        )
+    return "; ".join(causes)
 
 
 def start(

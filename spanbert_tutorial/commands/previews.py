@@ -21,11 +21,26 @@ def plural(number: int, unit: str) -> str:
     return f"{number:,} {unit}{'' if number == 1 else 's'}"
 
 
-def what_was_read(examples: Sequence, unit: str, summary: Callable[[Sequence], str] | None) -> str:
-    """What files hold, in one line, so that a misread file is noticed at once."""
-    told = [summary(examples)] if summary else []
+def what_was_read(
+    examples: Sequence, unit: str, summary: Callable[[Sequence], str] | None, *more: str
+) -> str:
+    """What files hold, in one line, so that a misread file is noticed at once. more: what else is
+    counted."""
+    told = [*([summary(examples)] if summary else []), *more]
     skipped = f"{getattr(examples, 'skipped', 0):,} skipped"
     return f"{', '.join([plural(len(examples), unit), *told, skipped])}."
+
+
+def unknown(examples: Sequence, preview: Callable, wordpiece: "WordPiece", max_length: int) -> str:
+    """A sentence on the share of [UNK] in the first examples; "" if it is small."""
+    tokens = [one for e in examples[:50] for one in preview(e, wordpiece, max_length)[0]]
+    share = tokens.count("[UNK]") / len(tokens)
+    if share < 0.05:
+        return ""
+    return (
+        f" {share:.0%} of the tokens are [UNK]: the vocabulary lacks these words "
+        f"or characters, or the words have more than {wordpiece.library.model.max_input_chars_per_word} characters."
+    )
 
 
 # --- question answering -------------------------------------------------------------

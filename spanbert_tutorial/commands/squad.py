@@ -4,6 +4,7 @@
 import argparse
 import json
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -229,18 +230,24 @@ def make_questions(options: argparse.Namespace) -> None:
     from spanbert_tutorial.text.corpora import documents
 
     output = check_output(options.output)
-    texts = documents(options.corpus, read_titles(options.leave_out))
-    stream = made.made_questions(texts, options.seed, easy=options.easy)
+    words: Counter[bool] = Counter()  # whether each is one of ENGLISH
+
+    def counted() -> Iterator[list[str]]:
+        for document in documents(options.corpus, read_titles(options.leave_out)):
+            words.update(word in ENGLISH for word in " ".join(document).lower().split())
+            yield document
+
+    stream = made.made_questions(counted(), options.seed, easy=options.easy)
     questions = [*tqdm(stream, unit=" questions", file=sys.stdout, mininterval=0.5)]
+    note = ""
+    if 20 * words[True] < words.total():
+        note = "This text hardly looks like English, and the rules are for English."
     require(
         questions,
         f"no sentence of {options.corpus} has {made.MIN_WORDS} to {made.MAX_WORDS} words: give "
-        "running text.",
+        f"running text. {note}",
     )
-    words = [word for question in questions for word in question.context.lower().split()]
-    if 50 * sum(word in ENGLISH for word in words) < len(words):
-        print(
-            "This text hardly looks like English, and the rules are for English.", file=sys.stderr
-        )
+    if note:
+        print(note, file=sys.stderr)
     write(output, questions, "made-1")
     print(f"{len(questions):,} questions: {output}")

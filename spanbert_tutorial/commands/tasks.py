@@ -38,7 +38,8 @@ class Parts(NamedTuple):
     "spanbert". score: (examples, predictions, …) → metrics, ready for JSON; or evaluate: options →
     None, which replaces the evaluation that all tasks share. summary, preview: what the examples
     hold and how the model sees one, in words (`commands/previews.py`). start: source → a model with
-    the head of this task, or None if the source has no such head.
+    the head of this task, or None if the source has no such head. inputs: (examples, wordpiece,
+    settings) → what `fine_tune` also takes for the examples, with `lost_answers()`.
     """
 
     read: Callable[..., list]
@@ -50,6 +51,7 @@ class Parts(NamedTuple):
     preview: Callable[..., tuple[list[str], str]] | None = None
     evaluate: Callable[[argparse.Namespace], None] | None = None
     start: Callable[[str], Any] | None = None
+    inputs: Callable[..., Any] | None = None
 
 
 class Task(NamedTuple):
@@ -84,6 +86,7 @@ def questions() -> Parts:
         preview=previews.question_preview,
         evaluate=commands.evaluate,
         start=qa.model_with_head,
+        inputs=qa.QuestionAnsweringData,
     )
 
 
@@ -149,6 +152,10 @@ TASKS = {
         "document",
         "files in the CoNLL format (also .xz, .gz), folders and archives of such files",
         coreference,
+        settings={
+            "task_learning_rate": "peak learning rate of the layers after the encoder (default: of "
+            "the preset spanbert 1e-4, otherwise the same)"
+        },
     ),
     "relations": Task(
         "the relation between two marked names",
@@ -203,7 +210,8 @@ def add_finetune_options(parser: argparse.ArgumentParser) -> None:
             if field == "answers_only":
                 add(option(field), help=meaning, action="store_true", default=None)
             else:
-                add(option(field), help=meaning, type=int)
+                kind = float if field == "task_learning_rate" else int
+                add(option(field), help=meaning, type=kind)
         add("--seed", type=int, help="random seed")
         resume = "continue a stopped run, given the same options"
         add("--resume", action="store_true", help=resume)
@@ -269,11 +277,12 @@ def finetune(options: argparse.Namespace) -> None:
                 state / "snapshots", facts(options, task, settings, examples, wordpiece, start)
             )
             snapshots.check()
+        inputs, told = examples_in_words(examples, task, wordpiece, settings)
         if first:
             kept = " The head of the checkpoint is kept." if head else ""
-            print(f"{read_in_words(examples, task)}{kept}", flush=True)
+            print(f"{told}{kept}", flush=True)
         fine_tune = task.parts().fine_tune
-        model, history = fine_tune(start, wordpiece, examples, settings, snapshots)
+        model, history = fine_tune(start, wordpiece, inputs, settings, snapshots)
         if not first:
             return
         metrics = (state / "metrics.jsonl").read_text(encoding="utf-8")
@@ -295,9 +304,22 @@ def reading(options: argparse.Namespace, task: Task) -> dict[str, Any]:
     return {name: getattr(options, name) for name in task.reading}
 
 
-def read_in_words(examples: Sequence, task: Task) -> str:
-    """What files of a task hold, in one line."""
-    return previews.what_was_read(examples, task.unit, task.parts().summary)
+def examples_in_words(
+    examples: Sequence, task: Task, wordpiece: "WordPiece", settings: "FineTuning"
+) -> tuple[Any, str]:
+    """What to train on, and what it holds, in one line; another one if much of it is [UNK]."""
+    from spanbert_tutorial.engine.hooks import with_bar
+
+    parts = task.parts()
+    inputs: Any = examples
+    lost = []
+    if parts.inputs:
+        inputs = parts.inputs(with_bar(examples, task.unit), wordpiece, settings)
+        lost = [inputs.lost_answers()]
+    told = previews.what_was_read(examples, task.unit, parts.summary, *lost)
+    if parts.preview:
+        told += previews.unknown(examples, parts.preview, wordpiece, settings.max_length)
+    return inputs, told
 
 
 def facts(
@@ -408,7 +430,8 @@ def evaluate(options: argparse.Namespace) -> None:
     output = check_output(options.output)
     examples = read(options, task)
     model = parts.model.from_pretrained(options.model, options.vocabulary)
-    print(read_in_words(examples, task), file=sys.stderr)  # stdout is for the scores
+    told = previews.what_was_read(examples, task.unit, parts.summary)
+    print(told, file=sys.stderr)  # stdout is for the scores
     predictions = model.predict(examples)
     result = parts.score and parts.score(examples, predictions, **reading(options, task))
     write_results(output, {"predictions": predictions, "score": result})

@@ -127,10 +127,7 @@ def parse(lines: Iterable[str], name: str) -> Iterator[Document]:
                 yield cast(Reader, reader).document()
                 reader = None
             elif not line.lstrip(SPACE).startswith("#"):  # no comment
-                wrong = (
-                    UNIVERSAL if universal(line) else "a row outside of a document, #begin and #end"
-                )
-                fits(reader or not visible(line), wrong)
+                fits(reader or not visible(line), UNIVERSAL if universal(line) else OUTSIDE)
                 if reader is not None:
                     reader.add(line)
     require(reader is None, f"{name} ends inside a document; write #end document.")
@@ -148,6 +145,9 @@ def cells_of(line: str) -> list[str]:
     return cells if len(cells) >= FEWEST else columns_of(line)
 
 
+OUTSIDE = (
+    "a row outside of a document, #begin and #end (`predict coreference` takes plain text as .txt)"
+)
 UNIVERSAL = "this is CoNLL-U, another format, in which the second column is the word; convert it to CoNLL-2012"
 # its parts of speech, of which the fourth column would make words
 PARTS_OF_SPEECH = set(

@@ -35,11 +35,17 @@ from spanbert_tutorial.tasks.coreference_scores import (
 from spanbert_tutorial.tasks.fine_tuning import Data, FineTuning, check_start, fit, padded
 from spanbert_tutorial.text.sentences import split_sentences
 
-# small: its learning rate was better than 5e-4 on validation books of LitBank; spanbert: the
-# settings of the released command, with one learning rate for encoder and head
+# small: its learning rate was better than 5e-4 on validation books of LitBank; spanbert: those of
+# the released settings of base
 PRESETS = {
     "small": FineTuning(epochs=3, batch_size=4, peak_learning_rate=1e-3, max_length=128),
-    "spanbert": FineTuning(epochs=20, batch_size=4, peak_learning_rate=2e-5, max_length=384),
+    "spanbert": FineTuning(
+        epochs=20,
+        batch_size=4,
+        peak_learning_rate=2e-5,
+        task_learning_rate=1e-4,
+        max_length=384,
+    ),
 }
 TASK = "coreference"
 FACTS = {"max_words": int, "singletons": bool, "length": int}  # in a checkpoint, beside the weights

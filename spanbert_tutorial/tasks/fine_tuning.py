@@ -7,7 +7,7 @@ Source: BERT §A.3; SpanBERT's released code. Shapes: B batch, n sequence.
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -18,11 +18,12 @@ from spanbert_tutorial.bert.inputs import NO_TARGET
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.device import steps_between_readings
 from spanbert_tutorial.engine.history import History
+from spanbert_tutorial.engine.hooks import Hook
 from spanbert_tutorial.engine.processes import processes
 from spanbert_tutorial.engine.snapshots import Snapshots, long_run
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.pretraining.batches import Batches
-from spanbert_tutorial.pretraining.train import TrainingConfig, train
+from spanbert_tutorial.pretraining.train import TrainingConfig, TrainingState, train
 
 Model = TypeVar("Model", bound=nn.Module)
 
@@ -39,7 +40,8 @@ class Input(Protocol):
 @dataclass(frozen=True)
 class FineTuning:
     """Settings of a run. max_length: of an input, in positions. batch_size: inputs of `max_length`
-    per batch; a batch of shorter ones has more of them, for about the same number of tokens."""
+    per batch; a batch of shorter ones has more of them, for about the same number of tokens.
+    task_learning_rate: peak learning rate of the layers after the encoder, if it has another."""
 
     epochs: float = 2.0
     batch_size: int = 32
@@ -47,6 +49,7 @@ class FineTuning:
     max_length: int = 256
     seed: int = 0
     dropout: float = 0.1
+    task_learning_rate: float | None = None
 
     def recipe(self, tokens: int) -> TrainingConfig:
         """AdamW with β₂ = 0.999, warming up for one tenth of the steps, as in SpanBERT's released
@@ -172,7 +175,28 @@ def fit(
         learner = one_of_several(model, settings.seed)
         batches = Batches(data, rng)
         with long_run(batches, snapshots) as (stream, hooks):
-            return model, train(learner, stream, recipe, hooks)
+            return model, train(learner, stream, recipe, [SecondRate(model, settings), *hooks])
+
+
+class SecondRate(Hook):
+    """Gives the layers after the encoder the learning rate of the settings, if they have one, with
+    the same warm-up and decay."""
+
+    def __init__(self, model: Any, settings: FineTuning) -> None:
+        self.model = model
+        self.rate = settings.task_learning_rate
+
+    def on_start(self, state: TrainingState) -> None:
+        if self.rate is None:
+            return
+        encoder = set(self.model.encoder.parameters())
+        for group in list(state.optimizer.param_groups):
+            after = [weight for weight in group["params"] if weight not in encoder]
+            group["params"] = [weight for weight in group["params"] if weight in encoder]
+            new = {"params": after, "initial_lr": self.rate, "lr": 0.0}  # as warm-up begins
+            state.optimizer.add_param_group(group | new)
+            state.schedule.base_lrs.append(self.rate)
+            state.schedule.lr_lambdas.append(state.schedule.lr_lambdas[0])
 
 
 # --- several processes --------------------------------------------------------------

@@ -114,8 +114,8 @@ class QuestionAnsweringData(Data):
     """Windows of questions with the positions of their first answer.
 
     The targets of a window without the whole answer, and of a question without an answer, are
-    [CLS], position 0. A warning counts the answers that stand whole in no window, and those that
-    are longer than the model may give.
+    [CLS], position 0. lost: answers that are complete in no window; too_long: those that are longer
+    than the model may give. A warning says how to mend either.
     """
 
     target_field = "start"
@@ -126,9 +126,10 @@ class QuestionAnsweringData(Data):
         wordpiece: WordPiece,
         settings: QuestionAnsweringSettings,
     ) -> None:
+        self.max_length = settings.max_length
         self.windows: list[Window] = []
         self.targets: list[tuple[int, int]] = []
-        lost = too_long = 0
+        self.lost = self.too_long = 0
         for question in questions:
             try:
                 encoded = encode(wordpiece, question.question, question.context)
@@ -137,21 +138,25 @@ class QuestionAnsweringData(Data):
                 raise InputError(f"question {question.id}: {error}") from None
             answer = answer_tokens(encoded, question)
             positions_of = [target(window, answer) for window in all_windows]
-            lost += bool(question.answers) and not any(map(any, positions_of))
-            too_long += longer_than(answer, settings.max_answer_length)
+            self.lost += bool(question.answers) and not any(map(any, positions_of))
+            self.too_long += longer_than(answer, settings.max_answer_length)
             for window, positions in zip(all_windows, positions_of, strict=True):
                 if positions != NO_ANSWER or not (settings.answers_only and question.answers):
                     self.windows.append(window)
                     self.targets.append(positions)
-        if lost:
+        if self.lost:
             warnings.warn(
-                f"{lost:,} answers are complete in no window of {settings.max_length} positions and "
+                f"{self.lost:,} answers are complete in no window of {settings.max_length} positions and "
                 "are trained as no answer: give a greater --max-length or a smaller --doc-stride.",
                 stacklevel=3,
             )
-        if too_long:
-            warnings.warn(never_given(too_long, settings.max_answer_length), stacklevel=3)
+        if self.too_long:
+            warnings.warn(never_given(self.too_long, settings.max_answer_length), stacklevel=3)
         super().__init__(self.windows, wordpiece, settings)
+
+    def lost_answers(self) -> str:
+        """How many there are, in words."""
+        return f"{self.lost:,} with an answer that is complete in no window of {self.max_length}"
 
     def batch(self, rows: np.ndarray, rng: np.random.Generator) -> dict[str, Tensor]:
         """start and end are int64 [B]."""
@@ -204,15 +209,17 @@ def target(
 def fine_tune(
     start: BertEncoder | QuestionAnsweringModel,
     wordpiece: WordPiece,
-    questions: Sequence[Question],
+    questions: Sequence[Question] | QuestionAnsweringData,
     settings: QuestionAnsweringSettings,
     snapshots: Snapshots | None = None,
 ) -> tuple["QuestionAnswerer", History]:
-    """Trains `start` (in place) on questions: an encoder with a new head, or a model with the head
-    that it has. Returns the answerer and the history of the losses."""
+    """Trains `start` (in place) on questions or their windows: an encoder with a new head, or a
+    model with the head that it has. Returns the answerer and the history of the losses."""
     encoder = start if isinstance(start, BertEncoder) else start.encoder
     check_start(encoder, wordpiece, settings)
-    data = QuestionAnsweringData(with_bar(questions, "question"), wordpiece, settings)
+    data = questions
+    if not isinstance(data, QuestionAnsweringData):
+        data = QuestionAnsweringData(with_bar(data, "question"), wordpiece, settings)
 
     def model_to_train() -> QuestionAnsweringModel:
         return QuestionAnsweringModel(start) if isinstance(start, BertEncoder) else start
@@ -445,22 +452,27 @@ class QuestionAnswerer:
     def scores(
         self, inputs: Sequence[Window], batch_size: int
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """S and E at the positions of each window, float [n] each. Raises InputError for scores
-        that are not finite."""
+        """S and E at the positions of each window, float [n] each; windows of similar length share
+        a batch. Raises InputError for scores that are not finite."""
         device = next(self.model.parameters()).device
+        order = sorted(range(len(inputs)), key=lambda row: len(inputs[row].ids))
+        found: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         steps = range(0, len(inputs), batch_size)
         for first in with_bar(steps, "batch") if len(steps) > LONG else steps:
-            rows = inputs[first : first + batch_size]
+            rows = order[first : first + batch_size]
             batch = {
                 name: value.to(device)
-                for name, value in stacked(rows, self.wordpiece.pad_id).items()
+                for name, value in stacked(
+                    [inputs[row] for row in rows], self.wordpiece.pad_id
+                ).items()
             }
             starts, ends = (scores.cpu().numpy() for scores in self.model.scores(batch))
-            for row, window in enumerate(rows):
-                pair = starts[row, : len(window.ids)], ends[row, : len(window.ids)]
-                if not np.isfinite(pair).all():
+            for row, start, end in zip(rows, starts, ends, strict=True):
+                size = len(inputs[row].ids)
+                found[row] = start[:size], end[:size]
+                if not np.isfinite(found[row]).all():
                     raise InputError(
                         "the model's scores are not numbers: its weights are damaged or its "
                         "training failed; take another checkpoint."
                     )
-                yield pair
+        yield from (found[row] for row in range(len(inputs)))

@@ -218,6 +218,17 @@ def semeval_example(block: Sequence[tuple[int, str]], path: Path, labeled: bool)
     return example
 
 
+def marked_places(text: str) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+    """Where e1 and e2 of each example of SemEval's text begin and end, in characters."""
+    places = []
+    for line in re.finditer(r"[^\r\n]+", text):
+        if visible(line[0]) and begins_example(line[0]) and (found := MARKED.fullmatch(line[0])):
+            (a, b), (c, d) = found.span(2), found.span(4)
+            at = line.start()
+            places.append(((a + at, b + at), (c + at, d + at)))
+    return places
+
+
 def relation_of(line: str) -> str:
     """A relation without the spaces that people put into its direction, as in `( e1 , e2 )`."""
     found = DIRECTION.fullmatch(line)

@@ -255,9 +255,14 @@ def check(question: Question, impossible: bool | None, where: str = "") -> None:
         end = answer.start + len(answer.text)
         found = question.context[answer.start : end] if answer.start >= 0 else ""
         require(
-            found == answer.text and visible(found),
+            found == answer.text,
             f'{where}: at {answer.start} the context has "{found}", the answer is "{answer.text}"; '
             "mend answer_start or text.",
+        )
+        require(
+            visible(found),
+            f"{where}: the answer {shown(found)} holds no sign that can be seen; mend answer_start "
+            "or text.",
         )
     require(
         impossible is None or impossible is not bool(question.answers),

@@ -88,10 +88,13 @@ ESCAPES = {
     **{"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"},
     **{"/.": ".", "/?": "?", "/-": "-", "``": '"', "''": '"', "\\/": "/", "\\*": "*"},
 }  # what treebanks write → what is meant
+FILLER = re.compile(r"%[a-z]+")  # of speech, such as %um
 
 
 def unescaped(word: str) -> str:
     """A word as the text had it, without the escapes of treebanks, such as -LRB- for a bracket."""
+    if FILLER.fullmatch(word):
+        return word[1:]
     return ESCAPES.get(word.upper(), word.replace("\\/", "/"))
 
 
