@@ -1,4 +1,4 @@
-"""What several test files share: sums on the CPU in float32, the browser."""
+"""What several test files share: sums on the CPU in float32, the browser, a vocabulary."""
 
 from collections.abc import Iterator
 
@@ -6,6 +6,8 @@ import pytest
 from accelerate.state import AcceleratorState
 
 from environment import find_chromium
+from spanbert_tutorial.bert.wordpiece import WordPiece
+from spanbert_tutorial.engine.files import data_path
 
 
 @pytest.fixture
@@ -18,6 +20,12 @@ def on_the_processor(monkeypatch):
     monkeypatch.setenv("SPANBERT_TUTORIAL_STATIC", "1")
     yield
     AcceleratorState._reset_state(reset_partial_state=True)
+
+
+@pytest.fixture(scope="session")
+def wordpiece() -> WordPiece:
+    """The almanac's vocabulary."""
+    return WordPiece.from_file(data_path("almanac", "vocab.txt"))
 
 
 @pytest.fixture(scope="module")

@@ -57,21 +57,6 @@ def test_entity_slices_are_exact(records, world):
             assert label == entity.label != ""
 
 
-def test_every_mention_is_an_exact_slice_of_its_sentence(sentences, world):
-    for sentence in sentences:
-        for mention in sentence.mentions:
-            text = sentence.text[mention.start : mention.end]
-            if mention.form == "value":
-                assert text.lower() == mention.entity.lower()
-            elif mention.form in ("name", "short"):
-                assert text in (
-                    world.entities[mention.entity].name,
-                    world.entities[mention.entity].short,
-                )
-            elif mention.form == "nominal":
-                assert text.lower() == world.entities[mention.entity].nominal
-
-
 def test_every_stated_fact_holds_in_the_world(sentences, world):
     assert {fact for sentence in sentences for fact in sentence.facts} <= world.facts
 

@@ -21,8 +21,7 @@ def parts() -> dict[str, list[squad.Question]]:
     return {"train": train, "test": test[:200], "same wording": described[:40]}
 
 
-def test_where_only_the_head_learns_the_encoder_stays_as_it_is(parts, monkeypatch):
-    monkeypatch.setenv("SPANBERT_TUTORIAL_STATIC", "1")
+def test_where_only_the_head_learns_the_encoder_stays_as_it_is(parts):
     shipped, wordpiece = load_checkpoint(data_path("checkpoints", "spanbert-tiny"))[:2]
     moved = {}
     for name, (encoder, chosen) in almanac_answers.arms(0, almanac_answers.FINE_TUNING).items():

@@ -8,7 +8,6 @@ from transformers import BertConfig, BertForSequenceClassification
 
 from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
 from spanbert_tutorial.bert.weights import from_huggingface_names
-from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
 from spanbert_tutorial.tasks.classification import ClassificationData, ClassificationModel, Framed
@@ -16,11 +15,6 @@ from spanbert_tutorial.tasks.fine_tuning import FineTuning, stacked
 from spanbert_tutorial.tasks.sentence_tasks import fine_tune
 
 PAIR = ("The Swan Club was founded in Upton.", "It was founded in 1873.")
-
-
-@pytest.fixture(scope="module")
-def wordpiece() -> WordPiece:
-    return WordPiece.from_file(data_path("almanac", "vocab.txt"))
 
 
 def test_scores_are_those_of_transformers(wordpiece):

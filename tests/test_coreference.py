@@ -13,7 +13,6 @@ from test_main import run
 from research.almanac import coreference as labels
 from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
-from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
@@ -34,11 +33,6 @@ NORA = Document(
     [["Nora", "Lund", "lost", "her", "key", "."], ["Lund", "found", "it", "."]],
     [[(0, 1), (3, 3), (6, 6)], [(3, 4), (8, 8)], [(4, 4)]],
 )
-
-
-@pytest.fixture(scope="module")
-def wordpiece() -> WordPiece:
-    return WordPiece.from_file(data_path("almanac", "vocab.txt"))
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,6 @@ def test_the_example_of_the_readme_runs(tmp_path, monkeypatch):
     monkeypatch.setattr(experiments, "__path__", [*experiments.__path__, str(tmp_path)])
     row = table.Row("what does a smaller batch cost?", 20)
     monkeypatch.setitem(table.EXPERIMENTS, "smaller_batch", row)
-    monkeypatch.setenv("SPANBERT_TUTORIAL_STATIC", "1")
     monkeypatch.setattr(encoded_text, "parts", lambda *given: islice(parts(*given), 20))
     output = tmp_path / "smaller.csv"
     words = ["smaller_batch", "--steps", "1", "--seeds", "1", "--output", str(output)]

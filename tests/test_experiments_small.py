@@ -10,8 +10,6 @@ from kept import kept
 
 from research.experiments import boundary_probe
 from spanbert_tutorial import almanac
-from spanbert_tutorial.bert.wordpiece import WordPiece
-from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.engine.history import History
 from spanbert_tutorial.pretraining import runs
 from spanbert_tutorial.pretraining.batches import PretrainingData
@@ -21,11 +19,6 @@ from spanbert_tutorial.spanbert.boundary_probe import mask_names, probe, states
 from spanbert_tutorial.spanbert.names import named_blocks, with_specials
 from spanbert_tutorial.text.encoding import encode_corpus
 from spanbert_tutorial.text.sentences import split_sentences
-
-
-@pytest.fixture(scope="module")
-def wordpiece():
-    return WordPiece.from_file(data_path("almanac", "vocab.txt"))
 
 
 @pytest.fixture(scope="module")

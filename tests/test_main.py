@@ -44,10 +44,7 @@ SMALL = ["--steps", 6, "--batch-size", 8, "--vocab-size", 80, "--max-length", 24
 
 
 @pytest.mark.parametrize("objective", ["mlm", "mlm+nsp", "span", "span+sbo"])
-def test_pretrain_writes_a_checkpoint_that_transformers_opens(
-    capsys, monkeypatch, corpus, tmp_path, objective
-):
-    monkeypatch.setenv("SPANBERT_TUTORIAL_STATIC", "1")
+def test_pretrain_writes_a_checkpoint_that_transformers_opens(capsys, corpus, tmp_path, objective):
     output = tmp_path / "made"
     line = f"pretrain --corpus {corpus} --output {output} --objective {objective}"
     code, out, err = run(capsys, line, *SMALL)
@@ -71,8 +68,7 @@ def test_pretrain_writes_a_checkpoint_that_transformers_opens(
     assert list(tmp_path.iterdir()) == [output]  # no scratch left
 
 
-def test_the_same_seed_gives_the_same_weights(capsys, monkeypatch, corpus, tmp_path):
-    monkeypatch.setenv("SPANBERT_TUTORIAL_STATIC", "1")
+def test_the_same_seed_gives_the_same_weights(capsys, corpus, tmp_path):
     made = []
     for name, seed in [("a", 1), ("b", 1), ("c", 2)]:
         line = f"pretrain --corpus {corpus} --output {tmp_path / name} --seed {seed}"
@@ -110,7 +106,7 @@ def test_no_refused_command_writes_anything(capsys, corpus, tmp_path):
         assert sorted(tmp_path.rglob("*")) == before, arguments
 
 
-def test_python_dash_m_works_from_a_shell(tmp_path):
+def test_python_dash_m_works_from_a_shell():
     made = subprocess.run(
         [sys.executable, "-m", "spanbert_tutorial", "pretrain", "--corpus", "nowhere"],
         capture_output=True,

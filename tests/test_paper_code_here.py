@@ -6,8 +6,6 @@ import pytest
 import torch
 
 from spanbert_tutorial.bert.config import EncoderConfig
-from spanbert_tutorial.bert.wordpiece import WordPiece
-from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.pretraining.batches import PretrainingData
 from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.pretraining.objectives import OBJECTIVES, Objective
@@ -20,11 +18,6 @@ def generator(seed: int = 0) -> np.random.Generator:
 
 
 @pytest.fixture(scope="module")
-def wordpiece() -> WordPiece:
-    return WordPiece.from_file(data_path("almanac", "vocab.txt"))
-
-
-@pytest.fixture(scope="module")
 def model() -> PretrainingModel:
     return PretrainingModel(EncoderConfig.tiny(vocab_size=2000), Objective.named("span+sbo"))
 
@@ -32,7 +25,7 @@ def model() -> PretrainingModel:
 # --- masking ------------------------------------------------------------------------
 
 
-def test_10_pretraining_draws_from_the_corpus(wordpiece, monkeypatch):
+def test_10_pretraining_draws_from_the_corpus(wordpiece):
     corpus = EncodedCorpus(np.array([40] * 60), np.array([30, 60]), np.array([60]))
     data = PretrainingData(corpus, wordpiece, OBJECTIVES["span"], 32, 2)
     seen = np.concatenate(

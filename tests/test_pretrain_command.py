@@ -16,11 +16,6 @@ from spanbert_tutorial.pretraining import runs
 from spanbert_tutorial.pretraining.evaluation import held_out_metrics
 
 
-@pytest.fixture(autouse=True)
-def without_bar(monkeypatch):
-    monkeypatch.setenv("SPANBERT_TUTORIAL_STATIC", "1")
-
-
 @pytest.fixture(scope="module")
 def titled(tmp_path_factory):
     """120 documents with titles, in a folder."""

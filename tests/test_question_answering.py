@@ -10,8 +10,6 @@ import torch
 from transformers import BertConfig, BertForQuestionAnswering, BertTokenizerFast
 
 from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
-from spanbert_tutorial.bert.wordpiece import WordPiece
-from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.tasks import question_answering as qa
 from spanbert_tutorial.tasks.squad import GoldAnswer, Question
 from spanbert_tutorial.tasks.windows import central_windows, decode, encode, window_ranges, windows
@@ -21,11 +19,6 @@ CONTEXT = (
     "architect from the coast."
 )
 QUESTION = "Who was the first president of the Swan Club?"
-
-
-@pytest.fixture(scope="module")
-def wordpiece() -> WordPiece:
-    return WordPiece.from_file(data_path("almanac", "vocab.txt"))
 
 
 @pytest.fixture(scope="module")

@@ -36,11 +36,6 @@ NO = NO_RELATION
 
 
 @pytest.fixture(scope="module")
-def wordpiece() -> WordPiece:
-    return WordPiece.from_file(data_path("almanac", "vocab.txt"))
-
-
-@pytest.fixture(scope="module")
 def shipped() -> dict[str, list[Example]]:
     return {part: almanac.relations(part) for part in ("train", "validation", "test")}
 

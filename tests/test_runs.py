@@ -73,10 +73,9 @@ def test_every_objective_starts_from_the_same_encoder(text):
     assert not torch.equal(states[0]["embeddings.words.weight"], other["embeddings.words.weight"])
 
 
-def test_a_short_run_falls_to_the_unigram_entropy(text, monkeypatch):
+def test_a_short_run_falls_to_the_unigram_entropy(text):
     """The frequencies are learned within a hundred steps; held-out figures come under both ways of
     choosing."""
-    monkeypatch.setenv("SPANBERT_TUTORIAL_STATIC", "1")
     small = EncodedText(text.train, first_documents(text.held_out, 20), text.wordpiece)
     run = Run(steps=100)
     model, history = runs.pretrain(run, small)

@@ -13,7 +13,6 @@ from test_main import run
 
 from research.measurements import sentence_baselines
 from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
-from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
@@ -150,11 +149,6 @@ def test_correlations_agree_with_a_second_writing(pairs):
 # --- models -------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def wordpiece() -> WordPiece:
-    return WordPiece.from_file(data_path("almanac", "vocab.txt"))
-
-
 def test_the_loss_of_a_score_is_the_mean_squared_error(wordpiece):
     torch.manual_seed(0)
     sizes = {
@@ -210,8 +204,7 @@ def test_a_model_learns_is_kept_and_says_the_same(pairs, wordpiece, tmp_path):
     )
 
 
-def test_the_command(tmp_path, capsys, monkeypatch, file):
-    monkeypatch.setenv("SPANBERT_TUTORIAL_STATIC", "1")
+def test_the_command(tmp_path, capsys, file):
     rows = "".join(
         f"{i}\tThe club is in Upton.\tIt is in {'Upton' if i % 2 else 'Foxley'}.\t"
         f"{'entailment' if i % 2 else 'not_entailment'}\n"

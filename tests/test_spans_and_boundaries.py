@@ -11,8 +11,6 @@ from research.measurements import gap, name_ranks, pair_probe
 from research.placebo import Placebo
 from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.masking import MaskedBlocks
-from spanbert_tutorial.bert.wordpiece import WordPiece
-from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.spanbert import name_ranks as name_ranking
 from spanbert_tutorial.spanbert.boundary import SpanBoundaryObjective
 from spanbert_tutorial.spanbert.boundary_task import Boundary
@@ -34,11 +32,6 @@ KNOWN = Known(
     {("TOWN", (5, 6)): Counter(b=1), ("TOWN", (5, 7)): Counter(b=3), ("TOWN", (8, 8)): Counter()},
     Counter(a=5, b=4),
 )
-
-
-@pytest.fixture(scope="module")
-def wordpiece():
-    return WordPiece.from_file(data_path("almanac", "vocab.txt"))
 
 
 def test_where_else_the_block_names_it():

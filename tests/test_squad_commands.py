@@ -19,11 +19,6 @@ READER = data_path("reader", "reader.json")
 SMALL = ["--max-length", 128, "--doc-stride", 64, "--epochs", 0.2, "--batch-size", 8]
 
 
-@pytest.fixture(autouse=True)
-def without_bar(monkeypatch):
-    monkeypatch.setenv("SPANBERT_TUTORIAL_STATIC", "1")
-
-
 def halves(folder) -> tuple:
     """The reader's articles in two files: every second one."""
     content = json.loads(READER.read_text(encoding="utf-8"))
@@ -40,7 +35,6 @@ def test_from_questions_to_an_answer(capsys, tmp_path):
     model = tmp_path / "model"
     scores = tmp_path / "scores"
     text = tmp_path / "context.txt"
-    # each question counts once
     # each question counts once
     line = f"finetune squad --data {first} {second} {READER} --init-from {TINY} --output {model}"
     code, out, err = run(capsys, line, *SMALL)
@@ -87,14 +81,14 @@ def test_from_questions_to_an_answer(capsys, tmp_path):
 
     context = questions[0].context
     text.write_text(context, encoding="utf-8")
-    answer = f"answer --model {model} --context-file {text} --threshold"
+    answer = f"answer --model {model} --context-file {text} --threshold="
     asked = "--question", questions[0].question
-    code, out, err = run(capsys, f"{answer} 1e9", *asked)
+    code, out, err = run(capsys, f"{answer}1e9", *asked)
     assert (code, err) == (0, "") and out.splitlines()[0] in context
-    assert run(capsys, f"{answer} -1e9", *asked)[1].startswith("(no answer)")
+    assert run(capsys, f"{answer}-1e9", *asked)[1].startswith("(no answer)")
     # offsets count the line ends of the file
     text.write_bytes(b"First line\r\n" * 3 + context.encode())
-    said = run(capsys, f"{answer} 1e9", *asked)[1]
+    said = run(capsys, f"{answer}1e9", *asked)[1]
     first, last = map(int, re.search(r"characters (\d+) to (\d+)", said).groups())
     assert text.read_bytes().decode()[first:last] == said.rsplit("\nscore", 1)[0]
 

@@ -30,8 +30,7 @@ def row(monkeypatch):
     monkeypatch.setattr(encoded_text, "parts", lambda *given: islice(parts(*given), 60))
 
 
-def test_both_are_pretrained_by_the_command_kept_and_opened(tmp_path, capsys, monkeypatch):
-    monkeypatch.setenv("SPANBERT_TUTORIAL_STATIC", "1")
+def test_both_are_pretrained_by_the_command_kept_and_opened(tmp_path, capsys):
     output = tmp_path / "model"
     options = ["--objective", "labeled+long", "--steps", 20, "--batch-size", 8, "--output", output]
     code, said, wrong = run(capsys, "pretrain", *options)

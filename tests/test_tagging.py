@@ -15,8 +15,7 @@ from research.measurements.name_lists import NameList, WordList
 from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
 from spanbert_tutorial.bert.inputs import NO_TARGET
-from spanbert_tutorial.bert.wordpiece import WordPiece, split_words
-from spanbert_tutorial.engine.files import data_path
+from spanbert_tutorial.bert.wordpiece import split_words
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.tasks import tagging
 from spanbert_tutorial.tasks.fine_tuning import FineTuning
@@ -25,11 +24,6 @@ LABELS = {"PERSON", "TOWN", "RIVER", "REGION", "CLUB", "COMPANY", "GROUND", "SEA
 TEXT = "Ella Hale's club met Hale in Upton."
 ENTITIES = [(0, 9, "PERSON"), (21, 25, "PERSON"), (29, 34, "TOWN")]
 TAGS = ["B-PERSON", "I-PERSON", "O", "O", "O", "O", "B-PERSON", "O", "B-TOWN", "O"]
-
-
-@pytest.fixture(scope="module")
-def wordpiece() -> WordPiece:
-    return WordPiece.from_file(data_path("almanac", "vocab.txt"))
 
 
 @pytest.fixture(scope="module")

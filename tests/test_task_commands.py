@@ -20,7 +20,6 @@ TINY = data_path("checkpoints", "spanbert-tiny")
 
 @pytest.fixture(autouse=True)
 def row(monkeypatch):
-    monkeypatch.setenv("SPANBERT_TUTORIAL_STATIC", "1")
     own = stranger_task
     parts = Parts(own.read, own.Labeller, own.fine_tune, own.PRESETS, own.score)
     task = Task("a label for a sentence", "sentence", "files of lines", lambda: parts)

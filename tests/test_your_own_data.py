@@ -74,7 +74,6 @@ def here(tmp_path_factory):
 @pytest.mark.parametrize("kind, text, stated", steps(), ids=range(len(steps())))
 def test_every_step_says_what_the_page_says(here, monkeypatch, kind, text, stated):
     monkeypatch.chdir(here)
-    monkeypatch.setenv("SPANBERT_TUTORIAL_STATIC", "1")
     printed = type_in(kind, text).splitlines()
     rest = iter(printed)
     for line in stated:
