@@ -8,6 +8,7 @@ from accelerate.state import AcceleratorState
 from environment import find_chromium
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
+from spanbert_tutorial.pretraining.encoded_text import EncodedText, open_text
 
 
 @pytest.fixture
@@ -26,6 +27,12 @@ def on_the_processor(monkeypatch):
 def wordpiece() -> WordPiece:
     """The almanac's vocabulary."""
     return WordPiece.from_file(data_path("almanac", "vocab.txt"))
+
+
+@pytest.fixture(scope="session")
+def almanac_text(tmp_path_factory) -> EncodedText:
+    """The almanac, encoded."""
+    return open_text("almanac", tmp_path_factory.mktemp("almanac"))
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,6 @@ from spanbert_tutorial.bert.encoder import (
 from spanbert_tutorial.bert.sentence_pairs import sentence_order_pairs
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.pretraining.batches import PretrainingData
-from spanbert_tutorial.pretraining.encoded_text import open_text
 from spanbert_tutorial.pretraining.objectives import Objective
 from spanbert_tutorial.relatives.albert import (
     SHARING,
@@ -182,28 +181,24 @@ def test_weights_survive_both_ways_and_a_folder(tmp_path, sharing):
 # --- the order of two segments ------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def text(tmp_path_factory):
-    return open_text("almanac", tmp_path_factory.mktemp("almanac"))
-
-
-def test_the_same_pairs_for_the_same_numbers_and_others_for_others(text):
+def test_the_same_pairs_for_the_same_numbers_and_others_for_others(almanac_text):
     draws = [
-        sentence_order_pairs(text.held_out, 61, np.random.default_rng(seed)) for seed in (0, 0, 1)
+        sentence_order_pairs(almanac_text.held_out, 61, np.random.default_rng(seed))
+        for seed in (0, 0, 1)
     ]
     assert np.array_equal(draws[0].first, draws[1].first)
     assert np.array_equal(draws[0].labels, draws[1].labels)
     assert not np.array_equal(draws[0].labels[:200], draws[2].labels[:200])
 
 
-def test_no_pair_at_all_is_refused(text):
+def test_no_pair_at_all_is_refused(almanac_text):
     with pytest.raises(InputError, match="no chunk has two sentences"):
-        sentence_order_pairs(text.held_out, 1, np.random.default_rng(0))
+        sentence_order_pairs(almanac_text.held_out, 1, np.random.default_rng(0))
 
 
-def test_batches_carry_both_orders(text):
+def test_batches_carry_both_orders(almanac_text):
     objective = Objective.named("mlm+sop")
-    data = PretrainingData(text.held_out, text.wordpiece, objective, 64, 16)
+    data = PretrainingData(almanac_text.held_out, almanac_text.wordpiece, objective, 64, 16)
     drawn = next(data.epoch(np.random.default_rng(0)))
     assert set(drawn["sentence_order"].tolist()) == {0, 1} and drawn["input_ids"].shape[0] == 16
     assert drawn["input_ids"].shape[1] <= 64 and (drawn["token_type_ids"].sum(1) > 1).all()

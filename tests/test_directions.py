@@ -9,7 +9,6 @@ from research.measurements import frozen_states
 from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
 from spanbert_tutorial.pretraining import directions
 from spanbert_tutorial.pretraining.directions import DIRECTIONS, direction_mask, reach
-from spanbert_tutorial.pretraining.encoded_text import open_text
 
 REAL = torch.tensor([[True] * 4, [True] * 3 + [False]])
 
@@ -132,11 +131,6 @@ def test_scored_tokens_are_never_special(almanac_text):
         assert not torch.isin(
             ids[chosen], torch.tensor([wordpiece.cls_id, wordpiece.sep_id, wordpiece.pad_id])
         ).any()
-
-
-@pytest.fixture(scope="module")
-def almanac_text(tmp_path_factory):
-    return open_text("almanac", tmp_path_factory.mktemp("almanac"))
 
 
 def test_digits():

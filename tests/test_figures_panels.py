@@ -20,7 +20,6 @@ from spanbert_tutorial.figures.predictions import Predictions, mask_and_predict
 from spanbert_tutorial.figures.table import Table
 from spanbert_tutorial.figures.tokens import TokenStrip
 from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
-from spanbert_tutorial.pretraining.encoded_text import open_text
 
 SENTENCE = "Clara Sander came into the world in 1904 in Walden Mill."
 
@@ -63,9 +62,8 @@ def test_a_plot_tells_the_numbers_that_it_draws(draw, told):
 # --- a block beside a pair -----------------------------------------------------------
 
 
-def test_a_block_goes_on_where_a_pair_borrows(tmp_path):
-    text = open_text("almanac", tmp_path)
-    made = BlockAndPair(text.held_out, text.wordpiece)
+def test_a_block_goes_on_where_a_pair_borrows(almanac_text):
+    made = BlockAndPair(almanac_text.held_out, almanac_text.wordpiece)
     block, first, second = made.tokens
     assert block <= 62 and first + second <= 61 and made.block.startswith(made.first)
     assert made.second not in made.block

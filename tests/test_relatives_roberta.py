@@ -43,8 +43,11 @@ def batch(length=16) -> dict[str, torch.Tensor]:
 # --- parity -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["tiny", "mini", "base"])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize(
+    "name, dtype",
+    [("tiny", torch.float64), ("mini", torch.float64), ("mini", torch.float32)]
+    + [("base", torch.float32)],
+)
 def test_hidden_states_equal_transformers(name, dtype):
     encoder = random_weights(RobertaEncoder, config(name)).to(dtype)
     model = encoder.to_huggingface()

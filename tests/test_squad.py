@@ -298,14 +298,14 @@ def perturbed(rng: random.Random, text: str, other: str) -> str:
     return rng.choice((" ", "  ", "\u00a0")).join(words)
 
 
-def test_a_second_writing_agrees_to_the_last_digit_on_300_files_of_predictions(tmp_path):
+def test_a_second_writing_agrees_to_the_last_digit_on_60_files_of_predictions(tmp_path):
     file = data_path("reader", "reader.json")
     data = json.loads(file.read_text(encoding="utf-8"))
     questions = read(file)
     pool = [answer.text for q in questions for answer in (*q.answers, *q.plausible)]
     seen = set()
     abstain = 100 * sum(not q.answers for q in questions) / len(questions)
-    for seed in range(300):
+    for seed in range(60):
         rng = random.Random(seed)
         predictions = {
             q.id: perturbed(rng, rng.choice(q.answers or q.plausible).text, rng.choice(pool))
@@ -340,7 +340,7 @@ def test_a_second_writing_agrees_to_the_last_digit_on_300_files_of_predictions(t
                 reached = score(again, questions, null_odds, found[1])[measure]
                 assert found[0] == pytest.approx(reached - 100 * kept / len(questions))
         seen.add(score(again, questions)["f1"])
-    assert len(seen) > 250  # the files differ
+    assert len(seen) > 50  # the files differ
 
 
 # --- predictions --------------------------------------------------------------------
