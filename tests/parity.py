@@ -7,6 +7,17 @@ from torch import nn
 LIMIT = {torch.float32: 1e-5, torch.float64: 1e-10}
 
 
+def sizes(hidden: int, intermediate: int, layers: int = 2, heads: int = 2, **more: int) -> dict:
+    """What the config of a small encoder says, here and in transformers."""
+    return {
+        "hidden_size": hidden,
+        "intermediate_size": intermediate,
+        "num_hidden_layers": layers,
+        "num_attention_heads": heads,
+        **more,
+    }
+
+
 def random_weights(kind, config, seed: int = 0) -> nn.Module:
     """An encoder with every weight random, biases and LayerNorm too, in evaluation mode."""
     generator = torch.Generator().manual_seed(seed)

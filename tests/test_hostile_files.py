@@ -13,6 +13,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from parity import sizes
 from safetensors.torch import load_file
 
 from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
@@ -112,14 +113,7 @@ def written(folder: str, name: str, content: bytes) -> Path:
 
 WORDS = ["the", "river", "rose", "where", "town", "a", ".", "?", "##s"]
 PIECES = {token: number for number, token in enumerate([*SPECIALS, *WORDS])}
-SIZES = {
-    "vocab_size": len(PIECES),
-    "hidden_size": 16,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "intermediate_size": 24,
-    "max_position_embeddings": 64,
-}
+SIZES = sizes(16, 24, vocab_size=len(PIECES), max_position_embeddings=64)
 QUERY = "bert.encoder.layer.1.attention.self.query.weight"
 READERS = {
     "pretrained": lambda folder: load_checkpoint(folder)[0],

@@ -5,7 +5,7 @@ import json
 
 import pytest
 import torch
-from parity import random_weights
+from parity import random_weights, sizes
 from test_bert import released
 from test_main import OBJECTS, SMALL, SUBJECTS, VERBS, run
 
@@ -47,13 +47,8 @@ def test_the_checkpoint_decides_size_vocabulary_and_dropout(capsys, monkeypatch,
         }
     )
     tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", *words]
-    sizes = {
-        "hidden_size": 256,
-        "num_hidden_layers": 4,
-        "num_attention_heads": 4,
-        "intermediate_size": 1024,
-    }
-    model = BertForMaskedLM(BertConfig(vocab_size=len(tokens), **sizes))
+    small = sizes(256, 1024, layers=4, heads=4)
+    model = BertForMaskedLM(BertConfig(vocab_size=len(tokens), **small))
     model.save_pretrained(source)
     (source / "vocab.txt").write_text("\n".join(tokens) + "\n", encoding="utf-8")
     (source / "tokenizer_config.json").write_text('{"do_lower_case": true}')

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from parity import sizes
 from transformers import BertConfig, BertForQuestionAnswering, BertTokenizerFast
 
 from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
@@ -262,20 +263,13 @@ def test_a_saved_answerer_is_the_same_and_opens_in_transformers(answerer, wordpi
 def old_folder(folder, tokens, config=None):
     """As the released fine-tuned SpanBERT: a config without model_type, pytorch_model.bin, a
     vocabulary and no more."""
-    sizes = {
-        "vocab_size": len(tokens),
-        "hidden_size": 64,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 2,
-        "intermediate_size": 128,
-        "max_position_embeddings": 64,
-    }
+    small = sizes(64, 128, vocab_size=len(tokens), max_position_embeddings=64)
     torch.manual_seed(1)
-    model = BertForQuestionAnswering(BertConfig(**sizes, initializer_range=0.3)).eval()
+    model = BertForQuestionAnswering(BertConfig(**small, initializer_range=0.3)).eval()
     folder.mkdir()
     torch.save(model.state_dict(), folder / "pytorch_model.bin")
     settings = {
-        **sizes,
+        **small,
         "attention_probs_dropout_prob": 0.1,
         "directionality": "bidi",
         "hidden_act": "gelu",

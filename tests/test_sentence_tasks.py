@@ -9,6 +9,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from parity import sizes
 from test_main import run
 
 from research.measurements import sentence_baselines
@@ -151,14 +152,9 @@ def test_correlations_agree_with_a_second_writing(pairs):
 
 def test_the_loss_of_a_score_is_the_mean_squared_error(wordpiece):
     torch.manual_seed(0)
-    sizes = {
-        "hidden_size": 32,
-        "num_hidden_layers": 1,
-        "num_attention_heads": 2,
-        "intermediate_size": 64,
-    }
+    small = sizes(32, 64, layers=1)
     model = sentence_tasks.RegressionModel(
-        BertEncoder(EncoderConfig(vocab_size=2_000, **sizes))
+        BertEncoder(EncoderConfig(vocab_size=2_000, **small))
     ).eval()
     examples = [(("Upton lies there.", "Upton."), 0.0), (("Upton.", "It is Upton."), 3.0)]
     data = sentence_tasks.RegressionData(examples, wordpiece, FineTuning(max_length=32))
