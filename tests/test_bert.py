@@ -355,14 +355,6 @@ def test_start_values():
     assert abs(again.layers[0].expand.weight.std().item() - 0.1) < 0.005
 
 
-def test_dropout_only_in_training():
-    encoder = BertEncoder(config())
-    ids = random_batch()["input_ids"]
-    assert not torch.equal(encoder(ids), encoder(ids))
-    encoder.eval()
-    assert torch.equal(encoder(ids), encoder(ids))
-
-
 def test_a_square_mask_says_who_may_look_at_whom():
     encoder = BertEncoder(
         EncoderConfig.tiny(vocab_size=50), torch.Generator().manual_seed(0)

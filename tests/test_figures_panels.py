@@ -14,7 +14,6 @@ from spanbert_tutorial.figures.attention_map import AttentionMap
 from spanbert_tutorial.figures.block_and_pair import BlockAndPair
 from spanbert_tutorial.figures.clusters import ClusterText
 from spanbert_tutorial.figures.curves import draw_arms, draw_curves, draw_grid, draw_intervals
-from spanbert_tutorial.figures.explorer import Explorer
 from spanbert_tutorial.figures.merges import Merges
 from spanbert_tutorial.figures.predictions import Predictions, mask_and_predict
 from spanbert_tutorial.figures.table import Table
@@ -148,20 +147,6 @@ def test_a_token_made_twice_has_the_number_of_its_first_merge():
         "Best next pairs, gain: none is left.",
         "Tokens: 1 in the text, 3 in the vocabulary.",
     ]
-
-
-def test_in_an_explorer_a_reader_may_type_a_text():
-    controls = {"text": [POEM], "criterion": ["frequency", "gain"], "merges": [0, 2]}
-    explorer = Explorer(controls, Merges, free_text="text")
-    assert len(explorer.panels) == 4
-    _, _, merges, own, view = explorer.live().children
-    own.value = "banana"
-    assert view.value == Merges("banana", "frequency", 0)._repr_html_()
-    merges.value = 2
-    assert view.value == Merges("banana", "frequency", 2)._repr_html_()
-    assert "<sup>2</sup>" in view.value
-    own.value = "x" * 30
-    assert "at most 20 characters" in view.value
 
 
 # --- predictions --------------------------------------------------------------------

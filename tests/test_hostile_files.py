@@ -180,19 +180,6 @@ def test_a_weight_that_is_not_computed_with_is_refused(whole, tmp_path, name, ki
     assert read_copy(name, folder) is REFUSED
 
 
-@pytest.mark.parametrize("kind", [torch.float64, torch.float16, torch.bfloat16])
-def test_other_float_types_are_computed_in_float32(whole, tmp_path, kind):
-    folder = shutil.copytree(whole / "answerer", tmp_path / "model")
-    state = load_file(folder / "model.safetensors")
-    (folder / "model.safetensors").unlink()
-    torch.save({name: weight.to(kind) for name, weight in state.items()}, folder / "model.bin")
-    (folder / "model.bin").rename(folder / "pytorch_model.bin")
-    found = READERS["answerer"](folder).state_dict()
-    for name, weight in READERS["answerer"](whole / "answerer").state_dict().items():
-        assert found[name].dtype == torch.float32
-        assert torch.allclose(found[name], weight, atol=0.01)
-
-
 def test_code_in_a_bin_file_is_never_run(whole, tmp_path):
     class Harmful:
         def __reduce__(self):

@@ -7,6 +7,7 @@ import xml.etree.ElementTree as ET
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from test_diagrams import DARK, LIGHT, contrast
 
 import notebooks
 from spanbert_tutorial.figures import plots
@@ -65,21 +66,11 @@ def test_letters_keep_their_size_where_a_wide_plot_is_drawn_narrower(figure):
     assert min(sizes) >= 9
 
 
-def luminance(color: str) -> float:
-    """Of a color written #rrggbb (WCAG 2.1)."""
-    shares = [int(color[place : place + 2], 16) / 255 for place in (1, 3, 5)]
-    linear = [
-        share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares
-    ]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
 @pytest.mark.parametrize("color", plots.SERIES)
 def test_curves_are_seen_on_a_light_and_on_a_dark_page(color):
     """3 to 1, WCAG 2.1, 1.4.11; the dark ground is that of the pages."""
-    own = luminance(color)
-    dark = luminance("#14181e")
-    assert 1.05 / (own + 0.05) >= 3 and (own + 0.05) / (dark + 0.05) >= 3
+    own = tuple(bytes.fromhex(color[1:]))
+    assert min(contrast(own, LIGHT), contrast(own, DARK)) >= 3
 
 
 def test_every_stored_plot_is_svg():
