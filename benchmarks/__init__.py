@@ -1,1 +1,1 @@
-"""Measurements of the engine, kept in `data/results/`: `python -m benchmarks.NAME OUTPUT.json`."""
+"""Measurements: of the engine, of a graphics card, of the model in the page."""

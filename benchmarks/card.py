@@ -28,26 +28,23 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from benchmarks.engine import NO_DROPOUT, data, transformers_model
 from spanbert_tutorial.bert.encoder import EncoderConfig
-from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.device import steps_between_readings
 from spanbert_tutorial.engine.files import data_path, write_json
 from spanbert_tutorial.engine.processes import precision, processes
 from spanbert_tutorial.engine.snapshots import machine
 from spanbert_tutorial.engine.stream import Stream
-from spanbert_tutorial.pretraining.batches import Batches, PretrainingData
+from spanbert_tutorial.pretraining.batches import Batches
 from spanbert_tutorial.pretraining.fixed_shapes import compiled, compiling_pays, with_fixed_shapes
 from spanbert_tutorial.pretraining.model import PretrainingModel
 from spanbert_tutorial.pretraining.objectives import OBJECTIVES
 from spanbert_tutorial.pretraining.presets import Run
 from spanbert_tutorial.pretraining.scaling_up import matmul_rate, operations
 from spanbert_tutorial.pretraining.train import TrainingConfig, adamw, train
-from spanbert_tutorial.text.encoding import EncodedCorpus
 
 Batch = dict[str, Tensor]
 READY = 8  # batches that a measurement goes round and round
-TOKENS = 2_000_000  # of the random text
-NO_DROPOUT = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
 
 
 class Shape(NamedTuple):
@@ -75,15 +72,10 @@ def peak() -> float | None:
 
 
 def batches_of(shape: Shape, objective: str = "mlm") -> Batches:
-    """Batches of documents of 1,000 random tokens in sentences of 25, without end."""
-    wordpiece = WordPiece.from_file(data_path("almanac", "vocab.txt"))
-    # the tokens are numbers here, and may be any
-    wordpiece.starts = np.resize(wordpiece.starts, shape.vocabulary)
-    ids = np.random.default_rng(0).integers(5, shape.vocabulary, TOKENS).astype(np.uint16)
-    ends = np.arange(25, TOKENS + 1, 25)
-    corpus = EncodedCorpus(ids, ends, ends[39::40])
-    data = PretrainingData(corpus, wordpiece, OBJECTIVES[objective], shape.length, shape.batch)
-    batches = data.batches(np.random.default_rng(0))
+    """Batches of random tokens, without end."""
+    batches = data(objective, shape.vocabulary, shape.batch, shape.length).batches(
+        np.random.default_rng(0)
+    )
     return with_fixed_shapes(batches) if objective == "mlm" else batches
 
 
@@ -120,16 +112,10 @@ def ours(
 
 
 def theirs(size: str, shape: Shape, batches: Iterable[Batch], found: list[float]) -> None:
-    """`transformers` in Accelerate's plain loop; it scores every position, and labels of -100 say
-    which ones count."""
-    import transformers
+    """`transformers` in Accelerate's plain loop."""
     from accelerate import Accelerator
 
-    config = config_of(size, shape)
-    names = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads")
-    sizes = {name: getattr(config, name) for name in (*names, "intermediate_size")}
-    settings = transformers.BertConfig(**sizes, **NO_DROPOUT)
-    bare = transformers.BertForMaskedLM(settings).train()
+    bare = transformers_model(config_of(size, shape)).train()
     processes()
     accelerator = Accelerator(mixed_precision=precision())
     model, optimizer = accelerator.prepare(bare, adamw(bare, TrainingConfig(1, 1e-4, 0)))

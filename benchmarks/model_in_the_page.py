@@ -1,14 +1,13 @@
 """The model in the page against PyTorch: how far float weights are from it, how much 8-bit weights
-change, and how long the page takes, in Chromium.
+change, in Chromium.
 
-`python -m benchmarks.model_in_the_page [OUTPUT.json]`. The figures stand on the page *Try it*;
+`python -m benchmarks.model_in_the_page OUTPUT.json`. The figures stand on the page *Try it*;
 `tests/test_model_js.py` asserts what has to hold.
 """
 
 import base64
 import json
-import os
-import statistics
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -19,7 +18,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from benchmarks.race import keep
 from spanbert_tutorial.bert.inputs import frame
 from spanbert_tutorial.commands.exports import open_model, web_script
 from spanbert_tutorial.engine.files import data_path
@@ -32,6 +30,7 @@ from spanbert_tutorial.tasks.question_answering import QuestionAnswerer
 from tools.environment import find_chromium
 
 MODEL = Path(__file__).parents[1] / "book_assets" / "model.js"
+TINY = "spanbert-tiny"
 CHOSEN = -6.267  # the threshold on the card of ANSWERING
 # Typed arrays travel to Python as base64, everything else as JSON: the browser's own way takes
 # long.
@@ -205,103 +204,30 @@ def reader_scores(page, name: str, questions: Sequence, threshold: float) -> dic
     }
 
 
-# --- how long it takes --------------------------------------------------------------
-
-CALL = """
-(name, call, given) => {
-  const began = performance.now();
-  models[name][call](...given);
-  return performance.now() - began;
-}"""
-WARM_UP = 3
-
-
-def milliseconds(
-    page, name: str, call: str, given: Sequence, rounds: int = 15
-) -> dict[str, list[float]]:
-    """Median, least and greatest of the rounds: "clock" by the clock on the wall; "core" the time
-    that a core worked on it, which other work of the machine hardly changes."""
-    session = page.context.new_cdp_session(page)
-    session.send("Performance.enable", {"timeDomain": "threadTicks"})
-
-    def core() -> float:
-        """Milliseconds that the page has had a core so far."""
-        metrics = session.send("Performance.getMetrics")["metrics"]
-        return 1000 * next(one["value"] for one in metrics if one["name"] == "ThreadTime")
-
-    taken: dict[str, list[float]] = {"clock": [], "core": []}
-    for _ in range(WARM_UP + rounds):
-        before = core()
-        taken["clock"].append(told(page, CALL, name, call, given))
-        taken["core"].append(core() - before)
-    session.detach()
-    return {
-        kind: [round(of(values[WARM_UP:]), 1) for of in (statistics.median, min, max)]
-        for kind, values in taken.items()
-    }
-
-
-def of_length(wordpiece, text: str, tokens: int) -> str:
-    """The beginning of a text, repeated as needed, that has so many tokens."""
-    text = " ".join([text] * (1 + tokens // len(wordpiece.encode(text))))
-    return text[: wordpiece.encode_with_offsets(text)[1][tokens - 1, 1]]
-
-
-def times(page) -> dict[str, dict[str, list[float]]]:
-    """Milliseconds of a call with a masked span of three tokens, and of an answer."""
-    text = "The river rises in the hills and flows through the old town to the sea."
-    found = {}
-    for name, tokens in (("spanbert-tiny", 64), ("spanbert-mini", 64), ("spanbert-mini", 128)):
-        given = [of_length(open_model(data_path("checkpoints", name))[1], text, tokens), [[3, 5]]]
-        found[f"{name}, {tokens} tokens"] = milliseconds(page, name, "fill", given)
-    wordpiece = open_model(data_path("checkpoints", ANSWERING))[1]
-    given = ["Where does the river rise?", of_length(wordpiece, text, 128)]
-    found[f"{ANSWERING}, 128 tokens"] = milliseconds(page, ANSWERING, "answer", given)
-    return found
-
-
-def main() -> None:
-    names = ("spanbert-tiny", "spanbert-mini", "bert-mini", ANSWERING)
-    scripts = {name: web_script(data_path("checkpoints", name), name) for name in names}
+def main(output: Path) -> None:
+    """Writes what was found to a JSON file."""
+    names = (TINY, "spanbert-mini", "bert-mini")
     questions = squad.read(data_path("reader", "reader.json"))
-    texts = {
-        name: sorted({question.context for question in questions})
-        for name in ("spanbert-mini", "bert-mini")
-    }
-    texts["spanbert-tiny"] = [
-        " ".join(document) for document in islice(parts("almanac", held_out=True), 200)
-    ]
-    results: dict = {
-        "megabytes": {name: round(len(script) / 1e6, 2) for name, script in scripts.items()}
-    }
-    with page_with([*scripts.values()]) as page:
-        results["chromium"] = page.context.browser.version
-        results["milliseconds"] = times(page)
-        # processes that wanted a core meanwhile, these included
-        results["load"] = round(os.getloadavg()[0], 1)
-        results["same_first_guess"] = {
-            name: same_first_guess(
-                page,
-                name,
-                *open_model(data_path("checkpoints", name))[:2],
-                masked(open_model(data_path("checkpoints", name))[1], texts[name]),
-            )
-            for name in texts
+    texts = dict.fromkeys(names, sorted({question.context for question in questions}))
+    documents = islice(parts("almanac", held_out=True), 200)
+    texts[TINY] = [" ".join(document) for document in documents]
+    opened = {name: open_model(data_path("checkpoints", name))[:2] for name in names}
+    given = {name: masked(wordpiece, texts[name]) for name, (_, wordpiece) in opened.items()}
+    with page_with([script_of(name) for name in (*names, ANSWERING)]) as page:
+        guesses = {name: same_first_guess(page, name, *opened[name], given[name]) for name in names}
+        reader = {ANSWERING: reader_scores(page, ANSWERING, questions, CHOSEN)}
+    with page_with([script_of(name, exact=True) for name in names[:2]]) as page:
+        floats_ = {
+            name: farthest(page, name, *opened[name], given[name][:20]) for name in names[:2]
         }
-        results["reader"] = {ANSWERING: reader_scores(page, ANSWERING, questions, CHOSEN)}
-    exact = {
-        name: web_script(data_path("checkpoints", name), name, exact=True) for name in names[:2]
-    }
-    with page_with([*exact.values()]) as page:
-        results["farthest_float"] = {}
-        for name in exact:
-            model, wordpiece, _ = open_model(data_path("checkpoints", name))
-            found = farthest(page, name, model, wordpiece, masked(wordpiece, texts[name][:20]))
-            results["farthest_float"][name] = {
-                kind: float(f"{most:.1e}") for kind, most in found.items()
-            }
-    keep("model_in_the_page", results)
+    results = {"same_first_guess": guesses, "reader": reader, "farthest_float": floats_}
+    output.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+
+
+def script_of(name: str, exact: bool = False) -> str:
+    """The weights of a checkpoint, as a page loads them."""
+    return web_script(data_path("checkpoints", name), name, exact=exact)
 
 
 if __name__ == "__main__":
-    main()
+    main(Path(sys.argv[1]))

@@ -3,14 +3,11 @@ process and in two."""
 
 import json
 import os
-import signal
-import subprocess
-import sys
-import time
 
 import numpy as np
 import pytest
 import torch
+from launched import ONE, TWO, done, stopped
 from safetensors.torch import load_file
 
 from spanbert_tutorial.__main__ import main
@@ -38,9 +35,7 @@ from spanbert_tutorial.__main__ import main
 sys.exit(main(sys.argv[1:]))
 """
 GIVEN = ["finetune", "squad", "--data", str(READER), "--init-from", str(TINY)]
-GIVEN += ["--max-length", "128", "--doc-stride", "64", "--batch-size", "8"]
-ONE = [sys.executable]
-TWO = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+GIVEN += ["--max-length", "128", "--doc-stride", "64", "--batch-size", "8", "--epochs", "0.5"]
 
 
 # --- the shares of a batch ----------------------------------------------------------
@@ -67,7 +62,7 @@ def example(task: str) -> tuple:
 
 
 @pytest.mark.parametrize("task", ["question answering", "classification", "tagging"])
-@pytest.mark.parametrize("rows, processes", [(8, 2), (5, 2), (7, 3), (1, 2), (2, 3)])
+@pytest.mark.parametrize("rows, processes", [(5, 2), (7, 3), (1, 2)])
 def test_the_mean_of_the_shares_is_the_batch_in_losses_and_gradients(task, rows, processes):
     model, data = example(task)
     model.eval()
@@ -102,55 +97,6 @@ def test_a_process_without_a_row_computes_one_that_counts_nothing():
 # --- the command --------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def command(tmp_path_factory):
-    """Runs `finetune squad`: launcher, output and further options → the finished process, and its
-    folder."""
-    folder = tmp_path_factory.mktemp("runs")
-    (folder / "program.py").write_text(PROGRAM, encoding="utf-8")
-    environment = {
-        **os.environ,
-        "OMP_NUM_THREADS": "1",
-        "SPANBERT_TUTORIAL_STATIC": "1",
-        "CUDA_VISIBLE_DEVICES": "",
-    }
-
-    def run(launch: list[str], name: str, *more: str) -> subprocess.CompletedProcess:
-        given = [*launch, str(folder / "program.py"), *GIVEN, *more, "--output", str(folder / name)]
-        return subprocess.run(given, env=environment, capture_output=True, text=True, timeout=300)
-
-    def stopped(launch: list[str], name: str, *more: str) -> tuple[int, str]:
-        """Ctrl-C after the first snapshot; the exit code and all that was said."""
-        given = [*launch, str(folder / "program.py"), *GIVEN, *more, "--output", str(folder / name)]
-        with (folder / "said.txt").open("w+") as said:
-            process = subprocess.Popen(
-                given,
-                env=environment,
-                stdout=said,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-            try:
-                until = time.monotonic() + 120
-                while (
-                    not list((folder / f"{name}.training").glob("snapshots/step-*[0-9]"))
-                    and process.poll() is None
-                ):
-                    assert time.monotonic() < until
-                    time.sleep(0.005)
-                process.send_signal(signal.SIGINT)
-                process.wait(timeout=120)
-            finally:
-                if process.poll() is None:
-                    os.killpg(process.pid, signal.SIGKILL)
-            said.seek(0)
-            return process.returncode, said.read()
-
-    run.folder = folder
-    run.stopped = stopped
-    return run
-
-
 def lines(folder) -> list[dict]:
     """The figures of a run, without those that need not be the same."""
     found = [
@@ -163,21 +109,17 @@ def lines(folder) -> list[dict]:
     ]
 
 
-@pytest.fixture(scope="module")
-def whole(command) -> dict[int, str]:
-    """Runs that were left alone, in one process and in two; what they printed."""
-    printed = {}
-    for number, launch in ((1, ONE), (2, TWO)):
-        done = command(launch, f"whole{number}", "--epochs", "0.5")
-        assert done.returncode == 0, done.stderr
-        printed[number] = done.stdout
-    return printed
-
-
-def test_two_processes_fine_tune_as_one_does(command, whole):
+@pytest.mark.skipif(os.name == "nt", reason="Windows knows no SIGINT for one process")
+def test_two_processes_fine_tune_as_one_does_and_a_stopped_one_goes_on(
+    tmp_path, capsys, on_the_processor
+):
     """The last batches are of one window, so the second process has none."""
-    assert whole[2].count("294 questions") == whole[2].count("Model: ") == 1
-    one, two = (command.folder / f"whole{number}" for number in (1, 2))
+    (tmp_path / "program.py").write_text(PROGRAM, encoding="utf-8")
+    one, two, left = (tmp_path / name for name in ("one", "two", "stopped"))
+    program = [str(tmp_path / "program.py"), *GIVEN, "--output"]
+    assert main([*GIVEN, "--output", str(one)]) == 0
+    printed = done([*TWO, *program, str(two)])
+    assert printed.count("294 questions") == printed.count("Model: ") == 1
     assert len(lines(one)) >= 3
     for line, other in zip(lines(one), lines(two), strict=True):
         assert other == pytest.approx(line, abs=2e-4)
@@ -187,41 +129,23 @@ def test_two_processes_fine_tune_as_one_does(command, whole):
     free = [name for name in first if name.endswith(("self.key.bias", "qa_outputs.bias"))]
     for name in first.keys() - free:
         assert torch.allclose(first[name].float(), second[name].float(), atol=3e-4), name
-    moved = [
-        (first[name].float() - start[name].float()).abs().max()
-        for name in first
-        if "query.weight" in name
-    ]
+    queries = [name for name in first if "query.weight" in name]
+    moved = [(first[name].float() - start[name].float()).abs().max() for name in queries]
     assert min(moved) > 3e-3  # ten times what they may differ by
 
-
-@pytest.mark.skipif(os.name == "nt", reason="Windows knows no SIGINT for one process")
-def test_a_fine_tuning_stopped_by_control_c_says_how_to_go_on_and_ends_with_the_same_weights(
-    command, whole, capsys
-):
-    run = ["--epochs", "0.5"]
-    code, said = command.stopped(ONE, "stopped", *run)
+    code, said = stopped([*ONE, *program, str(left)], tmp_path / "stopped.training")
     assert code == 130 and "continue with the same command and --resume" in said, said
-    assert not (command.folder / "stopped").exists()
-    given = [*GIVEN, *run, "--output", str(command.folder / "stopped")]
+    assert not left.exists()
+    given = [*GIVEN, "--output", str(left)]
     for other, told in (
         ([], "holds a stopped run: continue it with --resume"),
         (["--resume", "--seed", "1"], "seed was 0 and is 1"),
-        (["--resume", "--learning-rate", "1e-4"], "peak_learning_rate"),
         (["--resume", "--untrained"], "untrained was False and is True"),
     ):
+        capsys.readouterr()
         assert main([*given, *other]) == 2
         refused = capsys.readouterr().err
         assert told in refused and refused.count("\n") == 1, refused
-    done = command(ONE, "stopped", *run, "--resume")
-    assert done.returncode == 0, done.stderr
-    assert (
-        same(command.folder, "whole1", "stopped")
-        and not (command.folder / "stopped.training").exists()
-    )
-
-
-def same(folder, one: str, other: str) -> bool:
-    """Whether two runs have the same weights, bit for bit, and the same figures."""
-    weights = [(folder / name / "model.safetensors").read_bytes() for name in (one, other)]
-    return weights[0] == weights[1] and lines(folder / one) == lines(folder / other)
+    assert main([*given, "--resume"]) == 0 and not (tmp_path / "stopped.training").exists()
+    weights = [(folder / "model.safetensors").read_bytes() for folder in (one, left)]
+    assert weights[0] == weights[1] and lines(one) == lines(left)  # bit for bit

@@ -3,65 +3,17 @@
 import json
 import os
 import re
-import signal
-import subprocess
-import sys
-import time
 
 import numpy as np
 import pytest
 import torch
+import two_processes
+from launched import ONE, TWO, done, stopped
 from toys import data_of, model_of
 
 from spanbert_tutorial.__main__ import main
+from spanbert_tutorial.engine.snapshots import Snapshots
 from spanbert_tutorial.pretraining.objectives import OBJECTIVES, Objective
-
-# Trains in float32, steps of two batches of blocks of like length, as the larger sizes train. With a
-# snapshot folder the second process alone finds one due at step 2, and is told to stop at step 4.
-SCRIPT = """
-import json, os, signal, sys
-import numpy as np, torch
-from accelerate import PartialState
-state = PartialState(cpu=True)
-from spanbert_tutorial.engine import device
-from spanbert_tutorial.engine.snapshots import Snapshots, long_run
-from spanbert_tutorial.__main__ import main
-from spanbert_tutorial.pretraining.objectives import Objective
-from spanbert_tutorial.pretraining.train import TrainingConfig, train
-from toys import data_of, model_of
-name, output, mode = sys.argv[1:]
-device.precision, seen = lambda: "no", []
-def due(self):
-    seen.append(1)
-    if mode == "stop" and state.process_index == 1 and len(seen) == 4:
-        os.kill(os.getpid(), signal.SIGINT)  # met at the end of the next step
-    return mode == "stop" and state.process_index == 1 and len(seen) == 2
-Snapshots.due = due
-model = model_of(name)
-batches = data_of(Objective.named(name), by_length=True).batches(np.random.default_rng(1))
-try:
-    with long_run(batches, Snapshots(output + "/snapshots")) as (stream, hooks):
-        history = train(model, stream, TrainingConfig(6, 1e-2, 2, accumulate=2), hooks)
-except KeyboardInterrupt as stopped:
-    print(f"process {state.process_index}: {stopped}")
-    sys.exit()
-weights = {n: w.double().abs().sum().item() for n, w in model.named_parameters()}
-# one write, so that the two processes cannot mix their lines
-print(f"process {state.process_index} ends with {sum(weights.values())}\\n", end="", flush=True)
-if state.is_main_process:
-    result = {"losses": history.losses, "steps": history.steps, "weights": weights}
-    json.dump(result, open(output + "/result.json", "w"))
-    torch.save(model.state_dict(), output + "/weights.pt")
-"""
-TWO = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
-ENVIRONMENT = {
-    **os.environ,
-    "OMP_NUM_THREADS": "1",
-    "SPANBERT_TUTORIAL_STATIC": "1",
-    "CUDA_VISIBLE_DEVICES": "",
-    "ACCELERATE_USE_CPU": "true",
-    "PYTHONPATH": os.pathsep.join([os.path.dirname(__file__), os.environ.get("PYTHONPATH", "")]),
-}
 
 
 @pytest.mark.parametrize("name", OBJECTIVES)
@@ -118,41 +70,28 @@ def test_the_shares_of_a_batch_without_a_target_have_loss_0():
     assert [model(part)["loss"].item() for part in parts] == [0, 0]
 
 
-def done(command: list, *more: str) -> str:
-    ended = subprocess.run(
-        [*command, *more], env=ENVIRONMENT, capture_output=True, text=True, timeout=600
-    )
-    assert ended.returncode == 0, ended.stderr
-    return ended.stdout
-
-
-def test_two_processes_train_as_one_does_and_stop_and_go_on_together(tmp_path):
-    name = "span+sbo+nsp"
-    script = tmp_path / "script.py"
-    script.write_text(SCRIPT, encoding="utf-8")
-    folders = {mode: tmp_path / mode for mode in ("one", "two", "stop")}
-    for folder in folders.values():
-        folder.mkdir()
-    done([sys.executable], str(script), name, str(folders["one"]), "on")
-    printed = done(TWO, str(script), name, str(folders["two"]), "on")
-    one, two = (torch.load(folders[mode] / "weights.pt") for mode in ("one", "two"))
-    for weight, value in one.items():
+def test_two_processes_train_as_one_does_and_stop_and_go_on_together(
+    tmp_path, monkeypatch, on_the_processor
+):
+    printed = done([*TWO, two_processes.__file__, str(tmp_path)])
+    monkeypatch.setattr(Snapshots, "due", lambda self: False)
+    model, history = two_processes.trained(tmp_path / "one")
+    two = torch.load(tmp_path / "weights.pt")
+    for weight, value in model.state_dict().items():
         # not for the biases of the keys: they change nothing, so they move by rounding alone
         assert "key.bias" in weight or torch.allclose(two[weight], value, 0, 1e-6), weight
-    results = [json.loads((folders[m] / "result.json").read_text()) for m in ("one", "two")]
-    assert results[0]["steps"] == results[1]["steps"] == [1, 2, 3, 4, 5, 6]
-    for loss, values in results[0]["losses"].items():
-        assert results[1]["losses"][loss] == pytest.approx(values, abs=1e-5)
-    lines = [json.loads((folders[m] / "metrics.jsonl").read_text()) for m in ("one", "two")]
+    result = json.loads((tmp_path / "result.json").read_text())
+    assert history.steps == result["steps"] == [1, 2, 3, 4, 5, 6]
+    for loss, values in history.losses.items():
+        assert result["losses"][loss] == pytest.approx(values, abs=1e-5)
+    lines = [json.loads((tmp_path / m / "metrics.jsonl").read_text()) for m in ("one", "two")]
     # a process without a row computes one that counts nothing in the losses
     assert 0 < lines[0]["tokens"] <= lines[1]["tokens"] < 1.1 * lines[0]["tokens"]
-    stopped = done(TWO, str(script), name, str(folders["stop"]), "stop")
-    assert [f"process {n}: Stopped after step 5 of 6" in stopped for n in (0, 1)] == [True, True]
-    kept = folders["stop"] / "snapshots"
-    assert [path.name for path in kept.iterdir()] == ["step-000000005"]
-    resumed = done(TWO, str(script), name, str(folders["stop"]), "on")
-    ends = re.findall(r"ends with ([\d.]+)", resumed + printed)
-    assert len(ends) == 4 and len(set(ends)) == 1  # bit for bit, and the same in both processes
+    for number in (0, 1):
+        wanted = rf"process {number}: Stopped after step 5 of 6.*\['step-000000005'\]"
+        assert re.search(wanted, printed), printed
+    ends = re.findall(r"ends with ([\d.]+)", printed)
+    assert len(ends) == 2 and len(set(ends)) == 1  # the same in both processes
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows knows no SIGINT for one process")
@@ -162,42 +101,26 @@ def test_the_command_in_two_processes_is_stopped_and_goes_on(tmp_path, capsys):
     text = tmp_path / "text.txt"
     lines = [f"The boat {i} left the town.\nIt was {i % 7} years old." for i in range(200)]
     text.write_text("\n\n".join(lines), encoding="utf-8")
-    folder = tmp_path / "stopped.training"
+    calm, left = tmp_path / "calm", tmp_path / "stopped"
     program = tmp_path / "program.py"  # the command as it is, but with a snapshot after every step
     program.write_text(
         "import sys\nfrom spanbert_tutorial.engine import snapshots\nsnapshots.EVERY = 0\n"
         "from spanbert_tutorial.pretraining import runs\nruns.REHEARSAL = 1\n"
-        "from spanbert_tutorial.__main__ import main\nwords = sys.argv[1:]\n"
-        "if 'calm' in words[-1]:\n    assert main([*words, '--dry-run']) == 0\n"
-        "sys.exit(main(words))\n"
+        "from spanbert_tutorial.__main__ import main\n"
+        f"words, calm = sys.argv[1:], ['--output', {str(calm)!r}]\n"
+        "if '--resume' not in words:\n"
+        "    assert main([*words, *calm, '--dry-run']) == main([*words, *calm]) == 0\n"
+        f"sys.exit(main([*words, '--output', {str(left)!r}]))\n"
     )
-    run = [str(program), "pretrain", "--corpus", str(text), "--vocab-size", "80"]
-    run += ["--max-length", "24", "--steps", "60"]
-    launch = [sys.executable, "-m", "accelerate.commands.launch", "--multi_gpu"]
-    calm = done([*launch, "--num_processes", "2"], *run, "--output", str(tmp_path / "calm"))
-    assert calm.count("Nothing was written") == calm.count("Checkpoint after") == 1
-    assert "on CPU, 2 × 1 threads" in (tmp_path / "calm" / "README.md").read_text(encoding="utf-8")
-    with (tmp_path / "said.txt").open("w+") as said:
-        process = subprocess.Popen(
-            [*TWO, *run, "--output", str(tmp_path / "stopped")],
-            env=ENVIRONMENT,
-            stdout=said,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-        try:
-            until = time.monotonic() + 120
-            while not list(folder.glob("snapshots/step-*[0-9]")) and process.poll() is None:
-                assert time.monotonic() < until
-                time.sleep(0.01)
-            process.send_signal(signal.SIGINT)
-            process.wait(timeout=120)
-        finally:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-    assert process.returncode != 0 and not (tmp_path / "stopped").exists() and folder.exists()
-    resume = [*run, "--output", str(tmp_path / "stopped"), "--resume"]
-    assert main(resume[1:]) == 2 and "processes was 2 and is 1" in capsys.readouterr().err
-    done(TWO, *resume)
-    weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("calm", "stopped")]
-    assert weights[0] == weights[1] and not folder.exists()
+    run = ["pretrain", "--corpus", str(text), "--vocab-size", "80", "--max-length", "24"]
+    run += ["--steps", "60"]
+    launch = [*ONE, "-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", "2"]
+    code, said = stopped([*launch, str(program), *run], tmp_path / "stopped.training")
+    assert code != 0 and not left.exists() and (tmp_path / "stopped.training").exists()
+    assert said.count("Nothing was written") == said.count("Checkpoint after") == 1
+    assert "on CPU, 2 × 1 threads" in (calm / "README.md").read_text(encoding="utf-8")
+    assert main([*run, "--output", str(left), "--resume"]) == 2
+    assert "processes was 2 and is 1" in capsys.readouterr().err
+    done([*TWO, str(program), *run, "--resume"])
+    weights = [(folder / "model.safetensors").read_bytes() for folder in (calm, left)]
+    assert weights[0] == weights[1] and not (tmp_path / "stopped.training").exists()

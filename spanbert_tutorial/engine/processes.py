@@ -70,7 +70,7 @@ def keep_freed_memory() -> bool:
     (glibc, that is, on Linux).
 
     By default C's `free` returns large blocks to the system, which fills every page with zeros
-    again when the next step asks for it (`benchmarks/freed_memory.py`).
+    again when the next step asks for it (`benchmarks/engine.py`).
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt
