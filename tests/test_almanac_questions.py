@@ -39,28 +39,9 @@ def test_half_of_the_questions_have_no_answer_for_six_reasons(shipped):
         assert counts[None] * 2 == len(questions)
         assert all((q.category is None) == bool(q.answers) for q in questions)
         misled = [q for q in questions if q.category not in (None, "other_neutral")]
-        assert all(q.plausible for q in misled) and not any(
-            q.plausible for q in questions if q.answers
-        )
+        assert all(q.plausible for q in misled)
+        assert not any(q.plausible for q in questions if q.answers)
     assert len(shipped["train"]) > 9_000
-
-
-def test_a_plausible_answer_is_of_the_kind_that_the_question_asks_for(shipped):
-    neutral = [
-        q for questions in shipped.values() for q in questions if q.category == "other_neutral"
-    ]
-    plausible = [(q.question, answer.text) for q in neutral for answer in q.plausible[:1]]
-    # other texts state nothing of that kind
-    assert 0.4 < sum(bool(q.plausible) for q in neutral) / len(neutral) < 0.6
-    years = [
-        text
-        for question, text in plausible
-        if question.startswith(("When was", "In which year"))
-        if not question.startswith("When was market")
-    ]
-    assert len(years) > 50 and all(text.isdigit() or text.endswith("day") for text in years)
-    people = [text for question, text in plausible if question.startswith("Who ")]
-    assert len(people) > 100 and all(text[0].isupper() for text in people)
 
 
 def asked_for(world: World) -> dict[str, set[tuple[str, str]]]:
@@ -74,29 +55,6 @@ def asked_for(world: World) -> dict[str, set[tuple[str, str]]]:
                 text = option.format(s=almanac_questions.name_in_question(thing))
                 asked.setdefault(text, set()).add((thing.id, relation))
     return asked
-
-
-def test_the_text_does_not_name_what_a_question_without_an_answer_asks_for(shipped):
-    """Of all shipped questions that a fact of the world would answer; in small letters or in
-    capitals."""
-    world = World(SEED)
-    asked = asked_for(world)
-    seen = Counter()
-    for question in (q for questions in shipped.values() for q in questions):
-        if question.category in ("entity_swap", "other_neutral"):
-            for thing, relation in asked[question.question]:
-                value = world.entities[thing].values[relation]
-                names = (
-                    {value.name, value.short or value.name}
-                    if isinstance(value, Entity)
-                    else {value}
-                )
-                for name in names:
-                    assert not re.search(
-                        rf"\b{re.escape(name)}\b", question.context, re.IGNORECASE
-                    ), question
-            seen[question.category] += 1
-    assert min(seen.values()) > 1_500
 
 
 def test_what_has_no_answer_is_not_stated():

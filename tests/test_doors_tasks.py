@@ -158,22 +158,6 @@ def conll(*words, name="demo", last="-"):
     return "\n".join([f"#begin document ({name}); part 000", *rows, "", "#end document", ""])
 
 
-@pytest.mark.parametrize(
-    "content, named",
-    [
-        (conll("[WORD]", "[WORD]"), "skeleton"),
-        ("# sent_id = 1\n1\tNora\tNora\tPROPN\tNNP\t_\t0\troot\t_\t_\n", "CoNLL-U"),
-        (
-            "#begin document (a); part 0\n1\tNora\tNora\tPROPN\tNNP\t_\t0\troot\t_\t_\n\n#end document\n",
-            "CoNLL-U",
-        ),
-    ],
-)
-def test_other_formats_are_named(tmp_path, content, named):
-    with pytest.raises(InputError, match=named):
-        coreference.read(written(tmp_path, "a.conll", content))
-
-
 def test_escapes_of_treebanks(tmp_path):
     content = conll("-LRB-", "a", "-rrb-", "``", "no", "''", "1\\/2", "5", "%", "%um", "/.")
     (document,) = coreference.read(written(tmp_path, "a.conll", content))
@@ -190,12 +174,6 @@ def test_documents_that_stand_twice(tmp_path):
     written(tmp_path, "b.v4_gold_conll", labeled)
     with pytest.raises(InputError, match="a.conll and in .*b.v4_gold_conll with other clusters"):
         coreference.read(tmp_path)
-
-
-def test_scores_of_nothing_are_refused():
-    document = coreference.plain("Nora left.")
-    with pytest.raises(InputError, match="no document has a cluster"):
-        coreference.score([document], [[]])
 
 
 @pytest.mark.parametrize("sign", ["\u00ad", "\ufffd", "\u200b", "\ue000"])

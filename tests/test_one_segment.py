@@ -8,14 +8,6 @@ from research.experiments import one_segment
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
 
-EXAMPLES = {
-    name: [((f"A {thing} runs.", f"The {thing} sleeps."), float(i % 6)) for i, thing in things]
-    for name, things in {
-        "train": list(enumerate(["dog", "cat", "man", "child", "horse", "bird"] * 2)),
-        "test": list(enumerate(["woman", "fox", "bear"])),
-    }.items()
-}
-
 
 def tiny(name="spanbert-tiny", seed=0):
     model, wordpiece = load_checkpoint(data_path("checkpoints", "spanbert-tiny"))[:2]
@@ -30,23 +22,3 @@ def test_every_token_gets_segment_0_also_in_a_copy():
     zeros = encoder(ids, token_type_ids=torch.zeros_like(segments))
     one = deepcopy(one_segment.in_one_segment(encoder))(ids, token_type_ids=segments)
     assert one.equal(zeros) and not one.allclose(two, atol=1e-3)
-
-
-def test_the_arms_differ_in_the_segments_alone(monkeypatch):
-    told = []
-
-    def start(name, seed):
-        encoder, wordpiece = tiny()
-        encoder.embeddings.segments.register_forward_pre_hook(
-            lambda _, inputs: told.append(int(inputs[0].max()))
-        )
-        return encoder, wordpiece
-
-    monkeypatch.setattr(one_segment, "start", start)
-    scores = {}
-    for segments, greatest in (("two", 1), ("one", 0)):
-        told.clear()
-        row = one_segment.one(("spanbert-mini", segments), 0, one_segment.SETTINGS, EXAMPLES)
-        assert max(told, default=0) == greatest  # without segments nothing is looked up
-        scores[segments] = row["scores"]
-    assert scores["one"].keys() == scores["two"].keys() and "stsb pearson" in scores["one"]

@@ -1,8 +1,6 @@
 """Three formats from the same start: what each reads and predicts, and results that survive a
 stop."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
@@ -40,31 +38,3 @@ def test_one_segment_is_the_usual_run(text):
     assert all(
         torch.equal(a, b) for a, b in zip(here.parameters(), usual.parameters(), strict=True)
     )
-
-
-def test_pairs_predict_with_or_without_the_label(text):
-    histories = {
-        name: pairs_vs_single.pretrain(name, RUN, text)[1] for name in ("pairs", "pairs + NSP")
-    }
-    assert set(histories["pairs"].losses) == {"loss", "mlm"}
-    assert set(histories["pairs + NSP"].losses) == {"loss", "mlm", "nsp"}
-    assert histories["pairs"].losses["mlm"] == histories["pairs"].losses["loss"]
-
-
-def test_all_formats_start_from_the_same_encoder(text):
-    starts = [
-        runs.new_model(replace(RUN, objective=predicts), text)
-        for _, predicts in pairs_vs_single.ARMS.values()
-    ]
-    for model in starts[1:]:
-        pairs = zip(starts[0].encoder.parameters(), model.encoder.parameters(), strict=True)
-        assert all(torch.equal(a, b) for a, b in pairs)
-
-
-def test_every_model_is_measured_on_both_formats(text):
-    for name in pairs_vs_single.ARMS:
-        model = runs.new_model(replace(RUN, objective=pairs_vs_single.ARMS[name][1]), text).eval()
-        figures = pairs_vs_single.held_out(model, RUN, text)
-        assert set(figures) == {"one segment", "pairs"}
-        assert all(np.isfinite(list(values.values())).all() for values in figures.values())
-        assert ("nsp_accuracy" in figures["pairs"]) == (name == "pairs + NSP")
