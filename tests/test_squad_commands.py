@@ -39,7 +39,7 @@ def test_from_questions_to_an_answer(capsys, tmp_path):
     line = f"finetune squad --data {first} {second} {READER} --init-from {TINY} --output {model}"
     code, out, err = run(capsys, line, *SMALL)
     assert code == 0 and "1 answer is longer" in err
-    assert "294 questions, 145 without an answer," in out and ", 294 skipped." in out
+    assert "294 questions, 145 without an answer, 294 skipped." in out
     assert {path.name for path in model.iterdir()} == FILES
     assert not model.with_name("model.training").exists()
     assert "reader.json" in (model / "README.md").read_text(encoding="utf-8")
