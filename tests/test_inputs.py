@@ -86,14 +86,10 @@ def test_a_batch_equals_its_rows(data):
     for row in range(count):
         n = int(batch["attention_mask"][row].sum())
         ids, kinds = framed(*(part[1][row, : part[3][row]] for part in segments))
-        assert (
-            batch["input_ids"][row, :n].tolist() == ids.tolist()
-            and (batch["input_ids"][row, n:] == PAD).all()
-        )
-        assert (
-            batch["token_type_ids"][row, :n].tolist() == kinds.tolist()
-            and (batch["token_type_ids"][row, n:] == 0).all()
-        )
+        assert batch["input_ids"][row, :n].tolist() == ids.tolist()
+        assert (batch["input_ids"][row, n:] == PAD).all()
+        assert batch["token_type_ids"][row, :n].tolist() == kinds.tolist()
+        assert (batch["token_type_ids"][row, n:] == 0).all()
         restored, _ = framed(*(part[0][row, : part[3][row]] for part in segments))
         hidden = originals[row, :n] != NO_TARGET
         assert (
@@ -116,11 +112,9 @@ def both():
         BertConfig(vocab_size=40, hidden_size=128, hidden_dropout_prob=0.0)
     ).eval()
     names = {
-        "words": "word_embeddings",
-        "positions": "position_embeddings",
-        "segments": "token_type_embeddings",
-        "layer_norm": "LayerNorm",
+        f"{kind}_embeddings": f"{kind}_embeddings" for kind in ("word", "position", "token_type")
     }
+    names |= {"layer_norm": "LayerNorm"}
     for here, there in names.items():
         getattr(theirs, there).load_state_dict(getattr(ours, here).state_dict())
     return ours, theirs
