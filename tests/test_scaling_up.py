@@ -27,6 +27,6 @@ def test_the_program_knows_the_command(line):
 
 
 def test_there_are_commands_and_the_links_lead_somewhere():
-    assert len(COMMANDS) >= 7
+    assert len(COMMANDS) >= 5
     targets = {target for _, target in links(markdown(PAGE))}
     assert targets and all((PAGE.parent / target).is_file() for target in targets)
