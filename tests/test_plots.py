@@ -146,3 +146,16 @@ def test_a_text_alternative_says_the_numbers_that_are_drawn():
 def test_a_number_that_is_not_drawn_is_noticed(figure):
     figure.set_label("The curve a ends at 3.25.")
     assert unfounded(plots.svg_of(figure)) == ["3.25"]
+
+
+def test_marks_of_stored_plots_are_seen_on_a_dark_page():
+    """3 to 1, WCAG 2.1, 1.4.11. Numbers on the cells of a heat map stay black."""
+    for path in notebooks.book_notebooks():
+        for cell in notebooks.read(path).cells:
+            for output in cell.get("outputs", []):
+                drawing = output.get("data", {}).get("image/svg+xml", "")
+                if 'class="plot"' in drawing:
+                    colors = re.findall("(?:fill|stroke): #([0-9a-f]{6})", drawing)
+                    for color in {*colors} - {plots.BLACK[1:]}:
+                        seen = contrast(tuple(bytes.fromhex(color)), DARK)
+                        assert seen >= 3, f"{path.name}, {cell.id}: #{color}"
