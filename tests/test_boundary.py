@@ -99,15 +99,6 @@ def test_max_offset_sets_the_number_of_rows():
     assert real(one_block(".####.", max_offset=2)) == [[101, 102]]
 
 
-@pytest.mark.parametrize("kind", [np.int32, np.int64, np.uint16])
-def test_everything_is_int64(kind):
-    rows = boundary_targets(
-        np.array([[0, 1, 1, 0]], dtype=bool), np.array([[5, 6, 7, 8]], dtype=kind), np.array([4])
-    )
-    assert all(part.dtype == torch.int64 for part in rows)
-    assert rows.labels.tolist() == [6, 7]
-
-
 def test_targets_are_the_originals_also_where_the_input_keeps_or_replaces_them():
     """All spans replaced by [MASK], by random tokens, or kept: the rows do not change."""
     rng = np.random.default_rng(0)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 import transformers
+from parity import sizes
 from safetensors.torch import load_file
 from torch import Tensor
 from transformers import (
@@ -57,15 +58,8 @@ def wordpiece() -> WordPiece:
 def model_of(objective: str, seed: int = 0) -> PretrainingModel:
     """A small model with every weight random, biases and LayerNorm too: two names swapped would
     show."""
-    sizes = {
-        "vocab_size": len(PIECES),
-        "hidden_size": 16,
-        "num_attention_heads": 2,
-        "intermediate_size": 24,
-    }
-    config = EncoderConfig(
-        num_hidden_layers=2, max_position_embeddings=40, hidden_dropout_prob=0.0, **sizes
-    )
+    small = sizes(16, 24, vocab_size=len(PIECES))
+    config = EncoderConfig(max_position_embeddings=40, hidden_dropout_prob=0.0, **small)
     model = PretrainingModel(config, Objective.named(objective))
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
@@ -109,11 +103,9 @@ def test_loading_gives_identical_losses(tmp_path, wordpiece, objective):
         after = loaded(batch)
     assert before.keys() == after.keys() and len(before) == 2 + objective.count("+")
     assert all(torch.equal(before[name], after[name]) for name in before)
-    assert (
-        not loaded.training
-        and vocabulary.vocabulary == wordpiece.vocabulary
-        and not vocabulary.lowercase
-    )
+    assert not loaded.training
+    assert vocabulary.vocabulary == wordpiece.vocabulary
+    assert not vocabulary.lowercase
     assert loaded.encoder.config == model.encoder.config
     words = loaded.encoder.embeddings.words.weight  # still one tensor with the heads'
     assert loaded.masked_language_model.embedding_weight is words

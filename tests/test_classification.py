@@ -4,41 +4,27 @@ shown."""
 import numpy as np
 import pytest
 import torch
+from parity import sizes
 from transformers import BertConfig, BertForSequenceClassification
 
 from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
 from spanbert_tutorial.bert.weights import from_huggingface_names
-from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
-from spanbert_tutorial.tasks.classification import (
-    ClassificationData,
-    ClassificationModel,
-    Framed,
-)
+from spanbert_tutorial.tasks.classification import ClassificationData, ClassificationModel, Framed
 from spanbert_tutorial.tasks.fine_tuning import FineTuning, stacked
 from spanbert_tutorial.tasks.sentence_tasks import fine_tune
 
 PAIR = ("The Swan Club was founded in Upton.", "It was founded in 1873.")
 
 
-@pytest.fixture(scope="module")
-def wordpiece() -> WordPiece:
-    return WordPiece.from_file(data_path("almanac", "vocab.txt"))
-
-
 def test_scores_are_those_of_transformers(wordpiece):
     torch.manual_seed(0)
-    sizes = {
-        "hidden_size": 32,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 2,
-        "intermediate_size": 64,
-    }
+    small = sizes(32, 64)
     theirs = BertForSequenceClassification(
-        BertConfig(vocab_size=2_000, **sizes, num_labels=3, initializer_range=0.3)
+        BertConfig(vocab_size=2_000, **small, num_labels=3, initializer_range=0.3)
     )
-    ours = ClassificationModel(BertEncoder(EncoderConfig(vocab_size=2_000, **sizes)), 3)
+    ours = ClassificationModel(BertEncoder(EncoderConfig(vocab_size=2_000, **small)), 3)
     encoder, others = from_huggingface_names(theirs.state_dict())
     ours.encoder.load_state_dict(encoder)
     for name, layer in (("bert.pooler.dense", ours.pooler), ("classifier", ours.classifier)):

@@ -13,7 +13,6 @@ from test_main import run
 from research.almanac import coreference as labels
 from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
-from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
@@ -34,11 +33,6 @@ NORA = Document(
     [["Nora", "Lund", "lost", "her", "key", "."], ["Lund", "found", "it", "."]],
     [[(0, 1), (3, 3), (6, 6)], [(3, 4), (8, 8)], [(4, 4)]],
 )
-
-
-@pytest.fixture(scope="module")
-def wordpiece() -> WordPiece:
-    return WordPiece.from_file(data_path("almanac", "vocab.txt"))
 
 
 @pytest.fixture(scope="module")
@@ -77,10 +71,8 @@ def test_labels_of_the_almanac_fit_its_text():
             )
         entity = {tuple(one[:2]): one[3] for one in document["entities"]}
         for cluster in document["clusters"]:
-            assert (
-                cluster == sorted(cluster)
-                and len({entity[span] for span in cluster if span in entity}) == 1
-            )
+            assert cluster == sorted(cluster)
+            assert len({entity[span] for span in cluster if span in entity}) == 1
         count["documents"] += 1
         count["mentions"] += len(mentions)
         count["several"] += sum(len(cluster) > 1 for cluster in document["clusters"])
@@ -317,9 +309,8 @@ def test_predictions_are_clusters_without_labels(learned, documents):
     assert resolver.predict(bare) == resolver.predict(documents)
     for document, clusters in zip(documents, resolver.predict(bare), strict=True):
         mentions = [mention for cluster in clusters for mention in cluster]
-        assert len(mentions) == len(set(mentions)) and all(
-            0 <= a <= b < len(document.words) for a, b in mentions
-        )
+        assert len(mentions) == len(set(mentions))
+        assert all(0 <= a <= b < len(document.words) for a, b in mentions)
 
 
 def test_a_checkpoint_gives_the_same_clusters(learned, documents, tmp_path):
@@ -346,38 +337,26 @@ def test_the_command(documents, tmp_path, capsys):
     conll.write(tmp_path / "train.conll", documents)
     model = tmp_path / "model"
     scores = tmp_path / "scores"
-    given = [
-        "--data",
-        tmp_path / "train.conll",
-        "--init-from",
-        TINY,
-        "--epochs",
-        "0.2",
-        "--output",
-        model,
-    ]
-    code, said, wrong = run(capsys, "finetune", "coreference", *given)
+    data = tmp_path / "train.conll"
+    line = f"finetune coreference --data {data} --init-from {TINY} --epochs 0.2 --output {model}"
+    code, said, wrong = run(capsys, line)
     assert (code, wrong) == (0, "") and "6 documents, 54 clusters, 0 skipped." in said
-    given = ["--model", model, "--data", tmp_path / "train.conll", "--output", scores]
-    code, said, wrong = run(capsys, "evaluate", "coreference", *given)
+    evaluate = f"evaluate coreference --model {model} --data"
+    code, said, wrong = run(capsys, f"{evaluate} {data} --output {scores}")
     assert (code, wrong) == (0, "6 documents, 54 clusters, 0 skipped.\n")
     found = json.loads((scores / "score.json").read_text())
-    assert (
-        found == json.loads(said)
-        and {"muc", "b_cubed", "ceaf_phi4", "average", "two_or_more"} <= found.keys()
-    )
+    assert found == json.loads(said)
+    assert {"muc", "b_cubed", "ceaf_phi4", "average", "two_or_more"} <= found.keys()
     assert len(json.loads((scores / "predictions.json").read_text())) == 6
     (tmp_path / "bad.conll").write_text("Nora\n", encoding="utf-8")
-    given = ["--model", model, "--data", tmp_path / "bad.conll", "--output", tmp_path / "other"]
-    code, _, wrong = run(capsys, "evaluate", "coreference", *given)
+    code, _, wrong = run(capsys, f"{evaluate} {tmp_path / 'bad.conll'} --output {tmp_path / 'b'}")
     assert code == 2 and "bad.conll, line 1: a row outside of a document" in wrong
 
 
 def test_scores_with_and_without_clusters_of_one():
     perfect = coref.score([NORA], [NORA.clusters])
-    assert perfect["average"] == perfect["two_or_more"]["average"] == 100 and perfect[
-        "mentions"
-    ] == (100, 100, 100)
+    assert perfect["average"] == perfect["two_or_more"]["average"] == 100
+    assert perfect["mentions"] == (100, 100, 100)
     fewer = coref.score([NORA], [[[[0, 1], [3, 3], [6, 6]], [[3, 4], [8, 8]]]])  # as JSON gives it
     assert fewer["two_or_more"]["average"] == 100 and fewer["average"] < 100
     assert fewer["mentions"][:2] == (100, pytest.approx(100 * 5 / 6))

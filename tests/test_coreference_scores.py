@@ -93,13 +93,11 @@ def test_singletons_count_for_mentions_and_entities_but_not_for_links():
     without = score(["ab", "c"], ["ab"])
     assert with_one["muc"] == without["muc"] == (100, 100, 100)
     assert with_one["b_cubed"] == with_one["ceaf_phi4"] == (100, 100, 100)
-    assert without["b_cubed"][:2] == pytest.approx((100, 100 * 2 / 3)) and without["ceaf_phi4"][
-        :2
-    ] == (100, 50)
+    assert without["b_cubed"][:2] == pytest.approx((100, 100 * 2 / 3))
+    assert without["ceaf_phi4"][:2] == (100, 50)
     assert without_singletons(["ab", "c"]) == ["ab"]
-    assert score(["a"], ["a"])["muc"] == (0, 0, 0) and score(["a"], ["a"])[
-        "average"
-    ] == pytest.approx(200 / 3)
+    assert score(["a"], ["a"])["muc"] == (0, 0, 0)
+    assert score(["a"], ["a"])["average"] == pytest.approx(200 / 3)
 
 
 @pytest.mark.parametrize(("key", "response"), [([], []), (["ab"], []), ([], ["ab"])])

@@ -51,11 +51,6 @@ def test_every_character_of_the_text_has_a_place():
     assert len(WordPiece.train(texts, 1_500)) == 1_500  # the commonest that fit
 
 
-def test_one_string_is_no_list_of_texts():
-    with pytest.raises(InputError, match="a list of texts"):
-        WordPiece.train("one long string", 200)
-
-
 def test_ids_without_a_token():
     wordpiece = read_vocabulary(TINY)
     assert wordpiece.tokens([7, 2_001]) == [wordpiece.vocabulary[7], "[id 2001]"]
@@ -149,14 +144,6 @@ def test_two_vocabularies_that_disagree(folder):
         read_vocabulary(folder)
 
 
-def test_a_vocabulary_smaller_than_the_model_is_told(tmp_path, capsys):
-    text = lines(tmp_path, *["Nora saw the river. The boat left."] * 20)
-    mini = data_path("checkpoints", "spanbert-mini")
-    given = ("--init-from", mini, "--vocabulary", TINY, "--steps", "2")
-    code, said = run(capsys, "--corpus", text, *given, *SHORT, tmp_path / "out")
-    assert code == 0 and "only 2,000 tokens and the model 8,000" in said
-
-
 # --- weights ------------------------------------------------------------------------
 
 
@@ -211,10 +198,7 @@ def test_pairs_need_second_sentences(tmp_path, capsys):
 
 @pytest.mark.parametrize(
     "text, objective, cause",
-    [
-        ("PROTEIN", "span", "no token was masked"),
-        ("river boat", "span+sbo", "SBO has no target"),
-    ],
+    [("PROTEIN", "span", "no token was masked"), ("river boat", "span+sbo", "SBO has no target")],
 )
 def test_a_mean_over_nothing_is_refused(tmp_path, capsys, text, objective, cause):
     texts = [text] * 60

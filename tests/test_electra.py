@@ -6,6 +6,7 @@ import warnings
 import pytest
 import torch
 import torch.nn.functional as F
+from parity import LIMIT, random_batch, random_weights
 
 from research.experiments import electra_mini
 from spanbert_tutorial import almanac
@@ -28,7 +29,6 @@ from spanbert_tutorial.relatives.electra_flops import electra_flops, encoder_flo
 from spanbert_tutorial.text.encoding import encode_corpus
 from spanbert_tutorial.text.sentences import split_sentences
 
-LIMIT = {torch.float32: 1e-5, torch.float64: 1e-10}
 BOTH = [ElectraDiscriminator, ElectraGenerator]
 
 
@@ -38,36 +38,14 @@ def config(**changes) -> ElectraConfig:
     )
 
 
-def random_encoder(kind, chosen: ElectraConfig):
-    """Every weight random, biases and LayerNorm too: a swapped pair of names would show."""
-    generator = torch.Generator().manual_seed(0)
-    encoder = kind(chosen, generator)
-    with torch.no_grad():
-        for weight in encoder.parameters():
-            if weight.dim() == 1:
-                weight.add_(0.1 * torch.randn(weight.shape, generator=generator))
-    return encoder.eval()
-
-
 def head_of(encoder):
     return encoder.get_submodule(encoder.head)
-
-
-def inputs() -> dict[str, torch.Tensor]:
-    generator = torch.Generator().manual_seed(1)
-    place = torch.arange(16)
-    lengths = torch.tensor([16, 11, 6])
-    return {
-        "input_ids": torch.randint(0, 101, (3, 16), generator=generator),
-        "token_type_ids": (place >= 5).long().expand(3, -1).contiguous(),
-        "attention_mask": (place < lengths[:, None]).long(),
-    }
 
 
 def batch_of(chosen: int = 4) -> dict[str, torch.Tensor]:
     """A batch of the objective `mlm`; the last row is shorter, and the first chosen place shows
     another token."""
-    batch = inputs()
+    batch = random_batch()
     rows = torch.tensor([0, 0, 1, 2])
     places = torch.tensor([3, 7, 2, 4])
     rows, places = rows[:chosen], places[:chosen]
@@ -84,21 +62,16 @@ def batch_of(chosen: int = 4) -> dict[str, torch.Tensor]:
 @pytest.mark.parametrize("width", [48, 128])
 @pytest.mark.parametrize("kind", BOTH)
 def test_states_and_heads_equal_transformers(kind, width, dtype):
-    encoder = random_encoder(kind, config(embedding_size=width)).to(dtype)
+    encoder = random_weights(kind, config(embedding_size=width)).to(dtype)
     body = encoder.to_huggingface()
     whole = encoder.to_huggingface(with_head=True)
-    given = inputs()
+    given = random_batch()
     real = given["attention_mask"].bool()
-    theirs = {
-        "input_ids": given["input_ids"],
-        "token_type_ids": given["token_type_ids"],
-        "attention_mask": given["attention_mask"],
-    }
     with torch.no_grad():
         hidden = encoder(**given)
         logits = head_of(encoder)(hidden)
-        states = body(**theirs).last_hidden_state
-        answer = whole(**theirs).logits
+        states = body(**given).last_hidden_state
+        answer = whole(**given).logits
     worst = max(
         (hidden - states)[real].abs().max().item(), (logits - answer)[real].abs().max().item()
     )
@@ -107,10 +80,10 @@ def test_states_and_heads_equal_transformers(kind, width, dtype):
 
 
 def test_gradients_equal_transformers():
-    encoder = random_encoder(ElectraGenerator, config()).double()
+    encoder = random_weights(ElectraGenerator, config()).double()
     # theirs stops them at padding
     model = encoder.to_huggingface(with_head=True)
-    ids = inputs()["input_ids"].clamp(min=1)
+    ids = random_batch()["input_ids"].clamp(min=1)
     F.cross_entropy(head_of(encoder)(encoder(ids)).flatten(0, 1), ids.flatten()).backward()
     F.cross_entropy(model(ids).logits.flatten(0, 1), ids.flatten()).backward()
     ours = encoder.embeddings.words.weight.grad
@@ -123,8 +96,8 @@ def test_gradients_equal_transformers():
 
 @pytest.mark.parametrize("kind", BOTH)
 def test_a_model_and_its_folder_come_back_with_the_head(kind, tmp_path):
-    encoder = random_encoder(kind, config())
-    ids = inputs()["input_ids"]
+    encoder = random_weights(kind, config())
+    ids = random_batch()["input_ids"]
     whole = encoder.to_huggingface(with_head=True)
     whole.save_pretrained(tmp_path)
     with warnings.catch_warnings():

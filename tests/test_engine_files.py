@@ -59,7 +59,8 @@ def test_all_of_it_is_on_the_disk_before_the_name_and_the_name_after(tmp_path, m
     with whole_folder(tmp_path / "made") as part:
         (part / "inside").mkdir()
         (part / "inside" / "file").touch()
-    assert sorted(told[:2]) == ["file", "inside"] and told[2:] == [
+    assert sorted(told[:2]) == ["file", "inside"]
+    assert told[2:] == [
         "part",
         "rename",
         tmp_path.name.split(".")[-1],

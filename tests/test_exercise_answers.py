@@ -52,11 +52,6 @@ MISTAKES = [
 ]
 
 
-def test_each_check_names_three_mistakes_or_draws_at_random():
-    assert CHECKS.keys() - TABLES.keys() == {"masking.corrupt", "sentence_pairs.pair"}
-    assert {len(check.mistakes) for check in TABLES.values()} == {3}
-
-
 @pytest.mark.parametrize("name", TABLES)
 def test_the_right_answer_is_correct(name):
     """Readers' own ways are the solutions of the chapters, which run there."""

@@ -10,38 +10,16 @@ from kept import kept
 
 from research.experiments import boundary_probe
 from spanbert_tutorial import almanac
-from spanbert_tutorial.bert.wordpiece import WordPiece
-from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.engine.history import History
 from spanbert_tutorial.pretraining import runs
-from spanbert_tutorial.pretraining.batches import PretrainingData
 from spanbert_tutorial.pretraining.encoded_text import EncodedText
-from spanbert_tutorial.pretraining.objectives import Objective
 from spanbert_tutorial.spanbert.boundary_probe import mask_names, probe, states
 from spanbert_tutorial.spanbert.names import named_blocks, with_specials
-from spanbert_tutorial.text.encoding import encode_corpus
-from spanbert_tutorial.text.sentences import split_sentences
-
-
-@pytest.fixture(scope="module")
-def wordpiece():
-    return WordPiece.from_file(data_path("almanac", "vocab.txt"))
 
 
 @pytest.fixture(scope="module")
 def some():
     return [document for document, _ in zip(almanac.read("validation"), range(30), strict=False)]
-
-
-@pytest.fixture(scope="module")
-def text(wordpiece, some, tmp_path_factory):
-    sentences = [split_sentences(document["text"]) for document in some]
-    folder = tmp_path_factory.mktemp("text")
-    parts = [
-        encode_corpus(sentences, wordpiece.encode_many, len(wordpiece), folder / name)
-        for name in "ab"
-    ]
-    return EncodedText(*parts, wordpiece)
 
 
 # --- names in blocks ----------------------------------------------------------------
@@ -75,20 +53,6 @@ def test_specials_stand_around_each_row(wordpiece):
     assert real.tolist() == [[True] * 4, [True] * 3 + [False]]
 
 
-# --- two gaps -----------------------------------------------------------------------
-
-
-# --- other shares, going on ---------------------------------------------------------
-
-
-def test_mask_only_hides_every_chosen_token(text):
-    data = PretrainingData(
-        text.train, text.wordpiece, replace(Objective.named("mlm"), shares=(1.0, 0.0)), 64, 4
-    )
-    batch = next(data.epoch(np.random.default_rng(0)))
-    assert (batch["input_ids"][batch["labels"] != -100] == text.wordpiece.mask_id).all()
-
-
 # --- what is measured ---------------------------------------------------------------
 
 
@@ -107,9 +71,8 @@ def test_the_probe_reads_the_two_neighbors_and_never_the_edge(wordpiece, some):
     names = mask_names(blocks, wordpiece, kinds, seed=0)
     first, last = names.spans.T
     row = torch.arange(len(first))
-    assert (names.input_ids[row, first] == wordpiece.mask_id).all() and (
-        names.input_ids[row, last] == wordpiece.mask_id
-    ).all()
+    assert (names.input_ids[row, first] == wordpiece.mask_id).all()
+    assert (names.input_ids[row, last] == wordpiece.mask_id).all()
     for place in (first - 1, last + 1):  # a neighbor is a visible token of the text
         neighbor = names.input_ids[row, place]
         assert not torch.isin(

@@ -164,26 +164,3 @@ def test_the_whole_way_of_the_hub(hub):
 
 
 # --- the hub or the stand-ins -------------------------------------------------------
-
-
-@pytest.fixture
-def asked(monkeypatch):
-    """The hub's client, whose answer is set by a test: None is a model, else what it raises. Lists
-    the calls."""
-    calls: list[dict] = []
-
-    class Api:
-        answer: Exception | None = None
-
-        def __init__(self, token):
-            assert token is False  # no account
-
-        def model_info(self, name, timeout):
-            calls.append({"name": name, "timeout": timeout})
-            if Api.answer is not None:
-                raise Api.answer
-
-    monkeypatch.setattr("huggingface_hub.HfApi", Api)
-    monkeypatch.delenv(few.SWITCH, raising=False)
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    return calls, Api

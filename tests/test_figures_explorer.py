@@ -3,11 +3,8 @@ browser."""
 
 import json
 import re
-from collections.abc import Iterator
 from html.parser import HTMLParser
-from itertools import product
 
-import numpy as np
 import pytest
 
 from spanbert_tutorial.errors import InputError
@@ -70,15 +67,6 @@ def test_a_strip_reads_as_text_and_says_its_marks_without_color():
     ]
 
 
-def test_a_strip_has_notes_a_caption_and_marks_of_its_own():
-    made = TokenStrip(["a", "b"], ["left", ""], notes=["x1", "x2"], caption="two < three")
-    assert repr(made) == "a/L(x1) b(x2)\nL = left\ntwo < three"
-    assert "two &lt; three" in made._repr_html_() and "x2" in made._repr_html_()
-    arrays = TokenStrip(np.array(["a", "b"]), np.array(["left", ""]), notes=np.array(["x1", ""]))
-    assert repr(arrays) == "a/L(x1) b\nL = left"
-    assert TokenStrip([], [])._repr_html_().count("<div") == 2
-
-
 def test_a_strip_escapes_all_text():
     texts = NASTY
     made = TokenStrip(
@@ -89,13 +77,6 @@ def test_a_strip_escapes_all_text():
     assert all(text in "".join(page.text) for text in texts)
     odd = TokenStrip(["a"], ["<b>"])
     assert Page(odd._repr_html_()).names() <= {"div", "span", "sup"}
-
-
-def test_a_strip_needs_a_mark_for_every_token():
-    with pytest.raises(InputError, match="2 tokens, 1 marks"):
-        TokenStrip(["a", "b"], [""])
-    with pytest.raises(InputError, match="1 notes"):
-        TokenStrip(["a", "b"], ["", ""], notes=["x"])
 
 
 # --- explorers ----------------------------------------------------------------------
@@ -116,19 +97,12 @@ def stored_panels(html: str) -> list[str]:
     return json.loads(re.search(r'<script type="application/json">(.*?)</script>', html, re.S)[1])
 
 
-def test_every_combination_is_stored_in_the_order_of_the_controls():
-    made = small()
-    expected = [panel(*values)._repr_html_() for values in product(*made.controls.values())]
-    assert stored_panels(made._repr_html_()) == expected
-
-
 def test_the_html_is_deterministic_labeled_and_shows_the_first_panel_without_script():
     html = small()._repr_html_()
     assert html == small()._repr_html_()
     page = Page(html)
-    assert "one" in "".join(page.text) and "three" not in [
-        text.strip() for text in page.text if "option" in text
-    ]
+    assert "one" in "".join(page.text)
+    assert "three" not in [text.strip() for text in page.text if "option" in text]
     assert (
         [tag for tag, _ in page.tags].count("label")
         == [tag for tag, _ in page.tags].count("select")
@@ -142,13 +116,6 @@ def test_the_html_is_deterministic_labeled_and_shows_the_first_panel_without_scr
     assert "http" not in html
 
 
-def test_the_text_twin_is_readable():
-    assert repr(small()) == (
-        "6 panels, sentence (2) × mark (3). The first one, sentence: one two; mark: masked:\n"
-        "one/M two/M\nM = masked\nmark: masked"
-    )
-
-
 def test_options_and_panels_are_escaped():
     made = Explorer(
         {'<b>"name"</b>': NASTY}, lambda **options: panel(next(iter(options.values())), "masked")
@@ -160,14 +127,6 @@ def test_options_and_panels_are_escaped():
     for stored in stored_panels(html):
         assert Page(stored).names() <= {"div", "span", "sup"}
     assert all(option in "".join(page.text) for option in NASTY)
-
-
-@pytest.mark.parametrize(
-    "controls", [{"sentence": []}, {"sentence": ["a", "a"]}, {"sentence": [1, "1"]}]
-)
-def test_bad_controls_are_named(controls):
-    with pytest.raises(InputError):
-        Explorer(controls, lambda **options: strip())
 
 
 def test_too_much_html_is_named():
@@ -219,28 +178,15 @@ def test_a_kernel_shows_widgets_and_the_test_run_shows_html(monkeypatch):
     assert not kernel_is_live()  # no kernel here
 
 
-@pytest.fixture
-def browser_page() -> Iterator:
-    """A page of the system's Chromium."""
-    from playwright.sync_api import sync_playwright
-
-    from environment import find_chromium
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=find_chromium(), args=["--no-sandbox"])
-        yield browser.new_page()
-        browser.close()
-
-
 @pytest.mark.browser
-def test_two_explorers_on_a_page_work_in_a_browser(tmp_path, browser_page):
+def test_two_explorers_on_a_page_work_in_a_browser(tmp_path, browser):
     other = Explorer({"mark": ["masked", "random"]}, lambda mark: panel("x < y <script>", mark))
     parts = [small()._repr_html_(), other._repr_html_()]
     page_file = tmp_path / "page.html"
     page_file.write_text(
         f"<!doctype html><meta charset=utf-8>{parts[0]}{parts[1]}", encoding="utf-8"
     )
-    page = browser_page
+    page = browser.new_page()
     page.goto(page_file.as_uri())
     views = page.locator("[data-view]")
     selects = page.locator("select")

@@ -12,16 +12,13 @@ from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.figures.attention_map import AttentionMap
 from spanbert_tutorial.figures.block_and_pair import BlockAndPair
-from spanbert_tutorial.figures.clusters import COLORS, ClusterText
+from spanbert_tutorial.figures.clusters import ClusterText
 from spanbert_tutorial.figures.curves import draw_arms, draw_curves, draw_grid, draw_intervals
-from spanbert_tutorial.figures.explorer import Explorer
-from spanbert_tutorial.figures.merges import COLORS as merge_colors
 from spanbert_tutorial.figures.merges import Merges
 from spanbert_tutorial.figures.predictions import Predictions, mask_and_predict
 from spanbert_tutorial.figures.table import Table
 from spanbert_tutorial.figures.tokens import TokenStrip
 from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
-from spanbert_tutorial.pretraining.encoded_text import open_text
 
 SENTENCE = "Clara Sander came into the world in 1904 in Walden Mill."
 
@@ -64,9 +61,8 @@ def test_a_plot_tells_the_numbers_that_it_draws(draw, told):
 # --- a block beside a pair -----------------------------------------------------------
 
 
-def test_a_block_goes_on_where_a_pair_borrows(tmp_path):
-    text = open_text("almanac", tmp_path)
-    made = BlockAndPair(text.held_out, text.wordpiece)
+def test_a_block_goes_on_where_a_pair_borrows(almanac_text):
+    made = BlockAndPair(almanac_text.held_out, almanac_text.wordpiece)
     block, first, second = made.tokens
     assert block <= 62 and first + second <= 61 and made.block.startswith(made.first)
     assert made.second not in made.block
@@ -86,11 +82,6 @@ def test_html_is_escaped_and_text_stands_in_columns():
     )
     assert table._repr_html_().count("<th>") == 2
     assert repr(table).split("\n") == ["who       F1", "<script>  81.5", "a & b     –"]
-
-
-def test_a_row_that_does_not_fit_is_refused():
-    with pytest.raises(InputError, match="row 1 has 1 cells and the head 2"):
-        Table(["who", "F1"], [["a"]])
 
 
 # --- attention maps ------------------------------------------------------------------
@@ -113,13 +104,6 @@ WORDS = "Ella Hale lost her key . Hale found it .".split()
 CLUSTERS = [[(0, 1), (3, 3), (6, 6)], [(5, 5)], [(3, 4), (8, 8)]]
 
 
-def test_the_text_shows_clusters_by_number():
-    figure = ClusterText(WORDS, CLUSTERS, labels=["Ella Hale", "the key"])
-    assert repr(figure) == (
-        "[Ella Hale]1 lost [[her]1 key]2 [.] [Hale]1 found [it]2 .\n1 = Ella Hale; 2 = the key"
-    )
-
-
 def test_the_page_nests_marks_and_says_numbers():
     page = Page(ClusterText(WORDS, CLUSTERS)._repr_html_())
     titles = [
@@ -131,35 +115,9 @@ def test_the_page_nests_marks_and_says_numbers():
     assert [tag for tag, _ in page.tags].count("sup") == 5 and " lost " in page.text
 
 
-def test_colors_come_again_but_numbers_do_not():
-    many = [
-        [(2 * number, 2 * number), (2 * number + 1, 2 * number + 1)]
-        for number in range(len(COLORS) + 1)
-    ]
-    figure = ClusterText(["a"] * 2 * len(many), many)
-    assert figure._repr_html_().count(f"rgb({COLORS[0]})") == 4 and f"]{len(many)}" in repr(figure)
-
-
-def test_nasty_words_are_escaped():
-    figure = ClusterText(NASTY, [[(0, 0), (1, 1)]], labels=[NASTY[0]])
-    assert not Page(figure._repr_html_()).names() & {"script", "img"}
-
-
 # --- merges --------------------------------------------------------------------------
 
 POEM = "the hen she sees the queen then the queen sees the hen"
-
-
-def test_before_any_merge():
-    panel = Merges(POEM, "frequency", 0)
-    assert panel.tokens == 43 and len(panel.vocabulary) == 9
-    assert repr(panel).splitlines() == [
-        "t ##h ##e ×4  h ##e ##n ×2  s ##h ##e ×1  s ##e ##e ##s ×2  q ##u ##e ##e ##n ×2  t ##h "
-        "##e ##n ×1",
-        "Merged: nothing yet.",
-        "Best next pairs, frequency: ##h ##e: 6; ##e ##n: 5; t ##h: 5; ##e ##e: 4.",
-        "Tokens: 43 in the text, 9 in the vocabulary.",
-    ]
 
 
 def test_merges_are_numbered_and_scores_show_their_counts():
@@ -173,7 +131,8 @@ def test_merges_are_numbered_and_scores_show_their_counts():
 
 def test_a_token_made_twice_has_the_number_of_its_first_merge():
     panel = Merges("abc abc abc abd abd xbc xbc xbc xbc", "frequency", 4)
-    assert panel.learned[-1] == ("##b", "##d") and panel.number == {
+    assert panel.learned[-1] == ("##b", "##d")
+    assert panel.number == {
         "##bc": 1,
         "xbc": 2,
         "abc": 3,
@@ -190,40 +149,6 @@ def test_a_token_made_twice_has_the_number_of_its_first_merge():
     ]
 
 
-def test_the_page_shows_the_same_as_the_text():
-    html = Merges(POEM, "frequency", 2)._repr_html_()
-    assert "the<sup>2</sup>" in html and "Merged: 1 ##h ##e, 2 t ##he." in html
-    assert html.count(merge_colors[1]) == 2 * 2  # the and then, each with ground and line
-    assert "http" not in html and "<script" not in html
-
-
-def test_text_is_escaped():
-    html = Merges("<b>&", "gain", 2)._repr_html_()
-    assert "<b>" not in html and "&lt;" in html and "&amp;" in html
-
-
-@pytest.mark.parametrize("text", ["", " \n", "x" * 21, " ".join(f"w{i}" for i in range(41))])
-def test_a_text_that_does_not_suit(text):
-    with pytest.raises(InputError, match="give 1 to 40 words of at most 20 characters"):
-        Merges(text, "frequency", 1)
-
-
-def test_in_an_explorer_a_reader_may_type_a_text():
-    controls = {"text": [POEM], "criterion": ["frequency", "gain"], "merges": [0, 2]}
-    explorer = Explorer(controls, Merges, free_text="text")
-    assert len(explorer.panels) == 4
-    _, _, merges, own, view = explorer.live().children
-    own.value = "banana"
-    assert view.value == Merges("banana", "frequency", 0)._repr_html_()
-    merges.value = 2
-    assert (
-        view.value == Merges("banana", "frequency", 2)._repr_html_()
-        and "<sup>2</sup>" in view.value
-    )
-    own.value = "x" * 30
-    assert "at most 20 characters" in view.value
-
-
 # --- predictions --------------------------------------------------------------------
 
 
@@ -234,15 +159,6 @@ def test_predictions_mark_right_guesses_and_say_where_there_is_no_row():
     assert made.right("mlm") == (0, 1) and made.right("sbo") == (0, 0)
     assert Predictions(strip, ["a"], [[("a", 1.0)]], [[("a", 1.0)]]).right("sbo") == (1, 1)
     assert "no row" in Page(made._repr_html_()).text
-
-
-def test_predictions_escape():
-    strip = TokenStrip(NASTY, [""] * len(NASTY))
-    predictions = [[(text, 0.5)] for text in NASTY]
-    assert not Page(Predictions(strip, NASTY, predictions, predictions)._repr_html_()).names() & {
-        "script",
-        "img",
-    }
 
 
 def test_words_are_hidden_token_by_token_and_boundaries_stand_beside_them(tiny):
@@ -259,11 +175,6 @@ def test_a_word_of_several_tokens_gets_several_masks(tiny):
     panel = mask_and_predict(*tiny, "Olga Hobart has opened two schools in Walden.", 6, 6)
     assert len(panel.mlm) == 2
     assert panel.answers == ["school", "##s"] and panel.strip.notes[5:7] == ["p1", "p2"]
-
-
-def test_a_span_at_the_edge_has_no_row(tiny):
-    panel = mask_and_predict(*tiny, SENTENCE, 1, 2)
-    assert panel.sbo == [] and "boundary" not in panel.strip.marks
 
 
 def test_the_panel_shows_what_the_heads_say(tiny):

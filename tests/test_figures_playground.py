@@ -1,8 +1,6 @@
 """The question answering panel and form: the decision, text twin, escaping, a live form, and a real
 browser."""
 
-from collections.abc import Iterator
-
 import pytest
 import torch
 from test_figures_explorer import NASTY, Page
@@ -16,7 +14,6 @@ from spanbert_tutorial.figures.playground import AnswerPanel, ask, playground
 from spanbert_tutorial.tasks.question_answering import QuestionAnswerer, QuestionAnsweringModel
 
 CONTEXT = "Upton was founded by Alice Mercer in 1873."
-SPANS = [(21, 33, 5.0), (21, 26, 3.5), (37, 41, -1.0)]
 WORDS = "Who founded Upton?"
 
 
@@ -28,37 +25,6 @@ def answerer() -> QuestionAnswerer:
     return QuestionAnswerer(
         QuestionAnsweringModel(encoder), wordpiece, max_length=48, doc_stride=16
     )
-
-
-def panel(threshold: float, null_score: float = 6.0) -> AnswerPanel:
-    return AnswerPanel(WORDS, CONTEXT, SPANS, null_score, threshold)
-
-
-@pytest.mark.parametrize(
-    ("threshold", "answer"), [(0.5, ""), (1.0, "Alice Mercer"), (2.0, "Alice Mercer")]
-)
-def test_above_the_threshold_there_is_no_answer(threshold, answer):
-    assert panel(threshold).answer == answer
-    assert panel(threshold).difference == 1.0
-
-
-@pytest.mark.parametrize(
-    ("gold", "said"),
-    [(["Alice Mercer", "Mercer <b>"], "Alice Mercer; Mercer <b>"), ([], "(no answer)")],
-)
-def test_the_gold_answers_are_shown_where_they_are_known(gold, said):
-    made = AnswerPanel(WORDS, CONTEXT, SPANS, 6.0, 2.0, gold)
-    assert f"\nAnswer: Alice Mercer\nGold: {said}\n" in repr(made)
-    assert f"Gold: {said}" in "".join(Page(made._repr_html_()).text)
-    assert "Gold" not in panel(2.0)._repr_html_() and "Gold" not in repr(panel(2.0))
-
-
-def test_the_answer_is_marked_only_where_there_is_one():
-    page = Page(panel(2.0)._repr_html_())
-    assert [tag for tag, _ in page.tags].count("mark") == 1 and "Alice Mercer" in page.text
-    assert "mark" not in Page(panel(0.0)._repr_html_()).names()
-    assert CONTEXT in page.text or "".join(page.text).count(" in 1873.") == 1
-    assert panel(2.0)._repr_html_() == panel(2.0)._repr_html_()
 
 
 def test_asking_is_the_answerer_s_answer(answerer):
@@ -98,19 +64,6 @@ def explorer() -> Explorer:
         )
 
     return Explorer({"question": list(questions), "threshold": [0.0, 2.0]}, made)
-
-
-@pytest.fixture
-def browser() -> Iterator:
-    """The system's Chromium."""
-    from playwright.sync_api import sync_playwright
-
-    from environment import find_chromium
-
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=find_chromium(), args=["--no-sandbox"])
-        yield started
-        started.close()
 
 
 @pytest.mark.browser

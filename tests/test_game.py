@@ -6,7 +6,6 @@ import re
 
 import pytest
 from test_browser import visit
-from test_try_it import browser  # noqa: F401
 
 from environment import ROOT
 from research import game
@@ -78,7 +77,7 @@ def play(part, guess: str) -> None:
 
 
 @pytest.fixture
-def opened(browser):  # noqa: F811
+def opened(browser):
     """Opens an address of the book; the page may not complain."""
     pages = []
 
@@ -140,7 +139,7 @@ def test_ten_rounds_by_keyboard_a_score_and_a_card(opened):
 
 
 @pytest.mark.browser
-def test_without_scripts_the_game_is_a_sentence(browser):  # noqa: F811
+def test_without_scripts_the_game_is_a_sentence(browser):
     page = browser.new_context(java_script_enabled=False).new_page()
     page.goto(f"{ROOT.as_uri()}/_build/html/{TRY_IT}")
     part = page.locator("[data-try=game]")
@@ -149,7 +148,7 @@ def test_without_scripts_the_game_is_a_sentence(browser):  # noqa: F811
 
 
 @pytest.mark.browser
-def test_figure_one_by_mouse_touch_keyboard_and_link(opened, browser):  # noqa: F811
+def test_figure_one_by_mouse_touch_keyboard_and_link(opened, browser):
     page = opened("book/welcome.html")
     part = page.locator("[data-try=figure-one]")
     words = part.locator(".try-words button")

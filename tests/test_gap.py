@@ -70,19 +70,6 @@ def test_the_score_by_hand():
         gap.score(rows, [(True, True)])
 
 
-def test_guesses():
-    row = made("she", (False, True))
-    assert gap.both(row) == (True, True)
-    assert gap.nearest(row) == (False, True)
-    assert gap.most_often(row) == (True, False)  # Hill stands there twice
-    after = gap.Row(
-        "x", "Ann saw that he met Ben.", ("he", 13), (("Ann", 0), ("Ben", 20)), (True, False)
-    )
-    assert gap.nearest(after) == (False, True)  # five characters behind it, and ten before it
-    assert gap.most_often(after) == gap.nearest(after)
-    assert gap.answers([row, after], gap.both) == [(True, True)] * 2
-
-
 def test_clusters_answer():
     row = made("she", (False, True))
     document, offsets = coreference.plain_with_offsets(TEXT)

@@ -83,13 +83,6 @@ def test_a_stop_loses_at_most_one_run(toy, tmp_path):
     assert toy.asked == [("plain", 1), ("twice", 1)] and output.read_bytes() == whole.read_bytes()
 
 
-def test_a_seed_of_fine_tuning_and_a_task_have_their_own_place(toy, tmp_path):
-    toy.FINE_TUNING, toy.ARM = True, ("task", "start")
-    toy.ARMS = {("squad", "bert"): 0}
-    grid.run(toy, tmp_path / "toy.csv", seeds=1)
-    assert "bert,,0,,,squad/f1,0" in (tmp_path / "toy.csv").read_text(encoding="utf-8")
-
-
 def test_rows_of_other_settings_are_refused(toy, tmp_path):
     output = tmp_path / "toy.csv"
     grid.run(toy, output, seeds=1)
@@ -101,12 +94,6 @@ def test_rows_of_other_settings_are_refused(toy, tmp_path):
     for wrong in ({"seeds": 0}, {"steps": -1}):
         with pytest.raises(InputError, match="leave it out"):
             grid.run(toy, tmp_path / "new.csv", **wrong)
-
-
-def test_a_trial_is_short(toy, tmp_path):
-    grid.run(toy, tmp_path / "toy.csv", seeds=1, steps=3)
-    kept = json.loads((tmp_path / "toy.settings.json").read_text(encoding="utf-8"))
-    assert kept["run"]["steps"] == 3
 
 
 @pytest.mark.parametrize("path", TABLES, ids=lambda path: path.stem)
@@ -123,7 +110,8 @@ def test_the_comparisons_are_those_of_the_results():
     again = comparisons.computed(kept)
     numbers = ["difference", "low", "high", "p", "p_holm"]
     pd.testing.assert_frame_equal(kept, again, check_dtype=False, rtol=1e-4, atol=1e-7)
-    assert (kept[numbers].notna()).all().all() and set(kept.plan) == {
+    assert (kept[numbers].notna()).all().all()
+    assert set(kept.plan) == {
         "planned",
         "exploratory",
         "unrecorded",

@@ -6,7 +6,6 @@ import json
 import lzma
 import shutil
 import tempfile
-import warnings
 from copy import deepcopy
 from pathlib import Path
 
@@ -14,9 +13,9 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from parity import sizes
 from safetensors.torch import load_file
 
-from spanbert_tutorial.__main__ import main
 from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
 from spanbert_tutorial.bert.wordpiece import SPECIALS, WordPiece
 from spanbert_tutorial.errors import LONGEST, InputError
@@ -114,16 +113,8 @@ def written(folder: str, name: str, content: bytes) -> Path:
 
 WORDS = ["the", "river", "rose", "where", "town", "a", ".", "?", "##s"]
 PIECES = {token: number for number, token in enumerate([*SPECIALS, *WORDS])}
-SIZES = {
-    "vocab_size": len(PIECES),
-    "hidden_size": 16,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "intermediate_size": 24,
-    "max_position_embeddings": 64,
-}
+SIZES = sizes(16, 24, vocab_size=len(PIECES), max_position_embeddings=64)
 QUERY = "bert.encoder.layer.1.attention.self.query.weight"
-CONTEXT = "The river rose. The town rose."
 READERS = {
     "pretrained": lambda folder: load_checkpoint(folder)[0],
     "answerer": lambda folder: qa.QuestionAnswerer.from_pretrained(folder).model,
@@ -167,19 +158,6 @@ def test_a_checkpoint_with_a_spoiled_file(whole, name, file, data):
         read_copy(name, folder)
 
 
-@often
-@given(
-    name=st.sampled_from(list(READERS)),
-    changes=st.dictionaries(st.sampled_from([*SIZES, "hidden_act", "layer_norm_eps"]), values),
-)
-def test_a_config_with_wild_values(whole, name, changes):
-    with tempfile.TemporaryDirectory() as place:
-        folder = shutil.copytree(whole / name, Path(place, "model"))
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-        (folder / "config.json").write_text(json.dumps(config | changes), encoding="utf-8")
-        read_copy(name, folder)
-
-
 WEIGHTS = {
     "complex": lambda weight: weight.to(torch.complex64),
     "whole numbers": lambda weight: weight.to(torch.int64),
@@ -202,27 +180,6 @@ def test_a_weight_that_is_not_computed_with_is_refused(whole, tmp_path, name, ki
     assert read_copy(name, folder) is REFUSED
 
 
-@pytest.mark.parametrize("kind", [torch.float64, torch.float16, torch.bfloat16])
-def test_other_float_types_are_computed_in_float32(whole, tmp_path, kind):
-    folder = shutil.copytree(whole / "answerer", tmp_path / "model")
-    state = load_file(folder / "model.safetensors")
-    (folder / "model.safetensors").unlink()
-    torch.save({name: weight.to(kind) for name, weight in state.items()}, folder / "model.bin")
-    (folder / "model.bin").rename(folder / "pytorch_model.bin")
-    found = READERS["answerer"](folder).state_dict()
-    for name, weight in READERS["answerer"](whole / "answerer").state_dict().items():
-        assert found[name].dtype == torch.float32
-        assert torch.allclose(found[name], weight, atol=0.01)
-
-
-@pytest.mark.parametrize("bytes_left", [0, 1, 1000])
-def test_half_a_file_of_weights_is_refused(whole, tmp_path, bytes_left):
-    folder = shutil.copytree(whole / "answerer", tmp_path / "model")
-    file = folder / "model.safetensors"
-    file.write_bytes(file.read_bytes()[:bytes_left])
-    assert read_copy("answerer", folder) is REFUSED
-
-
 def test_code_in_a_bin_file_is_never_run(whole, tmp_path):
     class Harmful:
         def __reduce__(self):
@@ -234,18 +191,6 @@ def test_code_in_a_bin_file_is_never_run(whole, tmp_path):
     with pytest.raises(InputError, match="cannot be read as weights"):
         BertEncoder.from_huggingface(folder)
     assert not (tmp_path / "made").exists()
-
-
-def test_a_command_says_one_sentence_and_leaves_nothing(whole, tmp_path, capsys):
-    folder = shutil.copytree(whole / "answerer", tmp_path / "model")
-    (folder / "config.json").write_text("nul", encoding="utf-8")
-    (tmp_path / "text.txt").write_text(CONTEXT, encoding="utf-8")
-    before = sorted(tmp_path.rglob("*"))
-    context = ["--question", "Where?", "--context-file", str(tmp_path / "text.txt")]
-    code = main(["answer", "--model", str(folder), *context])
-    said = capsys.readouterr().err
-    assert code == 2 and said.startswith("error: ") and said.count("\n") == 1
-    assert "config.json" in said and sorted(tmp_path.rglob("*")) == before
 
 
 # --- questions ----------------------------------------------------------------------
@@ -285,23 +230,6 @@ def test_questions_are_read_or_refused(text, packing, data):
         check_questions(found)
     if text == json.dumps(SQUAD) and content == PACK[packing](text.encode()):
         assert [question.id for question in found] == ["a", "b"]
-
-
-cells = st.text(st.sampled_from('",;\t\r\n \\0Aa1é떡\u2028'), max_size=12)
-
-
-@often
-@given(
-    header=st.permutations(["question", "context", "answer", "answer_start", "id", "title"]),
-    rows=st.lists(st.lists(cells, min_size=2, max_size=7), max_size=3),
-    separator=st.sampled_from(",;\t"),
-)
-def test_a_table_of_questions_is_read_or_refused(header, rows, separator):
-    text = "\n".join(separator.join(row) for row in [header, *rows])
-    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(action="ignore"):
-        found = read_or_refused(squad.read, written(folder, "a.csv", text.encode()))
-    if found is not REFUSED:
-        check_questions(found)
 
 
 # --- corpora ------------------------------------------------------------------------

@@ -86,14 +86,10 @@ def test_a_batch_equals_its_rows(data):
     for row in range(count):
         n = int(batch["attention_mask"][row].sum())
         ids, kinds = framed(*(part[1][row, : part[3][row]] for part in segments))
-        assert (
-            batch["input_ids"][row, :n].tolist() == ids.tolist()
-            and (batch["input_ids"][row, n:] == PAD).all()
-        )
-        assert (
-            batch["token_type_ids"][row, :n].tolist() == kinds.tolist()
-            and (batch["token_type_ids"][row, n:] == 0).all()
-        )
+        assert batch["input_ids"][row, :n].tolist() == ids.tolist()
+        assert (batch["input_ids"][row, n:] == PAD).all()
+        assert batch["token_type_ids"][row, :n].tolist() == kinds.tolist()
+        assert (batch["token_type_ids"][row, n:] == 0).all()
         restored, _ = framed(*(part[0][row, : part[3][row]] for part in segments))
         hidden = originals[row, :n] != NO_TARGET
         assert (

@@ -13,8 +13,7 @@ SHORT = ["--steps", 4, "--batch-size", 32, "--max-length", 32, "--objective", "m
 
 
 @pytest.fixture
-def korean(tmp_path, monkeypatch):
-    monkeypatch.setenv("SPANBERT_TUTORIAL_STATIC", "1")
+def korean(tmp_path):
     words = random.Random(0)
     one = [
         " ".join(words.choices(["강", "마을", "다리", "시장", "사람"], k=20)) + "."

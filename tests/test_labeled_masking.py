@@ -9,12 +9,7 @@ import pytest
 from research.measurements import collocations
 from spanbert_tutorial.bert.masking import Blocks
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.spanbert.labeled_masking import (
-    COLLOCATION,
-    ENTITY,
-    LabeledMasking,
-    words_of,
-)
+from spanbert_tutorial.spanbert.labeled_masking import COLLOCATION, ENTITY, LabeledMasking, words_of
 from spanbert_tutorial.spanbert.span_masking import spans_of
 from spanbert_tutorial.text.encoding import EncodedCorpus
 
@@ -36,9 +31,8 @@ def test_spans_and_words_are_chosen_whole_and_within_the_budget():
     inside = [
         selected[:, first : last + 1].all(1).mean() for first, last in ((4, 7), (20, 21), (30, 35))
     ]
-    assert (
-        min(inside) > 2 * selected[:, 10:12].all(1).mean()
-    )  # a span is chosen far more often than a word outside
+    # a span is chosen far more often than a word outside
+    assert min(inside) > 2 * selected[:, 10:12].all(1).mean()
 
 
 def test_the_share_of_spans_among_the_draws():

@@ -72,16 +72,6 @@ def test_a_question_holds_a_part_of_the_other_words_and_none_of_the_answer(kept)
     assert 0.35 < np.mean(swapped) < 0.65
 
 
-def test_easy_questions_keep_more_words_of_the_same_sentences(corpus):
-    usual, easy = (
-        list(made.made_questions(documents(corpus), easy=easy)) for easy in (False, True)
-    )
-    lengths = [
-        np.mean([len(question.question.split()) for question in some]) for some in (usual, easy)
-    ]
-    assert len(usual) == len(easy) and lengths[1] > 1.4 * lengths[0]
-
-
 # --- files and command --------------------------------------------------------------
 
 

@@ -10,44 +10,6 @@ import polish
 from environment import ROOT
 from pages import PAGES
 
-HEAD = """<script src="../_static/documentation_options.js"></script>
-    <script>window.MathJax = {"options": {}}</script>
-    <script defer="defer" src="../_static/vendor/mathjax/tex-svg.js?v=1"></script>
-    <script src="../_static/searchtools.js"></script>
-    <script src="../searchindex.js"></script>"""
-LEFT = '"angles-left":[1,2,[171,"angle-double-left"],"f1","M2"]'
-ICONS = f'x={{bars:[1,2,[],"f0","M1"],{LEFT},sun:[1,2,[],"f2",["M","N"]]}}'
-
-
-@pytest.mark.parametrize(
-    "before, after",
-    [
-        ('<th class="head"><p></p></th>', '<td class="head"></td>'),
-        ("<th></th><th>a</th>", "<td></td><th>a</th>"),
-        ('<th style="x"></th>', '<td style="x"></td>'),
-        ('<table class="x">', '<table tabindex="0" class="x">'),
-        (
-            '<div data-view aria-live="polite"><div style="x"><table tabindex="0">',
-            '<div data-view><div style="x"><table tabindex="0">',
-        ),
-        (
-            '<a href="../_sources/book/a.ipynb" target="_blank"',
-            '<a href="../_sources/book/a.ipynb" download',
-        ),
-        (
-            '<button class="search-button-field x" title="S" aria-label="Search">',
-            '<button class="search-button-field x" title="S">',
-        ),
-        (
-            '<i class="theme-switch fa-sun" data-mode="light" title="Light"></i>',
-            '<i class="theme-switch fa-sun" data-mode="light"></i>',
-        ),
-    ],
-)
-def test_a_mend(before, after):
-    assert polish.mended("book/a.html", before) == after
-    assert polish.mended("book/a.html", after) == after
-
 
 def test_the_parts_of_the_contents_are_folded_except_the_one_with_this_page():
     caption = '<p aria-level="2" class="caption" role="heading"><span class="caption-text">{}</span></p>\n'
@@ -77,33 +39,6 @@ def test_numbers_stand_on_the_right_under_their_heading():
     )
     assert polish.mended("book/a.html", before) == after
     assert polish.mended("book/a.html", after) == after
-
-
-def test_what_a_figure_keeps_for_its_script_is_not_mended():
-    stored = '<script type="application/json">["<table class=\\"x\\"><tr><td>1<\\/td>"]</script>'
-    assert polish.mended("page.html", f"<table></table>{stored}") == (
-        f'<table tabindex="0"></table>{stored}'
-    )
-
-
-def test_formulas_bring_their_script_and_other_pages_have_none():
-    assert "mathjax" not in polish.mended("book/a.html", HEAD).lower()
-    with_formula = polish.mended("book/a.html", HEAD + '<span class="math notranslate">x</span>')
-    assert "window.MathJax" in with_formula and "tex-svg.js" in with_formula
-    assert "documentation_options" in polish.mended("book/a.html", HEAD)
-
-
-def test_only_the_search_page_loads_what_is_searched():
-    assert "search" not in polish.mended("book/a.html", HEAD)
-    page = polish.mended("search.html", HEAD + "</head>")
-    assert "search_texts.js" in page and "search.js" in page and "searchindex" not in page
-    assert polish.mended("search.html", page) == page
-
-
-def test_the_icons_that_pages_show_are_kept_by_each_of_their_names():
-    kept = polish.used_icons(ICONS, {"sun", "angle-double-left"})
-    assert kept == f'x={{{LEFT},sun:[1,2,[],"f2",["M","N"]]}}'
-    assert polish.used_icons(ICONS, {"bars"}) == 'x={bars:[1,2,[],"f0","M1"]}'
 
 
 def test_the_search_reads_sections_without_folds_and_signs():

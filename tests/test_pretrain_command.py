@@ -5,22 +5,15 @@ import json
 
 import pytest
 import torch
-from test_bert import random_encoder, released
+from parity import random_weights, sizes
+from test_bert import released
 from test_main import OBJECTS, SMALL, SUBJECTS, VERBS, run
 
-from spanbert_tutorial.bert.encoder import EncoderConfig
+from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
 from spanbert_tutorial.commands.pretrain import HELD_OUT_BATCHES
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.pretraining import runs
 from spanbert_tutorial.pretraining.evaluation import held_out_metrics
-
-TINY = data_path("checkpoints", "spanbert-tiny")
-START = ["--init-from", TINY, "--steps", 6, "--batch-size", 8, "--max-length", 24]
-
-
-@pytest.fixture(autouse=True)
-def without_bar(monkeypatch):
-    monkeypatch.setenv("SPANBERT_TUTORIAL_STATIC", "1")
 
 
 @pytest.fixture(scope="module")
@@ -54,18 +47,12 @@ def test_the_checkpoint_decides_size_vocabulary_and_dropout(capsys, monkeypatch,
         }
     )
     tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", *words]
-    sizes = {
-        "hidden_size": 256,
-        "num_hidden_layers": 4,
-        "num_attention_heads": 4,
-        "intermediate_size": 1024,
-    }
-    model = BertForMaskedLM(BertConfig(vocab_size=len(tokens), **sizes))
+    small = sizes(256, 1024, layers=4, heads=4)
+    model = BertForMaskedLM(BertConfig(vocab_size=len(tokens), **small))
     model.save_pretrained(source)
     (source / "vocab.txt").write_text("\n".join(tokens) + "\n", encoding="utf-8")
     (source / "tokenizer_config.json").write_text('{"do_lower_case": true}')
-    given = ["--init-from", source, *"--steps 2 --batch-size 4 --max-length 24".split()]
-    given += ["--objective", "mlm"]
+    given = f"--init-from {source} --steps 2 --batch-size 4 --max-length 24 --objective mlm"
     trained = runs.pretrain
     dropouts = []
     monkeypatch.setattr(
@@ -78,16 +65,15 @@ def test_the_checkpoint_decides_size_vocabulary_and_dropout(capsys, monkeypatch,
             or trained(run, text, model, *more)
         ),
     )
-    code, out, err = run(
-        capsys, "pretrain", *given, "--corpus", titled, "--output", tmp_path / "made"
-    )
+    line = f"pretrain {given} --corpus {titled} --output {tmp_path}"
+    code, out, err = run(capsys, f"{line}/made")
     assert set(dropouts) == {0.0}  # goes on without, whatever the config keeps
     assert (code, err) == (0, "") and "[UNK]" not in out and "new heads: none" in out
     made = json.loads((tmp_path / "made" / "config.json").read_text(encoding="utf-8"))
     assert (made["num_hidden_layers"], made["hidden_dropout_prob"]) == (4, 0.1)
     config = json.loads((source / "config.json").read_text(encoding="utf-8"))
     (source / "config.json").write_text(json.dumps(config | {"num_hidden_layers": 3}))
-    code, _, err = run(capsys, "pretrain", *given, "--corpus", titled, "--output", tmp_path / "new")
+    code, _, err = run(capsys, f"{line}/new")
     assert code == 2 and "3 layers of width 256" in err and "--config" in err
 
 
@@ -97,7 +83,7 @@ def test_a_stopped_run_keeps_to_its_text(capsys, monkeypatch, tmp_path, titled):
     corpus.mkdir()
     text = (titled / "texts.jsonl").read_text(encoding="utf-8")
     (corpus / "texts.jsonl").write_text(text, encoding="utf-8")
-    given = ["pretrain", *SMALL, "--corpus", corpus, "--output", made]
+    given = f"pretrain --corpus {corpus} --output {made}", *SMALL
 
     measured = held_out_metrics
 
@@ -109,11 +95,9 @@ def test_a_stopped_run_keeps_to_its_text(capsys, monkeypatch, tmp_path, titled):
     with monkeypatch.context() as patch:
         patch.setattr("spanbert_tutorial.pretraining.evaluation.held_out_metrics", stop)
         code, _, err = run(capsys, *given)
-    assert (
-        code == 130
-        and err == "Stopped: continue with the same command and --resume.\n"
-        and not made.exists()
-    )
+    assert code == 130
+    assert err == "Stopped: continue with the same command and --resume.\n"
+    assert not made.exists()
     # as long as before
     (corpus / "texts.jsonl").write_text(text.replace("boat", "coat"), encoding="utf-8")
     code, _, err = run(capsys, *given, "--resume")
@@ -123,12 +107,10 @@ def test_a_stopped_run_keeps_to_its_text(capsys, monkeypatch, tmp_path, titled):
     with monkeypatch.context() as patch:
         patch.setattr("spanbert_tutorial.pretraining.checkpoints.save_file", full)
         code, _, err = run(capsys, *given, "--resume")
-    assert (
-        code == 2
-        and "No space left" in err
-        and "continue with --resume" in err
-        and not made.exists()
-    )
+    assert code == 2
+    assert "No space left" in err
+    assert "continue with --resume" in err
+    assert not made.exists()
     assert run(capsys, *given, "--resume")[0] == 0 and made.is_dir()
     assert not (tmp_path / "made.training").exists()
 
@@ -139,20 +121,14 @@ def test_a_released_spanbert_is_a_start_once_its_vocabulary_is_given(capsys, tmp
     sizes = {"vocab_size": 2_000, "max_position_embeddings": 64}
     folder = tmp_path / "released"
     folder.mkdir()
-    released(folder, random_encoder(EncoderConfig.tiny(**sizes)))
-    given = [
-        "pretrain",
-        *START,
-        "--init-from",
-        folder,
-        "--corpus",
-        titled,
-        "--output",
-        tmp_path / "made",
-    ]
-    code, _, err = run(capsys, *given)
+    released(folder, random_weights(BertEncoder, EncoderConfig.tiny(**sizes)))
+    options = "--steps 6 --batch-size 8 --max-length 24"
+    given = (
+        f"pretrain --init-from {folder} --corpus {titled} --output {tmp_path / 'made'} {options}"
+    )
+    code, _, err = run(capsys, given)
     assert code == 2 and "vocabulary" in err and err.count("\n") == 1
-    code, out, err = run(capsys, *given, "--vocabulary", data_path("almanac", "vocab.txt"))
+    code, out, err = run(capsys, given, "--vocabulary", data_path("almanac", "vocab.txt"))
     assert (code, err) == (0, "") and "new heads: masked_language_model, boundary" in out
     assert (tmp_path / "made" / "model.safetensors").is_file()
 

@@ -7,11 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from parity import sizes
 from transformers import BertConfig, BertForQuestionAnswering, BertTokenizerFast
 
 from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
-from spanbert_tutorial.bert.wordpiece import WordPiece
-from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.tasks import question_answering as qa
 from spanbert_tutorial.tasks.squad import GoldAnswer, Question
 from spanbert_tutorial.tasks.windows import central_windows, decode, encode, window_ranges, windows
@@ -21,11 +20,6 @@ CONTEXT = (
     "architect from the coast."
 )
 QUESTION = "Who was the first president of the Swan Club?"
-
-
-@pytest.fixture(scope="module")
-def wordpiece() -> WordPiece:
-    return WordPiece.from_file(data_path("almanac", "vocab.txt"))
 
 
 @pytest.fixture(scope="module")
@@ -76,9 +70,8 @@ def test_the_central_window_shows_the_most_context():
 def test_an_input_is_question_then_context(wordpiece):
     encoded = encode(wordpiece, QUESTION, CONTEXT)
     made = windows(encoded, wordpiece, 40, 10)
-    assert len(made) > 1 and sum(int(window.central.sum()) for window in made) == len(
-        encoded.context
-    )
+    assert len(made) > 1
+    assert sum(int(window.central.sum()) for window in made) == len(encoded.context)
     for window in made:
         ids = window.ids.tolist()
         assert len(ids) <= 40 and ids[0] == wordpiece.cls_id and ids.count(wordpiece.sep_id) == 2
@@ -209,9 +202,8 @@ def test_an_answer_is_an_exact_slice(answerer, context):
     answer = answerer.answer(QUESTION, context, threshold=1e9)
     assert answer.text and answer.text == context[answer.start : answer.end]
     none = answerer.answer(QUESTION, context, threshold=-1e9)
-    assert (none.text, none.start, none.end) == ("", 0, 0) and none.score == pytest.approx(
-        answer.score
-    )
+    assert (none.text, none.start, none.end) == ("", 0, 0)
+    assert none.score == pytest.approx(answer.score)
 
 
 def test_many_answers_are_the_single_ones(answerer):
@@ -264,28 +256,20 @@ def test_a_saved_answerer_is_the_same_and_opens_in_transformers(answerer, wordpi
             attention_mask=batch["attention_mask"],
         )
         starts, ends = again.model.scores(batch)
-    assert torch.allclose(output.start_logits, starts, atol=1e-4) and torch.allclose(
-        output.end_logits, ends, atol=1e-4
-    )
+    assert torch.allclose(output.start_logits, starts, atol=1e-4)
+    assert torch.allclose(output.end_logits, ends, atol=1e-4)
 
 
 def old_folder(folder, tokens, config=None):
     """As the released fine-tuned SpanBERT: a config without model_type, pytorch_model.bin, a
     vocabulary and no more."""
-    sizes = {
-        "vocab_size": len(tokens),
-        "hidden_size": 64,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 2,
-        "intermediate_size": 128,
-        "max_position_embeddings": 64,
-    }
+    small = sizes(64, 128, vocab_size=len(tokens), max_position_embeddings=64)
     torch.manual_seed(1)
-    model = BertForQuestionAnswering(BertConfig(**sizes, initializer_range=0.3)).eval()
+    model = BertForQuestionAnswering(BertConfig(**small, initializer_range=0.3)).eval()
     folder.mkdir()
     torch.save(model.state_dict(), folder / "pytorch_model.bin")
     settings = {
-        **sizes,
+        **small,
         "attention_probs_dropout_prob": 0.1,
         "directionality": "bidi",
         "hidden_act": "gelu",
@@ -319,8 +303,7 @@ def test_the_old_layout_opens_cased_and_gives_the_scores_of_transformers(tmp_pat
     assert window.ids.tolist() == encoded["input_ids"][0].tolist()
     with torch.no_grad():
         output, (starts, ends) = model(**encoded), answerer.model.scores(qa.stacked([window], 0))
-    assert torch.allclose(output.start_logits, starts, atol=1e-5) and torch.allclose(
-        output.end_logits, ends, atol=1e-5
-    )
+    assert torch.allclose(output.start_logits, starts, atol=1e-5)
+    assert torch.allclose(output.end_logits, ends, atol=1e-5)
     found = answerer.answer(question=QUESTION, context=context, threshold=1e9)
     assert found.text and context[found.start : found.end] == found.text

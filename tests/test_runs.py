@@ -13,17 +13,12 @@ from spanbert_tutorial.bert.encoder import set_dropout
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.pretraining import runs
-from spanbert_tutorial.pretraining.encoded_text import EncodedText, open_text, parts
+from spanbert_tutorial.pretraining.encoded_text import EncodedText, parts
 from spanbert_tutorial.pretraining.evaluation import held_out_metrics
 from spanbert_tutorial.pretraining.objectives import OBJECTIVES
 from spanbert_tutorial.pretraining.presets import Run, preset
 from spanbert_tutorial.text.encoding import EncodedCorpus
 from spanbert_tutorial.text.sentences import split_sentences
-
-
-@pytest.fixture(scope="module")
-def text(tmp_path_factory) -> EncodedText:
-    return open_text("almanac", tmp_path_factory.mktemp("almanac"))
 
 
 def sentences(split: str) -> list[str]:
@@ -37,20 +32,20 @@ def test_the_shipped_vocabulary_is_learned_from_the_training_documents():
     )
 
 
-def test_the_almanac_is_encoded_whole_and_validation_is_held_out(text):
+def test_the_almanac_is_encoded_whole_and_validation_is_held_out(almanac_text):
     """Joined to words again, the encoded tokens are the documents."""
-    for corpus, split in [(text.train, "train"), (text.held_out, "validation")]:
+    for corpus, split in [(almanac_text.train, "train"), (almanac_text.held_out, "validation")]:
         assert len(corpus.document_ends) == sum(1 for _ in almanac.read(split))
     first = next(almanac.read("validation"))
-    ids = text.held_out.ids[: text.held_out.document_ends[0]]
-    assert text.wordpiece.decode(ids).replace(" ", "") == first["text"].replace(" ", "")
-    assert (text.train.ids != text.wordpiece.unk_id).all()
+    ids = almanac_text.held_out.ids[: almanac_text.held_out.document_ends[0]]
+    assert almanac_text.wordpiece.decode(ids).replace(" ", "") == first["text"].replace(" ", "")
+    assert (almanac_text.train.ids != almanac_text.wordpiece.unk_id).all()
 
 
-def test_unigram_entropy_is_that_of_the_training_tokens(text):
-    p = np.bincount(text.train.ids)
+def test_unigram_entropy_is_that_of_the_training_tokens(almanac_text):
+    p = np.bincount(almanac_text.train.ids)
     p = p[p > 0] / p.sum()
-    assert np.isclose(text.unigram_entropy, -(p * np.log(p)).sum())
+    assert np.isclose(almanac_text.unigram_entropy, -(p * np.log(p)).sum())
 
 
 def test_one_document_in_fifty_of_a_path_is_held_out(tmp_path):
@@ -62,29 +57,30 @@ def test_one_document_in_fifty_of_a_path_is_held_out(tmp_path):
     assert len(train) == 118 and not {d[0] for d in train} & {d[0] for d in held_out}
 
 
-def test_every_objective_starts_from_the_same_encoder(text):
+def test_every_objective_starts_from_the_same_encoder(almanac_text):
     """So that seeds can be paired; another seed starts elsewhere."""
     states = [
-        runs.new_model(Run(objective=name), text).encoder.state_dict()
+        runs.new_model(Run(objective=name), almanac_text).encoder.state_dict()
         for name in ("mlm", "span+sbo")
     ]
-    other = runs.new_model(Run(seed=1), text).encoder.state_dict()
+    other = runs.new_model(Run(seed=1), almanac_text).encoder.state_dict()
     assert all(torch.equal(states[0][name], states[1][name]) for name in states[0])
     assert not torch.equal(states[0]["embeddings.words.weight"], other["embeddings.words.weight"])
 
 
-def test_a_short_run_falls_to_the_unigram_entropy(text, monkeypatch):
+def test_a_short_run_falls_to_the_unigram_entropy(almanac_text):
     """The frequencies are learned within a hundred steps; held-out figures come under both ways of
     choosing."""
-    monkeypatch.setenv("SPANBERT_TUTORIAL_STATIC", "1")
-    small = EncodedText(text.train, first_documents(text.held_out, 20), text.wordpiece)
+    small = EncodedText(
+        almanac_text.train, first_documents(almanac_text.held_out, 20), almanac_text.wordpiece
+    )
     run = Run(steps=100)
     model, history = runs.pretrain(run, small)
-    assert (
-        history.losses["mlm"][0] > 7 and abs(history.mean("mlm", 20) - text.unigram_entropy) < 0.4
-    )
+    assert history.losses["mlm"][0] > 7
+    assert abs(history.mean("mlm", 20) - almanac_text.unigram_entropy) < 0.4
     figures = held_out_metrics(model, run, small)
-    assert set(figures) == {"token", "span"} and set(figures["span"]) == {
+    assert set(figures) == {"token", "span"}
+    assert set(figures["span"]) == {
         "loss",
         "mlm",
         "sbo",
@@ -106,7 +102,7 @@ PAPERS = {
 
 @pytest.mark.parametrize("size", ["base", "large"])
 @pytest.mark.parametrize("objective", OBJECTIVES)
-def test_the_papers_sizes_have_the_papers_recipe(size, objective, text):
+def test_the_papers_sizes_have_the_papers_recipe(size, objective):
     """Value by value; SpanBERT's paper has only the large model, its recipe is used for base,
     too."""
     paper = "spanbert" if objective.startswith("span") else "bert"
@@ -132,14 +128,14 @@ def test_the_papers_sizes_have_the_papers_recipe(size, objective, text):
 
 
 @pytest.mark.parametrize("start", [None, 0.5])
-def test_a_run_trains_with_its_own_dropout(text, monkeypatch, start):
+def test_a_run_trains_with_its_own_dropout(almanac_text, monkeypatch, start):
     """Of a new model, and of one that came with another."""
     monkeypatch.setattr(runs, "train", lambda *_: None)
     run = Run(dropout=0.1)
-    given = None if start is None else runs.new_model(run, text)
+    given = None if start is None else runs.new_model(run, almanac_text)
     if given is not None:
         set_dropout(given, start)
-    trained, _ = runs.pretrain(run, text, given)
+    trained, _ = runs.pretrain(run, almanac_text, given)
     found = {part.p for part in trained.modules() if isinstance(part, torch.nn.Dropout)}
     found |= {part.dropout_prob for part in trained.modules() if hasattr(part, "dropout_prob")}
     assert found == {0.1}

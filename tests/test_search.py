@@ -2,7 +2,7 @@
 among the first three."""
 
 import pytest
-from test_browser import browser, visit  # noqa: F401  a fixture
+from test_browser import visit
 
 pytestmark = pytest.mark.browser
 
@@ -34,7 +34,7 @@ QUESTIONS = {
 
 
 @pytest.fixture(scope="module")
-def search(browser):  # noqa: F811
+def search(browser):
     """The search page, opened once."""
     page = visit(browser, "search.html")
     yield page

@@ -43,10 +43,8 @@ def test_the_promises(documents, max_tokens, seed):
     corpus = corpus_of(documents)
     pairs = sentence_pairs(corpus, max_tokens, np.random.default_rng(seed))
     lengths = np.diff(pairs.first)[:, 0], np.diff(pairs.second)[:, 0]
-    assert (
-        min(lengths[0].min(), lengths[1].min()) >= 1
-        and (lengths[0] + lengths[1]).max() <= max_tokens
-    )
+    assert min(lengths[0].min(), lengths[1].min()) >= 1
+    assert (lengths[0] + lengths[1]).max() <= max_tokens
     assert set(pairs.labels.tolist()) <= {IS_NEXT, NOT_NEXT}
     # a true next segment comes from the same document, any other from another one
     same = document_of(corpus, pairs.first) == document_of(corpus, pairs.second)
@@ -110,21 +108,17 @@ def test_half_in_the_binomial_sense_where_no_sentence_is_alone():
     # two long documents: a sentence is alone twice at most
     corpus = corpus_of([[1] * 40_000, [1] * 40_000])
     labels = sentence_pairs(corpus, 8, np.random.default_rng(3)).labels
-    assert (
-        abs((labels == NOT_NEXT).mean() - 0.5) < 4 * 0.5 / np.sqrt(len(labels))
-        and len(labels) > 10_000
-    )
+    assert abs((labels == NOT_NEXT).mean() - 0.5) < 4 * 0.5 / np.sqrt(len(labels))
+    assert len(labels) > 10_000
 
 
 def test_documents_of_one_sentence_are_always_not_next():
     corpus = corpus_of([[5], [7], [3]])
     pairs = sentence_pairs(corpus, 20, np.random.default_rng(0))
     assert pairs.labels.tolist() == [NOT_NEXT] * 3
-    assert (
-        pairs.first.tolist() == [[0, 5], [5, 12], [12, 15]]
-        and pairs.truncated == 0
-        and pairs.alone == 3
-    )
+    assert pairs.first.tolist() == [[0, 5], [5, 12], [12, 15]]
+    assert pairs.truncated == 0
+    assert pairs.alone == 3
 
 
 def test_determinism_by_seed():

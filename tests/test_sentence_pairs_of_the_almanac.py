@@ -9,7 +9,7 @@ from research.almanac import pairs
 from research.almanac.pairs import Statement
 from research.measurements.sentence_baselines import controls
 from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.tasks.sentence_tasks import TASKS, read, score
+from spanbert_tutorial.tasks.sentence_tasks import read, score
 
 PARTS = "train", "validation", "test"
 
@@ -51,28 +51,6 @@ def test_the_stored_pairs_are_those_that_are_written_again(made):
         for part in PARTS:
             stored = read(data_path("almanac", f"{task}-{part}.tsv.xz"), subtask=f"almanac-{task}")
             assert stored == [((one, other), label) for one, other, label in made[task][part]]
-
-
-def test_sizes_and_labels(made):
-    for task in ("pairs", "shared"):
-        assert tuple(len(made[task][part]) for part in PARTS) == TASKS[f"almanac-{task}"].sizes
-    for part in PARTS:
-        counts = Counter(label for *_, label in made["pairs"][part])
-        assert len(counts) == 3 and len(set(counts.values())) == 1
-        shares = Counter(share for *_, share in made["shared"][part])
-        assert 3 * shares[0] == 3 * shares[1] == sum(shares.values()) and len(shares) > 5
-
-
-def test_no_sentence_is_in_two_parts(made):
-    said = {
-        part: {text for task in made.values() for *both, _ in task[part] for text in both}
-        for part in PARTS
-    }
-    assert all(said.values())
-    assert (
-        not said["train"] & (said["validation"] | said["test"])
-        and not said["validation"] & said["test"]
-    )
 
 
 def test_a_second_sentence_alone_tells_no_label(made):

@@ -9,11 +9,11 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from parity import sizes
 from test_main import run
 
 from research.measurements import sentence_baselines
 from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
-from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
@@ -150,21 +150,11 @@ def test_correlations_agree_with_a_second_writing(pairs):
 # --- models -------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def wordpiece() -> WordPiece:
-    return WordPiece.from_file(data_path("almanac", "vocab.txt"))
-
-
 def test_the_loss_of_a_score_is_the_mean_squared_error(wordpiece):
     torch.manual_seed(0)
-    sizes = {
-        "hidden_size": 32,
-        "num_hidden_layers": 1,
-        "num_attention_heads": 2,
-        "intermediate_size": 64,
-    }
+    small = sizes(32, 64, layers=1)
     model = sentence_tasks.RegressionModel(
-        BertEncoder(EncoderConfig(vocab_size=2_000, **sizes))
+        BertEncoder(EncoderConfig(vocab_size=2_000, **small))
     ).eval()
     examples = [(("Upton lies there.", "Upton."), 0.0), (("Upton.", "It is Upton."), 3.0)]
     data = sentence_tasks.RegressionData(examples, wordpiece, FineTuning(max_length=32))
@@ -210,57 +200,23 @@ def test_a_model_learns_is_kept_and_says_the_same(pairs, wordpiece, tmp_path):
     )
 
 
-def test_the_command(tmp_path, capsys, monkeypatch, file):
-    monkeypatch.setenv("SPANBERT_TUTORIAL_STATIC", "1")
+def test_the_command(tmp_path, capsys, file):
     rows = "".join(
         f"{i}\tThe club is in Upton.\tIt is in {'Upton' if i % 2 else 'Foxley'}.\t"
         f"{'entailment' if i % 2 else 'not_entailment'}\n"
         for i in range(20)
     )
     data = file(f"index\tsentence1\tsentence2\tlabel\n{rows}")
-    given = ["--data", data, "--subtask", "rte"]
-    code, said, wrong = run(
-        capsys,
-        "finetune",
-        "sentences",
-        *given,
-        "--init-from",
-        TINY,
-        "--output",
-        tmp_path / "m",
-        "--epochs",
-        "30",
-        "--max-length",
-        "32",
-        "--learning-rate",
-        "1e-3",
-    )
+    model, line = tmp_path / "m", f"sentences --data {data} --subtask"
+    options = "--epochs 30 --max-length 32 --learning-rate 1e-3"
+    finetune = f"finetune {line} rte --init-from {TINY} --output {model} {options}"
+    code, said, wrong = run(capsys, finetune)
     assert (code, wrong) == (0, "") and "20 examples, 2 labels, 0 skipped." in said
-    code, said, wrong = run(
-        capsys,
-        "evaluate",
-        "sentences",
-        *given,
-        "--model",
-        tmp_path / "m",
-        "--output",
-        tmp_path / "s",
-    )
+    evaluate = f"--model {model} --output {tmp_path / 's'}"
+    code, said, wrong = run(capsys, f"evaluate {line} rte {evaluate}")
     assert (code, wrong) == (0, "20 examples, 2 labels, 0 skipped.\n")
     assert json.loads(said) == {"accuracy": 100}
-    code, _, wrong = run(
-        capsys,
-        "evaluate",
-        "sentences",
-        "--data",
-        data,
-        "--subtask",
-        "sst2",
-        "--model",
-        tmp_path / "m",
-        "--output",
-        tmp_path / "t",
-    )
+    code, _, wrong = run(capsys, f"evaluate {line} sst2 {evaluate}2")
     assert code == 2 and 'line 1: SST-2 needs a column "sentence"' in wrong
 
 
@@ -271,7 +227,8 @@ def test_a_control_sees_what_its_name_says():
     yes = [((f"The club {n} is in Upton.", "Upton has a club."), "same") for n in range(6)]
     no = [((f"The club {n} is in Upton.", "The mill burned down."), "other") for n in range(6)]
     said = sentence_baselines.controls(yes * 20 + no * 10, yes + no)
-    assert set(said["majority"]) == {"same"} and set(said) == {
+    assert set(said["majority"]) == {"same"}
+    assert set(said) == {
         "majority",
         "bag of words",
         "second only",

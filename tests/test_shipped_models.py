@@ -137,7 +137,7 @@ def test_the_card_repeats_the_kept_losses(name):
     assert f"{train['documents']:,} documents, {train['tokens']:,} tokens" in card(name)
 
 
-def test_the_command_measures_the_models_again(tmp_path, capsys):
+def test_the_command_measures_the_models_again(tmp_path):
     """On a small text; what the models reach on the book's own articles does not depend on it, the
     tables do."""
     sentence = "The old bridge of {0} was built in {1}. It crosses the river near the town of {0}."

@@ -100,9 +100,8 @@ def test_a_long_sentence_is_cut_at_word_starts_and_its_rest_packed_on():
 def test_cut_sentence(lengths, max_tokens):
     ids = np.array(words(*lengths))
     cuts = cut_sentence(ids, STARTS, max_tokens)
-    assert [begin for begin, _ in cuts] == [0] + [end for _, end in cuts[:-1]] and cuts[-1][
-        1
-    ] == len(ids)
+    assert [begin for begin, _ in cuts] == [0] + [end for _, end in cuts[:-1]]
+    assert cuts[-1][1] == len(ids)
     assert all(0 < end - begin <= max_tokens for begin, end in cuts)
     for begin, end in cuts[:-1]:
         # inside a word only where that word alone fills the block

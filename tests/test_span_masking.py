@@ -36,18 +36,8 @@ def broken_words(block: np.ndarray, selected: np.ndarray) -> int:
 
 
 def test_the_law_is_the_exact_renormalised_one():
-    numerators = [
-        1953125,
-        1562500,
-        1250000,
-        1000000,
-        800000,
-        640000,
-        512000,
-        409600,
-        327680,
-        262144,
-    ]
+    numerators = [1953125, 1562500, 1250000, 1000000, 800000, 640000, 512000, 409600, 327680]
+    numerators.append(262144)
     exact = [Fraction(numerator, 8717049) for numerator in numerators]
     assert sum(exact) == 1
     law = clipped_geometric()
@@ -276,7 +266,3 @@ def test_paper_mode_breaks_no_word_where_the_released_one_breaks_thirty_percent(
 
 
 # --- the chapter's exercises --------------------------------------------------------
-
-
-def full(p, limit):
-    return p * (1 - p) ** np.arange(limit)

@@ -288,10 +288,8 @@ def test_released_masks_of_a_batch_meet_every_budget_exactly():
         masks = masking.select_batch(word_starts, lengths, rng)
         assert masks.sum(1).tolist() == [masking.budget(length) for length in lengths.tolist()]
         for starts, length, selected in zip(word_starts, lengths, masks, strict=True):
-            assert (
-                not selected[length:].any()
-                and broken_words(starts[:length], selected[:length]) <= 1
-            )
+            assert not selected[length:].any()
+            assert broken_words(starts[:length], selected[:length]) <= 1
 
 
 def test_the_paper_s_masks_of_a_batch_are_like_those_of_the_plain_loop():

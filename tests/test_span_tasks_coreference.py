@@ -31,12 +31,8 @@ def test_parts_of_the_real_books():
     assert len(set(names)) == 80
     assert not shared_sentences(books)
     train = {one.name.split("_")[0] for one in books["train"]}
-    assert {
-        "76",
-        "74",
-        "1661",
-        "2852",
-    } <= train  # Huckleberry Finn and Tom Sawyer, Sherlock Holmes twice
+    # Huckleberry Finn and Tom Sawyer, Sherlock Holmes twice
+    assert {"76", "74", "1661", "2852"} <= train
     mentions = [
         span
         for some in books.values()

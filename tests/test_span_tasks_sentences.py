@@ -7,8 +7,6 @@ import pytest
 
 from research.measurements import span_tasks_sentences as sentences
 from research.measurements.span_tasks_sentences import PLANS, Plan, parted
-from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
 from spanbert_tutorial.tasks.fine_tuning import FineTuning
 
 PLAN = Plan("", 4, 3, 100, 4, FineTuning(epochs=2, batch_size=4, max_length=32))
@@ -78,29 +76,6 @@ def test_pairs_that_share_a_sentence_stay_in_one_part():
     assert len({tuple(pair) for some in parts.values() for pair, _ in some}) == sum(
         map(len, parts.values())
     )
-
-
-def test_the_parts_are_the_same_each_time_and_each_text_stands_once():
-    examples = phrases()
-    assert parted(examples, PLAN) == parted(examples + examples, PLAN)
-    empty = [(("...", None), "1")]
-    assert parted(examples + empty, PLAN) == parted(examples, PLAN)
-
-
-def test_a_measured_run_and_its_controls(monkeypatch):
-    monkeypatch.setenv("SPANBERT_TUTORIAL_STATIC", "1")
-    monkeypatch.setitem(PLANS, "sst2", PLAN)
-    model, wordpiece = load_checkpoint(data_path("checkpoints", "spanbert-tiny"))[:2]
-    before = {name: weight.clone() for name, weight in model.encoder.state_dict().items()}
-    parts = {"sst2": parted(phrases(), PLAN)}
-    found = sentences.measured(model.encoder, wordpiece, parts, seed=0)
-    assert found.keys() == {"sst2 accuracy"} and 0 <= found["sst2 accuracy"] <= 100
-    assert found == sentences.measured(model.encoder, wordpiece, parts, seed=0)
-    assert all(weight.equal(before[name]) for name, weight in model.encoder.state_dict().items())
-    controls = sentences.controls(parts)
-    assert controls.keys() == {"majority", "bag of words"} and controls["majority"].keys() == {
-        "sst2 accuracy"
-    }
 
 
 @pytest.mark.real_data

@@ -1,41 +1,21 @@
 """Names ranked, pairs told apart, and the experiment that uses both: on small hand-made blocks."""
 
 from collections import Counter
-from dataclasses import replace
-from itertools import islice
 
 import numpy as np
 import pytest
 import torch
 
-from research.almanac import documents
-from research.experiments import (
-    span_settings,
-    spans_and_boundaries,
-    spans_on_wikipedia,
-    ways_of_hiding,
-)
-from research.experiments.boundary_probe import go_on
-from research.measurements import gap, name_ranks, pair_probe, span_uses
+from research.experiments import span_settings, spans_on_wikipedia
+from research.measurements import gap, name_ranks, pair_probe
 from research.placebo import Placebo
 from spanbert_tutorial import almanac
-from spanbert_tutorial.bert.masking import MaskedBlocks, WholeWordMasking
-from spanbert_tutorial.bert.wordpiece import WordPiece
-from spanbert_tutorial.engine.files import data_path
-from spanbert_tutorial.pretraining import runs
-from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
-from spanbert_tutorial.pretraining.encoded_text import open_text
-from spanbert_tutorial.pretraining.objectives import Objective
-from spanbert_tutorial.pretraining.presets import Run
+from spanbert_tutorial.bert.masking import MaskedBlocks
 from spanbert_tutorial.spanbert import name_ranks as name_ranking
 from spanbert_tutorial.spanbert.boundary import SpanBoundaryObjective
 from spanbert_tutorial.spanbert.boundary_task import Boundary
-from spanbert_tutorial.spanbert.labeled_masking import ENTITY
 from spanbert_tutorial.spanbert.name_ranks import ELSEWHERE, INFERRED, OTHERWISE, Gap, Known
 from spanbert_tutorial.spanbert.names import Block, Name, named_blocks
-from spanbert_tutorial.tasks.question_answering import QuestionAnsweringSettings
-from spanbert_tutorial.text.encoding import encode_corpus
-from spanbert_tutorial.text.sentences import split_sentences
 
 BLOCK = Block(
     np.array([5, 6, 9, 7, 9, 5, 6, 9, 8]),
@@ -52,11 +32,6 @@ KNOWN = Known(
     {("TOWN", (5, 6)): Counter(b=1), ("TOWN", (5, 7)): Counter(b=3), ("TOWN", (8, 8)): Counter()},
     Counter(a=5, b=4),
 )
-
-
-@pytest.fixture(scope="module")
-def wordpiece():
-    return WordPiece.from_file(data_path("almanac", "vocab.txt"))
 
 
 def test_where_else_the_block_names_it():
@@ -167,11 +142,6 @@ def test_pairs_are_a_word_and_a_name_of_one_kind(wordpiece):
     assert pair_probe.area(found, found.near) == 0.0 and pair_probe.area(found, [1, 0]) == 100.0
 
 
-def test_words_of_the_almanac_never_share_a_cluster_with_names_of_another_kind(wordpiece):
-    some = pair_probe.pairs(islice(almanac.coreference("validation"), 40), wordpiece, 62)
-    assert len(some.same) > 40 and 0.4 < some.same.mean() < 0.9
-
-
 def test_the_placebo_reads_the_neighbors_of_another_span():
     selected = np.zeros((2, 12), dtype=bool)
     selected[0, [2, 3, 8]], selected[1, 5] = True, True
@@ -193,33 +163,6 @@ def test_named_blocks_keep_whom_they_name(wordpiece):
     assert [name.entity for name in names] == [entity for *_, entity in document["entities"]]
 
 
-def test_uses_leave_the_encoder_as_it_is(monkeypatch):
-    model, wordpiece = load_checkpoint(data_path("checkpoints", "spanbert-tiny"))[:2]
-    before = {name: weight.clone() for name, weight in model.encoder.state_dict().items()}
-    parts = span_uses.uses()
-    short = QuestionAnsweringSettings(
-        epochs=1, batch_size=4, max_length=128, doc_stride=64, answers_only=True
-    )
-    assert [len(part) for part in parts.questions] == [4_799, 1_520] and len(
-        parts.relations[0]
-    ) == 8_244
-    few = span_uses.Uses(*((train[:60], test[:40]) for train, test in parts))
-    monkeypatch.setattr(span_uses, "QUESTIONS", {20: short})
-    for name in ("TAGS", "COREFERENCE", "RELATIONS"):
-        monkeypatch.setattr(span_uses, name, replace(short, max_length=100))
-    found = span_uses.measured(model.encoder, wordpiece, few, seed=3)
-    assert list(found) == ["questions, 20", "tags", "coreference", "relations"]
-    assert set(found["questions, 20"]) == {"f1", "long"} and all(
-        0 <= found[name] <= 100 for name in list(found)[1:]
-    )
-    assert all(
-        torch.equal(weight, before[name]) for name, weight in model.encoder.state_dict().items()
-    )
-
-
-# --- the pilot ----------------------------------------------------------------------
-
-
 # --- on Wikipedia -------------------------------------------------------------------
 
 
@@ -230,16 +173,6 @@ def test_a_name_of_real_text_has_capitals_and_does_not_begin_a_sentence():
         (document["text"][start:end], entity) for start, end, _, entity in document["entities"]
     ]
     assert found == [("Great Foxley", "Foxley"), ("Upton", "Upton")]
-
-
-def test_only_frequent_names_are_candidates():
-    some = [
-        spans_on_wikipedia.with_names([f"We saw Upton and {other}."])
-        for other in ("Foxley", "Bramley")
-    ]
-    kept = spans_on_wikipedia.often(some, 2)
-    names = [[one["text"][start:end] for start, end, *_ in one["entities"]] for one in kept]
-    assert names == [["Upton"], ["Upton"]]
 
 
 def test_a_pronoun_of_gap_stands_with_the_name_that_it_means(wordpiece):
@@ -254,86 +187,6 @@ def test_a_pronoun_of_gap_stands_with_the_name_that_it_means(wordpiece):
         gap.Row("1", text, places[0], tuple(places[1:]), (False, False))
     )
     assert len(nobody["clusters"]) == 2 and all(len(cluster) == 1 for cluster in nobody["clusters"])
-
-
-# --- other ways of hiding -----------------------------------------------------------
-
-
-def test_noun_phrases_are_names_descriptions_and_values_with_their_article():
-    document = next(documents.generate(0, 1))
-    record = ways_of_hiding.record(document)
-    phrases = [record["text"][start:end] for start, end, *_ in record["entities"]]
-    names = [
-        mention
-        for sentence in document.sentences
-        for mention in sentence.mentions
-        if mention.form != "pronoun"
-    ]
-    assert (
-        len(phrases) == len(names)
-        and phrases[0] == "The Kelso Hill Museum"
-        and "a baker" in phrases
-    )
-    assert "the museum" in phrases and "she" not in phrases
-
-
-def test_labeled_spans_stand_where_their_words_stand(wordpiece, tmp_path):
-    some = list(islice(almanac.read("train"), 20))
-    texts = [split_sentences(one["text"]) for one in some]
-    corpus = encode_corpus(texts, wordpiece.encode_many, len(wordpiece), tmp_path)
-    found = ways_of_hiding.placed(some, corpus, wordpiece, ENTITY)
-    tokens = [wordpiece.decode(corpus.ids[first:end]) for first, end, _ in found]
-    assert tokens == [one["text"][start:end] for one in some for start, end, *_ in one["entities"]]
-    with pytest.raises(AssertionError):
-        ways_of_hiding.placed(some[1:], corpus, wordpiece, ENTITY)
-
-
-def test_each_way_of_hiding_is_a_row_with_its_own_scheme():
-    rows = {arm: way.row() for arm, way in ways_of_hiding.ARMS.items()}
-    assert type(rows["words"].masking) is WholeWordMasking and rows["words"].unit == "token"
-    assert {arm for arm, row in rows.items() if row.paired} == {"pairs"}
-    assert [rows[arm].masking.kind for arm in ("entities", "noun phrases", "collocations")] == [
-        1,
-        2,
-        3,
-    ]
-    assert ways_of_hiding.SETTINGS["go_on"] == spans_and_boundaries.GO_ON
-
-
-def test_going_on_hides_as_it_is_told(wordpiece, tmp_path):
-    text = open_text("almanac", tmp_path)
-    run = replace(spans_and_boundaries.START, size="tiny", steps=1, batch_size=2, max_length=16)
-    start = runs.new_model(run, text)
-    seen = []
-
-    class Watched(WholeWordMasking):
-        def select_blocks(self, blocks, rng):
-            seen.append(len(blocks.lengths))
-            return super().select_blocks(blocks, rng)
-
-    go_on(start, run, text, replace(Objective.named("mlm"), masking=Watched()))
-    assert seen == [2]
-
-
-def test_pairs_take_fewer_steps_for_as_many_tokens(monkeypatch):
-    """Single blocks of 60 tokens beside pairs of 75: 400 steps become 320."""
-
-    class Data:
-        def __init__(self, tokens):
-            self.tokens = tokens
-
-        def batches(self, rng):
-            while True:
-                yield {"attention_mask": torch.ones(self.tokens)}
-
-    monkeypatch.setattr(
-        runs, "training_data", lambda run, text: Data(75 if run.objective == "span+nsp" else 60)
-    )
-    steps = {
-        name: ways_of_hiding.equal_steps(Run(objective=name, steps=400), None)
-        for name in ("mlm-wholeword", "span", "span+nsp")
-    }
-    assert steps == {"mlm-wholeword": 400, "span": 400, "span+nsp": 320}
 
 
 # --- one setting changed ------------------------------------------------------------

@@ -1,15 +1,13 @@
 """The code that chapters show is the code that runs: cells are the package's own text, and who edits
 one sees the next result change."""
 
-import ast
-
 import nbformat
 import pytest
 
 import notebooks
 import spine
 from environment import ROOT
-from kinds import kinds_of, tree_of
+from kinds import kinds_of
 
 CHAPTERS = [ROOT / "book/one_page.ipynb"] + sorted(
     path
@@ -22,12 +20,6 @@ def shown_cells(path):
     """The cells of a chapter whose code a reader sees."""
     cells = nbformat.read(path, as_version=4).cells
     return [cell for cell in cells if cell.cell_type == "code" and kinds_of(cell) == ["teach"]]
-
-
-def definitions(cell):
-    """The functions and classes that a cell defines at its top."""
-    body = tree_of(cell.source).body
-    return [node for node in body if isinstance(node, (ast.FunctionDef, ast.ClassDef))]
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)

@@ -6,6 +6,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from parity import sizes
 from transformers import SplinterConfig, SplinterForPreTraining, SplinterForQuestionAnswering
 
 from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
@@ -119,16 +120,9 @@ def test_answers_fill_the_passage_in_again_and_are_never_masked(tokens, seed):
 
 def random_model(kind=SplinterForPreTraining, **changes):
     """Every weight random, biases and LayerNorm too: a swapped pair of names would show."""
-    sizes = {
-        "vocab_size": 120,
-        "hidden_size": 32,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 2,
-        "intermediate_size": 48,
-        "max_position_embeddings": 40,
-    }
+    small = sizes(32, 48, vocab_size=120, max_position_embeddings=40)
     torch.manual_seed(0)
-    model = kind(SplinterConfig(**sizes | changes)).double().eval()
+    model = kind(SplinterConfig(**small | changes)).double().eval()
     with torch.no_grad():
         for weight in model.parameters():
             weight.add_(0.2 * torch.randn(weight.shape))

@@ -53,10 +53,8 @@ def asked(number: str, *texts: str) -> Question:
         ("a man's 3.8-word span", "mans 38word span"),  # punctuation goes without a space
         ("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~", ""),
         ("an answer, a question and the end", "answer question and end"),
-        (
-            "Theodore and Anna at another theatre",
-            "theodore and anna at another theatre",
-        ),  # whole words only
+        # whole words only
+        ("Theodore and Anna at another theatre", "theodore and anna at another theatre"),
         ("the", ""),
         ("The a AN", ""),
         ("", ""),
@@ -103,11 +101,8 @@ def test_exact_match_and_f1(prediction, gold, exact, by_words):
 def test_the_best_of_several_answers_counts_for_each_measure_by_itself():
     questions = [asked("q", "in Santa Clara", "Clara Santa X", "California")]
     result = score({"q": "Santa Clara"}, questions)
-    assert (result["exact"], result["f1"], result["total"]) == (
-        0,
-        80,
-        1,
-    )  # 0.8 from both of the first
+    # 0.8 from both of the first
+    assert (result["exact"], result["f1"], result["total"]) == (0, 80, 1)
     assert score({"q": "the California"}, questions)["exact"] == 100
 
 
@@ -132,9 +127,8 @@ def test_both_kinds_are_scored_apart():
         "NoAns_f1": 200 / 3,
         "NoAns_total": 3,
     }
-    assert result == pytest.approx(by_hand) and list(result) == list(
-        by_hand
-    )  # in the official order
+    # in the official order
+    assert result == pytest.approx(by_hand) and list(result) == list(by_hand)
 
 
 @pytest.mark.parametrize("texts, kind", [(("Denver",), "HasAns"), ((), "NoAns")])
@@ -156,12 +150,8 @@ def test_only_above_the_threshold_there_is_no_answer():
         threshold: score(predictions, questions, null_odds, threshold)["f1"]
         for threshold in (1.4, 1.5, 2.4, 2.5)
     }
-    assert at == {
-        1.4: 50,
-        1.5: 100,
-        2.4: 100,
-        2.5: 50,
-    }  # equal to the null odds: the prediction stands
+    # equal to the null odds: the prediction stands
+    assert at == {1.4: 50, 1.5: 100, 2.4: 100, 2.5: 50}
     assert score(predictions, questions) == score(predictions, questions, null_odds, 2.5)
     assert score({"a": "", "b": ""}, questions, null_odds, 2.5)["f1"] == 50  # "" stays ""
 
@@ -174,24 +164,18 @@ def test_best_threshold_by_hand():
     best, threshold = best_threshold(predictions, questions, null_odds)
     assert (best, threshold) == (pytest.approx(100 * 11 / 3 / 4), -1.0)
     assert score(predictions, questions, null_odds, threshold)["f1"] == pytest.approx(best)
-    assert best_threshold(predictions, questions, null_odds, "exact") == (
-        75,
-        -3.0,
-    )  # c adds nothing: the first stays
+    # c adds nothing: the first stays
+    assert best_threshold(predictions, questions, null_odds, "exact") == (75, -3.0)
 
 
 def test_equal_null_odds_are_taken_one_by_one_as_officially():
     questions = [asked("a", "Denver"), asked("b")]
     predictions = {"a": "Denver", "b": "x"}
-    assert best_threshold(predictions, questions, {"a": 1, "b": 1}) == (
-        100,
-        1,
-    )  # no threshold reaches it …
+    # no threshold reaches it …
+    assert best_threshold(predictions, questions, {"a": 1, "b": 1}) == (100, 1)
     assert [score(predictions, questions, {"a": 1, "b": 1}, t)["f1"] for t in (0, 1)] == [50, 50]
-    assert best_threshold(predictions, questions, {"b": 1, "a": 1}) == (
-        50,
-        0,
-    )  # … and it hangs on the order
+    # … and it hangs on the order
+    assert best_threshold(predictions, questions, {"b": 1, "a": 1}) == (50, 0)
 
 
 def test_the_human_score_takes_the_second_answer_as_the_prediction():
@@ -201,9 +185,8 @@ def test_the_human_score_takes_the_second_answer_as_the_prediction():
         asked("c", "x"),
     ]
     result = human_score(questions)
-    assert (result["exact"], result["total"]) == (50, 2) and result["f1"] == pytest.approx(
-        100 * (1 + 2 / 3) / 2
-    )
+    assert (result["exact"], result["total"]) == (50, 2)
+    assert result["f1"] == pytest.approx(100 * (1 + 2 / 3) / 2)
     with pytest.raises(InputError):
         human_score(questions[2:])
 
@@ -315,14 +298,14 @@ def perturbed(rng: random.Random, text: str, other: str) -> str:
     return rng.choice((" ", "  ", "\u00a0")).join(words)
 
 
-def test_a_second_writing_agrees_to_the_last_digit_on_300_files_of_predictions(tmp_path):
+def test_a_second_writing_agrees_to_the_last_digit_on_60_files_of_predictions(tmp_path):
     file = data_path("reader", "reader.json")
     data = json.loads(file.read_text(encoding="utf-8"))
     questions = read(file)
     pool = [answer.text for q in questions for answer in (*q.answers, *q.plausible)]
     seen = set()
     abstain = 100 * sum(not q.answers for q in questions) / len(questions)
-    for seed in range(300):
+    for seed in range(60):
         rng = random.Random(seed)
         predictions = {
             q.id: perturbed(rng, rng.choice(q.answers or q.plausible).text, rng.choice(pool))
@@ -345,19 +328,19 @@ def test_a_second_writing_agrees_to_the_last_digit_on_300_files_of_predictions(t
         for place, measure in enumerate(("exact", "f1")):
             found = best_threshold(again, questions, null_odds, measure)
             assert found == second_best(data, again, null_odds, place)
-            if (
-                exact and found[0] > abstain
-            ):  # equal ones are taken one by one, which no threshold can do
+            # equal ones are taken one by one, which no threshold can do
+            if exact and found[0] > abstain:
+                # "the"
                 only = {
                     q.id
                     for q in questions
                     if not q.answers and again[q.id] and not plain(again[q.id])
-                }  # "the"
+                }
                 kept = sum(null_odds[number] <= found[1] for number in only)
                 reached = score(again, questions, null_odds, found[1])[measure]
                 assert found[0] == pytest.approx(reached - 100 * kept / len(questions))
         seen.add(score(again, questions)["f1"])
-    assert len(seen) > 250  # the files differ
+    assert len(seen) > 50  # the files differ
 
 
 # --- predictions --------------------------------------------------------------------
@@ -416,10 +399,6 @@ def test_every_packing_is_read(tmp_path, packing):
     assert question == read(str(tmp_path / f"x.json{packing}"))[0]
 
 
-def start(offset: object, text: object = "Denver Broncos") -> dict:
-    return {"answers": [{"text": text, "answer_start": offset}]}
-
-
 # --- the reader and the real files --------------------------------------------------
 
 
@@ -453,9 +432,8 @@ def test_the_real_files_are_read_whole(name):
     with_answers = sum(bool(q.answers) for q in questions)
     assert (len(questions), with_answers) == COUNTS[name]
     nothing = score({q.id: "" for q in questions}, questions)
-    right = sum(
-        golds(q) == [""] for q in questions
-    )  # in one file, the only answer to a question is "A"
+    # in one file, the only answer to a question is "A"
+    right = sum(golds(q) == [""] for q in questions)
     assert right - (len(questions) - with_answers) == (name == "squadshifts-reddit")
     assert nothing["exact"] == nothing["f1"] == pytest.approx(100 * right / len(questions))
     first = score({q.id: q.answers[0].text if q.answers else "" for q in questions}, questions)
@@ -469,9 +447,8 @@ def test_the_chosen_threshold_takes_equal_null_odds_together_and_may_be_never():
     ]
     texts = {"a": "Ada", "b": "Ada"}
     assert chosen_threshold(texts, two, {"a": -1.0, "b": 2.0}) == -1.0
-    assert (
-        chosen_threshold(texts, two, {"a": 1.0, "b": 1.0}) == NEVER
-    )  # the official search says (100, 1.0)
+    # the official search says (100, 1.0)
+    assert chosen_threshold(texts, two, {"a": 1.0, "b": 1.0}) == NEVER
     assert chosen_threshold({"b": "Ada"}, two[1:], {"b": -5.0}) == NEVER
     assert "ids that are not given: 1 (b)" in complaint(
         lambda odds: chosen_threshold(texts, two, odds), {"a": -1.0}
@@ -482,13 +459,10 @@ def test_the_chosen_threshold_takes_equal_null_odds_together_and_may_be_never():
 def test_answers_that_are_empty_once_normalised_are_left_out():
     assert golds(asked("q", "the", "Denver", "...")) == ["Denver"]
     assert golds(asked("q", "the", "A")) == [""] and golds(asked("q")) == [""]
-    assert (
-        score({"q": ""}, [asked("q", "the", "Denver")])["f1"] == 0
-    )  # else "" would be right by "the"
-    questions = [
-        asked("q", "the"),
-        asked("no"),
-    ]  # it has answers, though only an empty text is left to compare with
+    # else "" would be right by "the"
+    assert score({"q": ""}, [asked("q", "the", "Denver")])["f1"] == 0
+    # it has answers, though only an empty text is left to compare with
+    questions = [asked("q", "the"), asked("no")]
     assert score({"q": "", "no": "x"}, questions) == {
         "exact": 50,
         "f1": 50,
@@ -503,9 +477,8 @@ def test_answers_that_are_empty_once_normalised_are_left_out():
 
 
 def test_a_majority_decides_then_to_answer_then_the_shorter_text():
-    assert (
-        majority_answer(["the Broncos", "Denver Broncos", "Broncos"]) == "Broncos"
-    )  # two say Broncos
+    # two say Broncos
+    assert majority_answer(["the Broncos", "Denver Broncos", "Broncos"]) == "Broncos"
     assert majority_answer(["", "Denver Broncos", ""]) == ""
     assert majority_answer(["", "Denver Broncos", "Broncos", ""]) == ""
     assert majority_answer(["", "Denver Broncos", "Denver"]) == "Denver"  # three ties
@@ -516,11 +489,8 @@ def test_a_majority_decides_then_to_answer_then_the_shorter_text():
         asked("b", "1992", "in 1992"),
     ]
     result = human_score(questions, vote=True)
-    assert (result["exact"], result["total"]) == (
-        100,
-        1,
-    )  # the second has no two others that could vote
+    # the second has no two others that could vote
+    assert (result["exact"], result["total"]) == (100, 1)
     two = [asked("a", "Denver", "Denver Broncos", "Broncos")]
-    assert human_score(two, vote=True)["exact"] == 0 and human_score(two)["f1"] == pytest.approx(
-        200 / 3
-    )
+    assert human_score(two, vote=True)["exact"] == 0
+    assert human_score(two)["f1"] == pytest.approx(200 / 3)

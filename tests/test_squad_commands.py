@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 import torch
 from safetensors.torch import load_file
-from test_main import run
+from test_main import FILES, run
 
 from spanbert_tutorial.engine import snapshots
 from spanbert_tutorial.engine.files import data_path
@@ -17,11 +17,6 @@ from spanbert_tutorial.tasks import squad, squad_files
 TINY = data_path("checkpoints", "spanbert-tiny")
 READER = data_path("reader", "reader.json")
 SMALL = ["--max-length", 128, "--doc-stride", 64, "--epochs", 0.2, "--batch-size", 8]
-
-
-@pytest.fixture(autouse=True)
-def without_bar(monkeypatch):
-    monkeypatch.setenv("SPANBERT_TUTORIAL_STATIC", "1")
 
 
 def halves(folder) -> tuple:
@@ -41,39 +36,17 @@ def test_from_questions_to_an_answer(capsys, tmp_path):
     scores = tmp_path / "scores"
     text = tmp_path / "context.txt"
     # each question counts once
-    code, out, err = run(
-        capsys,
-        "finetune",
-        "squad",
-        "--data",
-        first,
-        second,
-        READER,
-        "--init-from",
-        TINY,
-        "--output",
-        model,
-        *SMALL,
-    )  # each question counts once
-    assert (
-        code == 0
-        and "1 answer is longer" in err
-        and "294 questions, 145 without an answer, 294 skipped." in out
-    )
-    names = {path.name for path in model.iterdir()}
-    assert names == {
-        "config.json",
-        "model.safetensors",
-        "tokenizer.json",
-        "tokenizer_config.json",
-        "README.md",
-        "metrics.jsonl",
-    }
+    line = f"finetune squad --data {first} {second} {READER} --init-from {TINY} --output {model}"
+    code, out, err = run(capsys, line, *SMALL)
+    assert code == 0 and "1 answer is longer" in err
+    assert "294 questions, 145 without an answer, 294 skipped." in out
+    assert {path.name for path in model.iterdir()} == FILES
     assert not model.with_name("model.training").exists()
     assert "reader.json" in (model / "README.md").read_text(encoding="utf-8")
 
-    given = ["--model", model, "--data", first, "--output", scores, "--tune-on", second]
-    code, out, err = run(capsys, "evaluate", "squad", *given)
+    evaluate = f"evaluate squad --model {model}"
+    line = f"{evaluate} --data {first} --output {scores} --tune-on {second}"
+    code, out, err = run(capsys, line)
     assert (code, err) == (0, "147 questions, 72 without an answer, 0 skipped.\n")
     questions = squad.read(first)
     predictions = squad.read_predictions(scores / "predictions.json", questions)
@@ -98,44 +71,24 @@ def test_from_questions_to_an_answer(capsys, tmp_path):
         (first, renamed, "contains questions of"),
         (first, answerable, "questions without one"),
     ):
-        code, out, err = run(
-            capsys,
-            "evaluate",
-            "squad",
-            "--model",
-            model,
-            "--data",
-            data,
-            "--output",
-            tmp_path / "b",
-            "--tune-on",
-            other,
-        )
+        line = f"{evaluate} --data {data} --output {tmp_path / 'b'} --tune-on {other}"
+        code, out, err = run(capsys, line)
         assert code == 2 and wanted in err and not (tmp_path / "b").exists()
     squad_files.write(renamed, [questions[0], replace(questions[1], question="\ue000")], "1")
-    code, out, err = run(
-        capsys, "evaluate", "squad", "--model", model, "--data", renamed, "--output", tmp_path / "b"
-    )
+    code, out, err = run(capsys, f"{evaluate} --data {renamed} --output {tmp_path / 'b'}")
     named = f'article "{questions[1].title}", question {questions[1].id}: the question is empty'
     assert code == 2 and named in err and not (tmp_path / "b").exists()
 
     context = questions[0].context
     text.write_text(context, encoding="utf-8")
-    asked = [
-        "answer",
-        "--model",
-        model,
-        "--question",
-        questions[0].question,
-        "--context-file",
-        text,
-    ]
-    code, out, err = run(capsys, *asked, "--threshold", 1e9)
+    answer = f"answer --model {model} --context-file {text} --threshold="
+    asked = "--question", questions[0].question
+    code, out, err = run(capsys, f"{answer}1e9", *asked)
     assert (code, err) == (0, "") and out.splitlines()[0] in context
-    assert run(capsys, *asked, "--threshold", -1e9)[1].startswith("(no answer)")
+    assert run(capsys, f"{answer}-1e9", *asked)[1].startswith("(no answer)")
     # offsets count the line ends of the file
     text.write_bytes(b"First line\r\n" * 3 + context.encode())
-    said = run(capsys, *asked, "--threshold", 1e9)[1]
+    said = run(capsys, f"{answer}1e9", *asked)[1]
     first, last = map(int, re.search(r"characters (\d+) to (\d+)", said).groups())
     assert text.read_bytes().decode()[first:last] == said.rsplit("\nscore", 1)[0]
 
@@ -143,15 +96,15 @@ def test_from_questions_to_an_answer(capsys, tmp_path):
 def test_a_control_starts_from_new_weights_and_seeds_differ(capsys, tmp_path):
     made = {}
     for name, more in {"a": [], "b": [], "c": ["--seed", 1], "d": ["--untrained"]}.items():
-        given = ["--data", READER, "--init-from", TINY, "--output", tmp_path / name, *SMALL, *more]
-        assert run(capsys, "finetune", "squad", *given)[0] == 0
+        line = f"finetune squad --data {READER} --init-from {TINY} --output {tmp_path / name}"
+        assert run(capsys, line, *SMALL, *more)[0] == 0
         made[name] = (tmp_path / name / "model.safetensors").read_bytes()
     assert made["a"] == made["b"] and len({made["a"], made["c"], made["d"]}) == 3
 
 
 def test_a_second_stage_keeps_the_head_of_the_first(capsys, tmp_path):
     """With a learning rate near 0 it comes out as it went in; a control has a new one."""
-    given = ["finetune", "squad", "--data", READER, *SMALL]
+    line = f"finetune squad --data {READER}"
     still = ["--learning-rate", 1e-12, "--seed", 1]
     said = {}
     for name, start, more in (
@@ -160,7 +113,7 @@ def test_a_second_stage_keeps_the_head_of_the_first(capsys, tmp_path):
         ("control", tmp_path / "first", [*still, "--untrained"]),
     ):
         code, said[name], _ = run(
-            capsys, *given, "--init-from", start, *more, "--output", tmp_path / name
+            capsys, f"{line} --init-from {start} --output {tmp_path / name}", *SMALL, *more
         )
         assert code == 0
     assert ["head of the checkpoint is kept" in told for told in said.values()] == [
@@ -173,15 +126,14 @@ def test_a_second_stage_keeps_the_head_of_the_first(capsys, tmp_path):
     first, second, control = (
         load_file(tmp_path / name / "model.safetensors")["qa_outputs.weight"] for name in said
     )
-    assert torch.allclose(first, second, atol=1e-3) and not torch.allclose(
-        first, control, atol=1e-2
-    )
+    assert torch.allclose(first, second, atol=1e-3)
+    assert not torch.allclose(first, control, atol=1e-2)
 
 
 def test_a_stopped_fine_tuning_goes_on_and_ends_the_same(capsys, monkeypatch, tmp_path):
     file = tmp_path / "questions.json"
     file.write_text(READER.read_text(encoding="utf-8"), encoding="utf-8")
-    given = ["finetune", "squad", "--data", file, "--init-from", TINY, *SMALL, "--output"]
+    given = [f"finetune squad --data {file} --init-from {TINY}", *SMALL, "--output"]
     assert run(capsys, *given, tmp_path / "whole")[0] == 0
 
     def stop(*anything):

@@ -3,12 +3,11 @@ and nowhere else."""
 
 import math
 
-import numpy as np
 import pytest
 
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
-from spanbert_tutorial.tasks.squad_files import GoldAnswer, Question, check_ids, read
+from spanbert_tutorial.tasks.squad_files import Question, check_ids, read
 from spanbert_tutorial.tasks.squad_negatives import (
     Guess,
     WordWeights,
@@ -36,22 +35,12 @@ def weights(questions):
     return WordWeights([*dict.fromkeys(q.context for q in questions)])
 
 
-def rng():
-    return np.random.default_rng(0)
-
-
 def ask(question: str, context: str = CONTEXT) -> Question:
     return Question("q", question, context)
 
 
 def test_words_are_lower_case_without_punctuation_and_without_the_s_of_a_name():
-    assert words("Braille's A-1, the “Étude” (3.5/2)!") == [
-        "braille",
-        "a-1",
-        "the",
-        "étude",
-        "3.5/2",
-    ]
+    assert words("Braille's A-1, the “Étude” (3.5/2)!") == "braille a-1 the étude 3.5/2".split()
     assert words("The man’s car; it is.") == ["the", "man", "car", "it", "is"]
     assert words("") == []
 
@@ -127,13 +116,6 @@ def test_which_kind_is_wanted(question, kind):
     assert wanted_kind(question) == kind
 
 
-def test_guesses_stand_in_the_context(questions, weights):
-    for guess in (lexical_guess, type_guess):
-        found = [(q, guess(q, weights)) for q in questions]
-        assert all(g.text in q.context for q, g in found)
-        assert all(not set(words(g.text)) & set(words(q.question)) for q, g in found)
-
-
 @pytest.mark.parametrize("same_article", [True, False])
 def test_picked_questions_keep_their_words_and_get_the_nearest_context(
     questions, weights, same_article
@@ -157,13 +139,6 @@ def test_picked_questions_keep_their_words_and_get_the_nearest_context(
         ]
         best = max(weights.overlap(q.question, c) for c in rivals)
         assert weights.overlap(q.question, q.context) == best
-
-
-def test_a_question_without_another_context_is_left_out(weights):
-    alone = Question("q", "Who?", CONTEXT, "A", (GoldAnswer("Ada Brell", 67),))
-    assert picked([alone], weights, True) == picked([alone], weights, False) == []
-    rival = Question("r", "Who?", "Ada Brell again.", "B")  # an answer stands in it
-    assert picked([alone, rival], weights, False) == []
 
 
 def test_auc_by_hand():

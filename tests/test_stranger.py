@@ -1,20 +1,15 @@
-"""A stranger's masking scheme, second task and experiment: a new file each and one row of a table,
-nothing else."""
+"""A stranger's masking scheme and second task: a new file each and one row of a table, nothing else.
+(An experiment is tried in `test_experiment_command`.)"""
 
 import json
-import sys
 from itertools import islice
 
 import numpy as np
-import pandas as pd
 import pytest
-import stranger_experiment
 import torch
 from stranger import LabeledMasking, LongBlock
 from test_main import run
 
-from research.__main__ import main
-from research.table import EXPERIMENTS, Row
 from spanbert_tutorial.bert.encoder import BertEncoder
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.files import data_path
@@ -26,13 +21,6 @@ from spanbert_tutorial.pretraining.objectives import OBJECTIVES, Objective
 from spanbert_tutorial.text.encoding import EncodedCorpus
 
 
-def table(capsys, *words):
-    """Exit code, output and errors of `python -m research`."""
-    code = main([str(word) for word in words])
-    said = capsys.readouterr()
-    return code, said.out, said.err
-
-
 @pytest.fixture(autouse=True)
 def row(monkeypatch):
     """The row of the table; and a few documents of the almanac are enough here."""
@@ -42,8 +30,7 @@ def row(monkeypatch):
     monkeypatch.setattr(encoded_text, "parts", lambda *given: islice(parts(*given), 60))
 
 
-def test_both_are_pretrained_by_the_command_kept_and_opened(tmp_path, capsys, monkeypatch):
-    monkeypatch.setenv("SPANBERT_TUTORIAL_STATIC", "1")
+def test_both_are_pretrained_by_the_command_kept_and_opened(tmp_path, capsys):
     output = tmp_path / "model"
     options = ["--objective", "labeled+long", "--steps", 20, "--batch-size", 8, "--output", output]
     code, said, wrong = run(capsys, "pretrain", *options)
@@ -93,23 +80,3 @@ def test_a_scheme_sees_the_labeled_spans_of_each_block():
     assert seen == [[[0, 3, 4, 1], [1, 2, 4, 2]]]
     chosen = [tuple(one) for one in (batch["labels"] != -100).nonzero().tolist()]
     assert chosen[:5] == [(0, 4), (0, 5), (1, 3), (1, 4), (1, 5)]  # + 1 for [CLS]
-
-
-def test_an_experiment_is_listed_run_and_gone_on_with(tmp_path, capsys, monkeypatch):
-    monkeypatch.setenv("SPANBERT_TUTORIAL_STATIC", "1")
-    monkeypatch.setitem(EXPERIMENTS, "batches", Row("what does a batch size cost?", 7))
-    monkeypatch.setitem(sys.modules, "research.experiments.batches", stranger_experiment)
-    monkeypatch.setattr(stranger_experiment, "__name__", "research.experiments.batches")
-    assert "7  batches: what does a batch size cost?" in table(capsys)[1]
-    command = "batches", "--output", tmp_path / "batches.csv", "--steps", 2
-    for seeds in (1, 2):  # the second time only the second seed is new
-        code, said, wrong = table(capsys, *command, "--seeds", seeds)
-        assert code == 0, wrong
-        assert said.count(f"seed {seeds - 1}") == 2 and said.count("seed ") == 2
-    rows = pd.read_csv(tmp_path / "batches.csv")
-    trained = rows[rows.measure == "held_out/span/mlm"]
-    assert [*zip(trained.condition, trained.run, strict=True)] == [(4, 0), (8, 0), (4, 1), (8, 1)]
-    assert (trained.value > 0).all() and "curve/long" in set(rows.measure)
-    monkeypatch.setitem(stranger_experiment.SETTINGS, "curve_every", 7)
-    code, _, wrong = table(capsys, *command, "--seeds", 2)
-    assert code == 2 and "has rows of another curve_every" in wrong

@@ -15,8 +15,7 @@ from research.measurements.name_lists import NameList, WordList
 from spanbert_tutorial import almanac
 from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
 from spanbert_tutorial.bert.inputs import NO_TARGET
-from spanbert_tutorial.bert.wordpiece import WordPiece, split_words
-from spanbert_tutorial.engine.files import data_path
+from spanbert_tutorial.bert.wordpiece import split_words
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.tasks import tagging
 from spanbert_tutorial.tasks.fine_tuning import FineTuning
@@ -25,11 +24,6 @@ LABELS = {"PERSON", "TOWN", "RIVER", "REGION", "CLUB", "COMPANY", "GROUND", "SEA
 TEXT = "Ella Hale's club met Hale in Upton."
 ENTITIES = [(0, 9, "PERSON"), (21, 25, "PERSON"), (29, 34, "TOWN")]
 TAGS = ["B-PERSON", "I-PERSON", "O", "O", "O", "O", "B-PERSON", "O", "B-TOWN", "O"]
-
-
-@pytest.fixture(scope="module")
-def wordpiece() -> WordPiece:
-    return WordPiece.from_file(data_path("almanac", "vocab.txt"))
 
 
 @pytest.fixture(scope="module")
@@ -156,18 +150,10 @@ def test_the_score_worked_by_hand():
 
 def test_the_name_list_takes_the_longest_name():
     names = NameList([(TEXT, ENTITIES), ("Upton Mill", [(0, 10, "WORK")])])
-    assert names.tags("Ella Hale left Upton Mill, Upton and Ella.") == [
-        "B-PERSON",
-        "I-PERSON",
-        "O",
-        "B-WORK",
-        "I-WORK",
-        "O",
-        "B-TOWN",
-        "O",
-        "O",
-        "O",
-    ]
+    assert (
+        names.tags("Ella Hale left Upton Mill, Upton and Ella.")
+        == "B-PERSON I-PERSON O B-WORK I-WORK O B-TOWN O O O".split()
+    )
     assert NameList([]).tags("Ella Hale") == ["O", "O"]
 
 
@@ -191,17 +177,9 @@ def test_the_word_list_worked_by_hand():
         "Mill": "WORK",
         "May": "PERSON",
     }
-    assert words.tags("Mill Hale met Ella and Upton Ella Sons.") == [
-        "B-PERSON",
-        "I-PERSON",
-        "O",
-        "B-PERSON",
-        "O",
-        "B-COMPANY",
-        "I-COMPANY",
-        "I-COMPANY",
-        "O",
-    ]
+    assert words.tags("Mill Hale met Ella and Upton Ella Sons.") == (
+        "B-PERSON I-PERSON O B-PERSON O B-COMPANY I-COMPANY I-COMPANY O".split()
+    )
     assert WordList([]).tags("Ella Hale") == ["O", "O"] and words.tags("") == []
 
 

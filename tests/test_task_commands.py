@@ -20,7 +20,6 @@ TINY = data_path("checkpoints", "spanbert-tiny")
 
 @pytest.fixture(autouse=True)
 def row(monkeypatch):
-    monkeypatch.setenv("SPANBERT_TUTORIAL_STATIC", "1")
     own = stranger_task
     parts = Parts(own.read, own.Labeller, own.fine_tune, own.PRESETS, own.score)
     task = Task("a label for a sentence", "sentence", "files of lines", lambda: parts)
@@ -44,9 +43,8 @@ def data(tmp_path):
 @pytest.fixture
 def model(tmp_path, data, capsys):
     output = tmp_path / "model"
-    code, said, wrong = run(
-        capsys, "finetune", "labels", "--data", data, "--init-from", TINY, "--output", output
-    )
+    line = f"finetune labels --data {data} --init-from {TINY} --output {output}"
+    code, said, wrong = run(capsys, line)
     assert (code, wrong) == (0, "") and "80 sentences, 0 skipped." in said
     return output
 
@@ -57,9 +55,8 @@ def test_a_task_is_trained_kept_and_scored(model, data, tmp_path, capsys):
         in (model / "README.md").read_text()
     )
     scores = tmp_path / "scores"
-    code, said, wrong = run(
-        capsys, "evaluate", "labels", "--model", model, "--data", data, "--output", scores
-    )
+    line = f"evaluate labels --model {model} --data {data} --output {scores}"
+    code, said, wrong = run(capsys, line)
     assert (code, wrong) == (0, "80 sentences, 0 skipped.\n")
     assert json.loads(said) == json.loads((scores / "score.json").read_text()) == {"accuracy": 1.0}
     assert json.loads((scores / "predictions.json").read_text()) == ["town", "river"] * 40
@@ -91,15 +88,6 @@ def test_a_checkpoint_of_another_task_or_with_another_head_is_refused(
         with pytest.raises(InputError, match=wanted):
             stranger_task.Labeller.from_pretrained(model)
     (data.parent / "bad.tsv").write_text("town\tA town.\nno tab", encoding="utf-8")
-    given = [
-        "evaluate",
-        "labels",
-        "--model",
-        model,
-        "--data",
-        data.parent / "bad.tsv",
-        "--output",
-        tmp_path / "s",
-    ]
-    code, _, wrong = run(capsys, *given)
+    bad, line = data.parent / "bad.tsv", f"evaluate labels --model {model} --data"
+    code, _, wrong = run(capsys, f"{line} {bad} --output {tmp_path / 's'}")
     assert code == 2 and "bad.tsv, line 2" in wrong and not (tmp_path / "s").exists()

@@ -60,6 +60,9 @@ def test_each_command_runs(here, monkeypatch, words, capsys):
     assert main(words) == 0, capsys.readouterr().err
     output = here / words[words.index("--output") + 1]
     assert output.exists()
+    if words[:2] == ["finetune", "coreference"]:
+        card = (output / "README.md").read_text(encoding="utf-8")
+        assert "peak_learning_rate | 2e-05 |" in card and "task_learning_rate | 0.0001 |" in card
     if words[0] == "predict":
         rows = [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]
         assert rows and "error" not in capsys.readouterr().err

@@ -92,10 +92,8 @@ def disagreements(wordpiece: WordPiece, texts: list[str]) -> list[str]:
         ("a\u200bb\x00c\ufffdd", ["abcd"]),
         ("a\x0bb\x85c", ["abc"]),  # control characters for Unicode, though Python calls them space
         ("a\tb\nc\rd\u00a0e", ["a", "b", "c", "d", "e"]),
-        (
-            "\u20ac5 $5",
-            ["\u20ac5", "$", "5"],
-        ),  # of the currency signs only the ASCII one counts as punctuation
+        # of the currency signs only the ASCII one counts as punctuation
+        ("\u20ac5 $5", ["\u20ac5", "$", "5"]),
         ("a\u0378b", ["a\u0378b"]),  # a code that stands for no character stays
         ("", []),
     ],
@@ -182,14 +180,10 @@ def test_scores_worked_by_hand():
 
 
 def test_frequency_and_likelihood_choose_different_first_merges():
-    assert learn_merges(COUNTS, 2, by="frequency") == [
-        ("##a", "##t"),
-        ("##h", "##at"),
-    ]  # 8; then 5, the first of two
-    assert learn_merges(COUNTS, 2, by="likelihood") == [
-        ("q", "##u"),
-        ("t", "##h"),
-    ]  # 2/4; then 5/25
+    # 8; then 5, the first of two
+    assert learn_merges(COUNTS, 2, by="frequency") == [("##a", "##t"), ("##h", "##at")]
+    # 2/4; then 5/25
+    assert learn_merges(COUNTS, 2, by="likelihood") == [("q", "##u"), ("t", "##h")]
     assert learn_merges(COUNTS, 1) == learn_merges(COUNTS, 1, by="likelihood")
 
 
@@ -317,13 +311,8 @@ def test_agreement_on_wikipedia_with_the_cased_vocabulary(tmp_path):
 
 def test_specials_come_first_and_mask_in_text_is_the_mask(small):
     assert small.vocabulary[:5] == SPECIALS
-    assert (small.pad_id, small.unk_id, small.cls_id, small.sep_id, small.mask_id) == (
-        0,
-        1,
-        2,
-        3,
-        4,
-    )
+    ids = small.pad_id, small.unk_id, small.cls_id, small.sep_id, small.mask_id
+    assert ids == (0, 1, 2, 3, 4)
     ids = small.encode("The [MASK][MASK] of a[MASK].")
     assert (ids == small.mask_id).sum() == 3
     assert small.tokens(ids)[:3] == ["The", "[MASK]", "[MASK]"]
@@ -357,19 +346,7 @@ def vocab_file(folder: Path, tokens: list[str] | bytes, end: str = "\n") -> Path
     return path
 
 
-PIECES = [
-    "[PAD]",
-    "[unused1]",
-    "[UNK]",
-    "[CLS]",
-    "[SEP]",
-    "[MASK]",
-    "the",
-    "The",
-    "##s",
-    "\u00e9",
-    "\u2028",
-]
+PIECES = "[PAD] [unused1] [UNK] [CLS] [SEP] [MASK] the The ##s \u00e9".split() + ["\u2028"]
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
@@ -379,12 +356,7 @@ def test_the_line_number_is_the_id(tmp_path, end, mark):
         data = (mark + end.join(PIECES) + (end if last else "")).encode()
         wordpiece = WordPiece.from_file(vocab_file(tmp_path, data))
         assert wordpiece.vocabulary == PIECES and (wordpiece.unk_id, wordpiece.mask_id) == (2, 5)
-        assert wordpiece.tokens(wordpiece.encode("The thes [MASK]")) == [
-            "The",
-            "the",
-            "##s",
-            "[MASK]",
-        ]
+        assert wordpiece.tokens(wordpiece.encode("The thes [MASK]")) == "The the ##s [MASK]".split()
 
 
 def test_save_vocabulary_comes_back(tmp_path, small):

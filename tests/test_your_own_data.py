@@ -74,24 +74,12 @@ def here(tmp_path_factory):
 @pytest.mark.parametrize("kind, text, stated", steps(), ids=range(len(steps())))
 def test_every_step_says_what_the_page_says(here, monkeypatch, kind, text, stated):
     monkeypatch.chdir(here)
-    monkeypatch.setenv("SPANBERT_TUTORIAL_STATIC", "1")
     printed = type_in(kind, text).splitlines()
     rest = iter(printed)
     for line in stated:
         assert any(agrees(line, other) for other in rest), (
             f"{line!r} is not in its place among {printed}"
         )
-
-
-def test_what_is_compared_and_what_is_not():
-    assert agrees("MLM 6.96 nats, 90 documents, 8%", "MLM 7.10 nats, 90 documents, 11%")
-    assert not agrees("MLM 6.96 nats", "MLM 7.30 nats") and not agrees(
-        "90 documents", "91 documents"
-    )
-    assert not agrees("8%", "15%") and not agrees("a 1", "b 1") and not agrees("30.5,", "37.5,")
-    assert agrees("Checkpoint after … s: own/ko", "Checkpoint after 35 s: own/ko")
-    assert agrees("loss 0.86. Model", "loss 0.88. Model")
-    assert len(FENCES) >= 16 and sum(kind == "text" for kind, _ in FENCES) >= 8
 
 
 def test_the_claims_of_the_text(here):

@@ -58,10 +58,6 @@ if "google.colab" in sys.modules:
 """
 
 
-class AddressError(ValueError):
-    """The setting in `_config.yml` cannot be used."""
-
-
 class Address(NamedTuple):
     """Where the book is public; `url` is "" where it is not. `version`: what Colab installs."""
 
@@ -83,9 +79,8 @@ def read_address(config: Path) -> Address:
     if not url:
         return Address()
     if not GITHUB.fullmatch(url):
-        raise AddressError(
-            f"{config.name}: repository url is {url!r}; write https://github.com/OWNER/NAME, or "
-            f"leave it empty."
+        sys.exit(
+            f"{config.name}: the url is {url!r}; write https://github.com/OWNER/NAME, or none."
         )
     branch = str(settings.get("branch") or PUBLISHED)
     return Address(url, branch, os.environ.get("GITHUB_SHA") or branch)
@@ -142,10 +137,7 @@ def write_settings(config_text: str, address: Address) -> str:
     }
     for key, value in values.items():
         config_text, times = re.subn(rf"(?m)^(\s*{key}:).*$", rf"\g<1> {value}", config_text)
-        if times != 1:
-            raise AddressError(
-                f"_config.yml: the line `{key}:` must be there once; it is there {times} times."
-            )
+        assert times == 1, f"_config.yml: the line `{key}:` is there {times} times, not once."
     return config_text
 
 
@@ -172,33 +164,5 @@ def apply(root: Path = ROOT) -> list[str]:
     return changed
 
 
-def not_installing(root: Path = ROOT) -> list[str]:
-    """Notebooks that install nothing on Colab, although their book has an address."""
-    from notebooks import book_notebooks, read
-
-    address = read_address(root / "_config.yml")
-    wanted = f'%pip install -q "spanbert-tutorial @ git+{address.url}@{address.version}"'
-    return [
-        path.relative_to(root).as_posix()
-        for path in book_notebooks(root)
-        if address.url and not any(wanted in cell.source for cell in read(path).cells)
-    ]
-
-
-def main(root: Path = ROOT) -> int:
-    """Apply the address and say what changed."""
-    try:
-        changed = apply(root)
-    except AddressError as problem:
-        print(problem, file=sys.stderr)
-        return 2
-    address = read_address(root / "_config.yml")
-    print(f"Address: {address.url or 'not set, so there are no badges and no buttons'}.")
-    print("\n".join(f"changed: {name}" for name in changed) or "Nothing had to change.")
-    for name in (idle := not_installing(root)):
-        print(f"{name} would install nothing on Colab.", file=sys.stderr)
-    return 1 if idle else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    print("\n".join(f"changed: {name}" for name in apply()) or "Nothing had to change.")

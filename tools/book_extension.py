@@ -1,24 +1,13 @@
 """A Sphinx extension: folds the code that is not the idea, and keeps out what Jupyter Book adds and
 nobody uses.
 
-A code cell of one of the kinds of `kinds.py` that are folded, and any cell tagged `hide-input`,
-shows one quiet line in place of its code, an HTML `<details>` that needs no script: "Solution",
-"Code of the figure". Outputs stay visible; plumbing has its line below the output, where a caption
-stands. Lines that follow one another stand in one row. Checks are off the page, which ends with
-their tally.
-
-A diagram or a plot (an SVG of `figures.diagram` or `figures.plots`), stored in a notebook or shown
-by a Markdown page, becomes part of the page, so that it takes the page's colors. A still one that
-has a live form is replaced by it. Each chapter has a sign at its head that says where you are
-(`road.py`).
-
-A page names the terms of the glossary that lead to it. Korean words are marked as
-such, each page says in its head what it is, and `polish.py` mends what the theme writes. A page
-with a part that computes in the browser (`spanbert_tutorial/figures/try_it.py`) gets its style and
-script, other pages do not.
-
-The models that compute in a page get their weights as scripts, made from `data/checkpoints/` into
-`_static/models/`. No page loads one by itself.
+A code cell of a kind of `kinds.py` that is folded, and any cell tagged `hide-input`, shows one quiet
+line in place of its code, an HTML `<details>` that needs no script; outputs stay visible. Checks are
+off the page, which ends with their tally. A diagram or a plot becomes part of the page, so that it
+takes the page's colors; a live form replaces a still one. Chapters get their sign (`road.py`), pages
+their description, the terms of the glossary that lead to them, the scripts that they need; Korean
+words are marked as such; `polish.py` mends what the theme writes. The weights of the models that
+compute in a page are written as scripts to `_static/models/`; no page loads one by itself.
 
 Thebe (running cells on a remote server) would put a web address and the name of a foreign
 repository into every page, and an error into the browser's console.
@@ -87,11 +76,6 @@ def visit_fold(translator, node: Fold) -> None:
     )
 
 
-def depart_fold(translator, node: Fold) -> None:
-    """Close it."""
-    translator.body.append("</details>\n")
-
-
 def visit_formula(translator, node: nodes.math | nodes.math_block) -> None:
     """Write a formula as MathML, which needs no script; one that is not understood, for MathJax."""
     block = isinstance(node, nodes.math_block)
@@ -109,11 +93,6 @@ def visit_formula(translator, node: nodes.math | nodes.math_block) -> None:
         raise nodes.SkipNode
 
 
-def label(kind: str, source: str) -> str:
-    """The line that stands for the code of a cell."""
-    return "Setup" if kind == "colab-setup" else title_of(source) or "Code"
-
-
 def fold_cell(cell: nodes.container, kind: str) -> None:
     """Put a cell's code under its line, plumbing's below the output. The title is the line, so it
     is not repeated."""
@@ -122,8 +101,9 @@ def fold_cell(cell: nodes.container, kind: str) -> None:
     source = block.astext()
     block.rawsource = code_of(source)
     block.children = [nodes.Text(block.rawsource)]
+    label = "Setup" if kind == "colab-setup" else title_of(source) or "Code"
     row = nodes.container(classes=["folds"])
-    row += Fold("", code, kind=kind, label=label(kind, source))
+    row += Fold("", code, kind=kind, label=label)
     cell.children = []
     cell += [*outputs, row] if kind == "plumbing" else [row, *outputs]
     cell.attributes.pop("hide_mode", None)
@@ -208,11 +188,6 @@ class InlineDiagrams(SphinxPostTransform):
                 )
 
 
-def link_to(app: Sphinx, docname: str, page: str) -> str:
-    """The address of a page of the road, seen from another page."""
-    return app.builder.get_relative_uri(docname, f"book/{page}")
-
-
 class RoadSigns(SphinxPostTransform):
     """Put the sign at a chapter's head: where you are, what you need, where it leads."""
 
@@ -223,9 +198,8 @@ class RoadSigns(SphinxPostTransform):
         """Add the sign below the title."""
         title = next(iter(self.document.findall(nodes.title)), None)
         page = self.env.docname.removeprefix("book/")
-        sign = sign_html(
-            read_road(Path(self.env.srcdir)), page, partial(link_to, self.app, self.env.docname)
-        )
+        link = partial(self.app.builder.get_relative_uri, self.env.docname)
+        sign = sign_html(read_road(Path(self.env.srcdir)), page, lambda to: link(f"book/{to}"))
         if title is not None and sign:
             title.parent.insert(title.parent.index(title) + 1, nodes.raw("", sign, format="html"))
 
@@ -266,7 +240,7 @@ class KoreanWords(SphinxPostTransform):
 
 def describe(app: Sphinx, pagename: str, templatename: str, context: dict, doctree) -> None:
     """Say in the page's head what the page is, for search engines and for who is sent a link."""
-    chapters = read_road(Path(app.srcdir)).chapters
+    chapters = read_road(Path(app.srcdir))
     says = [chapter.shows for chapter in chapters if chapter.page == pagename.removeprefix("book/")]
     says = f"{context['title']}: {says[0]}." if says else DESCRIPTION
     told = {
@@ -371,7 +345,9 @@ def write_models(app: Sphinx, error: Exception | None) -> None:
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Add the folds and the diagrams; take back what the unused extensions wanted to do later."""
-    app.add_node(Fold, html=(visit_fold, depart_fold))
+    app.add_node(
+        Fold, html=(visit_fold, lambda translator, _: translator.body.append("</details>\n"))
+    )
     for formula in (nodes.math, nodes.math_block):
         app.add_node(formula, override=True, html=(visit_formula, None))
     app.add_post_transform(FoldCells)

@@ -13,7 +13,7 @@ import nbformat
 
 from address import has_tag
 from environment import ROOT
-from kinds import MOST_ASSERTS, cell_problems, taken_from_checks, visible_share
+from kinds import MOST_ASSERTS, cell_problems, visible_share
 from live import exact_comparisons
 from notebooks import book_notebooks, check, describe, read
 
@@ -28,8 +28,6 @@ ASSERT = re.compile(r"^\s*assert\b", re.MULTILINE)
 WORDED = re.compile(
     r"<title>[^<]*\w[^<]*</title><desc>[^<]*\w[^<]*</desc>|^<svg class=\"plot\"[^>]* aria-label=\"[^\"]*\w"
 )
-# Pages whose alternatives still have numbers typed by hand; each leaves the list when it is rewritten.
-TYPED_NUMBERS = "old_notes".split()
 ARXIV = re.compile(r"arxiv\.org/(?:abs|pdf|html)/(\d{4}\.\d{4,5})")
 ACL = re.compile(r"aclanthology\.org/([\w.-]+?)(?:\.pdf)?(?=[/\s)>\]\"']|$)")
 
@@ -39,13 +37,27 @@ def code_cells(notebook: nbformat.NotebookNode) -> list:
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
 
-def never_executed(notebook: nbformat.NotebookNode) -> list[str]:
-    """Code cells without a stored execution: nbval would pass them whatever they print."""
-    return [
-        f"{describe(cell, notebook.cells)} was never executed."
-        for cell in code_cells(notebook)
-        if cell.execution_count is None
-    ]
+def cell_guards(cell: nbformat.NotebookNode) -> list[str]:
+    """What the contract refuses in one code cell and what it stores, as ends of sentences that
+    begin with the cell. Numbers typed into a text alternative would stay when the figure changes."""
+    kinds = {(output.output_type, output.get("name")) for output in cell.outputs}
+    shown = [item for output in cell.outputs for item in output.get("data", {}).items()]
+    picture = any(mime.startswith("image/") and not has_words(mime, data) for mime, data in shown)
+    alt = cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "").strip()
+    tables = [data for mime, data in shown if mime == "text/markdown" and data.startswith("|")]
+    wrong = {
+        "was never executed.": cell.execution_count is None,  # nbval would pass it
+        "is skipped by the tests; every cell must run.": has_tag(cell, "nbval-skip")
+        or "NBVAL_SKIP" in cell.source,
+        "wrote to stderr.": ("stream", "stderr") in kinds,
+        "stores an error.": ("error", None) in kinds,
+        "stores a Markdown table; use figures.table, which the built page can show.": tables,
+        "stores a widget view.": any("widget-view" in mime for mime, _ in shown),
+        "shows a picture without mystnb.image.alt.": picture and not alt,
+        "has numbers in mystnb.image.alt: give the figure a label made from what it plots, "
+        'figure.set_label(f"…{value:.1f}…").': re.search(r"\d", alt),
+    }
+    return [sentence for sentence, found in wrong.items() if found]
 
 
 def unasserted(notebook: nbformat.NotebookNode) -> list[str]:
@@ -74,73 +86,6 @@ def exact(notebook: nbformat.NotebookNode) -> list[str]:
         f"{describe(cell, notebook.cells)} asserts `{comparison}`, which another processor need not "
         "compute: give a range."
         for cell, comparison in exact_comparisons(notebook)
-    ]
-
-
-def skipped(notebook: nbformat.NotebookNode) -> list[str]:
-    """Cells that the tests would not run at all."""
-    return [
-        f"{describe(cell, notebook.cells)} is skipped by the tests; every cell must run."
-        for cell in code_cells(notebook)
-        if has_tag(cell, "nbval-skip") or "NBVAL_SKIP" in cell.source
-    ]
-
-
-def bad_outputs(notebook: nbformat.NotebookNode) -> list[str]:
-    """Stored outputs that a reader should not see: warnings, errors, and tables that the built page
-    shows as text."""
-    problems = []
-    for cell in code_cells(notebook):
-        where = describe(cell, notebook.cells)
-        if any(
-            output.output_type == "stream" and output.name == "stderr" for output in cell.outputs
-        ):
-            problems.append(f"{where} wrote to stderr.")
-        if any(output.output_type == "error" for output in cell.outputs):
-            problems.append(f"{where} stores an error.")
-        if any(
-            output.get("data", {}).get("text/markdown", "").startswith("|")
-            for output in cell.outputs
-        ):
-            problems.append(
-                f"{where} stores a Markdown table; use figures.table, which the built page can "
-                f"show."
-            )
-    return problems
-
-
-def widget_state(notebook: nbformat.NotebookNode) -> list[str]:
-    """State or views of widgets: they show nothing in a page and break notebooks on GitHub."""
-    problems = ["the notebook holds widget state."] if "widgets" in notebook.metadata else []
-    for cell in code_cells(notebook):
-        if any("widget-view" in mime for output in cell.outputs for mime in output.get("data", {})):
-            problems.append(f"{describe(cell, notebook.cells)} stores a widget view.")
-    return problems
-
-
-def missing_alt_text(notebook: nbformat.NotebookNode) -> list[str]:
-    """Pictures without a text alternative. A diagram brings its own: a title and a description."""
-    problems = []
-    for cell in code_cells(notebook):
-        shown = [item for output in cell.outputs for item in output.get("data", {}).items()]
-        picture = any(
-            mime.startswith("image/") and not has_words(mime, data) for mime, data in shown
-        )
-        alt = cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "")
-        if picture and not alt.strip():
-            problems.append(
-                f"{describe(cell, notebook.cells)} shows a picture without mystnb.image.alt."
-            )
-    return problems
-
-
-def typed_numbers(notebook: nbformat.NotebookNode) -> list[str]:
-    """Text alternatives with numbers that somebody typed: they stay when the figure changes."""
-    return [
-        f"{describe(cell, notebook.cells)} has numbers in mystnb.image.alt: give the figure a label "
-        f'made from what it plots, figure.set_label(f"…{{value:.1f}}…").'
-        for cell in code_cells(notebook)
-        if re.search(r"\d", cell.metadata.get("mystnb", {}).get("image", {}).get("alt", ""))
     ]
 
 
@@ -197,32 +142,11 @@ def all_text(notebook: nbformat.NotebookNode) -> str:
     return "\n".join(parts)
 
 
-def setup_first(notebook: nbformat.NotebookNode) -> list[str]:
-    """The first code cell is the one that Colab needs."""
-    cells = code_cells(notebook)
-    return (
-        []
-        if cells and has_tag(cells[0], "colab-setup")
-        else ["the first code cell is not the Colab setup."]
-    )
-
-
 def wrong_kinds(notebook: nbformat.NotebookNode) -> list[str]:
-    """Cells without a kind or against the rules of theirs, cells that need a check, and too many
-    visible asserts."""
+    """Cells without a kind or against the rules of theirs, and too many visible asserts."""
     cells = code_cells(notebook)
-    problems = [
-        f"{describe(cell, notebook.cells)} {problem}"
-        for cell in cells
-        for problem in cell_problems(cell)
-    ]
-    problems += [
-        f"{describe(cell, notebook.cells)} needs {name} from a check: give it in a teach or "
-        f"plumbing cell."
-        for cell, name in taken_from_checks(cells)
-    ]
-    share = visible_share(cells)
-    if share > MOST_ASSERTS:
+    problems = [f"{describe(c, notebook.cells)} {told}" for c in cells for told in cell_problems(c)]
+    if (share := visible_share(cells)) > MOST_ASSERTS:
         problems.append(
             f"{share:.1%} of the visible code lines are asserts; {MOST_ASSERTS:.0%} is the most."
         )
@@ -232,18 +156,11 @@ def wrong_kinds(notebook: nbformat.NotebookNode) -> list[str]:
 def notebook_problems(notebook: nbformat.NotebookNode, references: str) -> list[str]:
     """All that the contract refuses in one notebook, but for the kinds of its cells
     (`wrong_kinds`)."""
-    problems = []
-    for guard in (
-        never_executed,
-        unasserted,
-        exact,
-        skipped,
-        bad_outputs,
-        widget_state,
-        missing_alt_text,
-        setup_first,
-    ):
-        problems += guard(notebook)
+    cells = code_cells(notebook)
+    problems = [f"{describe(c, notebook.cells)} {told}" for c in cells for told in cell_guards(c)]
+    problems += unasserted(notebook) + exact(notebook)
+    if not cells or not has_tag(cells[0], "colab-setup"):
+        problems.append("the first code cell is not the Colab setup.")
     markdown = "\n\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
     return (
         problems
@@ -260,8 +177,6 @@ def book_problems(root: Path = ROOT) -> list[str]:
     for path in book_notebooks(root):
         notebook = read(path)
         found = notebook_problems(notebook, references) + wrong_kinds(notebook)
-        if path.stem not in TYPED_NUMBERS:
-            found += typed_numbers(notebook)
         problems += [f"{path.name}: {problem}" for problem in found] + check(path, root)
     for path in [root / "README.md", *sorted((root / "book").rglob("*.md"))]:
         text = path.read_text(encoding="utf-8") if path.exists() else ""

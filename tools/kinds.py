@@ -146,41 +146,6 @@ def cell_problems(cell: nbformat.NotebookNode) -> list[str]:
     return [problem for problem, found in wrong.items() if found]
 
 
-def names_in(source: str) -> tuple[set[str], set[str]]:
-    """Names that the cell gives, anywhere in it, and names that it reads."""
-    given = set()
-    read = set()
-    for node in ast.walk(tree_of(source)):
-        if isinstance(node, ast.Name):
-            (read if isinstance(node.ctx, ast.Load) else given).add(node.id)
-        elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-            given.add(node.name)
-        elif isinstance(node, ast.alias):
-            given.add(node.asname or node.name.split(".")[0])
-        elif isinstance(node, ast.arg):
-            given.add(node.arg)
-    return given, read
-
-
-def taken_from_checks(
-    cells: list[nbformat.NotebookNode],
-) -> list[tuple[nbformat.NotebookNode, str]]:
-    """Cells that read a name which only a check before them gives: who passes the check over would
-    miss it."""
-    given_by_checks = set()
-    found = []
-    given_by_others: set[str] = set()
-    for cell in cells:
-        given, read = names_in(cell.source)
-        if kinds_of(cell) == ["check"]:
-            given_by_checks |= given - given_by_others
-        else:
-            found += [(cell, name) for name in sorted((read & given_by_checks) - given)]
-            given_by_others |= given
-            given_by_checks -= given
-    return found
-
-
 def visible_share(cells: list[nbformat.NotebookNode]) -> float:
     """Share of asserts in the lines of the visible code cells."""
     visible = [cell.source for cell in cells if kinds_of(cell) == ["teach"]]

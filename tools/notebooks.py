@@ -4,8 +4,7 @@ python tools/notebooks.py COMMAND [PATHS], all chapters without PATHS; the comma
 
 - execute: run in a fresh kernel and store the outputs;
 - normalize: only bring metadata, ids, titles and code into the normal form;
-- check: print what is not in the normal form;
-- kinds: show the kinds of the code cells, and propose those that are missing.
+- check: print what is not in the normal form.
 """
 
 import argparse

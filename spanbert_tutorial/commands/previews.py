@@ -33,7 +33,7 @@ def what_was_read(
 
 def unknown(examples: Sequence, preview: Callable, wordpiece: "WordPiece", max_length: int) -> str:
     """A sentence on the share of [UNK] in the first examples; "" if it is small."""
-    tokens = [one for e in examples[:50] for one in preview(e, wordpiece, max_length)[0]]
+    tokens = [one for e in examples[:20] for one in preview(e, wordpiece, max_length)[0]]
     share = tokens.count("[UNK]") / len(tokens)
     if share < 0.05:
         return ""

@@ -39,7 +39,7 @@ class Parts(NamedTuple):
     None, which replaces the evaluation that all tasks share. summary, preview: what the examples
     hold and how the model sees one, in words (`commands/previews.py`). start: source → a model with
     the head of this task, or None if the source has no such head. inputs: (examples, wordpiece,
-    settings) → what `fine_tune` also takes for the examples, with `lost_answers()`.
+    settings) → what `fine_tune` also takes for the examples, with `lost` and `lost_answers()`.
     """
 
     read: Callable[..., list]
@@ -315,7 +315,7 @@ def examples_in_words(
     lost = []
     if parts.inputs:
         inputs = parts.inputs(with_bar(examples, task.unit), wordpiece, settings)
-        lost = [inputs.lost_answers()]
+        lost = [inputs.lost_answers()] if inputs.lost else []
     told = previews.what_was_read(examples, task.unit, parts.summary, *lost)
     if parts.preview:
         told += previews.unknown(examples, parts.preview, wordpiece, settings.max_length)

@@ -1,58 +1,40 @@
 """Check for the exercise of `book/tasks/real_questions`."""
 
 from collections.abc import Sequence
-from statistics import fmean
 
-from spanbert_tutorial.exercises.diagnosis import Diagnosis
+from spanbert_tutorial.exercises.diagnosis import Diagnosis, plain
 
-VALUES = [1.0, 0.0, 0.5, 0.0, 0.25, 1.0]
-TITLES = ["Oslo", "Oslo", "Oslo", "Tea", "Tea", "Chess"]
-DRAWS = (
-    ["Oslo", "Tea", "Chess"],
-    ["Tea", "Tea", "Chess"],
-    ["Chess", "Chess", "Chess"],
-    ["Oslo", "Chess", "Chess"],
-    ["Tea", "Tea", "Tea", "Oslo"],
-)
-Texts = Sequence[str]
+WORD = [7, 8, 9]
 
 
-def drawn_values(values: Sequence[float], titles: Texts, drawn: Texts) -> list[float]:
-    """The values of all questions of the drawn articles, as often as each was drawn."""
-    pairs = list(zip(values, titles, strict=True))
-    return [value for title in drawn for value, own in pairs if own == title]
-
-
-def drawn_mean(values: Sequence[float], titles: Texts, drawn: Texts) -> float:
-    """The mean over them."""
-    return fmean(drawn_values(values, titles, drawn))
+def rest_of_word(word: Sequence[int], i: int) -> list[int]:
+    """The position i and those that follow it in its word."""
+    return [position for position in word if position >= i]
 
 
 MISTAKES = (
     (
-        lambda values, titles, drawn: drawn_mean(values, titles, sorted(set(drawn))),
-        "you count an article once that was drawn twice. It contributes its questions twice.",
+        lambda word, i: [position for position in word if position > i],
+        "the token that is scored stays visible, and the model only has to copy it.",
     ),
     (
-        lambda values, titles, drawn: fmean(drawn_mean(values, titles, [one]) for one in drawn),
-        "you take the mean of the articles' means. All questions have the same weight, "
-        "so an article with more questions weighs more.",
+        lambda word, i: [position for position in word if position <= i],
+        "you mask what comes before the token. This rule leaves the beginning of the word in view.",
     ),
     (
-        lambda *case: sum(drawn_values(*case)) / len(VALUES),
-        "you divide by the number of all questions. Divide by the number that was drawn.",
+        lambda word, i: word,
+        "this is the third rule. The second leaves the beginning of the word in view.",
     ),
 )
 
-diagnose_draw = Diagnosis(
-    [(VALUES, TITLES, drawn) for drawn in DRAWS],
-    drawn_mean,
+diagnose_rule = Diagnosis(
+    [(WORD, i) for i in WORD] + [([4], 4)],
+    rest_of_word,
     MISTAKES,
-    "a drawn article contributes all its questions, as often as it was drawn.",
-    returns="one number",
-    read=float,
+    "the token and what follows it in its word are masked.",
+    returns="a list of positions",
+    read=lambda value: sorted(plain(list(value))),
 )
 
-#: Prints whether `attempt(values, titles, drawn)` gives the mean over the questions of the drawn
-#: articles.
-check_draw = diagnose_draw.say
+#: Prints whether `attempt(word, i)` gives the positions to mask.
+check_rule = diagnose_rule.say

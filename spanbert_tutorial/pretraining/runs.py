@@ -92,8 +92,8 @@ def check_targets(data: PretrainingData | MixedData) -> None:
             require(
                 any(map(task.count, batches)),
                 f"{task.loss_name.upper()} has no {task.counted} in this text"
-                f"{f' ({task.explained})' if task.explained else ''}: give longer documents, or an "
-                "objective without it.",
+                f"{f' ({task.explained})' if task.explained else ''}: give longer documents, of words "
+                "within the masking budget, or an objective without it.",
             )
 
 

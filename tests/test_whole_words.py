@@ -1,0 +1,145 @@
+"""The experiment on whole words: what is broken, what is asked, and that a stopped run goes on."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from research.experiments import whole_words as experiment
+from research.grid import rows_of
+from research.measurements import words_in_parts
+from research.measurements.words_in_parts import Word
+from spanbert_tutorial.bert.encoder import EncoderConfig
+from spanbert_tutorial.bert.wordpiece import WordPiece
+from spanbert_tutorial.engine.files import data_path
+from spanbert_tutorial.pretraining.checkpoints import save_checkpoint
+from spanbert_tutorial.pretraining.encoded_text import EncodedText
+from spanbert_tutorial.pretraining.model import PretrainingModel
+from spanbert_tutorial.pretraining.objectives import Objective
+from spanbert_tutorial.pretraining.presets import Run
+from spanbert_tutorial.spanbert.span_masking import SpanMasking
+from spanbert_tutorial.text.encoding import EncodedCorpus
+
+WORDPIECE = WordPiece.from_file(data_path("almanac", "vocab.txt"))
+IDS = np.array([30, 31, 32, 33, 34, 35])
+
+
+@pytest.mark.parametrize("visible", [experiment.BEGINNING, experiment.END])
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+def test_one_word_of_a_block_is_broken_and_the_named_part_stays_visible(visible, share):
+    scheme = experiment.BreakingSpans(visible=visible, share=share)
+    rng = np.random.default_rng(0)
+    broken, masked, whole = 0, 0, 0
+    for _ in range(400):
+        starts = rng.random(100) < 0.6
+        starts[0] = True
+        selected = scheme.select(starts, rng)
+        word = np.cumsum(starts) - 1
+        parts = [selected[word == one] for one in range(word[-1] + 1)]
+        mixed = [part for part in parts if part.any() and not part.all()]
+        assert len(mixed) <= 1 and selected.sum() <= scheme.budget(100)
+        for part in mixed:
+            assert part[-1 if visible == experiment.BEGINNING else 0]
+            assert not part[0 if visible == experiment.BEGINNING else -1]
+            assert np.count_nonzero(np.diff(part.astype(int))) == 1
+        broken += len(mixed)
+        masked += selected.sum()
+        whole += SpanMasking().select(starts, rng).sum()
+    assert abs(broken / 400 - share) < 0.08
+    assert abs(masked / whole - 1) < 0.02  # what a broken word saves is spent
+
+
+class Says(nn.Module):
+    """A model that says the token behind the one to the left, of tokens numbered in a row."""
+
+    def encoder(self, ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
+        return ids.roll(1, 1).float()[..., None]
+
+    def masked_language_model(self, states: torch.Tensor) -> torch.Tensor:
+        return 50 * nn.functional.one_hot(states[:, 0].long() + 1, len(WORDPIECE)).float()
+
+
+def test_a_model_that_counts_on_finishes_words_and_begins_them_but_gives_no_whole_ones():
+    words = [Word(IDS, 2, 4, "name, again"), Word(IDS, 1, 2, "common word, once")]
+    found = words_in_parts.measured(Says(), WORDPIECE, words)
+    for kind in ("name, again", "common word, once"):
+        assert [found[kind][way]["right"] for way in words_in_parts.WAYS] == [100.0, 100.0, 0.0]
+        assert found[kind]["finish"]["nats"] == pytest.approx(0, abs=1e-6)
+        assert found[kind]["whole"]["nats"] > 10
+
+
+def test_words_are_drawn_by_kind_with_their_places():
+    filler = "the town of the river and the mayor of the school "
+    text = f"{filler * 16}of Brellington and Brellington and unforgettable things."
+    words = words_in_parts.drawn([[text]], WORDPIECE, 5)
+    said = {
+        word.kind: "".join(WORDPIECE.tokens(word.ids[word.masked("whole")])).replace("##", "")
+        for word in words
+    }
+    assert said["name, again"] == "Brellington" and said["common word, once"] in text
+
+
+def test_neighbors_inside_words_are_counted():
+    inside = np.flatnonzero(~WORDPIECE.word_starts(np.arange(len(WORDPIECE))))[:2]
+    start = int(np.flatnonzero(WORDPIECE.word_starts(np.arange(len(WORDPIECE))))[-1])
+    ids = np.array([start, inside[0]] * 50 + [start, inside[1]])
+    words = [Word(ids, 0, 1, "name, once"), Word(ids, 100, 101, "name, again")]
+    found = words_in_parts.without_a_block(ids, WORDPIECE, words)
+    assert found["uniform"] == pytest.approx(np.log(len(WORDPIECE)))
+    assert found["bigram"]["name, once"]["finish"]["right"] == 100.0
+    assert found["bigram"]["name, again"]["finish"]["right"] == 0.0
+    assert found["bigram"]["name, again"]["begin"]["right"] == 100.0
+
+
+# --- a continuation -----------------------------------------------------------------
+
+SETTINGS = dict(experiment.SETTINGS) | {
+    "run": Run(size="tiny", steps=8, max_length=32, batch_size=4),
+    "batches": 2,
+}
+
+
+def corpus(seed: int) -> EncodedCorpus:
+    rng = np.random.default_rng(seed)
+    ends = np.cumsum(rng.integers(6, 15, 160))
+    ids = rng.integers(5, len(WORDPIECE), ends[-1]).astype(np.uint16)
+    return EncodedCorpus(ids, ends, ends[3::4])
+
+
+@pytest.fixture
+def given(tmp_path: Path) -> experiment.Given:
+    torch.manual_seed(1)
+    config = EncoderConfig.tiny(vocab_size=len(WORDPIECE))
+    model = PretrainingModel(config, Objective.named("span+sbo"))
+    save_checkpoint(tmp_path / "start", model.eval(), WORDPIECE, "span+sbo", {})
+    words = [Word(IDS, 2, 4, "name, again")]
+    text = EncodedText(corpus(0), corpus(1), WORDPIECE)
+    return experiment.Given(text, tmp_path / "start", tmp_path / "models", words)
+
+
+@pytest.mark.parametrize("arm", ["its beginning, 1.0", experiment.TOKENS])
+def test_a_stopped_continuation_goes_on_where_it_was(given, arm, monkeypatch, tmp_path):
+    other = given._replace(models=tmp_path / "others")
+    whole = experiment.one(arm, 0, SETTINGS, other)
+    rows = rows_of(experiment, whole, {"condition": arm, "run": 0})
+    found = {key[-2] for key in rows if key[-1] == "words/name, again/finish/right"}
+    assert found == {"2", "4", "6", ""} and all(0 <= float(value) for value in rows.values())
+    look = experiment.measured
+
+    def stopped(*given):
+        monkeypatch.setattr(experiment, "measured", look)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(experiment, "measured", stopped)
+    monkeypatch.setattr(experiment.Snapshots, "due", lambda self: True)
+    with pytest.raises(KeyboardInterrupt):
+        experiment.one(arm, 0, SETTINGS, given)
+    name = experiment.name_of(arm, 0)
+    assert [path.name for path in given.models.iterdir()] == [f"{name}.run"]
+    assert experiment.one(arm, 0, SETTINGS, given) == whole
+    assert experiment.one(arm, 0, SETTINGS, given) == whole  # kept
+    facts = json.loads((given.models / name / experiment.FACTS).read_text())
+    assert list(facts["points"]) == ["step 2", "step 4", "step 6", "step 8"]
