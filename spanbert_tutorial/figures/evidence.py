@@ -53,7 +53,7 @@ def differences(experiment: str, measured: str = "", digits: int = 1) -> pd.Data
         "first": rows["first"],
         "second": rows["second"],
         "measured": rows.measured,
-        "first − second": rows.difference.round(digits),
+        "first − second": rows.difference.round(digits) + 0.0,  # −0.0 is 0.0
         "from": rows.low.round(digits),
         "to": rows.high.round(digits),
         "unit": rows.unit,

@@ -220,7 +220,7 @@ class MaskingMachine:
         for place in range(self.budget):
             looks = {"width": 12, "height": 11, "rx": 2, "stroke": MASKED, "fill": MASKED}
             spent = [int(mask.sum() > place) for mask in hidden]
-            left = WIDTH - 128 - 14 * (self.budget - place)
+            left = WIDTH - 112 - 14 * (self.budget - place)
             picture.part("rect", x=left, y=y - 10, fill_opacity=spent, **looks)
         told = [f"{mask.sum()} tokens, {len(spans_of(mask))} spans" for mask in hidden]
         told = [line.replace(" 1 spans", " 1 span") for line in told]
