@@ -116,10 +116,8 @@ def test_the_losses_of_the_card_are_measured_again(shipped, tmp_path):
     )
     stated = lines(card(name), "valid, ")
     assert stated.keys() == figures.keys()
-    # the card's pairs were drawn when no sentence began with a capital with an accent
-    apart = {"pairs": 0.03}
     for way, values in figures.items():
-        wanted = pytest.approx(values, abs=apart.get(way, 0.003))
+        wanted = pytest.approx(values, abs=0.003)
         assert {key: stated[way][key] for key in values} == wanted
     without_context = min(stated["token"][table] for table in ("frequency", "by_position"))
     assert figures["token"]["mlm"] < without_context - BELOW[name]  # measured, not read
