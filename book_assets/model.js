@@ -206,7 +206,7 @@ var SpanBERT = (function everything() {
   class Embeddings {
     constructor(weights, config) {
       const of = (name) => weights(`encoder.embeddings.${name}.weight`);
-      [this.words, this.positions, this.segments] = [of("words"), of("positions"), of("segments")];
+      [this.words, this.positions, this.segments] = ["word", "position", "token_type"].map((kind) => of(`${kind}_embeddings`));
       this.layer_norm = new LayerNorm(weights, "encoder.embeddings.layer_norm", config.layer_norm_eps);
       this.H = config.hidden_size;
     }
@@ -288,7 +288,7 @@ var SpanBERT = (function everything() {
     constructor(weights, config) {
       this.dense = new Linear(weights, "masked_language_model.dense");
       this.layer_norm = new LayerNorm(weights, "masked_language_model.layer_norm", config.layer_norm_eps);
-      this.embedding_weight = weights("encoder.embeddings.words.weight");
+      this.embedding_weight = weights("encoder.embeddings.word_embeddings.weight");
       this.bias = weights("masked_language_model.bias");
     }
     /** States [t,H] -> logits [t,V]. */
@@ -315,7 +315,7 @@ var SpanBERT = (function everything() {
       this.positions = weights("boundary.positions.weight");
       [this.linear1, this.linear2] = ["linear1", "linear2"].map((name) => new Linear(weights, `boundary.${name}`));
       [this.norm1, this.norm2] = ["norm1", "norm2"].map((name) => new LayerNorm(weights, `boundary.${name}`, 1e-12));
-      [this.embedding_weight, this.bias] = [weights("encoder.embeddings.words.weight"), weights("boundary.bias")];
+      [this.embedding_weight, this.bias] = [weights("encoder.embeddings.word_embeddings.weight"), weights("boundary.bias")];
       this.H = config.hidden_size;
       this.position_dim = this.linear1.width - 2 * this.H;
       this.max_targets = this.positions.length / this.position_dim;

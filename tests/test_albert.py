@@ -112,8 +112,8 @@ def test_parameters():
         counts = {
             sharing: size(AlbertEncoder(AlbertConfig(sharing=sharing))) for sharing in SHARING
         }
-    assert plain.embeddings.words.weight.numel() == 23_040_000
-    assert narrow.words.weight.numel() + narrow.project.weight.numel() == 3_938_304
+    assert plain.embeddings.word_embeddings.weight.numel() == 23_040_000
+    assert narrow.word_embeddings.weight.numel() + narrow.project.weight.numel() == 3_938_304
     attention = 4 * 768**2 + 6 * 768
     feed_forward = 8 * 768**2 + 7 * 768
     around = (30_000 + 512 + 2 + 2) * 128 + 128 * 768 + 768
@@ -132,7 +132,9 @@ def test_heads_equal_transformers():
     ).eval()
     with pytest.warns(UserWarning, match="pooler, predictions, sop_classifier"):
         encoder = AlbertEncoder.from_huggingface(model)
-    words = MaskedLanguageModelHead(64, encoder.embeddings.words.weight, gelu=encoder.config.gelu)
+    words = MaskedLanguageModelHead(
+        64, encoder.embeddings.word_embeddings.weight, gelu=encoder.config.gelu
+    )
     order = NextSentenceHead(64)
     state = model.state_dict()
     words.load_state_dict(
@@ -142,7 +144,7 @@ def test_heads_equal_transformers():
                 for kind in ("weight", "bias")
                 for here, there in (("dense", "dense"), ("layer_norm", "LayerNorm"))
             },
-            "embedding_weight": encoder.embeddings.words.weight,
+            "embedding_weight": encoder.embeddings.word_embeddings.weight,
             "bias": state["predictions.bias"],
         }
     )

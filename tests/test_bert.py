@@ -137,7 +137,7 @@ def test_heads_equal_transformers():
     model = BertForPreTraining(BertConfig(**asdict(chosen))).eval().double()
     with pytest.warns(UserWarning, match="cls, pooler"):
         encoder = BertEncoder.from_huggingface(model).double()
-    words = MaskedLanguageModelHead(256, encoder.embeddings.words.weight)
+    words = MaskedLanguageModelHead(256, encoder.embeddings.word_embeddings.weight)
     next_head = NextSentenceHead(256)
     state = model.state_dict()
     words.load_state_dict(
@@ -146,7 +146,7 @@ def test_heads_equal_transformers():
             "dense.bias": state["cls.predictions.transform.dense.bias"],
             "layer_norm.weight": state["cls.predictions.transform.LayerNorm.weight"],
             "layer_norm.bias": state["cls.predictions.transform.LayerNorm.bias"],
-            "embedding_weight": encoder.embeddings.words.weight,
+            "embedding_weight": encoder.embeddings.word_embeddings.weight,
             "bias": state["cls.predictions.bias"],
         }
     )
@@ -173,11 +173,11 @@ def test_heads_equal_transformers():
 
 def test_decoder_is_the_embedding_matrix():
     encoder = BertEncoder(config())
-    head = MaskedLanguageModelHead(128, encoder.embeddings.words.weight)
+    head = MaskedLanguageModelHead(128, encoder.embeddings.word_embeddings.weight)
     head(torch.randn(2, 128)).sum().backward()
-    assert encoder.embeddings.words.weight.grad is not None
+    assert encoder.embeddings.word_embeddings.weight.grad is not None
     whole = torch.nn.ModuleList([encoder, head]).double()
-    assert whole[1].embedding_weight is whole[0].embeddings.words.weight
+    assert whole[1].embedding_weight is whole[0].embeddings.word_embeddings.weight
 
 
 def test_weights_survive_both_ways():
@@ -190,8 +190,8 @@ def test_weights_survive_both_ways():
         to_huggingface_names(encoder.state_dict(), prefix="bert.")
     )
     assert ours.keys() == encoder.state_dict().keys() and not others
-    again.embeddings.words.weight.data.zero_()  # a copy: the model it came from keeps its weights
-    assert encoder.embeddings.words.weight.abs().max() > 0
+    again.embeddings.word_embeddings.weight.data.zero_()  # a copy: the model it came from keeps its weights
+    assert encoder.embeddings.word_embeddings.weight.abs().max() > 0
 
 
 def released(folder, encoder, old_names=False, extra=None, half=False):

@@ -107,7 +107,7 @@ def test_loading_gives_identical_losses(tmp_path, wordpiece, objective):
     assert vocabulary.vocabulary == wordpiece.vocabulary
     assert not vocabulary.lowercase
     assert loaded.encoder.config == model.encoder.config
-    words = loaded.encoder.embeddings.words.weight  # still one tensor with the heads'
+    words = loaded.encoder.embeddings.word_embeddings.weight  # still one tensor with the heads'
     assert loaded.masked_language_model.embedding_weight is words
     assert all(
         head.embedding_weight is words

@@ -190,7 +190,7 @@ def test_shapes_of_the_encoder_are_those_of_a_call():
         assert shape(*tensor.shape) in told
     assert f"A = {len(queries)} heads of width H/A = {queries.shape[-1]}" in told
     tables = model.embeddings
-    for table in (tables.words, tables.segments, tables.positions):
+    for table in (tables.word_embeddings, tables.token_type_embeddings, tables.position_embeddings):
         assert shape(*table.weight.shape) in said("embeddings.svg")
 
 
@@ -220,7 +220,7 @@ def test_the_gradient_takes_the_path_that_the_drawing_shows():
     `to`, below it every token."""
     torch.manual_seed(0)
     model = BertEncoder(TINY).eval()
-    head = SpanBoundaryObjective(TINY.hidden_size, model.embeddings.words.weight)
+    head = SpanBoundaryObjective(TINY.hidden_size, model.embeddings.word_embeddings.weight)
     n = len(WORDS)
     selected = np.zeros((1, n), dtype=bool)
     selected[0, 4:8] = True

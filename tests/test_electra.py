@@ -86,7 +86,7 @@ def test_gradients_equal_transformers():
     ids = random_batch()["input_ids"].clamp(min=1)
     F.cross_entropy(head_of(encoder)(encoder(ids)).flatten(0, 1), ids.flatten()).backward()
     F.cross_entropy(model(ids).logits.flatten(0, 1), ids.flatten()).backward()
-    ours = encoder.embeddings.words.weight.grad
+    ours = encoder.embeddings.word_embeddings.weight.grad
     theirs = model.electra.embeddings.word_embeddings.weight.grad
     assert (ours - theirs).abs().max() < 1e-10 and ours.abs().max() > 1e-4
 
@@ -219,8 +219,9 @@ def test_both_use_one_set_of_embeddings():
     model = model_of()
     ours = model.discriminator.embeddings
     theirs = model.generator.embeddings
-    assert ours.words is theirs.words and ours.positions is theirs.positions
-    assert model.generator.masked_language_model.embedding_weight is ours.words.weight
+    assert ours.word_embeddings is theirs.word_embeddings
+    assert ours.position_embeddings is theirs.position_embeddings
+    assert model.generator.masked_language_model.embedding_weight is ours.word_embeddings.weight
 
 
 def gradients(**changes) -> dict[str, torch.Tensor]:
@@ -235,7 +236,7 @@ def test_the_discriminator_sends_no_gradient_through_the_sampling():
     own = [name for name in both if name.startswith("generator")]
     assert len(own) > 30
     assert all(torch.equal(alone[name], both[name]) for name in own)
-    shared = "discriminator.embeddings.words.weight"
+    shared = "discriminator.embeddings.word_embeddings.weight"
     assert alone[shared].any() and not torch.equal(alone[shared], both[shared])
 
 

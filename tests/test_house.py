@@ -26,6 +26,7 @@ OTHER_NAME = {
     "pretraining_spanbert": "pretraining.model",
     "name_ranks": "spanbert.name_ranks",
     "released_spanbert": "tasks.few_questions",
+    "real_questions": "pretraining.checkpoints",
 }
 
 

@@ -112,11 +112,9 @@ def both():
         BertConfig(vocab_size=40, hidden_size=128, hidden_dropout_prob=0.0)
     ).eval()
     names = {
-        "words": "word_embeddings",
-        "positions": "position_embeddings",
-        "segments": "token_type_embeddings",
-        "layer_norm": "LayerNorm",
+        f"{kind}_embeddings": f"{kind}_embeddings" for kind in ("word", "position", "token_type")
     }
+    names |= {"layer_norm": "LayerNorm"}
     for here, there in names.items():
         getattr(theirs, there).load_state_dict(getattr(ours, here).state_dict())
     return ours, theirs

@@ -73,5 +73,5 @@ def test_the_page_starts_from_weights_like_the_packages():
     assert ours.keys() == theirs.keys()
     for name, weight in theirs.items():
         assert abs(ours[name].std() - weight.std()) < 0.01, name
-    table = "encoder.embeddings.positions.weight"
+    table = "encoder.embeddings.position_embeddings.weight"
     assert torch.allclose(ours[table], theirs[table])

@@ -130,7 +130,9 @@ def test_the_loss_is_the_sum_over_masked_tokens(corpus):
     for block, left, right, j, token in zip(*Boundary().rows(batch), strict=True):
         together = torch.cat([hidden[block, left], hidden[block, right], head.positions.weight[j]])
         y = head.norm2(F.gelu(head.linear2(head.norm1(F.gelu(head.linear1(together))))))
-        sbo -= (net.encoder.embeddings.words.weight @ y + head.bias).log_softmax(-1)[token]
+        sbo -= (net.encoder.embeddings.word_embeddings.weight @ y + head.bias).log_softmax(-1)[
+            token
+        ]
         count += 1
     assert 0 < count < len(batch["masked_positions"])  # spans at a block's edge have no targets
     assert torch.allclose(losses["sbo"], sbo / count, atol=1e-5)

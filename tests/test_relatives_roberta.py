@@ -102,7 +102,7 @@ def test_the_masked_language_model_head_is_berts():
     with pytest.warns(UserWarning, match="lm_head"):
         encoder = RobertaEncoder.from_huggingface(model).double()
     state = model.state_dict()
-    head = MaskedLanguageModelHead(128, encoder.embeddings.words.weight, 1e-5).double()
+    head = MaskedLanguageModelHead(128, encoder.embeddings.word_embeddings.weight, 1e-5).double()
     head.load_state_dict(
         {
             name: state[f"lm_head.{name}"]
@@ -114,7 +114,7 @@ def test_the_masked_language_model_head_is_berts():
                 "bias",
             )
         }
-        | {"embedding_weight": encoder.embeddings.words.weight}
+        | {"embedding_weight": encoder.embeddings.word_embeddings.weight}
     )
     inputs = batch()
     real = inputs["attention_mask"].bool()
@@ -169,7 +169,7 @@ def test_a_pretraining_model_takes_this_encoder():
     labels[0, 3], labels[1, 4] = 7, 8
     inputs |= {"labels": labels}
     model(inputs)["loss"].backward()
-    assert encoder.embeddings.positions.weight.grad[1:17].abs().sum(1).min() > 0
+    assert encoder.embeddings.position_embeddings.weight.grad[1:17].abs().sum(1).min() > 0
 
 
 # --- masks --------------------------------------------------------------------------

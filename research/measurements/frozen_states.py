@@ -207,7 +207,9 @@ def states_at(
 
 def words_at(encoder: BertEncoder, mentions: list[Mention]) -> Tensor:
     """The word embeddings [t,H] of the same tokens: the same vector in every sentence."""
-    return encoder.embeddings.words.weight[[int(m.ids[m.position - 1]) for m in mentions]].detach()
+    return encoder.embeddings.word_embeddings.weight[
+        [int(m.ids[m.position - 1]) for m in mentions]
+    ].detach()
 
 
 def roles_of(mentions: list[Mention]) -> Tensor:

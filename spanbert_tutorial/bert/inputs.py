@@ -28,24 +28,26 @@ class Embeddings(nn.Module):
     ) -> None:
         super().__init__()
         width = width or config.hidden_size
-        self.words = nn.Embedding(config.vocab_size, width)
-        self.positions = nn.Embedding(
+        self.word_embeddings = nn.Embedding(config.vocab_size, width)
+        self.position_embeddings = nn.Embedding(
             config.max_position_embeddings, width
         )
-        self.segments = nn.Embedding(config.type_vocab_size, width)
+        self.token_type_embeddings = nn.Embedding(
+            config.type_vocab_size, width
+        )
         self.layer_norm = nn.LayerNorm(width, config.layer_norm_eps)
         self.dropout = nn.Dropout(config.hidden_dropout_prob)
 
     def forward(
         self, input_ids: Tensor, token_type_ids: Tensor | None
     ) -> Tensor:
-        word = self.words(input_ids)  # [B,n,H]
+        word = self.word_embeddings(input_ids)  # [B,n,H]
         if token_type_ids is None:
-            segment = self.segments.weight[0]
+            segment = self.token_type_embeddings.weight[0]
         else:
-            segment = self.segments(token_type_ids)
+            segment = self.token_type_embeddings(token_type_ids)
         # [n,H], the same for every row
-        position = self.positions.weight[: input_ids.shape[1]]
+        position = self.position_embeddings.weight[: input_ids.shape[1]]
         return self.dropout(self.layer_norm(word + segment + position))
 
 

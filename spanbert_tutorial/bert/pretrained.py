@@ -76,7 +76,7 @@ class PretrainedEncoder(nn.Module):
         """The same model in `transformers`, without pooler: same numbers, same float type, in
         `.eval()` mode."""
         # of its device and float type
-        model = self._empty_huggingface().to(self.embeddings.words.weight)
+        model = self._empty_huggingface().to(self.embeddings.word_embeddings.weight)
         model.load_state_dict(to_huggingface_names(self.state_dict(), layout=self.config.layout))
         return model.eval()
 
@@ -97,7 +97,7 @@ class PretrainedEncoder(nn.Module):
         looking at, so the inputs may be on another device than the encoder; the maps return to that
         of `input_ids`."""
         mask = check_inputs(self.config, input_ids, token_type_ids, attention_mask)
-        here, there = self.embeddings.words.weight.device, input_ids.device
+        here, there = self.embeddings.word_embeddings.weight.device, input_ids.device
         mask = None if mask is None else mask.to(here)
         segments = None if token_type_ids is None else token_type_ids.to(here)
         hidden_states = self.embeddings(input_ids.to(here), segments)

@@ -17,9 +17,9 @@ from spanbert_tutorial.errors import InputError, parse_json, regular_file, requi
 
 # (here, in transformers); {} stands for the number of the layer.
 NAME_PAIRS = (
-    ("embeddings.words", "embeddings.word_embeddings"),
-    ("embeddings.positions", "embeddings.position_embeddings"),
-    ("embeddings.segments", "embeddings.token_type_embeddings"),
+    ("embeddings.word_embeddings", "embeddings.word_embeddings"),
+    ("embeddings.position_embeddings", "embeddings.position_embeddings"),
+    ("embeddings.token_type_embeddings", "embeddings.token_type_embeddings"),
     ("embeddings.layer_norm", "embeddings.LayerNorm"),
     ("layers.{}.attention.query", "encoder.layer.{}.attention.self.query"),
     ("layers.{}.attention.key", "encoder.layer.{}.attention.self.key"),

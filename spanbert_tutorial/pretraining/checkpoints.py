@@ -1,5 +1,5 @@
-"""A trained model as a folder that this project and `transformers` both open. Chapter:
-`book/spanbert/pretraining_spanbert`.
+"""A trained model as a folder that this project and `transformers` both open. Chapters:
+`book/spanbert/pretraining_spanbert`, `book/tasks/real_questions`.
 
 `config.json`, `model.safetensors` (the names of `transformers.BertForMaskedLM`, plus those of the
 second tasks, such as `boundary.*`), `tokenizer.json`, `tokenizer_config.json`, `README.md`.

@@ -96,7 +96,8 @@ class LanguageModel(nn.Module):
         self.direction = direction
         self.encoder = BertEncoder(config)
         self.head = MaskedLanguageModelHead(
-            config.hidden_size, self.encoder.embeddings.words.weight
+            config.hidden_size,
+            self.encoder.embeddings.word_embeddings.weight,
         )
         initialize(self.head, config.initializer_range)
 
@@ -263,7 +264,7 @@ class DigitGame(nn.Module):
         )
         self.encoder = BertEncoder(config, generator)
         self.head = MaskedLanguageModelHead(
-            64, self.encoder.embeddings.words.weight
+            64, self.encoder.embeddings.word_embeddings.weight
         )
         initialize(self.head, 0.1, generator)
 

@@ -46,7 +46,7 @@ class PretrainingModel(nn.Module):
         # made first: its start is the same for every objective
         self.encoder = encoder or BertEncoder(config)
         # all heads score the tokens with one matrix, the input's
-        words = self.encoder.embeddings.words.weight  # [V,H]
+        words = self.encoder.embeddings.word_embeddings.weight  # [V,H]
         self.masked_language_model = MaskedLanguageModelHead(
             H, words, eps, config.gelu
         )
@@ -110,7 +110,7 @@ def start_positions_from_sinusoids(encoder: BertEncoder, scale: float = 0.05) ->
     Transformer. Five seeds of a tiny model do not show that it leaves the plateau sooner (chapter
     `book/bert/pretraining`).
     """
-    table = encoder.embeddings.positions.weight  # [n, H]
+    table = encoder.embeddings.position_embeddings.weight  # [n, H]
     n, width = table.shape
     angle = torch.arange(n)[:, None] / 10_000 ** (torch.arange(0, width, 2) / width)  # [n, H/2]
     waves = torch.cat([angle.sin(), angle.cos()], dim=1)
@@ -143,7 +143,7 @@ def fill_masks(
     if not masked.any():
         raise InputError("the text has no [MASK]: write one [MASK] for each masked token.")
     model.eval()
-    device = model.encoder.embeddings.words.weight.device
+    device = model.encoder.embeddings.word_embeddings.weight.device
     framed, _ = frame(ids, cls_id=wordpiece.cls_id, sep_id=wordpiece.sep_id)
     hidden_states = model.encoder(torch.from_numpy(framed).to(device)[None])  # [1, n + 2, H]
     # head → place → logits [V]

@@ -192,7 +192,7 @@ def attention_by_distance(
     """float [L, A, 2 · most + 1]: the mean weight that chosen places give to the place at distance
     −most … most; places outside the input are left out. An even spread gives about 1 / (length of
     the input) everywhere."""
-    device = encoder.embeddings.words.weight.device
+    device = encoder.embeddings.word_embeddings.weight.device
     names = ("input_ids", "token_type_ids", "attention_mask")
     inputs = {name: batch[name].to(device) for name in names}
     maps = torch.stack(

@@ -167,7 +167,9 @@ class ElectraEncoder(BertEncoder):
             Layer(config) for _ in range(config.num_hidden_layers)
         )
         initialize(self, config.initializer_range, generator)
-        head = self.new_head(config, self.embeddings.words.weight)
+        head = self.new_head(
+            config, self.embeddings.word_embeddings.weight
+        )
         initialize(head, config.initializer_range, generator)
         self.add_module(self.head, head)
 
@@ -224,7 +226,7 @@ class ElectraEncoder(BertEncoder):
         """transformers' `ElectraModel` with the same numbers, in `.eval()`; with_head:
         `ElectraForPreTraining` for a discriminator, `ElectraForMaskedLM` for a generator."""
         model: Any = self._empty_huggingface().to(
-            self.embeddings.words.weight
+            self.embeddings.word_embeddings.weight
         )
         names = to_huggingface_names(self.state_dict(), layout=ELECTRA)
         heads = tuple(KINDS)
@@ -297,10 +299,15 @@ class ElectraGenerator(ElectraEncoder):
     def share_embeddings(self, embeddings: Embeddings) -> None:
         """From now on the tables, their LayerNorm and the head's decoder are those of `embeddings`
         (same E)."""
-        for name in ("words", "positions", "segments", "layer_norm"):
+        for name in (
+            "word_embeddings",
+            "position_embeddings",
+            "token_type_embeddings",
+            "layer_norm",
+        ):
             setattr(self.embeddings, name, getattr(embeddings, name))
         self.masked_language_model.embedding_weight = (
-            embeddings.words.weight
+            embeddings.word_embeddings.weight
         )
 
 

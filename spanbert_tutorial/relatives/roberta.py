@@ -82,10 +82,14 @@ class RobertaEmbeddings(Embeddings):
         """Vectors [B,n,H]. token_type_ids: all 0, or None."""
         rows = position_numbers(input_ids, self.pad_id)
         if token_type_ids is None:
-            segment = self.segments.weight[0]
+            segment = self.token_type_embeddings.weight[0]
         else:
-            segment = self.segments(token_type_ids)
-        vectors = self.words(input_ids) + segment + self.positions(rows)
+            segment = self.token_type_embeddings(token_type_ids)
+        vectors = (
+            self.word_embeddings(input_ids)
+            + segment
+            + self.position_embeddings(rows)
+        )
         return self.dropout(self.layer_norm(vectors))
 
 

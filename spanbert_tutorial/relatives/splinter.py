@@ -304,7 +304,9 @@ class Splinter(nn.Module):
         `BertEncoder.from_huggingface`, and for half a head."""
         encoder, others, _, source = SplinterEncoder.read(model_or_path)
         model = cls(encoder)
-        model.head.to(encoder.embeddings.words.weight)  # its float type
+        model.head.to(
+            encoder.embeddings.word_embeddings.weight
+        )  # its float type
         prefix = "splinter_qass."
         there = {
             name: w

@@ -182,15 +182,17 @@ def make_room(encoder: BertEncoder, tokens: int) -> None:
     """Gives the encoder, in place, an embedding for each of so many tokens: the new ones are drawn
     as at the start of pre-training, the others stay. The released code needs none of this: BERT's
     vocabulary has 99 unused tokens."""
-    table = encoder.embeddings.words
+    table = encoder.embeddings.word_embeddings
     config = encoder.config
     if tokens <= len(table.weight):
         return
     encoder.config = replace(config, vocab_size=tokens)
-    encoder.embeddings.words = nn.Embedding(tokens, table.embedding_dim, device=table.weight.device)
-    initialize(encoder.embeddings.words, config.initializer_range)
+    encoder.embeddings.word_embeddings = nn.Embedding(
+        tokens, table.embedding_dim, device=table.weight.device
+    )
+    initialize(encoder.embeddings.word_embeddings, config.initializer_range)
     with torch.no_grad():
-        encoder.embeddings.words.weight[: len(table.weight)] = table.weight
+        encoder.embeddings.word_embeddings.weight[: len(table.weight)] = table.weight
 
 
 class Marked(NamedTuple):
