@@ -1,4 +1,4 @@
-# make book · make test · make style · make older · make serve · make notebooks · make student · make address · make colab-check · make cells-twice · make other-arithmetic · make card-check · make card-plan · make clean
+# make book · make test · make style · make older · make serve · make pdf · make notebooks · make student · make address · make colab-check · make cells-twice · make other-arithmetic · make card-check · make card-plan · make clean
 # The first of them makes .venv and installs everything into it; after that only older needs the network, once.
 
 PYTHON ?= python3
@@ -18,7 +18,7 @@ PAGES := _build/html
 OLDER := _build/transformers-5.15.0
 CARD := _build/card
 
-.PHONY: help book html style types test older serve notebooks student address colab-check cells-twice other-arithmetic card-check card-plan clean
+.PHONY: help book html style types test older serve pdf notebooks student address colab-check cells-twice other-arithmetic card-check card-plan clean
 .NOTPARALLEL:
 
 help:
@@ -76,6 +76,10 @@ serve: $(STAMP)
 	@test -f $(PAGES)/index.html || $(MAKE) --no-print-directory html
 	@echo "Open http://127.0.0.1:$(PORT)/ in a browser; stop with Ctrl-C."
 	@$(PY) -m http.server --bind 127.0.0.1 --directory $(PAGES) $(PORT)
+
+# The whole book as one print, through the system's Chromium.
+pdf: html
+	@$(PY) tools/pdf.py
 
 notebooks: $(STAMP)
 	@$(PY) tools/notebooks.py execute

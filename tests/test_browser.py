@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+import pdf
 from environment import ROOT
 from pages import PAGES
 
@@ -66,6 +67,24 @@ def page(request, browser) -> Iterator:
 def test_a_page_opens_without_a_complaint(page):
     assert page.complaints == []
     assert page.locator(".bd-article h1").count() == 1
+
+
+def test_every_page_is_light():
+    """Ready in about three seconds on a processor four times slower. What it costs is counted, as a
+    busy machine has other seconds: the heaviest has 10,000 tags, another 270 kB of scripts."""
+    for name in EVERY:
+        path = PAGES / f"{name}.html"
+        source = path.read_text(encoding="utf-8")
+        scripts = re.findall(r'<script[^>]* src="([^"?]+)', source)
+        assert sum((path.parent / script).stat().st_size for script in scripts) < 320_000, name
+        assert len(re.findall("<[a-z]", source)) < 12_000, name
+
+
+def test_links_of_the_print_lead_to_what_is_printed():
+    print_ = pdf.whole_book()
+    ids = set(re.findall(r'\bid="([^"]*)"', print_))
+    links = re.findall(r'\bhref="#([^"]*)"', print_)
+    assert len(links) > 1000 and set(links) <= ids
 
 
 # The lines of the prose as the browser breaks them, without those that hold a formula.
