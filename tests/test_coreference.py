@@ -16,7 +16,6 @@ from spanbert_tutorial.bert.encoder import BertEncoder, EncoderConfig
 from spanbert_tutorial.engine.files import data_path
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.pretraining.checkpoints import load_checkpoint
-from spanbert_tutorial.tasks import conll
 from spanbert_tutorial.tasks import coreference as coref
 from spanbert_tutorial.tasks import coreference_baselines as controls
 from spanbert_tutorial.tasks.conll import Document
@@ -333,8 +332,21 @@ def test_a_checkpoint_gives_the_same_clusters(learned, documents, tmp_path):
         coref.CoreferenceResolver.from_pretrained(TINY)
 
 
+def rows(document):
+    """A document in CoNLL's format."""
+    mentions = [(*mention, n) for n, cluster in enumerate(document.clusters) for mention in cluster]
+    yield f"#begin document ({document.name}); part 0"
+    for word, text in enumerate(document.words):
+        edges = [f"({n})" for first, last, n in mentions if first == last == word]
+        edges += [f"({n}" for first, last, n in mentions if first == word < last]
+        edges += [f"{n})" for first, last, n in mentions if first < word == last]
+        yield f"{document.name}\t0\t{word}\t{text}\t{'|'.join(edges) or '-'}"
+    yield "#end document"
+
+
 def test_the_command(documents, tmp_path, capsys):
-    conll.write(tmp_path / "train.conll", documents)
+    lines = [row for document in documents for row in rows(document)]
+    (tmp_path / "train.conll").write_text("\n".join(lines), encoding="utf-8")
     model = tmp_path / "model"
     scores = tmp_path / "scores"
     data = tmp_path / "train.conll"

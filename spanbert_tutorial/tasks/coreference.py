@@ -25,8 +25,7 @@ from spanbert_tutorial.engine.history import History
 from spanbert_tutorial.engine.snapshots import Snapshots
 from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.tasks import task_checkpoints
-from spanbert_tutorial.tasks.conll import Document, Span
-from spanbert_tutorial.tasks.conll import read_several as read  # noqa: F401
+from spanbert_tutorial.tasks.conll import Document, Span, read  # noqa: F401
 from spanbert_tutorial.tasks.coreference_scores import (
     mention_score,
     score_documents,
