@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from spanbert_tutorial.exercises.diagnosis import Diagnosis, plain
+from spanbert_tutorial.exercises.diagnosis import Check, plain
 from spanbert_tutorial.relatives.beyond import span_corruption
 
 TEXT = list(range(10, 20))
@@ -38,7 +38,9 @@ MISTAKES = (
     (lambda *case: right(*case)[::-1], "input and target are swapped."),
 )
 
-diagnose_span_corruption = Diagnosis(
+#: Prints whether `attempt(ids, selected, sentinels)`, all lists, gives T5's (input, target) as
+#: two lists.
+check_span_corruption = Check(
     CASES,
     right,
     MISTAKES,
@@ -46,7 +48,3 @@ diagnose_span_corruption = Diagnosis(
     returns="a pair of lists of ids, the input and the target",
     read=lambda value: [plain(list(part)) for part in value],
 )
-
-#: Prints whether `attempt(ids, selected, sentinels)`, all lists, gives T5's (input, target) as
-#: two lists.
-check_span_corruption = diagnose_span_corruption.say

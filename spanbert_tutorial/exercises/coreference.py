@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from spanbert_tutorial.exercises.diagnosis import Diagnosis
+from spanbert_tutorial.exercises.diagnosis import Check
 from spanbert_tutorial.tasks import coreference_scores
 
 Clusters = list[list[str]]
@@ -57,7 +57,8 @@ MISTAKES = (
     ),
 )
 
-diagnose_b_cubed = Diagnosis(
+#: Prints whether `attempt(key, response)` gives precision and recall of B³, each from 0 to 1.
+check_b_cubed = Check(
     CASES,
     b_cubed,
     MISTAKES,
@@ -65,6 +66,3 @@ diagnose_b_cubed = Diagnosis(
     "precision.",
     returns="two numbers, precision and recall",
 )
-
-#: Prints whether `attempt(key, response)` gives precision and recall of B³, each from 0 to 1.
-check_b_cubed = diagnose_b_cubed.say

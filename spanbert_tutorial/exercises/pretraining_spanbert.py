@@ -1,6 +1,6 @@
 """Check for the exercise of `book/spanbert/pretraining_spanbert`."""
 
-from spanbert_tutorial.exercises.diagnosis import Diagnosis
+from spanbert_tutorial.exercises.diagnosis import Check
 
 Parts = list[float | None]
 # −log P of each masked token by the masked language model head, and by the boundary head where the
@@ -39,7 +39,8 @@ MISTAKES = (
     ),
 )
 
-diagnose_loss = Diagnosis(
+#: Prints whether `attempt(mlm, sbo)` is SpanBERT's loss of a block.
+check_loss = Check(
     CASES,
     paper_loss,
     MISTAKES,
@@ -47,6 +48,3 @@ diagnose_loss = Diagnosis(
     returns="one number",
     read=float,
 )
-
-#: Prints whether `attempt(mlm, sbo)` is SpanBERT's loss of a block.
-check_loss = diagnose_loss.say

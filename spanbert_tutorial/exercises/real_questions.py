@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from spanbert_tutorial.exercises.diagnosis import Diagnosis, plain
+from spanbert_tutorial.exercises.diagnosis import Check, plain
 
 WORD = [7, 8, 9]
 
@@ -27,7 +27,8 @@ MISTAKES = (
     ),
 )
 
-diagnose_rule = Diagnosis(
+#: Prints whether `attempt(word, i)` gives the positions to mask.
+check_rule = Check(
     [(WORD, i) for i in WORD] + [([4], 4)],
     rest_of_word,
     MISTAKES,
@@ -35,6 +36,3 @@ diagnose_rule = Diagnosis(
     returns="a list of positions",
     read=lambda value: sorted(plain(list(value))),
 )
-
-#: Prints whether `attempt(word, i)` gives the positions to mask.
-check_rule = diagnose_rule.say

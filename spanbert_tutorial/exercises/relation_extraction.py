@@ -3,7 +3,7 @@ count."""
 
 from collections.abc import Sequence
 
-from spanbert_tutorial.exercises.diagnosis import Diagnosis
+from spanbert_tutorial.exercises.diagnosis import Check
 
 Labels = Sequence[str]
 NAMES = {
@@ -56,7 +56,9 @@ MISTAKES = (
     ),
 )
 
-diagnose_directed = Diagnosis(
+#: Prints whether `attempt(gold, predicted, relation)` gives the F1 of the relation in percent,
+#: directions counted.
+check_directed = Check(
     CASES,
     directed_f1,
     MISTAKES,
@@ -64,7 +66,3 @@ diagnose_directed = Diagnosis(
     returns="one number, the F1 in percent",
     read=float,
 )
-
-#: Prints whether `attempt(gold, predicted, relation)` gives the F1 of the relation in percent,
-#: directions counted.
-check_directed = diagnose_directed.say

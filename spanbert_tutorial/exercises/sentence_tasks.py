@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from math import sqrt
 
-from spanbert_tutorial.exercises.diagnosis import Diagnosis
+from spanbert_tutorial.exercises.diagnosis import Check
 
 Labels = Sequence[str]
 CASES = [
@@ -54,7 +54,9 @@ MISTAKES = (
     ),
 )
 
-diagnose_matthews = Diagnosis(
+#: Prints whether `attempt(gold, said)` gives Matthews' correlation of two rows of labels "0" and
+#: "1".
+check_matthews = Check(
     CASES,
     matthews,
     MISTAKES,
@@ -62,7 +64,3 @@ diagnose_matthews = Diagnosis(
     returns="one number, from -1 to 1",
     read=float,
 )
-
-#: Prints whether `attempt(gold, said)` gives Matthews' correlation of two rows of labels "0" and
-#: "1".
-check_matthews = diagnose_matthews.say

@@ -1,6 +1,6 @@
 """Check for the exercise of `book/tasks/squad`."""
 
-from spanbert_tutorial.exercises.diagnosis import Diagnosis
+from spanbert_tutorial.exercises.diagnosis import Check
 from spanbert_tutorial.tasks.squad import f1, normalize
 
 CASES = [
@@ -44,7 +44,8 @@ MISTAKES = (
     (lambda *case: 100 * f1(*case), "this is in percent. Give a number from 0 to 1."),
 )
 
-diagnose_f1 = Diagnosis(
+#: Prints whether `attempt(prediction, gold)` gives the F1 of two texts.
+check_f1 = Check(
     CASES,
     f1,
     MISTAKES,
@@ -52,6 +53,3 @@ diagnose_f1 = Diagnosis(
     returns="one number, from 0 to 1",
     read=float,
 )
-
-#: Prints whether `attempt(prediction, gold)` gives the F1 of two texts.
-check_f1 = diagnose_f1.say
