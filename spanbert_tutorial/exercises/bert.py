@@ -19,7 +19,6 @@ Attention = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 def attention(
     query: Tensor, key: Tensor, value: Tensor, real: Tensor, *, scale: float = 0.5
 ) -> Tensor:
-    """The right answer, or with another scale."""
     scores = query @ key.T / query.shape[-1] ** scale
     return scores.masked_fill(~real, -math.inf).softmax(-1) @ value
 

@@ -14,20 +14,17 @@ Lists = tuple[list[int], list[int]]
 
 
 def right(ids: list[int], selected: list[bool], sentinels: list[int]) -> Lists:
-    """The package's answer."""
     source, target = span_corruption(np.array(ids), np.array(selected), sentinels)
     return source.tolist(), target.tolist()
 
 
 def one_each(ids: list[int], selected: list[bool], sentinels: list[int]) -> Lists:
-    """A sentinel for each token."""
     marks = iter(sentinels)
     source = [next(marks) if hidden else i for i, hidden in zip(ids, selected, strict=True)]
     return source, right(ids, selected, sentinels)[1]
 
 
 def unclosed(*case: list) -> Lists:
-    """A target without its last sentinel."""
     source, target = right(*case)
     return source, target[:-1]
 

@@ -26,14 +26,12 @@ CASES = [
 
 
 def b_cubed(key: Clusters, response: Clusters) -> tuple[float, float]:
-    """Precision and recall of B³, from 0 to 1."""
     pairs = coreference_scores.checked_pairs([(key, response)])
     precision, recall, _ = coreference_scores.triple(pairs, coreference_scores.b_cubed)
     return precision / 100, recall / 100
 
 
 def of_clusters(one: Clusters, other: Clusters) -> float:
-    """The mean of the clusters' means."""
     means = [
         sum(len(set(cluster) & set(found)) ** 2 for found in other) / len(cluster) ** 2
         for cluster in one

@@ -15,7 +15,6 @@ ITSELF = torch.eye(len(REAL), dtype=torch.bool)
 
 
 def right(name: str, real: Tensor) -> Tensor:
-    """The package's mask."""
     return direction_mask(name, real[None])[0]
 
 

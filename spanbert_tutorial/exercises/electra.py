@@ -21,7 +21,6 @@ CASES = [
 def replaced(
     original: np.ndarray, selected: np.ndarray, sampled: np.ndarray, real: np.ndarray
 ) -> Arrays:
-    """The exercise's answer."""
     ids = np.where(selected, sampled, original)
     return ids, ids != original, real
 

@@ -13,7 +13,6 @@ CASES = [
 
 
 def real(sbo: Parts) -> list[float]:
-    """The boundary losses that are there."""
     return [part for part in sbo if part is not None]
 
 

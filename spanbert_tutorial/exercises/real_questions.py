@@ -8,7 +8,6 @@ WORD = [7, 8, 9]
 
 
 def rest_of_word(word: Sequence[int], i: int) -> list[int]:
-    """The position i and those that follow it in its word."""
     return [position for position in word if position >= i]
 
 

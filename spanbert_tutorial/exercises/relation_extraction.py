@@ -36,7 +36,6 @@ def directed_f1(gold: Labels, said: Labels, relation: str, *, way: str = "") -> 
 
 
 def bare(labels: Labels) -> list[str]:
-    """The labels without their directions."""
     return [label.split("(")[0] for label in labels]
 
 

@@ -22,21 +22,18 @@ CASES = [
 
 
 def counts(gold: Labels, said: Labels) -> tuple[int, int, int, int]:
-    """True positives, false positives, false negatives, true negatives."""
     pairs = list(zip(gold, said, strict=True))
     a, b, c, d = (pairs.count(each) for each in (("1", "1"), ("0", "1"), ("1", "0"), ("0", "0")))
     return a, b, c, d
 
 
 def matthews(gold: Labels, said: Labels) -> float:
-    """Matthews' correlation, 0 where it is not defined."""
     tp, fp, fn, tn = counts(gold, said)
     below = sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn))
     return (tp * tn - fp * fn) / below if below else 0.0
 
 
 def f1(gold: Labels, said: Labels) -> float:
-    """F1 of the 1s."""
     tp, fp, fn, _ = counts(gold, said)
     return 2 * tp / (2 * tp + fp + fn)
 

@@ -24,7 +24,6 @@ CASES = [
 
 
 def with_sets(prediction: str, gold: str) -> float:
-    """Each word once."""
     words, wanted = set(normalize(prediction).split()), set(normalize(gold).split())
     if not words or not wanted:
         return float(words == wanted)

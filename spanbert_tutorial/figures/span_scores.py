@@ -27,7 +27,6 @@ def legal_pairs(n: int, first: int, last: int, longest: int) -> np.ndarray:
 
 
 def _best(starts: np.ndarray, ends: np.ndarray, legal: np.ndarray) -> tuple[int, int]:
-    """Start and end of the best legal span."""
     pairs = np.where(legal, starts[:, None] + ends[None], -np.inf)
     i, j = np.unravel_index(pairs.argmax(), pairs.shape)
     return int(i), int(j)

@@ -83,7 +83,6 @@ def training_scrubber(
 def _says(
     place: int, step: int, losses: Mapping, attention: np.ndarray, gaps: Sequence[Gap]
 ) -> str:
-    """One snapshot in words."""
     told = ", ".join(f"{name} {values[place]:.2f}" for name, values in losses.items())
     best = ", ".join(f"“{gap.predictions[place][0][0]}”" for gap in gaps)
     return (
@@ -163,7 +162,6 @@ def _bars(picture: MovingDiagram, left: float, name: str, weights: np.ndarray, u
 
 
 def _gap(picture: MovingDiagram, y: float, gap: Gap) -> None:
-    """The gap between its neighbors, and the guesses for it."""
     x = 1.0
     shown = [(one, "") for one in gap.before] + [("[MASK]", "masked")]
     for word, kind in [*shown, *((one, "") for one in gap.after)]:
