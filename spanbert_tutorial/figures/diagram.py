@@ -195,11 +195,8 @@ class Diagram:
         shapes = _groups(self.rectangles) + paths + _groups(self.words)
         return f"<svg {looks}>{told}{ALONE if alone else ''}{shapes}</svg>"
 
-    def text_twin(self) -> str:
-        return f"{self.title}. {self.description}"
-
     def __repr__(self) -> str:
-        return self.text_twin()
+        return f"{self.title}. {self.description}"
 
     def _repr_svg_(self) -> str:
         return self.svg()
