@@ -147,7 +147,7 @@ class Moving:
             f'<div data-moving style="{FRAME};--pace:{0.7 * self.pace:g}s"><style>{STYLE}</style>'
             f"<div data-controls hidden>{self._controls()}</div>{self.picture.svg(alone=False)}"
             f"<div data-says>{escape(self.says[self.picture.first])}</div>"
-            f"{json_script(stored, (',', ':'))}<script>{SCRIPT}</script></div>"
+            f"{data}<script>{SCRIPT}</script></div>"
         )
 
     def _ipython_display_(self) -> None:
