@@ -72,7 +72,6 @@ def peak() -> float | None:
 
 
 def batches_of(shape: Shape, objective: str = "mlm") -> Batches:
-    """Batches of random tokens, without end."""
     batches = data(objective, shape.vocabulary, shape.batch, shape.length).batches(
         np.random.default_rng(0)
     )
@@ -160,7 +159,6 @@ def row_of(
 
 
 def rows_of(size: str, shape: Shape, rate: float) -> Iterator[dict]:
-    """All ways of one size."""
     ready = list(islice(batches_of(shape), READY))
     spans = list(islice(batches_of(shape, "span+sbo"), READY))
     with closing(Stream(batches_of(shape))) as drawn:
@@ -176,7 +174,6 @@ def rows_of(size: str, shape: Shape, rate: float) -> Iterator[dict]:
 
 
 def main(words: list[str] | None = None) -> None:
-    """The command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     usual = data_path("results") / "speed_card.json"
     parser.add_argument("output", nargs="?", type=Path, default=usual)

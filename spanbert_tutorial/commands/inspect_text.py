@@ -30,7 +30,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def inspect_data(options: argparse.Namespace) -> None:
-    """Prints what a text or the files of a task hold."""
     if options.task:
         return inspect_task(options)
     require(

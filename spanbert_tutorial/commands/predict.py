@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from spanbert_tutorial.commands.previews import plural
-from spanbert_tutorial.errors import NoRoom, require
+from spanbert_tutorial.errors import require
 from spanbert_tutorial.text.lines import OPENERS, read_text
 
 Row = dict[str, Any]
@@ -26,7 +26,6 @@ PLAIN = {
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of `predict TASK`."""
     from spanbert_tutorial.commands import squad
     from spanbert_tutorial.commands.tasks import TASKS, add_reading_options
 
@@ -51,21 +50,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def predict(options: argparse.Namespace) -> None:
     """Reads the data, writes a line for each example, and says how many."""
     from spanbert_tutorial.commands.tasks import TASKS
-    from spanbert_tutorial.engine.files import write_text
+    from spanbert_tutorial.engine.files import write_text, writing
     from spanbert_tutorial.pretraining.checkpoints import check_output
 
     output = check_output(options.output)
     rows = list(ROWS[options.task](options))
-    text = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
-    try:
-        write_text(output, text)
-    except OSError as error:
-        raise NoRoom(f"{output} cannot be written ({error}): give another --output.") from error
+    with writing(output):
+        write_text(output, "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows))
     print(f"{plural(len(rows), TASKS[options.task].unit)}: {output}")
 
 
 def is_plain(path: str) -> bool:
-    """Whether a file is plain text."""
     name = Path(path)
     return (Path(name.stem).suffix if name.suffix in OPENERS else name.suffix) == ".txt"
 
@@ -76,14 +71,12 @@ def plain_text(path: str) -> str:
 
 
 def model_of(options: argparse.Namespace) -> Any:
-    """The fine-tuned model of the options."""
     from spanbert_tutorial.commands.tasks import TASKS
 
     return TASKS[options.task].parts().model.from_pretrained(options.model, options.vocabulary)
 
 
 def answers(options: argparse.Namespace) -> Iterator[Row]:
-    """A row for each question."""
     from spanbert_tutorial.commands.squad import open_answerer
     from spanbert_tutorial.engine.hooks import with_bar
     from spanbert_tutorial.tasks.squad_files import Question, read_several
@@ -114,7 +107,6 @@ def answers(options: argparse.Namespace) -> Iterator[Row]:
 
 
 def clusters(options: argparse.Namespace) -> Iterator[Row]:
-    """A row for each document."""
     from spanbert_tutorial.tasks import coreference
 
     resolver = model_of(options)
@@ -143,7 +135,6 @@ def clusters(options: argparse.Namespace) -> Iterator[Row]:
 
 
 def relations(options: argparse.Namespace) -> Iterator[Row]:
-    """A row for each example."""
     from spanbert_tutorial.tasks.relation_files import marked_places, read_one
 
     extractor = model_of(options)
@@ -167,7 +158,6 @@ def relations(options: argparse.Namespace) -> Iterator[Row]:
 
 
 def sentences(options: argparse.Namespace) -> Iterator[Row]:
-    """A row for each sentence or pair."""
     from spanbert_tutorial.tasks.classification import all_scores
     from spanbert_tutorial.tasks.sentence_files import read
 

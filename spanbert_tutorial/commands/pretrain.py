@@ -65,7 +65,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_text_options(parser: argparse.ArgumentParser) -> None:
-    """Adds the options for the text and its encoding."""
     add = parser.add_argument
     corpus = (
         "text to read: almanac (default), a .txt or .jsonl file (also .xz, .gz), a folder of such "
@@ -85,7 +84,6 @@ def add_text_options(parser: argparse.ArgumentParser) -> None:
 
 
 def settings(options: argparse.Namespace) -> "Run":
-    """The settings of the run that the options describe."""
     from spanbert_tutorial.pretraining.presets import preset
 
     config = options.config or (size_of(options.init_from) if options.init_from else "tiny")
@@ -444,7 +442,6 @@ def card(
 
 
 def device() -> str:
-    """The hardware and precision of the run."""
     import torch
 
     from spanbert_tutorial.engine.processes import precision, processes

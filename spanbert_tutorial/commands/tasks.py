@@ -72,7 +72,6 @@ class Task(NamedTuple):
 
 
 def questions() -> Parts:
-    """Question answering."""
     from spanbert_tutorial.commands import squad as commands
     from spanbert_tutorial.tasks import question_answering as qa
     from spanbert_tutorial.tasks.squad import read_several
@@ -91,7 +90,6 @@ def questions() -> Parts:
 
 
 def coreference() -> Parts:
-    """Coreference resolution."""
     from spanbert_tutorial.tasks import coreference as task
 
     summary, preview = previews.documents_summary, previews.document_preview
@@ -100,7 +98,6 @@ def coreference() -> Parts:
 
 
 def relations() -> Parts:
-    """Relation extraction."""
     from spanbert_tutorial.tasks import relation_extraction as task
     from spanbert_tutorial.tasks.relation_files import read
 
@@ -110,7 +107,6 @@ def relations() -> Parts:
 
 
 def sentences() -> Parts:
-    """Tasks of one or two sentences."""
     from spanbert_tutorial.tasks import sentence_tasks as task
 
     summary, preview = previews.sentences_summary, previews.sentence_preview
@@ -119,7 +115,6 @@ def sentences() -> Parts:
 
 
 def tagging() -> Parts:
-    """Tagging."""
     from spanbert_tutorial.tasks import tagging as task
 
     summary, preview = previews.tagging_summary, previews.tagging_preview
@@ -219,7 +214,6 @@ def add_finetune_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_evaluate_options(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of `evaluate TASK`."""
     tasks = parser.add_subparsers(dest="task", required=True, metavar="TASK")
     for name, task in TASKS.items():
         description = f"Score a fine-tuned model: {task.help}."
@@ -245,7 +239,6 @@ def add_reading_options(parser: argparse.ArgumentParser, task: Task) -> None:
 
 
 def option(field: str) -> str:
-    """The option that sets a field."""
     return f"--{field.replace('_', '-')}"
 
 
@@ -294,13 +287,11 @@ def finetune(options: argparse.Namespace) -> None:
 
 
 def read(options: argparse.Namespace, task: Task) -> list:
-    """The examples in all files."""
     data = options.data if isinstance(options.data, list) else [options.data]
     return task.parts().read(*data, **reading(options, task))
 
 
 def reading(options: argparse.Namespace, task: Task) -> dict[str, Any]:
-    """The values of the options that the task needs to read its files."""
     return {name: getattr(options, name) for name in task.reading}
 
 

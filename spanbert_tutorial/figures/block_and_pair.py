@@ -38,7 +38,6 @@ class BlockAndPair:
 
     @property
     def captions(self) -> list[str]:
-        """What each of the two inputs holds."""
         block, first, second = self.tokens
         return [
             f"a block: {block} tokens of one document",

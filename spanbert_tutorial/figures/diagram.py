@@ -91,14 +91,12 @@ class Diagram:
     def rectangle(
         self, x: float, y: float, width: float, height: float, looks: str, rounded: float = 0
     ) -> Self:
-        """A rectangle; looks: its attributes."""
         corner = f' rx="{rounded:g}"' if rounded else ""  # a group cannot hand this down
         place = f'x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}"'
         self.rectangles.setdefault(looks, []).append(f"<rect {place}{corner}/>")
         return self
 
     def path(self, way: str, looks: str) -> Self:
-        """A path; looks: its attributes."""
         self.paths[looks] = self.paths.get(looks, "") + way
         return self
 
@@ -197,17 +195,12 @@ class Diagram:
         shapes = _groups(self.rectangles) + paths + _groups(self.words)
         return f"<svg {looks}>{told}{ALONE if alone else ''}{shapes}</svg>"
 
-    def text_twin(self) -> str:
-        """Title and description."""
-        return f"{self.title}. {self.description}"
-
     def __repr__(self) -> str:
-        return self.text_twin()
+        return f"{self.title}. {self.description}"
 
     def _repr_svg_(self) -> str:
         return self.svg()
 
 
 def _groups(shapes: dict[str, list[str]]) -> str:
-    """The shapes, those of one look in one group."""
     return "".join(f"<g {looks}>{''.join(alike)}</g>" for looks, alike in shapes.items())

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
-from spanbert_tutorial.errors import InputError, check_text
+from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.figures.tokens import STRIP
 from spanbert_tutorial.tasks.question_answering import QuestionAnswerer
 
@@ -26,8 +26,7 @@ class AnswerPanel:
     candidates: (first character, character after the last, S + E), best first, at least one. The
     answer is the first of them, or none when null_score − its score is above `threshold`; then the
     candidate is marked with dashes. gold: the right answers, none for a question without one;
-    without `gold` nothing is said of them. All text is escaped. Raises InputError when there is no
-    candidate, and for half a character.
+    without `gold` nothing is said of them. All text is escaped.
     """
 
     def __init__(
@@ -39,10 +38,6 @@ class AnswerPanel:
         threshold: float = 0.0,
         gold: Sequence[str] | None = None,
     ) -> None:
-        if not candidates:
-            raise InputError("there is no candidate to show: give at least one.")
-        check_text("the question", question)
-        check_text("the context", context)
         self.question = question
         self.context = context
         self.candidates = list(candidates)
