@@ -12,7 +12,7 @@ from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from spanbert_tutorial.commands import previews
+from spanbert_tutorial.commands import previews, squad
 from spanbert_tutorial.commands.run_state import (
     kept_when_stopped,
     open_state,
@@ -72,7 +72,6 @@ class Task(NamedTuple):
 
 
 def questions() -> Parts:
-    from spanbert_tutorial.commands import squad as commands
     from spanbert_tutorial.tasks import question_answering as qa
     from spanbert_tutorial.tasks.squad import read_several
 
@@ -83,7 +82,7 @@ def questions() -> Parts:
         qa.PRESETS,
         summary=previews.questions_summary,
         preview=previews.question_preview,
-        evaluate=commands.evaluate,
+        evaluate=squad.evaluate,
         start=qa.model_with_head,
         inputs=qa.QuestionAnsweringData,
     )
@@ -121,13 +120,6 @@ def tagging() -> Parts:
     return Parts(task.read, task.Tagger, task.fine_tune, task.PRESETS, task.score, summary, preview)
 
 
-def add_question_options(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of `evaluate squad`, whose module imports this one."""
-    from spanbert_tutorial.commands import squad
-
-    squad.add_evaluate_options(parser)
-
-
 TASKS = {
     "squad": Task(
         "questions about texts, with and without an answer",
@@ -140,7 +132,7 @@ TASKS = {
             "max_answer_length": "tokens of the longest answer that the model will give",
             "answers_only": "skip windows that do not contain the answer of their question",
         },
-        add_evaluate_options=add_question_options,
+        add_evaluate_options=squad.add_evaluate_options,
     ),
     "coreference": Task(
         "mentions of the same thing in a document",
@@ -180,6 +172,15 @@ TASKS = {
 
 # --- options ------------------------------------------------------------------------
 
+# of the training of every task
+SETTINGS = {
+    "epochs": "passes over the data",
+    "batch_size": "full-length inputs per batch; a batch of shorter ones holds more",
+    "learning_rate": "peak learning rate",
+    "max_length": "maximum input length in tokens",
+    "seed": "random seed",
+}
+
 
 def add_finetune_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `finetune TASK`; the `PRESETS` of the task fill in what is not given."""
@@ -196,18 +197,12 @@ def add_finetune_options(parser: argparse.ArgumentParser) -> None:
         add("--output", required=True, help="folder of the fine-tuned model")
         preset = "small, spanbert or another preset of the task (default: by model size)"
         add("--preset", help=f"settings: {preset}")
-        add("--epochs", type=float, help="passes over the data")
-        batch = "full-length inputs per batch; a batch of shorter ones holds more"
-        add("--batch-size", type=int, help=batch)
-        add("--learning-rate", type=float, help="peak learning rate")
-        add("--max-length", type=int, help="maximum input length in tokens")
-        for field, meaning in task.settings.items():
+        for field, meaning in (SETTINGS | task.settings).items():
             if field == "answers_only":
                 add(option(field), help=meaning, action="store_true", default=None)
             else:
-                kind = float if field == "task_learning_rate" else int
+                kind = float if field == "epochs" or field.endswith("learning_rate") else int
                 add(option(field), help=meaning, type=kind)
-        add("--seed", type=int, help="random seed")
         resume = "continue a stopped run, given the same options"
         add("--resume", action="store_true", help=resume)
         add_reading_options(options, task)
@@ -218,17 +213,14 @@ def add_evaluate_options(parser: argparse.ArgumentParser) -> None:
     for name, task in TASKS.items():
         description = f"Score a fine-tuned model: {task.help}."
         options = tasks.add_parser(name, help=task.help, description=description)
-        options.add_argument(
-            "--model", required=True, help="fine-tuned model: a folder or a hub name"
-        )
-        options.add_argument("--vocabulary", help="its vocabulary, if it is not in that folder")
+        add = options.add_argument
+        add("--model", required=True, help="fine-tuned model: a folder or a hub name")
+        add("--vocabulary", help="its vocabulary, if it is not in that folder")
         if task.add_evaluate_options:
             task.add_evaluate_options(options)
         else:
-            options.add_argument("--data", nargs="+", required=True, help=task.data)
-            options.add_argument(
-                "--output", required=True, help="new folder: predictions.json, score.json"
-            )
+            add("--data", nargs="+", required=True, help=task.data)
+            add("--output", required=True, help="new folder: predictions.json, score.json")
         add_reading_options(options, task)
 
 
@@ -348,11 +340,9 @@ def chosen_settings(options: argparse.Namespace, task: Task, width: int = 0) -> 
     known = ", ".join(presets)
     require(preset in presets, f'the preset "{preset}" is unknown: use one of {known}.')
     names = {field.name for field in fields(presets[preset])}
-    given = {name: value for name, value in vars(options).items() if name in names}
-    given["peak_learning_rate"] = options.learning_rate
-    return replace(
-        presets[preset], **{name: value for name, value in given.items() if value is not None}
-    )
+    given = vars(options) | {"peak_learning_rate": options.learning_rate}
+    chosen = {name: v for name, v in given.items() if name in names and v is not None}
+    return replace(presets[preset], **chosen)
 
 
 def starting_model(options: argparse.Namespace, task: Task) -> tuple[Any, bool]:

@@ -4,9 +4,7 @@
 
 from collections.abc import Sequence
 from html import escape
-from typing import Any
 
-from spanbert_tutorial.errors import InputError
 from spanbert_tutorial.figures.tokens import STRIP
 from spanbert_tutorial.tasks.question_answering import QuestionAnswerer
 
@@ -118,30 +116,3 @@ def ask(
     at = encoded.offsets.tolist()
     spans = [(at[span.first][0], at[span.last][1], span.score) for span in found]
     return AnswerPanel(question, context, spans, null, threshold, gold)
-
-
-def playground(answerer: QuestionAnswerer, question: str = "", context: str = "") -> Any:
-    """A form for a live kernel: type a question and a context, move the threshold. Returns an
-    ipywidgets VBox."""
-    import ipywidgets as widgets
-
-    wide = widgets.Layout(width="95%")
-    own = {"continuous_update": False, "layout": wide}
-    typed, pasted = "type a question, then Enter", "type or paste a text"
-    asked = widgets.Text(question, description="question", placeholder=typed, **own)
-    given = widgets.Textarea(context, description="context", placeholder=pasted, **own)
-    threshold = widgets.FloatSlider(
-        0.0, min=-10, max=10, step=0.5, description="threshold", continuous_update=False
-    )
-    view = widgets.HTML()
-
-    def show(_: object = None) -> None:
-        try:
-            view.value = ask(answerer, asked.value, given.value, threshold.value)._repr_html_()
-        except InputError as problem:  # nothing typed yet: say so in place
-            view.value = f"<p>{escape(str(problem))}</p>"
-
-    for box in (asked, given, threshold):
-        box.observe(show, names="value")
-    show()
-    return widgets.VBox([asked, given, threshold, view])
