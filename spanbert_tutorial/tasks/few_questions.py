@@ -165,13 +165,13 @@ def size_in_words(source: str | Path) -> str:
     """A model's size, by its config.json alone, and whether its name promises another, such as
     "base" for 24 layers."""
     config = read_config(checkpoint_folder(source, weights=False))
-    found = config.get("num_hidden_layers"), config.get("hidden_size")
     name = Path(source).name
-    text = f"{name} has {found[0]} layers of {found[1]}"
+    layers, width = config.get("num_hidden_layers"), config.get("hidden_size")
+    text = f"{name} has {layers} layers of {width}"
     for size in ("base", "large"):
-        preset = EncoderConfig.preset(size)
-        promised = preset.num_hidden_layers, preset.hidden_size
-        if f"-{size}-" in name and found != promised:
+        there = EncoderConfig.preset(size)
+        promised = there.num_hidden_layers, there.hidden_size
+        if f"-{size}-" in name and (layers, width) != promised:
             return f"{text}: not {size}, which has {promised[0]} of {promised[1]}."
     return f"{text}."
 
@@ -228,11 +228,7 @@ def only_its_sentence(question: Question) -> Question:
         for one in question.answers
         if begin <= one.start <= end - len(one.text)
     )
-    return replace(
-        question,
-        context=context[begin:end],
-        answers=answers,
-    )
+    return replace(question, context=context[begin:end], answers=answers)
 
 
 def nested_samples(

@@ -120,10 +120,9 @@ def tacred_examples(text: str, path: Path, labeled: bool = True) -> Iterator[Exa
 def check(example: Example, where: str) -> None:
     """Raises InputError unless the words are words and both names lie inside of them."""
     arguments = {"subject": example.subject, "object": example.object}
-    kinds = [argument.type for argument in arguments.values() if argument.type != ""]
-    if example.relation != "":
-        kinds.append(example.relation)
-    for text in (example.id, *kinds, *example.words):  # JSON may hold anything
+    optional = example.subject.type, example.object.type, example.relation
+    given = [text for text in optional if text != ""]
+    for text in (example.id, *example.words, *given):  # JSON may hold anything
         require(
             isinstance(text, str) and visible(text),
             f"{where}: {shown(text)} stands for an id, a word, a type or a relation; write text.",

@@ -20,7 +20,7 @@ from spanbert_tutorial.bert.encoder import BertEncoder
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.history import History
 from spanbert_tutorial.engine.snapshots import Snapshots
-from spanbert_tutorial.errors import require
+from spanbert_tutorial.errors import is_number, require
 from spanbert_tutorial.tasks.classification import (
     ClassificationData,
     ClassificationModel,
@@ -67,8 +67,11 @@ def score(
         f"{len(gold)} gold labels and {len(predicted)} predictions: give one prediction for each of "
         "at least one label.",
     )
+    wanted = " and ".join(row.labels) or "numbers"
     for name, values in (("gold label", gold), ("prediction", predicted)):
-        check_values(name, values, row)
+        for number, value in enumerate(values, start=1):
+            fits = value in row.labels if row.labels else is_number(value) and np.isfinite(value)
+            require(fits, f'{name} {number} is "{value}": {row.name} has {wanted}.')
     require(
         row.metrics == ("accuracy",) or len(set(gold)) > 1,
         f"all gold labels are {gold[0]}: {' and '.join(row.metrics)} need labels that differ; give "
@@ -82,19 +85,6 @@ def score_of(
 ) -> dict[str, float]:
     """`score` of predictions for examples."""
     return score(subtask, [label for _, label in examples], predicted)
-
-
-def check_values(name: str, values: Sequence[str | float], task: Task) -> None:
-    """Raises InputError for the first value that is no label of the task, or no finite number where
-    a score is wanted."""
-    wanted = " and ".join(task.labels) or "numbers"
-    for number, value in enumerate(values, start=1):
-        require(
-            value in task.labels
-            if task.labels
-            else isinstance(value, int | float | np.number) and np.isfinite(value),
-            f'{name} {number} is "{value}": {task.name} has {wanted}.',
-        )
 
 
 def correlation(measure: Callable) -> Callable[[Sequence[float], Sequence[float]], float]:
