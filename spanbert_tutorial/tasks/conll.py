@@ -39,8 +39,7 @@ FEWEST = 5  # columns of a row
 
 @dataclass(frozen=True)
 class Document:
-    """A text as sentences of words, and its clusters of mentions, in the order of their first
-    words."""
+    """Sentences of words, and clusters of mentions, in the order of their first words."""
 
     name: str
     sentences: list[list[str]]

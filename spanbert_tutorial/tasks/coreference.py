@@ -72,8 +72,7 @@ def plain(
 
 
 def plain_with_offsets(text: str, name: str = "text") -> tuple[Document, list[tuple[int, int]]]:
-    """A document without labels, and (start, end) of each of its words in the text, in
-    characters."""
+    """A document without labels, and (start, end) of each word in the text, in characters."""
     sentences = []
     offsets = []
     end = 0
@@ -125,8 +124,8 @@ def segmented(
 
 
 def segment_ends(sentences: Sequence[int], tokens: Sequence[int], room: int) -> list[int]:
-    """The ends of segments of at most `room` tokens, in words. sentences: the number of words of
-    each; tokens: of each word."""
+    """The ends of segments of at most `room` tokens, in words, from the words of each sentence and
+    the tokens of each word."""
     ends = []
     end = 0
     used = 0
@@ -196,11 +195,7 @@ def stacked(parts: Sequence[Segmented], pad_id: int) -> dict[str, Tensor]:
 # --- spans: candidates, and which are kept ------------------------------------------
 
 
-def candidates(
-    sentences: Tensor,
-    segments: Tensor,
-    max_words: int,
-) -> Tensor:
+def candidates(sentences: Tensor, segments: Tensor, max_words: int) -> Tensor:
     """All short spans of one sentence and segment, int64 [k,2].
 
     (first, last word), in the order of the text. sentences, segments:
@@ -217,11 +212,7 @@ def candidates(
     return torch.stack([first, last], dim=1)[together]
 
 
-def kept(
-    spans: Sequence[Span],
-    scores: Sequence[float],
-    max_spans: int,
-) -> list[int]:
+def kept(spans: Sequence[Span], scores: Sequence[float], max_spans: int) -> list[int]:
     """The best spans that cross no better one, in text order.
 
     Their indices, at most `max_spans`. Lee and others (2017), §5.
@@ -247,14 +238,8 @@ def kept(
     return sorted(chosen, key=lambda number: spans[number])
 
 
-def linked(
-    mentions: Sequence[Span],
-    antecedents: Sequence[int | None],
-) -> list[list[Span]]:
-    """Clusters from each mention's antecedent; None starts a new one.
-
-    An antecedent is the index of an earlier mention.
-    """
+def linked(mentions: Sequence[Span], antecedents: Sequence[int | None]) -> list[list[Span]]:
+    """Clusters from each mention's antecedent, an earlier index; None starts a cluster."""
     clusters: list[list[Span]] = []
     cluster_of: list[list[Span]] = []  # of each mention
     for mention, antecedent in zip(mentions, antecedents, strict=True):
@@ -424,10 +409,7 @@ class CoreferenceModel(nn.Module):
 
 
 def clusters_of(spans: Tensor, mentions: Tensor) -> Tensor:
-    """The cluster of each span [k]; -1 where it is not a mention.
-
-    mentions [M,3]: first, last word, cluster.
-    """
+    """The cluster of each span [k], -1 for none. mentions [M,3]: first, last word, cluster."""
     same = (spans[:, None] == mentions[None, :, :2]).all(-1)  # [k,M]
     cluster = (same * mentions[:, 2]).sum(1)
     return torch.where(same.any(1), cluster, -1)
@@ -520,8 +502,8 @@ class CoreferenceResolver(Predictor):
 
     @torch.no_grad()
     def scored_clusters(self, document: Document) -> list[dict[Span, float]]:
-        """Links each mention to the antecedent with the highest score; where that is ε, the mention
-        starts a cluster. A cluster is its mentions, each with the score that it is one."""
+        """Clusters of mentions, each with the score that it is one. A mention joins the antecedent with
+        the highest score; where that is ε, it starts a cluster."""
         batch = stacked(segmented(document, self.wordpiece, self.max_length), self.wordpiece.pad_id)
         device = self.model.antecedent_scorer.score.weight.device
         batch = {name: value.to(device) for name, value in batch.items()}

@@ -47,8 +47,7 @@ def mention_score(documents: Iterable[tuple[Clusters, Clusters]]) -> Triple:
 
 
 def without_singletons(clusters: Clusters) -> list[Collection[Mention]]:
-    """The clusters of two mentions or more. OntoNotes, on which the papers report, annotates no
-    others."""
+    """The clusters of two mentions or more; OntoNotes annotates no others."""
     return [cluster for cluster in clusters if len(cluster) > 1]
 
 
@@ -173,16 +172,8 @@ def triple(
     return precision_recall_f1(*np.sum(right, 0), *np.sum(found, 0))
 
 
-def precision_recall_f1(
-    correct: float,
-    predicted: float,
-    found: float,
-    gold: float,
-) -> Triple:
-    """In percent, from correct / predicted and found / gold.
-
-    0 where a denominator is 0.
-    """
+def precision_recall_f1(correct: float, predicted: float, found: float, gold: float) -> Triple:
+    """In percent, from correct / predicted and found / gold; 0 where a denominator is 0."""
     precision = float(100 * correct / predicted) if predicted else 0.0
     recall = float(100 * found / gold) if gold else 0.0
     total = precision + recall

@@ -131,8 +131,7 @@ class Data:
 
 
 def check_start(encoder: BertEncoder, wordpiece: WordPiece, settings: FineTuning) -> None:
-    """Raises InputError for inputs longer than the encoder's, and for a vocabulary that does not
-    fit it."""
+    """Raises InputError for inputs or a vocabulary that do not fit the encoder."""
     limit = encoder.config.max_position_embeddings
     require(
         settings.max_length <= limit,
@@ -143,8 +142,7 @@ def check_start(encoder: BertEncoder, wordpiece: WordPiece, settings: FineTuning
 
 
 def check_vocabulary(wordpiece: WordPiece, encoder: BertEncoder) -> None:
-    """Raises InputError for a vocabulary with more tokens than the encoder has, and warns of one
-    with far fewer."""
+    """Raises InputError for more tokens than the encoder has, and warns of far fewer."""
     tokens = len(wordpiece)
     vocab_size = encoder.config.vocab_size
     require(
@@ -186,8 +184,7 @@ def fit(
 
 
 class SecondRate(Hook):
-    """Gives the layers after the encoder the learning rate of the settings, if they have one, with
-    the same warm-up and decay."""
+    """Gives the layers after the encoder the learning rate of the settings, if they have one."""
 
     def __init__(self, model: Any, settings: FineTuning) -> None:
         self.model = model

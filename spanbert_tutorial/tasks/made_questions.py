@@ -46,8 +46,7 @@ def made_questions(
 
 
 def passages_of(document: Document, max_words: int = MAX_WORDS) -> Iterator[list[str]]:
-    """Runs of whole sentences of at most `max_words` words together; a longer sentence is left
-    out."""
+    """Runs of whole sentences of at most `max_words` words together, without longer sentences."""
     run: list[str] = []
     for sentence in document:
         if len(" ".join([*run, sentence]).split()) > max_words:

@@ -200,8 +200,7 @@ def vocabulary_warnings(folder: Path, vocab_size: int) -> list[str]:
 
 
 def lowered_tokens(wordpiece: WordPiece, text: str) -> list[tuple[str, list[str], list[str]]]:
-    """(word, its tokens, its tokens when the text is lowercased by accident) for each word of a
-    text."""
+    """(word, its tokens, its tokens when lowercased by accident) for each word of a text."""
     ids = {token: number for number, token in enumerate(wordpiece.vocabulary)}
     lowering = WordPiece(ids, lowercase=True)
     return [

@@ -333,11 +333,8 @@ class QuestionAnswerer:
         self, question: str, context: str, threshold: float = 0.0, n_best: int = 1
     ) -> Answer:
         """The best answer, an exact slice of `context`; no answer when null_score − score is above
-        `threshold`. n_best: how many answers `Answer.n_best` holds.
-
-        Raises InputError for an empty question or context, and for a threshold that is not a
-        number.
-        """
+        `threshold`. n_best: how many answers `Answer.n_best` holds. Raises InputError for an empty
+        question or context, and for a threshold that is not a number."""
         return next(self.answer_many([(question, context)], threshold, n_best=n_best))
 
     def answer_many(
@@ -347,11 +344,8 @@ class QuestionAnswerer:
         batch_size: int = 32,
         n_best: int = 1,
     ) -> Iterator[Answer]:
-        """An answer for each (question, context), in order, `batch_size` windows at a time.
-
-        Raises InputError as `answer` does, naming the pair; those before it still get their
-        answers.
-        """
+        """An answer for each (question, context), in order, `batch_size` windows at a time. Raises
+        InputError as `answer` does, naming the pair; those before it still get their answers."""
         require(is_number(threshold), f"the threshold is {shown(threshold)}: give a number.")
         for name, number in (("batch size", batch_size), ("n_best", n_best)):
             whole = type(number) is int and number > 0
@@ -389,8 +383,7 @@ class QuestionAnswerer:
     def grouped(
         self, pairs: Iterable[tuple[str, str]], min_windows: int
     ) -> Iterator[list[QuestionWindows]]:
-        """Groups of questions with at least `min_windows` windows together; the last may have
-        fewer."""
+        """Questions, in groups of at least `min_windows` windows; the last may have fewer."""
         group: list[QuestionWindows] = []
         count = 0
         for number, pair in enumerate(pairs, start=1):

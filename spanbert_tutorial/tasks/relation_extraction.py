@@ -96,8 +96,7 @@ def check_lengths(gold: Sequence[str], predicted: Sequence[str]) -> None:
 
 
 def figures(examples: Sequence[Example], predicted: Sequence[str]) -> dict[str, dict[str, float]]:
-    """What `evaluate relations` prints: micro figures, and the directed macro ones where labels
-    have a direction."""
+    """What `evaluate relations` prints: micro, and for labels with a direction macro figures."""
     gold = [example.relation for example in examples]
     negative = negative_of(examples)
     found = {"micro": score(gold, predicted, negative)}
@@ -110,8 +109,7 @@ def figures(examples: Sequence[Example], predicted: Sequence[str]) -> dict[str, 
 
 
 class Marker(str):
-    """A token that no text has, such as [SUBJ-PERSON]; a plain word may be spelt the same and stays
-    a word."""
+    """A token that no text has, such as [SUBJ-PERSON]; a word spelt the same stays a word."""
 
 
 def marked(example: Example, marking: str) -> list[str]:
@@ -144,8 +142,7 @@ def first_marker(role: str, kind: str, marking: str) -> Marker:
 
 
 def markers(examples: Sequence[Example], marking: str) -> list[str]:
-    """All markers of examples, each once, in the order of the alphabet: ids must not depend on
-    which file is read first."""
+    """All markers of examples, each once, sorted: ids must not depend on the order of files."""
     words = [word for example in examples for word in marked(example, marking)]
     return sorted({str(word) for word in words if isinstance(word, Marker)})
 
@@ -209,8 +206,7 @@ class Marked(NamedTuple):
 
 
 def marker_id(marker: str, wordpiece: WordPiece) -> int:
-    """Raises InputError for a marker that the vocabulary lacks, such as one of a type that training
-    did not show."""
+    """Raises InputError for one that the vocabulary lacks, such as one of a new type."""
     number = wordpiece.library.token_to_id(str(marker))
     require(
         number is not None,
@@ -312,8 +308,7 @@ def fine_tune(
 
 
 class RelationExtractor(Predictor):
-    """Names the likeliest relation. relations: what the model's scores stand for; max_length: of its
-    inputs."""
+    """Names the likeliest relation. relations: what the scores stand for; max_length: of inputs."""
 
     task = "relations"
     collate = staticmethod(tensors)

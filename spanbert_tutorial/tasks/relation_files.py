@@ -35,8 +35,7 @@ DIRECTION = re.compile(r"(.*?)[ \t]*\([ \t]*(e[12])[ \t]*,[ \t]*(e[12])[ \t]*\)"
 
 
 class Argument(NamedTuple):
-    """One of the two names of an example: its first and last word, counted from 0, and its type,
-    such as PERSON."""
+    """A name of an example: first and last word, counted from 0, and type, such as PERSON."""
 
     first: int
     last: int
@@ -44,8 +43,7 @@ class Argument(NamedTuple):
 
 
 class Example(NamedTuple):
-    """A sentence with two marked names; does it tell a relation of the subject to the object, and
-    which?"""
+    """A sentence with two marked names, and the relation of the subject to the object."""
 
     id: str
     words: tuple[str, ...]
@@ -96,8 +94,7 @@ def read_one(path: Path, labeled: bool) -> list[Example]:
 
 
 def tacred_examples(text: str, path: Path, labeled: bool = True) -> Iterator[Example]:
-    """The examples of a JSON list; of their many keys the eight that a model needs. Last words are
-    inclusive."""
+    """The examples of a JSON list. Last words are inclusive."""
     with reading(f"{path} cannot be read as JSON", "give a whole file"):
         entries = parse_data(text)
     require(

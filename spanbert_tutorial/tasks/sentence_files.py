@@ -195,8 +195,7 @@ IDS = ("index", "id", "pairID", "idx")  # columns that number the rows
 
 
 def checked(texts: Sequence[str], label: str | None, task: Task, where: str) -> Example:
-    """One or two sentences and a label (None: none is wanted). where: for InputError, which names
-    what is wrong."""
+    """One or two sentences and a label (None: none is wanted). where: for InputError."""
     require(all(map(visible, texts)), f"{where}: a sentence is empty; write it.")
     sentences = texts[0], texts[1] if len(texts) > 1 else None
     if label is None:

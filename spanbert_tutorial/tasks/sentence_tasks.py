@@ -172,8 +172,7 @@ class SentencePredictor(Predictor):
         return cls(new_model(encoder, facts), wordpiece, facts)
 
     def scores(self, examples: Sequence[Example]) -> list[Tensor]:
-        """The model's scores of each example, in order: [K], or [1]. What the examples say
-        themselves is not looked at."""
+        """The model's scores of each example, [K] or [1]; their own labels are not looked at."""
         return self.logits(
             [Framed.of(texts, self.wordpiece, self.max_length) for texts, _ in examples]
         )

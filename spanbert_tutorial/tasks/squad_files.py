@@ -47,10 +47,7 @@ class GoldAnswer:
 @dataclass(frozen=True)
 class Question:
     """A question on a context. Without answers it has none there (SQuAD 2.0); `plausible` may then
-    mislead.
-
-    category: why there is no answer, where the file says it.
-    """
+    mislead. category: why there is no answer, where the file says it."""
 
     id: str
     question: str
@@ -173,8 +170,7 @@ def csv_questions(path: str | Path, labeled: bool = True) -> Iterator[Question]:
 
 
 def csv_rows(path: Path) -> list[tuple[int, list[str]]]:
-    """The line where each row begins, and its cells; the header first, rows without content left out.
-    Raises InputError for what is no table."""
+    """The line where each row begins, and its cells, without empty rows; the header first."""
     text = read_text(path, WANTED, translate=False)
     first = next(filter(visible, lines_of(text)), "")
     separator = max(",;\t", key=first.count)
@@ -196,8 +192,7 @@ def csv_rows(path: Path) -> list[tuple[int, list[str]]]:
 
 
 def squad_questions(path: str | Path, labeled: bool = True) -> Iterator[Question]:
-    """The questions of all articles of a file. Raises InputError naming file, article, question and
-    reason."""
+    """The questions of a file. Raises InputError naming article, question and reason."""
     text = read_text(path, WANTED)
     with reading(f'{path} is no SQuAD file, with a list of articles under "data"', "give one"):
         articles = a_list(parse_data(text)["data"])
@@ -285,8 +280,7 @@ def hub_questions(name: str, part: str) -> Iterator[Question]:
 
 
 def squad_format(questions: Iterable[Question], version: str) -> dict:
-    """The content of a SQuAD 2.0 file; questions in a row with one title and context share a
-    paragraph, an article."""
+    """The content of a SQuAD 2.0 file; questions in a row on one context share an article."""
 
     def listed(answers: tuple[GoldAnswer, ...]) -> list[dict]:
         return [{"text": answer.text, "answer_start": answer.start} for answer in answers]

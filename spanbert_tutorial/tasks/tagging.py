@@ -91,8 +91,7 @@ def spans(tags: Sequence[str]) -> set[tuple[int, int, str]]:
 
 
 def entity_scores(
-    gold: Sequence[Sequence[str]],
-    predicted: Sequence[Sequence[str]],
+    gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]
 ) -> dict[str, float]:
     """precision, recall, f1 in percent, counted over whole entities.
 
@@ -227,11 +226,7 @@ class Tagger(Predictor):
     task = "tagging"
 
     def __init__(
-        self,
-        model: TaggingModel,
-        wordpiece: WordPiece,
-        tags: Sequence[str],
-        max_length: int = 512,
+        self, model: TaggingModel, wordpiece: WordPiece, tags: Sequence[str], max_length: int = 512
     ) -> None:
         self.all_tags = list(tags)
         limit = model.encoder.config.max_position_embeddings
@@ -255,8 +250,7 @@ class Tagger(Predictor):
         return found
 
     def tags(self, texts: Sequence[str]) -> list[list[str]]:
-        """The tag with the highest score for each word of each text. An empty text raises
-        InputError."""
+        """The likeliest tag of each word of each text. An empty text raises InputError."""
         return [tags for _, tags, _ in self.scored(texts)]
 
     def predict(self, texts: Sequence[LabeledText]) -> list[list[tuple[int, int, str, float]]]:
