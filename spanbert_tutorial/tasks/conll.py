@@ -119,10 +119,8 @@ def parse(lines: Iterable[str], name: str) -> Iterator[Document]:
                 yield cast(Reader, reader).document()
                 reader = None
             elif not line.lstrip(SPACE).startswith("#"):  # no comment
-                fits(
-                    reader or not visible(line),
-                    UNIVERSAL if IN_UNIVERSAL.fullmatch(line) else OUTSIDE,
-                )
+                fits(not IN_UNIVERSAL.fullmatch(line), UNIVERSAL)
+                fits(reader or not visible(line), OUTSIDE)
                 if reader is not None:
                     reader.add(line)
     require(reader is None, f"{name} ends inside a document; write #end document.")
@@ -132,12 +130,6 @@ def fits(condition: object, wrong: str) -> None:
     """Raises ValueError saying what is wrong with a line unless the condition holds."""
     if not condition:
         raise ValueError(wrong)
-
-
-def cells_of(line: str) -> list[str]:
-    """The columns of a row: between tabs, which may leave one empty, or else between spaces."""
-    cells = [cell.strip(SPACE) for cell in line.split("\t")]
-    return cells if len(cells) >= FEWEST else columns_of(line)
 
 
 OUTSIDE = (
@@ -173,8 +165,9 @@ class Reader:
             if self.sentences[-1]:
                 self.sentences.append([])
             return
-        fits(not IN_UNIVERSAL.fullmatch(line), UNIVERSAL)
-        cells = cells_of(line)
+        cells = [cell.strip(SPACE) for cell in line.split("\t")]
+        if len(cells) < FEWEST:  # parted by spaces; only between tabs may one be empty
+            cells = columns_of(line)
         fits(len(cells) >= FEWEST, f"{len(cells)} columns, but a row has at least {FEWEST}")
         fits(
             not self.sentences[-1] or len(cells) == self.columns,

@@ -7,6 +7,7 @@ word, last word). Sources: MUC (Vilain and others, 1995), B³ (Bagga and Baldwin
 2005), and the rules of the official scorer of CoNLL-2012 (Pradhan and others, 2014), written anew.
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from typing import Any
 
@@ -60,18 +61,16 @@ def checked_pairs(
 
 def checked(clusters: Clusters, side: str) -> list[set[Mention]]:
     """The clusters as sets, none empty, no mention twice."""
-    seen: set[Mention] = set()
-    for cluster in clusters:
+    require(
+        all(len(cluster) for cluster in clusters),
+        f"a cluster of the {side} is empty: leave it out, or name its mentions.",
+    )
+    often = Counter(hashable(mention) for cluster in clusters for mention in cluster)
+    for mention, count in often.most_common(1):
         require(
-            len(cluster) > 0,
-            f"a cluster of the {side} is empty: leave it out, or name its mentions.",
+            count == 1,
+            f"the mention {mention} stands twice in the {side}: give each mention one cluster.",
         )
-        for mention in map(hashable, cluster):
-            require(
-                mention not in seen,
-                f"the mention {mention} stands twice in the {side}: give each mention one cluster.",
-            )
-            seen.add(mention)
     return [set(map(hashable, cluster)) for cluster in clusters]
 
 

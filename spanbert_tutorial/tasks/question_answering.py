@@ -305,10 +305,8 @@ class QuestionAnswerer:
         folder = checkpoint_folder(source)
         model = model_with_head(source)
         if model is None:
-            raise InputError(
-                f"{source} has no question answering head (qa_outputs): fine-tune it first with "
-                "`python -m spanbert_tutorial finetune squad`."
-            )
+            mend = "fine-tune it first with `python -m spanbert_tutorial finetune squad`."
+            raise InputError(f"{source} has no question answering head (qa_outputs): {mend}")
         wordpiece = read_vocabulary(source if tokenizer is None else tokenizer)
         check_vocabulary(wordpiece, model.encoder)
         facts = read_config(folder).get("spanbert_tutorial")

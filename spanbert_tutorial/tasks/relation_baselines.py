@@ -37,15 +37,6 @@ def by_types(train: Sequence[Example], test: Sequence[Example]) -> list[str]:
     return [each.most_common(1)[0][0] for each in found]
 
 
-def name_words(example: Example) -> list[str]:
-    """The words of the names, each with its role."""
-    return [
-        f"{role} {word.lower()}"
-        for role, (first, last, _) in (("subject", example.subject), ("object", example.object))
-        for word in example.words[first : last + 1]
-    ]
-
-
 def context_words(example: Example) -> list[str]:
     """The words around the names, each with its side: before both, between them, or behind both."""
     left, right = sorted([example.subject, example.object])
@@ -59,11 +50,6 @@ def context_words(example: Example) -> list[str]:
         for side, (start, end) in sides.items()
         for word in example.words[start:end]
     ]
-
-
-def all_words(example: Example) -> list[str]:
-    """Those of the names and those around them."""
-    return name_words(example) + context_words(example)
 
 
 def by_words(

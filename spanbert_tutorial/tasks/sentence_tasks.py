@@ -27,21 +27,9 @@ from spanbert_tutorial.tasks.classification import (
     Framed,
 )
 from spanbert_tutorial.tasks.fine_tuning import Data, FineTuning, check_start, fit
-from spanbert_tutorial.tasks.sentence_files import GLUE, TASKS, Example, Task, read, task_named
+from spanbert_tutorial.tasks.sentence_files import GLUE, Example, read, task_named  # noqa: F401
 from spanbert_tutorial.tasks.task_checkpoints import Predictor
 
-__all__ = [
-    "GLUE",
-    "PRESETS",
-    "TASKS",
-    "Example",
-    "RegressionModel",
-    "SentencePredictor",
-    "Task",
-    "fine_tune",
-    "read",
-    "score",
-]
 PRESETS = {
     "small": FineTuning(epochs=4, batch_size=4, peak_learning_rate=3e-4, max_length=128),
     "spanbert": FineTuning(epochs=10, batch_size=32, peak_learning_rate=2e-5, max_length=128),

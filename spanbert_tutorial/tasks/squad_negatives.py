@@ -148,11 +148,6 @@ def type_guess(question: Question, weights: WordWeights) -> Guess:
 # --- questions without an answer ----------------------------------------------------
 
 
-def has_an_answer_in(question: Question, context: str) -> bool:
-    """Whether the context contains the text of an answer, in upper or lower case."""
-    return any(answer.text.lower() in context.lower() for answer in question.answers)
-
-
 def picked(
     questions: Sequence[Question], weights: WordWeights, same_article: bool
 ) -> list[Question]:
@@ -161,24 +156,18 @@ def picked(
     contexts = list(dict.fromkeys((question.title, question.context) for question in questions))
     made = []
     for question in questions:
+        answers = [answer.text.lower() for answer in question.answers]
         choices = [
             context
             for title, context in contexts
             if (title == question.title) == same_article
             and context != question.context
-            and not has_an_answer_in(question, context)
+            and not any(text in context.lower() for text in answers)
         ]
-        if question.answers and choices:
-            overlaps = [weights.overlap(question.question, context) for context in choices]
-            made.append(
-                replace(
-                    question,
-                    id=f"{question.id}-picked",
-                    context=choices[overlaps.index(max(overlaps))],
-                    answers=(),
-                    category="picked",
-                )
-            )
+        if answers and choices:
+            best = max(choices, key=lambda context: weights.overlap(question.question, context))
+            changes = {"context": best, "answers": (), "category": "picked"}
+            made.append(replace(question, id=f"{question.id}-picked", **changes))
     return made
 
 
@@ -192,7 +181,5 @@ def auc(with_answer: Sequence[float] | np.ndarray, without: Sequence[float] | np
         len(with_answer) and len(without),
         "the AUC compares two groups: give at least one question of each.",
     )
-    difference = np.subtract.outer(
-        np.asarray(without, dtype=float), np.asarray(with_answer, dtype=float)
-    )
+    difference = np.array(without, dtype=float)[:, None] - np.array(with_answer, dtype=float)
     return float(((difference > 0) + 0.5 * (difference == 0)).mean())
