@@ -60,13 +60,10 @@ def recurring_spans(tokens: Sequence[str]) -> list[list[Span]]:
     small vocabulary, which cuts "into" in two, changes nothing.
     Raises InputError for a text that is not cut into tokens, or tokens that are no text.
     """
+    whole = isinstance(tokens, str)
     require(
-        not isinstance(tokens, str),
-        f"tokens is the text {shown(tokens)}: give a list of its tokens.",
-    )
-    require(
-        all(isinstance(token, str) for token in tokens),
-        f"tokens are {shown(tokens)}: give them as text, not as ids.",
+        not whole and all(isinstance(token, str) for token in tokens),
+        f"tokens is {shown(tokens)}: give a list of tokens, each as text.",
     )
     starts = [not token.startswith("##") for token in tokens]
     starts.append(True)  # the end ends a word

@@ -205,10 +205,7 @@ def only_its_sentence(question: Question) -> Question:
 
     An oracle for finding the right sentence; several sentences, where the answer crosses an end.
     Answers elsewhere are left out. Raises InputError for a question without an answer."""
-    require(
-        question.answers,
-        f"the question {question.id} has no answer: give one that has.",
-    )
+    require(question.answers, f"the question {question.id} has no answer: give one that has.")
     context, answer = question.context, question.answers[0]
     begin, end, position = 0, len(context), 0
     for sentence in split_sentences(context):

@@ -225,9 +225,6 @@ class Weighted(nn.Module):
         return {name: loss * batch["weight"] for name, loss in self.model(batch).items()}
 
 
-# --- scores -------------------------------------------------------------------------
-
-
 def shares(right: int, said: int, wanted: int) -> dict[str, float]:
     """precision, recall and f1 in percent; a share of nothing is 0."""
     parts = {

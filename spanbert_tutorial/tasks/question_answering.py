@@ -310,8 +310,8 @@ class QuestionAnswerer:
         wordpiece = read_vocabulary(source if tokenizer is None else tokenizer)
         check_vocabulary(wordpiece, model.encoder)
         facts = read_config(folder).get("spanbert_tutorial")
-        known = CONFIG_KEYS.keys() & (facts if isinstance(facts, dict) else {})
-        limits = {CONFIG_KEYS[key]: facts[key] for key in known}
+        facts = facts if isinstance(facts, dict) else {}
+        limits = {name: facts[key] for key, name in CONFIG_KEYS.items() if key in facts}
         require(
             all(type(value) is int for value in limits.values()),
             f"config.json of {source} says {shown(limits)}: write whole numbers.",

@@ -24,7 +24,7 @@ from spanbert_tutorial.bert.inputs import frame
 from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.history import History
 from spanbert_tutorial.engine.snapshots import Snapshots
-from spanbert_tutorial.errors import require
+from spanbert_tutorial.errors import InputError, require
 from spanbert_tutorial.tasks.fine_tuning import Data, FineTuning, check_start, fit, shares, stacked
 from spanbert_tutorial.tasks.relation_files import NO_RELATION, OTHER, Example, negative_of
 from spanbert_tutorial.tasks.task_checkpoints import Predictor
@@ -208,10 +208,9 @@ class Marked(NamedTuple):
 def marker_id(marker: str, wordpiece: WordPiece) -> int:
     """Raises InputError for one that the vocabulary lacks, such as one of a new type."""
     number = wordpiece.library.token_to_id(str(marker))
-    require(
-        number is not None,
-        f"the vocabulary has no {marker}: fine-tune on examples with this type first.",
-    )
+    if number is None:
+        mend = "fine-tune on examples with this type first"
+        raise InputError(f"the vocabulary has no {marker}: {mend}.")
     return number
 
 

@@ -193,12 +193,15 @@ def semeval_example(block: Sequence[tuple[int, str]], path: Path, labeled: bool)
         )
     before, first, between, second, after = (split_words(part) for part in found.groups())
     start = len(before) + len(first) + len(between)
+    relation = block[1][1] if labeled else ""
+    if direction := DIRECTION.fullmatch(relation):  # people put spaces into it
+        relation = "{}({},{})".format(*direction.groups())
     example = Example(
         numbered[1],
         (*before, *first, *between, *second, *after),
         Argument(len(before), len(before) + len(first) - 1),
         Argument(start, start + len(second) - 1),
-        relation_of(block[1][1]) if labeled else "",
+        relation,
     )
     check(example, where)
     return example
@@ -213,9 +216,3 @@ def marked_places(text: str) -> list[tuple[tuple[int, int], tuple[int, int]]]:
             at = line.start()
             places.append(((a + at, b + at), (c + at, d + at)))
     return places
-
-
-def relation_of(line: str) -> str:
-    """A relation without the spaces that people put into its direction, as in `( e1 , e2 )`."""
-    found = DIRECTION.fullmatch(line)
-    return f"{found[1]}({found[2]},{found[3]})" if found else line

@@ -12,13 +12,7 @@ from pathlib import Path
 
 from spanbert_tutorial.errors import reading, require
 from spanbert_tutorial.text.corpora import hub_rows, hub_set
-from spanbert_tutorial.text.lines import (
-    Examples,
-    check_columns,
-    lines_of,
-    read_text,
-    visible,
-)
+from spanbert_tutorial.text.lines import Examples, check_columns, lines_of, read_text, visible
 
 Sentences = tuple[str, str | None]  # a sentence alone, or a pair
 Example = tuple[Sentences, str | float]  # a label, or a score

@@ -21,11 +21,7 @@ from spanbert_tutorial.bert.wordpiece import WordPiece
 from spanbert_tutorial.engine.history import History
 from spanbert_tutorial.engine.snapshots import Snapshots
 from spanbert_tutorial.errors import is_number, require
-from spanbert_tutorial.tasks.classification import (
-    ClassificationData,
-    ClassificationModel,
-    Framed,
-)
+from spanbert_tutorial.tasks.classification import ClassificationData, ClassificationModel, Framed
 from spanbert_tutorial.tasks.fine_tuning import Data, FineTuning, check_start, fit
 from spanbert_tutorial.tasks.sentence_files import GLUE, Example, read, task_named  # noqa: F401
 from spanbert_tutorial.tasks.task_checkpoints import Predictor
@@ -89,9 +85,6 @@ METRICS = {
 }
 
 
-# --- a score of a pair --------------------------------------------------------------
-
-
 class RegressionModel(ClassificationModel):
     """The same head with one output: a number, not a label."""
 
@@ -122,9 +115,11 @@ def fine_tune(
         len({label for _, label in examples}) > 1,
         "all examples have the same label: give examples of at least two.",
     )
+    facts: dict[str, Any]
     if isinstance(examples[0][1], str):
-        data: Data = ClassificationData(cast(list, examples), wordpiece, settings)
-        facts = {"labels": cast(ClassificationData, data).labels}
+        labeled = ClassificationData(cast(list, examples), wordpiece, settings)
+        data: Data = labeled
+        facts = {"labels": labeled.labels}
     else:
         # standard scores: small steps soon reach them
         scores = np.array([value for _, value in examples])

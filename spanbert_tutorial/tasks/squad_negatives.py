@@ -171,9 +171,6 @@ def picked(
     return made
 
 
-# --- comparing ----------------------------------------------------------------------
-
-
 def auc(with_answer: Sequence[float] | np.ndarray, without: Sequence[float] | np.ndarray) -> float:
     """How often a question without an answer has higher null odds than one with an answer; ties
     count half. Raises InputError when one side is empty."""

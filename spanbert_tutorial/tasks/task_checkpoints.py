@@ -44,7 +44,7 @@ class Predictor:
         self.model: Any = model.eval()
         self.wordpiece = wordpiece
         self.max_length = max_length
-        self.facts = {**facts, "length": max_length}
+        self.facts: dict[str, Any] = {**facts, "length": max_length}
 
     @classmethod
     def opened(cls, encoder: BertEncoder, wordpiece: WordPiece, facts: dict[str, Any]) -> Self:
