@@ -60,11 +60,10 @@ def recurring_spans(tokens: Sequence[str]) -> list[list[Span]]:
     small vocabulary, which cuts "into" in two, changes nothing.
     Raises InputError for a text that is not cut into tokens, or tokens that are no text.
     """
-    whole = isinstance(tokens, str)
-    require(
-        not whole and all(isinstance(token, str) for token in tokens),
-        f"tokens is {shown(tokens)}: give a list of tokens, each as text.",
-    )
+    mend = "give a list of tokens, each as text"
+    fits = not isinstance(tokens, str)
+    fits = fits and all(isinstance(token, str) for token in tokens)
+    require(fits, f"tokens is {shown(tokens)}: {mend}.")
     starts = [not token.startswith("##") for token in tokens]
     starts.append(True)  # the end ends a word
     counts = Counter(tokens)

@@ -41,12 +41,8 @@ def score_windows(
 ) -> list[Scored]:
     """The scores of all windows of each question, in order. An empty text raises InputError."""
     pairs = ((question.question, question.context) for question in questions)
-    return [
-        Scored(question, one.encoded, one.windows, scores)
-        for question, (one, scores) in zip(
-            questions, answerer.scored(pairs, batch_size), strict=True
-        )
-    ]
+    found = zip(questions, answerer.scored(pairs, batch_size), strict=True)
+    return [Scored(q, one.encoded, one.windows, scores) for q, (one, scores) in found]
 
 
 def answered(answerer: QuestionAnswerer, questions: Sequence[Question]) -> Predictions:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 import torch
@@ -97,6 +97,8 @@ PRESETS = {
     "bert-squad2": replace(BERT, epochs=2, batch_size=48),
     "spanbert": QuestionAnsweringSettings(epochs=4, peak_learning_rate=2e-5, max_length=512),
 }
+Pairs = Iterable[tuple[str, str]]  # (question, context)
+Scores = tuple[np.ndarray, np.ndarray]  # S and E at the positions of a window, float [n] each
 NO_ANSWER = (0, 0)  # start and end are both [CLS]
 
 
@@ -292,9 +294,7 @@ class QuestionAnswerer:
         self.doc_stride = doc_stride
 
     @classmethod
-    def from_pretrained(
-        cls, source: str | Path, tokenizer: str | Path | None = None
-    ) -> "QuestionAnswerer":
+    def from_pretrained(cls, source: str | Path, tokenizer: str | Path | None = None) -> Self:
         """Opens a checkpoint of this project, a folder of `transformers` (also an old one:
         `pytorch_model.bin`, a config without `model_type`), or a hub name. tokenizer: where the
         vocabulary is, if not there.
@@ -336,11 +336,7 @@ class QuestionAnswerer:
         return next(self.answer_many([(question, context)], threshold, n_best=n_best))
 
     def answer_many(
-        self,
-        pairs: Iterable[tuple[str, str]],
-        threshold: float = 0.0,
-        batch_size: int = 32,
-        n_best: int = 1,
+        self, pairs: Pairs, threshold: float = 0.0, batch_size: int = 32, n_best: int = 1
     ) -> Iterator[Answer]:
         """An answer for each (question, context), in order, `batch_size` windows at a time. Raises
         InputError as `answer` does, naming the pair; those before it still get their answers."""
@@ -360,7 +356,7 @@ class QuestionAnswerer:
                 yield replace(best[0], n_best=tuple(best))
 
     def candidates(
-        self, pairs: Iterable[tuple[str, str]], batch_size: int = 32, n_best: int = 1
+        self, pairs: Pairs, batch_size: int = 32, n_best: int = 1
     ) -> Iterator[tuple[str, str, Encoded, list[Candidate], float]]:
         """Each (question, context), in order, encoded, with its best spans, best first and at least
         `n_best` where there are so many, and its null score."""
@@ -370,17 +366,15 @@ class QuestionAnswerer:
             yield question, context, encoded, spans, null_score
 
     def scored(
-        self, pairs: Iterable[tuple[str, str]], batch_size: int
-    ) -> Iterator[tuple[QuestionWindows, list[tuple[np.ndarray, np.ndarray]]]]:
+        self, pairs: Pairs, batch_size: int
+    ) -> Iterator[tuple[QuestionWindows, list[Scores]]]:
         """Each (question, context), in order, with the `scores` of its windows."""
         for group in self.grouped(pairs, 8 * batch_size):
             scores = self.scores([window for one in group for window in one.windows], batch_size)
             for one in group:
                 yield one, list(islice(scores, len(one.windows)))
 
-    def grouped(
-        self, pairs: Iterable[tuple[str, str]], min_windows: int
-    ) -> Iterator[list[QuestionWindows]]:
+    def grouped(self, pairs: Pairs, min_windows: int) -> Iterator[list[QuestionWindows]]:
         """Questions, in groups of at least `min_windows` windows; the last may have fewer."""
         group: list[QuestionWindows] = []
         count = 0
@@ -405,14 +399,12 @@ class QuestionAnswerer:
             yield group
 
     @torch.no_grad()
-    def scores(
-        self, inputs: Sequence[Window], batch_size: int
-    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    def scores(self, inputs: Sequence[Window], batch_size: int) -> Iterator[Scores]:
         """S and E at the positions of each window, float [n] each; windows of similar length share
         a batch. Raises InputError for scores that are not finite."""
         device = next(self.model.parameters()).device
         order = sorted(range(len(inputs)), key=lambda row: len(inputs[row].ids))
-        found: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        found: dict[int, Scores] = {}
         steps = range(0, len(inputs), batch_size)
         for first in with_bar(steps, "batch") if len(steps) > LONG else steps:
             rows = order[first : first + batch_size]

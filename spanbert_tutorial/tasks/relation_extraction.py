@@ -161,12 +161,11 @@ def make_room(encoder: BertEncoder, tokens: int) -> None:
     if tokens <= len(table.weight):
         return
     encoder.config = replace(config, vocab_size=tokens)
-    encoder.embeddings.word_embeddings = nn.Embedding(
-        tokens, table.embedding_dim, device=table.weight.device
-    )
-    initialize(encoder.embeddings.word_embeddings, config.initializer_range)
+    larger = nn.Embedding(tokens, table.embedding_dim, device=table.weight.device)
+    initialize(larger, config.initializer_range)
     with torch.no_grad():
-        encoder.embeddings.word_embeddings.weight[: len(table.weight)] = table.weight
+        larger.weight[: len(table.weight)] = table.weight
+    encoder.embeddings.word_embeddings = larger
 
 
 class Marked(NamedTuple):

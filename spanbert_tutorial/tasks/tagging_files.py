@@ -117,8 +117,7 @@ def column_texts(content: str, path: Path, labeled: bool) -> Iterator[LabeledTex
             f"{where}: one column; write a word and its tag, with a space or a tab between.",
         )
         tag = cells[-1] if labeled else "O"
-        found = TAG.fullmatch(tag)
-        require(found, f'{where}: "{tag}" is no tag: use O, B-label or I-label.')
+        require(TAG.fullmatch(tag), f'{where}: "{tag}" is no tag: use O, B-label or I-label.')
         start = sum(map(len, words)) + len(words)
         words.append(unescaped(cells[0]))
         end = start + len(words[-1])
