@@ -256,9 +256,9 @@ def intervals(
             continue
         drawn = np.random.default_rng(0).integers(len(names), size=(1_000, len(names)))
         counts = np.bincount(group)[drawn].sum(1)
-        result: dict[str, list[float] | str] = {"drawn": f"{len(names):,} {plural}"}
+        result: dict[str, list[float] | str] = {}
         for name, values in raw_scores(predictions, questions).items():
             sums = np.bincount(group, [values[q.id] for q in questions])[drawn].sum(1)
             result[name] = (100 * np.percentile(sums / counts, [2.5, 97.5])).tolist()
-        return result
+        return result | {"drawn": f"{len(names):,} {plural}"}
     return {}
