@@ -311,11 +311,11 @@ class QuestionAnswerer:
         check_vocabulary(wordpiece, model.encoder)
         facts = read_config(folder).get("spanbert_tutorial")
         facts = facts if isinstance(facts, dict) else {}
-        limits = {name: facts[key] for key, name in CONFIG_KEYS.items() if key in facts}
-        require(
-            all(type(value) is int for value in limits.values()),
-            f"config.json of {source} says {shown(limits)}: write whole numbers.",
-        )
+        limits = {}
+        for key in CONFIG_KEYS.keys() & facts:
+            wrong = f"config.json of {source} has the {key} {shown(facts[key])}"
+            require(type(facts[key]) is int, f"{wrong}: write a whole number.")
+            limits[CONFIG_KEYS[key]] = facts[key]
         return cls(model.to("cuda" if torch.cuda.is_available() else "cpu"), wordpiece, **limits)
 
     def save(self, folder: str | Path, texts: dict[str, str]) -> None:
