@@ -61,7 +61,7 @@ class Predictor:
         folder = checkpoint_folder(source)
         facts = read_config(folder).get("spanbert_tutorial")
         facts = facts if isinstance(facts, dict) else {}
-        own = facts.get("task")
+        own = facts.pop("task", None)
         require(
             own == cls.task,
             f"{source} {f'was fine-tuned for {own}' if own else 'has no head of this task'}: give a "
