@@ -46,9 +46,7 @@ def score_windows(
 
 
 def answered(answerer: QuestionAnswerer, questions: Sequence[Question]) -> Predictions:
-    """The best texts by id, the questions, and the null odds by id.
-
-    The model has to answer; the null odds, null score − best score, are for a threshold."""
+    """The best answers by id, the questions, and the null odds by id, for a threshold."""
     texts, odds = predictions(score_windows(answerer, questions))
     return texts, questions, odds
 
