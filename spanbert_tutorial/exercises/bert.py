@@ -1,7 +1,6 @@
 """Check for the exercise of `book/bert/bert.ipynb`: attention of one head, with padding."""
 
 import math
-from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -13,7 +12,6 @@ D = 4  # width of the head
 QUERY, KEY, VALUE = torch.randn(
     3, N, D, dtype=torch.float64, generator=torch.Generator().manual_seed(0)
 )
-Attention = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 
 
 def attention(

@@ -1,12 +1,9 @@
 """Check for the exercise of `book/tasks/coreference`: B³."""
 
-from collections.abc import Callable
-
 from spanbert_tutorial.exercises.diagnosis import Check
 from spanbert_tutorial.tasks import coreference_scores
 
 Clusters = list[list[str]]
-Measure = Callable[[Clusters, Clusters], tuple[float, float]]
 
 CASES = [
     (list(map(list, key)), list(map(list, response)))

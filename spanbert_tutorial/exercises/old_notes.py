@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from spanbert_tutorial.bert.wordpiece import SPECIALS
 from spanbert_tutorial.exercises.diagnosis import Check
 
-Rule = Callable[[Sequence[str], bool | None], bool]
 VOCABULARIES = (
     [*SPECIALS, "the", "##s", "alice", "river"],
     ["the", "river"],
