@@ -84,11 +84,13 @@ def visit_formula(translator, node: nodes.math | nodes.math_block) -> None:
     except LatexError:
         (html_visit_displaymath if block else html_visit_math)(translator, node)
     else:
+        looks = "in-line"
         if len(node.astext()) > 30:  # on a telephone it scrolls on a line of its own
-            formula = f'<span class="long-formula">{formula}</span>'
-        # no line break between a formula and the comma behind it
+            looks += " long-formula"
         translator.body.append(
-            f'<div class="formula">{formula}</div>' if block else f"{formula}&#8288;"
+            f'<div class="formula">{formula}</div>'
+            if block
+            else f'<span class="{looks}">{formula}</span>'
         )
         raise nodes.SkipNode
 

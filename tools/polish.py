@@ -26,6 +26,8 @@ MENDS = {
     r'<div data-view aria-live="polite">(?=(?:<div[^>]*>)*<table)': "<div data-view>",
     # the title of the book stands above the contents already
     r'(bd-sidenav__home-link">\s*<li[^>]*>\s*<a [^>]*>)[^<]*': r"\1Welcome",
+    # no line break between a formula and the comma behind it
+    r"(</math>)(</span>)([,.;:!?)]+)": r"\1\3\2",
     # a value that does not exist
     r"<td>(?:NaN|nan|<NA>)</td>": "<td>–</td>",
     # A notebook is downloaded; without the attribute a browser shows its text.

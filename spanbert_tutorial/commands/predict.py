@@ -136,9 +136,9 @@ def relations(options: argparse.Namespace) -> Iterator[Row]:
         examples = read_one(Path(path), labeled=False)
         text = plain_text(path) if is_plain(path) else ""
         places = marked_places(text) if text else [None] * len(examples)
-        scores = extractor.scores(examples).softmax(-1)
+        scores = extractor.scores(examples)
         for example, place, row in zip(examples, places, scores, strict=True):
-            score, best = row.max(-1)
+            score, best = row.softmax(-1).max(-1)
             names: Row = {}
             for number, role in enumerate(("subject", "object")):
                 name = getattr(example, role)
@@ -152,15 +152,13 @@ def relations(options: argparse.Namespace) -> Iterator[Row]:
 
 
 def sentences(options: argparse.Namespace) -> Iterator[Row]:
-    from spanbert_tutorial.tasks.classification import all_scores
     from spanbert_tutorial.tasks.sentence_files import read
 
     predictor = model_of(options)
     examples = read(*options.data, subtask=options.subtask, labeled=False)
-    texts = [pair for pair, _ in examples]
-    scores = all_scores(predictor.model, predictor.wordpiece, texts, predictor.facts["length"])
+    scores = predictor.scores(examples)
     labels = predictor.predict(examples)
-    for (first, second), label, row in zip(texts, labels, scores, strict=True):
+    for ((first, second), _), label, row in zip(examples, labels, scores, strict=True):
         said = {"text": first} if second is None else {"text": first, "text_pair": second}
         if isinstance(label, float):  # the score is what is predicted
             yield said | {"score": label}

@@ -120,7 +120,6 @@ def evaluate(options: argparse.Namespace) -> None:
     Unanswerable questions need a threshold."""
     from spanbert_tutorial.pretraining.checkpoints import check_output
     from spanbert_tutorial.tasks import squad
-    from spanbert_tutorial.tasks.real_questions import intervals
 
     output = check_output(options.output)
     questions = squad.read(options.data)
@@ -151,7 +150,7 @@ def evaluate(options: argparse.Namespace) -> None:
             max(squad.character_f1(final[q.id], g) for g in squad.golds(q)) for q in questions
         ]
         result["character_f1"] = 100 * sum(best_of) / len(best_of)
-    if drawn := intervals(final, questions):  # 95 %; none without an answer
+    if drawn := squad.intervals(final, questions):  # 95 %; none without an answer
         result["intervals"] = drawn
     # the official evaluation takes null_odds.json together with the texts, none of them left out
     contents = {"texts": texts, "null_odds": odds, "score": result}

@@ -62,7 +62,7 @@ def start_and_end(
         picture.token(4, top, token, kind)
         picture.vector(140, middle - 3, kind)
         look = f'fill="{COLORS["learned"]}"'
-        pale = f'{look} fill-opacity=".55"'
+        pale = f'{look} fill-opacity=".25" stroke="{COLORS["learned"]}" stroke-width="1.2"'
         for x, score, own in ((206, starts[place], look), (286, ends[place], pale)):
             long = round(44 * max(score, 0) / most, 1)
             picture.path(f"M{x} {middle - 5:g}h{long:g}v10h-{long:g}z", own)
