@@ -278,8 +278,7 @@ def finetune(options: argparse.Namespace) -> None:
 
 
 def read(options: argparse.Namespace, task: Task) -> list:
-    data = options.data if isinstance(options.data, list) else [options.data]
-    return task.parts().read(*data, **reading(options, task))
+    return task.parts().read(*options.data, **reading(options, task))
 
 
 def reading(options: argparse.Namespace, task: Task) -> dict[str, Any]:
