@@ -34,8 +34,8 @@ check_attention = Check(
         ),
         "you do not divide the scores by √d, so the weights are too sharp: "
         "d is query.shape[-1].": partial(attention, scale=0),
-        "you do not mask padding: its tokens still get weight.": lambda *case: attention(
-            *case[:3], torch.ones_like(case[3])
+        "you do not mask padding: its tokens still get weight.": (
+            lambda query, key, value, real: attention(query, key, value, torch.ones_like(real))
         ),
     },
     "scaled, masked before softmax, one distribution for each query.",

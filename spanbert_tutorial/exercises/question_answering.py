@@ -48,10 +48,12 @@ check_answer = Check(
         "you take the highest null score of the windows. The null score is the lowest over the "
         "windows: "
         "one window that finds an answer is enough.": partial(answer, null=max),
-        "you ignore the threshold. Compare null score − best score with it, "
-        "not with 0.": lambda *case: answer(*case[:2], 0.0, case[3]),
-        "you leave out the longest answers. From first to last there are last − first + 1 "
-        "tokens.": lambda *case: answer(*case[:3], case[3] - 1),
+        "you ignore the threshold. Compare null score − best score with it, not with 0.": (
+            lambda windows, scores, limit, longest: answer(windows, scores, 0.0, longest)
+        ),
+        "you leave out the longest answers. From first to last there are last − first + 1 tokens.": (
+            lambda windows, scores, limit, longest: answer(windows, scores, limit, longest - 1)
+        ),
     },
     "one window contains the whole answer, and the lowest null score decides.",
     returns="two whole numbers, (first, last), or None",
