@@ -33,8 +33,8 @@ check_mask = Check(
     {
         "your diagonal is missing: a token may look at itself, and the first would "
         "see nothing at all (a strict triangle).": lambda name, real: right(name, real) & ~ITSELF,
-        "you let tokens look at padding. Close "
-        "the columns where `real` is False.": lambda name, real: right(name, torch.ones_like(real)),
+        "you let tokens look at padding. Close the columns "
+        "where `real` is False.": lambda name, real: right(name, torch.ones_like(real)),
         "rows and columns are swapped: row i is for the token that looks.": lambda name, real: (
             right(name, real).T & real
         ),

@@ -42,8 +42,7 @@ check_rank = Check(
     rank,
     {
         "you give every tie to the true name. A model that scores all names alike would then "
-        "always be right. "
-        "Count half of the names with an equal score.": partial(rank, shared=0),
+        "always be right. Count half of the names with an equal score.": partial(rank, shared=0),
         "you look at the first token only. Add the log-probabilities of all tokens.": partial(
             rank, tokens=1
         ),

@@ -46,8 +46,7 @@ check_answer = Check(
     answer,
     {
         "you take the highest null score of the windows. The null score is the lowest over the "
-        "windows: "
-        "one window that finds an answer is enough.": partial(answer, null=max),
+        "windows: one window that finds an answer is enough.": partial(answer, null=max),
         "you ignore the threshold. Compare null score − best score with it, not with 0.": (
             lambda windows, scores, limit, longest: answer(windows, scores, 0.0, longest)
         ),
