@@ -77,6 +77,16 @@ EXPERIMENTS = {
             "models": "folder that keeps the trained models",
         },
     ),
+    "domain_text": Row(
+        "does it help a task to train further on its own kind of text first?",
+        150,
+        {
+            "corpus": "text that the starting checkpoint was trained on, or a part of it",
+            "valid": "another .jsonl file",
+            "start": "the checkpoint from which all arms continue",
+            "models": "folder that keeps the trained models",
+        },
+    ),
     "pairs_vs_single": Row("one segment or pairs, with and without next sentence prediction", 50),
     "almanac_answers": Row(
         "how much does pre-training help question answering on the almanac?", 20

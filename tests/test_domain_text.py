@@ -1,0 +1,86 @@
+"""The experiment on a domain's text: what each condition starts from, and what is kept of it."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from research.experiments import domain_text as experiment
+from research.grid import rows_of
+from spanbert_tutorial.bert.encoder import EncoderConfig
+from spanbert_tutorial.bert.wordpiece import WordPiece
+from spanbert_tutorial.engine.files import data_path
+from spanbert_tutorial.pretraining.checkpoints import load_checkpoint, save_checkpoint
+from spanbert_tutorial.pretraining.encoded_text import EncodedText
+from spanbert_tutorial.pretraining.model import PretrainingModel
+from spanbert_tutorial.pretraining.objectives import Objective
+from spanbert_tutorial.pretraining.presets import Run
+from spanbert_tutorial.tasks import few_questions, squad
+from spanbert_tutorial.text.encoding import EncodedCorpus
+
+WORDPIECE = WordPiece.from_file(data_path("almanac", "vocab.txt"))
+FINE_TUNING = replace(experiment.SETTINGS["fine_tuning"], max_length=64)
+SETTINGS = dict(experiment.SETTINGS) | {
+    "run": Run(size="tiny", steps=3, max_length=32, batch_size=4),
+    "sizes": [2, 4],
+    "min_steps": 2,
+    "fine_tuning": replace(FINE_TUNING, epochs=1.0, batch_size=2),
+    "batches": 2,
+}
+
+
+def corpus(seed: int) -> EncodedCorpus:
+    rng = np.random.default_rng(seed)
+    ends = np.cumsum(rng.integers(6, 15, 160))
+    ids = rng.integers(5, len(WORDPIECE), ends[-1]).astype(np.uint16)
+    return EncodedCorpus(ids, ends, ends[3::4])
+
+
+@pytest.fixture
+def given(tmp_path: Path) -> experiment.Given:
+    torch.manual_seed(7)
+    config = EncoderConfig.tiny(vocab_size=len(WORDPIECE))
+    model = PretrainingModel(config, Objective.named("span+sbo"))
+    save_checkpoint(tmp_path / "start", model.eval(), WORDPIECE, "span+sbo", {})
+    unseen = corpus(2)
+    texts = {
+        arm: EncodedText(corpus(number), unseen, WORDPIECE)
+        for number, arm in enumerate((experiment.ALMANAC, experiment.WIKIPEDIA))
+    }
+    asked = [
+        one for one in squad.read(data_path("almanac", "questions-test.json.xz")) if one.answers
+    ]
+    return experiment.Given(
+        texts, tmp_path / "start", tmp_path / "models", (asked[:8], asked[8:12])
+    )
+
+
+def test_the_conditions_differ_only_in_where_fine_tuning_starts(given, monkeypatch):
+    curve, started = few_questions.learning_curve, {}
+
+    def watched(plan, train, test):
+        ((arm, folder),) = plan.models.items()
+        started[arm] = load_checkpoint(folder)[0].encoder.state_dict()
+        assert (train, test) == given.questions and plan.seeds == (1,)
+        return curve(plan, train, test)
+
+    monkeypatch.setattr(few_questions, "learning_curve", watched)
+    found = {arm: experiment.one(arm, 1, SETTINGS, given) for arm in experiment.ARMS}
+    start = load_checkpoint(given.start)[0].encoder.state_dict()
+    gaps = {
+        arm: max(float((weights[name] - start[name]).abs().max()) for name in start)
+        for arm, weights in started.items()
+    }
+    assert gaps[experiment.AS_IT_IS] == 0
+    further = [gaps[experiment.ALMANAC], gaps[experiment.WIKIPEDIA]]
+    assert 0 < min(further) and max(further) < gaps[experiment.NEW]
+    rows = rows_of(experiment, found[experiment.ALMANAC], {"condition": "almanac", "run": 1})
+    assert {key[-3:] for key in rows if key[-1].endswith("f1")} == {
+        ("2", "", "questions/f1"),
+        ("4", "", "questions/f1"),
+    }
+    kept = sorted(path.name for path in given.models.iterdir())
+    assert kept == ["Wikipedia-1", "almanac-1"]
+    assert experiment.one(experiment.ALMANAC, 1, SETTINGS, given) == found[experiment.ALMANAC]
