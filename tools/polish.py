@@ -98,7 +98,6 @@ class Article(HTMLParser):
         self.in_code |= tag == "pre"
 
     def handle_endtag(self, tag: str) -> None:
-        """Leave it."""
         self.depth -= bool(self.depth) and tag == self.silent_in
         self.inside &= tag != "article"
         self.in_code &= tag != "pre"
@@ -108,12 +107,10 @@ class Article(HTMLParser):
             self.sections[-1][2] += " "
 
     def handle_data(self, data: str) -> None:
-        """Keep the words."""
         if self.inside and not self.depth and self.sections:
             self.sections[-1][3 if self.in_code else self.field] += data
 
     def read(self) -> list[list[str]]:
-        """The sections, with single spaces."""
         return [[" ".join(text.split()) for text in section] for section in self.sections]
 
 
